@@ -170,8 +170,12 @@ static void list_reports(FILE *out)
 {
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
+    int width = 0;
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "%-21s %s%s\n", reports[i]->name, reports[i]->about,
+        if (strlen(reports[i]->name) > (size_t)width)
+            width = (int)strlen(reports[i]->name);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%-*s %s%s\n", width, reports[i]->name, reports[i]->about,
                 reports[i]->published ? " (-f published)" : "");
 }
 

@@ -84,6 +84,67 @@ static void put_peer_copy(struct row *row, const CUpti_ActivityMemcpyPtoP4 *reco
     done(row, NVT_DEVICE_MEMCPY, NVT_COPY_FIELDS);
 }
 
+/* Pages of managed memory that move: copies of the kinds that nsys has for them (ENUM_CUDA_MEMCPY_OPER), which CUPTI's
+ * list of them has not. They are on no stream and of no call, and on the device where they arrive, or that they leave
+ * for the host. */
+static void put_migration(struct row *row, const CUpti_ActivityUnifiedMemoryCounter2 *record)
+{
+    enum { UNIFIED_HTOD = 11, UNIFIED_DTOH, UNIFIED_DTOD };
+    uint64_t *fields = row->fields;
+    int to_host =
+        record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH;
+    int from_host =
+        record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD;
+    fields[NVT_ROW_START] = record->start;
+    fields[NVT_ROW_END] = record->end;
+    fields[NVT_OP_DEVICE] = to_host ? record->srcId : record->dstId;
+    fields[NVT_COPY_BYTES] = record->value;
+    fields[NVT_COPY_KIND] = to_host ? UNIFIED_DTOH : from_host ? UNIFIED_HTOD : UNIFIED_DTOD;
+    fields[NVT_COPY_SOURCE] = fields[NVT_COPY_TARGET] = CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
+    fields[NVT_COPY_SOURCE_DEVICE] = record->srcId;
+    fields[NVT_COPY_TARGET_DEVICE] = record->dstId;
+    fields[NVT_COPY_ADDRESS] = record->address;
+    fields[NVT_COPY_CAUSE] = record->flags;
+    done(row, NVT_DEVICE_MEMCPY, NVT_MIGRATION_FIELDS);
+}
+
+/* What else CUPTI counts of managed memory. Fields that it leaves undefined for a kind are not read. */
+static int put_managed(struct row *row, const CUpti_ActivityUnifiedMemoryCounter2 *record)
+{
+    uint64_t *fields = row->fields;
+    int has_end = 0, is_on_host = 0, has_target = 0;
+    switch (record->counterKind) {
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD:
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH:
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD:
+        return put_migration(row, record), 0;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT:
+        is_on_host = 1;
+        break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT:
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING:
+        has_end = 1;
+        break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING:
+        break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP:
+        has_target = 1;
+        break;
+    default:
+        return -1;
+    }
+    fields[NVT_ROW_START] = record->start;
+    fields[NVT_ROW_END] = has_end ? record->end : record->start;
+    fields[NVT_UM_KIND] = (uint64_t)record->counterKind;
+    fields[NVT_UM_DEVICE] = is_on_host ? CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID : record->srcId;
+    fields[NVT_UM_TARGET] = has_target ? record->dstId : CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID;
+    fields[NVT_UM_ADDRESS] = record->address;
+    fields[NVT_UM_VALUE] = record->value;
+    fields[NVT_UM_FLAGS] = record->flags;
+    done(row, NVT_DEVICE_UM, NVT_UM_FIELDS);
+    return 0;
+}
+
 static void put_set(struct row *row, const CUpti_ActivityMemset4 *record)
 {
     PUT_OPERATION(row, record);
@@ -311,6 +372,8 @@ static int put(struct row *row, const CUpti_Activity *record,
         return put_pool(row, at), 0;
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
         return put_cost(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+        return put_managed(row, at);
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
         return put_external(row, at), 0;
     case CUPTI_ACTIVITY_KIND_DEVICE:

@@ -28,8 +28,8 @@ static const char usage_text[] =
     "                         stands for an environment variable, such as a rank, %h for the\n"
     "                         host, %p for the process\n"
     "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory,\n"
-    "                         api, sync, overhead, external, graph, machine (clocks, power\n"
-    "                         and load of the machine beside the program), or full\n"
+    "                         api, sync, overhead, external, graph, um (managed memory),\n"
+    "                         machine (clocks, power, load beside the program), or full\n"
     "                         (default: nvtx,kernel)\n"
     "      --capture RANGE    record only while this NVTX range is open: RANGE, RANGE@DOMAIN (or\n"
     "                         DOMAIN@RANGE), RANGE@*; /N selects the N-th of this name, from 0,\n"
@@ -63,11 +63,17 @@ static int parse_trace(const char *text, uint64_t *trace)
     static const struct {
         const char *name;
         uint64_t bits;
-    } levels[] = {{"nvtx", NVT_TRACE_NVTX},         {"kernel", NVT_TRACE_KERNEL},
-                  {"api", NVT_TRACE_API},           {"memory", NVT_TRACE_MEMORY},
-                  {"sync", NVT_TRACE_SYNC},         {"overhead", NVT_TRACE_OVERHEAD},
-                  {"external", NVT_TRACE_EXTERNAL}, {"graph", NVT_TRACE_GRAPH},
-                  {"machine", NVT_TRACE_MACHINE},   {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE}};
+    } levels[] = {{"nvtx", NVT_TRACE_NVTX},
+                  {"kernel", NVT_TRACE_KERNEL},
+                  {"api", NVT_TRACE_API},
+                  {"memory", NVT_TRACE_MEMORY},
+                  {"sync", NVT_TRACE_SYNC},
+                  {"overhead", NVT_TRACE_OVERHEAD},
+                  {"external", NVT_TRACE_EXTERNAL},
+                  {"graph", NVT_TRACE_GRAPH},
+                  {"um", NVT_TRACE_UM},
+                  {"machine", NVT_TRACE_MACHINE},
+                  {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE}};
     *trace = 0;
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, ","), i = 0, count = sizeof(levels) / sizeof(levels[0]);
@@ -158,7 +164,7 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
         case TRACE:
             if (parse_trace(optarg, &options->trace))
                 return complain("--trace %s: the list may hold nvtx, kernel, memory, api, sync, "
-                                "overhead, external, graph, machine, full",
+                                "overhead, external, graph, um, machine, full",
                                 optarg);
             break;
         case CAPTURE:

@@ -71,12 +71,14 @@ enum nvt_trace_what {
     NVT_TRACE_API = 4,
     NVT_TRACE_MEMORY = 8,
     NVT_TRACE_SYNC = 16,
-    NVT_TRACE_OVERHEAD = 32,  /* the tools' own time */
-    NVT_TRACE_EXTERNAL = 64,  /* the ids that programs push on calls */
-    NVT_TRACE_GRAPH = 128,    /* whole graphs instead of what is in them */
-    NVT_TRACE_MACHINE = 1024, /* the state of the machine beside them, which the recorder samples */
+    NVT_TRACE_OVERHEAD = 32, /* the tools' own time */
+    NVT_TRACE_EXTERNAL = 64, /* the ids that programs push on calls */
+    NVT_TRACE_GRAPH = 128,   /* whole graphs instead of what is in them */
+    NVT_TRACE_UM = 256,      /* pages of managed memory: faults, migrations */
+    NVT_TRACE_MACHINE = 512, /* the state of the machine beside them, which the recorder samples */
 };
-#define NVT_TRACE_FULL 127u /* all but the coarser view of graphs */
+/* All but the coarser view of graphs, and what slows managed memory down. */
+#define NVT_TRACE_FULL 127u
 /* What needs CUPTI. */
 #define NVT_TRACE_DEVICE (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE))
 

@@ -26,6 +26,7 @@ enum nvt_device_kind {
     NVT_DEVICE_MEMORY,
     NVT_DEVICE_POOL,
     NVT_DEVICE_OVERHEAD,
+    NVT_DEVICE_UM,         /* what managed memory does beside moving: faults, thrashing … */
     NVT_DEVICE_TIMED = 32, /* from here on rows have no times */
     NVT_DEVICE_EXTERNAL = 32,
     NVT_DEVICE_DEVICE,
@@ -68,7 +69,11 @@ enum {
     NVT_COPY_TARGET,
     NVT_COPY_SOURCE_DEVICE, /* of copies between devices */
     NVT_COPY_TARGET_DEVICE,
-    NVT_COPY_FIELDS
+    NVT_COPY_FIELDS,
+    /* Of pages of managed memory that move: */
+    NVT_COPY_ADDRESS = NVT_COPY_FIELDS, /* of the first */
+    NVT_COPY_CAUSE,                     /* CUpti_ActivityUnifiedMemoryMigrationCause */
+    NVT_MIGRATION_FIELDS
 };
 enum {
     NVT_SET_BYTES = NVT_OP_FIELDS,
@@ -110,6 +115,16 @@ enum {
     NVT_COST_KIND = 3, /* CUpti_ActivityOverheadKind */
     NVT_COST_THREAD,   /* tid, 0 unknown */
     NVT_COST_FIELDS
+};
+/* Of managed memory. Where only a moment is known, END is START. */
+enum {
+    NVT_UM_KIND = 3, /* CUpti_ActivityUnifiedMemoryCounterKind, of those that move nothing */
+    NVT_UM_DEVICE, /* that faults, waits or maps; UINT32_MAX the host; thrashing: as CUPTI's srcId */
+    NVT_UM_TARGET, /* whose memory it maps; UINT32_MAX the host, and of all others */
+    NVT_UM_ADDRESS,
+    NVT_UM_VALUE, /* bytes; of a fault on a device how many, of one on the host the instruction */
+    NVT_UM_FLAGS, /* CUpti_ActivityUnifiedMemoryAccessType, …RemoteMapCause of a map */
+    NVT_UM_FIELDS
 };
 enum { NVT_EXT_CORRELATION, NVT_EXT_KIND, NVT_EXT_ID, NVT_EXT_FIELDS };
 enum {

@@ -173,6 +173,25 @@ static int64_t vary(int64_t ns, unsigned *seed)
     return ns * (900 + (int64_t)(*seed >> 16) % 201) / 1000;
 }
 
+/* Faults of the kernels from `first` on; pages come and go. */
+static void fault(struct maker *maker, const struct program *program, uint32_t first)
+{
+    const struct nvt_ops *ops = &maker->trace->ops;
+    int64_t late = maker->device + 1000;
+    for (uint32_t i = 0; i < (uint32_t)program->faults; i++) {
+        int64_t start = program->fault_late ? late + 100 * i : ops->start[first + i];
+        const struct nvt_um_event event = {.start = start,
+                                           .end = start + program->fault_ns,
+                                           .process = maker->process,
+                                           .device = maker->number,
+                                           .target = NVT_NONE,
+                                           .address = 0x1000,
+                                           .faults = 7,
+                                           .kind = NVT_UM_GPU_FAULT};
+        assert_int_not_equal(nvt_um_event_add(maker->trace, &event), NVT_NONE);
+    }
+}
+
 static void work(struct maker *maker, const struct program *program, unsigned *seed)
 {
     uint32_t first = maker->thread;
@@ -191,6 +210,8 @@ static void work(struct maker *maker, const struct program *program, unsigned *s
         if (program->wait_every && i % program->wait_every == program->wait_every - 1)
             make_wait(maker);
     }
+    if (program->faults)
+        fault(maker, program, maker->trace->ops.count - (uint32_t)program->kernels);
     maker->thread = first;
     for (int i = 0; i < program->questions; i++)
         copy(maker, program, 1);

@@ -50,7 +50,10 @@ struct program {
     int64_t copy_ns;
     uint64_t copy_bytes;
     int pageable;
-    int managed; /* those to the device are pages that move on demand */
+    int faults; /* of so many kernels, each on a page of managed memory, and 7 of them */
+    int64_t fault_ns;
+    int fault_late; /* the driver works on them when the iteration's work is done */
+    int managed;    /* those to the device are pages that move on demand */
     int kernels;
     int64_t kernel_ns, launch_ns; /* launch_ns 0: 6000 */
     int wait_every;               /* kernels */

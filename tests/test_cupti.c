@@ -29,6 +29,7 @@ int main(void)
 
 #else
 
+#include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/reader.h"
 #include "cupti_kit.h"
 #include "record_kit.h"
@@ -226,6 +227,91 @@ static void memory_level(void **state)
     assert_int_equal(recorded_calls(trace, "cudaMalloc"), 1);
     assert_int_equal(recorded_calls(trace, "cudaLaunchKernel"), 0);
     nvt_trace_free(trace);
+}
+
+static void assert_um(const struct nvt_trace *trace, uint32_t i, uint8_t kind, int64_t start,
+                      int64_t end)
+{
+    const struct nvt_um_events *events = &trace->um_events;
+    assert_int_equal(events->kind[i], kind);
+    assert_int_equal(events->start[i] - events->start[0], start - 10);
+    assert_int_equal(events->end[i] - events->start[0], end - 10);
+    assert_true(events->address[i] == UINT64_C(0x7f0000200000));
+}
+
+/* CUPTI can be asked for it only when there is a context. */
+static void managed_memory(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("plain", "um");
+    const struct nvt_um_events *events = &trace->um_events;
+    const struct nvt_ops *ops = &trace->ops;
+    assert_null(trace->notes);
+    assert_int_equal(events->count, 5);
+    assert_um(trace, 0, NVT_UM_CPU_FAULT, 10, 10);
+    assert_um(trace, 1, NVT_UM_GPU_FAULT, 20, 50);
+    assert_um(trace, 2, NVT_UM_THRASHING, 90, 90);
+    assert_um(trace, 3, NVT_UM_THROTTLING, 95, 99);
+    assert_um(trace, 4, NVT_UM_REMOTE_MAP, 100, 100);
+    assert_string_equal(nvt_name(trace, events->instruction[0]), "0x4005d0");
+    assert_int_equal(events->device[0], NVT_NONE);
+    assert_int_equal(events->device[1], 0);
+    assert_int_equal(events->faults[1], 7);
+    assert_int_equal(events->reason[1], 1);
+    assert_int_equal(events->device[2], NVT_NONE); /* CUPTI's is a mask of several */
+    assert_int_equal(events->bytes[4], 65536);
+    assert_int_equal(events->target[4], NVT_NONE);
+    assert_int_equal(events->reason[4], 2);
+    assert_int_equal(ops->count, 2);
+    assert_int_equal(ops->copy_kind[0], NVT_COPY_UNIFIED_HTOD);
+    assert_int_equal(ops->copy_kind[1], NVT_COPY_UNIFIED_DTOH);
+    assert_int_equal(ops->start[0] - events->start[0], 20);
+    assert_int_equal(ops->end[1] - ops->start[1], 20);
+    assert_int_equal(ops->bytes[0], 65536);
+    assert_int_equal(ops->source_kind[0], NVT_KIND_MANAGED);
+    assert_true(trace->migrations.address[ops->detail[0]] == UINT64_C(0x7f0000200000));
+    assert_int_equal(trace->migrations.cause[ops->detail[0]], NVT_UM_MOVE_FAULT);
+    assert_int_equal(trace->migrations.cause[ops->detail[1]], 4);
+    nvt_trace_free(trace);
+    trace = record_plainly("plain", "nvtx,kernel,um");
+    assert_null(trace->notes);
+    assert_int_equal(trace->um_events.count, 5);
+    assert_int_equal(count_ops(trace, NVT_OP_MEMCPY), 3);
+    nvt_trace_free(trace);
+}
+
+/* It slows managed memory down, so that nobody gets it who has not asked. */
+static void managed_memory_is_not_in_full(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("plain", "full");
+    assert_int_equal(trace->um_events.count, 0);
+    assert_int_equal(trace->migrations.count, 0);
+    nvt_trace_free(trace);
+}
+
+static void managed_memory_that_is_refused(void **state)
+{
+    static const struct {
+        const char *refuses, *note;
+        uint32_t events, ops;
+    } cases[] = {
+        {"managed",
+         "CUPTI refuses to record unified memory (CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED)", 0, 0},
+        {"up", "CUPTI refuses to record unified memory (CUPTI_ERROR_NOT_INITIALIZED)", 0, 0},
+        {"thrashing",
+         "CUPTI refuses to record thrashing of unified memory "
+         "(CUPTI_ERROR_INVALID_PARAMETER)",
+         2, 2}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct nvt_trace *trace = record(
+            &(struct run){.how = "plain", .levels = "um", .refuses = cases[i].refuses}, NULL);
+        assert_true(has_note(trace, cases[i].note));
+        assert_int_equal(trace->um_events.count, cases[i].events);
+        assert_int_equal(trace->ops.count, cases[i].ops);
+        nvt_trace_free(trace);
+    }
 }
 
 static void single_levels(void **state)
@@ -810,6 +896,9 @@ int main(void)
         cmocka_unit_test(a_kernel_keeps_its_fields),
         cmocka_unit_test(full_level),
         cmocka_unit_test(memory_level),
+        cmocka_unit_test(managed_memory),
+        cmocka_unit_test(managed_memory_is_not_in_full),
+        cmocka_unit_test(managed_memory_that_is_refused),
         cmocka_unit_test(single_levels),
         cmocka_unit_test(nvtx_alone_does_not_touch_cuda),
         cmocka_unit_test(many_records_through_small_buffers),

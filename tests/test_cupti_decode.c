@@ -202,6 +202,74 @@ static void copies_and_sets(void **state)
     ASSERT_ROW(3, NVT_DEVICE_GRAPH, 400, 500, 15, 0, 1, 2, 3, 16, 0);
 }
 
+#define COUNTER(what)  CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_##what
+
+/* A counter with something in each field, also in those that CUPTI leaves undefined for its kind. */
+static CUpti_ActivityUnifiedMemoryCounter3 counter(CUpti_ActivityUnifiedMemoryCounterKind kind,
+                                                   uint64_t value, uint32_t flags)
+{
+    return (CUpti_ActivityUnifiedMemoryCounter3){.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER,
+                                                 .counterKind = kind,
+                                                 .value = value,
+                                                 .start = 100,
+                                                 .end = 170,
+                                                 .address = UINT64_C(0x7f0000200000),
+                                                 .srcId = 2,
+                                                 .dstId = 3,
+                                                 .streamId = 99,
+                                                 .processId = 4711,
+                                                 .flags = flags,
+                                                 .processors = {6}};
+}
+
+static void pages_that_move_are_copies(void **state)
+{
+    (void)state;
+    if (!cupti.decoder.next)
+        skip();
+    CUpti_ActivityUnifiedMemoryCounter3 move = counter(COUNTER(BYTES_TRANSFER_HTOD), 65536, 2);
+    const uint64_t host = CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID, at = move.address;
+    move.srcId = CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID;
+    CUPTI_PUT(move);
+    move = counter(COUNTER(BYTES_TRANSFER_DTOH), UINT64_C(1) << 33, 4);
+    move.dstId = CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID;
+    CUPTI_PUT(move);
+    move = counter(COUNTER(BYTES_TRANSFER_DTOD), 4096, 5);
+    CUPTI_PUT(move);
+    assert_int_equal(cupti_decode(cupti.buffer, cupti.used, 1 << 16), 0);
+    ASSERT_ROW(0, NVT_DEVICE_MEMCPY, 100, 170, 0, 0, 3, 0, 0, 0, 0, 65536, 11, 5, 5, host, 3, at,
+               2);
+    ASSERT_ROW(1, NVT_DEVICE_MEMCPY, 100, 170, 0, 0, 2, 0, 0, 0, 0, UINT64_C(1) << 33, 12, 5, 5, 2,
+               host, at, 4);
+    ASSERT_ROW(2, NVT_DEVICE_MEMCPY, 100, 170, 0, 0, 3, 0, 0, 0, 0, 4096, 13, 5, 5, 2, 3, at, 5);
+}
+
+/* Ends, sources and targets only where CUPTI says that it has some. */
+static void other_counters_of_managed_memory(void **state)
+{
+    const CUpti_ActivityUnifiedMemoryCounter3 all[] = {
+        counter(COUNTER(CPU_PAGE_FAULT_COUNT), UINT64_C(0x4005d0), 2),
+        counter(COUNTER(GPU_PAGE_FAULT), 7, 3),
+        counter(COUNTER(THRASHING), 2 << 20, 1 << 5),
+        counter(COUNTER(THROTTLING), 0, 1 << 6),
+        counter(COUNTER(REMOTE_MAP), 65536, 2),
+        counter(COUNTER(UNKNOWN), 1, 1),
+        counter((CUpti_ActivityUnifiedMemoryCounterKind)9, 1, 1), /* of the future */
+    };
+    const uint64_t none = UINT32_MAX, at = all[0].address;
+    (void)state;
+    if (!cupti.decoder.next)
+        skip();
+    CUPTI_PUT(all);
+    assert_int_equal(cupti_decode(cupti.buffer, cupti.used, 1 << 16), 2);
+    ASSERT_ROW(0, NVT_DEVICE_UM, 100, 100, 0, 3, none, none, at, 0x4005d0, 2);
+    ASSERT_ROW(1, NVT_DEVICE_UM, 100, 170, 0, 4, 2, none, at, 7, 3);
+    ASSERT_ROW(2, NVT_DEVICE_UM, 100, 100, 0, 5, 2, none, at, 2 << 20, 1 << 5);
+    ASSERT_ROW(3, NVT_DEVICE_UM, 100, 170, 0, 6, 2, none, at, 0, 1 << 6);
+    ASSERT_ROW(4, NVT_DEVICE_UM, 100, 100, 0, 7, 2, 3, at, 65536, 2);
+    assert_int_equal(cupti.count, 5);
+}
+
 static void calls(void **state)
 {
     (void)state;
@@ -428,6 +496,8 @@ int main(void)
         TEST(a_graph_from_the_host),
         TEST(kernels),
         TEST(copies_and_sets),
+        TEST(pages_that_move_are_copies),
+        TEST(other_counters_of_managed_memory),
         TEST(calls),
         TEST(memory_and_pools),
         TEST(objects),

@@ -53,7 +53,7 @@ static const struct kind {
     KIND(PREEMPTION, Preemption, 0),
     KIND(ENVIRONMENT, Environment, 0),
     KIND(MEMCPY2, MemcpyPtoP4, NVT_DEVICE_MEMCPY),
-    KIND(UNIFIED_MEMORY_COUNTER, UnifiedMemoryCounter3, 0),
+    KIND(UNIFIED_MEMORY_COUNTER, UnifiedMemoryCounter3, 0), /* here of no counter */
     KIND(FUNCTION, Function, 0),
     KIND(MODULE, Module, 0),
     KIND(DEVICE_ATTRIBUTE, DeviceAttribute, 0),
@@ -205,6 +205,14 @@ SAME(Overhead, Overhead3, end);
 SAME(Overhead, Overhead3, overheadKind);
 SAME(Overhead, Overhead3, objectKind);
 SAME(Overhead, Overhead3, objectId);
+SAME(UnifiedMemoryCounter2, UnifiedMemoryCounter3, counterKind);
+SAME(UnifiedMemoryCounter2, UnifiedMemoryCounter3, value);
+SAME(UnifiedMemoryCounter2, UnifiedMemoryCounter3, start);
+SAME(UnifiedMemoryCounter2, UnifiedMemoryCounter3, end);
+SAME(UnifiedMemoryCounter2, UnifiedMemoryCounter3, address);
+SAME(UnifiedMemoryCounter2, UnifiedMemoryCounter3, srcId);
+SAME(UnifiedMemoryCounter2, UnifiedMemoryCounter3, dstId);
+SAME(UnifiedMemoryCounter2, UnifiedMemoryCounter3, flags);
 SAME(Device4, Device5, id);
 SAME(Device4, Device5, name);
 SAME(Device4, Device5, uuid);

@@ -643,7 +643,10 @@ static void fill(struct nvt_device_batch *batch, struct memory *memory, int numb
     uint64_t kernel[NVT_KERNEL_FIELDS] = {
         time, time + 500, (uint64_t)number + 1, nvt_device_batch_name(batch, "_Z4workv"), 0, 1, 7};
     uint64_t lost[NVT_LOST_FIELDS] = {1, 0, 0}, delivered[NVT_DELIVERED_FIELDS] = {0, time + 50000};
+    uint64_t fault[NVT_UM_FIELDS] = {time,   time + 300,           0, 4, 0, UINT32_MAX,
+                                     0x7000, (uint64_t)number + 1, 2};
     add(batch, NVT_DEVICE_KERNEL, kernel, NVT_KERNEL_FIELDS);
+    add(batch, NVT_DEVICE_UM, fault, NVT_UM_FIELDS);
     add(batch, NVT_DEVICE_LOST, lost, NVT_LOST_FIELDS);
     add(batch, NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS);
 }
@@ -753,6 +756,9 @@ static void keeps_what_device_records_need(void **state)
             struct nvt_trace *rest = read_good(twice ? recorded_in("again.nvt") : copy);
             compare_memory(whole, rest, on_axis(whole_path, ticks[i]));
             assert_int_equal(rest->ops.count, BATCHES - 1 - i);
+            assert_int_equal(rest->um_events.count, BATCHES - 1 - i);
+            assert_int_equal(rest->um_events.faults[0], i + 2);
+            assert_int_equal(rest->um_events.end[0] - rest->um_events.start[0], 300);
             assert_int_equal(rest->devices.count, 1);
             assert_string_equal(nvt_name(rest, rest->devices.name[0]), "GPU of the test");
             assert_int_equal(rest->resources.count, whole->resources.count);

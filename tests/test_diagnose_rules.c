@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/model/cuda_names.h"
 #include "cli.h"
 #include "made_trace.h"
 
@@ -125,6 +126,13 @@ static const struct trouble {
        .copy_bytes = 1 << 16,
        .managed = 1},
       {.kernels = 10, .kernel_ns = 80000, .copies = 10, .copy_ns = 20000, .copy_bytes = 1 << 16}}},
+    /* Ten faults of 7 in a loop of 1 us a kernel and 81 us with it, the first fault begins where its kernel does. */
+    {&nvt_rule_faults,
+     "70 faults an iteration, most in gemm",
+     {.kernels = 10, .kernel_ns = 80000, .faults = 10, .fault_ns = 8200},
+     {{.kernels = 10, .kernel_ns = 80000, .faults = 9, .fault_ns = 20000},
+      {.kernels = 10, .kernel_ns = 80000, .faults = 10, .fault_ns = 8000},
+      {.kernels = 10, .kernel_ns = 80000, .faults = 10, .fault_ns = 20000, .fault_late = 1}}},
     {&nvt_rule_allocation,
      "allocated or freed by 1 call an iteration",
      {.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 50000},
@@ -310,6 +318,76 @@ static void nothing_is_found_in_clean_traces(void **state)
                      findings.items[0].evidence);
         free(findings.items);
     }
+}
+
+static void move_pages(struct maker *maker, uint8_t kind, int64_t start, uint64_t bytes,
+                       uint64_t address)
+{
+    const struct nvt_migration migration = {.address = address, .cause = NVT_UM_MOVE_FAULT};
+    const struct nvt_op op = {.start = start,
+                              .end = start + 1000,
+                              .process = maker->process,
+                              .thread = NVT_NONE,
+                              .launch = INT64_MIN,
+                              .bytes = bytes,
+                              .detail = nvt_migration_add(maker->trace, &migration),
+                              .kind = NVT_OP_MEMCPY,
+                              .copy_kind = kind};
+    assert_int_not_equal(nvt_op_add(maker->trace, &op), NVT_NONE);
+}
+
+static void add_um(struct maker *maker, uint8_t kind, int64_t start, int64_t end)
+{
+    const struct nvt_um_event event = {.start = start,
+                                       .end = end,
+                                       .process = maker->process,
+                                       .device = kind == NVT_UM_GPU_FAULT ? 0 : NVT_NONE,
+                                       .target = NVT_NONE,
+                                       .address = 0x1000,
+                                       .faults = kind == NVT_UM_GPU_FAULT ? 2 : 0,
+                                       .kind = kind};
+    assert_int_not_equal(nvt_um_event_add(maker->trace, &event), NVT_NONE);
+}
+
+/* Which kernel, in which range; what comes and goes. Faults that overlap take their time once, as do kernels. */
+static void faults_say_where_and_what_moves(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < 8; i++) {
+        int64_t begin = maker.now;
+        make_launch(&maker, "quiet", 50000);
+        int64_t range = maker.now;
+        make_launch(&maker, "hungry", 50000);
+        make_range(&maker, "gather", range);
+        int64_t start = maker.device - 50000;
+        for (int k = 0; k < 10; k++)
+            add_um(&maker, NVT_UM_GPU_FAULT, start + 2000 * k, start + 2000 * k + 4000);
+        add_um(&maker, NVT_UM_THRASHING, start, start);
+        move_pages(&maker, NVT_COPY_UNIFIED_HTOD, start, 3000000, 0x1000);
+        move_pages(&maker, NVT_COPY_UNIFIED_DTOH, start + 9000, 1000000, 0x1000);
+        move_pages(&maker, NVT_COPY_UNIFIED_DTOH, start + 9500, 500000, 0x2000);
+        make_wait(&maker);
+        make_range(&maker, "iteration", begin);
+    }
+    struct nvt_input_trace trace = {.trace = make_end(&maker)};
+    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_case facts = {&input, NULL};
+    struct nvt_findings findings = {0};
+    assert_int_equal(nvt_rule_apply(&nvt_rule_faults, &facts, &findings, NULL), 0);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].what, "kernels wait for pages of managed memory: 20 "
+                                                "faults an iteration, most in hungry");
+    /* 22 of 106 us, of which kernels take 100. */
+    assert_string_equal(
+        findings.items[0].evidence,
+        "21 % of the time, 22 % of that of kernels; the driver works on faults 40 "
+        "times while 4 kernels run, for 2.20 µs each, in range gather; 12 MB move to "
+        "devices and 6 MB to the host, 8 MB of it there and back; the driver sees "
+        "thrashing, 4 times");
+    assert_in_range((uint64_t)findings.items[0].cost_ns, 21999, 22001);
+    free(findings.items);
+    nvt_trace_free(trace.trace);
 }
 
 static void the_most_expensive_comes_first(void **state)
@@ -625,7 +703,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"no device operations on record: 15 of ",
+         {"no device operations on record: 16 of ",
           " rules had nothing to look at (nvtally record --trace kernel, on a ",
           "no API calls on record: 1 of ", "no memory events on record: 2 of ",
           "no iterations on record: 3 of ", "for training, nvtally record --pytorch)\n"}},
@@ -719,6 +797,7 @@ int main(void)
         cmocka_unit_test(each_rule_is_silent_just_below),
         cmocka_unit_test(each_rule_is_tested),
         cmocka_unit_test(nothing_is_found_in_clean_traces),
+        cmocka_unit_test(faults_say_where_and_what_moves),
         cmocka_unit_test(the_most_expensive_comes_first),
         cmocka_unit_test(idle_time_is_that_of_the_range_around_it),
         cmocka_unit_test(annotations_of_pytorch_are_no_timing),

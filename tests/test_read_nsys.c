@@ -684,17 +684,17 @@ static void names_tables_of_devices_that_it_does_not_read(void **state)
 {
     (void)state;
     struct nvt_trace *trace =
-        read_trace(make(STRINGS NVTX_2026 "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start);"
+        read_trace(make(STRINGS NVTX_2026 "CREATE TABLE CUDA_UM_OTHER_EVENTS (start);"
                                           "CREATE TABLE VULKAN_WORKLOAD (start);"
                                           "CREATE TABLE OPENACC_DATA_EVENTS (start);"
                                           "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (start);"
                                           "CREATE TABLE \"CUDA_UM_\x1b[2J\" (start);"
-                                          "INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (1);"
+                                          "INSERT INTO CUDA_UM_OTHER_EVENTS VALUES (1);"
                                           "INSERT INTO VULKAN_WORKLOAD VALUES (1), (2);"
                                           "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (1);"
                                           "INSERT INTO \"CUDA_UM_\x1b[2J\" VALUES (1);"));
     assert_string_equal(trace->notes,
-                        "tables CUDA_UM_GPU_PAGE_FAULT_EVENTS, VULKAN_WORKLOAD are not read\n");
+                        "tables CUDA_UM_OTHER_EVENTS, VULKAN_WORKLOAD are not read\n");
     nvt_trace_free(trace);
     trace = read_trace(make(STRINGS NVTX_2026 "CREATE TABLE OPENACC_LAUNCH_EVENTS (start);"
                                               "INSERT INTO OPENACC_LAUNCH_EVENTS VALUES (1);"));

@@ -29,6 +29,7 @@
     X(transfers)                                                                                   \
     X(copies)                                                                                      \
     X(unified)                                                                                     \
+    X(faults)                                                                                      \
     X(allocation)                                                                                  \
     X(memory)                                                                                      \
     X(held)                                                                                        \

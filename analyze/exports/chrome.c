@@ -9,6 +9,7 @@
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
 #include "export.h"
+#include "chrome_args.h"
 #include "chrome_rows.h"
 #include "../../lib/map.h"
 
@@ -17,6 +18,8 @@
 #define DEVICE_PID (INT64_C(1) << 30)
 /* The row of a process's critical path: above the numbers of real threads. */
 #define PATH_TID INT32_MAX
+/* Beside the keys of streams' tracks, which have the device above bit 33. */
+#define UM_TRACK (UINT64_C(1) << 63)
 
 struct writer {
     const struct nvt_trace *trace;
@@ -164,7 +167,7 @@ static void put_category(struct writer *writer, uint32_t domain)
     static const char *const taken[] = {"kernel",          "gpu_memcpy",  "gpu_memset",
                                         "cuda_runtime",    "cuda_driver", "cuda_sync",
                                         "overhead",        "Trace",       "gpu_user_annotation",
-                                        "user_annotation", "nvtx"};
+                                        "user_annotation", "nvtx",        NVT_EXPORT_UM};
     const struct nvt_trace *trace = writer->trace;
     const char *name =
         domain < trace->domains.count ? nvt_name(trace, trace->domains.name[domain]) : "";
@@ -328,38 +331,6 @@ static void put_op_name(struct writer *writer, uint32_t i)
             nvt_memory_label(ops->target_kind[i]));
 }
 
-/* What is known of the communication that a kernel does, in the words of PyTorch. */
-static void put_collective(struct writer *writer, uint32_t at)
-{
-    const struct nvt_collectives *rows = &writer->trace->collectives;
-    put_quoted(writer, ",\"Collective name\":", nvt_name(writer->trace, rows->name[at]));
-    put(writer, ",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64, rows->given[at],
-        rows->taken[at]);
-    if (rows->ranks[at])
-        put(writer, ",\"Group size\":%" PRIu32, rows->ranks[at]);
-    if (rows->type[at])
-        put_quoted(writer, ",\"dtype\":", nvt_name(writer->trace, rows->type[at]));
-    if (rows->group[at])
-        put_quoted(writer, ",\"Process Group Name\":", nvt_name(writer->trace, rows->group[at]));
-}
-
-static void put_kernel(struct writer *writer, uint32_t at)
-{
-    const struct nvt_kernels *kernels = &writer->trace->kernels;
-    put(writer, ",\"grid\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", kernels->grid_x[at],
-        kernels->grid_y[at], kernels->grid_z[at]);
-    put(writer, ",\"block\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", kernels->block_x[at],
-        kernels->block_y[at], kernels->block_z[at]);
-    put(writer, ",\"registers per thread\":%" PRIu32 ",\"shared memory\":%" PRIu64,
-        kernels->registers[at], (uint64_t)kernels->static_shared[at] + kernels->dynamic_shared[at]);
-    if (kernels->graph[at])
-        put(writer, ",\"graph id\":%" PRIu64 ",\"graph node id\":%" PRIu64, kernels->graph[at],
-            kernels->graph_node[at]);
-    uint32_t collective = kernels->collective[at];
-    if (collective && collective <= writer->trace->collectives.count)
-        put_collective(writer, collective - 1);
-}
-
 /* An arrow from the start of the call to the start of the operation. */
 static void put_arrow(struct writer *writer, uint32_t i, int64_t pid, int64_t row)
 {
@@ -389,10 +360,11 @@ static void put_op(struct writer *writer, uint32_t i)
         ",\"stream\":%" PRIu32 ",\"correlation\":%" PRIu64,
         pid_of(writer, ops->process[i]), ops->device[i], ops->context[i], ops->stream[i],
         ops->correlation[i]);
+    writer->failed |= nvt_chrome_migration(&writer->text, writer->trace, i);
     if (ops->kind[i] != NVT_OP_KERNEL)
         put(writer, ",\"bytes\":%" PRIu64, ops->bytes[i]);
     else if (ops->detail[i] < writer->trace->kernels.count)
-        put_kernel(writer, ops->detail[i]);
+        writer->failed |= nvt_chrome_kernel(&writer->text, writer->trace, ops->detail[i]);
     put(writer, "}");
     end(writer);
     put_arrow(writer, i, pid, row);
@@ -454,6 +426,31 @@ static void put_memory(struct writer *writer, uint32_t i)
     put_level(writer, "allocated", allocated, "");
     put_level(writer, "reserved", reserved, allocated == UINT64_MAX ? "" : ",");
     put(writer, "}");
+    end(writer);
+}
+
+/* What lasts has a row of its device; a moment stands across the rows of a process. */
+static void put_um(struct writer *writer, uint32_t i)
+{
+    const struct nvt_um_events *events = &writer->trace->um_events;
+    int64_t pid = pid_of(writer, events->process[i]);
+    int lasts = nvt_chrome_um_lasts(writer->trace, i), is_new = 0;
+    if (events->device[i] != NVT_NONE)
+        pid = device_pid(writer, events->process[i], events->device[i]);
+    const struct nvt_row *row =
+        lasts ? nvt_rows_take(&writer->rows, UM_TRACK | (uint64_t)pid, NVT_ROWS_NO_TID,
+                              events->start[i], events->end[i], &is_new)
+              : NULL;
+    writer->failed |= lasts && !row;
+    int64_t tid = row ? row->tid : 0;
+    if (is_new)
+        put_name(writer, "thread_name", pid, tid, "managed memory");
+    begin(writer, lasts ? 'X' : 'i', pid, tid, events->start[i]);
+    if (lasts)
+        put_time(writer, ",\"dur\":", events->end[i] - events->start[i]);
+    else
+        put(writer, ",\"s\":\"p\"");
+    writer->failed |= nvt_chrome_um(&writer->text, writer->trace, i);
     end(writer);
 }
 
@@ -553,6 +550,7 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
         {trace->ops.count, put_op},
         {trace->syncs.count, put_sync},
         {trace->memory.count, put_memory},
+        {trace->um_events.count, put_um},
         {trace->overheads.count, put_overhead},
         {trace->counter_samples.count, put_sample},
     };

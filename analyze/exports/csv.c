@@ -148,12 +148,21 @@ static void put_os_calls(const struct nvt_trace *trace, FILE *out)
     }
 }
 
+enum { ADDRESS_MAX = 24 };
+
+static const char *address_text(uint64_t address, char out[ADDRESS_MAX])
+{
+    snprintf(out, ADDRESS_MAX, "0x%" PRIx64, address);
+    return out;
+}
+
 static void put_ops(const struct nvt_trace *trace, FILE *out)
 {
     static const char *const kinds[] = {"kernel", "memcpy", "memset"};
     const struct nvt_ops *ops = &trace->ops;
     for (uint32_t i = 0; i < ops->count; i++) {
         struct line line = empty;
+        char address[ADDRESS_MAX];
         line.kind = kinds[ops->kind[i] <= NVT_OP_MEMSET ? ops->kind[i] : NVT_OP_KERNEL];
         line.start = ops->start[i];
         line.end = ops->end[i];
@@ -165,6 +174,10 @@ static void put_ops(const struct nvt_trace *trace, FILE *out)
         line.name = nvt_name(trace, ops->name[i]);
         if (ops->kind[i] != NVT_OP_KERNEL)
             line.bytes = (int64_t)ops->bytes[i];
+        if (ops->kind[i] == NVT_OP_MEMCPY && ops->detail[i] < trace->migrations.count) {
+            line.category = nvt_um_move_label(trace->migrations.cause[ops->detail[i]]);
+            line.payload = address_text(trace->migrations.address[ops->detail[i]], address);
+        }
         put(trace, &line, out);
     }
 }
@@ -202,6 +215,35 @@ static void put_memory(const struct nvt_trace *trace, FILE *out)
     }
 }
 
+/* The name is the host's instruction, the category the kind of access or the cause, the payload the address and, of a device,
+ * how many faults it had there. */
+static void put_um_events(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_um_events *events = &trace->um_events;
+    for (uint32_t i = 0; i < events->count; i++) {
+        struct line line = empty;
+        char address[ADDRESS_MAX], payload[64];
+        uint8_t kind = events->kind[i], reason = events->reason[i];
+        line.kind = nvt_um_label(kind);
+        line.start = events->start[i];
+        line.end = events->end[i];
+        line.process = events->process[i];
+        line.device = events->device[i] == NVT_NONE ? -1 : (int64_t)events->device[i];
+        line.bytes = events->bytes[i] ? (int64_t)events->bytes[i] : -1;
+        line.name = optional_name(trace, events->instruction[i]);
+        line.category = kind == NVT_UM_REMOTE_MAP ? nvt_um_map_label(reason)
+                        : reason                  ? nvt_um_access_label(reason)
+                                                  : NULL;
+        line.payload = address_text(events->address[i], address);
+        if (kind == NVT_UM_GPU_FAULT) {
+            snprintf(payload, sizeof(payload), "%s, %" PRIu64 " faults", address,
+                     events->faults[i]);
+            line.payload = payload;
+        }
+        put(trace, &line, out);
+    }
+}
+
 static void put_overheads(const struct nvt_trace *trace, FILE *out)
 {
     const struct nvt_overheads *overheads = &trace->overheads;
@@ -231,6 +273,7 @@ static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error 
     put_ops(trace, out);
     put_syncs(trace, out);
     put_memory(trace, out);
+    put_um_events(trace, out);
     put_overheads(trace, out);
     return 0;
 }

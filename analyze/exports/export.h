@@ -25,7 +25,7 @@ struct nvt_exporter {
  * readers of its exports work on it. Beyond nsys: facts of the trace are rows of META_DATA_EXPORT
  * named "NVTALLY_FACT:…"; memory events have a globalTid; an operation whose launching call was not
  * recorded, but whose thread and launch time were, gets a call of no length, named
- * NVT_EXPORT_LAUNCH. Our reader takes all of it back.
+ * NVT_EXPORT_LAUNCH. Our reader takes all of it back. Of managed memory nsys has faults and migrations, and no more.
  */
 extern const struct nvt_exporter nvt_exporter_sqlite;
 #define NVT_EXPORT_LAUNCH "[launch]"
@@ -47,6 +47,8 @@ extern const struct nvt_exporter nvt_exporter_chrome;
  * which our reader leaves out. */
 extern const struct nvt_exporter nvt_exporter_chrome_path;
 #define NVT_EXPORT_PATH "critical_path"
+/* Faults of managed memory and the like have this category: our reader leaves them out, too. */
+#define NVT_EXPORT_UM "unified_memory"
 
 /* One line an event: ranges, marks, calls, operations, synchronisations, memory, overhead; each
  * kind in the order of time. */

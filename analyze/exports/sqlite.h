@@ -43,10 +43,15 @@ void nvt_sql_thread(struct nvt_sql *sql, uint32_t thread);
 /* Insert the row. 0, or -1 with err filled. */
 int nvt_sql_row(struct nvt_sql *sql);
 
+/* The rows of an enumeration: number, name, label. 0, or -1 with err filled. */
+int nvt_sql_labels(struct nvt_sql *sql, const char *table, unsigned count,
+                   const char *(*label)(unsigned id), const char *const *names);
+
 /* The parts of the file, in their order: tables and enumerations; NVTX; CUDA; names and facts. */
 int nvt_sql_schema(struct nvt_sql *sql);
 int nvt_sql_nvtx(struct nvt_sql *sql);
 int nvt_sql_cuda(struct nvt_sql *sql);
+int nvt_sql_um(struct nvt_sql *sql); /* managed memory */
 int nvt_sql_facts(struct nvt_sql *sql);
 
 #endif

@@ -202,6 +202,24 @@ static int put_kernels(struct nvt_sql *sql)
     return 0;
 }
 
+/* migrationCause, graphNodeId, virtualAddress, copyCount: the first and the third of pages that the driver moved. */
+static void put_migration(struct nvt_sql *sql, uint32_t op)
+{
+    const struct nvt_migrations *migrations = &sql->trace->migrations;
+    uint32_t row = sql->trace->ops.detail[op];
+    int is_one = row < migrations->count;
+    if (is_one)
+        nvt_sql_int(sql, migrations->cause[row]);
+    else
+        nvt_sql_null(sql);
+    nvt_sql_null(sql);
+    if (is_one && migrations->address[row])
+        nvt_sql_int(sql, (int64_t)migrations->address[row]);
+    else
+        nvt_sql_null(sql);
+    nvt_sql_null(sql);
+}
+
 static int put_copies(struct nvt_sql *sql)
 {
     const struct nvt_ops *ops = &sql->trace->ops;
@@ -216,8 +234,9 @@ static int put_copies(struct nvt_sql *sql)
         nvt_sql_null(sql);
         nvt_sql_int(sql, memory_kind(ops->source_kind[i]));
         nvt_sql_int(sql, memory_kind(ops->target_kind[i]));
-        for (int column = 0; column < 8; column++)
+        for (int column = 0; column < 4; column++)
             nvt_sql_null(sql);
+        put_migration(sql, i);
         if (nvt_sql_row(sql))
             return -1;
     }

@@ -123,8 +123,8 @@ static const char enumerations[] =
     " (0, 'CUDA_KERNEL_LAUNCH_TYPE_UNKNOWN', 'Unknown'),"
     " (1, 'CUDA_KERNEL_LAUNCH_TYPE_REGULAR', 'Regular');";
 
-static int put_labels(struct nvt_sql *sql, const char *table, unsigned count,
-                      const char *(*label)(unsigned id), const char *const *names)
+int nvt_sql_labels(struct nvt_sql *sql, const char *table, unsigned count,
+                   const char *(*label)(unsigned id), const char *const *names)
 {
     if (nvt_sql_prepare(sql, table, 3))
         return -1;
@@ -178,11 +178,11 @@ int nvt_sql_schema(struct nvt_sql *sql)
         "OVERHEAD_COMMAND_BUFFER_FULL",
     };
     if (nvt_sql_run(sql, tables) || nvt_sql_run(sql, enumerations) ||
-        put_labels(sql, "ENUM_CUDA_MEMCPY_OPER", NVT_COPY_KINDS, nvt_copy_label, copies) ||
-        put_labels(sql, "ENUM_CUDA_MEM_KIND", NVT_KINDS, memory_label, kinds) ||
-        put_labels(sql, "ENUM_CUPTI_SYNC_TYPE", NVT_SYNC_TYPES, nvt_sync_label, syncs) ||
-        put_labels(sql, "ENUM_CUPTI_OVERHEAD_TYPE", NVT_OVERHEAD_TYPES, nvt_overhead_label,
-                   overheads))
+        nvt_sql_labels(sql, "ENUM_CUDA_MEMCPY_OPER", NVT_COPY_KINDS, nvt_copy_label, copies) ||
+        nvt_sql_labels(sql, "ENUM_CUDA_MEM_KIND", NVT_KINDS, memory_label, kinds) ||
+        nvt_sql_labels(sql, "ENUM_CUPTI_SYNC_TYPE", NVT_SYNC_TYPES, nvt_sync_label, syncs) ||
+        nvt_sql_labels(sql, "ENUM_CUPTI_OVERHEAD_TYPE", NVT_OVERHEAD_TYPES, nvt_overhead_label,
+                       overheads))
         return -1;
     return 0;
 }

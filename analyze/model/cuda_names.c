@@ -53,6 +53,43 @@ const char *nvt_overhead_label(unsigned type)
     return labels[type < NVT_OVERHEAD_TYPES ? type : 0];
 }
 
+const char *nvt_um_label(unsigned kind)
+{
+    static const char *const labels[] = {[NVT_UM_CPU_FAULT] = "CPU page fault",
+                                         [NVT_UM_GPU_FAULT] = "GPU page fault",
+                                         [NVT_UM_THRASHING] = "Thrashing",
+                                         [NVT_UM_THROTTLING] = "Throttling",
+                                         [NVT_UM_REMOTE_MAP] = "Remote map"};
+    return kind >= NVT_UM_CPU_FAULT && kind <= NVT_UM_REMOTE_MAP ? labels[kind] : "Unknown";
+}
+
+const char *nvt_um_access_label(unsigned access)
+{
+    static const char *const labels[NVT_UM_ACCESSES] = {"Unknown", "Read", "Write", "Atomic",
+                                                        "Prefetch"};
+    return labels[access < NVT_UM_ACCESSES ? access : 0];
+}
+
+const char *nvt_um_move_label(unsigned cause)
+{
+    static const char *const labels[NVT_UM_MOVES] = {"Unknown",    "User prefetch",
+                                                     "Page fault", "Speculative prefetch",
+                                                     "Eviction",   "Access counters"};
+    return labels[cause < NVT_UM_MOVES ? cause : 0];
+}
+
+const char *nvt_um_map_label(unsigned cause)
+{
+    static const char *const labels[NVT_UM_MAPS] = {"Unknown", "Coherence",     "Thrashing",
+                                                    "Policy",  "Out of memory", "Eviction"};
+    return labels[cause < NVT_UM_MAPS ? cause : 0];
+}
+
+int nvt_is_migration(unsigned copy_kind)
+{
+    return copy_kind >= NVT_COPY_UNIFIED_HTOD && copy_kind <= NVT_COPY_UNIFIED_DTOD;
+}
+
 unsigned nvt_overhead_type(const char *label)
 {
     for (unsigned type = 0; type < NVT_OVERHEAD_TYPES; type++)

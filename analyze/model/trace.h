@@ -140,11 +140,11 @@ enum nvt_sample_flags {
     X(uint32_t, name)        /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */       \
     X(uint32_t, short_name)  /* kernel name without parameters and templates */                    \
     X(uint64_t, bytes)       /* of a copy or memset */                                             \
-    X(uint32_t, detail)      /* row of kernels for a kernel, else NVT_NONE */                      \
-    X(uint8_t, kind)         /* enum nvt_op_kind */                                                \
-    X(uint8_t, copy_kind)    /* CUpti_ActivityMemcpyKind */                                        \
-    X(uint8_t, source_kind)  /* CUpti_ActivityMemoryKind of the source */                          \
-    X(uint8_t, target_kind)  /* CUpti_ActivityMemoryKind of the destination */
+    X(uint32_t, detail)   /* row of kernels, of migrations of a copy that is one, else NVT_NONE */ \
+    X(uint8_t, kind)      /* enum nvt_op_kind */                                                   \
+    X(uint8_t, copy_kind) /* CUpti_ActivityMemcpyKind */                                           \
+    X(uint8_t, source_kind) /* CUpti_ActivityMemoryKind of the source */                           \
+    X(uint8_t, target_kind) /* CUpti_ActivityMemoryKind of the destination */
 
 /* What only kernels have; ops.detail points here, that of many operations to the same row. */
 #define NVT_KERNEL_COLUMNS(X)                                                                      \
@@ -161,6 +161,30 @@ enum nvt_sample_flags {
     X(uint64_t, graph)          /* id of the graph it ran in, 0 none */                            \
     X(uint64_t, graph_node)     /* 0 none */                                                       \
     X(uint32_t, collective)     /* row of collectives and 1, 0 none */
+
+/* What only copies have that are pages of managed memory, moved by the driver (NVT_COPY_UNIFIED_…). */
+#define NVT_MIGRATION_COLUMNS(X)                                                                   \
+    X(uint64_t, address) /* of the first page; 0 unknown */                                        \
+    X(uint8_t, cause)    /* CUpti_ActivityUnifiedMemoryMigrationCause */
+
+/* What else the driver does about managed memory: faults, and what it makes of memory that several want at once;
+ * sorted by start. */
+#define NVT_UM_EVENT_COLUMNS(X)                                                                    \
+    X(int64_t, start) /* the driver takes notice of it */                                          \
+    X(int64_t, end)   /* it lets the device go on; `start` where there is only a moment */         \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, device)      /* that faults, is held up or maps; NVT_NONE: the host, or several */ \
+    X(uint32_t, target)      /* whose memory is mapped, NVT_NONE: the host's, or it is no map */   \
+    X(uint64_t, address)     /* of the page, or the first of the memory */                         \
+    X(uint64_t, bytes)       /* of memory that is thrashed or mapped */                            \
+    X(uint64_t, faults)      /* of a device on the page; of the host 1 */                          \
+    X(uint64_t, pc)          /* of the host's instruction, 0 unknown */                            \
+    X(uint32_t, instruction) /* as a string: its function, or else where it lies, "0x4005d0" */    \
+    X(uint32_t, module)      /* string: the file that it is in */                                  \
+    X(uint32_t, source)      /* string: the file that it was written in */                         \
+    X(uint32_t, line)        /* of that, 0 unknown */                                              \
+    X(uint8_t, kind)         /* enum nvt_um_kind */                                                \
+    X(uint8_t, reason)       /* of a fault enum nvt_um_access, of a map enum nvt_um_map, else 0 */
 
 /* What a framework says of the communication that a kernel does: PyTorch's of NCCL's and RCCL's. */
 #define NVT_COLLECTIVE_COLUMNS(X)                                                                  \
@@ -282,6 +306,8 @@ enum nvt_sample_flags {
     X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS)                                 \
     X(ops, op, NVT_OP_COLUMNS)                                                                     \
     X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
+    X(migrations, migration, NVT_MIGRATION_COLUMNS)                                                \
+    X(um_events, um_event, NVT_UM_EVENT_COLUMNS)                                                   \
     X(collectives, collective, NVT_COLLECTIVE_COLUMNS)                                             \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(os_calls, os_call, NVT_OS_CALL_COLUMNS)                                                      \
@@ -377,7 +403,7 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Sort ranges, marks, samples of counters, ops, apis, os_calls, syncs, memory by time; link ranges to their parents and levels
+ * Sort ranges, marks, samples of counters, ops, apis, os_calls, syncs, memory, um_events by time; link ranges to their parents and levels
  * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
  * their correlation id and process. A range whose end precedes its start is cut to zero length. 0
  * or -1 (out of memory). Rows must not be added after it.

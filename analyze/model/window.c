@@ -294,6 +294,7 @@ DEFINE_MOVE(os_calls, NVT_OS_CALL_COLUMNS)
 DEFINE_MOVE(syncs, NVT_SYNC_COLUMNS)
 DEFINE_MOVE(memory, NVT_MEMORY_COLUMNS)
 DEFINE_MOVE(overheads, NVT_OVERHEAD_COLUMNS)
+DEFINE_MOVE(um_events, NVT_UM_EVENT_COLUMNS)
 
 /* Tables of which rows stay by their own moment, and nothing refers to them. */
 #define DEFINE_CUT(member, of, time)                                                               \
@@ -312,6 +313,7 @@ DEFINE_CUT(marks, span_of_thread(spans, table->thread[i]), time)
 DEFINE_CUT(os_calls, span_of_thread(spans, table->thread[i]), start)
 DEFINE_CUT(syncs, span_of_process(spans, table->process[i]), start)
 DEFINE_CUT(overheads, span_of_process(spans, table->process[i]), start)
+DEFINE_CUT(um_events, span_of_process(spans, table->process[i]), start)
 
 /* A range whose parent is gone is an outermost one, and time in children that are gone is the parent's own. */
 static int cut_ranges(const struct spans *spans, struct nvt_ranges *ranges)
@@ -472,6 +474,8 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
         widen(&extent, trace->apis.start[i], trace->apis.end[i]);
     for (uint32_t i = 0; i < trace->marks.count; i++)
         widen(&extent, trace->marks.time[i], trace->marks.time[i]);
+    for (uint32_t i = 0; i < trace->um_events.count; i++)
+        widen(&extent, trace->um_events.start[i], trace->um_events.end[i]);
     for (uint32_t i = 0; i < trace->memory.count; i++)
         widen(&extent, trace->memory.time[i], trace->memory.time[i]);
     for (uint32_t i = 0; i < trace->counter_samples.count; i++)
@@ -510,7 +514,8 @@ int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, str
          cut_samples(&spans, &trace->counters, &trace->counter_samples) ||
          cut_calls(&spans, &trace->apis, &trace->ops) || cut_os_calls(&spans, &trace->os_calls) ||
          cut_syncs(&spans, &trace->syncs) || cut_overheads(&spans, &trace->overheads) ||
-         cut_memory(&spans, &trace->memory) || set_condition(window, trace)))
+         cut_um_events(&spans, &trace->um_events) || cut_memory(&spans, &trace->memory) ||
+         set_condition(window, trace)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status)
         set_extent(&spans, trace);

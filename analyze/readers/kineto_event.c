@@ -42,6 +42,7 @@ static const struct {
     {"gpu_user_annotation", CLASS_IGNORED},
     {"cuda_profiler_range", CLASS_IGNORED},
     {NVT_EXPORT_PATH, CLASS_IGNORED},
+    {NVT_EXPORT_UM, CLASS_IGNORED},
     /* PyTorch 1.8 to 1.12. */
     {"Kernel", CLASS_KERNEL},
     {"Memcpy", CLASS_COPY},
@@ -303,6 +304,8 @@ static int add_instant(struct nvt_kineto *reader)
 {
     if (!strcmp(nvt_name(reader->trace, reader->event.name), "[memory]"))
         return add_memory(reader);
+    if (!strcmp(nvt_name(reader->trace, reader->event.category), NVT_EXPORT_UM))
+        return 0;
     const int is_own = is_of_kineto(reader);
     const struct nvt_kineto_owner *thread = is_own ? NULL : nvt_kineto_thread(reader);
     if (!is_own && !thread)

@@ -100,12 +100,18 @@ uint32_t nvt_nsys_name(struct nvt_nsys *reader, struct nvt_nsys_table *table, in
 uint32_t nvt_nsys_process(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column);
 uint32_t nvt_nsys_thread(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column);
 
+/* What a copy of pages of managed memory has more than others, in these columns; *detail gets its row of migrations. 0, or
+ * -1 when out of memory. */
+int nvt_nsys_migration(struct nvt_nsys *reader, struct nvt_nsys_table *table, int address,
+                       int cause, uint32_t *detail);
+
 /* Fail, naming the table and the row. Returns -1. */
 int nvt_nsys_fail(struct nvt_nsys *reader, const struct nvt_nsys_table *table, const char *what);
 
 /* The parts of the reader, in their order. 0, or -1 with err filled. */
 int nvt_nsys_read_nvtx(struct nvt_nsys *reader);
 int nvt_nsys_read_cuda(struct nvt_nsys *reader);
+int nvt_nsys_read_um(struct nvt_nsys *reader); /* faults of managed memory */
 int nvt_nsys_read_os(struct nvt_nsys *reader);
 int nvt_nsys_read_facts(struct nvt_nsys *reader);
 int nvt_nsys_read_metrics(struct nvt_nsys *reader);

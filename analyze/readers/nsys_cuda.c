@@ -197,7 +197,7 @@ static int graph(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
 }
 
-enum { C_BYTES = OP_OWN, C_KIND, C_SOURCE, C_TARGET };
+enum { C_BYTES = OP_OWN, C_KIND, C_SOURCE, C_TARGET, C_CAUSE, C_ADDRESS };
 
 static int copy(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
@@ -212,7 +212,9 @@ static int copy(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     op.bytes = nvt_nsys_size(table, C_BYTES);
     op.name = nvt_strings_add_text(reader->trace->strings, nvt_copy_name(op.copy_kind, name));
     op.short_name = op.name;
-    if (op.name == NVT_NO_STRING)
+    if (op.name == NVT_NO_STRING ||
+        (nvt_is_migration(op.copy_kind) &&
+         nvt_nsys_migration(reader, table, C_ADDRESS, C_CAUSE, &op.detail)))
         return -1;
     return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
 }
@@ -440,7 +442,8 @@ static const struct nvt_nsys_spec tables[] = {
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
      NULL,
      2,
-     {OP_COLUMN_NAMES, "bytes", "copyKind", "srcKind", "dstKind"},
+     {OP_COLUMN_NAMES, "bytes", "copyKind", "srcKind", "dstKind", "migrationCause",
+      "virtualAddress"},
      copy},
     {"CUPTI_ACTIVITY_KIND_MEMSET", NULL, 2, {OP_COLUMN_NAMES, "bytes", "memKind"}, set},
     {"CUPTI_ACTIVITY_KIND_CUDA_EVENT",

@@ -144,6 +144,8 @@ static int read_copy(const struct nvt_device_chunk *chunk, const struct nvt_devi
     op.bytes = row->fields[NVT_COPY_BYTES];
     op.name = op.short_name =
         nvt_strings_add_text(chunk->trace->strings, nvt_copy_name(op.copy_kind, text));
+    if (nvt_is_migration(op.copy_kind) && nvt_device_read_migration(chunk, row, &op.detail))
+        return -1;
     return add_op(chunk, &op);
 }
 
@@ -436,15 +438,25 @@ int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_d
 {
     static int (*const readers[])(const struct nvt_device_chunk *,
                                   const struct nvt_device_row *) = {
-        [NVT_DEVICE_KERNEL] = read_kernel, [NVT_DEVICE_MEMCPY] = read_copy,
-        [NVT_DEVICE_MEMSET] = read_set,    [NVT_DEVICE_GRAPH] = read_graph,
-        [NVT_DEVICE_API] = read_call,      [NVT_DEVICE_SYNC] = read_wait,
-        [NVT_DEVICE_MEMORY] = read_memory, [NVT_DEVICE_POOL] = read_memory,
-        [NVT_DEVICE_OVERHEAD] = read_cost, [NVT_DEVICE_EXTERNAL] = read_external,
-        [NVT_DEVICE_DEVICE] = read_device, [NVT_DEVICE_CONTEXT] = read_context,
-        [NVT_DEVICE_NAME] = read_name,     [NVT_DEVICE_CLOCK] = read_moment,
-        [NVT_DEVICE_LOST] = read_lost,     [NVT_DEVICE_DELIVERED] = read_delivered,
-        [NVT_DEVICE_CAPTURE] = read_edge,  [NVT_DEVICE_PROBLEM] = read_problem,
+        [NVT_DEVICE_KERNEL] = read_kernel,
+        [NVT_DEVICE_MEMCPY] = read_copy,
+        [NVT_DEVICE_MEMSET] = read_set,
+        [NVT_DEVICE_GRAPH] = read_graph,
+        [NVT_DEVICE_API] = read_call,
+        [NVT_DEVICE_SYNC] = read_wait,
+        [NVT_DEVICE_MEMORY] = read_memory,
+        [NVT_DEVICE_POOL] = read_memory,
+        [NVT_DEVICE_OVERHEAD] = read_cost,
+        [NVT_DEVICE_UM] = nvt_device_read_um,
+        [NVT_DEVICE_EXTERNAL] = read_external,
+        [NVT_DEVICE_DEVICE] = read_device,
+        [NVT_DEVICE_CONTEXT] = read_context,
+        [NVT_DEVICE_NAME] = read_name,
+        [NVT_DEVICE_CLOCK] = read_moment,
+        [NVT_DEVICE_LOST] = read_lost,
+        [NVT_DEVICE_DELIVERED] = read_delivered,
+        [NVT_DEVICE_CAPTURE] = read_edge,
+        [NVT_DEVICE_PROBLEM] = read_problem,
         [NVT_DEVICE_EVENT] = read_event,
     };
     /* Streams are known by their operations; what a later version adds is left out. */

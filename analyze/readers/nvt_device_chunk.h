@@ -43,6 +43,12 @@ uint32_t nvt_device_short_name(const struct nvt_device_chunk *chunk, uint32_t fu
 /* A call's name without the version that CUPTI adds to it. NVT_NO_STRING when out of memory. */
 uint32_t nvt_device_call_name(const struct nvt_device_chunk *chunk, uint32_t name);
 
+/* What a row says of managed memory, into the model; and what a row of a copy has of that, whose row of migrations goes into
+ * *detail. 0, or -1 when out of memory. */
+int nvt_device_read_um(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
+int nvt_device_read_migration(const struct nvt_device_chunk *chunk,
+                              const struct nvt_device_row *row, uint32_t *detail);
+
 /* A thread known by its tid only, until all threads are. UINT32_MAX when out of memory. */
 uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid);
 

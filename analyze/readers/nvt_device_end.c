@@ -73,6 +73,8 @@ static void convert_rows(struct nvt_trace *trace, const struct clocks *clocks)
     CONVERT(syncs, start, trace->syncs.process[i])
     CONVERT(syncs, end, trace->syncs.process[i])
     CONVERT(memory, time, trace->memory.process[i])
+    CONVERT(um_events, start, trace->um_events.process[i])
+    CONVERT(um_events, end, trace->um_events.process[i])
     CONVERT(overheads, start, trace->overheads.process[i])
     CONVERT(overheads, end, trace->overheads.process[i])
 }

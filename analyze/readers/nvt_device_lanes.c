@@ -189,6 +189,7 @@ int nvt_device_lane_row(struct nvt_device_chunk *chunk, const struct nvt_device_
     case NVT_DEVICE_SYNC:
     case NVT_DEVICE_MEMORY:
     case NVT_DEVICE_POOL:
+    case NVT_DEVICE_UM:
     case NVT_DEVICE_OVERHEAD: /* nobody asks for them, but for how many have no times */
         if (!nvt_device_is_timed(row->fields[NVT_ROW_START], row->fields[NVT_ROW_END]))
             count_untimed(chunk, 1);

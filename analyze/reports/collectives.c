@@ -148,7 +148,9 @@ static struct message ranged(const struct nvt_trace *trace, uint32_t range)
 static uint32_t told_row(const struct nvt_trace *trace, uint32_t op)
 {
     uint32_t detail = trace->ops.detail[op];
-    return detail < trace->kernels.count ? trace->kernels.collective[detail] : 0;
+    return trace->ops.kind[op] == NVT_OP_KERNEL && detail < trace->kernels.count
+               ? trace->kernels.collective[detail]
+               : 0;
 }
 
 static struct message message_of(const struct collectives *all, uint32_t op)

@@ -58,7 +58,7 @@ static uint32_t op_group(struct nvt_groups *groups, const struct nvt_kernel_nami
     if (report->by_category)
         parts[count++] = nvt_groups_text(
             groups, trace->ops.kind[op] == NVT_OP_KERNEL ? "CUDA_KERNEL" : "MEMORY_OPER");
-    if (report->by_shape && detail < kernels->count) {
+    if (report->by_shape && trace->ops.kind[op] == NVT_OP_KERNEL && detail < kernels->count) {
         parts[count++] = shape(groups, kernels->grid_x[detail], kernels->grid_y[detail],
                                kernels->grid_z[detail]);
         parts[count++] = shape(groups, kernels->block_x[detail], kernels->block_y[detail],

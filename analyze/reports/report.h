@@ -44,6 +44,9 @@
     X(profiler_overhead_sum)                                                                       \
     X(cuda_gpu_mem_time_sum)                                                                       \
     X(cuda_gpu_mem_size_sum)                                                                       \
+    X(um_sum)                                                                                      \
+    X(um_total_sum)                                                                                \
+    X(um_cpu_page_faults_sum)                                                                      \
     X(cuda_gpu_sum)                                                                                \
     X(cuda_api_gpu_sum)                                                                            \
     X(cuda_kern_exec_sum)                                                                          \

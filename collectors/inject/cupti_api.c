@@ -140,4 +140,13 @@ int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size)
     return 0;
 }
 
+int nvt_cupti_take_zeros(const struct nvt_cupti_api *api)
+{
+    uint8_t yes = 1;
+    size_t size = sizeof(yes);
+    return api->cuptiActivitySetAttribute &&
+           api->cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size,
+                                          &yes) == CUPTI_SUCCESS;
+}
+
 #endif

@@ -30,6 +30,8 @@
     X(cuptiActivityEnableRuntimeApi, (CUpti_CallbackId id, uint8_t enable))                        \
     X(cuptiActivityEnableDriverApi, (CUpti_CallbackId id, uint8_t enable))                         \
     X(cuptiActivityEnableAllSyncRecords, (uint8_t enable))                                         \
+    X(cuptiActivityConfigureUnifiedMemoryCounter,                                                  \
+      (CUpti_ActivityUnifiedMemoryCounterConfig * config, uint32_t count))                         \
     X(cuptiActivitySetAttribute, (CUpti_ActivityAttribute which, size_t * size, void *value))      \
     X(cuptiSetThreadIdType, (CUpti_ActivityThreadIdType type))
 
@@ -52,6 +54,10 @@ struct nvt_cupti_api {
  * linker's. 0, or -1 with one line in `why`.
  */
 int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size);
+
+/* Let it get its buffers with nothing but zeros in them: CUPTI would clear each when it gets it, on the thread that launches.
+ * Whether it does. */
+int nvt_cupti_take_zeros(const struct nvt_cupti_api *api);
 
 #endif
 #endif

@@ -35,9 +35,8 @@ static const struct kind kinds[] = {
     {NVT_TRACE_EXTERNAL, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, "external correlation"},
 };
 
-/* "kernels, copies (CUPTI_ERROR_…)": each name once, with what CUPTI said last. */
-static void refuse(const struct nvt_cupti_api *api, const char *name, CUptiResult result,
-                   char *refused, size_t size)
+void nvt_cupti_refuse(const struct nvt_cupti_api *api, const char *name, CUptiResult result,
+                      char *refused, size_t size)
 {
     const char *text = NULL;
     char *bracket = strstr(refused, " (");
@@ -108,11 +107,12 @@ static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, c
     CUptiResult (*set)(CUpti_ActivityKind) =
         on ? api->cuptiActivityEnable : api->cuptiActivityDisable;
     if (on)
-        refuse(api, "some API calls without the others", chosen, refused, size);
+        nvt_cupti_refuse(api, "some API calls without the others", chosen, refused, size);
     CUptiResult runtime = set(CUPTI_ACTIVITY_KIND_RUNTIME);
     CUptiResult driver = set(CUPTI_ACTIVITY_KIND_DRIVER);
     if (on && (runtime != CUPTI_SUCCESS || driver != CUPTI_SUCCESS))
-        refuse(api, "API calls", runtime == CUPTI_SUCCESS ? driver : runtime, refused, size);
+        nvt_cupti_refuse(api, "API calls", runtime == CUPTI_SUCCESS ? driver : runtime, refused,
+                         size);
 }
 
 void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
@@ -125,7 +125,7 @@ void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, c
         CUptiResult result =
             on ? api->cuptiActivityEnable(kinds[i].kind) : api->cuptiActivityDisable(kinds[i].kind);
         if (on && result != CUPTI_SUCCESS)
-            refuse(api, kinds[i].name, result, refused, size);
+            nvt_cupti_refuse(api, kinds[i].name, result, refused, size);
     }
     /* A question whether something has ended is no wait; loops ask it without end. */
     if (on && (trace & NVT_TRACE_SYNC) && api->cuptiActivityEnableAllSyncRecords)
@@ -138,9 +138,9 @@ void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t si
     CUptiResult devices = api->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DEVICE);
     CUptiResult contexts = api->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONTEXT);
     if (devices != CUPTI_SUCCESS)
-        refuse(api, "devices", devices, refused, size);
+        nvt_cupti_refuse(api, "devices", devices, refused, size);
     if (contexts != CUPTI_SUCCESS)
-        refuse(api, "contexts", contexts, refused, size);
+        nvt_cupti_refuse(api, "contexts", contexts, refused, size);
 }
 
 #endif

@@ -79,6 +79,7 @@ static struct {
     _Atomic uint32_t handed;   /* futex: so many of them have been answered */
     _Atomic uint32_t progress; /* grows as buffers are filled, decoded and sent */
     _Atomic uint32_t is_up;    /* there is a context, or nobody tells */
+    _Atomic int um_waits;      /* managed memory is wanted, and there was no context */
     CUpti_SubscriberHandle subscriber;
     CUptiResult subscribed;
     /* The flushing thread's. */
@@ -122,6 +123,27 @@ static void problem(const char *text)
 {
     uint64_t fields[NVT_PROBLEM_FIELDS];
     nvt_device_send_row(NVT_DEVICE_PROBLEM, fields, NVT_PROBLEM_FIELDS, NVT_PROBLEM_TEXT, text);
+}
+
+/* What was refused is missing in the trace; the rest is recorded all the same. */
+static void report_refused(const char *refused)
+{
+    char text[512];
+    snprintf(text, sizeof(text), "CUPTI refuses to record %.400s", refused);
+    if (refused[0])
+        problem(text);
+}
+
+/* There is a context by now. Called by CUPTI, too, and so without waiting: who has the lock may be waiting for CUPTI. */
+static void try_um(void)
+{
+    char refused[512] = "";
+    if (!atomic_load(&cupti.um_waits) || pthread_mutex_trylock(&cupti.switching))
+        return;
+    if (atomic_load(&cupti.um_waits))
+        atomic_store(&cupti.um_waits, nvt_cupti_um(&cupti.api, 1, refused, sizeof(refused)));
+    pthread_mutex_unlock(&cupti.switching);
+    report_refused(refused);
 }
 
 /* --- the flushing thread --- */
@@ -241,6 +263,8 @@ static void hand_over(int final)
     send_batch(NULL, &cupti.batch);
     if (final && result == CUPTI_SUCCESS)
         tell_of_others(asked);
+    if (final && atomic_load(&cupti.um_waits) && atomic_load(&cupti.is_up))
+        problem("CUPTI refuses to record unified memory (CUPTI_ERROR_NOT_INITIALIZED)");
 }
 
 static void *flush(void *memory)
@@ -267,6 +291,8 @@ static void *flush(void *memory)
              * asked a round after there was a context, or more than fits one buffer. */
             if (has_records)
                 hand_over(0);
+            if (atomic_load(&cupti.is_up))
+                try_um();
             uint32_t made = nvt_cupti_buffers_made();
             has_records = made > 1 || (made && atomic_load(&cupti.is_up));
             next = nvt_monotonic_ns() + HANDOVER_NS;
@@ -387,18 +413,13 @@ static void switch_recording(char *refused, size_t size)
         if (!wanted)
             settle();
         nvt_cupti_levels(&cupti.api, nvt_session.control->trace, wanted, refused, size);
+        if (nvt_session.control->trace & NVT_TRACE_UM)
+            atomic_store(&cupti.um_waits, atomic_load(&cupti.is_up)
+                                              ? nvt_cupti_um(&cupti.api, wanted, refused, size)
+                                              : wanted);
         cupti.recording = wanted;
     }
     pthread_mutex_unlock(&cupti.switching);
-}
-
-/* What was refused is missing in the trace; the rest is recorded all the same. */
-static void report_refused(const char *refused)
-{
-    char text[512];
-    snprintf(text, sizeof(text), "CUPTI refuses to record %.400s", refused);
-    if (refused[0])
-        problem(text);
 }
 
 void nvt_cupti_capture(void)
@@ -437,8 +458,11 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
     const CUpti_CallbackData *call = data;
     (void)context;
     /* The driver may have handlers of its own since we were loaded, behind which it gives CUPTI nothing. */
-    if (is_active() && domain == CUPTI_CB_DOMAIN_RESOURCE && !atomic_exchange(&cupti.is_up, 1))
-        finish_at_exit();
+    if (is_active() && domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        if (!atomic_exchange(&cupti.is_up, 1))
+            finish_at_exit();
+        try_um();
+    }
     if (!is_active() ||
         (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API))
         return;
@@ -518,26 +542,6 @@ static void tell_defects(void)
                 "Update 1 does");
 }
 
-/* CUPTI would clear each buffer when it gets it, on the thread that launches. */
-static int gives_zeros(void)
-{
-    uint8_t yes = 1;
-    size_t size = sizeof(yes);
-    return cupti.api.cuptiActivitySetAttribute &&
-           cupti.api.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
-                                               &size, &yes) == CUPTI_SUCCESS;
-}
-
-static void refuse_all(CUptiResult result)
-{
-    char text[128];
-    const char *name = NULL;
-    if (cupti.api.cuptiGetResultString(result, &name) != CUPTI_SUCCESS || !name)
-        name = "unknown error";
-    snprintf(text, sizeof(text), "CUPTI does not take our buffers (%s)", name);
-    problem(text);
-}
-
 static void start(void)
 {
     char text[512], refused[512] = "";
@@ -552,13 +556,15 @@ static void start(void)
     cupti.decoder =
         (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
                                    cupti.api.cuptiGetCallbackName, send_batch, NULL, free};
-    const struct nvt_cupti_buffers_use use = {ring_bell, gives_zeros(),
+    const struct nvt_cupti_buffers_use use = {ring_bell, nvt_cupti_take_zeros(&cupti.api),
                                               cupti.api.version < NVT_CUPTI_REFUSABLE};
     nvt_cupti_buffers_init(&use);
     CUptiResult result = cupti.api.cuptiActivityRegisterCallbacks(nvt_cupti_buffer_requested,
                                                                   nvt_cupti_buffer_completed);
     if (result != CUPTI_SUCCESS) {
-        refuse_all(result);
+        nvt_cupti_refuse(&cupti.api, "CUPTI does not take our buffers", result, refused,
+                         sizeof(refused));
+        problem(refused);
         return;
     }
     set_up_clock();

@@ -40,6 +40,12 @@ __attribute__((visibility("default"))) void nvtally_inject_hand_over(void);
  * nvt_trace_what) need. What CUPTI refuses is named in `refused`, "" when it is nothing. */
 void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
                       size_t size);
+/* "kernels, copies (CUPTI_ERROR_…)": add a name to those in `refused`, each with what CUPTI said last. */
+void nvt_cupti_refuse(const struct nvt_cupti_api *api, const char *name, CUptiResult result,
+                      char *refused, size_t size);
+/* cupti_um.c: the same for managed memory, which is added to `refused`. 1: the driver is not up yet, and it has to be tried
+ * again; else 0. */
+int nvt_cupti_um(const struct nvt_cupti_api *api, int on, char *refused, size_t size);
 /* Devices and contexts, which are recorded when they come up, whatever is captured. */
 void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size);
 

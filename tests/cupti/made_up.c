@@ -121,6 +121,42 @@ static void memory(uint64_t at)
         PUT(trim);
 }
 
+/* Pages come to the device by a fault of the host and one of the device, and go back. */
+static void managed(uint64_t at)
+{
+    CUpti_ActivityUnifiedMemoryCounter3 counter = {.kind =
+                                                       CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER,
+                                                   .address = 0x7f0000200000,
+                                                   .processId = (uint32_t)getpid()};
+    static const struct {
+        CUpti_ActivityUnifiedMemoryCounterKind kind;
+        uint64_t start, end, value;
+        uint32_t source, target, flags;
+    } all[] = {
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT, 10, 0, 0x4005d0, 9, 9, 2},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT, 20, 50, 7, 0, 9, 1},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD, 30, 40, 65536, UINT32_MAX,
+         0, 2},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH, 60, 80, 4096, 0,
+         UINT32_MAX, 4},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING, 90, 0, 2 << 20, 3, 9, 0},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, 95, 99, 0, 0, 9, 0},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, 100, 0, 65536, 0, UINT32_MAX, 2},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        counter.counterKind = all[i].kind;
+        counter.start = at + all[i].start;
+        counter.end = all[i].end ? at + all[i].end : 0;
+        counter.value = all[i].value;
+        counter.srcId = all[i].source;
+        counter.dstId = all[i].target;
+        counter.flags = all[i].flags;
+        if (stand_in.on[CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER] &&
+            stand_in.counters[all[i].kind])
+            PUT(counter);
+    }
+}
+
 #define SYNC_CORRELATION 2000002
 
 static void others(uint64_t at)
@@ -187,6 +223,7 @@ void stand_in_everything(void)
     others(at);
     copies(at);
     memory(at);
+    managed(at);
     stand_in_record_call(0, CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, at, 2000000);
     stand_in_record_call(0, CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, at, 2000001);
     stand_in_record_call(1, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, at,

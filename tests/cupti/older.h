@@ -10,6 +10,7 @@
 #pragma GCC poison CUpti_ActivityKernel10 CUpti_ActivityMemcpy6 CUpti_ActivityMemory4
 #pragma GCC poison CUpti_ActivityMemoryPool3 CUpti_ActivityContext3
 #pragma GCC poison CUpti_ActivitySynchronization2 CUpti_ActivityCudaEvent2
+#pragma GCC poison CUpti_ActivityUnifiedMemoryCounter3
 #define cuptiActivityEnableRuntimeApi     of_12_6_runtime
 #define cuptiActivityEnableDriverApi      of_12_6_driver
 #define cuptiActivityEnableAllSyncRecords of_12_8

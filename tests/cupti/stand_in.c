@@ -3,6 +3,7 @@
 
 #include "stand_in_parts.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -58,8 +59,11 @@ CUptiResult cuptiGetVersion(uint32_t *version)
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 {
-    *text =
-        result == CUPTI_ERROR_NOT_SUPPORTED ? "CUPTI_ERROR_NOT_SUPPORTED" : "CUPTI_ERROR_UNKNOWN";
+    *text = result == CUPTI_ERROR_NOT_SUPPORTED       ? "CUPTI_ERROR_NOT_SUPPORTED"
+            : result == CUPTI_ERROR_INVALID_PARAMETER ? "CUPTI_ERROR_INVALID_PARAMETER"
+            : result == CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED
+                ? "CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED"
+                : "CUPTI_ERROR_UNKNOWN";
     return CUPTI_SUCCESS;
 }
 
@@ -142,8 +146,34 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
     return CUPTI_SUCCESS;
 }
 
+/* Only when the driver is up, which a context tells: before that it is not defined. */
+CUptiResult
+cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *config,
+                                           uint32_t count)
+{
+    if (!stand_in.has_context)
+        abort();
+    if (refuses("managed"))
+        return CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED;
+    if (refuses("up"))
+        return CUPTI_ERROR_NOT_INITIALIZED;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned kind = (unsigned)config[i].kind;
+        if (!kind || kind >= sizeof(stand_in.counters) ||
+            (kind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING && refuses("thrashing")))
+            return CUPTI_ERROR_INVALID_PARAMETER;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        stand_in.counters[config[i].kind] = config[i].enable != 0;
+    return CUPTI_SUCCESS;
+}
+
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
+    /* It has to be configured first: transfers are among what is always wanted. */
+    if (kind == CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER &&
+        !stand_in.counters[CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD])
+        return CUPTI_ERROR_NOT_READY;
     if ((unsigned)kind >= sizeof(stand_in.on) ||
         (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL && refuses("pools")) ||
         (kind == CUPTI_ACTIVITY_KIND_CONTEXT && refuses("contexts")))
@@ -251,6 +281,8 @@ static size_t size_of(const CUpti_Activity *record)
         return sizeof(CUpti_ActivityExternalCorrelation);
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
         return sizeof(CUpti_ActivityGraphTrace2);
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+        return sizeof(CUpti_ActivityUnifiedMemoryCounter3);
     case CUPTI_ACTIVITY_KIND_DEVICE:
         return sizeof(CUpti_ActivityDevice5);
     case CUPTI_ACTIVITY_KIND_CONTEXT:
@@ -297,9 +329,8 @@ static void hand_back(void)
 /* The first record of anything but a device tells of a context. */
 static void tell_of_context(const CUpti_Activity *record)
 {
-    static int told;
-    if (record->kind != CUPTI_ACTIVITY_KIND_DEVICE &&
-        !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) && stand_in.callback &&
+    if (record->kind != CUPTI_ACTIVITY_KIND_DEVICE && !atomic_exchange(&stand_in.has_context, 1) &&
+        stand_in.callback &&
         stand_in.callbacks[CUPTI_CB_DOMAIN_RESOURCE][CUPTI_CBID_RESOURCE_CONTEXT_CREATED])
         stand_in.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
                           &(CUpti_ResourceData){0});

@@ -27,7 +27,7 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BU
 	  $(BUILD)/nvtally import data/published/$$log -o build-fuzz/imported 2>/dev/null && \
 	  head -n 4 build-fuzz/imported/results.jsonl >build-fuzz/corpus/runs/$$log.jsonl || exit 1; \
 	done
-	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so $(BUILD)/nvtally record --level 0 --trace full \
+	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so $(BUILD)/nvtally record --level 0 --trace full,um \
 	    -o build-fuzz/corpus/nvt/device.nvt -- $(BUILD)/tests/clients/device plain
 	$(Q)printf '%s\n' $(FUZZERS) | xargs -P $(FUZZ_JOBS) -I '{}' tests/fuzz/one '{}' $(FUZZ_SECONDS)
 	$(Q)tests/fuzz/totals $(FUZZERS)

@@ -1,0 +1,90 @@
+#include "chrome_args.h"
+
+#include <inttypes.h>
+
+#include "../../lib/json.h"
+#include "../model/cuda_names.h"
+#include "export.h"
+
+static int put_name(struct nvt_buffer *text, const char *before, const char *name)
+{
+    return *name ? nvt_buffer_printf(text, "%s", before) || nvt_json_quote(text, name) : 0;
+}
+
+static int put_collective(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t at)
+{
+    const struct nvt_collectives *rows = &trace->collectives;
+    int failed =
+        nvt_buffer_printf(text, ",\"Collective name\":") ||
+        nvt_json_quote(text, nvt_name(trace, rows->name[at])) ||
+        nvt_buffer_printf(text, ",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64,
+                          rows->given[at], rows->taken[at]);
+    if (rows->ranks[at])
+        failed |= nvt_buffer_printf(text, ",\"Group size\":%" PRIu32, rows->ranks[at]);
+    failed |= put_name(text, ",\"dtype\":", nvt_name(trace, rows->type[at]));
+    failed |= put_name(text, ",\"Process Group Name\":", nvt_name(trace, rows->group[at]));
+    return failed;
+}
+
+int nvt_chrome_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t kernel)
+{
+    const struct nvt_kernels *kernels = &trace->kernels;
+    uint32_t collective = kernels->collective[kernel];
+    int failed = nvt_buffer_printf(text, ",\"grid\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
+                                   kernels->grid_x[kernel], kernels->grid_y[kernel],
+                                   kernels->grid_z[kernel]);
+    failed |= nvt_buffer_printf(text, ",\"block\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
+                                kernels->block_x[kernel], kernels->block_y[kernel],
+                                kernels->block_z[kernel]);
+    failed |= nvt_buffer_printf(
+        text, ",\"registers per thread\":%" PRIu32 ",\"shared memory\":%" PRIu64,
+        kernels->registers[kernel],
+        (uint64_t)kernels->static_shared[kernel] + kernels->dynamic_shared[kernel]);
+    if (kernels->graph[kernel])
+        failed |= nvt_buffer_printf(text, ",\"graph id\":%" PRIu64 ",\"graph node id\":%" PRIu64,
+                                    kernels->graph[kernel], kernels->graph_node[kernel]);
+    if (collective && collective <= trace->collectives.count)
+        failed |= put_collective(text, trace, collective - 1);
+    return failed ? -1 : 0;
+}
+
+int nvt_chrome_um_lasts(const struct nvt_trace *trace, uint32_t event)
+{
+    return trace->um_events.kind[event] == NVT_UM_GPU_FAULT ||
+           trace->um_events.kind[event] == NVT_UM_THROTTLING;
+}
+
+int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t event)
+{
+    const struct nvt_um_events *events = &trace->um_events;
+    uint8_t kind = events->kind[event], reason = events->reason[event];
+    int failed = nvt_buffer_printf(text,
+                                   ",\"cat\":\"" NVT_EXPORT_UM
+                                   "\",\"name\":\"%s\",\"args\":{\"address\":\"0x%" PRIx64 "\"",
+                                   nvt_um_label(kind), events->address[event]);
+    if (events->faults[event])
+        failed |= nvt_buffer_printf(text, ",\"faults\":%" PRIu64, events->faults[event]);
+    if (events->bytes[event])
+        failed |= nvt_buffer_printf(text, ",\"bytes\":%" PRIu64, events->bytes[event]);
+    if (kind == NVT_UM_REMOTE_MAP)
+        failed |= nvt_buffer_printf(text, ",\"cause\":\"%s\"", nvt_um_map_label(reason));
+    else if (reason)
+        failed |= nvt_buffer_printf(text, ",\"access\":\"%s\"", nvt_um_access_label(reason));
+    failed |= put_name(text, ",\"instruction\":", nvt_name(trace, events->instruction[event]));
+    failed |= put_name(text, ",\"module\":", nvt_name(trace, events->module[event]));
+    failed |= put_name(text, ",\"source\":", nvt_name(trace, events->source[event]));
+    if (events->line[event])
+        failed |= nvt_buffer_printf(text, ",\"line\":%" PRIu32, events->line[event]);
+    return failed || nvt_buffer_printf(text, "}") ? -1 : 0;
+}
+
+int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t op)
+{
+    uint32_t row = trace->ops.detail[op];
+    if (trace->ops.kind[op] != NVT_OP_MEMCPY || row >= trace->migrations.count)
+        return 0;
+    return nvt_buffer_printf(
+        text, ",\"migration\":\"%s\",\"address\":\"0x%" PRIx64 "\",\"cause\":\"%s\"",
+        nvt_copy_label(trace->ops.copy_kind[op]), trace->migrations.address[row],
+        nvt_um_move_label(trace->migrations.cause[row]));
+}

@@ -1,0 +1,24 @@
+/*
+ * What Chrome's trace events say of kernels, of their communication and of managed memory: pieces of JSON that the writer
+ * (chrome.c) puts into an event. All return 0, or -1 when out of memory.
+ */
+#ifndef NVT_EXPORT_CHROME_ARGS_H
+#define NVT_EXPORT_CHROME_ARGS_H
+
+#include "../../lib/buffer.h"
+#include "../model/trace.h"
+
+/* Append to arguments the shape of a row of kernels, its graph and, in the words of PyTorch, what is known of its
+ * communication. */
+int nvt_chrome_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t kernel);
+
+/* Append to arguments what a copy that is pages of managed memory has more; nothing of another operation. */
+int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t op);
+
+/* Append category, name and arguments of a row of um_events. */
+int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t event);
+
+/* Whether it has a length: a device waits. Others are moments. */
+int nvt_chrome_um_lasts(const struct nvt_trace *trace, uint32_t event);
+
+#endif
