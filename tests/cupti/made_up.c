@@ -129,19 +129,19 @@ static void managed(uint64_t at)
                                                    .address = 0x7f0000200000,
                                                    .processId = (uint32_t)getpid()};
     static const struct {
-        CUpti_ActivityUnifiedMemoryCounterKind kind;
         uint64_t start, end, value;
+        CUpti_ActivityUnifiedMemoryCounterKind kind;
         uint32_t source, target, flags;
     } all[] = {
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT, 10, 0, 0x4005d0, 9, 9, 2},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT, 20, 50, 7, 0, 9, 1},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD, 30, 40, 65536, UINT32_MAX,
+        {10, 0, 0x4005d0, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT, 9, 9, 2},
+        {20, 50, 7, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT, 0, 9, 1},
+        {30, 40, 65536, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD, UINT32_MAX,
          0, 2},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH, 60, 80, 4096, 0,
+        {60, 80, 4096, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH, 0,
          UINT32_MAX, 4},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING, 90, 0, 2 << 20, 3, 9, 0},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, 95, 99, 0, 0, 9, 0},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, 100, 0, 65536, 0, UINT32_MAX, 2},
+        {90, 0, 2 << 20, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING, 3, 9, 0},
+        {95, 99, 0, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, 0, 9, 0},
+        {100, 0, 65536, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, 0, UINT32_MAX, 2},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         counter.counterKind = all[i].kind;
