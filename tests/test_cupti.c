@@ -424,6 +424,10 @@ static void old_and_missing_libraries(void **state)
     assert_true(has_note(trace, "API version 14"));
     assert_int_equal(trace->ranges.count, 3);
     nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .levels = "full", .refuses = "answers"}, NULL);
+    assert_true(has_note(trace, "libcupti does not answer (unknown error, 999)"));
+    assert_int_equal(trace->ranges.count, 3);
+    nvt_trace_free(trace);
     trace = record(&(struct run){.how = "plain", .levels = "full", .refuses = "waits"}, NULL);
     assert_true(has_note(trace, "no records of cudaDeviceSynchronize"));
     nvt_trace_free(trace);

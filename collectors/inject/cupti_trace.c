@@ -545,6 +545,8 @@ static void start(void)
         problem(text);
         return;
     }
+    if (text[0])
+        problem(text);
     if (subscribe())
         return;
     tell_defects();

@@ -49,6 +49,10 @@ CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
+    /* As NVIDIA's of CUDA 13.3 and later where there is no driver: 0, and nothing else works. */
+    *version = 0;
+    if (refuses("answers"))
+        return CUPTI_ERROR_UNKNOWN;
     *version = refuses("version") ? 14
                : refuses("12.8")  ? 26
                : refuses("waits") ? 130000
@@ -58,6 +62,8 @@ CUptiResult cuptiGetVersion(uint32_t *version)
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 {
+    if (refuses("answers"))
+        return CUPTI_ERROR_UNKNOWN;
     *text =
         result == CUPTI_ERROR_NOT_SUPPORTED ? "CUPTI_ERROR_NOT_SUPPORTED" : "CUPTI_ERROR_UNKNOWN";
     return CUPTI_SUCCESS;
