@@ -428,6 +428,11 @@ static void old_and_missing_libraries(void **state)
     assert_true(has_note(trace, "libcupti does not answer (unknown error, 999)"));
     assert_int_equal(trace->ranges.count, 3);
     nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .levels = "full", .refuses = "driver"}, NULL);
+    assert_true(has_note(trace, "the driver is too old for this libcupti"));
+    assert_false(has_note(trace, "CUPTI refuses"));
+    assert_int_equal(trace->ranges.count, 3);
+    nvt_trace_free(trace);
     trace = record(&(struct run){.how = "plain", .levels = "full", .refuses = "waits"}, NULL);
     assert_true(has_note(trace, "no records of cudaDeviceSynchronize"));
     nvt_trace_free(trace);

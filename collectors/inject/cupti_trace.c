@@ -1,46 +1,6 @@
 #include "cupti_trace.h"
 
-#include "thread.h"
-
-#ifndef HAVE_CUPTI
-
-#include "device.h"
-#include "session.h"
-
-NVT_EXPORT int InitializeInjection(void);
-
-NVT_EXPORT int InitializeInjection(void)
-{
-    static _Atomic int called;
-    uint64_t fields[NVT_PROBLEM_FIELDS];
-    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_DEVICE) ||
-        atomic_exchange(&called, 1))
-        return 1;
-    nvt_device_send_row(NVT_DEVICE_PROBLEM, fields, NVT_PROBLEM_FIELDS, NVT_PROBLEM_TEXT,
-                        "this nvtally was built without CUPTI");
-    return 1;
-}
-
-void nvt_cupti_capture(void)
-{
-}
-
-void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
-{
-    (void)type;
-    (void)handle;
-    (void)name;
-}
-
-void nvt_cupti_finish(void)
-{
-}
-
-void nvtally_inject_hand_over(void)
-{
-}
-
-#else
+#ifdef HAVE_CUPTI
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -62,6 +22,7 @@ void nvtally_inject_hand_over(void)
 #include "device.h"
 #include "exit_hook.h"
 #include "session.h"
+#include "thread.h"
 
 #define HANDOVER_NS INT64_C(100000000)
 
@@ -359,7 +320,7 @@ void nvtally_inject_hand_over(void)
  * not done again: a program may have thousands of such ranges. Several threads may be in here, and none needs a lock: one
  * that CUPTI calls must not wait for one that calls CUPTI.
  */
-#define SETTLE_NS   INT64_C(1000000000)
+#define SETTLE_NS INT64_C(1000000000)
 
 static void settle(void)
 {
@@ -458,17 +419,22 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
 }
 
 /* Before anything else is asked of CUPTI, which serves one tool at a time and knows it by this alone: what another one
- * has set up would be taken from it without a word ("CUPTI Initialization" in its manual). -1: there is another one. */
+ * has set up would be taken from it without a word ("CUPTI Initialization" in its manual). -1: there is another one, or no
+ * driver that this CUPTI can work with ("CUPTI Compatibility and Requirements"). */
 static int subscribe(void)
 {
     CUptiResult result = cupti.api.cuptiSubscribe(&cupti.subscriber, on_call, NULL);
     cupti.subscribed = result;
-    if (result != CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+    if (result == CUPTI_ERROR_NOT_INITIALIZED)
+        problem("CUPTI does not start (CUPTI_ERROR_NOT_INITIALIZED): the driver is too old for "
+                "this libcupti; NVTALLY_CUPTI may name one of an earlier CUDA version");
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        problem("another tool has subscribed to CUPTI, which serves only one (a profiler, a "
+                "debugger): there are no device records");
+    else if (result != CUPTI_ERROR_NOT_INITIALIZED)
         return 0;
-    problem(
-        "another tool has subscribed to CUPTI, which serves only one: there are no device records");
     if (nvt_capture_mode() == NVT_CAPTURE_PROFILER)
-        problem("CUPTI does not report cudaProfilerStart: another tool has subscribed to it");
+        problem("CUPTI does not report cudaProfilerStart: there is no subscription to it");
     return -1;
 }
 

@@ -212,6 +212,11 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
                            void *data)
 {
     (void)data;
+    /* As NVIDIA's of CUDA 12 where the driver is too old. */
+    if (refuses("driver")) {
+        stand_in.has_other = 1;
+        return CUPTI_ERROR_NOT_INITIALIZED;
+    }
     if (refuses("subscriber")) {
         stand_in.has_other = 1;
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
