@@ -313,7 +313,7 @@ void nvtally_inject_hand_over(void)
 /* --- what the program does --- */
 
 /*
- * Before kinds of records are switched off, and before a device is reset: what is still running then has its record kept,
+ * Before kinds of records are switched off, and before a context ends: what is still running then has its record kept,
  * and gets for its end the moment at which they are switched on again, or loses it. So it is waited for, though no longer
  * than SETTLE_NS, by asking for what is complete until CUPTI has handed over each buffer that it had: no call of CUDA,
  * which a capture of a graph forbids. Where that was in vain once, as others keep the device at work all the time, it is
@@ -390,8 +390,36 @@ void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
     nvt_device_send_row(NVT_DEVICE_NAME, fields, NVT_NAME_FIELDS, NVT_NAME_TEXT, name);
 }
 
-/* Resetting a device throws its records away, so they are taken before, those of what still runs too; where that is not
- * waited for, those that are complete. */
+/* The calls after which a context is gone, and with it the records of what ran in it that are not handed over by then:
+ * NVIDIA's sample cupti_trace_injection flushes at the first of them. What still runs is waited for before those that end a
+ * context in any case; a release ends it only if it is the last. */
+static const struct ending {
+    CUpti_CallbackDomain domain;
+    CUpti_CallbackId id;
+    int waits;
+} endings[] = {
+    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020, 1},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset, 1},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2, 1},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease, 0},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2, 0},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy, 1},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, 1},
+};
+#define ENDINGS (sizeof(endings) / sizeof(endings[0]))
+
+/* Before such a call. From callbacks of the driver's and the runtime's calls CUPTI may be flushed (cuptiActivityFlushAll in
+ * the headers of CUDA 13.4 and later), from no others. */
+static void before_ending(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    for (size_t i = 0; i < ENDINGS; i++)
+        if (endings[i].domain == domain && endings[i].id == id) {
+            if (endings[i].waits)
+                settle();
+            cupti.api.cuptiActivityFlushAll(0);
+        }
+}
+
 static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                              const void *data)
 {
@@ -404,18 +432,14 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
         (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API))
         return;
     int enters = call->callbackSite == CUPTI_API_ENTER;
-    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
-        id == CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020) {
-        if (enters) {
-            settle();
-            cupti.api.cuptiActivityFlushAll(0);
-        }
-    } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-        if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart && !enters)
-            nvt_capture_begin();
-        else if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop && enters)
-            nvt_capture_end();
-    }
+    if (enters)
+        before_ending(domain, id);
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
+        return;
+    if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart && !enters)
+        nvt_capture_begin();
+    else if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop && enters)
+        nvt_capture_end();
 }
 
 /* Before anything else is asked of CUPTI, which serves one tool at a time and knows it by this alone: what another one
@@ -448,8 +472,8 @@ static void listen(void)
     if (result == CUPTI_SUCCESS) {
         told = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                         CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
-        api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
-                                 CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
+        for (size_t i = 0; i < ENDINGS; i++)
+            api->cuptiEnableCallback(1, cupti.subscriber, endings[i].domain, endings[i].id);
         if (profiler)
             result = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
                                               CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);

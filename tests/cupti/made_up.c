@@ -212,14 +212,28 @@ void stand_in_profiler(int start)
 void stand_in_reset(void);
 void stand_in_reset(void)
 {
-    tell(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020,
-         CUPTI_API_ENTER);
+    static const struct {
+        const char *name;
+        CUpti_CallbackDomain domain;
+        uint32_t id;
+    } calls[] = {
+        {"cuCtxDestroy", CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2},
+        {"cuDevicePrimaryCtxReset", CUPTI_CB_DOMAIN_DRIVER_API,
+         CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2},
+        {"cuDevicePrimaryCtxRelease", CUPTI_CB_DOMAIN_DRIVER_API,
+         CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2},
+        {"cudaDeviceReset", CUPTI_CB_DOMAIN_RUNTIME_API,
+         CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020}};
+    const char *wanted = getenv("STAND_IN_RESETS");
+    size_t i = 0, last = sizeof(calls) / sizeof(calls[0]) - 1;
+    while (i < last && (!wanted || strcmp(calls[i].name, wanted)))
+        i++;
+    tell(calls[i].domain, calls[i].id, CUPTI_API_ENTER);
     pthread_mutex_lock(&stand_in.lock);
     stand_in.used = 0;
     stand_in.incomplete = 0;
     pthread_mutex_unlock(&stand_in.lock);
-    tell(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020,
-         CUPTI_API_EXIT);
+    tell(calls[i].domain, calls[i].id, CUPTI_API_EXIT);
 }
 
 static void go_down(void)
