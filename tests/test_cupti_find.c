@@ -52,7 +52,8 @@ static const char *in_cuptis(const char *name)
 
 static void must_load(const char *name)
 {
-    if (!dlopen(in_cuptis(name), RTLD_NOW | RTLD_LOCAL))
+    const void *library = dlopen(in_cuptis(name), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
         _exit(1);
 }
 
@@ -89,7 +90,7 @@ static struct found find(const struct process *process)
     assert_true(child >= 0);
     if (!child) {
         look(process, &found);
-        _exit(write(ends[1], &found, sizeof(found)) != (ssize_t)sizeof(found));
+        _exit(write(ends[1], &found, sizeof(found)) == (ssize_t)sizeof(found) ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

@@ -65,7 +65,7 @@ static void a_child_joins_by_itself(void **state)
     if (!child) {
         alarm(10);
         atomic_store(&is_held, 0);
-        _exit(initialize() != 1);
+        _exit(initialize() == 1 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     atomic_store(&is_held, 0);
