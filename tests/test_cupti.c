@@ -236,7 +236,7 @@ static void single_levels(void **state)
     } expected[] = {{"api", 0, 9, 0, 0, 0},
                     {"sync", 0, 1, 1, 0, 0},
                     {"overhead", 0, 0, 0, 1, 0},
-                    {"external", 0, 0, 0, 0, 1},
+                    {"external", 0, 7, 0, 0, 1},
                     {"graph", 1, 0, 0, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {

@@ -174,7 +174,9 @@ static void others(uint64_t at)
         PUT(question);
     if (stand_in.on[CUPTI_ACTIVITY_KIND_OVERHEAD])
         PUT(overhead);
-    if (stand_in.on[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
+    /* It comes in front of a call's. */
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] &&
+        stand_in.calls[1][CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000])
         PUT(external);
     if (stand_in.on[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])
         PUT(graph);
