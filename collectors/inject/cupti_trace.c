@@ -245,16 +245,8 @@ static void *flush(void *memory)
 static int start_thread(void)
 {
     pthread_t thread;
-    sigset_t all, before;
     void *memory = nvt_pages_new(nvt_device_batch_room(NULL));
-    if (!memory)
-        return -1;
-    /* The program's signals are for its own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(&thread, NULL, flush, memory);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (status)
+    if (!memory || pthread_create(&thread, NULL, flush, memory))
         return -1;
     pthread_detach(thread);
     return 0;
@@ -577,9 +569,15 @@ NVT_EXPORT int InitializeInjection(void);
 NVT_EXPORT int InitializeInjection(void)
 {
     static _Atomic int called;
-    if (nvt_session_join() && (nvt_session.control->trace & NVT_TRACE_DEVICE) &&
-        !atomic_exchange(&called, 1))
-        start();
+    sigset_t all, before;
+    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_DEVICE) ||
+        atomic_exchange(&called, 1))
+        return 1;
+    /* The program's signals are for its own threads: not for ours, nor for those that CUPTI starts (its worker). */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    start();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return 1;
 }
 

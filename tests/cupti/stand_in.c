@@ -3,6 +3,7 @@
 
 #include "stand_in_parts.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -212,6 +213,10 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
                            void *data)
 {
     (void)data;
+    /* CUPTI starts a thread by now, which would take the program's signals. */
+    sigset_t mask;
+    if (pthread_sigmask(SIG_BLOCK, NULL, &mask) || !sigismember(&mask, SIGTERM))
+        abort();
     /* As NVIDIA's of CUDA 12 where the driver is too old. */
     if (refuses("driver")) {
         stand_in.has_other = 1;
