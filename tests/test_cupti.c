@@ -590,6 +590,16 @@ static void a_reset_loses_nothing(void **state)
     }
 }
 
+/* Destructors end contexts when recording is over: CUPTI is left alone by then. */
+static void a_reset_after_the_end_asks_nothing(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("destructor", "nvtx,kernel");
+    assert_int_equal(trace->ops.count, 2);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
 /* What a device still runs has its record before the device is reset. */
 static void a_reset_waits_for_what_runs(void **state)
 {
@@ -848,6 +858,7 @@ int main(void)
         cmocka_unit_test(an_exit_in_a_signal_handler_ends),
         cmocka_unit_test(forked_children_are_left_alone),
         cmocka_unit_test(a_reset_loses_nothing),
+        cmocka_unit_test(a_reset_after_the_end_asks_nothing),
         cmocka_unit_test(a_reset_waits_for_what_runs),
         cmocka_unit_test(a_reset_does_not_wait_for_ever),
         cmocka_unit_test(lost_records_are_counted),

@@ -319,8 +319,8 @@ static void settle(void)
     static _Atomic int in_vain;
     const struct timespec moment = {0, 200000};
     const int64_t now = nvt_monotonic_ns();
-    while (!atomic_load(&in_vain) && atomic_load(&cupti.is_up) && nvt_cupti_buffers_made() &&
-           cupti.api.cuptiActivityFlushAll(0) == CUPTI_SUCCESS) {
+    while (!atomic_load(&in_vain) && !atomic_load(&cupti.ending) && atomic_load(&cupti.is_up) &&
+           nvt_cupti_buffers_made() && cupti.api.cuptiActivityFlushAll(0) == CUPTI_SUCCESS) {
         const int64_t oldest = nvt_cupti_buffers_oldest();
         if (!oldest || oldest > now)
             break;
@@ -404,7 +404,8 @@ static const struct ending {
  * the headers of CUDA 13.4 and later), from no others. */
 static void before_ending(CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-    for (size_t i = 0; i < ENDINGS; i++)
+    /* Destructors end contexts, too, behind the end of recording. */
+    for (size_t i = 0; i < ENDINGS && !atomic_load(&cupti.ending); i++)
         if (endings[i].domain == domain && endings[i].id == id) {
             if (endings[i].waits)
                 settle();

@@ -312,6 +312,13 @@ static int in_other_ways(const char *how)
     return 0;
 }
 
+/* As a destructor does: behind the handlers of whatever came up later. */
+static void reset_late(void)
+{
+    launch(KERNEL, 1000, 1);
+    reset();
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "plain";
@@ -325,6 +332,8 @@ int main(int argc, char **argv)
         take_over();
         launch(KERNEL, 1000, 1);
     }
+    if (!strcmp(how, "destructor"))
+        atexit(reset_late);
     initialize();
     if (!strncmp(how, "stream_", 7))
         return streams(how, argv[0], argc > 2 ? argv[2] : NULL);
@@ -356,6 +365,8 @@ int main(int argc, char **argv)
     else if (!strcmp(how, "reset")) {
         step("before the reset", 2);
         reset();
+    } else if (!strcmp(how, "destructor")) {
+        step("kernels", 2);
     } else if (!strcmp(how, "resets")) {
         reset_running();
     } else if (!strcmp(how, "down")) {

@@ -383,6 +383,10 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
         abort();
     if (stand_in.is_down)
         return CUPTI_ERROR_NOT_INITIALIZED;
+    /* Behind the last one CUPTI's own handlers run. */
+    if (stand_in.is_over)
+        abort();
+    stand_in.is_over = (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0;
     pthread_mutex_lock(&stand_in.lock);
     /* With $STAND_IN_ENDS one ends while this is asked. */
     if (stand_in.incomplete && getenv("STAND_IN_ENDS"))

@@ -18,6 +18,7 @@ struct stand_in_state {
     int has_other; /* subscriber: CUPTI is that one's */
     int thread_ids;
     _Atomic int coming_up, is_down; /* the driver is */
+    _Atomic int is_over;            /* it has been flushed by force */
     int gets_zeros;                 /* buffers have to come with nothing else */
     int wants_answers;      /* of questions, only those that something has ended are recorded */
     uint8_t on[64];         /* kinds */
