@@ -590,14 +590,19 @@ static void a_reset_loses_nothing(void **state)
     }
 }
 
-/* Destructors end contexts when recording is over: CUPTI is left alone by then. */
+/* Destructors end contexts and captures when recording is over: CUPTI is left alone by then. */
 static void a_reset_after_the_end_asks_nothing(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = record_plainly("destructor", "nvtx,kernel");
-    assert_int_equal(trace->ops.count, 2);
-    assert_null(trace->notes);
-    nvt_trace_free(trace);
+    static const char *const captures[] = {NULL, "measure"};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvt_trace *trace = record(
+            &(struct run){.how = "destructor", .levels = "nvtx,kernel", .capture = captures[i]},
+            NULL);
+        assert_int_equal(trace->ops.count, 2);
+        assert_null(trace->notes);
+        nvt_trace_free(trace);
+    }
 }
 
 /* What a device still runs has its record before the device is reset. */

@@ -74,6 +74,12 @@ static int is_active(void)
     return pid && pid == (pid_t)syscall(SYS_getpid);
 }
 
+/* And the last has not been asked of it. */
+static int is_open(void)
+{
+    return is_active() && !atomic_load(&cupti.ending);
+}
+
 static uint64_t CUPTIAPI timestamp(void)
 {
     return (uint64_t)nvt_monotonic_ns();
@@ -285,7 +291,7 @@ static void finish_at_exit(void)
 void nvtally_inject_hand_over(void)
 {
     int saved = errno;
-    if (is_active() && !atomic_load(&cupti.ending)) {
+    if (is_open()) {
         uint32_t wanted = atomic_fetch_add(&cupti.wanted, 1) + 1, handed;
         int64_t moved = nvt_monotonic_ns();
         ring_bell();
@@ -357,7 +363,7 @@ static void report_refused(const char *refused)
 void nvt_cupti_capture(void)
 {
     char refused[512];
-    if (!is_active())
+    if (!is_open())
         return;
     switch_recording(refused, sizeof(refused));
     report_refused(refused);
@@ -368,7 +374,7 @@ void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
     uint64_t fields[NVT_NAME_FIELDS];
     uint32_t id = 0;
     CUptiResult result = CUPTI_ERROR_UNKNOWN;
-    if (!is_active())
+    if (!is_open())
         return;
     if (type == NVT_RESOURCE_STREAM)
         result = cupti.api.cuptiGetStreamIdEx(NULL, (CUstream)(uintptr_t)handle, 0, &id);

@@ -316,6 +316,7 @@ static int in_other_ways(const char *how)
 static void reset_late(void)
 {
     launch(KERNEL, 1000, 1);
+    nvtxRangePop(); /* of a capture, if there is one */
     reset();
 }
 
@@ -366,6 +367,7 @@ int main(int argc, char **argv)
         step("before the reset", 2);
         reset();
     } else if (!strcmp(how, "destructor")) {
+        nvtxRangePushA("measure");
         step("kernels", 2);
     } else if (!strcmp(how, "resets")) {
         reset_running();

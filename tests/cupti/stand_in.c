@@ -165,6 +165,8 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 /* What is still running has no record that could be told: CUPTI's would end when the kind is enabled again. */
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+    if (stand_in.is_over)
+        abort();
     stand_in.on[kind] = 0;
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
         pthread_mutex_lock(&stand_in.lock);
