@@ -320,6 +320,31 @@ static void reset_late(void)
     reset();
 }
 
+/* Contexts that end, records with something wrong, or a plain end. */
+static void contexts(const char *how)
+{
+    if (!strcmp(how, "reset")) {
+        step("before the reset", 2);
+        reset();
+    } else if (!strcmp(how, "destructor")) {
+        nvtxRangePushA("measure");
+        step("kernels", 2);
+    } else if (!strcmp(how, "resets")) {
+        reset_running();
+    } else if (!strcmp(how, "down")) {
+        come_up(0);
+        step("kernels", 2);
+    } else if (!strcmp(how, "untimed")) {
+        step("kernels", 2);
+        launch(KERNEL, (uint64_t)-500, 1); /* ends before it begins */
+    } else if (!strcmp(how, "drop")) {
+        drop(3);
+        step("dropped", 4);
+    } else {
+        killed(0, 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "plain";
@@ -363,25 +388,7 @@ int main(int argc, char **argv)
         killed(SIGSEGV, 0);
     else if (!strcmp(how, "fork"))
         forks();
-    else if (!strcmp(how, "reset")) {
-        step("before the reset", 2);
-        reset();
-    } else if (!strcmp(how, "destructor")) {
-        nvtxRangePushA("measure");
-        step("kernels", 2);
-    } else if (!strcmp(how, "resets")) {
-        reset_running();
-    } else if (!strcmp(how, "down")) {
-        come_up(0);
-        step("kernels", 2);
-    } else if (!strcmp(how, "untimed")) {
-        step("kernels", 2);
-        launch(KERNEL, (uint64_t)-500, 1); /* ends before it begins */
-    } else if (!strcmp(how, "drop")) {
-        drop(3);
-        step("dropped", 4);
-    } else {
-        killed(0, 0);
-    }
+    else
+        contexts(how);
     return in_other_ways(how);
 }
