@@ -658,6 +658,20 @@ static void impossible_times_are_none(void **state)
     }
 }
 
+/* Times of another clock make no trace of 36 years: those of CUPTI's own are known. */
+static void times_of_another_clock_are_put_right(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("elsewhen", "nvtx,kernel");
+    assert_int_equal(trace->ops.count, 3);
+    assert_true(has_note(trace, "1 device records without times"));
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(trace->ops.end[i] - trace->ops.start[i], 1000);
+        assert_true(trace->ops.start[i] - trace->ops.launch[i] < 1000000000);
+    }
+    nvt_trace_free(trace);
+}
+
 /* --- capture --- */
 
 static void captures(void **state)
@@ -868,6 +882,7 @@ int main(void)
         cmocka_unit_test(a_reset_does_not_wait_for_ever),
         cmocka_unit_test(lost_records_are_counted),
         cmocka_unit_test(impossible_times_are_none),
+        cmocka_unit_test(times_of_another_clock_are_put_right),
         cmocka_unit_test(captures),
         cmocka_unit_test(a_capture_waits_for_what_it_launched),
         cmocka_unit_test(a_capture_does_not_wait_for_ever),

@@ -123,6 +123,8 @@ static void decode_filled(void)
     size_t valid;
     for (uint8_t *buffer; (buffer = nvt_cupti_buffer_take(&valid));) {
         keep(buffer, valid);
+        if (cupti.own_clock)
+            nvt_cupti_clock_until(&cupti.decoder);
         cupti.unknown += nvt_cupti_decode(&cupti.decoder, buffer, valid, &cupti.batch);
         nvt_cupti_buffer_give(buffer);
         atomic_fetch_add(&cupti.progress, 1);
@@ -491,6 +493,7 @@ static void listen(void)
 static void set_up_clock(void)
 {
     struct nvt_cupti_api *api = &cupti.api;
+    nvt_cupti_clock_begins(&cupti.decoder);
     cupti.own_clock = api->cuptiActivityRegisterTimestampCallback &&
                       api->cuptiActivityRegisterTimestampCallback(timestamp) == CUPTI_SUCCESS;
     if (!api->cuptiSetThreadIdType ||
@@ -540,9 +543,10 @@ static void start(void)
         return;
     tell_defects();
     nvt_cupti_keeper_init(&cupti.keeper);
-    cupti.decoder =
-        (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
-                                   cupti.api.cuptiGetCallbackName, send_batch, NULL, free};
+    cupti.decoder = (struct nvt_cupti_decoder){.next = cupti.api.cuptiActivityGetNextRecord,
+                                               .callback_name = cupti.api.cuptiGetCallbackName,
+                                               .full = send_batch,
+                                               .release = free};
     const struct nvt_cupti_buffers_use use = {ring_bell, gives_zeros(),
                                               cupti.api.version < NVT_CUPTI_REFUSABLE};
     nvt_cupti_buffers_init(&use);

@@ -337,6 +337,11 @@ static void contexts(const char *how)
     } else if (!strcmp(how, "untimed")) {
         step("kernels", 2);
         launch(KERNEL, (uint64_t)-500, 1); /* ends before it begins */
+    } else if (!strcmp(how, "elsewhen")) {
+        step("kernels", 2);
+        launch(KERNEL, UINT64_C(1) << 60, 1); /* by no clock */
+        setenv("STAND_IN_CLOCK", "real", 1);
+        launch(KERNEL, 1000, 1);
     } else if (!strcmp(how, "drop")) {
         drop(3);
         step("dropped", 4);

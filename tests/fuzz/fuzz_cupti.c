@@ -87,7 +87,13 @@ static void full(void *rows, struct nvt_device_batch *batch)
 static void decode(uint8_t *buffer, size_t size, size_t room)
 {
     uint64_t rows = 0, records = 0;
-    const struct nvt_cupti_decoder decoder = {next, callback_name, full, &rows, free};
+    const struct nvt_cupti_decoder decoder = {.next = next,
+                                              .callback_name = callback_name,
+                                              .full = full,
+                                              .context = &rows,
+                                              .release = free,
+                                              .earliest = 1,
+                                              .latest = UINT64_MAX / 2};
     struct nvt_device_batch batch;
     CUpti_Activity *record = NULL;
     void *memory = malloc(room);
