@@ -389,6 +389,28 @@ static int put(struct row *row, const CUpti_Activity *record,
     }
 }
 
+/* Whether it ran on a device, with its times where all of those have them. */
+static int is_operation(const struct row *row)
+{
+    return row->kind == NVT_DEVICE_KERNEL || row->kind == NVT_DEVICE_MEMCPY ||
+           row->kind == NVT_DEVICE_MEMSET || row->kind == NVT_DEVICE_GRAPH;
+}
+
+static int can_be(const struct nvt_cupti_decoder *decoder, uint64_t start, uint64_t end)
+{
+    return start >= decoder->earliest && start <= decoder->latest && end <= decoder->latest;
+}
+
+static void put_times_right(const struct nvt_cupti_decoder *decoder, struct row *row)
+{
+    uint64_t *start = &row->fields[NVT_ROW_START], *end = &row->fields[NVT_ROW_END];
+    if (!decoder->latest || !is_operation(row) || can_be(decoder, *start, *end))
+        return;
+    int moves = can_be(decoder, *start - decoder->ahead, *end - decoder->ahead);
+    *start = moves ? *start - decoder->ahead : 0;
+    *end = moves ? *end - decoder->ahead : 0;
+}
+
 /* 0, or -1 when there is no row for it, or no room even in an empty batch. */
 static int add(const struct nvt_cupti_decoder *decoder, const CUpti_Activity *record,
                struct nvt_device_batch *batch)
@@ -397,6 +419,7 @@ static int add(const struct nvt_cupti_decoder *decoder, const CUpti_Activity *re
         struct row row = {.batch = batch};
         if (put(&row, record, decoder))
             return -1;
+        put_times_right(decoder, &row);
         if (!row.again && !nvt_device_batch_add(batch, row.kind, row.fields, row.count))
             return 0;
         decoder->full(decoder->context, batch);

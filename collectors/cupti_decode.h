@@ -28,6 +28,10 @@ struct nvt_cupti_decoder {
     void *context;
     /* Frees what that libcupti allocated beside a record and leaves to its reader. NULL: nobody does. */
     void (*release)(void *memory);
+    /* Between which moments operations lie, where that is known; latest 0: it is not. CUPTI may take the times of its own
+     * clock for an operation (PyTorch issue 192021: off by 10^14 ns), and a single one of those would make a trace years long.
+     * Such times are moved by what that clock is ahead; those that do not fit then either are left out, both. */
+    uint64_t earliest, latest, ahead;
 };
 
 /*

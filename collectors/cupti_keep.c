@@ -160,21 +160,38 @@ static void clear_pointers(nvt_cupti_next *next, uint8_t *buffer, size_t size)
     }
 }
 
-/* Each text is moved onto its head, which is longer than the 0 behind it. 0, or -1: the file is cut. */
-static int set_pointers(uint8_t *data, size_t size, const struct nvt_cupti_kept *kept)
+/* The record behind *record that points at a text from `offset` of the buffer: where. NULL: there is none, or the pointer would
+ * lie across another one, or elsewhere. */
+static const char **find_place(nvt_cupti_next *next, uint8_t *buffer, size_t size, uint64_t offset,
+                               CUpti_Activity **record)
 {
-    uint8_t *at = data + sizeof(*kept) + kept->size, *end = data + size;
+    while (next(buffer, size, record) == CUPTI_SUCCESS) {
+        const char **place = text_of(*record);
+        if (place && (uint64_t)((uint8_t *)place - buffer) == offset)
+            return place;
+    }
+    return NULL;
+}
+
+/* The texts are in the order of their records. Each is moved onto its head, which is longer than the 0 behind it. 0, or -1:
+ * the file is cut, or none. */
+static int set_pointers(nvt_cupti_next *next, uint8_t *data, size_t size,
+                        const struct nvt_cupti_kept *kept)
+{
+    uint8_t *buffer = data + sizeof(*kept), *at = buffer + kept->size, *end = data + size;
+    CUpti_Activity *record = NULL;
     for (uint32_t i = 0; i < kept->texts; i++) {
         struct nvt_cupti_kept_text head;
         if ((size_t)(end - at) < sizeof(head))
             return -1;
         memcpy(&head, at, sizeof(head));
-        if (head.length > (uint64_t)(end - at) - sizeof(head) || kept->size < sizeof(char *) ||
-            head.offset > kept->size - sizeof(char *))
+        if (head.length > (uint64_t)(end - at) - sizeof(head))
             return -1;
-        const char *text = memmove(at, at + sizeof(head), (size_t)head.length);
+        const char **place = find_place(next, buffer, (size_t)kept->size, head.offset, &record);
+        if (!place)
+            return -1;
+        *place = memmove(at, at + sizeof(head), (size_t)head.length);
         at[head.length] = 0;
-        memcpy(data + sizeof(*kept) + head.offset, &text, sizeof(text));
         at += sizeof(head) + head.length;
     }
     return at == end ? 0 : -1;
@@ -191,7 +208,7 @@ uint8_t *nvt_cupti_kept_read(const char *path, nvt_cupti_next *next, struct nvt_
         if (!memcmp(kept->magic, NVT_CUPTI_KEPT_MAGIC, sizeof(kept->magic)) &&
             kept->size <= size - sizeof(*kept)) {
             clear_pointers(next, data + sizeof(*kept), (size_t)kept->size);
-            if (!set_pointers(data, size, kept))
+            if (!set_pointers(next, data, size, kept))
                 return data;
         }
     }

@@ -322,7 +322,7 @@ static void single_levels(void **state)
     } expected[] = {{"api", 0, 9, 0, 0, 0},
                     {"sync", 0, 1, 1, 0, 0},
                     {"overhead", 0, 0, 0, 1, 0},
-                    {"external", 0, 0, 0, 0, 1},
+                    {"external", 0, 7, 0, 0, 1},
                     {"graph", 1, 0, 0, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
@@ -510,6 +510,15 @@ static void old_and_missing_libraries(void **state)
     assert_true(has_note(trace, "API version 14"));
     assert_int_equal(trace->ranges.count, 3);
     nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .levels = "full", .refuses = "answers"}, NULL);
+    assert_true(has_note(trace, "libcupti does not answer (unknown error, 999)"));
+    assert_int_equal(trace->ranges.count, 3);
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .levels = "full", .refuses = "driver"}, NULL);
+    assert_true(has_note(trace, "the driver is too old for this libcupti"));
+    assert_false(has_note(trace, "CUPTI refuses"));
+    assert_int_equal(trace->ranges.count, 3);
+    nvt_trace_free(trace);
     trace = record(&(struct run){.how = "plain", .levels = "full", .refuses = "waits"}, NULL);
     assert_true(has_note(trace, "no records of cudaDeviceSynchronize"));
     nvt_trace_free(trace);
@@ -651,12 +660,35 @@ static void forked_children_are_left_alone(void **state)
     nvt_trace_free(trace);
 }
 
+/* Nor does any other call that ends a context. */
 static void a_reset_loses_nothing(void **state)
 {
+    static const char *const calls[] = {"cudaDeviceReset", "cuDevicePrimaryCtxReset",
+                                        "cuDevicePrimaryCtxRelease", "cuCtxDestroy"};
     (void)state;
-    struct nvt_trace *trace = record_plainly("reset", "nvtx,kernel");
-    assert_int_equal(trace->ops.count, 2);
-    nvt_trace_free(trace);
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        setenv("STAND_IN_RESETS", calls[i], 1);
+        struct nvt_trace *trace = record_plainly("reset", "nvtx,kernel");
+        unsetenv("STAND_IN_RESETS");
+        if (trace->ops.count != 2)
+            fail_msg("%s: %u", calls[i], trace->ops.count);
+        nvt_trace_free(trace);
+    }
+}
+
+/* Destructors end contexts and captures when recording is over: CUPTI is left alone by then. */
+static void a_reset_after_the_end_asks_nothing(void **state)
+{
+    (void)state;
+    static const char *const captures[] = {NULL, "measure"};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvt_trace *trace = record(
+            &(struct run){.how = "destructor", .levels = "nvtx,kernel", .capture = captures[i]},
+            NULL);
+        assert_int_equal(trace->ops.count, 2);
+        assert_null(trace->notes);
+        nvt_trace_free(trace);
+    }
 }
 
 /* What a device still runs has its record before the device is reset. */
@@ -710,6 +742,20 @@ static void impossible_times_are_none(void **state)
         assert_non_null(strstr(result.err, "1 device records without times were left out"));
         cli_result_free(&result);
     }
+}
+
+/* Times of another clock make no trace of 36 years: those of CUPTI's own are known. */
+static void times_of_another_clock_are_put_right(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("elsewhen", "nvtx,kernel");
+    assert_int_equal(trace->ops.count, 3);
+    assert_true(has_note(trace, "1 device records without times"));
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(trace->ops.end[i] - trace->ops.start[i], 1000);
+        assert_true(trace->ops.start[i] - trace->ops.launch[i] < 1000000000);
+    }
+    nvt_trace_free(trace);
 }
 
 /* --- capture --- */
@@ -920,10 +966,12 @@ int main(void)
         cmocka_unit_test(an_exit_in_a_signal_handler_ends),
         cmocka_unit_test(forked_children_are_left_alone),
         cmocka_unit_test(a_reset_loses_nothing),
+        cmocka_unit_test(a_reset_after_the_end_asks_nothing),
         cmocka_unit_test(a_reset_waits_for_what_runs),
         cmocka_unit_test(a_reset_does_not_wait_for_ever),
         cmocka_unit_test(lost_records_are_counted),
         cmocka_unit_test(impossible_times_are_none),
+        cmocka_unit_test(times_of_another_clock_are_put_right),
         cmocka_unit_test(captures),
         cmocka_unit_test(a_capture_waits_for_what_it_launched),
         cmocka_unit_test(a_capture_does_not_wait_for_ever),

@@ -447,6 +447,46 @@ static void objects(void **state)
     assert_string_equal(cupti.names[3][2], "compute");
 }
 
+/* --- times --- */
+
+/* Of operations alone: the others' are the callback's. CUPTI's own clock is 5000 ahead. */
+static void times_that_cannot_be_are_put_right_or_left_out(void **state)
+{
+    static const struct {
+        uint64_t start, end, real_start, real_end;
+    } times[] = {{1000, 2000, 1000, 2000}, {1500, 1500, 1500, 1500}, {999, 2000, 0, 0},
+                 {1000, 2001, 0, 0},       {3000, 1500, 0, 0},       {6000, 7000, 1000, 2000},
+                 {6000, 7001, 0, 0},       {5999, 6500, 0, 0},       {0, 0, 0, 0},
+                 {UINT64_MAX, 1, 0, 0}};
+    const size_t count = sizeof(times) / sizeof(times[0]);
+    (void)state;
+    if (!cupti.decoder.next)
+        skip();
+    for (size_t i = 0; i < count; i++) {
+        CUpti_ActivityMemset4 record = {.kind = CUPTI_ACTIVITY_KIND_MEMSET,
+                                        .start = times[i].start,
+                                        .end = times[i].end,
+                                        .bytes = 1};
+        CUPTI_PUT(record);
+    }
+    CUpti_ActivityAPI call = {
+        .kind = CUPTI_ACTIVITY_KIND_RUNTIME, .cbid = 1, .start = 1, .end = 9000};
+    CUPTI_PUT(call);
+    cupti.decoder.earliest = 1000;
+    cupti.decoder.latest = 2000;
+    cupti.decoder.ahead = 5000;
+    uint64_t unknown = cupti_decode(cupti.buffer, cupti.used, 1 << 16);
+    cupti.decoder.earliest = cupti.decoder.latest = cupti.decoder.ahead = 0;
+    assert_int_equal(unknown, 0);
+    assert_int_equal(cupti.count, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(cupti.rows[i].fields[NVT_ROW_START], times[i].real_start);
+        assert_int_equal(cupti.rows[i].fields[NVT_ROW_END], times[i].real_end);
+        assert_int_equal(cupti.rows[i].fields[NVT_SET_BYTES], 1);
+    }
+    assert_int_equal(cupti.rows[count].fields[NVT_ROW_END], 9000);
+}
+
 /* --- room --- */
 
 static void nothing_is_lost_at_the_end_of_a_batch(void **state)
@@ -501,6 +541,7 @@ int main(void)
         TEST(calls),
         TEST(memory_and_pools),
         TEST(objects),
+        TEST(times_that_cannot_be_are_put_right_or_left_out),
         TEST(nothing_is_lost_at_the_end_of_a_batch),
         TEST(a_cut_buffer),
         TEST(what_lies_beside_a_record_is_freed),

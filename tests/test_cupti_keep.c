@@ -179,6 +179,16 @@ static void what_is_cut_is_refused(void **state)
             fail_msg("%zu of %zu bytes", length, size);
         assert_int_equal(errno, EINVAL);
     }
+    /* A text belongs where a record points at one, and nowhere else: the pointer would go across others. */
+    struct nvt_cupti_kept_text head;
+    memcpy(&head, data + sizeof(kept) + cupti.used, sizeof(head));
+    head.offset += 4;
+    memcpy(data + sizeof(kept) + cupti.used, &head, sizeof(head));
+    file = fopen(cut, "wb");
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    fclose(file);
+    assert_null(nvt_cupti_kept_read(cut, cupti.decoder.next, &kept));
+    assert_int_equal(errno, EINVAL);
     uint8_t *whole = nvt_cupti_kept_read(path, cupti.decoder.next, &kept);
     assert_non_null(whole);
     assert_int_equal(kept.texts, 1);

@@ -49,9 +49,8 @@ struct nvt_cupti_api {
 };
 
 /*
- * Load libcupti: $NVTALLY_CUPTI, one that the process has loaded already, else one of the CUDA
- * version that its runtime is of, from where the runtime lies, from the usual places or the
- * linker's. 0, or -1 with one line in `why`.
+ * Load the libcupti that nvt_cupti_find() finds. 0, or -1 with one line in `why`. With 0, `why` is "", or one line that is
+ * to be told.
  */
 int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size);
 

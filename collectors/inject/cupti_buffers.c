@@ -13,6 +13,10 @@
  * A buffer that is not full is only handed over when all its records are complete, and on a device
  * that always has work queued that is never so, until it is full. So they are small, and smaller
  * where they fill slowly: a full one should not have been out for longer than SLOW_NS.
+ *
+ * Nothing else would have records earlier, by CUPTI's headers: a forced flush hands over what has not ended without its end,
+ * once and for all, and a period of CUPTI's own (cuptiActivityFlushPeriod) returns full buffers only. Whether each thread
+ * has a buffer of its own, or all share one, is left as NVIDIA has it (the latter before CUDA 13).
  */
 #define BUFFER_BYTES (256u * 1024)
 #define SIZE_LEAST   (32u * 1024)

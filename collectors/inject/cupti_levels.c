@@ -55,7 +55,8 @@ static int is_needed(uint64_t trace, const char *name)
 {
     if (trace & NVT_TRACE_API)
         return !nvt_cupti_is_question(name);
-    return ((trace & NVT_TRACE_KERNEL) && nvt_cupti_is_launch(name)) ||
+    /* A pushed id has a record in front of each call's (cuptiActivityPushExternalCorrelationId), and none without. */
+    return ((trace & (NVT_TRACE_KERNEL | NVT_TRACE_EXTERNAL)) && nvt_cupti_is_launch(name)) ||
            ((trace & NVT_TRACE_GRAPH) && nvt_cupti_is_graph_launch(name)) ||
            ((trace & NVT_TRACE_MEMORY) && nvt_cupti_is_memory_call(name)) ||
            ((trace & NVT_TRACE_SYNC) && nvt_cupti_is_sync_call(name));
@@ -91,8 +92,8 @@ static CUptiResult choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackD
 static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
                       size_t size)
 {
-    if (!(trace &
-          (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_SYNC | NVT_TRACE_API)))
+    if (!(trace & (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_SYNC |
+                   NVT_TRACE_API | NVT_TRACE_EXTERNAL)))
         return;
     if (!on && (trace & NVT_TRACE_API))
         return;

@@ -1,46 +1,6 @@
 #include "cupti_trace.h"
 
-#include "thread.h"
-
-#ifndef HAVE_CUPTI
-
-#include "device.h"
-#include "session.h"
-
-NVT_EXPORT int InitializeInjection(void);
-
-NVT_EXPORT int InitializeInjection(void)
-{
-    static _Atomic int called;
-    uint64_t fields[NVT_PROBLEM_FIELDS];
-    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_DEVICE) ||
-        atomic_exchange(&called, 1))
-        return 1;
-    nvt_device_send_row(NVT_DEVICE_PROBLEM, fields, NVT_PROBLEM_FIELDS, NVT_PROBLEM_TEXT,
-                        "this nvtally was built without CUPTI");
-    return 1;
-}
-
-void nvt_cupti_capture(void)
-{
-}
-
-void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
-{
-    (void)type;
-    (void)handle;
-    (void)name;
-}
-
-void nvt_cupti_finish(void)
-{
-}
-
-void nvtally_inject_hand_over(void)
-{
-}
-
-#else
+#ifdef HAVE_CUPTI
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -62,6 +22,7 @@ void nvtally_inject_hand_over(void)
 #include "device.h"
 #include "exit_hook.h"
 #include "session.h"
+#include "thread.h"
 
 #define HANDOVER_NS INT64_C(100000000)
 
@@ -112,6 +73,12 @@ static int is_active(void)
 {
     pid_t pid = atomic_load_explicit(&cupti.pid, memory_order_acquire);
     return pid && pid == (pid_t)syscall(SYS_getpid);
+}
+
+/* And the last has not been asked of it. */
+static int is_open(void)
+{
+    return is_active() && !atomic_load(&cupti.ending);
 }
 
 static uint64_t CUPTIAPI timestamp(void)
@@ -178,6 +145,8 @@ static void decode_filled(void)
     size_t valid;
     for (uint8_t *buffer; (buffer = nvt_cupti_buffer_take(&valid));) {
         keep(buffer, valid);
+        if (cupti.own_clock)
+            nvt_cupti_clock_until(&cupti.decoder);
         cupti.unknown += nvt_cupti_decode(&cupti.decoder, buffer, valid, &cupti.batch);
         nvt_cupti_buffer_give(buffer);
         atomic_fetch_add(&cupti.progress, 1);
@@ -310,16 +279,8 @@ static void *flush(void *memory)
 static int start_thread(void)
 {
     pthread_t thread;
-    sigset_t all, before;
     void *memory = nvt_pages_new(nvt_device_batch_room(NULL));
-    if (!memory)
-        return -1;
-    /* The program's signals are for its own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(&thread, NULL, flush, memory);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (status)
+    if (!memory || pthread_create(&thread, NULL, flush, memory))
         return -1;
     pthread_detach(thread);
     return 0;
@@ -358,7 +319,7 @@ static void finish_at_exit(void)
 void nvtally_inject_hand_over(void)
 {
     int saved = errno;
-    if (is_active() && !atomic_load(&cupti.ending)) {
+    if (is_open()) {
         uint32_t wanted = atomic_fetch_add(&cupti.wanted, 1) + 1, handed;
         int64_t moved = nvt_monotonic_ns();
         ring_bell();
@@ -378,22 +339,22 @@ void nvtally_inject_hand_over(void)
 /* --- what the program does --- */
 
 /*
- * Before kinds of records are switched off, and before a device is reset: what is still running then has its record kept,
+ * Before kinds of records are switched off, and before a context ends: what is still running then has its record kept,
  * and gets for its end the moment at which they are switched on again, or loses it. So it is waited for, though no longer
  * than SETTLE_NS, by asking for what is complete until CUPTI has handed over each buffer that it had: no call of CUDA,
  * which a capture of a graph forbids. Where that was in vain once, as others keep the device at work all the time, it is
  * not done again: a program may have thousands of such ranges. Several threads may be in here, and none needs a lock: one
  * that CUPTI calls must not wait for one that calls CUPTI.
  */
-#define SETTLE_NS   INT64_C(1000000000)
+#define SETTLE_NS INT64_C(1000000000)
 
 static void settle(void)
 {
     static _Atomic int in_vain;
     const struct timespec moment = {0, 200000};
     const int64_t now = nvt_monotonic_ns();
-    while (!atomic_load(&in_vain) && atomic_load(&cupti.is_up) && nvt_cupti_buffers_made() &&
-           cupti.api.cuptiActivityFlushAll(0) == CUPTI_SUCCESS) {
+    while (!atomic_load(&in_vain) && !atomic_load(&cupti.ending) && atomic_load(&cupti.is_up) &&
+           nvt_cupti_buffers_made() && cupti.api.cuptiActivityFlushAll(0) == CUPTI_SUCCESS) {
         const int64_t oldest = nvt_cupti_buffers_oldest();
         if (!oldest || oldest > now)
             break;
@@ -425,7 +386,7 @@ static void switch_recording(char *refused, size_t size)
 void nvt_cupti_capture(void)
 {
     char refused[512];
-    if (!is_active())
+    if (!is_open())
         return;
     switch_recording(refused, sizeof(refused));
     report_refused(refused);
@@ -436,7 +397,7 @@ void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
     uint64_t fields[NVT_NAME_FIELDS];
     uint32_t id = 0;
     CUptiResult result = CUPTI_ERROR_UNKNOWN;
-    if (!is_active())
+    if (!is_open())
         return;
     if (type == NVT_RESOURCE_STREAM)
         result = cupti.api.cuptiGetStreamIdEx(NULL, (CUstream)(uintptr_t)handle, 0, &id);
@@ -450,8 +411,37 @@ void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
     nvt_device_send_row(NVT_DEVICE_NAME, fields, NVT_NAME_FIELDS, NVT_NAME_TEXT, name);
 }
 
-/* Resetting a device throws its records away, so they are taken before, those of what still runs too; where that is not
- * waited for, those that are complete. */
+/* The calls after which a context is gone, and with it the records of what ran in it that are not handed over by then:
+ * NVIDIA's sample cupti_trace_injection flushes at the first of them. What still runs is waited for before those that end a
+ * context in any case; a release ends it only if it is the last. */
+static const struct ending {
+    CUpti_CallbackDomain domain;
+    CUpti_CallbackId id;
+    int waits;
+} endings[] = {
+    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020, 1},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset, 1},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2, 1},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease, 0},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2, 0},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy, 1},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, 1},
+};
+#define ENDINGS (sizeof(endings) / sizeof(endings[0]))
+
+/* Before such a call. From callbacks of the driver's and the runtime's calls CUPTI may be flushed (cuptiActivityFlushAll in
+ * the headers of CUDA 13.4 and later), from no others. */
+static void before_ending(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    /* Destructors end contexts, too, behind the end of recording. */
+    for (size_t i = 0; i < ENDINGS && !atomic_load(&cupti.ending); i++)
+        if (endings[i].domain == domain && endings[i].id == id) {
+            if (endings[i].waits)
+                settle();
+            cupti.api.cuptiActivityFlushAll(0);
+        }
+}
+
 static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                              const void *data)
 {
@@ -467,32 +457,33 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
         (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API))
         return;
     int enters = call->callbackSite == CUPTI_API_ENTER;
-    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
-        id == CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020) {
-        if (enters) {
-            settle();
-            cupti.api.cuptiActivityFlushAll(0);
-        }
-    } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-        if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart && !enters)
-            nvt_capture_begin();
-        else if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop && enters)
-            nvt_capture_end();
-    }
+    if (enters)
+        before_ending(domain, id);
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
+        return;
+    if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart && !enters)
+        nvt_capture_begin();
+    else if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop && enters)
+        nvt_capture_end();
 }
 
 /* Before anything else is asked of CUPTI, which serves one tool at a time and knows it by this alone: what another one
- * has set up would be taken from it without a word ("CUPTI Initialization" in its manual). -1: there is another one. */
+ * has set up would be taken from it without a word ("CUPTI Initialization" in its manual). -1: there is another one, or no
+ * driver that this CUPTI can work with ("CUPTI Compatibility and Requirements"). */
 static int subscribe(void)
 {
     CUptiResult result = cupti.api.cuptiSubscribe(&cupti.subscriber, on_call, NULL);
     cupti.subscribed = result;
-    if (result != CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+    if (result == CUPTI_ERROR_NOT_INITIALIZED)
+        problem("CUPTI does not start (CUPTI_ERROR_NOT_INITIALIZED): the driver is too old for "
+                "this libcupti; NVTALLY_CUPTI may name one of an earlier CUDA version");
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        problem("another tool has subscribed to CUPTI, which serves only one (a profiler, a "
+                "debugger): there are no device records");
+    else if (result != CUPTI_ERROR_NOT_INITIALIZED)
         return 0;
-    problem(
-        "another tool has subscribed to CUPTI, which serves only one: there are no device records");
     if (nvt_capture_mode() == NVT_CAPTURE_PROFILER)
-        problem("CUPTI does not report cudaProfilerStart: another tool has subscribed to it");
+        problem("CUPTI does not report cudaProfilerStart: there is no subscription to it");
     return -1;
 }
 
@@ -506,8 +497,8 @@ static void listen(void)
     if (result == CUPTI_SUCCESS) {
         told = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                         CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
-        api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
-                                 CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
+        for (size_t i = 0; i < ENDINGS; i++)
+            api->cuptiEnableCallback(1, cupti.subscriber, endings[i].domain, endings[i].id);
         if (profiler)
             result = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
                                               CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);
@@ -526,6 +517,7 @@ static void listen(void)
 static void set_up_clock(void)
 {
     struct nvt_cupti_api *api = &cupti.api;
+    nvt_cupti_clock_begins(&cupti.decoder);
     cupti.own_clock = api->cuptiActivityRegisterTimestampCallback &&
                       api->cuptiActivityRegisterTimestampCallback(timestamp) == CUPTI_SUCCESS;
     if (!api->cuptiSetThreadIdType ||
@@ -549,13 +541,16 @@ static void start(void)
         problem(text);
         return;
     }
+    if (text[0])
+        problem(text);
     if (subscribe())
         return;
     tell_defects();
     nvt_cupti_keeper_init(&cupti.keeper);
-    cupti.decoder =
-        (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
-                                   cupti.api.cuptiGetCallbackName, send_batch, NULL, free};
+    cupti.decoder = (struct nvt_cupti_decoder){.next = cupti.api.cuptiActivityGetNextRecord,
+                                               .callback_name = cupti.api.cuptiGetCallbackName,
+                                               .full = send_batch,
+                                               .release = free};
     const struct nvt_cupti_buffers_use use = {ring_bell, nvt_cupti_take_zeros(&cupti.api),
                                               cupti.api.version < NVT_CUPTI_REFUSABLE};
     nvt_cupti_buffers_init(&use);
@@ -591,9 +586,15 @@ NVT_EXPORT int InitializeInjection(void);
 NVT_EXPORT int InitializeInjection(void)
 {
     static _Atomic int called;
-    if (nvt_session_join() && (nvt_session.control->trace & NVT_TRACE_DEVICE) &&
-        !atomic_exchange(&called, 1))
-        start();
+    sigset_t all, before;
+    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_DEVICE) ||
+        atomic_exchange(&called, 1))
+        return 1;
+    /* The program's signals are for its own threads: not for ours, nor for those that CUPTI starts (its worker). */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    start();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return 1;
 }
 

@@ -49,6 +49,12 @@ int nvt_cupti_um(const struct nvt_cupti_api *api, int on, char *refused, size_t 
 /* Devices and contexts, which are recorded when they come up, whatever is captured. */
 void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size);
 
+/* cupti_clock.c: what the decoder can know of times of ours: from when on operations can be, before the first; and until
+ * when, now. */
+struct nvt_cupti_decoder;
+void nvt_cupti_clock_begins(struct nvt_cupti_decoder *decoder);
+void nvt_cupti_clock_until(struct nvt_cupti_decoder *decoder);
+
 /* cupti_buffers.c: what CUPTI fills, and what it has filled. */
 struct nvt_cupti_buffers_use {
     void (*bell)(void); /* called, from any thread, when a buffer has been filled */

@@ -22,8 +22,10 @@
 
 struct nvt_inject_session nvt_session;
 
-enum { NOT_JOINED, JOINING, JOINED, REFUSED };
-static _Atomic int joined = NOT_JOINED;
+/* While it joins, the process's number stands above JOINING: a child that is forked meanwhile has nobody who would come to
+ * an end with that, and begins anew. */
+enum { NOT_JOINED, JOINED, REFUSED, JOINING };
+static _Atomic uint32_t joined = NOT_JOINED;
 
 static struct nvt_control *map_control(const char *folder)
 {
@@ -68,16 +70,20 @@ static int join(void)
 
 int nvt_session_join(void)
 {
-    int saved = errno, expected = NOT_JOINED, cancel;
+    int saved = errno, cancel;
+    uint32_t mine = (uint32_t)syscall(SYS_getpid) << 2 | JOINING, now = atomic_load(&joined);
     /* open() and the like are cancellation points; NVTX's functions are none. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    if (atomic_compare_exchange_strong(&joined, &expected, JOINING))
-        atomic_store(&joined, join() ? JOINED : REFUSED);
-    while (atomic_load(&joined) == JOINING)
-        syscall(SYS_sched_yield);
+    while (now != JOINED && now != REFUSED) {
+        if (now == mine)
+            syscall(SYS_sched_yield);
+        else if (atomic_compare_exchange_strong(&joined, &now, mine))
+            atomic_store(&joined, join() ? JOINED : REFUSED);
+        now = atomic_load(&joined);
+    }
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
-    return atomic_load(&joined) == JOINED;
+    return now == JOINED;
 }
 
 int nvt_session_is_joined(void)

@@ -312,6 +312,44 @@ static int in_other_ways(const char *how)
     return 0;
 }
 
+/* As a destructor does: behind the handlers of whatever came up later. */
+static void reset_late(void)
+{
+    launch(KERNEL, 1000, 1);
+    nvtxRangePop(); /* of a capture, if there is one */
+    reset();
+}
+
+/* Contexts that end, records with something wrong, or a plain end. */
+static void contexts(const char *how)
+{
+    if (!strcmp(how, "reset")) {
+        step("before the reset", 2);
+        reset();
+    } else if (!strcmp(how, "destructor")) {
+        nvtxRangePushA("measure");
+        step("kernels", 2);
+    } else if (!strcmp(how, "resets")) {
+        reset_running();
+    } else if (!strcmp(how, "down")) {
+        come_up(0);
+        step("kernels", 2);
+    } else if (!strcmp(how, "untimed")) {
+        step("kernels", 2);
+        launch(KERNEL, (uint64_t)-500, 1); /* ends before it begins */
+    } else if (!strcmp(how, "elsewhen")) {
+        step("kernels", 2);
+        launch(KERNEL, UINT64_C(1) << 60, 1); /* by no clock */
+        setenv("STAND_IN_CLOCK", "real", 1);
+        launch(KERNEL, 1000, 1);
+    } else if (!strcmp(how, "drop")) {
+        drop(3);
+        step("dropped", 4);
+    } else {
+        killed(0, 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "plain";
@@ -325,6 +363,8 @@ int main(int argc, char **argv)
         take_over();
         launch(KERNEL, 1000, 1);
     }
+    if (!strcmp(how, "destructor"))
+        atexit(reset_late);
     initialize();
     if (!strncmp(how, "stream_", 7))
         return streams(how, argv[0], argc > 2 ? argv[2] : NULL);
@@ -353,22 +393,7 @@ int main(int argc, char **argv)
         killed(SIGSEGV, 0);
     else if (!strcmp(how, "fork"))
         forks();
-    else if (!strcmp(how, "reset")) {
-        step("before the reset", 2);
-        reset();
-    } else if (!strcmp(how, "resets")) {
-        reset_running();
-    } else if (!strcmp(how, "down")) {
-        come_up(0);
-        step("kernels", 2);
-    } else if (!strcmp(how, "untimed")) {
-        step("kernels", 2);
-        launch(KERNEL, (uint64_t)-500, 1); /* ends before it begins */
-    } else if (!strcmp(how, "drop")) {
-        drop(3);
-        step("dropped", 4);
-    } else {
-        killed(0, 0);
-    }
+    else
+        contexts(how);
     return in_other_ways(how);
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 void stand_in_launch(const char *name, uint64_t ns, int complete);
@@ -17,7 +18,12 @@ void stand_in_launch(const char *name, uint64_t ns, int complete)
     stand_in_record_call(1, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, start, correlation);
     if (!stand_in.on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL])
         return;
-    uint64_t begins = stand_in_now();
+    /* With $STAND_IN_CLOCK as CUPTI has it where it does not ask for the time that it should. */
+    struct timespec real;
+    clock_gettime(CLOCK_REALTIME, &real);
+    uint64_t begins = getenv("STAND_IN_CLOCK")
+                          ? (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec
+                          : stand_in_now();
     int has_times = complete || getenv("STAND_IN_ENDS");
     CUpti_ActivityKernel10 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                      .registersPerThread = 40,
@@ -210,7 +216,9 @@ static void others(uint64_t at)
         PUT(question);
     if (stand_in.on[CUPTI_ACTIVITY_KIND_OVERHEAD])
         PUT(overhead);
-    if (stand_in.on[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
+    /* It comes in front of a call's. */
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] &&
+        stand_in.calls[1][CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000])
         PUT(external);
     if (stand_in.on[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])
         PUT(graph);
@@ -249,14 +257,28 @@ void stand_in_profiler(int start)
 void stand_in_reset(void);
 void stand_in_reset(void)
 {
-    tell(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020,
-         CUPTI_API_ENTER);
+    static const struct {
+        const char *name;
+        CUpti_CallbackDomain domain;
+        uint32_t id;
+    } calls[] = {
+        {"cuCtxDestroy", CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2},
+        {"cuDevicePrimaryCtxReset", CUPTI_CB_DOMAIN_DRIVER_API,
+         CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2},
+        {"cuDevicePrimaryCtxRelease", CUPTI_CB_DOMAIN_DRIVER_API,
+         CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2},
+        {"cudaDeviceReset", CUPTI_CB_DOMAIN_RUNTIME_API,
+         CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020}};
+    const char *wanted = getenv("STAND_IN_RESETS");
+    size_t i = 0, last = sizeof(calls) / sizeof(calls[0]) - 1;
+    while (i < last && (!wanted || strcmp(calls[i].name, wanted)))
+        i++;
+    tell(calls[i].domain, calls[i].id, CUPTI_API_ENTER);
     pthread_mutex_lock(&stand_in.lock);
     stand_in.used = 0;
     stand_in.incomplete = 0;
     pthread_mutex_unlock(&stand_in.lock);
-    tell(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020,
-         CUPTI_API_EXIT);
+    tell(calls[i].domain, calls[i].id, CUPTI_API_EXIT);
 }
 
 static void go_down(void)

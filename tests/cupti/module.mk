@@ -15,6 +15,7 @@ $(BUILD)/tests/test_cupti_buffers: $(call pic,collectors/inject/cupti_buffers.c)
 $(BUILD)/tests/test_exit_hook: $(call pic,collectors/inject/exit_hook.c)
 $(BUILD)/tests/test_exit_hook: private LDLIBS += -Wl,--wrap=dl_iterate_phdr
 $(BUILD)/tests/test_cupti_keep: | all $(STAND_IN) $(BUILD)/tests/clients/device
+$(BUILD)/tests/test_session_fork: | $(BUILD)/libnvtally-inject.so
 $(BUILD)/tests/test_session_device: $(BUILD)/libnvtally.so | all $(STAND_IN)
 
 # Tests have records that CUDA 12 does not have. That is said in one line, and not by the compiler.

@@ -3,6 +3,7 @@
 
 #include "stand_in_parts.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,10 @@ CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
+    /* As NVIDIA's of CUDA 13.3 and later where there is no driver: 0, and nothing else works. */
+    *version = 0;
+    if (refuses("answers"))
+        return CUPTI_ERROR_UNKNOWN;
     *version = refuses("version") ? 14
                : refuses("12.8")  ? 26
                : refuses("waits") ? 130000
@@ -59,6 +64,8 @@ CUptiResult cuptiGetVersion(uint32_t *version)
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 {
+    if (refuses("answers"))
+        return CUPTI_ERROR_UNKNOWN;
     *text = result == CUPTI_ERROR_NOT_SUPPORTED       ? "CUPTI_ERROR_NOT_SUPPORTED"
             : result == CUPTI_ERROR_INVALID_PARAMETER ? "CUPTI_ERROR_INVALID_PARAMETER"
             : result == CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED
@@ -188,6 +195,8 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 /* What is still running has no record that could be told: CUPTI's would end when the kind is enabled again. */
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+    if (stand_in.is_over)
+        abort();
     stand_in.on[kind] = 0;
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
         pthread_mutex_lock(&stand_in.lock);
@@ -236,6 +245,15 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
                            void *data)
 {
     (void)data;
+    /* CUPTI starts a thread by now, which would take the program's signals. */
+    sigset_t mask;
+    if (pthread_sigmask(SIG_BLOCK, NULL, &mask) || !sigismember(&mask, SIGTERM))
+        abort();
+    /* As NVIDIA's of CUDA 12 where the driver is too old. */
+    if (refuses("driver")) {
+        stand_in.has_other = 1;
+        return CUPTI_ERROR_NOT_INITIALIZED;
+    }
     if (refuses("subscriber")) {
         stand_in.has_other = 1;
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -398,6 +416,10 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
         abort();
     if (stand_in.is_down)
         return CUPTI_ERROR_NOT_INITIALIZED;
+    /* Behind the last one CUPTI's own handlers run. */
+    if (stand_in.is_over)
+        abort();
+    stand_in.is_over = (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0;
     pthread_mutex_lock(&stand_in.lock);
     /* With $STAND_IN_ENDS one ends while this is asked. */
     if (stand_in.incomplete && getenv("STAND_IN_ENDS"))

@@ -20,7 +20,7 @@ typedef void (*stand_in_copy_function)(uint64_t bytes, uint64_t ns);
 /* One record of every kind that a level asks for, with made-up fields (tests/test_cupti.c knows
  * them). */
 typedef void (*stand_in_everything_function)(void);
-/* cudaProfilerStart (1) and Stop (0), as a subscriber sees them; cudaDeviceReset. */
+/* cudaProfilerStart (1) and Stop (0), as a subscriber sees them; cudaDeviceReset, or what $STAND_IN_RESETS names. */
 typedef void (*stand_in_profiler_function)(int start);
 typedef void (*stand_in_reset_function)(void);
 /* The driver comes up, which takes so many us: first of all CUPTI makes records of devices. It goes down at exit. */

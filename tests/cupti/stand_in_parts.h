@@ -20,6 +20,7 @@ struct stand_in_state {
     _Atomic int coming_up, is_down; /* the driver is */
     _Atomic int has_context;        /* it has been told of one */
     uint8_t counters[16];           /* of managed memory, that are configured */
+    _Atomic int is_over;            /* it has been flushed by force */
     int gets_zeros;                 /* buffers have to come with nothing else */
     int wants_answers;      /* of questions, only those that something has ended are recorded */
     uint8_t on[64];         /* kinds */

@@ -1,10 +1,13 @@
-# Fuzzing: one program a reader (and for payloads, published logs and the records of runs), for clang's libFuzzer, with AddressSanitizer and UBSan.
+# Fuzzing: one program a reader (and for payloads, published logs, the records of runs and buffers of CUPTI), for clang's libFuzzer, with AddressSanitizer and UBSan.
 #   make fuzz FUZZ_SECONDS=60          seconds for each; what it finds stays in build-fuzz/
 #   make fuzz FUZZ_JOBS=6 …            so many at a time
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS    ?= 1
 FUZZ_CLANG   ?= clang
-FUZZERS      := nvt nsys kineto snapshot payload published runs
+FUZZERS      := nvt nsys kineto snapshot payload published runs $(if $(CUPTI_FLAGS),cupti)
+
+FUZZ_CUPTI   := $(call obj,tests/fuzz/fuzz_cupti.c)
+$(FUZZ_CUPTI): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/fuzz_readers.o $(BUILD)/libnvtally.a
 	@mkdir -p $(@D)
@@ -15,7 +18,7 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BU
 	$(Q)$(MAKE) BUILD=build-fuzz CC=$(FUZZ_CLANG) CFLAGS="-O1 -g" \
 	  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" \
 	  $(addprefix build-fuzz/fuzz/,$(FUZZERS))
-	$(Q)mkdir -p $(addprefix build-fuzz/corpus/,$(FUZZERS) nvt published runs) && \
+	$(Q)mkdir -p $(addprefix build-fuzz/corpus/,$(FUZZERS) nvt published runs cupti) && \
 	  cp -rn tests/fuzz/corpus/. build-fuzz/corpus/ && \
 	  cp -n data/published/*.txt data/published/*.log data/published/*.md build-fuzz/corpus/published/ && \
 	  $(BUILD)/nvtally record --level 0 -o build-fuzz/corpus/nvt/everything.nvt -- \
@@ -27,7 +30,7 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BU
 	  $(BUILD)/nvtally import data/published/$$log -o build-fuzz/imported 2>/dev/null && \
 	  head -n 4 build-fuzz/imported/results.jsonl >build-fuzz/corpus/runs/$$log.jsonl || exit 1; \
 	done
-	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so $(BUILD)/nvtally record --level 0 --trace full,um \
+	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so NVTALLY_KEEP_BUFFERS=$(abspath build-fuzz/corpus/cupti) $(BUILD)/nvtally record --level 0 --trace full,um \
 	    -o build-fuzz/corpus/nvt/device.nvt -- $(BUILD)/tests/clients/device plain
 	$(Q)printf '%s\n' $(FUZZERS) | xargs -P $(FUZZ_JOBS) -I '{}' tests/fuzz/one '{}' $(FUZZ_SECONDS)
 	$(Q)tests/fuzz/totals $(FUZZERS)
