@@ -846,6 +846,61 @@ static void beside_pytorch_or_not_run(void **state)
     cli_result_free(&result);
 }
 
+/* Of a product's blocks the fastest are taken, and those that a device has no room for are passed over. Neither PyTorch nor
+ * Triton is here for that. */
+static void the_fastest_blocks_are_taken(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import sys, types\n"
+        "torch, triton, language = (types.ModuleType(name) for name in ('torch', 'triton', 't'))\n"
+        "now = 0\n"
+        "class Event:\n"
+        "    def __init__(self, enable_timing): assert enable_timing\n"
+        "    def record(self): self.at = now\n"
+        "    def synchronize(self): pass\n"
+        "    def elapsed_time(self, end): return end.at - self.at\n"
+        "torch.cuda = types.SimpleNamespace(Event=Event)\n"
+        "triton.jit, triton.language, language.constexpr = (lambda kernel: kernel), language, int\n"
+        "sys.modules.update({'torch': torch, 'triton': triton, 'triton.language': language})\n"
+        "sys.path.insert(0, 'tests/device')\n"
+        "from switchback_triton import CONFIGURATIONS, tuned\n"
+        "def run(*one):\n"
+        "    global now\n"
+        "    if one == CONFIGURATIONS[0]: raise RuntimeError('no room')\n"
+        "    now += 1 if one == CONFIGURATIONS[3] else 2\n"
+        "assert tuned(run, 'm n k') == CONFIGURATIONS[3]\n"
+        "def fail(*one): raise RuntimeError('none has room')\n"
+        "try:\n"
+        "    tuned(fail, 'm n k')\n"
+        "except RuntimeError as error:\n"
+        "    print(error)\n";
+    struct cli_result result = cli_run((const char *const[]){"python3", "-B", "-c", script, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "none has room\n");
+    assert_non_null(strstr(result.err, "is left out: no room\n"));
+    cli_result_free(&result);
+}
+
+/* Triton's kernels on the host's interpreter, where there is Triton, and PyTorch's operations: every integer as defined. */
+static void int8_beside_is_as_defined(void **state)
+{
+    (void)state;
+    const char *const variables[] = {"TRITON_INTERPRET=1", "PYTHONDONTWRITEBYTECODE=1", NULL};
+    struct cli_options options = {.environment = variables, .timeout_s = 120};
+    struct cli_result result = cli_run((const char *const[]){
+        "python3", "-c", "import torch, triton, numpy; int(numpy.zeros(1))", NULL});
+    int here = !result.status;
+    cli_result_free(&result);
+    if (!here)
+        skip();
+    result = cli_run_with(&options, (const char *const[]){"python3", "tests/device/switchback.py",
+                                                          "--check", "--device", "cpu", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "triton: products off by at most "));
+    cli_result_free(&result);
+}
+
 /* --- what goals.py decides --- */
 
 static void put(const char *folder, const char *name, const char *text)
@@ -1294,6 +1349,8 @@ int main(void)
         cmocka_unit_test(the_switchback_study_is_whole),
         cmocka_unit_test(ranks_can_be_rehearsed),
         cmocka_unit_test(beside_pytorch_or_not_run),
+        cmocka_unit_test(the_fastest_blocks_are_taken),
+        cmocka_unit_test(int8_beside_is_as_defined),
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(a_goal_is_reached_with_all_its_cases),
         cmocka_unit_test(all_cases_can_be_shown),
