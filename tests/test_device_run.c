@@ -901,6 +901,43 @@ static void int8_beside_is_as_defined(void **state)
     cli_result_free(&result);
 }
 
+/* Every row of PyTorch's says how float is multiplied: an environment that allows TF32 is not asked. Without PyTorch, by
+ * what takes its place: each setting that a script makes before it needs anything else. */
+static void float_is_multiplied_as_float(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import sys, types\n"
+        "class Anything(types.ModuleType):\n"
+        "    def __getattr__(self, name): return Anything\n"
+        "    def __init__(self, *words, **more): pass\n"
+        "class Stop(Exception): pass\n"
+        "def stop(*words): raise Stop\n"
+        "torch, nn = Anything(), Anything()\n"
+        "matmul = types.SimpleNamespace(allow_tf32=True)\n"
+        "torch.backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=matmul))\n"
+        "torch.manual_seed, torch.nn, nn.functional = stop, nn, Anything()\n"
+        "nn.Module = object\n"
+        "sys.modules.update({'torch': torch, 'torch.nn': nn})\n"
+        "sys.path.insert(0, 'tests/device')\n"
+        "from importlib import import_module\n"
+        "study = import_module('study')\n"
+        "row = {'size': 2, 'batch': 2}\n"
+        "for name, words in ('fragmented', (row, None)), ('gpipe', (None,)):\n"
+        "    matmul.allow_tf32 = True\n"
+        "    try: import_module(name).measure(*words)\n"
+        "    except Stop: print(name, matmul.allow_tf32)\n"
+        "study.products(tf32=True)\n"
+        "print(matmul)\n";
+    struct cli_result result = cli_run((const char *const[]){"python3", "-B", "-c", script, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out,
+                        "fragmented False\ngpipe False\n"
+                        "namespace(allow_tf32=True, allow_fp16_reduced_precision_reduction=False, "
+                        "allow_bf16_reduced_precision_reduction=False)\n");
+    cli_result_free(&result);
+}
+
 /* --- what goals.py decides --- */
 
 static void put(const char *folder, const char *name, const char *text)
@@ -1350,6 +1387,7 @@ int main(void)
         cmocka_unit_test(ranks_can_be_rehearsed),
         cmocka_unit_test(beside_pytorch_or_not_run),
         cmocka_unit_test(the_fastest_blocks_are_taken),
+        cmocka_unit_test(float_is_multiplied_as_float),
         cmocka_unit_test(int8_beside_is_as_defined),
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(a_goal_is_reached_with_all_its_cases),

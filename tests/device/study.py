@@ -34,9 +34,11 @@ def machine(device):
     }
 
 
-def sums_of_float():
-    """Products of halves add up in float, as the workloads say. By default PyTorch lets cuBLAS round parts of a sum to
-    the result's format before they are added up."""
+def products(tf32=False):
+    """As the workloads ask for: float is multiplied as float, unless a row is of TF32, whatever the environment says
+    (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE); products of halves add up in float. By default PyTorch lets cuBLAS round parts of a
+    sum to the result's format before they are added up."""
+    torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 

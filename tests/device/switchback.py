@@ -25,7 +25,7 @@ import time
 
 import torch
 
-from study import Rows, machine, numbers, outcome, sums_of_float, wait, words
+from study import Rows, machine, numbers, outcome, products, wait, words
 
 try:
     import switchback_triton as fused
@@ -156,7 +156,7 @@ def matrices(row, device):
 
 def measure(row, path, arguments):
     torch.manual_seed(1)
-    sums_of_float()
+    products()
     x, g, w = matrices(row, arguments.device)
     times = {}
     for name, call in operations(Path(path), x, g, w).items():
@@ -208,6 +208,7 @@ CHECKED = ((64, 96), (1024, 1280))
 
 
 def check(paths, device):
+    products()
     for name in paths:
         path, worst, wrong = Path(name), 0.0, []
         for dim, batch in CHECKED if device == "cuda" else CHECKED[:1]:
