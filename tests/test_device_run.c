@@ -568,6 +568,32 @@ static void failed_rows_beside_are_told(void **state)
     }
 }
 
+/* Theirs that does not compute the same is no yardstick, and is asked again: by a second call, too, whose rounds are done. */
+static void theirs_is_checked(void **state)
+{
+    (void)state;
+    static const char python[] =
+        "#!/bin/sh\n"
+        "case $* in\n"
+        "*--check*) echo 'triton: products off by at most 1.0e+00'; exit \"$WRONG\" ;;\n"
+        "*torch.jsonl) while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\" ;;\n"
+        "esac\n";
+    put_program("checks", "nvtally", ok_program);
+    put_program("checks", "python3", python);
+    for (int i = 0; i < 3; i++) {
+        setenv("WRONG", i < 2 ? "1" : "0", 1);
+        struct cli_result result =
+            run_stood_in("checks", "1", (const char *[]){"beside_switchback", NULL});
+        unsetenv("WRONG");
+        cli_expect_status(&result, i < 2 ? 1 : 0);
+        assert_non_null(strstr(
+            result.err, i < 2 ? "failed: 1 rounds; not shown that theirs computes the same: "
+                                "switchback.py --check: triton: products off by at most 1.0e+00\n"
+                              : "beside_switchback: ok: 1 rounds, ours and theirs in turn\n"));
+        cli_result_free(&result);
+    }
+}
+
 /* What came to no end, ours or theirs, is no round. */
 static void a_round_that_was_cut_is_not_done(void **state)
 {
@@ -1378,6 +1404,7 @@ int main(void)
         cmocka_unit_test(our_own_kernels_are_sanitized),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),
+        cmocka_unit_test(theirs_is_checked),
         cmocka_unit_test(a_round_that_was_cut_is_not_done),
         cmocka_unit_test(an_nsys_without_a_report_will_do),
         cmocka_unit_test(a_part_is_resumed_and_packed),
