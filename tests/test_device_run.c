@@ -212,6 +212,33 @@ static void a_build_is_never_skipped(void **state)
     free(made);
 }
 
+/* What the toolkit lacks is taken from PyTorch's packages, and with it goes the toolkit's, which their headers need. */
+static void headers_of_packages_are_found(void **state)
+{
+    (void)state;
+    char python[4200], home[4200];
+    snprintf(python, sizeof(python), "#!/bin/sh\necho %s/packages\n", cli_folder);
+    snprintf(home, sizeof(home), "%s", cli_in(cli_folder, "thin-toolkit"));
+    mkdir(cli_in(cli_folder, "packages"), 0777);
+    mkdir(home, 0777);
+    put_program("packages/include", "cupti.h", "");
+    put_program("thin-toolkit/include", "cuda.h", "");
+    put_program("thin-toolkit/include", "cublas_v2.h", "");
+    put_program("thin", "make", "#!/bin/sh\necho \"$*\" >\"$HELD\"\nexit 1\n");
+    put_program("thin", "python3", python);
+    setenv("CUDA_HOME", home, 1);
+    struct cli_result result = run_stood_in("thin", "", (const char *[]){"build", NULL});
+    unsetenv("CUDA_HOME");
+    cli_expect_status(&result, 1);
+    cli_result_free(&result);
+    char *made = cli_read_file(cli_in(cli_in(cli_folder, "thin"), "held"), NULL), wanted[9000];
+    snprintf(wanted, sizeof(wanted), " CUPTI_INC=%s/packages/include CUDA_INC=%s/include device\n",
+             cli_folder, home);
+    if (!strstr(made, wanted))
+        fail_msg("no '%s' in '%s'", wanted, made);
+    free(made);
+}
+
 /* Beside PyTorch ours has its cuBLAS, where that is of the number that ours was linked with. */
 static void both_sides_have_one_cublas(void **state)
 {
@@ -1395,6 +1422,7 @@ int main(void)
         cmocka_unit_test(a_failed_row_is_not_done),
         cmocka_unit_test(half_an_hour_is_enough),
         cmocka_unit_test(a_build_is_never_skipped),
+        cmocka_unit_test(headers_of_packages_are_found),
         cmocka_unit_test(both_sides_have_one_cublas),
         cmocka_unit_test(every_form_of_a_layer_is_compared),
         cmocka_unit_test(what_failed_in_the_check_is_told),
