@@ -339,6 +339,32 @@ static void every_form_of_a_layer_is_compared(void **state)
     free(log);
 }
 
+/* What decides no goal may be cut off: the goals have their round, and the part goes on there. */
+static void no_goal_waits_for_the_other_forms(void **state)
+{
+    (void)state;
+    static const char python[] =
+        "#!/bin/sh\n"
+        "case $* in *more/torch.jsonl) [ -z \"$CUT\" ] || exit 1 ;; *torch.jsonl) ;; *) exit 0 ;; "
+        "esac\n"
+        "while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\"\n";
+    put_program("forms-cut", "nvtally", ok_program);
+    put_program("forms-cut", "python3", python);
+    char folder[4200];
+    snprintf(folder, sizeof(folder), "%s/forms-cut/work/beside_linear-1", cli_folder);
+    for (int i = 0; i < 2; i++) {
+        setenv("CUT", i ? "" : "1", 1);
+        struct cli_result result =
+            run_stood_in("forms-cut", "1", (const char *[]){"beside_linear", NULL});
+        unsetenv("CUT");
+        cli_expect_status(&result, i ? 0 : 1);
+        assert_non_null(strstr(result.err, i ? "beside_linear: ok: 1 rounds" : "0 of 1 rounds"));
+        assert_int_equal(access(cli_in(folder, "done"), R_OK), 0);
+        assert_int_equal(access(cli_in(folder, "more/done"), R_OK), i ? 0 : -1);
+        cli_result_free(&result);
+    }
+}
+
 /* An operation of the check that failed is named. */
 static void what_failed_in_the_check_is_told(void **state)
 {
@@ -1425,6 +1451,7 @@ int main(void)
         cmocka_unit_test(headers_of_packages_are_found),
         cmocka_unit_test(both_sides_have_one_cublas),
         cmocka_unit_test(every_form_of_a_layer_is_compared),
+        cmocka_unit_test(no_goal_waits_for_the_other_forms),
         cmocka_unit_test(what_failed_in_the_check_is_told),
         cmocka_unit_test(an_nsys_that_ran_nothing_is_told),
         cmocka_unit_test(the_overhead_has_all_levels_and_nsys),
