@@ -1017,6 +1017,25 @@ static void float_is_multiplied_as_float(void **state)
     cli_result_free(&result);
 }
 
+/* No time of PyTorch's has a collection of Python's garbage in it, and none is off behind it, however it ended. */
+static void no_garbage_is_collected_in_time(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import gc, sys, types\n"
+        "torch = types.ModuleType('torch')\n"
+        "torch.cuda = types.SimpleNamespace(OutOfMemoryError=MemoryError)\n"
+        "sys.modules['torch'] = torch\n"
+        "sys.path.insert(0, 'tests/device')\n"
+        "from study import outcome\n"
+        "print(outcome({}, 'cpu', lambda: {'collects': gc.isenabled()}), gc.isenabled())\n"
+        "print(outcome({}, 'cpu', lambda: 1 / 0)['status'], gc.isenabled())\n";
+    struct cli_result result = cli_run((const char *const[]){"python3", "-B", "-c", script, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "{'status': 'ok', 'collects': False} True\nerror True\n");
+    cli_result_free(&result);
+}
+
 /* --- what goals.py decides --- */
 
 static void put(const char *folder, const char *name, const char *text)
@@ -1470,6 +1489,7 @@ int main(void)
         cmocka_unit_test(beside_pytorch_or_not_run),
         cmocka_unit_test(the_fastest_blocks_are_taken),
         cmocka_unit_test(float_is_multiplied_as_float),
+        cmocka_unit_test(no_garbage_is_collected_in_time),
         cmocka_unit_test(int8_beside_is_as_defined),
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(a_goal_is_reached_with_all_its_cases),

@@ -64,7 +64,9 @@ def release(device):
 
 
 def outcome(row, device, measure):
-    """The row with what measure() adds; with the status oom or error, and why, where it raises."""
+    """The row with what measure() adds; with the status oom or error, and why, where it raises. As in timeit, Python looks
+    for no garbage meanwhile: that takes tens of ms where PyTorch is loaded, whenever it comes."""
+    gc.disable()
     try:
         return {**row, "status": "ok", **measure()}
     except Exception as error:  # whatever it is, the other rows go on
@@ -73,6 +75,7 @@ def outcome(row, device, measure):
         print(f"{status}: {message}", file=sys.stderr)
         return {**row, "status": status, "message": message}
     finally:
+        gc.enable()
         release(device)
 
 
