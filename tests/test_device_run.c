@@ -212,6 +212,33 @@ static void a_build_is_never_skipped(void **state)
     free(made);
 }
 
+/* What the toolkit lacks is taken from PyTorch's packages, and with it goes the toolkit's, which their headers need. */
+static void headers_of_packages_are_found(void **state)
+{
+    (void)state;
+    char python[4200], home[4200];
+    snprintf(python, sizeof(python), "#!/bin/sh\necho %s/packages\n", cli_folder);
+    snprintf(home, sizeof(home), "%s", cli_in(cli_folder, "thin-toolkit"));
+    mkdir(cli_in(cli_folder, "packages"), 0777);
+    mkdir(home, 0777);
+    put_program("packages/include", "cupti.h", "");
+    put_program("thin-toolkit/include", "cuda.h", "");
+    put_program("thin-toolkit/include", "cublas_v2.h", "");
+    put_program("thin", "make", "#!/bin/sh\necho \"$*\" >\"$HELD\"\nexit 1\n");
+    put_program("thin", "python3", python);
+    setenv("CUDA_HOME", home, 1);
+    struct cli_result result = run_stood_in("thin", "", (const char *[]){"build", NULL});
+    unsetenv("CUDA_HOME");
+    cli_expect_status(&result, 1);
+    cli_result_free(&result);
+    char *made = cli_read_file(cli_in(cli_in(cli_folder, "thin"), "held"), NULL), wanted[9000];
+    snprintf(wanted, sizeof(wanted), " CUPTI_INC=%s/packages/include CUDA_INC=%s/include device\n",
+             cli_folder, home);
+    if (!strstr(made, wanted))
+        fail_msg("no '%s' in '%s'", wanted, made);
+    free(made);
+}
+
 /* Beside PyTorch ours has its cuBLAS, where that is of the number that ours was linked with. */
 static void both_sides_have_one_cublas(void **state)
 {
@@ -310,6 +337,32 @@ static void every_form_of_a_layer_is_compared(void **state)
     char *log = cli_read_file(cli_in(cli_in(cli_folder, "forms"), "held"), NULL);
     expect_steps(log, steps);
     free(log);
+}
+
+/* What decides no goal may be cut off: the goals have their round, and the part goes on there. */
+static void no_goal_waits_for_the_other_forms(void **state)
+{
+    (void)state;
+    static const char python[] =
+        "#!/bin/sh\n"
+        "case $* in *more/torch.jsonl) [ -z \"$CUT\" ] || exit 1 ;; *torch.jsonl) ;; *) exit 0 ;; "
+        "esac\n"
+        "while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\"\n";
+    put_program("forms-cut", "nvtally", ok_program);
+    put_program("forms-cut", "python3", python);
+    char folder[4200];
+    snprintf(folder, sizeof(folder), "%s/forms-cut/work/beside_linear-1", cli_folder);
+    for (int i = 0; i < 2; i++) {
+        setenv("CUT", i ? "" : "1", 1);
+        struct cli_result result =
+            run_stood_in("forms-cut", "1", (const char *[]){"beside_linear", NULL});
+        unsetenv("CUT");
+        cli_expect_status(&result, i ? 0 : 1);
+        assert_non_null(strstr(result.err, i ? "beside_linear: ok: 1 rounds" : "0 of 1 rounds"));
+        assert_int_equal(access(cli_in(folder, "done"), R_OK), 0);
+        assert_int_equal(access(cli_in(folder, "more/done"), R_OK), i ? 0 : -1);
+        cli_result_free(&result);
+    }
 }
 
 /* An operation of the check that failed is named. */
@@ -565,6 +618,32 @@ static void failed_rows_beside_are_told(void **state)
         const char *folder = cli_in(cli_folder, cases[i].folder);
         assert_int_equal(access(cli_in(folder, "work/beside_switchback-1/done"), R_OK), 0);
         assert_int_equal(access(cli_in(folder, "work/beside_linear-1/torch.jsonl"), R_OK), 0);
+    }
+}
+
+/* Theirs that does not compute the same is no yardstick, and is asked again: by a second call, too, whose rounds are done. */
+static void theirs_is_checked(void **state)
+{
+    (void)state;
+    static const char python[] =
+        "#!/bin/sh\n"
+        "case $* in\n"
+        "*--check*) echo 'triton: products off by at most 1.0e+00'; exit \"$WRONG\" ;;\n"
+        "*torch.jsonl) while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\" ;;\n"
+        "esac\n";
+    put_program("checks", "nvtally", ok_program);
+    put_program("checks", "python3", python);
+    for (int i = 0; i < 3; i++) {
+        setenv("WRONG", i < 2 ? "1" : "0", 1);
+        struct cli_result result =
+            run_stood_in("checks", "1", (const char *[]){"beside_switchback", NULL});
+        unsetenv("WRONG");
+        cli_expect_status(&result, i < 2 ? 1 : 0);
+        assert_non_null(strstr(
+            result.err, i < 2 ? "failed: 1 rounds; not shown that theirs computes the same: "
+                                "switchback.py --check: triton: products off by at most 1.0e+00\n"
+                              : "beside_switchback: ok: 1 rounds, ours and theirs in turn\n"));
+        cli_result_free(&result);
     }
 }
 
@@ -843,6 +922,117 @@ static void beside_pytorch_or_not_run(void **state)
         if (!strstr(line, "[") || strcspn(line, "[") > strcspn(line, "\n"))
             fail_msg("'%s' is decided by no ratio in\n%s", decided[i], result.out);
     }
+    cli_result_free(&result);
+}
+
+/* Of a product's blocks the fastest are taken, and those that a device has no room for are passed over. Neither PyTorch nor
+ * Triton is here for that. */
+static void the_fastest_blocks_are_taken(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import sys, types\n"
+        "torch, triton, language = (types.ModuleType(name) for name in ('torch', 'triton', 't'))\n"
+        "now = 0\n"
+        "class Event:\n"
+        "    def __init__(self, enable_timing): assert enable_timing\n"
+        "    def record(self): self.at = now\n"
+        "    def synchronize(self): pass\n"
+        "    def elapsed_time(self, end): return end.at - self.at\n"
+        "torch.cuda = types.SimpleNamespace(Event=Event)\n"
+        "triton.jit, triton.language, language.constexpr = (lambda kernel: kernel), language, int\n"
+        "sys.modules.update({'torch': torch, 'triton': triton, 'triton.language': language})\n"
+        "sys.path.insert(0, 'tests/device')\n"
+        "from switchback_triton import CONFIGURATIONS, tuned\n"
+        "def run(*one):\n"
+        "    global now\n"
+        "    if one == CONFIGURATIONS[0]: raise RuntimeError('no room')\n"
+        "    now += 1 if one == CONFIGURATIONS[3] else 2\n"
+        "assert tuned(run, 'm n k') == CONFIGURATIONS[3]\n"
+        "def fail(*one): raise RuntimeError('none has room')\n"
+        "try:\n"
+        "    tuned(fail, 'm n k')\n"
+        "except RuntimeError as error:\n"
+        "    print(error)\n";
+    struct cli_result result = cli_run((const char *const[]){"python3", "-B", "-c", script, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "none has room\n");
+    assert_non_null(strstr(result.err, "is left out: no room\n"));
+    cli_result_free(&result);
+}
+
+/* Triton's kernels on the host's interpreter, where there is Triton, and PyTorch's operations: every integer as defined. */
+static void int8_beside_is_as_defined(void **state)
+{
+    (void)state;
+    const char *const variables[] = {"TRITON_INTERPRET=1", "PYTHONDONTWRITEBYTECODE=1", NULL};
+    struct cli_options options = {.environment = variables, .timeout_s = 120};
+    struct cli_result result = cli_run((const char *const[]){
+        "python3", "-c", "import torch, triton, numpy; int(numpy.zeros(1))", NULL});
+    int here = !result.status;
+    cli_result_free(&result);
+    if (!here)
+        skip();
+    result = cli_run_with(&options, (const char *const[]){"python3", "tests/device/switchback.py",
+                                                          "--check", "--device", "cpu", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "triton: products off by at most "));
+    cli_result_free(&result);
+}
+
+/* Every row of PyTorch's says how float is multiplied: an environment that allows TF32 is not asked. Without PyTorch, by
+ * what takes its place: each setting that a script makes before it needs anything else. */
+static void float_is_multiplied_as_float(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import sys, types\n"
+        "class Anything(types.ModuleType):\n"
+        "    def __getattr__(self, name): return Anything\n"
+        "    def __init__(self, *words, **more): pass\n"
+        "class Stop(Exception): pass\n"
+        "def stop(*words): raise Stop\n"
+        "torch, nn = Anything(), Anything()\n"
+        "matmul = types.SimpleNamespace(allow_tf32=True)\n"
+        "torch.backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=matmul))\n"
+        "torch.manual_seed, torch.nn, nn.functional = stop, nn, Anything()\n"
+        "nn.Module = object\n"
+        "sys.modules.update({'torch': torch, 'torch.nn': nn})\n"
+        "sys.path.insert(0, 'tests/device')\n"
+        "from importlib import import_module\n"
+        "study = import_module('study')\n"
+        "row = {'size': 2, 'batch': 2}\n"
+        "for name, words in ('fragmented', (row, None)), ('gpipe', (None,)):\n"
+        "    matmul.allow_tf32 = True\n"
+        "    try: import_module(name).measure(*words)\n"
+        "    except Stop: print(name, matmul.allow_tf32)\n"
+        "study.products(tf32=True)\n"
+        "print(matmul)\n";
+    struct cli_result result = cli_run((const char *const[]){"python3", "-B", "-c", script, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out,
+                        "fragmented False\ngpipe False\n"
+                        "namespace(allow_tf32=True, allow_fp16_reduced_precision_reduction=False, "
+                        "allow_bf16_reduced_precision_reduction=False)\n");
+    cli_result_free(&result);
+}
+
+/* No time of PyTorch's has a collection of Python's garbage in it, and none is off behind it, however it ended. */
+static void no_garbage_is_collected_in_time(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import gc, sys, types\n"
+        "torch = types.ModuleType('torch')\n"
+        "torch.cuda = types.SimpleNamespace(OutOfMemoryError=MemoryError)\n"
+        "sys.modules['torch'] = torch\n"
+        "sys.path.insert(0, 'tests/device')\n"
+        "from study import outcome\n"
+        "print(outcome({}, 'cpu', lambda: {'collects': gc.isenabled()}), gc.isenabled())\n"
+        "print(outcome({}, 'cpu', lambda: 1 / 0)['status'], gc.isenabled())\n";
+    struct cli_result result = cli_run((const char *const[]){"python3", "-B", "-c", script, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "{'status': 'ok', 'collects': False} True\nerror True\n");
     cli_result_free(&result);
 }
 
@@ -1277,8 +1467,10 @@ int main(void)
         cmocka_unit_test(a_failed_row_is_not_done),
         cmocka_unit_test(half_an_hour_is_enough),
         cmocka_unit_test(a_build_is_never_skipped),
+        cmocka_unit_test(headers_of_packages_are_found),
         cmocka_unit_test(both_sides_have_one_cublas),
         cmocka_unit_test(every_form_of_a_layer_is_compared),
+        cmocka_unit_test(no_goal_waits_for_the_other_forms),
         cmocka_unit_test(what_failed_in_the_check_is_told),
         cmocka_unit_test(an_nsys_that_ran_nothing_is_told),
         cmocka_unit_test(the_overhead_has_all_levels_and_nsys),
@@ -1286,6 +1478,7 @@ int main(void)
         cmocka_unit_test(our_own_kernels_are_sanitized),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),
+        cmocka_unit_test(theirs_is_checked),
         cmocka_unit_test(a_round_that_was_cut_is_not_done),
         cmocka_unit_test(an_nsys_without_a_report_will_do),
         cmocka_unit_test(a_part_is_resumed_and_packed),
@@ -1294,6 +1487,10 @@ int main(void)
         cmocka_unit_test(the_switchback_study_is_whole),
         cmocka_unit_test(ranks_can_be_rehearsed),
         cmocka_unit_test(beside_pytorch_or_not_run),
+        cmocka_unit_test(the_fastest_blocks_are_taken),
+        cmocka_unit_test(float_is_multiplied_as_float),
+        cmocka_unit_test(no_garbage_is_collected_in_time),
+        cmocka_unit_test(int8_beside_is_as_defined),
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(a_goal_is_reached_with_all_its_cases),
         cmocka_unit_test(all_cases_can_be_shown),

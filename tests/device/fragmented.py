@@ -17,7 +17,7 @@ import time
 import torch
 from torch import nn
 
-from study import Rows, forget_peak, machine, numbers, outcome, peak, summary, wait, words
+from study import Rows, forget_peak, machine, numbers, outcome, peak, products, summary, wait, words
 
 
 class FragmentedLinear(nn.Module):
@@ -97,6 +97,7 @@ def configurations(arguments):
 
 def measure(configuration, arguments):
     size, batch = configuration["size"], configuration["batch"]
+    products()
     torch.manual_seed(1)
     with torch.device(arguments.device):
         if configuration["mode"] == "linear":

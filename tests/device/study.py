@@ -34,9 +34,11 @@ def machine(device):
     }
 
 
-def sums_of_float():
-    """Products of halves add up in float, as the workloads say. By default PyTorch lets cuBLAS round parts of a sum to
-    the result's format before they are added up."""
+def products(tf32=False):
+    """As the workloads ask for: float is multiplied as float, unless a row is of TF32, whatever the environment says
+    (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE); products of halves add up in float. By default PyTorch lets cuBLAS round parts of a
+    sum to the result's format before they are added up."""
+    torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
@@ -62,7 +64,9 @@ def release(device):
 
 
 def outcome(row, device, measure):
-    """The row with what measure() adds; with the status oom or error, and why, where it raises."""
+    """The row with what measure() adds; with the status oom or error, and why, where it raises. As in timeit, Python looks
+    for no garbage meanwhile: that takes tens of ms where PyTorch is loaded, whenever it comes."""
+    gc.disable()
     try:
         return {**row, "status": "ok", **measure()}
     except Exception as error:  # whatever it is, the other rows go on
@@ -71,6 +75,7 @@ def outcome(row, device, measure):
         print(f"{status}: {message}", file=sys.stderr)
         return {**row, "status": status, "message": message}
     finally:
+        gc.enable()
         release(device)
 
 

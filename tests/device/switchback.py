@@ -5,13 +5,15 @@ usage: switchback.py --dim LIST [--batch LIST] [--width-multiplier LIST] [--swit
                      [--loops N] [--calls N] [--warmup N] [--device cuda] -o FILE
        switchback.py --check [--path torch,triton] [--device cuda]
 
---path torch takes torch._int_mm and eager operations around it, triton two kernels written from the study's
-definition (docs/workloads.md): a row is quantised in one pass, and a product scales its sums before it
-stores them. The other quantisations are eager in both. As in ours a time is that of a loop of calls under
+--path torch takes torch._int_mm and eager operations around it, as few passes as there are; triton kernels written from
+the study's definition (docs/workloads.md): a row is quantised in one pass, a whole matrix in one after PyTorch has
+found its scale, and a product scales its sums before it stores them, in the fastest of several block sizes, which
+the first call of a shape finds out. As in ours a time is that of a loop of calls under
 one clock; there are several loops, whose means give the spread. One JSON object a configuration and path is
 appended to FILE, with the keys of `nvtally run`; what is there already is not measured again.
 
---check compares every operation with double precision (TRITON_INTERPRET=1 runs the kernels on the CPU).
+--check compares every operation with double precision (TRITON_INTERPRET=1 runs the kernels on the CPU; that of Triton
+3.6 wants a NumPy before 2.4).
 """
 
 import argparse
@@ -23,7 +25,7 @@ import time
 
 import torch
 
-from study import Rows, machine, numbers, outcome, sums_of_float, wait, words
+from study import Rows, machine, numbers, outcome, products, wait, words
 
 try:
     import switchback_triton as fused
@@ -35,22 +37,26 @@ except ImportError:
 
 def quantized(v, scale):
     """round(127·v/s), ties to even; 0 where s is 0 or a NaN."""
-    q = torch.round(127 * v.float() / scale)
-    return torch.where(torch.isfinite(q), q, 0).to(torch.int8)
+    return v.float().mul_(127).div_(scale).round_().nan_to_num_(0, 0, 0).to(torch.int8)
+
+
+def top(v, **dimension):
+    """The largest magnitude, in one pass."""
+    return torch.linalg.vector_norm(v, float("inf"), **dimension).float()
 
 
 def by_row(v):
-    scale = v.abs().amax(1, keepdim=True).float()
+    scale = top(v, dim=1, keepdim=True)
     return quantized(v, scale), scale.squeeze(1)
 
 
 def by_column_transposed(v):
-    scale = v.abs().amax(0, keepdim=True).float()
+    scale = top(v, dim=0, keepdim=True)
     return quantized(v, scale).t().contiguous(), scale.squeeze(0)
 
 
 def whole(v):
-    scale = v.abs().amax().float()
+    scale = top(v)
     return quantized(v, scale), scale
 
 
@@ -61,16 +67,26 @@ def whole_transposed(v):
 
 def int8_product(a, b, scale_a, scale_b):
     """a[m][k]·b[n][k]ᵀ, scaled by row of a and by row of b, or by one scale for all of b."""
-    total = torch._int_mm(a, b.t()).float()
-    return (total * (scale_a[:, None] * (scale_b / (127 * 127)))).half()
+    total = torch._int_mm(a, b.t())
+    scale_b = scale_b / (127 * 127)
+    if scale_b.dim():
+        total, factor = total * scale_a[:, None], scale_b
+    else:
+        factor = (scale_a * scale_b)[:, None]
+    # The last pass writes halves itself.
+    return torch.mul(total, factor, out=torch.empty(total.shape, dtype=torch.float16, device=a.device))
 
 
 class Path:
     """What of the study differs between the paths."""
 
     def __init__(self, name):
-        self.by_row = fused.quantize_rows if name == "triton" else by_row
-        self.product = fused.product if name == "triton" else int8_product
+        triton = name == "triton"
+        self.by_row = fused.quantize_rows if triton else by_row
+        self.by_column_transposed = fused.quantize_columns_transposed if triton else by_column_transposed
+        self.whole = fused.quantize_whole if triton else whole
+        self.whole_transposed = fused.quantize_whole_transposed if triton else whole_transposed
+        self.product = fused.product if triton else int8_product
 
 
 # --- the operations ---
@@ -81,9 +97,9 @@ def operations(path, x, g, w):
     x8, sx = path.by_row(x)
     g8, sg = path.by_row(g)
     w8, sw = path.by_row(w)
-    wt8, swt = by_column_transposed(w)
-    wg8, swg = whole(w)
-    wgt8, _ = whole_transposed(w)
+    wt8, swt = path.by_column_transposed(w)
+    wg8, swg = path.whole(w)
+    wgt8, _ = path.whole_transposed(w)
     return {
         "standard_fwd": lambda: x @ w.t(),
         "standard_gw": lambda: g.t() @ x,
@@ -91,9 +107,9 @@ def operations(path, x, g, w):
         "x_quantize_rowwise": lambda: path.by_row(x),
         "g_quantize_rowwise": lambda: path.by_row(g),
         "w_quantize_rowwise": lambda: path.by_row(w),
-        "w_quantize_colwise_transpose": lambda: by_column_transposed(w),
-        "w_quantize_global": lambda: whole(w),
-        "w_quantize_global_transpose": lambda: whole_transposed(w),
+        "w_quantize_colwise_transpose": lambda: path.by_column_transposed(w),
+        "w_quantize_global": lambda: path.whole(w),
+        "w_quantize_global_transpose": lambda: path.whole_transposed(w),
         "rowwise_fwd": lambda: path.product(x8, w8, sx, sw),
         "rowwise_bwd": lambda: path.product(g8, wt8, sg, swt),
         "global_fwd": lambda: path.product(x8, wg8, sx, swg),
@@ -140,7 +156,7 @@ def matrices(row, device):
 
 def measure(row, path, arguments):
     torch.manual_seed(1)
-    sums_of_float()
+    products()
     x, g, w = matrices(row, arguments.device)
     times = {}
     for name, call in operations(Path(path), x, g, w).items():
@@ -157,16 +173,24 @@ def measure(row, path, arguments):
 # --- the check ---
 
 
+def is_as_defined(v, dimension, found, transposed=False):
+    """Whether integers and scales are those of the definition; of the whole without a dimension."""
+    integers, scale = found
+    top = v.abs().amax(dimension, keepdim=True) if dimension is not None else v.abs().amax()
+    exact = torch.round((127 * v.float() / top.float()).double()).nan_to_num(0)
+    return (torch.equal(integers.double(), exact.t() if transposed else exact) and
+            torch.equal(scale.double().flatten(), top.double().flatten()))
+
+
 def worst_of(path, x, g, w):
     """How far the int8 products are off from those of the scaled integers in double precision, relative to
-    the largest, and whether all integers are as defined."""
-    wrong = []
-    for name, v, found in (("x", x, path.by_row(x)), ("w", w, path.by_row(w))):
-        scale = v.abs().amax(1).double()
-        exact = torch.round((127 * v.float() / scale.float()[:, None]).double()).nan_to_num(0)
-        if not torch.equal(found[0].double(), exact) or not torch.equal(found[1].double(), scale):
-            wrong.append(name + "_quantize_rowwise")
+    the largest, and which integers are not as defined."""
     calls = operations(path, x, g, w)
+    quantised = {"x_quantize_rowwise": (x, 1), "g_quantize_rowwise": (g, 1), "w_quantize_rowwise": (w, 1),
+                 "w_quantize_colwise_transpose": (w, 0, True), "w_quantize_global": (w, None),
+                 "w_quantize_global_transpose": (w, None, True)}
+    wrong = [name for name, (v, dimension, *transposed) in quantised.items()
+             if not is_as_defined(v, dimension, calls[name](), *transposed)]
     x8, sx = by_row(x)
     g8, sg = by_row(g)
     pairs = {"rowwise_fwd": (x8, sx, *by_row(w)), "rowwise_bwd": (g8, sg, *by_column_transposed(w)),
@@ -184,13 +208,16 @@ CHECKED = ((64, 96), (1024, 1280))
 
 
 def check(paths, device):
+    products()
     for name in paths:
         path, worst, wrong = Path(name), 0.0, []
         for dim, batch in CHECKED if device == "cuda" else CHECKED[:1]:
             torch.manual_seed(2)
             row = {"dim": dim, "width_multiplier": 4, "switch": False, "batch": batch}
             x, g, w = matrices(row, device)
-            x[3] = 0
+            x[3], w[:, 5] = 0, 0
+            x[4, :8] = torch.tensor([127, 0.5, 1.5, -2.5, 3.5, -0.5, 126.5, -127])  # halves of a step
+            x[4, 8:] = 0
             off, less = worst_of(path, x, g, w)
             worst, wrong = max(worst, off), wrong + less
         # A result is rounded to half: at most 2⁻¹¹ of it, and the scales to float before that.

@@ -25,7 +25,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from study import Rows, forget_peak, machine, outcome, peak, summary, sums_of_float, wait, words
+from study import Rows, forget_peak, machine, outcome, peak, products, summary, wait, words
 
 SIZES = {  # d_model, d_ff, layers, heads
     "tiny": (128, 512, 2, 4),
@@ -114,8 +114,7 @@ class Step:
 
     def __init__(self, model, precision, phase, device, batch, context):
         low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
-        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-        sums_of_float()
+        products(tf32=precision == "tf32")
         self.model, self.phase, self.device = model, phase, device
         self.cast = torch.autocast(device, dtype=low or torch.bfloat16, enabled=low is not None)
         self.scale = 65536.0 if precision == "fp16" else 1.0
@@ -188,6 +187,7 @@ def check(device, folder):
     else:
         tensors = draw(d, ff, layers, vocabulary, context, seed)
         inputs = [tokens(batch * context, vocabulary, seed, stream) for stream in (100001, 100002)]
+    products()
     model = Model(d, ff, layers, heads, vocabulary, context)
     with torch.no_grad():
         for parameter, values in zip(model.numbered(), tensors):
