@@ -42,7 +42,13 @@ $(BUILD)/device/check: tests/device/check.c tests/device/check.h
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) $< -o $@ -ldl -lm
 
-CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda))
+# A program with managed memory, to be recorded.
+$(BUILD)/device/managed: tests/device/managed.cu
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  NVCC $<")
+	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(call vendors,$(NVTX_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl -o $@
+
+CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda)) $(if $(HAVE_NVCC),$(BUILD)/device/managed)
 
 device: all $(CHECK_HERE) ## what tests/device/run needs on a machine with a GPU: a C compiler, make and CUDA suffice
 
