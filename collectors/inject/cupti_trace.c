@@ -1,7 +1,6 @@
 #include "cupti_trace.h"
 
 #ifdef HAVE_CUPTI
-
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
