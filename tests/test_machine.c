@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "../analyze/comparison/compare_machine.h"
+#include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/readers/compensate.h"
 #include "../analyze/readers/reader.h"
 #include "../collectors/machine.h"
@@ -420,6 +421,67 @@ static void comparisons_tell_of_another_machine(void **state)
     }
 }
 
+/* What the machine was like in slow iterations, where it was another. */
+static void slow_iterations_tell_of_the_machine(void **state)
+{
+    (void)state;
+    static const struct {
+        double ready, clock; /* in slow iterations; else 1 thread and 1900 MHz */
+        const char *says, *says_not;
+    } cases[] = {
+        {5, 1900, "while they ran 5.0 threads wanted to run on 2 processors, else 1.0", "clock"},
+        {1.5, 1200, "while they ran the clock of GPU 0 was 1200 MHz, else 1900", "threads"},
+        {1.5, 1800, "the slowest", "while they ran"},
+        {2.5, 1200, "else 1.0; while they ran the clock", "GPU 1"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct program program = {.iterations = 64,
+                                        .host_ns = 100000,
+                                        .slow_every = 10,
+                                        .slow_ns = 900000,
+                                        .kernels = 1,
+                                        .kernel_ns = 1000,
+                                        .clock_mhz = 1900,
+                                        .ready = 1,
+                                        .at_work = 50};
+        struct nvt_input_trace trace = {.trace = make_program(&program)};
+        struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+        struct nvt_case facts = {&input, NULL};
+        struct nvt_findings findings = {0};
+        struct nvt_trace *made = trace.trace;
+        uint32_t ready = nvt_machine_host_counter(made, NVT_MACHINE_RUNNABLE);
+        uint32_t clock = nvt_machine_gpu_counter(made, nvt_strings_find(made->strings, "GPU-1", 5),
+                                                 NVT_MACHINE_SM_CLOCK);
+        /* Samples where each iteration begins and ends, in place of the others. Rows come into columns of zeros. */
+        struct nvt_counter_samples *samples = &made->counter_samples;
+        memset(samples->counter, 0, samples->count * sizeof(*samples->counter));
+        memset(samples->value, 0, samples->count * sizeof(*samples->value));
+        samples->count = 0;
+        for (uint32_t k = 0; k < made->ranges.count; k++) {
+            int64_t start = made->ranges.start[k], end = made->ranges.end[k];
+            int is_slow = end - start > 500000;
+            const double values[] = {is_slow ? cases[i].ready : 1, is_slow ? cases[i].clock : 1900,
+                                     2};
+            const uint32_t rows[] = {ready, clock,
+                                     nvt_machine_host_counter(made, NVT_MACHINE_PROCESSORS)};
+            for (size_t c = 0; c < 3; c++) {
+                struct nvt_counter_sample sample = {
+                    .time = start, .counter = rows[c], .value = values[c]};
+                nvt_counter_sample_add(made, &sample);
+                sample.time = end;
+                nvt_counter_sample_add(made, &sample);
+            }
+        }
+        assert_int_equal(nvt_rule_apply(&nvt_rule_iterations, &facts, &findings, NULL), 0);
+        assert_int_equal(findings.count, 1);
+        if (!strstr(findings.items[0].evidence, cases[i].says) ||
+            strstr(findings.items[0].evidence, cases[i].says_not))
+            fail_msg("%zu: %s", i, findings.items[0].evidence);
+        free(findings.items);
+        nvt_trace_free(made);
+    }
+}
+
 /* Counters of two devices have names of their own, and none is of the process whose thread stands for nobody. */
 static void exports_tell_devices_apart(void **state)
 {
@@ -512,6 +574,7 @@ int main(void)
         cmocka_unit_test(malformed_chunks_are_told),
         cmocka_unit_test(clocks_count_while_the_device_works),
         cmocka_unit_test(comparisons_tell_of_another_machine),
+        cmocka_unit_test(slow_iterations_tell_of_the_machine),
         cmocka_unit_test(exports_tell_devices_apart),
         cmocka_unit_test(documents_have_a_part_of_it),
         cmocka_unit_test(runs_sample_it_when_asked_for),

@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "../../lib/sample.h"
+#include "../device/machine.h"
 #include "../diagnosis/diagnose.h"
 
 #define WARMUP       8 /* iterations that are the rule warmup's */
@@ -11,6 +14,9 @@
 #define LEAST_SLOWER 1.5
 #define DEVIATIONS   5
 #define LEAST_SHARE  0.05
+/* From where on the machine was another in them: threads more for each processor, and a lower clock. */
+#define LEAST_READIER 0.5
+#define MOST_CLOCK    0.9
 
 static double length_of(const struct nvt_view *view, uint32_t iteration)
 {
@@ -75,6 +81,83 @@ static void tell(struct nvt_finding *finding, const struct slow *slow, uint32_t 
                  slow->every);
 }
 
+/* --- what the machine was like in them ------------------------------------------------------------------ */
+
+/* Averages of a counter over the slow iterations and over the others. */
+static void average(const struct nvt_view *view, const struct nvt_counter_courses *courses,
+                    uint32_t counter, double limit, double *in_slow, double *in_others)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    struct nvt_machine_sum slow = {0, 0}, others = {0, 0};
+    for (uint32_t i = WARMUP; i < view->iteration_count; i++) {
+        uint32_t range = view->iterations[i];
+        nvt_machine_add(courses, counter, ranges->start[range], ranges->end[range],
+                        length_of(view, i) > limit ? &slow : &others);
+    }
+    *in_slow = nvt_machine_average(&slow);
+    *in_others = nvt_machine_average(&others);
+}
+
+static void add_evidence(struct nvt_finding *finding, const char *text)
+{
+    size_t used = strlen(finding->evidence);
+    snprintf(finding->evidence + used, sizeof(finding->evidence) - used, "%s", text);
+}
+
+static void tell_threads(const struct nvt_view *view, const struct nvt_counter_courses *courses,
+                         double limit, struct nvt_finding *finding)
+{
+    char text[160];
+    double slow, others, processors, ignored;
+    average(view, courses, nvt_machine_host_counter(view->trace, NVT_MACHINE_RUNNABLE), limit,
+            &slow, &others);
+    average(view, courses, nvt_machine_host_counter(view->trace, NVT_MACHINE_PROCESSORS), limit,
+            &processors, &ignored);
+    /* Not less than: what is unknown is not told. */
+    if (!(slow > processors) || !(slow - others >= LEAST_READIER * processors))
+        return;
+    snprintf(text, sizeof(text),
+             "; while they ran %.1f threads wanted to run on %.0f processor%s, else %.1f", slow,
+             processors, processors > 1 ? "s" : "", others);
+    add_evidence(finding, text);
+}
+
+static void tell_clocks(const struct nvt_view *view, const struct nvt_counter_courses *courses,
+                        double limit, struct nvt_finding *finding)
+{
+    const struct nvt_trace *trace = view->trace;
+    const struct nvt_counters *counters = &trace->counters;
+    const char *clock = nvt_machine_gpu_quantity(NVT_MACHINE_SM_CLOCK)->name;
+    for (uint32_t i = 0; i < counters->count; i++) {
+        char text[200];
+        double slow, others;
+        if (!counters->gpu[i] || strcmp(nvt_name(trace, counters->name[i]), clock) != 0)
+            continue;
+        average(view, courses, i, limit, &slow, &others);
+        if (!(slow <= MOST_CLOCK * others))
+            continue;
+        snprintf(text, sizeof(text), "; while they ran the clock of %.60s was %.0f MHz, else %.0f",
+                 nvt_name(trace, trace->domains.name[counters->domain[i]]), slow, others);
+        add_evidence(finding, text);
+        return;
+    }
+}
+
+/* 0, or -1 when out of memory. */
+static int tell_machine(const struct nvt_view *view, double limit, struct nvt_finding *finding)
+{
+    struct nvt_counter_courses courses;
+    if (!view->trace->counter_samples.count)
+        return 0;
+    int status = nvt_counter_courses(view->trace, &courses);
+    if (!status) {
+        tell_threads(view, &courses, limit, finding);
+        tell_clocks(view, &courses, limit, finding);
+    }
+    nvt_counter_courses_free(&courses);
+    return status;
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
@@ -95,6 +178,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (!slow.count || slow.excess < LEAST_SHARE * usual * looked)
         return 0;
     tell(&finding, &slow, looked, usual, limit);
+    if (tell_machine(view, limit, &finding))
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     return nvt_findings_add(findings, &finding, err);
 }
 
