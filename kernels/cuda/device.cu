@@ -18,6 +18,7 @@ static int device_count = 1; /* that this process may use */
 /* Where this thread is: a device by its number here, and a stream of it. */
 static thread_local struct {
     int device, stream;
+    int current; /* the device that CUDA was told last: another one for a moment, or if telling it failed */
     int is_told; /* CUDA was told the device; it begins with the first one that it sees */
 } here;
 
@@ -107,14 +108,13 @@ int nvt_cuda_used_devices(void)
 
 void nvt_cuda_enter(int device)
 {
-    if (device != here.device)
-        nvt_cuda_note(cudaSetDevice(devices[device].number), "a device");
+    if (device != here.current && !nvt_cuda_note(cudaSetDevice(devices[device].number), "a device"))
+        here.current = device;
 }
 
-void nvt_cuda_leave(int device)
+void nvt_cuda_leave(void)
 {
-    if (device != here.device)
-        nvt_cuda_note(cudaSetDevice(devices[here.device].number), "a device");
+    nvt_cuda_enter(here.device);
 }
 
 /* Which of the devices is this rank's, by the launcher's count of ranks on this host; -1: it is nobody's rank. */
@@ -207,8 +207,8 @@ int nvt_backend_use_device(int device)
         return -1;
     }
     nvt_cuda_enter(device);
-    if (join(device)) {
-        nvt_cuda_leave(device);
+    if (here.current != device || join(device)) {
+        nvt_cuda_leave();
         return -1;
     }
     here.device = device;
@@ -284,7 +284,7 @@ static void give_missing_workspaces(void)
             if (lane->handle && !lane->workspace)
                 nvt_cublas_note(give_workspace(lane->handle, lane), "cuBLAS");
         }
-        nvt_cuda_leave(d);
+        nvt_cuda_leave();
     }
 }
 
@@ -309,6 +309,7 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
     /* Where a run before this one left the thread. */
     if (here.device)
         here.device = here.stream = 0;
+    here.current = 0;
     status = cudaSetDevice(devices[0].number);
     if (status == cudaSuccess)
         status = cudaGetDeviceProperties(&properties, devices[0].number);
@@ -395,7 +396,7 @@ void nvt_backend_sync(void)
         if (is_used(i)) {
             nvt_cuda_enter(i);
             nvt_cuda_note(cudaDeviceSynchronize(), "waiting for the device");
-            nvt_cuda_leave(i);
+            nvt_cuda_leave();
         }
 }
 

@@ -40,7 +40,7 @@ int nvt_cuda_used_devices(void);
 /* Between the two calls CUDA's current device is this one; the thread's streams stay where they are. Nothing is called where
  * it is the thread's own. */
 void nvt_cuda_enter(int device);
-void nvt_cuda_leave(int device);
+void nvt_cuda_leave(void);
 
 /* Keep a first failure that no call of CUDA has told. */
 void nvt_cuda_keep(const char *what, const char *why, int is_full);

@@ -65,13 +65,13 @@ void *nvt_backend_alloc(int device, size_t bytes)
     cudaStream_t stream = stream_for_memory(of);
     nvt_cuda_enter(device);
     void *memory = take(of, bytes, stream);
-    nvt_cuda_leave(device);
+    nvt_cuda_leave();
     if (memory || !of->pool)
         return memory;
     nvt_cuda_empty_pools();
     nvt_cuda_enter(device);
     memory = take(of, bytes, stream);
-    nvt_cuda_leave(device);
+    nvt_cuda_leave();
     return memory;
 }
 
@@ -85,7 +85,7 @@ void nvt_backend_free(int device, void *memory)
     nvt_cuda_enter(device);
     nvt_cuda_note(of->pool ? cudaFreeAsync(memory, stream_for_memory(of)) : cudaFree(memory),
                   "memory");
-    nvt_cuda_leave(device);
+    nvt_cuda_leave();
 }
 
 /* Given back and taken in the order of the stream, so what still runs on it keeps its own. */

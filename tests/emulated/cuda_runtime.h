@@ -31,8 +31,9 @@
  *   EMULATED_LOSE=KERNEL   behind its launch every call of this process fails, as behind an illegal address
  *   EMULATED_REFUSE=FORM   products of 8-bit integers (int8), with a bias (bias), or without a workspace (bare) are
  *                          not supported
- *   EMULATED_IGNORE=LIST   barriers, waits, products and the mode of cuBLAS do nothing, frees are done at once:
- *                          to see that a test finds it. work: nothing is computed or moved, and no memory is
+ *   EMULATED_IGNORE=LIST   barriers, waits, products and the mode of cuBLAS do nothing, frees are done at once, the device
+ *                          never changes (devices), copies between devices are made by one that reaches the other's memory
+ *                          only where it was given access (staging): to see that a test finds it. work: nothing is computed or moved, and no memory is
  *                          touched, so that what a run of any size would take is known in seconds
  */
 #ifndef EMULATED_CUDA_RUNTIME_H

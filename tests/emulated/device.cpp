@@ -108,7 +108,8 @@ cudaError_t cudaSetDevice(int device)
     ENTER();
     if (device < 0 || device >= emulated_device_count())
         return emulated_error(cudaErrorInvalidDevice);
-    emulated_device = device;
+    if (!emulated_ignores("devices"))
+        emulated_device = device;
     return cudaSuccess;
 }
 

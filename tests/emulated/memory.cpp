@@ -321,8 +321,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 static void copy_between(void *to, const void *from, size_t bytes)
 {
     const std::map<char *, allocation>::iterator ends[] = {find(to), find(from)};
+    static const bool is_staged = !emulated_ignores("staging");
     for (auto &end : ends)
-        open(end->first, end->second.bytes, true);
+        open(end->first, end->second.bytes, is_staged || is_reached(end->second));
     memcpy(to, from, bytes);
     for (auto &end : ends)
         open(end->first, end->second.bytes, is_reached(end->second));
