@@ -264,13 +264,16 @@ extern "C" {
 
 /* --- what a backend provides (kernels/host/backend.c, kernels/cuda/backend.cu) ------------------- */
 
+#define NVT_DEVICE_NAME 128
+
 /* What a backend is. */
 struct nvt_backend_facts {
-    char name[16];       /* "host" or "cuda" */
-    char device[128];    /* the processor or the GPU */
-    char libraries[256]; /* what it computes with, and versions: "OpenBLAS 0.3.21 …" */
-    uint64_t memory;     /* bytes that it may take at most, 0: it finds out by trying */
-    int threads;         /* of the host that compute, 0 for a device */
+    char name[16];                /* "host" or "cuda" */
+    char device[NVT_DEVICE_NAME]; /* the processor or the GPU; of several the first */
+    char libraries[256];          /* what it computes with, and versions: "OpenBLAS 0.3.21 …" */
+    uint64_t memory;              /* bytes that it may take at most, 0: it finds out by trying */
+    int threads;                  /* of the host that compute, 0 for a device */
+    int devices; /* that this process may use, at least 1: see nvt_backend_use_device */
 };
 
 /* Prepare the device and tell what it is. 0, or -1 with err when there is none. */
@@ -286,9 +289,28 @@ int nvt_backend_failed(struct nvt_error *err);
  * of its libraries, or a kernel's. Asking forgets it. */
 int nvt_backend_was_full(void);
 
-/* Raw memory of the device, for the caching allocator; NULL when there is none left. */
-void *nvt_backend_alloc(size_t bytes);
-void nvt_backend_free(void *memory);
+/* Raw memory of a device, for the caching allocator; NULL when there is none left. Any thread may ask for any device's, and
+ * frees it for the same one. */
+void *nvt_backend_alloc(int device, size_t bytes);
+void nvt_backend_free(int device, void *memory);
+
+/*
+ * Devices, for work that is cut into parts: this process may use several, by numbers from 0, where every thread begins. The
+ * host is one. What a thread launches after nvt_backend_use_device goes to stream 0 of that device, or stays on its stream
+ * if it is on that device: 0, or -1 when there is no such device or it does not come up, which nvt_backend_failed tells; the
+ * thread stays where it was then. Streams are numbered on each device by themselves. What is launched on a device may touch
+ * its own memory alone, all but nvt_backend_copy_to: a copy on this thread's stream from its device's memory to
+ * another's. nvt_backend_sync waits for all devices.
+ */
+#define NVT_DEVICES_MOST 16
+int nvt_backend_devices(void); /* how many, once it has started */
+int nvt_backend_device(void);  /* this thread's */
+int nvt_backend_use_device(int device);
+void nvt_backend_copy_to(int device, void *to, const void *from, size_t bytes);
+/* Whether copies from one device to another go there straight, once both have been used. */
+int nvt_backend_reaches(int from, int to);
+/* 0, or -1 when there is no such device. */
+int nvt_backend_device_name(int device, char *name, size_t size);
 
 /*
  * Streams, for work that may overlap. What this thread launches from now on goes to stream `index` (0 is

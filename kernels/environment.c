@@ -63,6 +63,7 @@ static void put_machine(struct nvt_json *json, const struct nvt_sweep *sweep)
     nvt_json_text(json, "backend", backend->name);
     nvt_json_text(json, "device", backend->device);
     nvt_json_text(json, "gpu", strcmp(backend->name, "host") ? backend->device : NULL);
+    nvt_json_integer(json, "devices", backend->devices);
     nvt_json_text(json, "host", system.nodename);
     nvt_json_text(json, "machine", system.machine);
     nvt_json_text(json, "system", system.sysname);

@@ -61,7 +61,7 @@ static void without_a_device_parts_are_not_run(void **state)
     assert_non_null(strstr(result.out, "Not run: build check losses accumulate beside_linear "
                                        "fragments overhead train sanitize beside_transformer "
                                        "beside_switchback beside_gpipe gpipe switchback "
-                                       "transformer warmup nccl nccl_devices pack"));
+                                       "transformer warmup devices nccl nccl_devices pack"));
     cli_result_free(&result);
 }
 
@@ -187,7 +187,7 @@ static void half_an_hour_is_enough(void **state)
         result.out,
         "build check losses accumulate beside_linear fragments overhead train sanitize "
         "beside_transformer beside_switchback beside_gpipe gpipe switchback transformer "
-        "warmup nccl nccl_devices pack\n");
+        "warmup devices nccl nccl_devices pack\n");
     cli_result_free(&result);
     char *script = cli_read_file("tests/device/run", NULL);
     assert_non_null(strstr(script, "WITHIN=${WITHIN:-1740}\n"));
@@ -736,7 +736,8 @@ static void a_part_is_resumed_and_packed(void **state)
     assert_non_null(strstr(result.out,
                            "Not run: build check losses accumulate beside_linear overhead train "
                            "sanitize beside_transformer beside_switchback "
-                           "beside_gpipe gpipe switchback transformer warmup nccl nccl_devices"));
+                           "beside_gpipe gpipe switchback transformer warmup devices nccl "
+                           "nccl_devices"));
     assert_non_null(strstr(result.out, "A dry run on the processor"));
     cli_result_free(&result);
     glob_t packed;
@@ -864,6 +865,26 @@ static void the_switchback_study_is_whole(void **state)
     cli_result_free(&result);
     assert_int_equal(
         access(cli_in(cli_in(cli_folder, "study"), "switchback-1-goal/results.jsonl"), R_OK), 0);
+}
+
+/* All of this process's devices beside the first alone, where there are several. */
+static void devices_can_be_rehearsed(void **state)
+{
+    (void)state;
+    CLI_SKIP_THREAD_SANITIZED("a script over every workload, which have tests of their own");
+    static const char *const parts[] = {"devices", NULL};
+    struct cli_result result = run("emulated", "alone", "1", parts);
+    cli_expect_status(&result, 3);
+    assert_non_null(strstr(result.err, "devices: not run: one device here"));
+    cli_result_free(&result);
+    setenv("EMULATED_DEVICES", "2", 1);
+    result = run("emulated", "both", "1", parts);
+    unsetenv("EMULATED_DEVICES");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "8 of 8 rows, 2 devices"));
+    assert_non_null(
+        strstr(result.out, "losses on all devices those on one, to 1e-6                reached"));
+    cli_result_free(&result);
 }
 
 /* A rank a device, where there are several and a launcher. */
@@ -1485,6 +1506,7 @@ int main(void)
         cmocka_unit_test(every_part_can_be_rehearsed),
         cmocka_unit_test(a_device_can_be_rehearsed),
         cmocka_unit_test(the_switchback_study_is_whole),
+        cmocka_unit_test(devices_can_be_rehearsed),
         cmocka_unit_test(ranks_can_be_rehearsed),
         cmocka_unit_test(beside_pytorch_or_not_run),
         cmocka_unit_test(the_fastest_blocks_are_taken),

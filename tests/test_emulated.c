@@ -605,8 +605,8 @@ static void a_device_without_pools_will_do(void **state)
 static void a_rank_takes_its_device(void **state)
 {
     (void)state;
-    static const char *const environment[] = {"EMULATED_DEVICES=3", "OMPI_COMM_WORLD_LOCAL_RANK=4",
-                                              NULL};
+    static const char *const environment[] = {"EMULATED_DEVICES=3", "EMULATED_NUMBERED=1",
+                                              "OMPI_COMM_WORLD_LOCAL_RANK=4", NULL};
     struct nvt_runs *runs = rows_of(SMALL_PIPELINE "--partitions 2 --microbatches 2 --engine self",
                                     "cuda", "rank", environment);
     assert_true(runs->count > 0);

@@ -27,6 +27,7 @@ int main(void)
 
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/studies/pipeline.h"
+#include "../analyze/device/communication.h"
 #include "../analyze/device/project.h"
 #include "../analyze/input/runs.h"
 #include "record_kit.h"
@@ -247,6 +248,68 @@ static void partitions_have_streams(void **state)
     nvt_runs_free(runs);
 }
 
+/* The devices on which a partition's forwards and backwards ran, as bits; copies to others are counted. */
+static unsigned devices_of(const struct nvt_trace *trace, int partition, int *messages)
+{
+    char forward[24], backward[24];
+    unsigned found = 0;
+    snprintf(forward, sizeof(forward), "forward p%d", partition);
+    snprintf(backward, sizeof(backward), "backward p%d", partition);
+    for (uint32_t op = 0; op < trace->ops.count; op++)
+        for (uint32_t r = 0; r < trace->ranges.count; r++) {
+            const char *name = nvt_name(trace, trace->ranges.name[r]);
+            if ((strcmp(name, forward) != 0 && strcmp(name, backward) != 0) ||
+                trace->ranges.thread[r] != trace->ops.thread[op] ||
+                trace->ops.launch[op] < trace->ranges.start[r] ||
+                trace->ops.launch[op] > trace->ranges.end[r])
+                continue;
+            found |= 1u << trace->ops.device[op];
+            *messages += nvt_is_communication(trace, op);
+        }
+    return found;
+}
+
+/* Each partition's work lies on its device, messages are copies between devices, and the report says who shares one. */
+static void partitions_have_devices(void **state)
+{
+    (void)state;
+    for (int devices = 2; devices <= 4; devices += 2) {
+        char count[16], folder[32];
+        snprintf(count, sizeof(count), "%d", devices);
+        snprintf(folder, sizeof(folder), "on-%d", devices);
+        setenv("EMULATED_DEVICES", count, 1);
+        run(folder, "kernel",
+            (const char *const[]){PIPELINE, "--partitions", "4", "--microbatches", "2",
+                                  "--checkpoint", "off", TIMES, NULL});
+        unsetenv("EMULATED_DEVICES");
+        struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, folder));
+        assert_int_equal(runs->count, 2);
+        for (size_t i = 0; i < runs->count; i++) {
+            struct nvt_trace *trace = trace_of(folder, &runs->records[i]);
+            int messages = 0;
+            for (int p = 0; p < 4; p++)
+                assert_int_equal(devices_of(trace, p, &messages), 1u << p % devices);
+            /* Three boundaries, both ways, two micro-batches, three steps. */
+            assert_int_equal(messages, 36);
+            nvt_trace_free(trace);
+        }
+        nvt_runs_free(runs);
+        const char *argv[] = {cli_built("emulated/nvtally"),
+                              "stats",
+                              cli_in(cli_folder, folder),
+                              "-r",
+                              "pipeline",
+                              "-f",
+                              "csv",
+                              NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        assert_non_null(strstr(result.out, devices == 2 ? ",device,1\n" : ",device,3\n"));
+        assert_int_equal(strstr(result.err, "partitions share a device") != NULL, devices == 2);
+        cli_result_free(&result);
+    }
+}
+
 /* The call of a process with this correlation id. */
 static uint32_t call_of(const struct nvt_trace *trace, uint64_t correlation)
 {
@@ -416,6 +479,7 @@ int main(void)
         cmocka_unit_test(every_report_reads_them),
         cmocka_unit_test(the_pools_memory_is_the_allocators),
         cmocka_unit_test(partitions_have_streams),
+        cmocka_unit_test(partitions_have_devices),
         cmocka_unit_test(waits_know_their_events),
         cmocka_unit_test(own_operations_add_up_to_one_device),
         cmocka_unit_test(levels_are_compared),

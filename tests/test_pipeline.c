@@ -355,8 +355,8 @@ static void ranks_may_know_of_more_steps(void **state)
 /* --- devices -------------------------------------------------------------------------------------------- */
 
 /* An operation of a stream, by a call at that time of the thread that ranges are of. */
-static void add_op(struct nvt_trace *trace, int64_t launch, const char *name, int64_t start,
-                   int64_t end)
+static void add_op_of(struct nvt_trace *trace, uint32_t device, int64_t launch, const char *name,
+                      int64_t start, int64_t end)
 {
     const uint32_t thread = thread_of(trace, 1);
     const struct nvt_op op = {.start = start,
@@ -364,11 +364,18 @@ static void add_op(struct nvt_trace *trace, int64_t launch, const char *name, in
                               .process = trace->threads.process[thread],
                               .thread = thread,
                               .launch = launch,
+                              .device = device,
                               .kind = NVT_OP_KERNEL,
                               .name = nvt_strings_add_text(trace->strings, name),
                               .short_name = nvt_strings_add_text(trace->strings, name),
                               .detail = NVT_NONE};
     assert_int_not_equal(nvt_op_add(trace, &op), NVT_NONE);
+}
+
+static void add_op(struct nvt_trace *trace, int64_t launch, const char *name, int64_t start,
+                   int64_t end)
+{
+    add_op_of(trace, 0, launch, name, start, end);
 }
 
 static struct nvt_pipeline_views views_of_one(struct nvt_trace *trace)
@@ -415,6 +422,32 @@ static void messages_are_not_work(void **state)
     for (size_t i = 0; i < view->span_count; i++)
         if (view->spans[i].kind == NVT_PIPE_FORWARD)
             assert_int_equal(view->spans[i].end - view->spans[i].start, 100);
+    nvt_pipeline_views_free(&views);
+    nvt_trace_free(trace);
+}
+
+/* One process, three partitions on two devices; a fourth is on both, as none of ours is. */
+static void partitions_are_on_devices(void **state)
+{
+    static const uint32_t devices[] = {3, 5, 3};
+    struct nvt_trace *trace = begin_on_device();
+    char name[32];
+    (void)state;
+    for (int p = 0; p < 4; p++) {
+        snprintf(name, sizeof(name), "forward p%d", p);
+        for (int i = 0; i < 2; i++) {
+            int64_t at = 1010 + 20 * p + 100 * i;
+            add_range(trace, 1, name, at, at + 10, i ? "1" : "0");
+            add_op_of(trace, p < 3 ? devices[p] : (uint32_t)i, at + 1, "gemm", at + 400, at + 410);
+        }
+    }
+    finish(trace);
+    struct nvt_pipeline_views views = views_of_one(trace);
+    static const int expected[] = {3, 5, 3, -1}, shares[] = {0, 0, 1, 0};
+    for (int p = 0; p < 4; p++) {
+        assert_int_equal(nvt_pipeline_device_of(&views.items[0], p), expected[p]);
+        assert_int_equal(nvt_pipeline_shares(&views.items[0], p), shares[p]);
+    }
     nvt_pipeline_views_free(&views);
     nvt_trace_free(trace);
 }
@@ -562,6 +595,7 @@ int main(void)
         cmocka_unit_test(steps_of_ranks_overlap),
         cmocka_unit_test(ranks_may_know_of_more_steps),
         cmocka_unit_test(messages_are_not_work),
+        cmocka_unit_test(partitions_are_on_devices),
         cmocka_unit_test(devices_wait_between_work),
         cmocka_unit_test(schedules_predict_their_bubble),
         cmocka_unit_test(other_traces_have_no_pipeline),

@@ -7,7 +7,8 @@
  * that send and receive are in neither: beside work they are Waiting, as is the time from a partition's work until its next
  * where that needs a message. The row
  * "all" has the means, and beside them the bubble of the schedule when all forwards take the same time, all
- * backwards too, and each partition has its own device or core: (K−1)/(M+K−1).
+ * backwards too, and each partition has its own device or core: (K−1)/(M+K−1). Device is the number that the partition's
+ * process gives to the device of its work; a note says so where partitions of a process share one.
  *
  * The second table has the memory of each partition, phase and micro-batch: the highest level within it over all
  * steps, and what was left behind it at most.
@@ -30,7 +31,8 @@ enum {
     PREDICTED,
     RECOMPUTE,
     OPERATIONS,
-    CLOCK
+    CLOCK,
+    DEVICE
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -45,6 +47,7 @@ static const struct nvt_column_spec columns[] = {
     [RECOMPUTE] = {"recompute of busy (%)", "%", NVT_REAL, 1, 0},
     [OPERATIONS] = {"own operations (%)", "%", NVT_REAL, 1, 0},
     [CLOCK] = {"time of", "", NVT_TEXT, 0, 0},
+    [DEVICE] = {"device", "", NVT_INT, 0, 0},
 };
 
 enum { M_CONFIGURATION, M_PARTITION, M_PHASE, M_MICROBATCH, M_ALLOCATED, M_RESERVED, M_BEHIND };
@@ -107,12 +110,24 @@ static void put_view(struct nvt_table *table, const struct nvt_pipeline_view *vi
         struct shares shares = shares_of(view, i);
         snprintf(name, sizeof(name), "%d", i);
         put_row(table, view, name, &shares);
+        if (nvt_pipeline_device_of(view, i) >= 0)
+            nvt_table_set_int(table, nvt_table_rows(table) - 1, DEVICE,
+                              nvt_pipeline_device_of(view, i));
         all.busy += shares.busy / here;
         all.waiting += shares.waiting / here;
         all.operations += shares.operations / here;
         all.recompute += shares.recompute / here;
     }
     put_row(table, view, "all", &all);
+}
+
+/* Partitions of one process that lie on one device; those of ranks are not compared. */
+static int is_shared(const struct nvt_pipeline_view *view)
+{
+    for (int i = 1; i < view->partitions; i++)
+        if (nvt_pipeline_shares(view, i))
+            return 1;
+    return 0;
 }
 
 /* --- memory --- */
@@ -192,7 +207,7 @@ int nvt_pipeline_memory(struct nvt_report_input *input, struct nvt_tables *table
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_pipeline_views views;
-    int shared = 0;
+    int shared = 0, on_one = 0;
     int status = nvt_pipeline_views_make(&views, input, err);
     struct nvt_table *time =
         status ? NULL : nvt_report_table(&nvt_report_pipeline, input, "Time of a pipeline", err);
@@ -206,9 +221,14 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
                      views.items[i].ranks_here, views.items[i].ranks, views.items[i].configuration);
         shared |= !views.items[i].on_device && !views.items[i].has_workers &&
                   views.items[i].partitions > 1;
+        on_one |= is_shared(&views.items[i]);
         if (put_memory(levels, &views.items[i]))
             status = nvt_fail(err, "out of memory");
     }
+    if (on_one)
+        nvt_note(input,
+                 "note: partitions share a device: the predicted bubble is that of partitions "
+                 "with a device each");
     if (shared)
         nvt_note(input,
                  "note: partitions that one thread runs in turn do not overlap: their bubble "

@@ -121,7 +121,9 @@ static int read_span(const struct reading *reading, uint32_t range, struct nvt_p
     const struct nvt_ranges *ranges = &trace->ranges;
     *span = (struct nvt_pipeline_span){.start = ranges->start[range] + reading->offset,
                                        .end = ranges->end[range] + reading->offset,
-                                       .host_end = ranges->end[range] + reading->offset};
+                                       .host_end = ranges->end[range] + reading->offset,
+                                       .device = -1,
+                                       .trace = reading->view->traces};
     if (!nvt_is_workloads_domain(trace, ranges->domain[range]) ||
         !parse_name(nvt_name(trace, ranges->name[range]), span))
         return 0;
@@ -155,6 +157,7 @@ static int add_span(struct reading *reading, uint32_t range)
         span.end = work[range].end + reading->offset;
         span.operations = work[range].busy;
         span.on_device = view->on_device = 1;
+        span.device = (int)reading->device.where[range];
     }
     view->has_workers |= reading->trace->ranges.thread[range] != reading->main_thread;
     return put_span(view, &span);
@@ -313,6 +316,7 @@ static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *tr
     enter_steps(view, first_span);
     view->has_workers |= other_count > 0;
     widen_steps(view, others, other_count);
+    view->traces++;
     nvt_pipeline_device_free(&reading.device);
     return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }

@@ -26,6 +26,8 @@ struct nvt_pipeline_span {
     int64_t host_end;   /* of its range */
     int64_t operations; /* time of its device operations, added up; 0 on the host */
     int on_device;      /* its times are the device's */
+    int device;         /* the number that its process gives it; -1 on the host */
+    int trace;          /* which of the view's traces it is in, from 0 */
     int step;           /* of the timed ones, from 0 */
     int partition, chunk, microbatch;
     enum nvt_pipeline_kind kind;
@@ -54,6 +56,7 @@ struct nvt_pipeline_view {
     int ranks, ranks_here; /* of the run, and those whose traces are here */
     int on_device;         /* spans are device time */
     int has_workers;       /* partitions were on different threads or ranks */
+    int traces;            /* that it was read from */
     double predicted;      /* bubble, 0 … 1: the record's, or by the configuration; NaN unknown */
     struct nvt_pipeline_step *steps;
     size_t step_count;
@@ -81,6 +84,11 @@ int nvt_pipeline_is_in(const struct nvt_trace *trace);
 
 /* Whether a partition's spans are in the traces. */
 int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition);
+
+/* The number of the device that a partition's work was on; -1: on the host, or on several. */
+int nvt_pipeline_device_of(const struct nvt_pipeline_view *view, int partition);
+/* Whether a partition before this one, of the same process, was on the same device. */
+int nvt_pipeline_shares(const struct nvt_pipeline_view *view, int partition);
 
 /* Time of a partition in a kind of span over all steps, overlaps counted once; -1: forward and backward
  * together. NVT_PIPE_WAIT has messages, too, and is what of both lies beside its forwards and backwards. */

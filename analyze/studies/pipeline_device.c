@@ -31,10 +31,12 @@ static int sort_in(void *context, uint32_t op, const uint32_t *ranges, uint32_t 
     struct sorting *sorting = context;
     const int communicates = count && nvt_is_communication(sorting->trace, op);
     for (uint32_t i = 0; i < count; i++)
-        if (!communicates)
+        if (!communicates) {
             nvt_projected_add(&sorting->device->work[ranges[i]], &sorting->trace->ops, op);
-        else if (add_message(sorting, op, ranges[i]))
+            sorting->device->where[ranges[i]] = sorting->trace->ops.device[op];
+        } else if (add_message(sorting, op, ranges[i])) {
             return -1;
+        }
     return 0;
 }
 
@@ -44,7 +46,10 @@ int nvt_pipeline_device_make(struct nvt_pipeline_device *device, const struct nv
     struct sorting sorting = {trace, device, 0};
     *device = (struct nvt_pipeline_device){0};
     device->work = calloc((size_t)trace->ranges.count + 1, sizeof(*device->work));
-    if (device->work && !nvt_project(trace, 0, sort_in, &sorting, err))
+    device->where = malloc(((size_t)trace->ranges.count + 1) * sizeof(*device->where));
+    for (uint32_t i = 0; device->where && i < trace->ranges.count; i++)
+        device->where[i] = NVT_NONE;
+    if (device->work && device->where && !nvt_project(trace, 0, sort_in, &sorting, err))
         return 0;
     return nvt_fail_at(err, trace->path, -1, "out of memory");
 }
@@ -52,6 +57,7 @@ int nvt_pipeline_device_make(struct nvt_pipeline_device *device, const struct nv
 void nvt_pipeline_device_free(struct nvt_pipeline_device *device)
 {
     free(device->work);
+    free(device->where);
     free(device->messages);
     *device = (struct nvt_pipeline_device){0};
 }

@@ -16,6 +16,7 @@ struct nvt_pipeline_message {
 
 struct nvt_pipeline_device {
     struct nvt_projected *work; /* as nvt_project_ranges has them, of what does not communicate */
+    uint32_t *where;            /* by range: the device of its work, NVT_NONE without any */
     struct nvt_pipeline_message *messages;
     size_t message_count;
 };

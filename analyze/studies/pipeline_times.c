@@ -32,6 +32,36 @@ int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition)
     return 0;
 }
 
+/* A partition's first work on a device, or NULL. */
+static const struct nvt_pipeline_span *work_of(const struct nvt_pipeline_view *view, int partition)
+{
+    for (size_t i = 0; i < view->span_count; i++)
+        if (view->spans[i].partition == partition && view->spans[i].device >= 0)
+            return &view->spans[i];
+    return NULL;
+}
+
+int nvt_pipeline_device_of(const struct nvt_pipeline_view *view, int partition)
+{
+    const struct nvt_pipeline_span *first = work_of(view, partition);
+    for (size_t i = 0; first && i < view->span_count; i++)
+        if (view->spans[i].partition == partition && view->spans[i].device >= 0 &&
+            view->spans[i].device != first->device)
+            return -1;
+    return first ? first->device : -1;
+}
+
+int nvt_pipeline_shares(const struct nvt_pipeline_view *view, int partition)
+{
+    const struct nvt_pipeline_span *own = work_of(view, partition);
+    for (int i = 0; own && i < partition; i++) {
+        const struct nvt_pipeline_span *other = work_of(view, i);
+        if (other && other->trace == own->trace && other->device == own->device)
+            return 1;
+    }
+    return 0;
+}
+
 /* Time of a partition in any of these kinds of spans, overlaps counted once. */
 static int64_t covered(const struct nvt_pipeline_view *view, int partition, unsigned kinds)
 {

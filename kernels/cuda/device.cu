@@ -1,8 +1,8 @@
 /*
- * The CUDA backend's device: its start, streams, memory and errors. One device, the first that
- * CUDA_VISIBLE_DEVICES leaves; of several ranks on one host each takes the next. Streams wait for nothing but the events that they are told to.
+ * The CUDA backend's devices: their start, streams and errors. A process has those that CUDA_VISIBLE_DEVICES leaves; of
+ * several ranks on one host each has one, in turn. Streams wait for nothing but the events that they are told to.
  */
-#include "device.h"
+#include "devices.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -10,26 +10,21 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int started;
 static char first_failure[256];
 static int was_full; /* for want of memory something has failed that does not answer with NULL */
-static cudaMemPool_t pool;
-static cudaStream_t streams[NVT_STREAMS_MOST];
-static cublasHandle_t handles[NVT_STREAMS_MOST];
-static void *workspaces[NVT_STREAMS_MOST]; /* of the handles */
-static struct {
-    void *memory;
-    size_t bytes;
-} scratch[NVT_STREAMS_MOST][2];
-static int stream_count;           /* streams made so far */
-static cudaStream_t memory_stream; /* on which memory comes and goes; nothing else waits in it */
-static int device;                 /* of this process */
-static thread_local int current;   /* this thread's stream */
-static thread_local int chosen;    /* whether this thread was told the device */
+static struct nvt_cuda_device devices[NVT_DEVICES_MOST];
+static int device_count = 1; /* that this process may use */
+
+/* Where this thread is: a device by its number here, and a stream of it. */
+static thread_local struct {
+    int device, stream;
+    int current; /* the device that CUDA was told last: another one for a moment, or if telling it failed */
+    int is_told; /* CUDA was told the device; it begins with the first one that it sees */
+} here;
 
 /* --- errors --- */
 
-static void keep(const char *what, const char *why, int is_full)
+void nvt_cuda_keep(const char *what, const char *why, int is_full)
 {
     pthread_mutex_lock(&lock);
     if (!first_failure[0]) {
@@ -43,14 +38,14 @@ static void keep(const char *what, const char *why, int is_full)
 int nvt_cuda_note(cudaError_t status, const char *what)
 {
     if (status != cudaSuccess)
-        keep(what, cudaGetErrorString(status), status == cudaErrorMemoryAllocation);
+        nvt_cuda_keep(what, cudaGetErrorString(status), status == cudaErrorMemoryAllocation);
     return status != cudaSuccess;
 }
 
 int nvt_cublas_note(cublasStatus_t status, const char *what)
 {
     if (status != CUBLAS_STATUS_SUCCESS)
-        keep(what, cublasGetStatusString(status), status == CUBLAS_STATUS_ALLOC_FAILED);
+        nvt_cuda_keep(what, cublasGetStatusString(status), status == CUBLAS_STATUS_ALLOC_FAILED);
     return status != CUBLAS_STATUS_SUCCESS;
 }
 
@@ -80,6 +75,158 @@ int nvt_backend_was_full(void)
     return is_full;
 }
 
+/* --- devices --- */
+
+struct nvt_cuda_device *nvt_cuda_device_at(int device)
+{
+    return &devices[device];
+}
+
+struct nvt_cuda_device *nvt_cuda_here(void)
+{
+    return &devices[here.device];
+}
+
+struct nvt_cuda_lane *nvt_cuda_lane(void)
+{
+    return &nvt_cuda_here()->lanes[here.stream];
+}
+
+/* The first one always is: that is where threads begin. */
+static int is_used(int device)
+{
+    return !device || __atomic_load_n(&devices[device].is_used, __ATOMIC_RELAXED);
+}
+
+int nvt_cuda_used_devices(void)
+{
+    int count = 0;
+    for (int i = 0; i < device_count; i++)
+        count += is_used(i);
+    return count;
+}
+
+void nvt_cuda_enter(int device)
+{
+    if (device != here.current && !nvt_cuda_note(cudaSetDevice(devices[device].number), "a device"))
+        here.current = device;
+}
+
+void nvt_cuda_leave(void)
+{
+    nvt_cuda_enter(here.device);
+}
+
+/* Which of the devices is this rank's, by the launcher's count of ranks on this host; -1: it is nobody's rank. */
+static int device_of_rank(int count)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID"};
+    for (int i = 0; i < 3; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank && *rank)
+            return atoi(rank) > 0 ? atoi(rank) % count : 0;
+    }
+    return -1;
+}
+
+/* The ranks of a host share its devices; whoever is alone has all of them. */
+static void choose_devices(int count)
+{
+    int of_rank = device_of_rank(count);
+    device_count = of_rank >= 0 ? 1 : count < NVT_DEVICES_MOST ? count : NVT_DEVICES_MOST;
+    for (int i = 0; i < device_count; i++)
+        devices[i].number = of_rank >= 0 ? of_rank : i;
+}
+
+/*
+ * The stream and memory's, unless they are there. A device takes what it is given from a few queues, 8 as a rule, which are
+ * dealt out to streams as they are made, and what waits in one holds up the streams that share it. So no others are made
+ * than are used: a rank's partition computes, sends and receives on five. The device is the current one.
+ */
+static int make_stream(struct nvt_cuda_device *device, int index)
+{
+    cudaStream_t made = NULL;
+    cudaError_t status = cudaSuccess;
+    pthread_mutex_lock(&lock);
+    if (!device->memory_stream)
+        status = cudaStreamCreateWithFlags(&device->memory_stream, cudaStreamNonBlocking);
+    if (!device->lanes[index].stream && status == cudaSuccess) {
+        status = cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking);
+        if (status == cudaSuccess) {
+            device->lanes[index].stream = made;
+            device->stream_count++;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return nvt_cuda_note(status, "a stream");
+}
+
+/* The device is the current one and has its context. */
+static int come_up(struct nvt_cuda_device *device)
+{
+    if (nvt_cuda_prepare_pool(device) || make_stream(device, 0))
+        return -1;
+    device->is_up = 1;
+    return 0;
+}
+
+/* The current device is another than the first: that it has its context, pool, stream and peers. */
+static int join(int device)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    int status = 0;
+    pthread_mutex_lock(&one_at_a_time);
+    if (!devices[device].is_up) {
+        status = nvt_cuda_note(cudaFree(NULL), "a device") || come_up(&devices[device]) ? -1 : 0;
+        if (!status)
+            nvt_cuda_meet_peers(device);
+    }
+    if (!status)
+        __atomic_store_n(&devices[device].is_used, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&one_at_a_time);
+    return status;
+}
+
+int nvt_backend_devices(void)
+{
+    return device_count;
+}
+
+int nvt_backend_device(void)
+{
+    return here.device;
+}
+
+int nvt_backend_use_device(int device)
+{
+    if (device == here.device)
+        return 0;
+    if (device < 0 || device >= device_count) {
+        nvt_cuda_keep("a device", "beyond those that are there", 0);
+        return -1;
+    }
+    nvt_cuda_enter(device);
+    if (here.current != device || join(device)) {
+        nvt_cuda_leave();
+        return -1;
+    }
+    here.device = device;
+    here.stream = 0;
+    here.is_told = 1;
+    return 0;
+}
+
+int nvt_backend_device_name(int device, char *name, size_t size)
+{
+    cudaDeviceProp properties;
+    if (device < 0 || device >= device_count ||
+        nvt_cuda_note(cudaGetDeviceProperties(&properties, devices[device].number), "a device"))
+        return -1;
+    snprintf(name, size, "%.127s", properties.name);
+    return 0;
+}
+
 /* --- start --- */
 
 /* "CUDA 13.0, driver 13.0, cuBLAS 13.0.2" */
@@ -104,71 +251,13 @@ static int explain(cudaError_t status, struct nvt_error *err)
     return nvt_fail(err, "%s", cudaGetErrorString(status));
 }
 
-/* Which of the devices is this rank's, by the launcher's count of ranks on this host. */
-static int device_of_rank(int count)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                        "SLURM_LOCALID"};
-    for (int i = 0; i < 3; i++) {
-        const char *rank = getenv(names[i]);
-        if (rank && *rank)
-            return atoi(rank) > 0 ? atoi(rank) % count : 0;
-    }
-    return 0;
-}
-
-/* Freed memory stays with the pool until it is trimmed: the allocator above decides what goes back.
- */
-static int prepare_pool(void)
-{
-    uint64_t threshold = UINT64_MAX;
-    int supported = 0;
-    cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device);
-    if (!supported)
-        return 0;
-    if (nvt_cuda_note(cudaDeviceGetDefaultMemPool(&pool, device), "the memory pool"))
-        return -1;
-    return nvt_cuda_note(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
-                         "the memory pool");
-}
-
-/* What is unused goes back to the device. Nothing is that the host has not waited for. */
-static void empty_pool(void)
-{
-    nvt_backend_sync();
-    nvt_cuda_note(cudaMemPoolTrimTo(pool, 0), "the memory pool");
-}
-
-/*
- * The stream and memory's, unless they are there. A device takes what it is given from a few queues, 8 as a rule, which are
- * dealt out to streams as they are made, and what waits in one holds up the streams that share it. So no others are made
- * than are used: a rank's partition computes, sends and receives on five.
- */
-static int make_stream(int index)
-{
-    cudaStream_t made = NULL;
-    cudaError_t status = cudaSuccess;
-    pthread_mutex_lock(&lock);
-    if (!memory_stream)
-        status = cudaStreamCreateWithFlags(&memory_stream, cudaStreamNonBlocking);
-    if (!streams[index] && status == cudaSuccess) {
-        status = cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking);
-        if (status == cudaSuccess) {
-            streams[index] = made;
-            stream_count++;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return nvt_cuda_note(status, "a stream");
-}
-
 /* What cuBLAS takes for itself on the devices that want most. */
 #define WORKSPACE_BYTES ((size_t)32 << 20)
 
 /* A graph would take a workspace of cuBLAS's own anew for each of its products, whenever it runs. Where there is no
  * memory for one, that is what happens, and products with a bias have fewer forms: it is said once, and the next run tries
  * again. It is none of the pool's, as cuBLAS's own is not, and there until the end. */
-static cublasStatus_t give_workspace(cublasHandle_t handle, int stream)
+static cublasStatus_t give_workspace(cublasHandle_t handle, struct nvt_cuda_lane *lane)
 {
     static int told;
     void *memory = NULL;
@@ -181,16 +270,32 @@ static cublasStatus_t give_workspace(cublasHandle_t handle, int stream)
                     WORKSPACE_BYTES >> 20);
         return CUBLAS_STATUS_SUCCESS;
     }
-    workspaces[stream] = memory;
+    lane->workspace = memory;
     return cublasSetWorkspace(handle, memory, WORKSPACE_BYTES);
 }
 
 /* What a run before this one left no room for. */
 static void give_missing_workspaces(void)
 {
-    for (int i = 0; i < NVT_STREAMS_MOST; i++)
-        if (handles[i] && !workspaces[i])
-            nvt_cublas_note(give_workspace(handles[i], i), "cuBLAS");
+    for (int d = 0; d < device_count; d++) {
+        nvt_cuda_enter(d);
+        for (int i = 0; i < NVT_STREAMS_MOST; i++) {
+            struct nvt_cuda_lane *lane = &devices[d].lanes[i];
+            if (lane->handle && !lane->workspace)
+                nvt_cublas_note(give_workspace(lane->handle, lane), "cuBLAS");
+        }
+        nvt_cuda_leave();
+    }
+}
+
+/* What a run before this one has left there is in the way of all that is none of the pools': cuBLAS's workspaces, and
+ * kernels, which are loaded when they are first called. Whatever devices it used, the next one may use fewer. */
+static void clean_up(void)
+{
+    nvt_cuda_empty_pools();
+    give_missing_workspaces();
+    for (int i = 0; i < device_count; i++)
+        devices[i].is_used = 0;
 }
 
 int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
@@ -200,10 +305,14 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
     cudaError_t status = cudaGetDeviceCount(&count);
     if (status != cudaSuccess || !count)
         return explain(status == cudaSuccess ? cudaErrorNoDevice : status, err);
-    device = device_of_rank(count);
-    status = cudaSetDevice(device);
+    choose_devices(count);
+    /* Where a run before this one left the thread. */
+    if (here.device)
+        here.device = here.stream = 0;
+    here.current = 0;
+    status = cudaSetDevice(devices[0].number);
     if (status == cudaSuccess)
-        status = cudaGetDeviceProperties(&properties, device);
+        status = cudaGetDeviceProperties(&properties, devices[0].number);
     /* The context: a device that others hold exclusively, or that is broken, shows only now. */
     if (status == cudaSuccess)
         status = cudaFree(NULL);
@@ -214,15 +323,11 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
     describe_libraries(facts->libraries, sizeof(facts->libraries));
     facts->memory = 0;
     facts->threads = 0;
-    /* What a run before this one has left there is in the way of all that is none of the pool's: cuBLAS's workspaces, and
-     * kernels, which are loaded when they are first called. */
-    if (started && pool)
-        empty_pool();
-    if (started)
-        give_missing_workspaces();
-    if (!started && (prepare_pool() || make_stream(0)))
+    facts->devices = device_count;
+    if (devices[0].is_up)
+        clean_up();
+    else if (come_up(&devices[0]))
         return nvt_backend_failed(err);
-    started = 1;
     return 0;
 }
 
@@ -230,41 +335,45 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
 
 cudaStream_t nvt_backend_stream(void)
 {
-    return streams[current];
+    return nvt_cuda_lane()->stream;
 }
 
 void nvt_backend_use_stream(int index)
 {
+    struct nvt_cuda_device *device = nvt_cuda_here();
     if (index < 0 || index >= NVT_STREAMS_MOST) {
-        keep("a stream", "beyond NVT_STREAMS_MOST", 0);
+        nvt_cuda_keep("a stream", "beyond NVT_STREAMS_MOST", 0);
         return;
     }
-    /* A thread begins with the first device, whatever the others have. */
-    if (!chosen && device && nvt_cuda_note(cudaSetDevice(device), "the device"))
+    /* A thread begins with the first device that CUDA sees, which need not be this process's first. */
+    if (!here.is_told && device->number &&
+        nvt_cuda_note(cudaSetDevice(device->number), "the device"))
         return;
-    chosen = 1;
-    if (!make_stream(index))
-        current = index;
+    here.is_told = 1;
+    if (!make_stream(device, index))
+        here.stream = index;
 }
 
 void *nvt_backend_stream_handle(void)
 {
-    return streams[current];
+    return nvt_backend_stream();
 }
 
+/* On the device of the thread's stream, which is the current one: CUDA records no event on a stream of another. */
 void *nvt_backend_event(void)
 {
     cudaEvent_t event = NULL;
     if (nvt_cuda_note(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"))
         return NULL;
-    nvt_cuda_note(cudaEventRecord(event, streams[current]), "an event");
+    nvt_cuda_note(cudaEventRecord(event, nvt_backend_stream()), "an event");
     return event;
 }
 
+/* The event may be another device's. */
 void nvt_backend_wait_event(void *event)
 {
     if (event)
-        nvt_cuda_note(cudaStreamWaitEvent(streams[current], (cudaEvent_t)event, 0), "an event");
+        nvt_cuda_note(cudaStreamWaitEvent(nvt_backend_stream(), (cudaEvent_t)event, 0), "an event");
 }
 
 /* One that has not happened yet is destroyed when it has. */
@@ -279,132 +388,47 @@ void nvt_backend_share(int workers)
     (void)workers;
 }
 
+/* CUDA waits for one device at a time. What one still has to do can wait for another's events, but for nothing that is
+ * given to it later. */
 void nvt_backend_sync(void)
 {
-    nvt_cuda_note(cudaDeviceSynchronize(), "waiting for the device");
+    for (int i = 0; i < device_count; i++)
+        if (is_used(i)) {
+            nvt_cuda_enter(i);
+            nvt_cuda_note(cudaDeviceSynchronize(), "waiting for the device");
+            nvt_cuda_leave();
+        }
 }
 
 void *nvt_cublas_workspace(size_t *bytes)
 {
-    *bytes = workspaces[current] ? WORKSPACE_BYTES : 0;
-    return workspaces[current];
+    void *workspace = nvt_cuda_lane()->workspace;
+    *bytes = workspace ? WORKSPACE_BYTES : 0;
+    return workspace;
 }
 
 /* The stream first: it takes the workspace away. Sums are of float, also where a product is split into several whose parts
  * are added up: without this mode cuBLAS may round those to the result's halves first. */
 cublasHandle_t nvt_cublas_handle(void)
 {
+    struct nvt_cuda_lane *lane = nvt_cuda_lane();
     pthread_mutex_lock(&lock);
-    cublasHandle_t handle = handles[current];
+    cublasHandle_t handle = lane->handle;
     pthread_mutex_unlock(&lock);
     if (handle)
         return handle;
     if (nvt_cublas_note(cublasCreate(&handle), "cuBLAS"))
         return NULL;
-    if (nvt_cublas_note(cublasSetStream(handle, streams[current]), "cuBLAS") ||
+    if (nvt_cublas_note(cublasSetStream(handle, lane->stream), "cuBLAS") ||
         nvt_cublas_note(cublasSetMathMode(handle, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
                         "cuBLAS") ||
-        nvt_cublas_note(give_workspace(handle, current), "cuBLAS")) {
+        nvt_cublas_note(give_workspace(handle, lane), "cuBLAS")) {
         cublasDestroy(handle);
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    if (!handles[current])
-        handles[current] = handle;
+    if (!lane->handle)
+        lane->handle = handle;
     pthread_mutex_unlock(&lock);
     return handle;
-}
-
-/* --- memory --- */
-
-/* Streams are ordered by nobody here: where there are several, memory comes and goes on one of its own. A
- * thread that waited for the stream it computes on could wait for another rank's message, with locks held
- * that the thread needs which that rank waits for. */
-static cudaStream_t stream_for_memory(void)
-{
-    return stream_count > 1 ? memory_stream : streams[current];
-}
-
-/* On a stream of its own it is there before it is handed out, as the others are in no order with it. */
-static void *take(size_t bytes, cudaStream_t stream)
-{
-    void *memory = NULL;
-    cudaError_t status =
-        pool ? cudaMallocAsync(&memory, bytes, stream) : cudaMalloc(&memory, bytes);
-    if (status == cudaSuccess && pool && stream == memory_stream)
-        nvt_cuda_note(cudaStreamSynchronize(stream), "memory");
-    if (status == cudaSuccess)
-        return memory;
-    /* Out of memory is an answer, not a failure, and must not be found by the next launch. */
-    cudaGetLastError();
-    if (status != cudaErrorMemoryAllocation)
-        nvt_cuda_note(status, "memory");
-    return NULL;
-}
-
-/* What the pool keeps in pieces of other sizes goes back to the device before it is called full. */
-void *nvt_backend_alloc(size_t bytes)
-{
-    cudaStream_t stream = stream_for_memory();
-    void *memory = take(bytes, stream);
-    if (memory || !pool)
-        return memory;
-    empty_pool();
-    return take(bytes, stream);
-}
-
-void nvt_backend_free(void *memory)
-{
-    if (!pool) {
-        nvt_cuda_note(cudaFree(memory), "memory");
-        return;
-    }
-    /* Other streams than this thread's may have used it: the order of one stream is not enough
-     * then. */
-    if (stream_count > 1)
-        nvt_backend_sync();
-    nvt_cuda_note(cudaFreeAsync(memory, stream_for_memory()), "memory");
-}
-
-/* Given back and taken in the order of the stream, so what still runs on it keeps its own. */
-void *nvt_cuda_scratch(int which, size_t bytes)
-{
-    void *memory = scratch[current][which].memory;
-    if (scratch[current][which].bytes >= bytes)
-        return memory;
-    /* Memory that a graph took would be gone outside of it. */
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaStreamIsCapturing(streams[current], &capture);
-    if (capture != cudaStreamCaptureStatusNone) {
-        keep("scratch memory", "there was no warm-up before the capture", 0);
-        return NULL;
-    }
-    if (memory)
-        nvt_backend_free(memory);
-    memory = nvt_backend_alloc(bytes);
-    scratch[current][which].memory = memory;
-    scratch[current][which].bytes = memory ? bytes : 0;
-    if (!memory)
-        keep("scratch memory", "there is none left", 1);
-    return memory;
-}
-
-void nvt_backend_zero(void *memory, size_t bytes)
-{
-    nvt_cuda_note(cudaMemsetAsync(memory, 0, bytes, streams[current]), "memset");
-}
-
-/* The copy waits for what this thread's stream was given before it, and for nothing else. */
-void nvt_backend_to_host(void *host, const void *device, size_t bytes)
-{
-    nvt_cuda_note(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, streams[current]),
-                  "copy to the host");
-    nvt_cuda_note(cudaStreamSynchronize(streams[current]), "copy to the host");
-}
-
-void nvt_backend_to_device(void *device, const void *host, size_t bytes)
-{
-    nvt_cuda_note(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, streams[current]),
-                  "copy to the device");
-    nvt_cuda_note(cudaStreamSynchronize(streams[current]), "copy to the device");
 }

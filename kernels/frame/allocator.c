@@ -29,6 +29,7 @@ struct nvt_allocator {
     size_t bucket_count;    /* a power of two */
     size_t used_count;
     uint64_t limit;
+    int device; /* whose memory it is */
     struct nvt_memory_use use;
     struct nvt_memory_scope *scope; /* the innermost open one */
 };
@@ -148,6 +149,7 @@ struct nvt_allocator *nvt_allocator_new(uint64_t limit)
     if (!allocator)
         return NULL;
     allocator->limit = limit;
+    allocator->device = nvt_backend_device();
     allocator->bucket_count = BUCKETS_LEAST;
     allocator->buckets = (struct block **)calloc(BUCKETS_LEAST, sizeof(*allocator->buckets));
     if (!allocator->buckets) {
@@ -157,12 +159,12 @@ struct nvt_allocator *nvt_allocator_new(uint64_t limit)
     return allocator;
 }
 
-static void free_list(struct block *list)
+static void free_list(const struct nvt_allocator *allocator, struct block *list)
 {
     for (struct block *block = list, *next; block; block = next) {
         next = block->next;
         if (!block->before)
-            nvt_backend_free(block->address);
+            nvt_backend_free(allocator->device, block->address);
         free(block);
     }
 }
@@ -171,10 +173,10 @@ void nvt_allocator_free(struct nvt_allocator *allocator)
 {
     if (!allocator)
         return;
-    free_list(allocator->pools[0]);
-    free_list(allocator->pools[1]);
+    free_list(allocator, allocator->pools[0]);
+    free_list(allocator, allocator->pools[1]);
     for (size_t i = 0; i < allocator->bucket_count; i++)
-        free_list(allocator->buckets[i]);
+        free_list(allocator, allocator->buckets[i]);
     free(allocator->buckets);
     free(allocator);
 }
@@ -192,7 +194,7 @@ static int release_unused(struct nvt_allocator *allocator)
                 continue;
             delist(allocator, block);
             allocator->use.reserved -= block->size;
-            nvt_backend_free(block->address);
+            nvt_backend_free(allocator->device, block->address);
             free(block);
             released = 1;
         }
@@ -215,7 +217,7 @@ static struct block *new_segment(struct nvt_allocator *allocator, size_t size, i
         (bytes > allocator->limit || allocator->use.reserved > allocator->limit - bytes))
         return NULL;
     struct block *block = (struct block *)calloc(1, sizeof(*block));
-    char *address = block ? (char *)nvt_backend_alloc(bytes) : NULL;
+    char *address = block ? (char *)nvt_backend_alloc(allocator->device, bytes) : NULL;
     if (!address) {
         free(block);
         return NULL;

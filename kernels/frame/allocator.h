@@ -30,8 +30,8 @@ struct nvt_memory_use {
     uint64_t refused;                       /* bytes of the last request that could not be met */
 };
 
-/* An allocator that holds at most `limit` bytes of segments (0: as much as the backend has). NULL when
- * out of host memory. */
+/* An allocator that holds at most `limit` bytes of segments (0: as much as the backend has) of the calling thread's device.
+ * NULL when out of host memory. */
 struct nvt_allocator *nvt_allocator_new(uint64_t limit);
 
 /* Give everything back, blocks in use included. NULL is allowed. */

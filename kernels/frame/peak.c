@@ -88,12 +88,12 @@ static double product_of(struct trial *trial, enum nvt_precision precision)
     const size_t bytes = nvt_backend_rounded_bytes(precision, count);
     trial->precision = precision;
     trial->is_next = 0;
-    trial->copy = bytes ? nvt_backend_alloc(bytes) : NULL;
+    trial->copy = bytes ? nvt_backend_alloc(0, bytes) : NULL;
     if (trial->copy)
         nvt_backend_round(precision, trial->copy, trial->b, count);
     const double best = best_of(trial);
     if (trial->copy)
-        nvt_backend_free(trial->copy);
+        nvt_backend_free(0, trial->copy);
     return best;
 }
 
@@ -149,9 +149,9 @@ static size_t matrix_bytes(const struct sizes *sizes)
 static int take(struct trial *trial)
 {
     const size_t copied = copied_bytes(&trial->sizes), matrix = matrix_bytes(&trial->sizes);
-    trial->a = (real *)nvt_backend_alloc(copied);
-    trial->b = trial->a ? (real *)nvt_backend_alloc(matrix) : NULL;
-    trial->c = trial->b ? (real *)nvt_backend_alloc(copied) : NULL;
+    trial->a = (real *)nvt_backend_alloc(0, copied);
+    trial->b = trial->a ? (real *)nvt_backend_alloc(0, matrix) : NULL;
+    trial->c = trial->b ? (real *)nvt_backend_alloc(0, copied) : NULL;
     return trial->c ? 0 : -1;
 }
 
@@ -160,7 +160,7 @@ static void give_back(struct trial *trial)
     real *const all[] = {trial->a, trial->b, trial->c};
     for (int i = 0; i < 3; i++)
         if (all[i])
-            nvt_backend_free(all[i]);
+            nvt_backend_free(0, all[i]);
     trial->a = trial->b = trial->c = NULL;
 }
 

@@ -67,6 +67,7 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
 #else
     facts->threads = 1;
 #endif
+    facts->devices = 1;
 #if defined(HAVE_CBLAS) && !defined(NVT_REAL_DOUBLE)
     snprintf(facts->libraries, sizeof(facts->libraries), "%s, %d threads", openblas_get_config(),
              openblas_get_num_threads());
@@ -158,9 +159,10 @@ int nvt_backend_was_full(void)
 }
 
 /* Large blocks on large pages: fewer misses of the address cache, and fewer faults while timed. */
-void *nvt_backend_alloc(size_t bytes)
+void *nvt_backend_alloc(int device, size_t bytes)
 {
     void *memory = NULL;
+    (void)device;
     if (posix_memalign(&memory, bytes < HUGE_PAGE ? 4096 : HUGE_PAGE, bytes))
         return NULL;
     if (bytes >= HUGE_PAGE)
@@ -168,9 +170,44 @@ void *nvt_backend_alloc(size_t bytes)
     return memory;
 }
 
-void nvt_backend_free(void *memory)
+void nvt_backend_free(int device, void *memory)
 {
+    (void)device;
     free(memory);
+}
+
+int nvt_backend_devices(void)
+{
+    return 1;
+}
+
+int nvt_backend_device(void)
+{
+    return 0;
+}
+
+int nvt_backend_use_device(int device)
+{
+    return device ? -1 : 0;
+}
+
+int nvt_backend_device_name(int device, char *name, size_t size)
+{
+    if (device)
+        return -1;
+    nvt_processor_name(name, size);
+    return 0;
+}
+
+int nvt_backend_reaches(int from, int to)
+{
+    return from == to;
+}
+
+void nvt_backend_copy_to(int device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    memcpy(to, from, bytes);
 }
 
 void nvt_backend_zero(void *memory, size_t bytes)

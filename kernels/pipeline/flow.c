@@ -287,12 +287,22 @@ static struct work work_of(struct nvt_pipeline *pipeline, const struct nvt_actio
     return work;
 }
 
+static int without_device(struct nvt_pipeline *pipeline)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[512];
+    nvt_backend_failed(&err);
+    return nvt_pipeline_fail(pipeline, 0, nvt_error_text(&err, text, sizeof(text)));
+}
+
 int nvt_flow_run(struct nvt_pipeline *pipeline, const struct nvt_action *action)
 {
     struct work work = work_of(pipeline, action);
     struct nvt_memory_scope memory;
     if (pipeline->failed)
         return -1;
+    if (nvt_partition_enter(work.partition))
+        return without_device(pipeline);
     if (pipeline->settings.partitions > 1)
         nvt_backend_use_stream(nvt_partition_stream(&pipeline->partitions[action->partition]));
     nvt_allocator_scope_begin(work.partition->allocator, &memory);

@@ -65,7 +65,7 @@ static struct nvt_partition *sender_of(struct nvt_pipeline *pipeline, int part, 
 static int connect_channels(struct nvt_transport *transport, const struct nvt_channel *channels,
                             int count, struct nvt_error *err)
 {
-    void *memory = nvt_backend_alloc(FIRST_BYTES), *stream = nvt_backend_stream_handle();
+    void *memory = nvt_backend_alloc(0, FIRST_BYTES), *stream = nvt_backend_stream_handle();
     int status = 0;
     if (!memory)
         return nvt_fail(err, "out of memory");
@@ -81,7 +81,7 @@ static int connect_channels(struct nvt_transport *transport, const struct nvt_ch
     }
     if (!status && transport->check)
         status = transport->check(transport, err);
-    nvt_backend_free(memory);
+    nvt_backend_free(0, memory);
     return status;
 }
 
@@ -158,12 +158,18 @@ static int send_device(struct nvt_pipeline *pipeline, int to_part, int is_backwa
     return status ? nvt_pipeline_fail(pipeline, 0, nvt_error_text(&err, text, sizeof(text))) : 0;
 }
 
-/* Within this process: by the transport, where it has a way for that. */
-static int copy_here(struct nvt_pipeline *pipeline, real *block, const real *data, int64_t count)
+/* Within this process: by the transport, where it has a way for that, or from device to device, or by a kernel. This
+ * thread's stream is the sender's. */
+static int copy_here(struct nvt_pipeline *pipeline, int device, real *block, const real *data,
+                     int64_t count)
 {
     struct nvt_transport *transport = pipeline->settings.transport;
     struct nvt_error err = NVT_ERROR_INIT;
     char text[512];
+    if (device != nvt_backend_device()) {
+        nvt_backend_copy_to(device, block, data, (size_t)count * sizeof(real));
+        return 0;
+    }
     if (!transport || !transport->copy_device) {
         nvt_copy(block, data, count);
         return 0;
@@ -185,7 +191,7 @@ int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward
         return send_far(pipeline, to->index, tag_of(pipeline, to_part, is_backward, microbatch),
                         data, count);
     real *block = take_block(to, count);
-    if (!block || copy_here(pipeline, block, data, count))
+    if (!block || copy_here(pipeline, to->device, block, data, count))
         return -1;
     void *event = nvt_backend_event();
     pthread_mutex_lock(&to->lock);

@@ -203,10 +203,17 @@ static int make_weights(struct nvt_partition *partition)
     return 0;
 }
 
-/* The partition is here; its memory. */
+int nvt_partition_enter(const struct nvt_partition *partition)
+{
+    return nvt_backend_use_device(partition->device);
+}
+
+/* The partition is here; its memory, on its device. */
 static int make_partition(struct nvt_partition *partition, struct nvt_error *err)
 {
     struct nvt_pipeline *pipeline = partition->pipeline;
+    if (nvt_partition_enter(partition))
+        return nvt_backend_failed(err);
     partition->allocator = nvt_allocator_new(pipeline->settings.memory_limit);
     partition->inbox = nvt_allocator_new(pipeline->settings.memory_limit);
     if (!partition->allocator || !partition->inbox)
@@ -224,6 +231,7 @@ static int make_data(struct nvt_pipeline *pipeline, int64_t tokens)
     pipeline->input_bytes =
         (size_t)pipeline->modules[0].in * (tokens ? sizeof(int32_t) : sizeof(real));
     if (first->is_here) {
+        nvt_partition_enter(first);
         pipeline->inputs =
             (real *)take_zero(first, (size_t)settings->batch * pipeline->input_bytes);
         if (!pipeline->inputs)
@@ -235,6 +243,7 @@ static int make_data(struct nvt_pipeline *pipeline, int64_t tokens)
             nvt_random_normal(pipeline->inputs, numbers, settings->seed, STREAM_INPUTS, 1);
     }
     if (last->is_here) {
+        nvt_partition_enter(last);
         pipeline->targets = (int32_t *)take_zero(last, (size_t)rows * sizeof(int32_t));
         pipeline->losses = (real *)take_zero(last, (size_t)rows * sizeof(real));
         pipeline->sums = (real *)take_zero(last, (size_t)rows * sizeof(real));
@@ -267,11 +276,21 @@ static int setup(struct nvt_pipeline *pipeline, int64_t tokens, struct nvt_error
     return settings->has_workers ? nvt_workers_start(pipeline, err) : 0;
 }
 
+/* Ranks that share a host have a device each, whatever else they could see. */
+static int devices_of(const struct nvt_pipeline_settings *settings)
+{
+    const int most = nvt_backend_devices();
+    if (settings->transport)
+        return 1;
+    return settings->devices > 0 && settings->devices < most ? settings->devices : most;
+}
+
 int nvt_pipeline_setup(struct nvt_pipeline *pipeline, const struct nvt_pipeline_settings *settings,
                        int64_t tokens, struct nvt_error *err)
 {
     char text[512];
     const struct nvt_transport *transport = settings->transport;
+    const int devices = devices_of(settings);
     pipeline->settings = *settings;
     pthread_mutex_init(&pipeline->lock, NULL);
     pthread_cond_init(&pipeline->changed, NULL);
@@ -280,6 +299,7 @@ int nvt_pipeline_setup(struct nvt_pipeline *pipeline, const struct nvt_pipeline_
         partition->pipeline = pipeline;
         partition->index = i;
         partition->is_here = !transport || i % transport->size == transport->rank;
+        partition->device = i % devices;
         pthread_mutex_init(&partition->lock, NULL);
         pthread_cond_init(&partition->arrived, NULL);
     }
@@ -348,6 +368,7 @@ void nvt_pipeline_optimize(struct nvt_pipeline *pipeline)
         struct nvt_partition *partition = &pipeline->partitions[i];
         if (!partition->is_here || !partition->parameters)
             continue;
+        nvt_partition_enter(partition);
         nvt_sgd_step(partition->w, partition->g, partition->momentum, partition->parameters, &sgd);
         nvt_fill(partition->g, partition->parameters, 0);
     }
@@ -365,6 +386,7 @@ double nvt_pipeline_loss(struct nvt_pipeline *pipeline)
         if (!losses)
             return NAN;
         nvt_backend_sync();
+        nvt_partition_enter(&pipeline->partitions[settings->partitions - 1]);
         nvt_backend_to_host(losses, pipeline->losses, (size_t)rows * sizeof(real));
         for (int64_t i = 0; i < rows; i++)
             sum += (double)losses[i];
@@ -373,6 +395,15 @@ double nvt_pipeline_loss(struct nvt_pipeline *pipeline)
     if (settings->transport && settings->transport->sum(settings->transport, &sum, 1, &err))
         return NAN;
     return sum / (double)rows;
+}
+
+int nvt_pipeline_devices(const struct nvt_pipeline *pipeline)
+{
+    int count = 0;
+    for (int i = 0; i < pipeline->settings.partitions; i++)
+        if (pipeline->partitions[i].is_here && pipeline->partitions[i].device >= count)
+            count = pipeline->partitions[i].device + 1;
+    return count;
 }
 
 struct nvt_memory_use nvt_partition_memory(struct nvt_partition *partition)

@@ -43,6 +43,7 @@ struct nvt_pipeline_settings {
     int cuts
         [NVT_PARTS_MOST]; /* modules of each part, in the model's order; part i is chunk i / K of partition i mod K */
     struct nvt_transport *transport; /* NULL: all partitions are here */
+    int devices; /* how many of this process's devices they are spread over at most, 0: all; ranks have one each */
     /* Told of every stretch of work; NULL: nobody is. */
     void (*begin)(void *user, const struct nvt_span_facts *facts);
     void (*end)(void *user, const struct nvt_span_facts *facts);
@@ -78,6 +79,7 @@ struct nvt_part {
 struct nvt_partition {
     struct nvt_pipeline *pipeline;
     int index, is_here;
+    int device; /* of this process: index mod how many there are */
     struct nvt_allocator *allocator;
     /* Messages have memory of their own, as the sender takes it; given back at the end of the step. */
     struct nvt_allocator *inbox;
@@ -143,6 +145,9 @@ void nvt_pipeline_optimize(struct nvt_pipeline *pipeline);
 /* Mean loss of the last run; waits for the device. Over a transport all ranks must ask. NaN on failure. */
 double nvt_pipeline_loss(struct nvt_pipeline *pipeline);
 
+/* On how many devices the partitions that are here live. */
+int nvt_pipeline_devices(const struct nvt_pipeline *pipeline);
+
 /* Peaks of a partition that is here since nvt_pipeline_reset_peaks: its own memory and its inbox. */
 struct nvt_memory_use nvt_partition_memory(struct nvt_partition *partition);
 void nvt_pipeline_reset_peaks(struct nvt_pipeline *pipeline);
@@ -169,7 +174,9 @@ const real *nvt_message_receive(struct nvt_pipeline *pipeline, int part, int is_
                                 int microbatch, int64_t count);
 /* Open the channels of a transport whose messages stay on the device. 0, or -1 with err. */
 int nvt_message_channels(struct nvt_pipeline *pipeline, struct nvt_error *err);
-/* The stream of a partition, for nvt_backend_use_stream. */
+/* Have this thread launch on the partition's device: 0, or -1 when that does not come up, which nvt_backend_failed tells. */
+int nvt_partition_enter(const struct nvt_partition *partition);
+/* The stream of a partition on its device, for nvt_backend_use_stream. */
 int nvt_partition_stream(const struct nvt_partition *partition);
 int nvt_workers_start(struct nvt_pipeline *pipeline, struct nvt_error *err);
 void nvt_workers_stop(struct nvt_pipeline *pipeline);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/clock.h"
 #include "../pipeline/pipeline.h"
@@ -417,6 +418,36 @@ static void put_launch_times(struct nvt_run_context *context, const struct state
     nvt_run_number(context, "backward_launch_ns_mean", state->launch_ns[1] / steps + apart);
 }
 
+/* How many devices the partitions of this process were on, and whether every message between two of them went straight to
+ * where it was read. Ranks have a device each, and may share it: there the row has neither. */
+static void put_devices(struct nvt_run_context *context, const struct nvt_pipeline *pipeline)
+{
+    const int devices = nvt_pipeline_devices(pipeline), partitions = pipeline->settings.partitions;
+    char first[NVT_DEVICE_NAME], name[NVT_DEVICE_NAME];
+    int is_straight = 1, other = 0;
+    if (pipeline->settings.transport)
+        return;
+    nvt_run_number(context, "devices", devices);
+    if (devices < 2)
+        return;
+    for (int i = 0; i < partitions; i++) {
+        const int here = pipeline->partitions[i].device;
+        const int next = pipeline->partitions[(i + 1) % partitions].device;
+        /* The last one sends to the first where each has several parts of the model. */
+        if (i + 1 < partitions || pipeline->settings.chunks > 1)
+            is_straight &= nvt_backend_reaches(here, next) && nvt_backend_reaches(next, here);
+    }
+    nvt_run_number(context, "peer_access", is_straight);
+    if (nvt_backend_device_name(0, first, sizeof(first)))
+        return;
+    for (int i = 1; i < devices && !other; i++)
+        if (!nvt_backend_device_name(i, name, sizeof(name)) && strcmp(name, first) != 0)
+            other = i;
+    if (other)
+        snprintf(context->result->message, sizeof(context->result->message),
+                 "its devices differ: device 0 is %s, device %d is %s", first, other, name);
+}
+
 static int finish(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
     struct state *state = (struct state *)opaque;
@@ -437,6 +468,7 @@ static int finish(struct nvt_run_context *context, void *opaque, struct nvt_erro
     nvt_run_number(context, "throughput_samples_per_s",
                    (double)settings->batch * (double)state->timed / (timed_ns(state) / 1e9));
     put_launch_times(context, state);
+    put_devices(context, &state->pipeline);
     nvt_run_number(context, "bubble_predicted", nvt_schedule_bubble(&state->pipeline.order));
     context->result->peak_reserved = (uint64_t)total;
     context->result->peak_allocated = (uint64_t)used;

@@ -95,6 +95,21 @@ static void put_copy(const struct stand_in_operation *of)
     PUT(copy);
 }
 
+static void put_peer_copy(const struct stand_in_operation *of)
+{
+    CUpti_ActivityMemcpyPtoP4 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                      .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP,
+                                      .srcKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                                      .dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                                      .bytes = of->bytes,
+                                      .srcDeviceId = of->from_device,
+                                      .srcContextId = of->from_device + 1,
+                                      .dstDeviceId = of->to_device,
+                                      .dstContextId = of->to_device + 1,
+                                      FROM_STREAM(of)};
+    PUT(copy);
+}
+
 static void put_set(const struct stand_in_operation *of)
 {
     CUpti_ActivityMemset4 set = {.kind = CUPTI_ACTIVITY_KIND_MEMSET,
@@ -111,6 +126,8 @@ void stand_in_operation(const struct stand_in_operation *of)
         put_kernel(of);
     if (of->kind == STAND_IN_COPY && stand_in.on[CUPTI_ACTIVITY_KIND_MEMCPY])
         put_copy(of);
+    if (of->kind == STAND_IN_PEER_COPY && stand_in.on[CUPTI_ACTIVITY_KIND_MEMCPY2])
+        put_peer_copy(of);
     if (of->kind == STAND_IN_SET && stand_in.on[CUPTI_ACTIVITY_KIND_MEMSET])
         put_set(of);
 }
@@ -142,8 +159,8 @@ void stand_in_memory(const struct stand_in_memory *of)
         PUT(memory);
 }
 
-void stand_in_wait(const void *stream, uint64_t start, uint32_t correlation);
-void stand_in_wait(const void *stream, uint64_t start, uint32_t correlation)
+void stand_in_wait(uint32_t device, const void *stream, uint64_t start, uint32_t correlation);
+void stand_in_wait(uint32_t device, const void *stream, uint64_t start, uint32_t correlation)
 {
     CUpti_ActivitySynchronization2 wait = {
         .kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
@@ -152,26 +169,28 @@ void stand_in_wait(const void *stream, uint64_t start, uint32_t correlation)
         .start = start,
         .end = stand_in_now(),
         .correlationId = correlation,
-        .contextId = 1,
+        .contextId = device + 1,
         .streamId = stream ? stand_in_stream(stream) : CUPTI_SYNCHRONIZATION_INVALID_VALUE};
     if (stand_in.on[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION])
         PUT(wait);
 }
 
-void stand_in_event(const void *stream, uint32_t event, uint32_t correlation);
-void stand_in_event(const void *stream, uint32_t event, uint32_t correlation)
+void stand_in_event(uint32_t device, const void *stream, uint32_t event, uint32_t correlation);
+void stand_in_event(uint32_t device, const void *stream, uint32_t event, uint32_t correlation)
 {
     CUpti_ActivityCudaEvent2 record = {.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
                                        .correlationId = correlation,
-                                       .contextId = 1,
+                                       .contextId = device + 1,
                                        .streamId = stand_in_stream(stream),
                                        .eventId = event};
     if (stand_in.on[CUPTI_ACTIVITY_KIND_CUDA_EVENT])
         PUT(record);
 }
 
-void stand_in_let_wait(const void *stream, uint32_t event, uint64_t start, uint32_t correlation);
-void stand_in_let_wait(const void *stream, uint32_t event, uint64_t start, uint32_t correlation)
+void stand_in_let_wait(uint32_t device, const void *stream, uint32_t event, uint64_t start,
+                       uint32_t correlation);
+void stand_in_let_wait(uint32_t device, const void *stream, uint32_t event, uint64_t start,
+                       uint32_t correlation)
 {
     CUpti_ActivitySynchronization2 wait = {
         .kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
@@ -179,7 +198,7 @@ void stand_in_let_wait(const void *stream, uint32_t event, uint64_t start, uint3
         .start = start,
         .end = stand_in_now(),
         .correlationId = correlation,
-        .contextId = 1,
+        .contextId = device + 1,
         .streamId = stand_in_stream(stream),
         .cudaEventId = event};
     if (stand_in.on[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION])

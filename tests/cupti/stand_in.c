@@ -107,6 +107,7 @@ static const char *const runtime_names[] = {
     RUNTIME_NAME(cudaMallocAsync_v11020),
     RUNTIME_NAME(cudaFreeAsync_v11020),
     RUNTIME_NAME(cudaMemcpyAsync_v3020),
+    RUNTIME_NAME(cudaMemcpyPeerAsync_v4000),
     RUNTIME_NAME(cudaMemsetAsync_v3020),
     RUNTIME_NAME(cudaGraphLaunch_v10000),
     RUNTIME_NAME(cudaGraphInstantiate_v10000),
@@ -280,6 +281,8 @@ static size_t size_of(const CUpti_Activity *record)
         return sizeof(CUpti_ActivityKernel10);
     case CUPTI_ACTIVITY_KIND_MEMCPY:
         return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
         return sizeof(CUpti_ActivityMemset4);
     case CUPTI_ACTIVITY_KIND_RUNTIME:

@@ -40,14 +40,21 @@ typedef uint32_t (*stand_in_correlation_function)(void);
 typedef void (*stand_in_call_function)(const char *function, uint64_t start, uint32_t correlation);
 
 /* What a stream ran. */
-enum stand_in_kind { STAND_IN_NOTHING, STAND_IN_KERNEL, STAND_IN_COPY, STAND_IN_SET };
+enum stand_in_kind {
+    STAND_IN_NOTHING,
+    STAND_IN_KERNEL,
+    STAND_IN_COPY,
+    STAND_IN_PEER_COPY, /* between devices */
+    STAND_IN_SET
+};
 struct stand_in_operation {
     enum stand_in_kind kind;
-    const char *name;         /* of a kernel; it stays */
-    uint32_t blocks, threads; /* of a kernel */
-    uint64_t bytes;           /* of a copy or a set */
-    int to_host;              /* of a copy */
-    uint32_t graph, node;     /* 0: no graph */
+    const char *name;                /* of a kernel; it stays */
+    uint32_t blocks, threads;        /* of a kernel */
+    uint64_t bytes;                  /* of a copy or a set */
+    uint32_t from_device, to_device; /* of a copy between devices */
+    int to_host;                     /* of a copy */
+    uint32_t graph, node;            /* 0: no graph */
     uint64_t start, end;
     const void *stream;
     uint32_t device, correlation;
@@ -63,12 +70,14 @@ struct stand_in_memory {
 };
 typedef void (*stand_in_memory_function)(const struct stand_in_memory *memory);
 
-/* A wait, for a stream or (NULL) the device, that ends now. */
-typedef void (*stand_in_wait_function)(const void *stream, uint64_t start, uint32_t correlation);
+/* A wait, for a stream of the device or (NULL) for all of it, that ends now. */
+typedef void (*stand_in_wait_function)(uint32_t device, const void *stream, uint64_t start,
+                                       uint32_t correlation);
 
-/* An event recorded on a stream by a call, and a stream that a call tells to wait for it. */
-typedef void (*stand_in_event_function)(const void *stream, uint32_t event, uint32_t correlation);
-typedef void (*stand_in_let_wait_function)(const void *stream, uint32_t event, uint64_t start,
-                                           uint32_t correlation);
+/* An event recorded on a stream of a device by a call, and a stream that a call tells to wait for it. */
+typedef void (*stand_in_event_function)(uint32_t device, const void *stream, uint32_t event,
+                                        uint32_t correlation);
+typedef void (*stand_in_let_wait_function)(uint32_t device, const void *stream, uint32_t event,
+                                           uint64_t start, uint32_t correlation);
 
 #endif

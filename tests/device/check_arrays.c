@@ -81,7 +81,7 @@ static struct check_array *add(struct check *check, const char *name, enum check
     array->type = type;
     array->count = count;
     array->host = (char *)host_memory(bytes_of(array));
-    array->device = (char *)nvt_backend_alloc(bytes_of(array));
+    array->device = (char *)nvt_backend_alloc(0, bytes_of(array));
     check->count++;
     if (!array->device)
         longjmp(check->no_memory, 1);
@@ -427,7 +427,7 @@ int check_finish(struct check *check, int has_run, struct nvt_error *err)
         free(check->arrays[i].values);
         free(check->arrays[i].bounds);
         if (check->arrays[i].device)
-            nvt_backend_free(check->arrays[i].device);
+            nvt_backend_free(0, check->arrays[i].device);
     }
     /* A call that failed is the cause of whatever was seen, and none of the next operation's. */
     return nvt_backend_failed(err) ? -1 : status;

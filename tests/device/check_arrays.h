@@ -115,7 +115,7 @@ struct check_line {
     void (*call)(struct check *check, const int64_t *shape);
 };
 extern const struct check_line check_backend[], check_fragments[], check_language[],
-    check_low_precision[], check_images[], check_broken[];
+    check_low_precision[], check_images[], check_pipeline[], check_broken[];
 
 #define OP(name) static void name(struct check *c, const int64_t *s)
 #define LINE(name, tolerance, ...)                                                                 \

@@ -10,7 +10,8 @@
 #include "check_arrays.h"
 
 static const struct check_line *const tables[] = {
-    check_backend, check_fragments, check_language, check_low_precision, check_images,
+    check_backend,       check_fragments, check_language,
+    check_low_precision, check_images,    check_pipeline,
 #ifdef NVT_CHECK_BROKEN
     check_broken,
 #endif
@@ -63,10 +64,10 @@ int nvt_check_lost(void)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     char there[64] = {0};
-    void *memory = nvt_backend_alloc(sizeof(there));
+    void *memory = nvt_backend_alloc(0, sizeof(there));
     if (memory) {
         nvt_backend_to_device(memory, there, sizeof(there));
-        nvt_backend_free(memory);
+        nvt_backend_free(0, memory);
     }
     nvt_backend_sync();
     return nvt_backend_failed(&err) || !memory;

@@ -443,6 +443,18 @@ def nccl_losses(what, part, paths, expected):
     yield what, part, verdict_of(both, wrong, len(both) >= expected), detail if both else ""
 
 
+def over_devices(work):
+    """Where there are several: every row that ran on all of them, and on one."""
+    keys = ("partitions", "microbatches", "engine", "schedule")
+    on_all, on_one = ({case_of(row, keys): row["loss"] for row in rows_of(work / "devices" / which / "results.jsonl")}
+                      for which in ("all", "one"))
+    both = on_all.keys() & on_one.keys()
+    wrong = sorted(case for case in both if abs(on_all[case] - on_one[case]) > 1e-6 * abs(on_one[case]))
+    detail = f"{len(both) - len(wrong)} of 4 cases" + (f"; not: {', '.join(wrong[:SHOWN])}" if wrong else "")
+    yield ("losses on all devices those on one, to 1e-6", "devices", verdict_of(both, wrong, len(both) >= 4),
+           detail if both else "")
+
+
 def over_nccl(work):
     yield from nccl_losses("losses over NCCL with one rank those without, to 1e-6", "nccl",
                            [work / "nccl" / "results.jsonl"], 12)
@@ -472,7 +484,7 @@ def tables(work):
 
 
 GOALS = (parts, losses, records, peaks, overhead, linear, fragments, transformer, switchback, quantisation, pipeline,
-         over_nccl, warmups, tables)
+         over_devices, over_nccl, warmups, tables)
 
 
 def lines(what, _, verdict, detail, *__):

@@ -3,7 +3,8 @@
 #   build/device/libcheck-*.so        the operations: reference (host, double), host (float), cuda
 #   build/device/libcheck-broken*.so  with operations that are wrong, for the test of the check
 CHECK_SRC     := $(filter-out tests/device/check.c,$(sort $(wildcard tests/device/*.c)))
-CHECK_BELOW   := $(sort $(wildcard kernels/ops/*.c kernels/host/*.c)) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c lib/processor.c
+CHECK_PIPELINE := $(sort $(wildcard kernels/pipeline/*.c))
+CHECK_BELOW   := $(sort $(wildcard kernels/ops/*.c kernels/host/*.c)) kernels/frame/allocator.c kernels/workloads/layer.c $(CHECK_PIPELINE) lib/error.c lib/processor.c
 CHECK_FLAGS    = $(STD) $(CPPFLAGS) $(CFLAGS) -O3 -march=$(HOST_ARCH) $(OPENMP) -fno-math-errno $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
 
 CHECK_LIBS     := $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl)
@@ -33,7 +34,7 @@ $(eval $(call check_library,host,,$(CHECK_LIBS)))
 $(eval $(call check_library,broken,-DNVT_CHECK_BROKEN=1,$(CHECK_LIBS)))
 
 # Of the library that is checked on a device, only the table is built apart.
-CHECK_CUDA_SRC := $(CUDA_SRC) $(CUDA_OPS_SRC) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c $(CHECK_SRC)
+CHECK_CUDA_SRC := $(CUDA_SRC) $(CUDA_OPS_SRC) kernels/frame/allocator.c kernels/workloads/layer.c $(CHECK_PIPELINE) lib/error.c $(CHECK_SRC)
 $(BUILD)/device/libcheck-cuda.so: $(patsubst %,$(BUILD)/cuda/%.o,$(CHECK_CUDA_SRC))
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $^ $(CUDA_LINK) -Xlinker -z$(,)defs -o $@

@@ -14,18 +14,26 @@
  *     and nobody may touch it any more when the stream gets to giving it back, nor what lies
  *     behind it.
  *   - A copy, a memset or a product beyond an allocation ends the program with a line.
+ *   - Devices have memory, pools, streams and events of their own. What a stream is given fails unless its device is the
+ *     current one, and so does an event that is recorded on a stream of another device. While a device runs, nobody may
+ *     touch the memory of one that it was not given access to (a kernel that does ends the program), and what calls of the
+ *     runtime are given must be memory of the device that they say or whose stream they are given to. A wait for a device
+ *     waits for no other.
  *
  * What it has is what the backend uses; anything else is missing when it is compiled. Environment:
  *   EMULATED_SEED=N        another order of everything that has none (1)
  *   EMULATED_MEMORY=BYTES  of the device (1 GiB); what the pool keeps counts
  *   EMULATED_POOL=0        a device without memory pools
- *   EMULATED_DEVICES=N     how many there are (1)
+ *   EMULATED_DEVICES=N     how many there are (1), 16 at most
+ *   EMULATED_NUMBERED=1    devices of different kinds: each has its number in its name
+ *   EMULATED_PEERS=0       no device can be given access to another's memory
  *   EMULATED_FAIL=CALL:N   the N-th call of that name fails with cudaErrorUnknown
  *   EMULATED_LOSE=KERNEL   behind its launch every call of this process fails, as behind an illegal address
  *   EMULATED_REFUSE=FORM   products of 8-bit integers (int8), with a bias (bias), or without a workspace (bare) are
  *                          not supported
- *   EMULATED_IGNORE=LIST   barriers, waits, products and the mode of cuBLAS do nothing, frees are done at once:
- *                          to see that a test finds it. work: nothing is computed or moved, and no memory is
+ *   EMULATED_IGNORE=LIST   barriers, waits, products and the mode of cuBLAS do nothing, frees are done at once, the device
+ *                          never changes (devices), copies between devices are made by one that reaches the other's memory
+ *                          only where it was given access (staging): to see that a test finds it. work: nothing is computed or moved, and no memory is
  *                          touched, so that what a run of any size would take is known in seconds
  */
 #ifndef EMULATED_CUDA_RUNTIME_H
@@ -113,6 +121,7 @@ enum cudaError_t {
     cudaErrorStreamCaptureUnsupported,
     cudaErrorStreamCaptureInvalidated,
     cudaErrorIllegalState,
+    cudaErrorPeerAccessAlreadyEnabled,
     cudaErrorUnknown,
 };
 
@@ -124,12 +133,22 @@ typedef struct emulated_pool *cudaMemPool_t;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
 enum cudaDeviceAttr { cudaDevAttrMemoryPoolsSupported };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold };
+enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 };
+enum cudaMemAccessFlags { cudaMemAccessFlagsProtNone, cudaMemAccessFlagsProtReadWrite = 3 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
 enum { cudaStreamNonBlocking, cudaEventDisableTiming };
 
 struct cudaDeviceProp {
     char name[256];
+};
+
+struct cudaMemAccessDesc {
+    struct {
+        cudaMemLocationType type;
+        int id;
+    } location;
+    cudaMemAccessFlags flags;
 };
 
 cudaError_t cudaGetLastError(void);
@@ -142,9 +161,12 @@ cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *to, size_t count);
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes);
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
@@ -153,6 +175,8 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);

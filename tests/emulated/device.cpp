@@ -15,9 +15,17 @@ size_t emulated_number(const char *name, size_t otherwise)
     return text && *text ? strtoull(text, nullptr, 10) : otherwise;
 }
 
-static int device_count()
+int emulated_device_count()
 {
     return static_cast<int>(emulated_number("EMULATED_DEVICES", 1));
+}
+
+/* accesses[device][peer]: of what cudaMalloc gave. */
+static bool accesses[emulated_devices_most][emulated_devices_most];
+
+bool emulated_has_access(int device, int to)
+{
+    return device == to || accesses[device][to];
 }
 
 bool emulated_fails(const char *call)
@@ -70,6 +78,7 @@ const char *cudaGetErrorString(cudaError_t status)
                                         "operation not permitted when stream is capturing",
                                         "operation failed due to a previous error during capture",
                                         "the operation cannot be performed in the present state",
+                                        "peer access is already enabled",
                                         "unknown error"};
     return texts[status];
 }
@@ -90,24 +99,28 @@ cudaError_t cudaGetDeviceCount(int *count)
 {
     emulated_start_driver();
     ENTER();
-    *count = device_count();
+    *count = emulated_device_count();
     return *count ? cudaSuccess : emulated_error(cudaErrorNoDevice);
 }
 
 cudaError_t cudaSetDevice(int device)
 {
     ENTER();
-    if (device < 0 || device >= device_count())
+    if (device < 0 || device >= emulated_device_count())
         return emulated_error(cudaErrorInvalidDevice);
-    emulated_device = device;
+    if (!emulated_ignores("devices"))
+        emulated_device = device;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)
 {
     ENTER();
-    snprintf(properties->name, sizeof(properties->name),
-             "emulated device %d: the processor, no GPU", device);
+    char number[16] = "";
+    if (emulated_number("EMULATED_NUMBERED", 0))
+        snprintf(number, sizeof(number), " %d", device);
+    snprintf(properties->name, sizeof(properties->name), "emulated device%s: the processor, no GPU",
+             number);
     return cudaSuccess;
 }
 
@@ -123,7 +136,27 @@ cudaError_t cudaDeviceSynchronize(void)
     emulated_guard held(emulated_lock);
     if (emulated_spoils(nullptr))
         return emulated_error(cudaErrorStreamCaptureUnsupported);
-    emulated_drain_all();
+    emulated_drain_device(emulated_device);
     emulated_tell_wait(call, nullptr);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    ENTER();
+    *can = device != peer && emulated_number("EMULATED_PEERS", 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned)
+{
+    ENTER();
+    emulated_guard held(emulated_lock);
+    if (peer < 0 || peer >= emulated_device_count() || peer == emulated_device ||
+        !emulated_number("EMULATED_PEERS", 1))
+        return emulated_error(cudaErrorInvalidDevice);
+    if (accesses[emulated_device][peer])
+        return emulated_error(cudaErrorPeerAccessAlreadyEnabled);
+    accesses[emulated_device][peer] = true;
     return cudaSuccess;
 }

@@ -23,13 +23,21 @@ size_t emulated_number(const char *name, size_t otherwise);
 extern std::recursive_mutex emulated_lock;
 using emulated_guard = std::lock_guard<std::recursive_mutex>;
 
-/* The device that this thread has chosen, and whether the stream is of another one. */
+/* The device that this thread has chosen, whether the stream is of another one, and whose it is. */
 extern thread_local int emulated_device;
 bool emulated_is_foreign(cudaStream_t stream);
+int emulated_device_of(cudaStream_t stream);
 
-/* Run what streams hold, in any order that is allowed, until this one, or each, is empty. */
+constexpr int emulated_devices_most = 16;
+int emulated_device_count();
+
+/* From now on a device runs: what it has no access to cannot be touched. Access: by cudaDeviceEnablePeerAccess. */
+void emulated_let_run(int device);
+bool emulated_has_access(int device, int to);
+
+/* Run what streams hold, in any order that is allowed, until this one, or each of a device, is empty. */
 void emulated_drain(cudaStream_t stream);
-void emulated_drain_all();
+void emulated_drain_device(int device);
 
 /* Whether this stream, or any (NULL), is being recorded, where waiting is forbidden: that spoils it. */
 bool emulated_spoils(cudaStream_t only);
@@ -93,7 +101,7 @@ stand_in_operation emulated_kernel(const emulated_call &by, const char *name, in
 cudaError_t emulated_enqueue(cudaStream_t stream, stand_in_operation what,
                              std::function<void()> work);
 
-/* The end of a range of memory must lie in the allocation in which it begins. */
-void emulated_check_range(const char *call, const void *memory, size_t bytes);
+/* The end of a range of memory must lie in the allocation in which it begins, which is that device's. */
+void emulated_check_range(const char *call, const void *memory, size_t bytes, int device);
 
 #endif

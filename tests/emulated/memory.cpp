@@ -1,4 +1,4 @@
-/* Memory of the device, its pool, and what moves bytes. */
+/* Memory of the devices, their pools, and what moves bytes. */
 #include "emulated.h"
 
 #include <map>
@@ -7,26 +7,29 @@
 
 struct allocation {
     size_t bytes;
+    int device;
     bool from_pool;
     bool given_back = false; /* by a call; the stream may not be there yet */
 };
 
-/* Memory that was given back and not trimmed, by its size. */
+/* Of a device. */
 struct emulated_pool {
-    std::multimap<size_t, char *> kept;
+    std::multimap<size_t, char *> kept; /* given back and not trimmed, by its size */
     size_t kept_bytes = 0;
+    size_t allocated = 0, pooled = 0; /* in bytes; pooled: those of the pool, of these */
+    bool is_open_to[emulated_devices_most] = {};
 };
 
 namespace
 {
 std::map<char *, allocation> allocations;
-size_t allocated, pooled; /* in bytes; pooled: those of the pool, of these */
-emulated_pool pool;
+emulated_pool pools[emulated_devices_most];
+int running; /* the device that others' memory is closed to */
 
 /* What lies beyond `bytes` of the device does not fit; what the pool keeps is in the way, too. */
-bool has_room(size_t bytes)
+bool has_room(const emulated_pool &pool, size_t bytes)
 {
-    return allocated + pool.kept_bytes + bytes <=
+    return pool.allocated + pool.kept_bytes + bytes <=
            emulated_number("EMULATED_MEMORY", size_t(1) << 30);
 }
 
@@ -61,8 +64,21 @@ void unmap(char *memory, size_t whole)
     munmap(memory - offset(whole), pages(whole) + pages(1));
 }
 
-char *keep(size_t bytes, bool from_pool)
+void open(char *memory, size_t whole, bool is_open)
 {
+    mprotect(memory - offset(whole), pages(whole), is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+/* Whether the device that runs may touch it. */
+bool is_reached(const allocation &one)
+{
+    return one.device == running || (one.from_pool ? pools[one.device].is_open_to[running]
+                                                   : emulated_has_access(running, one.device));
+}
+
+char *keep(size_t bytes, bool from_pool, int device)
+{
+    emulated_pool &pool = pools[device];
     if (!bytes)
         emulated_stop("an allocation of no bytes");
     size_t whole = rounded(bytes);
@@ -73,14 +89,14 @@ char *keep(size_t bytes, bool from_pool)
         whole = found->first;
         pool.kept_bytes -= whole;
         pool.kept.erase(found);
-    } else if (has_room(whole)) {
+    } else if (has_room(pool, whole)) {
         memory = map(whole);
     }
     if (memory) {
-        mprotect(memory - offset(whole), pages(whole), PROT_READ | PROT_WRITE);
-        allocations[memory] = {whole, from_pool};
-        allocated += whole;
-        pooled += from_pool ? whole : 0;
+        open(memory, whole, true);
+        allocations[memory] = {whole, device, from_pool};
+        pool.allocated += whole;
+        pool.pooled += from_pool ? whole : 0;
     }
     return memory;
 }
@@ -89,10 +105,11 @@ void let_go(char *memory)
 {
     auto found = allocations.find(memory);
     size_t bytes = found->second.bytes;
-    allocated -= bytes;
+    emulated_pool &pool = pools[found->second.device];
+    pool.allocated -= bytes;
     if (found->second.from_pool) {
-        pooled -= bytes;
-        mprotect(memory - offset(bytes), pages(bytes), PROT_NONE);
+        pool.pooled -= bytes;
+        open(memory, bytes, false);
         pool.kept.emplace(bytes, memory);
         pool.kept_bytes += bytes;
     } else {
@@ -100,24 +117,60 @@ void let_go(char *memory)
     }
     allocations.erase(found);
 }
+
+/* That in which a place lies or which ends before it; the end where there is none. */
+std::map<char *, allocation>::iterator find(const void *place)
+{
+    auto found = allocations.upper_bound(static_cast<char *>(const_cast<void *>(place)));
+    return found == allocations.begin() ? allocations.end() : --found;
+}
 } // namespace
 
-void emulated_check_range(const char *call, const void *memory, size_t bytes)
+void emulated_let_run(int device)
 {
-    char *begin = static_cast<char *>(const_cast<void *>(memory));
-    auto found = allocations.upper_bound(begin);
-    if (found == allocations.begin())
+    if (device == running)
+        return;
+    running = device;
+    for (auto &[memory, one] : allocations)
+        open(memory, one.bytes, is_reached(one));
+}
+
+void emulated_check_range(const char *call, const void *memory, size_t bytes, int device)
+{
+    emulated_guard held(emulated_lock);
+    const char *begin = static_cast<const char *>(memory);
+    auto found = find(memory);
+    if (found == allocations.end())
         emulated_stop("%s: %p is no memory of the device", call, memory);
-    --found;
     if (begin + bytes > found->first + found->second.bytes)
         emulated_stop("%s: %zu bytes at %p, beyond an allocation of %zu bytes at %p", call, bytes,
                       memory, found->second.bytes, static_cast<void *>(found->first));
+    if (found->second.device != device)
+        emulated_stop("%s: %zu bytes at %p are of device %d, not %d", call, bytes, memory,
+                      found->second.device, device);
 }
 
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int)
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int device)
 {
     ENTER();
-    *out = &pool;
+    *out = &pools[device];
+    return cudaSuccess;
+}
+
+/* Of what is taken from it and what will be. */
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *to, size_t count)
+{
+    ENTER();
+    emulated_guard held(emulated_lock);
+    for (size_t i = 0; i < count; i++) {
+        const int device = to[i].location.id;
+        if (to[i].location.type != cudaMemLocationTypeDevice || device < 0 ||
+            device >= emulated_device_count() || !emulated_number("EMULATED_PEERS", 1))
+            return emulated_error(cudaErrorInvalidDevice);
+        pool->is_open_to[device] = to[i].flags == cudaMemAccessFlagsProtReadWrite;
+    }
+    for (auto &[memory, one] : allocations)
+        open(memory, one.bytes, is_reached(one));
     return cudaSuccess;
 }
 
@@ -127,15 +180,15 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t bytes)
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
 {
     ENTER();
     emulated_guard held(emulated_lock);
-    while (pool.kept_bytes > bytes) {
-        auto first = pool.kept.begin();
-        pool.kept_bytes -= first->first;
+    while (pool->kept_bytes > bytes) {
+        auto first = pool->kept.begin();
+        pool->kept_bytes -= first->first;
         unmap(first->second, first->first);
-        pool.kept.erase(first);
+        pool->kept.erase(first);
     }
     return cudaSuccess;
 }
@@ -149,10 +202,11 @@ static void tell_memory(const emulated_call &call, bool taken, char *memory, cud
     what.pooled = one.from_pool;
     what.address = reinterpret_cast<uintptr_t>(memory);
     what.bytes = one.bytes;
-    what.pool_used = pooled - (taken || !one.from_pool ? 0 : one.bytes);
-    what.pool_bytes = pooled + pool.kept_bytes;
+    const emulated_pool &pool = pools[one.device];
+    what.pool_used = pool.pooled - (taken || !one.from_pool ? 0 : one.bytes);
+    what.pool_bytes = pool.pooled + pool.kept_bytes;
     what.stream = stream;
-    what.device = static_cast<uint32_t>(emulated_device);
+    what.device = static_cast<uint32_t>(one.device);
     what.correlation = call.correlation;
     emulated_tell(what);
 }
@@ -163,16 +217,17 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     emulated_guard held(emulated_lock);
     if (emulated_spoils(nullptr))
         return emulated_error(cudaErrorStreamCaptureUnsupported);
-    char *taken = keep(bytes, false);
+    char *taken = keep(bytes, false, emulated_device);
     if (!taken)
         return emulated_error(cudaErrorMemoryAllocation);
     memset(taken, 0xff, rounded(bytes));
+    open(taken, rounded(bytes), is_reached(allocations[taken]));
     *memory = taken;
     tell_memory(call, true, taken, nullptr);
     return cudaSuccess;
 }
 
-/* Waits for the device, as CUDA's does. */
+/* Waits for the memory's device, as CUDA's does. */
 cudaError_t cudaFree(void *memory)
 {
     ENTER();
@@ -181,10 +236,10 @@ cudaError_t cudaFree(void *memory)
     emulated_guard held(emulated_lock);
     if (emulated_spoils(nullptr))
         return emulated_error(cudaErrorStreamCaptureUnsupported);
-    emulated_drain_all();
     auto found = allocations.find(static_cast<char *>(memory));
     if (found == allocations.end() || found->second.given_back)
         return emulated_error(cudaErrorInvalidValue);
+    emulated_drain_device(found->second.device);
     tell_memory(call, false, found->first, nullptr);
     let_go(found->first);
     return cudaSuccess;
@@ -198,11 +253,11 @@ cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream)
         return emulated_error(cudaErrorInvalidResourceHandle);
     if (emulated_spoils(stream))
         return emulated_error(cudaErrorStreamCaptureUnsupported);
-    char *taken = keep(bytes, true);
+    char *taken = keep(bytes, true, emulated_device);
     if (!taken) {
         /* What the stream has given back before is there in its order. */
         emulated_drain(stream);
-        taken = keep(bytes, true);
+        taken = keep(bytes, true, emulated_device);
     }
     if (!taken)
         return emulated_error(cudaErrorMemoryAllocation);
@@ -222,6 +277,9 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
     auto found = allocations.find(begin);
     if (found == allocations.end() || found->second.given_back || !found->second.from_pool)
         return emulated_error(cudaErrorInvalidValue);
+    if (found->second.device != emulated_device)
+        emulated_stop("cudaFreeAsync: memory of device %d, while %d is the current one",
+                      found->second.device, emulated_device);
     if (emulated_spoils(stream))
         return emulated_error(cudaErrorStreamCaptureUnsupported);
     found->second.given_back = true;
@@ -237,7 +295,7 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
 {
     ENTER();
     emulated_guard held(emulated_lock);
-    emulated_check_range("cudaMemsetAsync", memory, bytes);
+    emulated_check_range("cudaMemsetAsync", memory, bytes, emulated_device_of(stream));
     stand_in_operation what = emulated_operation(STAND_IN_SET, call);
     what.bytes = bytes;
     return emulated_enqueue(stream, what, [memory, value, bytes] { memset(memory, value, bytes); });
@@ -249,11 +307,38 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 {
     ENTER();
     emulated_guard held(emulated_lock);
-    emulated_check_range("cudaMemcpyAsync", kind == cudaMemcpyHostToDevice ? to : from, bytes);
+    emulated_check_range("cudaMemcpyAsync", kind == cudaMemcpyHostToDevice ? to : from, bytes,
+                         emulated_device_of(stream));
     stand_in_operation what = emulated_operation(STAND_IN_COPY, call);
     what.bytes = bytes;
     what.to_host = kind == cudaMemcpyDeviceToHost;
     if (emulated_ignores("work") && what.to_host)
         memset(to, 0, bytes);
     return emulated_enqueue(stream, what, [to, from, bytes] { memcpy(to, from, bytes); });
+}
+
+/* Neither device needs to reach the other: then the driver takes the bytes by way of the host. */
+static void copy_between(void *to, const void *from, size_t bytes)
+{
+    const std::map<char *, allocation>::iterator ends[] = {find(to), find(from)};
+    static const bool is_staged = !emulated_ignores("staging");
+    for (auto &end : ends)
+        open(end->first, end->second.bytes, is_staged || is_reached(end->second));
+    memcpy(to, from, bytes);
+    for (auto &end : ends)
+        open(end->first, end->second.bytes, is_reached(end->second));
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream)
+{
+    ENTER();
+    emulated_guard held(emulated_lock);
+    emulated_check_range("cudaMemcpyPeerAsync", to, bytes, to_device);
+    emulated_check_range("cudaMemcpyPeerAsync", from, bytes, from_device);
+    stand_in_operation what = emulated_operation(STAND_IN_PEER_COPY, call);
+    what.bytes = bytes;
+    what.from_device = static_cast<uint32_t>(from_device);
+    what.to_device = static_cast<uint32_t>(to_device);
+    return emulated_enqueue(stream, what, [to, from, bytes] { copy_between(to, from, bytes); });
 }

@@ -13,6 +13,7 @@ struct emulated_products {
     cudaStream_t stream;
     void *workspace;
     bool sums_whole; /* no part of a sum is rounded to the type of the result */
+    int device;      /* the current one when it was created, which must be that of every product */
 };
 
 namespace
@@ -137,11 +138,12 @@ template <typename T, typename N> void multiply(const product &p)
     }
 }
 
-void check(const char *call, const operand &of, int64_t count)
+void check(const char *call, const operand &of, int64_t count, int device)
 {
     int64_t elements = (count - 1) * of.between + (of.lines - 1) * of.stride + of.length;
     if (of.lines && of.length)
-        emulated_check_range(call, of.memory, static_cast<size_t>(elements) * bytes_of(of.type));
+        emulated_check_range(call, of.memory, static_cast<size_t>(elements) * bytes_of(of.type),
+                             device);
 }
 
 /* Parts of a sum where a handle lets cuBLAS round them. */
@@ -153,6 +155,8 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, product p)
     bool integers = p.a.type == CUDA_R_8I;
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaStreamIsCapturing(handle->stream, &capture);
+    if (handle->device != emulated_device)
+        return CUBLAS_STATUS_INVALID_VALUE;
     if (emulated_fails(call) || (capture != cudaStreamCaptureStatusNone && !handle->workspace))
         return CUBLAS_STATUS_INTERNAL_ERROR;
     /* What it would be without a workspace, slower or another algorithm, does not show here. */
@@ -169,9 +173,9 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, product p)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (integers && refuses("int8 by error"))
         return CUBLAS_STATUS_INTERNAL_ERROR;
-    check(call, p.a, p.count);
-    check(call, p.b, p.count);
-    check(call, {p.c, p.type_c, false, p.n, p.m, p.ldc, p.between}, p.count);
+    check(call, p.a, p.count, handle->device);
+    check(call, p.b, p.count, handle->device);
+    check(call, {p.c, p.type_c, false, p.n, p.m, p.ldc, p.between}, p.count, handle->device);
     /* What cuBLAS does inside: it launches a kernel. */
     emulated_call inside("cudaLaunchKernel");
     stand_in_operation what =
@@ -209,7 +213,7 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
     if (emulated_fails(__func__))
         return CUBLAS_STATUS_INTERNAL_ERROR;
-    *handle = new emulated_products{nullptr, nullptr, false};
+    *handle = new emulated_products{nullptr, nullptr, false, emulated_device};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -234,7 +238,7 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t
         return CUBLAS_STATUS_INTERNAL_ERROR;
     if (reinterpret_cast<uintptr_t>(workspace) % 256)
         return CUBLAS_STATUS_INVALID_VALUE;
-    emulated_check_range("cublasSetWorkspace", workspace, bytes);
+    emulated_check_range("cublasSetWorkspace", workspace, bytes, handle->device);
     handle->workspace = workspace;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -401,8 +405,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDescOpaque_
         (turned_b ? of_b->columns : of_b->rows) != static_cast<uint64_t>(k))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (bytes)
-        emulated_check_range("cublasLtMatmul", workspace, bytes);
-    emulated_check_range("cublasLtMatmul", of->bias, static_cast<size_t>(m) * sizeof(float));
+        emulated_check_range("cublasLtMatmul", workspace, bytes, handle->device);
+    emulated_check_range("cublasLtMatmul", of->bias, static_cast<size_t>(m) * sizeof(float),
+                         handle->device);
     /* No preference tells how a bias lies: cuBLASLt's kernels may read it 16 bytes at a time, and fault. */
     if (reinterpret_cast<uintptr_t>(of->bias) % 16)
         emulated_stop("cublasLtMatmul: a bias that is no multiple of 16 bytes");

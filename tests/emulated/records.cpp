@@ -116,20 +116,25 @@ void emulated_tell(const stand_in_memory &memory)
         listener.memory(&memory);
 }
 
+static uint32_t device_of(cudaStream_t stream)
+{
+    return static_cast<uint32_t>(emulated_device_of(stream));
+}
+
 void emulated_tell_wait(const emulated_call &call, cudaStream_t stream)
 {
     if (listener.wait)
-        listener.wait(stream, call.start, call.correlation);
+        listener.wait(device_of(stream), stream, call.start, call.correlation);
 }
 
 void emulated_tell_event(const emulated_call &call, cudaStream_t stream, uint32_t event)
 {
     if (listener.event)
-        listener.event(stream, event, call.correlation);
+        listener.event(device_of(stream), stream, event, call.correlation);
 }
 
 void emulated_tell_let_wait(const emulated_call &call, cudaStream_t stream, uint32_t event)
 {
     if (listener.let_wait)
-        listener.let_wait(stream, event, call.start, call.correlation);
+        listener.let_wait(device_of(stream), stream, event, call.start, call.correlation);
 }

@@ -34,6 +34,7 @@ struct emulated_stream {
 
 struct emulated_event {
     uint32_t id;
+    int device;
     std::shared_ptr<moment> last;
 };
 
@@ -70,6 +71,8 @@ void run(const operation &next)
     static const bool is_idle = emulated_ignores("work");
     stand_in_operation what = next.what;
     what.start = emulated_now();
+    if (!is_idle)
+        emulated_let_run(static_cast<int>(what.device));
     if (next.work && (!is_idle || what.kind == STAND_IN_NOTHING))
         next.work();
     what.end = emulated_now();
@@ -111,11 +114,12 @@ void emulated_drain(cudaStream_t stream)
         step();
 }
 
-void emulated_drain_all()
+void emulated_drain_device(int device)
 {
     /* Others may add some meanwhile. */
     for (size_t i = 0; i < streams.size(); i++)
-        emulated_drain(streams[i].get());
+        if (streams[i]->device == device)
+            emulated_drain(streams[i].get());
 }
 
 /* Waiting is forbidden while this stream, or any, is recorded; it spoils the recording. */
@@ -126,6 +130,11 @@ bool emulated_spoils(cudaStream_t only)
         if (stream->capture && (!only || only == stream.get()))
             found = stream->invalid = true;
     return found;
+}
+
+int emulated_device_of(cudaStream_t stream)
+{
+    return stream ? stream->device : emulated_device;
 }
 
 bool emulated_is_foreign(cudaStream_t stream)
@@ -225,7 +234,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 {
     ENTER();
     static std::atomic<uint32_t> events;
-    *event = new emulated_event{++events, nullptr};
+    *event = new emulated_event{++events, emulated_device, nullptr};
     return cudaSuccess;
 }
 
@@ -233,6 +242,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     ENTER();
     emulated_guard held(emulated_lock);
+    if (event->device != stream->device)
+        return emulated_error(cudaErrorInvalidResourceHandle);
     event->last = std::make_shared<moment>();
     if (!stream->capture)
         emulated_tell_event(call, stream, event->id);
