@@ -882,8 +882,8 @@ static void devices_can_be_rehearsed(void **state)
     unsetenv("EMULATED_DEVICES");
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "8 of 8 rows, 2 devices"));
-    assert_non_null(
-        strstr(result.out, "losses on all devices those on one, to 1e-6                reached"));
+    assert_non_null(strstr(
+        result.out, "losses on all devices those on one, to 1e-6                    reached"));
     cli_result_free(&result);
 }
 
