@@ -103,7 +103,7 @@ static void runs_over_ranks_are_rows_of_one_sweep(void **state)
         "1\n1\n1\n1\n");
     /* All ranks of a run are put together. */
     assert_string_equal(shell("\"$0\" stats -r pipeline -f csv out | grep -c "
-                              "'partitions=4.*transport=mpi.*,[0-3],2,.*,host$'"),
+                              "'partitions=4.*transport=mpi.*,[0-3],2,.*,host,$'"),
                         "4\n");
 }
 
