@@ -34,7 +34,7 @@ int main(void)
 struct process {
     const char *has[3]; /* libraries that it has loaded, in tests/cuptis */
     const char *home;   /* CUDA_HOME, likewise */
-    const char *driver; /* the driver's version; NULL: it has none */
+    const char *driver; /* its version, in the name of its file; NULL: there is none */
     const char *given;  /* NVTALLY_CUPTI, likewise; NULL: not set */
 };
 
@@ -62,13 +62,13 @@ static void look(const struct process *process, struct found *found)
     struct link_map *map = NULL;
     unsetenv("CUDA_PATH");
     unsetenv("NVTALLY_CUPTI");
-    unsetenv("FAKE_DRIVER");
     setenv("CUDA_HOME", in_cuptis(process->home ? process->home : "nothing"), 1);
     if (process->given)
         setenv("NVTALLY_CUPTI", in_cuptis(process->given), 1);
     if (process->driver) {
-        setenv("FAKE_DRIVER", process->driver, 1);
-        must_load("driver/libcuda.so.1");
+        char driver[64];
+        snprintf(driver, sizeof(driver), "driver/libcuda.so.%s", process->driver);
+        must_load(driver);
     }
     for (size_t i = 0; i < sizeof(process->has) / sizeof(process->has[0]) && process->has[i]; i++)
         must_load(process->has[i]);
@@ -108,7 +108,7 @@ static void what_is_loaded_is_taken_under_any_name(void **state)
     assert_string_equal(found.name, "libcupti-0a1b2c3d.so.11.8");
     found = find(&(struct process){.has = {"toolkit/extras/CUPTI/lib64/libcupti.so.11.8"},
                                    .home = "newest",
-                                   .driver = "13000"});
+                                   .driver = "580.65.06"});
     assert_string_equal(found.name, "libcupti.so.11.8");
     /* A tool is no libcupti, whatever it is called. */
     found =
@@ -121,10 +121,11 @@ static void none_is_newer_than_the_driver(void **state)
 {
     static const struct {
         const char *driver, *name;
-    } expected[] = {{"13020", "libcupti.so.13"},
-                    {"14000", "libcupti.so.13"},
-                    {"12080", "libcupti.so.12"},
-                    {"11080", "libcupti.so.11.8"}};
+    } expected[] = {{"580.65.06", "libcupti.so.13"},
+                    {"595.10", "libcupti.so.13"},
+                    {"570.124.06", "libcupti.so.12"},
+                    {"520.61.05", "libcupti.so.11.8"},
+                    {"1.1", "libcupti.so.13"}};
     (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         struct found found =
@@ -132,17 +133,17 @@ static void none_is_newer_than_the_driver(void **state)
         assert_string_equal(found.name, expected[i].name);
     }
     /* The system may have one of its own. */
-    struct found found = find(&(struct process){.home = "newest", .driver = "11080"});
+    struct found found = find(&(struct process){.home = "newest", .driver = "520.61.05"});
     assert_string_not_equal(found.name, "libcupti.so.13");
     if (!found.name[0])
-        assert_non_null(strstr(found.why, "this driver (CUDA 11.8)"));
+        assert_non_null(strstr(found.why, "this driver (CUDA 11)"));
 }
 
 static void the_runtime_says_which(void **state)
 {
     (void)state;
     struct found found = find(&(struct process){
-        .has = {"runtime/lib/libcudart.so.12"}, .home = "toolkit", .driver = "13000"});
+        .has = {"runtime/lib/libcudart.so.12"}, .home = "toolkit", .driver = "580.65.06"});
     assert_string_equal(found.path, in_cuptis("runtime/lib/libcupti.so.12"));
 }
 
@@ -150,7 +151,7 @@ static void what_is_given_is_taken_and_a_second_copy_told(void **state)
 {
     (void)state;
     struct found found =
-        find(&(struct process){.given = "toolkit/lib64/libcupti.so.13", .driver = "12080"});
+        find(&(struct process){.given = "toolkit/lib64/libcupti.so.13", .driver = "570.124.06"});
     assert_string_equal(found.path, in_cuptis("toolkit/lib64/libcupti.so.13"));
     assert_string_equal(found.why, "");
     found = find(&(struct process){.has = {"runtime/lib/libcupti.so.12"},

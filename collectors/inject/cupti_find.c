@@ -50,26 +50,37 @@ static void *open_loaded(char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 }
 
-/* The CUDA version that the driver is of, 0: not known. This call is for before cuInit, which is running. */
-static int driver_version(void)
+/* Drivers by the branch in their file's name, and the major version of CUDA that each is of: table "CUDA Toolkit and
+ * Corresponding Driver Versions" of CUDA's release notes. */
+static const struct {
+    int branch, major;
+} drivers[] = {{580, 13}, {525, 12}, {450, 11}};
+
+/* Of the driver, 0: not known. It is coming up while this is asked, and so it is told by the name of its file,
+ * libcuda.so.580.65.06, and by no call, which might wait for that. */
+static int driver_major(void)
 {
+    struct link_map *map = NULL;
+    char path[PATH_MAX];
+    int major = 0;
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    int (*ask)(int *) = NULL;
-    int version = 0;
     if (!driver)
         return 0;
-    *(void **)&ask = dlsym(driver, "cuDriverGetVersion");
-    if (!ask || ask(&version))
-        version = 0;
+    if (!dlinfo(driver, RTLD_DI_LINKMAP, &map) && realpath(map->l_name, path)) {
+        const char *name = strrchr(path, '/'), *end = name ? strstr(name, ".so.") : NULL;
+        long branch = end ? strtol(end + 4, NULL, 10) : 0;
+        for (size_t i = 0; !major && i < sizeof(drivers) / sizeof(drivers[0]); i++)
+            major = branch >= drivers[i].branch ? drivers[i].major : 0;
+    }
     dlclose(driver);
-    return version;
+    return major;
 }
 
 /* The first that the driver can drive: one of a later minor version it can, too. */
-static size_t first_for(int driver)
+static size_t first_for(int major)
 {
     size_t first = 0;
-    while (driver && first < VERSIONS && versions[first].major > driver / 1000)
+    while (major && first < VERSIONS && versions[first].major > major)
         first++;
     return first;
 }
@@ -139,7 +150,7 @@ static void *open_usual(size_t first)
 
 static void *open_suitable(char *why, size_t size)
 {
-    const int driver = driver_version();
+    const int driver = driver_major();
     const size_t first = first_for(driver);
     void *library = NULL;
     for (size_t i = first; !library && i < VERSIONS; i++)
@@ -147,10 +158,11 @@ static void *open_suitable(char *why, size_t size)
     if (!library)
         library = open_usual(first);
     if (!library && driver)
-        snprintf(why, size,
-                 "libcupti for this driver (CUDA %d.%d) was not found: install the CUPTI of CUDA "
-                 "%d, or set NVTALLY_CUPTI to its path",
-                 driver / 1000, driver % 1000 / 10, driver / 1000);
+        snprintf(
+            why, size,
+            "libcupti for this driver (CUDA %d) was not found: install the CUPTI of CUDA %d, or "
+            "set NVTALLY_CUPTI to its path",
+            driver, driver);
     else if (!library)
         snprintf(why, size,
                  "libcupti was not found: install the CUDA toolkit's CUPTI or pip's "
