@@ -39,10 +39,9 @@ static int add_trace(struct nvt_compared_machine *machine, size_t side,
 {
     struct nvt_counter_courses courses;
     struct nvt_used_devices devices = {0};
-    int failed = nvt_counter_courses(trace, &courses);
-    int status = failed ? nvt_fail_at(err, trace->path, -1, "out of memory")
-                        : nvt_used_gpus_make(&devices, trace, 0, err);
-    if (!status) {
+    int has = nvt_machine_courses(trace, &courses, err);
+    int status = has < 0 || (has && nvt_used_gpus_make(&devices, trace, 0, err)) ? -1 : 0;
+    if (has > 0 && !status) {
         add_clocks(&machine->clock[side], trace, &devices, &courses);
         add_ready(&machine->ready[side], trace, &courses);
         nvt_machine_add(&courses, nvt_machine_host_counter(trace, NVT_MACHINE_STOLEN),
@@ -57,8 +56,7 @@ int nvt_compared_machine_add(struct nvt_compared_machine *machine, size_t side,
                              const struct nvt_report_input *input, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->counter_samples.count &&
-            add_trace(machine, side, input->traces[i].trace, err))
+        if (add_trace(machine, side, input->traces[i].trace, err))
             return -1;
     return 0;
 }

@@ -3,6 +3,16 @@
 #include <math.h>
 #include <string.h>
 
+int nvt_machine_courses(const struct nvt_trace *trace, struct nvt_counter_courses *courses,
+                        struct nvt_error *err)
+{
+    *courses = (struct nvt_counter_courses){0};
+    if (!trace->counter_samples.count)
+        return 0;
+    return nvt_counter_courses(trace, courses) ? nvt_fail_at(err, trace->path, -1, "out of memory")
+                                               : 1;
+}
+
 static uint32_t find(const struct nvt_trace *trace, const char *name, uint32_t gpu)
 {
     const struct nvt_counters *counters = &trace->counters;

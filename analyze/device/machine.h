@@ -9,6 +9,11 @@
 #include "../model/counters.h"
 #include "devices.h"
 
+/* The courses of a trace's counters: 1, 0 where it has no samples, or -1 with err (out of memory). In any case release them
+ * with nvt_counter_courses_free. */
+int nvt_machine_courses(const struct nvt_trace *trace, struct nvt_counter_courses *courses,
+                        struct nvt_error *err);
+
 /* The counter of a quantity of the host, or of a device: that which `gpu` is (nvt_device_gpu). NVT_NONE when there is none. */
 uint32_t nvt_machine_host_counter(const struct nvt_trace *trace, enum nvt_machine_host id);
 uint32_t nvt_machine_gpu_counter(const struct nvt_trace *trace, uint32_t gpu,

@@ -117,12 +117,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_counter_courses courses;
-    int status = 0;
-    if (!view->trace->counter_samples.count)
-        return 0;
-    if (nvt_counter_courses(view->trace, &courses))
-        status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < view->device_count && !status; i++)
+    int has = nvt_machine_courses(view->trace, &courses, err), status = has < 0 ? -1 : 0;
+    for (uint32_t i = 0; has > 0 && i < view->device_count && !status; i++)
         status = look_at(rule, view, &view->devices[i], &courses, findings, err);
     nvt_counter_courses_free(&courses);
     return status;

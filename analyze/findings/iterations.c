@@ -143,19 +143,18 @@ static void tell_clocks(const struct nvt_view *view, const struct nvt_counter_co
     }
 }
 
-/* 0, or -1 when out of memory. */
-static int tell_machine(const struct nvt_view *view, double limit, struct nvt_finding *finding)
+/* 0, or -1 with err. */
+static int tell_machine(const struct nvt_view *view, double limit, struct nvt_finding *finding,
+                        struct nvt_error *err)
 {
     struct nvt_counter_courses courses;
-    if (!view->trace->counter_samples.count)
-        return 0;
-    int status = nvt_counter_courses(view->trace, &courses);
-    if (!status) {
+    int has = nvt_machine_courses(view->trace, &courses, err);
+    if (has > 0) {
         tell_threads(view, &courses, limit, finding);
         tell_clocks(view, &courses, limit, finding);
     }
     nvt_counter_courses_free(&courses);
-    return status;
+    return has < 0 ? -1 : 0;
 }
 
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -178,8 +177,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (!slow.count || slow.excess < LEAST_SHARE * usual * looked)
         return 0;
     tell(&finding, &slow, looked, usual, limit);
-    if (tell_machine(view, limit, &finding))
-        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    if (tell_machine(view, limit, &finding, err))
+        return -1;
     return nvt_findings_add(findings, &finding, err);
 }
 

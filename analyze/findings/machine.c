@@ -79,16 +79,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_counter_courses courses;
-    int status = 0;
-    if (!view->trace->counter_samples.count)
-        return 0;
-    if (nvt_counter_courses(view->trace, &courses))
-        status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
-    if (!status)
-        status = look_for_taken(rule, view, &courses, findings, err) ||
-                 look_for_ready(rule, view, &courses, findings, err);
+    int has = nvt_machine_courses(view->trace, &courses, err);
+    int failed = has < 0 || (has && (look_for_taken(rule, view, &courses, findings, err) ||
+                                     look_for_ready(rule, view, &courses, findings, err)));
     nvt_counter_courses_free(&courses);
-    return status ? -1 : 0;
+    return failed ? -1 : 0;
 }
 
 const struct nvt_rule nvt_rule_machine = {

@@ -74,9 +74,8 @@ static int put_trace(struct nvt_table *table, const struct nvt_trace *trace, str
 {
     struct nvt_counter_courses courses;
     struct nvt_used_devices devices = {0};
-    int status = nvt_counter_courses(trace, &courses)
-                     ? nvt_fail_at(err, trace->path, -1, "out of memory")
-                     : nvt_used_gpus_make(&devices, trace, 0, err);
+    int has = nvt_machine_courses(trace, &courses, err);
+    int status = has < 0 || (has && nvt_used_gpus_make(&devices, trace, 0, err)) ? -1 : 0;
     for (uint32_t i = 0; !status && i < courses.count; i++)
         if (courses.items[i].count && trace->counters.is_of_machine[i])
             put_counter(table, trace, &devices, &courses, i);
