@@ -17,45 +17,10 @@
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/reader.h"
 #include "cli.h"
+#include "read_kit.h"
 
 #ifdef HAVE_SQLITE
 #include <sqlite3.h>
-
-/* A new database from a script; its path. */
-static const char *make(const char *script)
-{
-    sqlite3 *db;
-    char *message = NULL;
-    const char *path = cli_in(cli_folder, "t.sqlite");
-    remove(path);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, script, NULL, NULL, &message) != SQLITE_OK)
-        fail_msg("%s", message);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    return path;
-}
-
-static struct nvt_trace *read_trace(const char *path)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    char text[1100];
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    if (!trace)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return trace;
-}
-
-static void expect_error(const char *path, const char *needle)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    char text[1100];
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    assert_null(trace);
-    nvt_error_text(&err, text, sizeof(text));
-    if (!strstr(text, needle))
-        fail_msg("\"%s\" does not hold \"%s\"", text, needle);
-    assert_null(strchr(text, '\n'));
-}
 
 /* Threads 7 and 8 of process 5, thread 7 of process 6; ((1 << 24) + pid) << 24 | tid. */
 #define P5  "281475060596736"
@@ -82,7 +47,7 @@ static const char *name_of(const struct nvt_trace *trace, uint32_t id)
 static void reads_every_kind_of_range(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(make(
+    struct nvt_trace *trace = kit_read(kit_make_export(
         STRINGS NVTX_2026
         "INSERT INTO StringIds VALUES (1, 'registered'), (2, 'the lib');"
         /* Rows have no order: names come behind what they name. */
@@ -139,25 +104,25 @@ static void reads_every_kind_of_range(void **state)
 static void keeps_processes_and_devices_apart(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(
-        make(STRINGS RUNTIME_2020 KERNEL_2020
-             "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void f<int>(int)'),"
-             " (3, 'f'), (4, 'cuLaunchKernel');"
-             "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T57 ", 77, 1, 0),"
-             " (20, 23, 1, " T67 ", 77, 4, 700);"
-             "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES"
-             " (50, 60, 1, 1, 7, 77, " P6 ", 2, 3, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9),"
-             " (30, 45, 0, 1, 7, 77, " P5 ", 2, 3, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9);"
-             "CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);"
-             "INSERT INTO PROCESSES VALUES (" P5 ", 5, 'python3'), (999 << 24, 999, 'idle');"
-             "CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);"
-             "INSERT INTO ThreadNames VALUES (3, 20, " T67 ");"
-             "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER, smCount "
-             "INTEGER, uuid TEXT);"
-             "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 85000000000, 132, "
-             "'01125f41-ed43-3b5b-770d-0ef62e701d55');"
-             "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);"
-             "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 1, 6);"));
+    struct nvt_trace *trace = kit_read(kit_make_export(
+        STRINGS RUNTIME_2020 KERNEL_2020
+        "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void f<int>(int)'),"
+        " (3, 'f'), (4, 'cuLaunchKernel');"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T57 ", 77, 1, 0),"
+        " (20, 23, 1, " T67 ", 77, 4, 700);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES"
+        " (50, 60, 1, 1, 7, 77, " P6 ", 2, 3, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9),"
+        " (30, 45, 0, 1, 7, 77, " P5 ", 2, 3, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9);"
+        "CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);"
+        "INSERT INTO PROCESSES VALUES (" P5 ", 5, 'python3'), (999 << 24, 999, 'idle');"
+        "CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);"
+        "INSERT INTO ThreadNames VALUES (3, 20, " T67 ");"
+        "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER, smCount "
+        "INTEGER, uuid TEXT);"
+        "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 85000000000, 132, "
+        "'01125f41-ed43-3b5b-770d-0ef62e701d55');"
+        "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);"
+        "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 1, 6);"));
     const struct nvt_ops *ops = &trace->ops;
     assert_int_equal(ops->count, 2);
     assert_int_equal(trace->processes.count, 2);
@@ -199,15 +164,15 @@ static void keeps_processes_and_devices_apart(void **state)
 static void reads_calls_of_the_system(void **state)
 {
     (void)state;
-    const char *path =
-        make(STRINGS NVTX_2026 OSRT_2024
-             "INSERT INTO StringIds VALUES (1, 'poll'), (2, 'read');"
-             "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
-             " (100, 300, 59, 'step', " T57 ");"
-             "INSERT INTO OSRT_API VALUES (250, 290, 27, " T57 ", 9, 2, -1, 0, 0),"
-             " (10, 90, 27, " T57 ", 8, 1, 1, 0, 0), (5, 5, 31, " T57 ", 27, 2, 0, NULL, 0),"
-             " (200, 1000, 27, " T58 ", 10, 1, 0, 0, 0);");
-    struct nvt_trace *trace = read_trace(path);
+    const char *path = kit_make_export(
+        STRINGS NVTX_2026 OSRT_2024
+        "INSERT INTO StringIds VALUES (1, 'poll'), (2, 'read');"
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
+        " (100, 300, 59, 'step', " T57 ");"
+        "INSERT INTO OSRT_API VALUES (250, 290, 27, " T57 ", 9, 2, -1, 0, 0),"
+        " (10, 90, 27, " T57 ", 8, 1, 1, 0, 0), (5, 5, 31, " T57 ", 27, 2, 0, NULL, 0),"
+        " (200, 1000, 27, " T58 ", 10, 1, 0, 0, 0);");
+    struct nvt_trace *trace = kit_read(path);
     const struct nvt_os_calls *calls = &trace->os_calls;
     assert_int_equal(calls->count, 3);
     assert_int_equal(calls->start[0], 10);
@@ -239,9 +204,9 @@ static void reads_calls_of_the_system(void **state)
     assert_non_null(strstr(result.out, "OS call,"));
     cli_result_free(&result);
     /* Nothing else in it: they are what there is to say. */
-    path =
-        make(STRINGS OSRT_2024 "INSERT INTO StringIds VALUES (1, 'poll');"
-                               "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57 ", 8, 1, 1, 0, 0);");
+    path = kit_make_export(STRINGS OSRT_2024 "INSERT INTO StringIds VALUES (1, 'poll');"
+                                             "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57
+                                             ", 8, 1, 1, 0, 0);");
     const char *const plain[] = {"nvtally", "stats", "-f", "csv", path, NULL};
     result = cli_run(plain);
     cli_expect_status(&result, 0);
@@ -260,20 +225,20 @@ static void reads_samples_of_metrics(void **state)
 {
     (void)state;
     const char *path =
-        make(STRINGS NVTX_2026 METRICS
-             "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
-             " (100, 300, 59, 'step', " T57 "), (150, 250, 59, 'other', " T67 ");"
-             "INSERT INTO TARGET_INFO_GPU_METRICS VALUES"
-             " (72057594037928448, 1, 'GPU 0', 4, 'SMs Active [Throughput %]'),"
-             " (72057594037928448, 1, 'GPU 0', 5, 'GPC Clock Frequency [MHz]'),"
-             " (72057594037928449, 1, 'GPU 1', 4, 'SMs Active [Throughput %]'),"
-             " (72057594037928449, 1, 'GPU 1', 6, 'plain');"
-             "INSERT INTO GPU_METRICS VALUES (1, -5, 72057594037928448, 4, 99),"
-             " (1, 200, 72057594037928448, 4, 80), (1, 100, 72057594037928448, 4, 20),"
-             " (1, 300, 72057594037928448, 4, 0), (1, 100, 72057594037928448, 5, 1980),"
-             " (1, 110, 72057594037928449, 4, 7), (1, 120, 72057594037928449, 4, NULL),"
-             " (1, 130, 72057594037928449, 6, -1), (1, 140, 72057594037928449, 9, 3);");
-    struct nvt_trace *trace = read_trace(path);
+        kit_make_export(STRINGS NVTX_2026 METRICS
+                        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
+                        " (100, 300, 59, 'step', " T57 "), (150, 250, 59, 'other', " T67 ");"
+                        "INSERT INTO TARGET_INFO_GPU_METRICS VALUES"
+                        " (72057594037928448, 1, 'GPU 0', 4, 'SMs Active [Throughput %]'),"
+                        " (72057594037928448, 1, 'GPU 0', 5, 'GPC Clock Frequency [MHz]'),"
+                        " (72057594037928449, 1, 'GPU 1', 4, 'SMs Active [Throughput %]'),"
+                        " (72057594037928449, 1, 'GPU 1', 6, 'plain');"
+                        "INSERT INTO GPU_METRICS VALUES (1, -5, 72057594037928448, 4, 99),"
+                        " (1, 200, 72057594037928448, 4, 80), (1, 100, 72057594037928448, 4, 20),"
+                        " (1, 300, 72057594037928448, 4, 0), (1, 100, 72057594037928448, 5, 1980),"
+                        " (1, 110, 72057594037928449, 4, 7), (1, 120, 72057594037928449, 4, NULL),"
+                        " (1, 130, 72057594037928449, 6, -1), (1, 140, 72057594037928449, 9, 3);");
+    struct nvt_trace *trace = kit_read(path);
     const struct nvt_counters *counters = &trace->counters;
     assert_int_equal(counters->count, 5);
     assert_int_equal(trace->counter_samples.count, 7);
@@ -304,21 +269,21 @@ static void reads_samples_of_metrics(void **state)
 static void reads_tables_with_few_columns(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(
-        make(STRINGS "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (nameId INTEGER, correlationId"
-                     " INTEGER, end INTEGER, start INTEGER, globalTid INTEGER);"
-                     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (end INTEGER, start INTEGER,"
-                     " correlationId INTEGER, demangledName INTEGER);"
-                     "CREATE TABLE NVTX_EVENTS (text TEXT, eventType INTEGER, end INTEGER,"
-                     " start INTEGER, globalTid INTEGER);"
-                     "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'),"
-                     " (2, 'void ns::(anonymous namespace)::k<float, 4>(float const*, int)');"
-                     "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 3, 12, 10, " T57 ");"
-                     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (40, 30, 3, 2);"
-                     "INSERT INTO NVTX_EVENTS VALUES ('r', 59, 20, 5, " T57 ");"
-                     "CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, deviceId INTEGER, name TEXT,"
-                     " busLocation TEXT);"
-                     "INSERT INTO TARGET_INFO_GPU VALUES (7, 0, 'RTX 3080', '0000:02:00.0');"));
+    struct nvt_trace *trace = kit_read(kit_make_export(
+        STRINGS "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (nameId INTEGER, correlationId"
+                " INTEGER, end INTEGER, start INTEGER, globalTid INTEGER);"
+                "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (end INTEGER, start INTEGER,"
+                " correlationId INTEGER, demangledName INTEGER);"
+                "CREATE TABLE NVTX_EVENTS (text TEXT, eventType INTEGER, end INTEGER,"
+                " start INTEGER, globalTid INTEGER);"
+                "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'),"
+                " (2, 'void ns::(anonymous namespace)::k<float, 4>(float const*, int)');"
+                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 3, 12, 10, " T57 ");"
+                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (40, 30, 3, 2);"
+                "INSERT INTO NVTX_EVENTS VALUES ('r', 59, 20, 5, " T57 ");"
+                "CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, deviceId INTEGER, name TEXT,"
+                " busLocation TEXT);"
+                "INSERT INTO TARGET_INFO_GPU VALUES (7, 0, 'RTX 3080', '0000:02:00.0');"));
     assert_null(trace->warning);
     assert_string_equal(nvt_trace_meta(trace, "device"), "RTX 3080");
     assert_int_equal(trace->devices.device[0], 0);
@@ -372,7 +337,7 @@ static const char copies_memory_and_the_rest[] = STRINGS RUNTIME_2020
 static void reads_copies_memory_and_the_rest(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(make(copies_memory_and_the_rest));
+    struct nvt_trace *trace = kit_read(kit_make_export(copies_memory_and_the_rest));
     const struct nvt_ops *ops = &trace->ops;
     const struct nvt_memory *memory = &trace->memory;
     assert_int_equal(ops->count, 2);
@@ -412,18 +377,18 @@ static void pools_of_memory_add_up(void **state)
     static const struct {
         uint64_t allocated, reserved;
     } expected[] = {{1000, 1000}, {1016, 1032}, {1024, 1064}, {24, 64}, {8, 64}, {8, 32}};
-    struct nvt_trace *trace = read_trace(
-        make(STRINGS "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
-                     " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
-                     " memoryOperationType INTEGER, localMemoryPoolAddress INTEGER,"
-                     " localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);"
-                     "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
-                     " (60, " P5 ", 0, 64, 0, 2, 1, 10, 0, 0),"
-                     " (30, " P5 ", 0, 48, 8, 2, 0, 11, 32, 8),"
-                     " (10, " P5 ", 0, 16, 1000, 2, 0, NULL, 0, 0),"
-                     " (20, " P5 ", 0, 32, 16, 2, 0, 10, 32, 16),"
-                     " (40, " P5 ", 0, 16, 1000, 2, 1, 0, 0, 0),"
-                     " (50, " P5 ", 0, 32, 16, 2, 1, 10, 32, 0);"));
+    struct nvt_trace *trace = kit_read(kit_make_export(
+        STRINGS "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
+                " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
+                " memoryOperationType INTEGER, localMemoryPoolAddress INTEGER,"
+                " localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);"
+                "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
+                " (60, " P5 ", 0, 64, 0, 2, 1, 10, 0, 0),"
+                " (30, " P5 ", 0, 48, 8, 2, 0, 11, 32, 8),"
+                " (10, " P5 ", 0, 16, 1000, 2, 0, NULL, 0, 0),"
+                " (20, " P5 ", 0, 32, 16, 2, 0, 10, 32, 16),"
+                " (40, " P5 ", 0, 16, 1000, 2, 1, 0, 0, 0),"
+                " (50, " P5 ", 0, 32, 16, 2, 1, 10, 32, 0);"));
     const struct nvt_memory *memory = &trace->memory;
     assert_int_equal(memory->count, 6);
     for (uint32_t i = 0; i < memory->count; i++) {
@@ -438,18 +403,18 @@ static void pools_of_memory_add_up(void **state)
 static void links_waits_to_events_of_old_exports(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(
-        make(STRINGS NVTX_2026
-             "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (deviceId INTEGER, streamId INTEGER,"
-             " correlationId INTEGER, globalPid INTEGER, eventId INTEGER);"
-             "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, 13, 10, " P5 ", 4),"
-             " (0, 14, 20, " P5 ", 4), (0, 15, 30, " P5 ", 4), (0, 16, 21, " P5 ", 5);"
-             "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER,"
-             " deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,"
-             " syncType INTEGER, eventId INTEGER);"
-             "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1, 1, 0, 7, 5, " P5 ", 2, 4),"
-             " (2, 2, 0, 7, 25, " P5 ", 2, 4), (3, 3, 0, 7, 35, " P5 ", 1, 4),"
-             " (4, 4, 0, 7, 36, " P5 ", 3, 4294967295), (5, 5, 0, 7, 37, " P5 ", 2, 6);"));
+    struct nvt_trace *trace = kit_read(kit_make_export(
+        STRINGS NVTX_2026
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (deviceId INTEGER, streamId INTEGER,"
+        " correlationId INTEGER, globalPid INTEGER, eventId INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, 13, 10, " P5 ", 4),"
+        " (0, 14, 20, " P5 ", 4), (0, 15, 30, " P5 ", 4), (0, 16, 21, " P5 ", 5);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER,"
+        " deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,"
+        " syncType INTEGER, eventId INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1, 1, 0, 7, 5, " P5 ", 2, 4),"
+        " (2, 2, 0, 7, 25, " P5 ", 2, 4), (3, 3, 0, 7, 35, " P5 ", 1, 4),"
+        " (4, 4, 0, 7, 36, " P5 ", 3, 4294967295), (5, 5, 0, 7, 37, " P5 ", 2, 6);"));
     static const uint32_t recorded[] = {0, 20, 30, 0, 0}, streams[] = {0, 14, 15, 0, 0};
     assert_int_equal(trace->syncs.count, 5);
     for (int i = 0; i < 5; i++) {
@@ -463,7 +428,7 @@ static void links_waits_to_events_of_old_exports(void **state)
 static void waits_are_on_their_contexts_device(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(make(
+    struct nvt_trace *trace = kit_read(kit_make_export(
         STRINGS NVTX_2026
         "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,"
         " contextId INTEGER, streamId INTEGER, globalPid INTEGER, bytes INTEGER);"
@@ -494,8 +459,8 @@ static void warns_about_a_table_it_cannot_use(void **state)
 {
     (void)state;
     struct nvt_trace *trace =
-        read_trace(make(STRINGS "CREATE TABLE NVTX_EVENTS (start INTEGER, text TEXT);"
-                                "INSERT INTO NVTX_EVENTS VALUES (1, 'x');"));
+        kit_read(kit_make_export(STRINGS "CREATE TABLE NVTX_EVENTS (start INTEGER, text TEXT);"
+                                         "INSERT INTO NVTX_EVENTS VALUES (1, 'x');"));
     assert_int_equal(trace->ranges.count, 0);
     assert_non_null(strstr(trace->warning, "NVTX_EVENTS"));
     assert_non_null(strstr(trace->warning, "eventType"));
@@ -505,44 +470,53 @@ static void warns_about_a_table_it_cannot_use(void **state)
 static void says_what_is_wrong(void **state)
 {
     (void)state;
-    expect_error(make("CREATE TABLE t (a)"), "not nsys's");
-    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES ('soon', 59);"),
-                 "table NVTX_EVENTS, row 1: column start");
-    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES (1, 59);"
-                                "INSERT INTO NVTX_EVENTS (start, end, eventType) VALUES"
-                                " (2, 9223372036854775807, 59);"),
-                 "row 2: column end");
-    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES (1e300, 59);"),
-                 "column start");
-    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType, category) VALUES"
-                                " (1, 59, 1 << 40);"),
-                 "column category");
-    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType, text) VALUES"
-                                " (1, 59, x'00ff');"),
-                 "row 1");
-    expect_error(make(STRINGS KERNEL_2020
-                      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, localMemoryTotal)"
-                      " VALUES (1, 2, -8);"),
-                 "column localMemoryTotal");
+    kit_expect_unreadable(kit_make_export("CREATE TABLE t (a)"), "not nsys's");
+    kit_expect_unreadable(
+        kit_make_export(NVTX_2026
+                        "INSERT INTO NVTX_EVENTS (start, eventType) VALUES ('soon', 59);"),
+        "table NVTX_EVENTS, row 1: column start");
+    kit_expect_unreadable(
+        kit_make_export(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES (1, 59);"
+                                  "INSERT INTO NVTX_EVENTS (start, end, eventType) VALUES"
+                                  " (2, 9223372036854775807, 59);"),
+        "row 2: column end");
+    kit_expect_unreadable(
+        kit_make_export(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES (1e300, 59);"),
+        "column start");
+    kit_expect_unreadable(
+        kit_make_export(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType, category) VALUES"
+                                  " (1, 59, 1 << 40);"),
+        "column category");
+    kit_expect_unreadable(kit_make_export(NVTX_2026
+                                          "INSERT INTO NVTX_EVENTS (start, eventType, text) VALUES"
+                                          " (1, 59, x'00ff');"),
+                          "row 1");
+    kit_expect_unreadable(
+        kit_make_export(STRINGS KERNEL_2020
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, localMemoryTotal)"
+                        " VALUES (1, 2, -8);"),
+        "column localMemoryTotal");
 }
 
 /* A view could compute for ever, or call functions; it is not read. */
 static void reads_no_views(void **state)
 {
     (void)state;
-    expect_error(make("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL"
-                      " SELECT i + 1 FROM c) SELECT i AS start, i AS end, 59 AS eventType,"
-                      " 'x' AS text FROM c;"),
-                 "not nsys's");
-    expect_error(make("CREATE VIRTUAL TABLE NVTX_EVENTS USING fts5(start, eventType);"),
-                 "not nsys's");
+    kit_expect_unreadable(
+        kit_make_export("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL"
+                        " SELECT i + 1 FROM c) SELECT i AS start, i AS end, 59 AS eventType,"
+                        " 'x' AS text FROM c;"),
+        "not nsys's");
+    kit_expect_unreadable(
+        kit_make_export("CREATE VIRTUAL TABLE NVTX_EVENTS USING fts5(start, eventType);"),
+        "not nsys's");
 }
 
 static void takes_generated_columns_as_missing(void **state)
 {
     (void)state;
-    struct nvt_trace *trace =
-        read_trace(make("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER,"
+    struct nvt_trace *trace = kit_read(
+        kit_make_export("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER,"
                         " text TEXT AS (hex(zeroblob(100000000))));"
                         "INSERT INTO NVTX_EVENTS VALUES (1, 2, 59);"));
     assert_int_equal(trace->ranges.count, 1);
@@ -553,10 +527,10 @@ static void takes_generated_columns_as_missing(void **state)
 /* A file of a few thousand ranges, that takes several levels of pages. */
 static const char *make_large(void)
 {
-    return make(NVTX_2026
-                "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid)"
-                " WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c LIMIT 4000)"
-                " SELECT i, i + 5, 59, 'range ' || i, " T57 " FROM c;");
+    return kit_make_export(
+        NVTX_2026 "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid)"
+                  " WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c LIMIT 4000)"
+                  " SELECT i, i + 5, 59, 'range ' || i, " T57 " FROM c;");
 }
 
 static void refuses_cut_files(void **state)
@@ -627,13 +601,13 @@ static void survives_any_changed_byte(void **state)
     (void)state;
     size_t size;
     const char *path = cli_in(cli_folder, "changed.sqlite");
-    char *data =
-        cli_read_file(make(STRINGS RUNTIME_2020 KERNEL_2020 NVTX_2026 OSRT_2024
-                           "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');"
-                           "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57 ", 8, 1, 1, 0, 0);"
-                           "INSERT INTO NVTX_EVENTS (start, end, eventType, text,"
-                           " globalTid) VALUES (1, 2, 59, 'r', " T57 ");"),
-                      &size);
+    char *data = cli_read_file(
+        kit_make_export(STRINGS RUNTIME_2020 KERNEL_2020 NVTX_2026 OSRT_2024
+                        "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');"
+                        "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57 ", 8, 1, 1, 0, 0);"
+                        "INSERT INTO NVTX_EVENTS (start, end, eventType, text,"
+                        " globalTid) VALUES (1, 2, 59, 'r', " T57 ");"),
+        &size);
     for (size_t at = 0; at < size; at += 1 + at / 50) {
         char before = data[at];
         data[at] = (char)(before ^ 0x41);
@@ -656,8 +630,8 @@ static void survives_any_changed_byte(void **state)
 static void takes_a_whole_graph_for_an_operation(void **state)
 {
     (void)state;
-    struct nvt_trace *trace =
-        read_trace(make(STRINGS RUNTIME_2020 KERNEL_2020 GRAPH_2024
+    struct nvt_trace *trace = kit_read(
+        kit_make_export(STRINGS RUNTIME_2020 KERNEL_2020 GRAPH_2024
                         "INSERT INTO StringIds VALUES (1, 'cudaGraphLaunch_v10000');"
                         "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T57 ", 77, 1,"
                         " 0);"
@@ -683,8 +657,8 @@ static void takes_a_whole_graph_for_an_operation(void **state)
 static void names_tables_of_devices_that_it_does_not_read(void **state)
 {
     (void)state;
-    struct nvt_trace *trace =
-        read_trace(make(STRINGS NVTX_2026 "CREATE TABLE CUDA_UM_OTHER_EVENTS (start);"
+    struct nvt_trace *trace = kit_read(
+        kit_make_export(STRINGS NVTX_2026 "CREATE TABLE CUDA_UM_OTHER_EVENTS (start);"
                                           "CREATE TABLE VULKAN_WORKLOAD (start);"
                                           "CREATE TABLE OPENACC_DATA_EVENTS (start);"
                                           "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (start);"
@@ -696,8 +670,9 @@ static void names_tables_of_devices_that_it_does_not_read(void **state)
     assert_string_equal(trace->notes,
                         "tables CUDA_UM_OTHER_EVENTS, VULKAN_WORKLOAD are not read\n");
     nvt_trace_free(trace);
-    trace = read_trace(make(STRINGS NVTX_2026 "CREATE TABLE OPENACC_LAUNCH_EVENTS (start);"
-                                              "INSERT INTO OPENACC_LAUNCH_EVENTS VALUES (1);"));
+    trace = kit_read(kit_make_export(STRINGS NVTX_2026
+                                     "CREATE TABLE OPENACC_LAUNCH_EVENTS (start);"
+                                     "INSERT INTO OPENACC_LAUNCH_EVENTS VALUES (1);"));
     assert_string_equal(trace->notes, "table OPENACC_LAUNCH_EVENTS is not read\n");
     nvt_trace_free(trace);
 }
@@ -709,7 +684,7 @@ static void takes_any_path(void **state)
     char *data = cli_read_file(make_large(), &size);
     const char *path = cli_in(cli_folder, "a?mode=memory&b=%41#c d.sqlite");
     cli_write_file(path, data, size);
-    struct nvt_trace *trace = read_trace(path);
+    struct nvt_trace *trace = kit_read(path);
     assert_int_equal(trace->ranges.count, 4000);
     nvt_trace_free(trace);
     free(data);
@@ -721,7 +696,7 @@ static void is_found_by_content(void **state)
     size_t size;
     char *data = cli_read_file(make_large(), &size);
     cli_write_file(cli_in(cli_folder, "trace.json"), data, size);
-    struct nvt_trace *trace = read_trace(cli_in(cli_folder, "trace.json"));
+    struct nvt_trace *trace = kit_read(cli_in(cli_folder, "trace.json"));
     assert_string_equal(trace->format, "nsys");
     nvt_trace_free(trace);
     free(data);

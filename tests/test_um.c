@@ -19,16 +19,7 @@
 #include "../collectors/output.h"
 #include "../lib/device_rows.h"
 #include "cli.h"
-
-static struct nvt_trace *read_trace(const char *path)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    char text[1100];
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    if (!trace)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return trace;
-}
+#include "read_kit.h"
 
 /* What a command prints, which has to be right. */
 static void expect_output(const char *const argv[], const char *expected)
@@ -119,7 +110,7 @@ static void our_own_traces_have_them(void **state)
 {
     (void)state;
     const char *path = write_rows(all_kinds, ALL_KINDS);
-    struct nvt_trace *trace = read_trace(path);
+    struct nvt_trace *trace = kit_read(path);
     const struct nvt_um_events *events = &trace->um_events;
     assert_int_equal(events->count, 5);
     assert_int_equal(events->kind[0], NVT_UM_CPU_FAULT);
@@ -161,7 +152,7 @@ static void strange_numbers_are_unknown(void **state)
     };
     (void)state;
     const char *path = write_rows(rows, sizeof(rows) / sizeof(rows[0]));
-    struct nvt_trace *trace = read_trace(path);
+    struct nvt_trace *trace = kit_read(path);
     const struct nvt_um_events *events = &trace->um_events;
     assert_int_equal(events->count, 3);
     assert_int_equal(events->kind[0], NVT_UM_GPU_FAULT);
@@ -190,7 +181,7 @@ static void a_window_leaves_others_out(void **state)
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_window window = {0};
     (void)state;
-    struct nvt_trace *trace = read_trace(write_rows(all_kinds, ALL_KINDS));
+    struct nvt_trace *trace = kit_read(write_rows(all_kinds, ALL_KINDS));
     assert_int_equal(nvt_window_set_time(&window, "400ns/1300ns", &err), 0);
     assert_int_equal(nvt_window_cut(&window, trace, &err), 0);
     assert_int_equal(trace->um_events.count, 3);
@@ -238,7 +229,7 @@ static void exports_name_them(void **state)
 #ifdef HAVE_YAJL
     const char *back = cli_in(cli_folder, "t.json");
     cli_write_file(back, result.out, strlen(result.out));
-    struct nvt_trace *trace = read_trace(back);
+    struct nvt_trace *trace = kit_read(back);
     assert_int_equal(trace->ops.count, 3);
     assert_int_equal(trace->ranges.count, 0); /* they are none */
     assert_int_equal(trace->marks.count, 0);
@@ -267,29 +258,9 @@ static void nothing_on_record_is_said(void **state)
 #ifdef HAVE_SQLITE
 #include <sqlite3.h>
 
-/* A new database from a script; its path. */
-static const char *make(const char *script)
-{
-    sqlite3 *db;
-    char *message = NULL;
-    const char *path = cli_in(cli_folder, "t.sqlite");
-    remove(path);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, script, NULL, NULL, &message) != SQLITE_OK)
-        fail_msg("%s", message);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    return path;
-}
-
 static void expect_error(const char *script, const char *needle)
 {
-    struct nvt_error err = NVT_ERROR_INIT;
-    char text[1100];
-    assert_null(nvt_trace_read(make(script), &err));
-    nvt_error_text(&err, text, sizeof(text));
-    if (!strstr(text, needle))
-        fail_msg("\"%s\" does not hold \"%s\"", text, needle);
-    assert_null(strchr(text, '\n'));
+    kit_expect_unreadable(kit_make_export(script), needle);
 }
 
 /* As in schema 3.25, of which 2023.4 has all but the last two columns of the first. */
@@ -360,7 +331,7 @@ static void expect_managed(const struct nvt_trace *trace)
 static void reads_faults_of_nsys(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(make(MANAGED));
+    struct nvt_trace *trace = kit_read(kit_make_export(MANAGED));
     expect_managed(trace);
     nvt_trace_free(trace);
 }
@@ -369,7 +340,7 @@ static void reads_faults_of_nsys(void **state)
 static void reports_are_those_of_nsys(void **state)
 {
     (void)state;
-    const char *path = make(MANAGED);
+    const char *path = kit_make_export(MANAGED);
     expect_report("um_sum", path,
                   "Virtual Address,HtoD Migration size (MB),DtoH Migration size (MB),"
                   "CPU Page Faults,GPU Page Faults,Migration Throughput (MB/s)\n"
@@ -392,11 +363,11 @@ static void an_export_takes_them_back(void **state)
     (void)state;
     const char *again = cli_in(cli_folder, "again.sqlite");
     remove(again);
-    struct cli_result result = cli_run((const char *const[]){"nvtally", "export", make(MANAGED),
-                                                             "--to", "sqlite", "-o", again, NULL});
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "export", kit_make_export(MANAGED), "--to", "sqlite", "-o", again, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_trace *trace = read_trace(again);
+    struct nvt_trace *trace = kit_read(again);
     expect_managed(trace);
     nvt_trace_free(trace);
 }
@@ -439,15 +410,15 @@ static void an_export_has_tables_only_for_something(void **state)
 static void columns_may_be_missing(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(
-        make(STRINGS "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER,"
-                     " bytes INTEGER, copyKind INTEGER);"
-                     "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (10, 20, 4096, 12);"
-                     "CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INTEGER, address INTEGER);"
-                     "INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (5, NULL), (6, -1);"
-                     "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start INTEGER, end INTEGER,"
-                     " address INTEGER, faultAccessType INTEGER);"
-                     "INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (7, 3, 64, 4294967298);"));
+    struct nvt_trace *trace = kit_read(kit_make_export(
+        STRINGS "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER,"
+                " bytes INTEGER, copyKind INTEGER);"
+                "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (10, 20, 4096, 12);"
+                "CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INTEGER, address INTEGER);"
+                "INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (5, NULL), (6, -1);"
+                "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start INTEGER, end INTEGER,"
+                " address INTEGER, faultAccessType INTEGER);"
+                "INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (7, 3, 64, 4294967298);"));
     const struct nvt_um_events *events = &trace->um_events;
     assert_int_equal(trace->migrations.count, 1);
     assert_int_equal(trace->migrations.address[0], 0);
@@ -458,9 +429,9 @@ static void columns_may_be_missing(void **state)
     assert_int_equal(events->faults[2], 0);
     assert_int_equal(events->reason[2], 0);
     nvt_trace_free(trace);
-    trace = read_trace(make(STRINGS DEVICE_FAULTS
-                            "CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INTEGER);"
-                            "INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (1);"));
+    trace = kit_read(kit_make_export(STRINGS DEVICE_FAULTS
+                                     "CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INTEGER);"
+                                     "INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (1);"));
     assert_string_equal(trace->warning,
                         "table CUDA_UM_CPU_PAGE_FAULT_EVENTS has no column address: left out");
     nvt_trace_free(trace);

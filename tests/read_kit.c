@@ -1,0 +1,51 @@
+#include "read_kit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+
+struct nvt_trace *kit_read(const char *path)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return trace;
+}
+
+void kit_expect_unreadable(const char *path, const char *needle)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    assert_null(trace);
+    nvt_error_text(&err, text, sizeof(text));
+    if (!strstr(text, needle))
+        fail_msg("\"%s\" does not hold \"%s\"", text, needle);
+    assert_null(strchr(text, '\n'));
+}
+
+#ifdef HAVE_SQLITE
+#include <sqlite3.h>
+
+const char *kit_make_export(const char *script)
+{
+    sqlite3 *db;
+    char *message = NULL;
+    const char *path = cli_in(cli_folder, "t.sqlite");
+    remove(path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, script, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s", message);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return path;
+}
+#endif

@@ -1,0 +1,21 @@
+/*
+ * Reading files from tests: one that has to be read, one that must not be, and exports of nsys made from scripts. For a test
+ * that includes cmocka.h.
+ */
+#ifndef NVT_TESTS_READ_KIT_H
+#define NVT_TESTS_READ_KIT_H
+
+#include "../analyze/readers/reader.h"
+
+/* The trace of a file, the caller's; without one the test fails with the reason. */
+struct nvt_trace *kit_read(const char *path);
+
+/* The file is not read, for a reason of one line that holds `needle`. */
+void kit_expect_unreadable(const char *path, const char *needle);
+
+#ifdef HAVE_SQLITE
+/* A new database from a script, t.sqlite of the fixture's folder (cli.h): its path. */
+const char *kit_make_export(const char *script);
+#endif
+
+#endif
