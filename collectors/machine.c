@@ -1,7 +1,6 @@
 #include "machine.h"
 
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -204,12 +204,14 @@ int nvt_machine_open_host_at(struct nvt_machine_source *source, const char *root
     source->state = host;
     source->read = read_host;
     source->close = close_host;
+    struct shares shares;
+    const int has_shares = !read_shares(host, &shares), has_load = !isnan(runnable(host));
     const int is_there[NVT_MACHINE_HOST_COUNT] = {
-        [NVT_MACHINE_BUSY] = !read_shares(host, &host->before),
-        [NVT_MACHINE_STOLEN] = !read_shares(host, &host->before),
-        [NVT_MACHINE_WAITING] = !read_shares(host, &host->before),
-        [NVT_MACHINE_RUNNABLE] = !isnan(runnable(host)),
-        [NVT_MACHINE_PROCESSORS] = !isnan(runnable(host)),
+        [NVT_MACHINE_BUSY] = has_shares,
+        [NVT_MACHINE_STOLEN] = has_shares,
+        [NVT_MACHINE_WAITING] = has_shares,
+        [NVT_MACHINE_RUNNABLE] = has_load,
+        [NVT_MACHINE_PROCESSORS] = has_load,
         [NVT_MACHINE_PROCESSOR_CLOCK] = !isnan(processor_clock(host)),
         [NVT_MACHINE_AVAILABLE] = !isnan(available(host)),
     };

@@ -7,8 +7,7 @@
 #include "nvt.h"
 #include "nvt_device_chunk.h"
 
-/* Room for one more of `width` bytes; arrays grow by powers of two of their count. */
-static int grow(void *array, size_t count, size_t width)
+int nvt_nvt_grow(void *array, size_t count, size_t width)
 {
     void **items = array;
     if (count & (count - 1))
@@ -37,7 +36,7 @@ struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *device
     for (size_t i = devices->process_count; i-- > 0;)
         if (devices->processes[i].process == process)
             return &devices->processes[i];
-    if (grow(&devices->processes, devices->process_count, sizeof(*devices->processes)))
+    if (nvt_nvt_grow(&devices->processes, devices->process_count, sizeof(*devices->processes)))
         return NULL;
     struct nvt_device_process *fresh = &devices->processes[devices->process_count++];
     *fresh = (struct nvt_device_process){.process = process};
@@ -184,7 +183,7 @@ uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid)
     if (!index)
         return UINT32_MAX;
     if (*index == NVT_MAP_NONE) {
-        if (grow(&devices->threads, devices->thread_count, sizeof(*devices->threads)))
+        if (nvt_nvt_grow(&devices->threads, devices->thread_count, sizeof(*devices->threads)))
             return UINT32_MAX;
         devices->threads[devices->thread_count].process = chunk->process;
         devices->threads[devices->thread_count].tid = (int64_t)(uint32_t)tid;
@@ -271,8 +270,8 @@ static int read_memory(const struct nvt_device_chunk *chunk, const struct nvt_de
                                        ? "Memory pool"
                                        : nvt_memory_label(kind < NVT_KINDS ? (unsigned)kind : 0));
     if (event.source == NVT_NO_STRING ||
-        grow(&devices->words, devices->memory_count, sizeof(*devices->words)) ||
-        grow(&devices->memory_calls, devices->memory_count, sizeof(*devices->memory_calls)))
+        nvt_nvt_grow(&devices->words, devices->memory_count, sizeof(*devices->words)) ||
+        nvt_nvt_grow(&devices->memory_calls, devices->memory_count, sizeof(*devices->memory_calls)))
         return -1;
     devices->memory_calls[devices->memory_count] = row->fields[NVT_ROW_CORRELATION];
     devices->words[devices->memory_count++] =
@@ -379,7 +378,7 @@ static int read_name(const struct nvt_device_chunk *chunk, const struct nvt_devi
 static int read_moment(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
-    if (grow(&devices->moments, devices->moment_count, sizeof(*devices->moments)))
+    if (nvt_nvt_grow(&devices->moments, devices->moment_count, sizeof(*devices->moments)))
         return -1;
     devices->moments[devices->moment_count++] = (struct nvt_device_moment){
         chunk->process, row->fields[NVT_CLOCK_CUPTI], (int64_t)row->fields[NVT_CLOCK_MONOTONIC_NS]};
@@ -389,7 +388,7 @@ static int read_moment(const struct nvt_device_chunk *chunk, const struct nvt_de
 static int read_edge(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
-    if (grow(&devices->edges, devices->edge_count, sizeof(*devices->edges)))
+    if (nvt_nvt_grow(&devices->edges, devices->edge_count, sizeof(*devices->edges)))
         return -1;
     devices->edges[devices->edge_count++] = (struct nvt_capture_edge){
         chunk->process, chunk->ticks, row->fields[NVT_CAPTURE_BEGIN] != 0};

@@ -12,19 +12,6 @@ struct series {
     uint32_t domain, name, unit, about, gpu;
 };
 
-/* Room for one more of what grows by doubling. 0 or -1. */
-static int grow(void *items, size_t count, size_t width)
-{
-    void **array = items;
-    if (count & (count - 1))
-        return 0;
-    void *grown = realloc(*array, (count ? count * 2 : 1) * width);
-    if (!grown)
-        return -1;
-    *array = grown;
-    return 0;
-}
-
 /* The place of a series among those of the file, NVT_MAP_NONE when out of memory. What an earlier one of its domain and name
  * had for unit and device holds. */
 static uint32_t place_of(struct nvt_nvt_machine *machine, const struct series *series)
@@ -32,7 +19,7 @@ static uint32_t place_of(struct nvt_nvt_machine *machine, const struct series *s
     uint32_t *place = nvt_map_at(&machine->places, (uint64_t)series->domain << 32 | series->name);
     if (!place || *place != NVT_MAP_NONE)
         return place ? *place : NVT_MAP_NONE;
-    if (grow(&machine->items, machine->count, sizeof(*machine->items)))
+    if (nvt_nvt_grow(&machine->items, machine->count, sizeof(*machine->items)))
         return NVT_MAP_NONE;
     machine->items[machine->count] = (struct nvt_nvt_machine_series){
         series->domain, series->name, series->unit, series->about, series->gpu, NVT_NONE};
@@ -52,7 +39,7 @@ static int keep(struct nvt_nvt_machine *machine, uint64_t ticks, uint32_t place,
     memcpy(&value, &bits, sizeof(value));
     if (!isfinite(value))
         return 0;
-    if (grow(&machine->samples, machine->sample_count, sizeof(*machine->samples)))
+    if (nvt_nvt_grow(&machine->samples, machine->sample_count, sizeof(*machine->samples)))
         return -1;
     machine->samples[machine->sample_count++] =
         (struct nvt_nvt_machine_sample){ticks, value, place};

@@ -110,9 +110,9 @@ static void put_view(struct nvt_table *table, const struct nvt_pipeline_view *vi
         struct shares shares = shares_of(view, i);
         snprintf(name, sizeof(name), "%d", i);
         put_row(table, view, name, &shares);
-        if (nvt_pipeline_device_of(view, i) >= 0)
-            nvt_table_set_int(table, nvt_table_rows(table) - 1, DEVICE,
-                              nvt_pipeline_device_of(view, i));
+        int device = nvt_pipeline_device_of(view, i);
+        if (device >= 0)
+            nvt_table_set_int(table, nvt_table_rows(table) - 1, DEVICE, device);
         all.busy += shares.busy / here;
         all.waiting += shares.waiting / here;
         all.operations += shares.operations / here;
