@@ -18,14 +18,7 @@
 
 #include "buffer.h"
 #include "device_rows.h"
-
-enum nvt_device_encoding {
-    NVT_COLUMN_ZERO,     /* all 0; no bytes */
-    NVT_COLUMN_CONSTANT, /* a varint: what all of them are */
-    NVT_COLUMN_PLAIN,    /* planes: the lowest byte of each, then the second of each, … */
-    NVT_COLUMN_DELTA,    /* a varint, then planes: zigzag of the difference to that before it */
-    NVT_COLUMN_RUNS,     /* for each run varints: value, count */
-};
+#include "packed.h"
 
 /* --- writing --- */
 
@@ -40,18 +33,10 @@ int nvt_device_columns_put(struct nvt_buffer *out, const uint8_t *rows, size_t s
 
 #define NVT_DEVICE_GROUPS 32u
 
-struct nvt_device_column {
-    const uint8_t *at, *end;
-    uint64_t value; /* constant; that of the run; the one before */
-    uint64_t left;  /* of the run */
-    uint32_t rows;  /* in each plane */
-    uint8_t planes, encoding;
-};
-
 struct nvt_device_group {
     uint32_t kind, rows, columns;
-    uint32_t taken;                                         /* rows, by nvt_device_group_row */
-    struct nvt_device_column column[NVT_DEVICE_FIELDS_MAX]; /* those beyond `columns`: all 0 */
+    uint32_t taken;                                  /* rows, by nvt_device_group_row */
+    struct nvt_packed column[NVT_DEVICE_FIELDS_MAX]; /* those beyond `columns`: all 0 */
 };
 
 /* Bytes that somebody else owns. */
@@ -67,9 +52,6 @@ struct nvt_device_columns {
  * afterwards cannot fail. */
 int nvt_device_columns_open(struct nvt_device_columns *columns, const uint8_t *at,
                             const uint8_t *end);
-
-/* The next `count` values of a column, which has so many left, as they are encoded. */
-void nvt_device_column_take(struct nvt_device_column *column, uint64_t *values, size_t count);
 
 /* The next row of a group. 1, or 0 behind the last. */
 int nvt_device_group_row(struct nvt_device_group *group, struct nvt_device_row *row);

@@ -10,17 +10,9 @@
 
 #include "device_columns.h"
 
-/* A column in the making: what it takes in each encoding, and where it goes. */
+/* A column in the making: what it takes, and where it goes. */
 struct making {
-    uint64_t first, last;
-    uint32_t since;        /* row from which on all have `last` */
-    uint64_t plain, delta; /* all bits that values and differences have */
-    uint64_t runs;         /* bytes, without the last one; SHORT_RUNS: it is no use */
-    uint32_t run_count;
-    int varies;
-    enum nvt_device_encoding encoding;
-    unsigned planes;
-    uint64_t bytes;
+    struct nvt_packing_choice is;
     size_t at; /* in the buffer */
 };
 
@@ -183,42 +175,6 @@ static int next_row(struct maker *maker, struct rows *rows, struct group **group
 
 /* --- what columns take --------------------------------------------------------------------------- */
 
-static unsigned varint_length(uint64_t value)
-{
-    return (70u - (unsigned)__builtin_clzll(value | 1)) / 7;
-}
-
-/* Bytes that a number with these bits has. */
-static unsigned byte_length(uint64_t bits)
-{
-    return (71u - (unsigned)__builtin_clzll(bits | 1)) / 8;
-}
-
-/* Runs are not looked at any longer where they are shorter than that, but for so many. */
-#define RUN_LENGTH 4
-#define RUNS_LEAST 16
-#define SHORT_RUNS UINT64_MAX
-
-static uint64_t run_bytes(const struct making *column, uint32_t rows)
-{
-    return varint_length(column->last) + varint_length(rows - column->since);
-}
-
-static inline void weigh(struct making *column, uint64_t value, uint32_t row)
-{
-    if (value == column->last)
-        return;
-    column->varies = 1;
-    column->plain |= value;
-    column->delta |= nvt_zigzag((int64_t)(value - column->last));
-    if (++column->run_count > RUNS_LEAST + row / RUN_LENGTH)
-        column->runs = SHORT_RUNS;
-    if (column->runs != SHORT_RUNS)
-        column->runs += run_bytes(column, row);
-    column->last = value;
-    column->since = row;
-}
-
 static void weigh_row(struct group *group, uint32_t changed)
 {
     uint32_t count = group->written;
@@ -227,11 +183,10 @@ static void weigh_row(struct group *group, uint32_t changed)
     /* Fields that the rows before did not have. */
     for (; group->fields < count; group->fields++) {
         uint64_t value = group->taken ? 0 : group->row[group->fields];
-        group->column[group->fields] =
-            (struct making){.first = value, .last = value, .plain = value};
+        nvt_packing_begin(&group->column[group->fields].is, value);
     }
     for (uint32_t i = 0; i < changed && i < group->fields; i++)
-        weigh(&group->column[i], group->row[i], group->taken);
+        nvt_packing_weigh(&group->column[i].is, group->row[i], group->taken);
     group->taken++;
 }
 
@@ -282,27 +237,6 @@ static int needs_order(const struct maker *maker)
            (has(maker, NVT_DEVICE_CONTEXT) && has(maker, NVT_DEVICE_SYNC));
 }
 
-static void choose(struct making *column, uint32_t rows)
-{
-    unsigned plain = byte_length(column->plain), delta = byte_length(column->delta);
-    uint64_t runs =
-        column->runs == SHORT_RUNS ? column->runs : column->runs + run_bytes(column, rows);
-    if (!column->varies) {
-        column->encoding = column->first ? NVT_COLUMN_CONSTANT : NVT_COLUMN_ZERO;
-        column->bytes = column->first ? varint_length(column->first) : 0;
-        return;
-    }
-    column->encoding = delta < plain ? NVT_COLUMN_DELTA : NVT_COLUMN_PLAIN;
-    column->planes = delta < plain ? delta : plain;
-    column->bytes = (uint64_t)rows * column->planes;
-    if (runs <= column->bytes / 2) {
-        column->encoding = NVT_COLUMN_RUNS;
-        column->bytes = runs;
-    } else if (delta < plain) {
-        column->bytes += varint_length(column->first);
-    }
-}
-
 /* --- columns ------------------------------------------------------------------------------------- */
 
 /* The directory of a group, with room for its columns. */
@@ -316,13 +250,13 @@ static int lay_out(struct group *group, struct nvt_buffer *out)
         return -1;
     for (uint32_t i = 0; i < group->fields; i++) {
         struct making *column = &group->column[i];
-        choose(column, group->rows);
-        if (nvt_buffer_varint(out, column->bytes << 3 | column->encoding) ||
-            nvt_buffer_reserve(out, column->bytes))
+        nvt_packing_choose(&column->is, group->rows);
+        if (nvt_buffer_varint(out, column->is.bytes << 3 | column->is.encoding) ||
+            nvt_buffer_reserve(out, column->is.bytes))
             return -1;
         column->at = out->size;
-        out->size += column->bytes;
-        if (column->varies)
+        out->size += column->is.bytes;
+        if (column->is.varies)
             group->varying[group->varying_count++] = i;
     }
     return 0;
@@ -335,7 +269,7 @@ static inline void put(struct making *column, uint8_t *data, uint64_t value)
 
 static inline void put_planes(struct making *column, uint8_t *data, uint64_t value, size_t rows)
 {
-    for (unsigned i = 0; i < column->planes; i++)
+    for (unsigned i = 0; i < column->is.planes; i++)
         data[column->at + i * rows] = (uint8_t)(value >> 8 * i);
     column->at++;
 }
@@ -343,16 +277,16 @@ static inline void put_planes(struct making *column, uint8_t *data, uint64_t val
 static inline void put_value(const struct group *group, struct making *column, uint8_t *data,
                              uint64_t value)
 {
-    if (column->encoding == NVT_COLUMN_PLAIN) {
+    if (column->is.encoding == NVT_PACKED_PLAIN) {
         put_planes(column, data, value, group->rows);
-    } else if (column->encoding == NVT_COLUMN_DELTA) {
-        put_planes(column, data, nvt_zigzag((int64_t)(value - column->last)), group->rows);
-        column->last = value;
-    } else if (value != column->last) {
-        put(column, data, column->last);
-        put(column, data, group->taken - column->since);
-        column->last = value;
-        column->since = group->taken;
+    } else if (column->is.encoding == NVT_PACKED_DELTA) {
+        put_planes(column, data, nvt_zigzag((int64_t)(value - column->is.last)), group->rows);
+        column->is.last = value;
+    } else if (value != column->is.last) {
+        put(column, data, column->is.last);
+        put(column, data, group->taken - column->is.since);
+        column->is.last = value;
+        column->is.since = group->taken;
     }
 }
 
@@ -361,10 +295,10 @@ static void begin_values(struct group *group, uint8_t *data)
 {
     for (uint32_t i = 0; i < group->fields; i++) {
         struct making *column = &group->column[i];
-        column->last = column->first;
-        column->since = 0;
-        if (column->encoding == NVT_COLUMN_CONSTANT || column->encoding == NVT_COLUMN_DELTA)
-            put(column, data, column->first);
+        column->is.last = column->is.first;
+        column->is.since = 0;
+        if (column->is.encoding == NVT_PACKED_CONSTANT || column->is.encoding == NVT_PACKED_DELTA)
+            put(column, data, column->is.first);
     }
 }
 
@@ -372,9 +306,9 @@ static void end_values(struct group *group, uint8_t *data)
 {
     for (uint32_t i = 0; i < group->fields; i++) {
         struct making *column = &group->column[i];
-        if (column->encoding == NVT_COLUMN_RUNS) {
-            put(column, data, column->last);
-            put(column, data, group->rows - column->since);
+        if (column->is.encoding == NVT_PACKED_RUNS) {
+            put(column, data, column->is.last);
+            put(column, data, group->rows - column->is.since);
         }
     }
 }

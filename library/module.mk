@@ -5,7 +5,7 @@ LIBRARY_SRC := library/nvtally.c collectors/here.c collectors/recorder_rings.c c
   $(patsubst %,analyze/device/%.c,project lanes launches launch_lane launch_walk) \
   analyze/readers/nvtx_payload.c analyze/readers/nvtx_schema.c analyze/readers/pools.c $(sort $(filter-out analyze/readers/nvtx%,$(wildcard analyze/readers/nvt*.c))) lib/error.c lib/clock.c lib/buffer.c lib/map.c \
   lib/strings.c lib/sample.c lib/trace_file.c lib/event_columns.c lib/trace_writer.c lib/create_file.c lib/device_rows.c \
-  lib/device_columns.c lib/device_columns_put.c lib/demangle.c
+  lib/device_columns.c lib/device_columns_put.c lib/packed.c lib/demangle.c
 LIBRARY_ABI := 0
 
 all: $(BUILD)/libnvtally.so

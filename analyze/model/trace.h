@@ -21,6 +21,20 @@
 
 #define NVT_NONE UINT32_MAX /* no such row */
 
+/*
+ * What a column of numbers refers to, if to anything. layout.h knows every column by the name of its type here: so
+ * that tables can be written, read and checked without a line for each. Plain numbers refer to nothing.
+ */
+typedef uint32_t nvt_text; /* id in `strings`; 0 is the empty one: none, or unknown */
+/* Row of a table; "or_none": or NVT_NONE; "and_1": the row's number and 1, 0 for none. */
+typedef uint32_t nvt_process_row, nvt_process_or_none, nvt_thread_row, nvt_thread_or_none;
+typedef uint32_t nvt_domain_row, nvt_counter_row, nvt_collective_and_1, nvt_call_frame_and_1;
+typedef uint32_t nvt_detail_row; /* of ops alone, see there */
+/* What nvt_trace_finish makes of the others. */
+typedef uint32_t nvt_linked_row, nvt_linked_count;
+typedef int64_t nvt_linked_ns;
+typedef uint16_t nvt_linked_level;
+
 enum nvt_range_style { NVT_PUSH_POP, NVT_START_END };
 enum nvt_range_flags {
     NVT_RANGE_UNCLOSED = 1,    /* no end was seen: `end` is threads.last_ns */
@@ -43,19 +57,19 @@ enum nvt_sample_flags {
 #define NVT_PROCESS_COLUMNS(X)                                                                     \
     X(int64_t, pid)                                                                                \
     X(int64_t, parent_pid) /* -1: unknown */                                                       \
-    X(uint32_t, name)      /* command line or executable */                                        \
+    X(nvt_text, name)      /* command line or executable */                                        \
     X(uint32_t, rank)      /* of a distributed job, NVT_NONE when unknown */
 
 /* What NVTX events cost a process, as its collector measured it. */
 #define NVT_EVENT_COST_COLUMNS(X)                                                                  \
-    X(uint32_t, process)                                                                           \
+    X(nvt_process_row, process)                                                                    \
     X(uint32_t, ps)                                                                                \
     X(uint8_t, what) /* enum nvt_cost */
 
 #define NVT_THREAD_COLUMNS(X)                                                                      \
-    X(uint32_t, process)                                                                           \
+    X(nvt_process_row, process)                                                                    \
     X(int64_t, tid)                                                                                \
-    X(uint32_t, name)                                                                              \
+    X(nvt_text, name)                                                                              \
     X(int64_t, last_ns)    /* last time on record */                                               \
     X(int64_t, ended_ns)   /* when its end, or that of the recording, was noticed; 0 unknown */    \
     X(uint64_t, events)    /* NVTX events recorded */                                              \
@@ -67,80 +81,83 @@ enum nvt_sample_flags {
 /* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in the order of a
  * thread's. */
 #define NVT_CARRIED_COLUMNS(X)                                                                     \
-    X(uint32_t, thread)                                                                            \
-    X(uint32_t, domain)                                                                            \
-    X(uint32_t, name)                                                                              \
+    X(nvt_thread_row, thread)                                                                      \
+    X(nvt_domain_row, domain)                                                                      \
+    X(nvt_text, name)                                                                              \
     X(int64_t, begun)
 
 /* NVTX domains; row 0 is always the default domain, whose name is empty. */
 #define NVT_DOMAIN_COLUMNS(X)                                                                      \
-    X(uint32_t, process) /* NVT_NONE: any */                                                       \
-    X(uint32_t, name)
+    X(nvt_process_or_none, process) /* NVT_NONE: any */                                            \
+    X(nvt_text, name)
 
 /* NVTX ranges of both styles, sorted by (start, end descending) after nvt_trace_finish. */
 #define NVT_RANGE_COLUMNS(X)                                                                       \
     X(int64_t, start)                                                                              \
     X(int64_t, end)                                                                                \
-    X(uint32_t, thread)     /* that opened it */                                                   \
-    X(uint32_t, end_thread) /* that closed it; same as thread for push/pop */                      \
-    X(uint32_t, domain)                                                                            \
-    X(uint32_t, name)                                                                              \
-    X(uint32_t, category)   /* name of the category, 0 (empty) when there is none */               \
-    X(uint32_t, color)      /* ARGB */                                                             \
-    X(uint32_t, payload)    /* text of the payload, with NVT_RANGE_HAS_PAYLOAD */                  \
-    X(uint32_t, parent)     /* enclosing push/pop range of the same thread and domain, NVT_NONE */ \
-    X(uint32_t, children)   /* direct push/pop children */                                         \
-    X(int64_t, children_ns) /* time in at least one of them */                                     \
-    X(uint16_t, level)      /* 0: outermost of its thread and domain */                            \
-    X(uint8_t, style)       /* enum nvt_range_style */                                             \
-    X(uint8_t, flags)       /* enum nvt_range_flags */
+    X(nvt_thread_row, thread)     /* that opened it */                                             \
+    X(nvt_thread_row, end_thread) /* that closed it; same as thread for push/pop */                \
+    X(nvt_domain_row, domain)                                                                      \
+    X(nvt_text, name)                                                                              \
+    X(nvt_text, category) /* name of the category, 0 (empty) when there is none */                 \
+    X(uint32_t, color)    /* ARGB */                                                               \
+    X(nvt_text, payload)  /* text of the payload, with NVT_RANGE_HAS_PAYLOAD */                    \
+    X(nvt_linked_row,                                                                              \
+      parent) /* enclosing push/pop range of the same thread and domain, NVT_NONE */               \
+    X(nvt_linked_count, children) /* direct push/pop children */                                   \
+    X(nvt_linked_ns, children_ns) /* time in at least one of them */                               \
+    X(nvt_linked_level, level)    /* 0: outermost of its thread and domain */                      \
+    X(uint8_t, style)             /* enum nvt_range_style */                                       \
+    X(uint8_t, flags)             /* enum nvt_range_flags */
 
 #define NVT_MARK_COLUMNS(X)                                                                        \
     X(int64_t, time)                                                                               \
-    X(uint32_t, thread)                                                                            \
-    X(uint32_t, domain)                                                                            \
-    X(uint32_t, name)                                                                              \
-    X(uint32_t, category)                                                                          \
+    X(nvt_thread_row, thread)                                                                      \
+    X(nvt_domain_row, domain)                                                                      \
+    X(nvt_text, name)                                                                              \
+    X(nvt_text, category)                                                                          \
     X(uint32_t, color)                                                                             \
-    X(uint32_t, payload)                                                                           \
+    X(nvt_text, payload)                                                                           \
     X(uint8_t, flags)
 
 /* NVTX counters, and those of the machine that a recorder samples. A group is a row for each of its numbers, `name` then "group.entry". */
 #define NVT_COUNTER_COLUMNS(X)                                                                     \
-    X(uint32_t, process)                                                                           \
-    X(uint32_t, domain)                                                                            \
-    X(uint32_t, name)                                                                              \
-    X(uint32_t, unit)         /* 0 (empty): unknown */                                             \
-    X(uint32_t, description)  /* of the counter or group */                                        \
+    X(nvt_process_row, process)                                                                    \
+    X(nvt_domain_row, domain)                                                                      \
+    X(nvt_text, name)                                                                              \
+    X(nvt_text, unit)         /* 0 (empty): unknown */                                             \
+    X(nvt_text, description)  /* of the counter or group */                                        \
     X(uint8_t, values)        /* enum nvt_counter_values */                                        \
     X(uint8_t, is_further)    /* of a group whose first row is another: the same event */          \
     X(uint8_t, is_of_machine) /* not of its process alone: it counts within ranges of all */       \
-    X(uint32_t, gpu)          /* that it is of, as devices have it; 0 none, or unknown */
+    X(nvt_text, gpu)          /* that it is of, as devices have it; 0 none, or unknown */
 
 /* Samples of counters, sorted by time. */
 #define NVT_COUNTER_SAMPLE_COLUMNS(X)                                                              \
     X(int64_t, time)                                                                               \
-    X(uint32_t, counter)                                                                           \
-    X(uint32_t, thread) /* that handed it over */                                                  \
-    X(double, value)    /* in the counter's unit; finite */                                        \
-    X(uint8_t, flags)   /* enum nvt_sample_flags */
+    X(nvt_counter_row, counter)                                                                    \
+    X(nvt_thread_row, thread) /* that handed it over */                                            \
+    X(double, value)          /* in the counter's unit; finite */                                  \
+    X(uint8_t, flags)         /* enum nvt_sample_flags */
 
 /* Device operations, sorted by start. */
 #define NVT_OP_COLUMNS(X)                                                                          \
     X(int64_t, start)                                                                              \
     X(int64_t, end)                                                                                \
-    X(uint32_t, process)                                                                           \
+    X(nvt_process_row, process)                                                                    \
     X(uint32_t, device)                                                                            \
     X(uint32_t, context)                                                                           \
     X(uint32_t, stream)                                                                            \
     X(uint64_t, correlation) /* of the API call that launched it, 0 unknown; per process */        \
-    X(uint32_t, api)         /* row of that call, NVT_NONE (set by nvt_trace_finish) */            \
-    X(uint32_t, thread)      /* that launched it, NVT_NONE unknown (likewise, or by the reader) */ \
-    X(int64_t, launch)       /* start of the launching call, or INT64_MIN when unknown */          \
-    X(uint32_t, name)        /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */       \
-    X(uint32_t, short_name)  /* kernel name without parameters and templates */                    \
-    X(uint64_t, bytes)       /* of a copy or memset */                                             \
-    X(uint32_t, detail)   /* row of kernels, of migrations of a copy that is one, else NVT_NONE */ \
+    X(nvt_linked_row, api)   /* row of that call, NVT_NONE (set by nvt_trace_finish) */            \
+    X(nvt_thread_or_none,                                                                          \
+      thread)               /* that launched it, NVT_NONE unknown (likewise, or by the reader) */  \
+    X(int64_t, launch)      /* start of the launching call, or INT64_MIN when unknown */           \
+    X(nvt_text, name)       /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */        \
+    X(nvt_text, short_name) /* kernel name without parameters and templates */                     \
+    X(uint64_t, bytes)      /* of a copy or memset */                                              \
+    X(nvt_detail_row,                                                                              \
+      detail)             /* row of kernels, of migrations of a copy that is one, else NVT_NONE */ \
     X(uint8_t, kind)      /* enum nvt_op_kind */                                                   \
     X(uint8_t, copy_kind) /* CUpti_ActivityMemcpyKind */                                           \
     X(uint8_t, source_kind) /* CUpti_ActivityMemoryKind of the source */                           \
@@ -154,13 +171,13 @@ enum nvt_sample_flags {
     X(uint32_t, block_x)                                                                           \
     X(uint32_t, block_y)                                                                           \
     X(uint32_t, block_z)                                                                           \
-    X(uint32_t, registers)      /* a thread */                                                     \
-    X(uint32_t, static_shared)  /* bytes a block */                                                \
-    X(uint32_t, dynamic_shared) /* bytes a block */                                                \
-    X(uint64_t, local_memory)   /* bytes in all */                                                 \
-    X(uint64_t, graph)          /* id of the graph it ran in, 0 none */                            \
-    X(uint64_t, graph_node)     /* 0 none */                                                       \
-    X(uint32_t, collective)     /* row of collectives and 1, 0 none */
+    X(uint32_t, registers)              /* a thread */                                             \
+    X(uint32_t, static_shared)          /* bytes a block */                                        \
+    X(uint32_t, dynamic_shared)         /* bytes a block */                                        \
+    X(uint64_t, local_memory)           /* bytes in all */                                         \
+    X(uint64_t, graph)                  /* id of the graph it ran in, 0 none */                    \
+    X(uint64_t, graph_node)             /* 0 none */                                               \
+    X(nvt_collective_and_1, collective) /* row of collectives and 1, 0 none */
 
 /* What only copies have that are pages of managed memory, moved by the driver (NVT_COPY_UNIFIED_…). */
 #define NVT_MIGRATION_COLUMNS(X)                                                                   \
@@ -172,25 +189,25 @@ enum nvt_sample_flags {
 #define NVT_UM_EVENT_COLUMNS(X)                                                                    \
     X(int64_t, start) /* the driver takes notice of it */                                          \
     X(int64_t, end)   /* it lets the device go on; `start` where there is only a moment */         \
-    X(uint32_t, process)                                                                           \
+    X(nvt_process_row, process)                                                                    \
     X(uint32_t, device)      /* that faults, is held up or maps; NVT_NONE: the host, or several */ \
     X(uint32_t, target)      /* whose memory is mapped, NVT_NONE: the host's, or it is no map */   \
     X(uint64_t, address)     /* of the page, or the first of the memory */                         \
     X(uint64_t, bytes)       /* of memory that is thrashed or mapped */                            \
     X(uint64_t, faults)      /* of a device on the page; of the host 1 */                          \
     X(uint64_t, pc)          /* of the host's instruction, 0 unknown */                            \
-    X(uint32_t, instruction) /* as a string: its function, or else where it lies, "0x4005d0" */    \
-    X(uint32_t, module)      /* string: the file that it is in */                                  \
-    X(uint32_t, source)      /* string: the file that it was written in */                         \
+    X(nvt_text, instruction) /* as a string: its function, or else where it lies, "0x4005d0" */    \
+    X(nvt_text, module)      /* string: the file that it is in */                                  \
+    X(nvt_text, source)      /* string: the file that it was written in */                         \
     X(uint32_t, line)        /* of that, 0 unknown */                                              \
     X(uint8_t, kind)         /* enum nvt_um_kind */                                                \
     X(uint8_t, reason)       /* of a fault enum nvt_um_access, of a map enum nvt_um_map, else 0 */
 
 /* What a framework says of the communication that a kernel does: PyTorch's of NCCL's and RCCL's. */
 #define NVT_COLLECTIVE_COLUMNS(X)                                                                  \
-    X(uint32_t, name)  /* "allreduce", "_allgather_base" */                                        \
-    X(uint32_t, type)  /* of an element: "Float", "BFloat16" */                                    \
-    X(uint32_t, group) /* name of the group of ranks */                                            \
+    X(nvt_text, name)  /* "allreduce", "_allgather_base" */                                        \
+    X(nvt_text, type)  /* of an element: "Float", "BFloat16" */                                    \
+    X(nvt_text, group) /* name of the group of ranks */                                            \
     X(uint32_t, ranks) /* in the group, 0 unknown */                                               \
     X(uint64_t, given) /* elements that a rank gives */                                            \
     X(uint64_t, taken) /* elements that a rank gets */
@@ -199,9 +216,9 @@ enum nvt_sample_flags {
 #define NVT_API_COLUMNS(X)                                                                         \
     X(int64_t, start)                                                                              \
     X(int64_t, end)                                                                                \
-    X(uint32_t, thread)                                                                            \
+    X(nvt_thread_row, thread)                                                                      \
     X(uint64_t, correlation)                                                                       \
-    X(uint32_t, name)                                                                              \
+    X(nvt_text, name)                                                                              \
     X(int32_t, result) /* the call's return code */                                                \
     X(uint8_t, class)  /* enum nvt_api_class */
 
@@ -210,8 +227,8 @@ enum nvt_sample_flags {
 #define NVT_OS_CALL_COLUMNS(X)                                                                     \
     X(int64_t, start)                                                                              \
     X(int64_t, end)                                                                                \
-    X(uint32_t, thread)                                                                            \
-    X(uint32_t, name)                                                                              \
+    X(nvt_thread_row, thread)                                                                      \
+    X(nvt_text, name)                                                                              \
     X(int64_t, result) /* what the call returned */
 
 /* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, that a stream is told to wait. Of waits for
@@ -219,7 +236,7 @@ enum nvt_sample_flags {
 #define NVT_SYNC_COLUMNS(X)                                                                        \
     X(int64_t, start)                                                                              \
     X(int64_t, end)                                                                                \
-    X(uint32_t, process)                                                                           \
+    X(nvt_process_row, process)                                                                    \
     X(uint32_t, device)                                                                            \
     X(uint32_t, context)                                                                           \
     X(uint32_t, stream)                                                                            \
@@ -231,28 +248,28 @@ enum nvt_sample_flags {
 /* Memory taken and given back, sorted by time. */
 #define NVT_MEMORY_COLUMNS(X)                                                                      \
     X(int64_t, time)                                                                               \
-    X(uint32_t, process)                                                                           \
-    X(uint32_t, device) /* NVT_NONE: the host */                                                   \
-    X(uint32_t, thread) /* NVT_NONE: unknown */                                                    \
+    X(nvt_process_row, process)                                                                    \
+    X(uint32_t, device)           /* NVT_NONE: the host */                                         \
+    X(nvt_thread_or_none, thread) /* NVT_NONE: unknown */                                          \
     X(uint64_t, address)                                                                           \
     X(uint64_t, bytes)                                                                             \
     X(uint64_t, allocated) /* in use after it, as the allocator says; UINT64_MAX unknown */        \
     X(uint64_t, reserved)  /* held from the system after it; UINT64_MAX unknown */                 \
-    X(uint32_t, source)    /* name of the allocator, pool or memory kind */                        \
-    X(uint32_t, frame)     /* row of call_frames of who took it, and 1; 0 unknown */               \
-    X(uint8_t, kind)       /* enum nvt_memory_kind */                                              \
-    X(uint8_t, is_earlier) /* it was before the window, at whose begin it now stands */
+    X(nvt_text, source)    /* name of the allocator, pool or memory kind */                        \
+    X(nvt_call_frame_and_1, frame) /* row of call_frames of who took it, and 1; 0 unknown */       \
+    X(uint8_t, kind)               /* enum nvt_memory_kind */                                      \
+    X(uint8_t, is_earlier)         /* it was before the window, at whose begin it now stands */
 
 /* Functions on the stacks of what took memory, as a tree: each once below each that called it. */
 #define NVT_CALL_FRAME_COLUMNS(X)                                                                  \
-    X(uint32_t, parent) /* row of its caller and 1, a lower one; 0: there is none */               \
-    X(uint32_t, name)   /* "forward (linear.py:117)" */
+    X(nvt_call_frame_and_1, parent) /* row of its caller and 1, a lower one; 0: there is none */   \
+    X(nvt_text, name)               /* "forward (linear.py:117)" */
 
 /* What an allocator held from the system when its snapshot was taken, at the end of the trace. */
 #define NVT_SEGMENT_COLUMNS(X)                                                                     \
-    X(uint32_t, process)                                                                           \
+    X(nvt_process_row, process)                                                                    \
     X(uint32_t, device) /* NVT_NONE: the host */                                                   \
-    X(uint32_t, pool)   /* string: of the allocator */                                             \
+    X(nvt_text, pool)   /* string: of the allocator */                                             \
     X(uint64_t, stream) /* its handle */                                                           \
     X(uint64_t, bytes)                                                                             \
     X(uint64_t, in_use)       /* bytes of blocks that were not free */                             \
@@ -262,36 +279,36 @@ enum nvt_sample_flags {
 #define NVT_OVERHEAD_COLUMNS(X)                                                                    \
     X(int64_t, start)                                                                              \
     X(int64_t, end)                                                                                \
-    X(uint32_t, process)                                                                           \
-    X(uint32_t, thread) /* NVT_NONE: unknown */                                                    \
-    X(uint32_t, name)
+    X(nvt_process_row, process)                                                                    \
+    X(nvt_thread_or_none, thread) /* NVT_NONE: unknown */                                          \
+    X(nvt_text, name)
 
 /* What programs say a call belongs to (cuptiActivityPushExternalCorrelationId). */
 #define NVT_EXTERNAL_COLUMNS(X)                                                                    \
-    X(uint32_t, process)                                                                           \
+    X(nvt_process_row, process)                                                                    \
     X(uint64_t, correlation) /* of the API call */                                                 \
     X(uint64_t, external)    /* the program's own id */                                            \
     X(uint32_t, kind)        /* CUpti_ExternalCorrelationKind: whose ids these are */
 
 #define NVT_DEVICE_COLUMNS(X)                                                                      \
-    X(uint32_t, process) /* NVT_NONE: any */                                                       \
+    X(nvt_process_or_none, process) /* NVT_NONE: any */                                            \
     X(uint32_t, device)                                                                            \
-    X(uint32_t, name)                                                                              \
+    X(nvt_text, name)                                                                              \
     X(uint64_t, memory_bytes)                                                                      \
     X(uint32_t, multiprocessors)                                                                   \
-    X(uint32_t, gpu) /* its UUID or place on the bus, the same for all processes; 0 unknown */
+    X(nvt_text, gpu) /* its UUID or place on the bus, the same for all processes; 0 unknown */
 
 /* Names that the program gave to its devices, contexts, streams, events … */
 #define NVT_RESOURCE_COLUMNS(X)                                                                    \
-    X(uint32_t, process)                                                                           \
-    X(uint32_t, type) /* string: "device", "stream", "context", "event", … */                    \
+    X(nvt_process_row, process)                                                                    \
+    X(nvt_text, type) /* string: "device", "stream", "context", "event", … */                    \
     X(uint64_t, handle)                                                                            \
-    X(uint32_t, name)
+    X(nvt_text, name)
 
 /* Facts about the trace: "backend", "device", "date", "host", "command", … */
 #define NVT_META_COLUMNS(X)                                                                        \
-    X(uint32_t, key)                                                                               \
-    X(uint32_t, value)
+    X(nvt_text, key)                                                                               \
+    X(nvt_text, value)
 
 /* Tables of the model: X(table member, row name, column list). */
 #define NVT_TABLES(X)                                                                              \

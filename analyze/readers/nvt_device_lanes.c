@@ -145,10 +145,10 @@ int nvt_device_lane_group(struct nvt_device_chunk *chunk, struct nvt_device_grou
     uint32_t field = is_kernel ? NVT_OP_NAME : NVT_CALL_THREAD;
     for (uint32_t left = group->rows, count; left && !status; left -= count) {
         count = left < NVT_DEVICE_BLOCK ? left : NVT_DEVICE_BLOCK;
-        nvt_device_column_take(&group->column[NVT_ROW_START], block.start, count);
-        nvt_device_column_take(&group->column[NVT_ROW_END], block.length, count);
-        nvt_device_column_take(&group->column[NVT_ROW_CORRELATION], block.id, count);
-        nvt_device_column_take(&group->column[field], block.value, count);
+        nvt_packed_take(&group->column[NVT_ROW_START], block.start, count);
+        nvt_packed_take(&group->column[NVT_ROW_END], block.length, count);
+        nvt_packed_take(&group->column[NVT_ROW_CORRELATION], block.id, count);
+        nvt_packed_take(&group->column[field], block.value, count);
         status = is_kernel ? put_ops(chunk, &block, count, 1) : put_calls(chunk, &block, count);
     }
     return status;

@@ -28,9 +28,9 @@ struct block {
     int has_shape;
 };
 
-static int is_same(const struct nvt_device_column *column)
+static int is_same(const struct nvt_packed *column)
 {
-    return column->encoding == NVT_COLUMN_ZERO || column->encoding == NVT_COLUMN_CONSTANT;
+    return column->encoding == NVT_PACKED_ZERO || column->encoding == NVT_PACKED_CONSTANT;
 }
 
 static void find_shape_fields(struct block *block, const struct nvt_device_group *group)
@@ -153,7 +153,7 @@ int nvt_device_plain_group(struct nvt_device_chunk *chunk, struct nvt_device_gro
         count = left < NVT_DEVICE_BLOCK ? left : NVT_DEVICE_BLOCK;
         for (uint32_t i = 0; i < fields; i++)
             if (left == group->rows || !is_same(&group->column[i]))
-                nvt_device_column_take(&group->column[i], block.of[i], count);
+                nvt_packed_take(&group->column[i], block.of[i], count);
         status = group->kind == NVT_DEVICE_KERNEL ? put_kernels(chunk, &block, count)
                                                   : put_calls(chunk, &block, count);
     }

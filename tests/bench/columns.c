@@ -82,7 +82,7 @@ static uint64_t read_columns(const uint8_t *bytes, size_t size)
         for (uint32_t left = columns.group[g].rows, count; left; left -= count) {
             count = left < 256 ? left : 256;
             for (int i = 0; i < 4; i++)
-                nvt_device_column_take(&columns.group[g].column[i], values[i], count);
+                nvt_packed_take(&columns.group[g].column[i], values[i], count);
             for (uint32_t i = 0; i < count; i++)
                 sum += (uint64_t)nvt_unzigzag(values[1][i]) + values[2][i] + values[3][i];
         }
