@@ -16,12 +16,12 @@
 #include "readers/reader.h"
 
 static const struct nvt_exporter *const exporters[] = {
-    &nvt_exporter_sqlite,        &nvt_exporter_chrome, &nvt_exporter_chrome_path,
-    &nvt_exporter_csv,           &nvt_exporter_folded, &nvt_exporter_folded_device,
-    &nvt_exporter_folded_memory,
+    &nvt_exporter_nvt,           &nvt_exporter_sqlite,        &nvt_exporter_chrome,
+    &nvt_exporter_chrome_path,   &nvt_exporter_csv,           &nvt_exporter_folded,
+    &nvt_exporter_folded_device, &nvt_exporter_folded_memory,
 };
 
-#define NAMES "sqlite, chrome, chrome-path, csv, folded, folded-device or folded-memory"
+#define NAMES "nvt, sqlite, chrome, chrome-path, csv, folded, folded-device or folded-memory"
 
 #define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
 
@@ -29,7 +29,10 @@ static const char usage_text[] =
     "usage: nvtally export FILE --to FORMAT [-o OUT]\n\n"
     "Converts a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) for other "
     "tools.\n\n"
-    "      --to FORMAT      sqlite: the schema of nsys's own export, for tools that read it\n"
+    "      --to FORMAT      nvt: all of it in a file of ours, small and read at once: for who "
+    "asks\n"
+    "                       often, keeps traces, or gives away a part\n"
+    "                       sqlite: the schema of nsys's own export, for tools that read it\n"
     "                       chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
     "                       chrome-path: the same, with the critical path in a row of its own\n"
     "                       csv: one row per event\n"
@@ -37,8 +40,8 @@ static const char usage_text[] =
     "                       (flamegraph.pl, speedscope)\n"
     "                       folded-device: the same of device time, with kernels below ranges\n"
     "                       folded-memory: the same of memory in use at its peak, in bytes\n"
-    "  -o, --output OUT     write to this file (default: stdout; for sqlite, FILE with the ending\n"
-    "                       .sqlite)\n" NVT_WINDOW_HELP "      --help           this text\n";
+    "  -o, --output OUT     write to this file (default: stdout; for nvt and sqlite, FILE with\n"
+    "                       that ending)\n" NVT_WINDOW_HELP "      --help           this text\n";
 
 struct request {
     const struct nvt_exporter *exporter;

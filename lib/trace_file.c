@@ -79,7 +79,7 @@ static int fail_short(const struct nvt_trace_file *file, int64_t offset, int cau
     return nvt_fail_at(err, file->path, offset, "the last chunk is cut");
 }
 
-static int check_header(struct nvt_trace_file *file, struct nvt_error *err)
+static int check_header(struct nvt_trace_file *file, unsigned version, struct nvt_error *err)
 {
     uint8_t header[NVT_FILE_HEADER];
     int cause;
@@ -90,15 +90,18 @@ static int check_header(struct nvt_trace_file *file, struct nvt_error *err)
         return nvt_fail_at(err, file->path, -1, "is empty, not a trace");
     if (size < sizeof(header) || memcmp(header, NVT_FILE_MAGIC, 8))
         return nvt_fail_at(err, file->path, -1, "is not an nvtally trace");
-    if (get(header + 8, 4) != NVT_FILE_VERSION)
-        return nvt_fail_at(err, file->path, 8,
-                           "has trace format %u, this program reads format %u: use a newer nvtally",
-                           (unsigned)get(header + 8, 4), NVT_FILE_VERSION);
-    file->offset = NVT_FILE_HEADER;
-    return 0;
+    if (get(header + 8, 4) == version)
+        return 0;
+    if (get(header + 8, 4) == NVT_FILE_TABLES)
+        return nvt_fail_at(err, file->path, 8, "is no recording, but was made of one by export");
+    return nvt_fail_at(err, file->path, 8,
+                       "has trace format %u, this program reads formats %u and %u: use a newer "
+                       "nvtally",
+                       (unsigned)get(header + 8, 4), NVT_FILE_VERSION, NVT_FILE_TABLES);
 }
 
-struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *err)
+static struct nvt_trace_file *open_version(const char *path, unsigned version,
+                                           struct nvt_error *err)
 {
     struct nvt_trace_file *file = calloc(1, sizeof(*file));
     if (file) {
@@ -117,11 +120,22 @@ struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *e
         nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
     else
         file->size = status.st_size;
-    if (failed || check_header(file, err)) {
+    if (failed || check_header(file, version, err)) {
         nvt_trace_file_close(file);
         return NULL;
     }
+    file->offset = NVT_FILE_HEADER;
     return file;
+}
+
+struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *err)
+{
+    return open_version(path, NVT_FILE_VERSION, err);
+}
+
+struct nvt_trace_file *nvt_trace_file_open_tables(const char *path, struct nvt_error *err)
+{
+    return open_version(path, NVT_FILE_TABLES, err);
 }
 
 static int unpack(const struct nvt_trace_file *file, int64_t offset, const struct nvt_chunk *chunk,

@@ -13,7 +13,8 @@
 #include "error.h"
 
 #define NVT_FILE_MAGIC    "\x89NVT\r\n\x1a\n" /* 8 bytes: shows text-mode damage at once */
-#define NVT_FILE_VERSION  1u
+#define NVT_FILE_VERSION  1u                  /* a recording */
+#define NVT_FILE_TABLES   2u          /* the tables of a trace that was read, `export --to nvt` */
 #define NVT_FILE_HEADER   16          /* magic, version, zero */
 #define NVT_CHUNK_MAGIC   0x4b4e4843u /* "CHNK" */
 #define NVT_CHUNK_HEADER  64
@@ -40,6 +41,8 @@ enum nvt_chunk_kind {
     NVT_CHUNK_DEVICE_COLUMNS, /* the same as columns (device_columns.h) */
     NVT_CHUNK_CUT,            /* what ended before `first` was cut off, as it was too old */
     NVT_CHUNK_MACHINE,        /* the state of the machine over time (machine.h) */
+    NVT_CHUNK_TABLES,         /* which tables and columns there are */
+    NVT_CHUNK_ROWS,           /* some rows of one */
 };
 
 /* A chunk's header, in the machine's order. */
@@ -114,6 +117,10 @@ struct nvt_trace_writer;
  * is. `level` is zstd's compression level, 0 stores chunks as they are. */
 struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err);
 
+/* The same of a new file of tables (NVT_FILE_TABLES). */
+struct nvt_trace_writer *nvt_trace_writer_new_tables(const char *path, int level,
+                                                     struct nvt_error *err);
+
 /*
  * The same in two steps, for who may have nothing to write after all: until nvt_trace_writer_begin a file that is
  * there stays as it is, and chunks are kept in memory. nvt_trace_writer_begin: 0, or -1 with err; then it is tried
@@ -165,9 +172,10 @@ int nvt_trace_writer_close(struct nvt_trace_writer *writer, struct nvt_error *er
 
 struct nvt_trace_file;
 
-/* Open a trace and check its header. NULL with err: cannot be opened, no trace, or of a later
+/* Open a recording, or a file of tables, and check its header. NULL with err: cannot be opened, no trace, or of another
  * version. */
 struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *err);
+struct nvt_trace_file *nvt_trace_file_open_tables(const char *path, struct nvt_error *err);
 void nvt_trace_file_close(struct nvt_trace_file *file);
 
 /*

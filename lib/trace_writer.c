@@ -164,7 +164,8 @@ static int set_up(struct nvt_trace_writer *writer, const char *path, int level, 
 #endif
 }
 
-struct nvt_trace_writer *nvt_trace_writer_open(const char *path, int level, struct nvt_error *err)
+static struct nvt_trace_writer *open_version(const char *path, unsigned version, int level,
+                                             struct nvt_error *err)
 {
     struct stat status;
     uint8_t header[NVT_FILE_HEADER] = {0};
@@ -181,7 +182,7 @@ struct nvt_trace_writer *nvt_trace_writer_open(const char *path, int level, stru
     }
     /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): eight bytes, no text */
     memcpy(header, NVT_FILE_MAGIC, 8);
-    put(header + 8, NVT_FILE_VERSION, 4);
+    put(header + 8, version, 4);
     if (set_up(writer, path, level, created))
         nvt_fail_at(err, path, -1, "out of memory");
     else if (put_out(writer, header, sizeof(header)))
@@ -192,6 +193,11 @@ struct nvt_trace_writer *nvt_trace_writer_open(const char *path, int level, stru
     }
     nvt_trace_writer_discard(writer);
     return NULL;
+}
+
+struct nvt_trace_writer *nvt_trace_writer_open(const char *path, int level, struct nvt_error *err)
+{
+    return open_version(path, NVT_FILE_VERSION, level, err);
 }
 
 int nvt_trace_writer_begin(struct nvt_trace_writer *writer, struct nvt_error *err)
@@ -210,14 +216,24 @@ void nvt_trace_writer_discard(struct nvt_trace_writer *writer)
     free_writer(writer);
 }
 
-struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err)
+static struct nvt_trace_writer *begun(struct nvt_trace_writer *writer, struct nvt_error *err)
 {
-    struct nvt_trace_writer *writer = nvt_trace_writer_open(path, level, err);
     if (writer && nvt_trace_writer_begin(writer, err)) {
         nvt_trace_writer_discard(writer);
         return NULL;
     }
     return writer;
+}
+
+struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err)
+{
+    return begun(nvt_trace_writer_open(path, level, err), err);
+}
+
+struct nvt_trace_writer *nvt_trace_writer_new_tables(const char *path, int level,
+                                                     struct nvt_error *err)
+{
+    return begun(open_version(path, NVT_FILE_TABLES, level, err), err);
 }
 
 /* Whether a reader takes a chunk of `size` bytes that is stored in so many: with it, too, the file

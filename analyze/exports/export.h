@@ -35,6 +35,9 @@ extern const struct nvt_exporter nvt_exporter_sqlite;
 /* ENUM_NSYS_EVENT_CLASS of calls of the operating system: TRACE_PROCESS_EVENT_OS_RUNTIME. */
 #define NVT_EXPORT_OS_CALL 27
 
+/* The trace as it is, in a file of ours: everything that was read of it, to be read again at once (model/table_file.h). */
+extern const struct nvt_exporter nvt_exporter_nvt;
+
 /*
  * Chrome's trace events as Kineto writes them: opens in Perfetto. Ranges and calls nest on their
  * threads, every device is a process with a row a stream, arrows lead from launches to operations,

@@ -525,6 +525,21 @@ static void note_other_clock(struct nvt_trace *trace)
                        late);
 }
 
+static int64_t within(int64_t time, const struct extent *extent)
+{
+    return time < extent->first ? extent->first : time > extent->last ? extent->last : time;
+}
+
+/* A window that was cut out of a trace may begin behind what stays of it, and end before that does. */
+static void keep_extent(struct nvt_trace *trace, const struct extent *all)
+{
+    trace->first_ns = within(trace->first_ns, all);
+    trace->last_ns = within(trace->last_ns, all);
+    if (trace->last_ns < trace->first_ns)
+        trace->last_ns = trace->first_ns;
+    trace->levels_ns = trace->levels_ns < trace->last_ns ? trace->levels_ns : trace->last_ns;
+}
+
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
 {
     struct finish finish = {.trace = trace};
@@ -548,6 +563,10 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
         widen(trace->counter_samples.time, trace->counter_samples.count, &all);
     if (all.first > all.last)
         all.first = all.last = 0;
+    if (trace->was_finished) {
+        keep_extent(trace, &all);
+        return 0;
+    }
     trace->first_ns = all.first;
     trace->last_ns = all.last;
     trace->levels_ns = all.last;

@@ -310,7 +310,7 @@ enum nvt_sample_flags {
     X(nvt_text, key)                                                                               \
     X(nvt_text, value)
 
-/* Tables of the model: X(table member, row name, column list). */
+/* Tables of the model: X(table member, row name, column list). A table that others refer to comes before them. */
 #define NVT_TABLES(X)                                                                              \
     X(processes, process, NVT_PROCESS_COLUMNS)                                                     \
     X(event_costs, event_cost, NVT_EVENT_COST_COLUMNS)                                             \
@@ -321,16 +321,16 @@ enum nvt_sample_flags {
     X(marks, mark, NVT_MARK_COLUMNS)                                                               \
     X(counters, counter, NVT_COUNTER_COLUMNS)                                                      \
     X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS)                                 \
-    X(ops, op, NVT_OP_COLUMNS)                                                                     \
+    X(collectives, collective, NVT_COLLECTIVE_COLUMNS)                                             \
     X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
     X(migrations, migration, NVT_MIGRATION_COLUMNS)                                                \
+    X(ops, op, NVT_OP_COLUMNS)                                                                     \
     X(um_events, um_event, NVT_UM_EVENT_COLUMNS)                                                   \
-    X(collectives, collective, NVT_COLLECTIVE_COLUMNS)                                             \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(os_calls, os_call, NVT_OS_CALL_COLUMNS)                                                      \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
-    X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
     X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
+    X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
     X(segments, segment, NVT_SEGMENT_COLUMNS)                                                      \
     X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
     X(externals, external_id, NVT_EXTERNAL_COLUMNS)                                                \
@@ -359,7 +359,8 @@ struct nvt_trace {
     int64_t
         levels_ns; /* until when memory and counters are told: last_ns, or where a window ends before it */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
-    int is_late;      /* what its processes did first is not in it: it was cut off */
+    int was_finished; /* its rows are those of a trace that was finished, and its extent and notes are set */
+    int is_late;              /* what its processes did first is not in it: it was cut off */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
     const char *iteration; /* ranges that are iterations (nvt_iterations_set), not owned, or NULL */
     char *warning;         /* one line about what could not be read, or NULL */

@@ -10,7 +10,8 @@
 
 static int recognizes(const uint8_t *head, size_t size)
 {
-    return size >= 8 && !memcmp(head, NVT_FILE_MAGIC, 8);
+    return size >= 8 && !memcmp(head, NVT_FILE_MAGIC, 8) &&
+           (size < NVT_FILE_HEADER || head[8] != NVT_FILE_TABLES);
 }
 
 /* Room for item `index` of a growing array, zeroed; indices come one after the other. */
@@ -30,35 +31,9 @@ static int extend(void *array, uint32_t index, uint32_t *count, size_t width)
     return 0;
 }
 
-static int read_strings(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
-                        struct nvt_cursor cursor)
-{
-    if (chunk->first != reader->string_count)
-        return -1;
-    for (uint32_t i = 0; i < chunk->count; i++) {
-        uint64_t length = nvt_cursor_varint(&cursor);
-        const uint8_t *text = nvt_cursor_bytes(&cursor, length);
-        if (!text)
-            return -1;
-        if (reader->string_count == reader->string_capacity) {
-            uint32_t capacity = reader->string_capacity ? reader->string_capacity * 2 : 64;
-            uint32_t *strings = realloc(reader->strings, capacity * sizeof(*strings));
-            if (!strings)
-                return -1;
-            reader->strings = strings;
-            reader->string_capacity = capacity;
-        }
-        uint32_t id = nvt_strings_add(reader->trace->strings, (const char *)text, (size_t)length);
-        if (id == NVT_NO_STRING)
-            return -1;
-        reader->strings[reader->string_count++] = id;
-    }
-    return 0;
-}
-
 static uint32_t string_of(const struct nvt_nvt_reader *reader, uint64_t id)
 {
-    return id < reader->string_count ? reader->strings[id] : 0;
+    return nvt_file_string(&reader->strings, id);
 }
 
 static int read_facts(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
@@ -277,7 +252,7 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     int status = 0;
     switch (chunk->kind) {
     case NVT_CHUNK_STRINGS:
-        status = read_strings(reader, chunk, cursor);
+        status = nvt_file_strings_read(&reader->strings, chunk, cursor, reader->trace->strings);
         break;
     case NVT_CHUNK_META:
         status = read_facts(reader, chunk, cursor);
@@ -332,7 +307,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
     nvt_strings_free(reader->texts);
     free(reader->processes);
     free(reader->threads);
-    free(reader->strings);
+    nvt_file_strings_free(&reader->strings);
     free(reader->samples);
     free(reader->schemas);
     free(reader->payloads);
@@ -368,7 +343,7 @@ static int keep_for_later(struct nvt_nvt_reader *reader, const struct nvt_chunk 
         laters->items = grown;
     }
     laters->items[laters->count++] =
-        (struct nvt_nvt_later){*chunk, offset, reader->number, reader->string_count};
+        (struct nvt_nvt_later){*chunk, offset, reader->number, reader->strings.count};
     laters->rows += chunk->count;
     return 0;
 }

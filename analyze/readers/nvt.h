@@ -14,6 +14,7 @@
 #include "../../lib/map.h"
 #include "nvt_counters.h"
 #include "nvt_device.h"
+#include "nvt_strings.h"
 #include "../model/trace.h"
 
 /* An open push/pop range of a thread. */
@@ -118,8 +119,7 @@ struct nvt_nvt_reader {
     struct nvt_nvt_laters events, device_rows;
     struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
     uint32_t number;           /* of the chunk being read */
-    uint32_t *strings;         /* the file's ids -> the model's */
-    uint32_t string_count, string_capacity;
+    struct nvt_file_strings strings;
     struct nvt_nvt_process *processes;
     uint32_t process_count;
     struct nvt_nvt_thread *threads;

@@ -483,7 +483,7 @@ static int read_names(struct nvt_device_chunk *chunk, struct nvt_cursor *cursor,
     memset(chunk->known, 0xff, ((size_t)count + 1) * sizeof(*chunk->known));
     for (uint64_t i = 0; i < count; i++) {
         uint64_t id = nvt_cursor_varint(cursor);
-        chunk->names[i] = id < strings ? chunk->reader->strings[id] : 0;
+        chunk->names[i] = id < strings ? chunk->reader->strings.ids[id] : 0;
     }
     chunk->name_count = count;
     return cursor->at ? 0 : -1;

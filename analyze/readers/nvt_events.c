@@ -35,7 +35,7 @@ int nvt_nvt_next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later
     uint64_t name = token >> 3;
     if (name >= later->strings && name)
         return -1;
-    event->name = name < later->strings ? reader->strings[name] : 0;
+    event->name = name < later->strings ? reader->strings.ids[name] : 0;
     event->ticks = columns->ticks;
     event->domain_number = (uint32_t)columns->domain;
     event->domain = columns->model_domain;
@@ -302,7 +302,7 @@ static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_l
                 break;
             ranges->start[row] = (int64_t)(ticks + step);
             ranges->thread[row] = thread->row;
-            ranges->name[row] = reader->strings[token >> 3];
+            ranges->name[row] = reader->strings.ids[token >> 3];
             ranges->count++;
         } else if (thread->depth && !thread->open[thread->depth - 1].domain) {
             row = thread->open[--thread->depth].row;
@@ -369,7 +369,7 @@ static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_
         if ((token & 7) == NVT_TOKEN_PUSH) {
             if (push(thread, row, 0))
                 break;
-            put_range(lane, now, reader->strings[token >> 3]);
+            put_range(lane, now, reader->strings.ids[token >> 3]);
         } else {
             row = thread->depth && !thread->open[thread->depth - 1].domain
                       ? thread->open[--thread->depth].row

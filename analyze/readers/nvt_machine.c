@@ -30,7 +30,7 @@ static uint32_t place_of(struct nvt_nvt_machine *machine, const struct series *s
 static uint32_t string(const struct nvt_nvt_reader *reader, struct nvt_cursor *cursor)
 {
     uint64_t id = nvt_cursor_varint(cursor);
-    return id < reader->string_count ? reader->strings[id] : 0;
+    return nvt_file_string(&reader->strings, id);
 }
 
 static int keep(struct nvt_nvt_machine *machine, uint64_t ticks, uint32_t place, uint64_t bits)

@@ -166,7 +166,7 @@ static inline int64_t time_of(struct follower *follower, uint64_t ticks)
 static uint32_t take_plain(struct follower *follower, const struct nvt_nvt_later *later,
                            struct nvt_event_columns *columns, uint32_t from, uint32_t end)
 {
-    const uint32_t *strings = follower->all->reader->strings;
+    const uint32_t *strings = follower->all->reader->strings.ids;
     struct nvt_cursor tokens = columns->tokens, times = columns->times;
     uint64_t ticks = columns->ticks, token, step;
     int has_pext = nvt_has_pext();

@@ -12,6 +12,7 @@
 /* Every format: X(name of nvt_reader_<name>). The first one that recognizes a file reads it. */
 #define NVT_READERS(X)                                                                             \
     X(nvt)                                                                                         \
+    X(tables)                                                                                      \
     X(nsys)                                                                                        \
     X(snapshot)                                                                                    \
     X(kineto)

@@ -4,21 +4,26 @@
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS    ?= 1
 FUZZ_CLANG   ?= clang
-FUZZERS      := nvt nsys kineto snapshot payload published runs $(if $(CUPTI_FLAGS),cupti)
+FUZZERS      := nvt tables nsys kineto snapshot payload published runs $(if $(CUPTI_FLAGS),cupti)
 
 FUZZ_CUPTI   := $(call obj,tests/fuzz/fuzz_cupti.c)
 $(FUZZ_CUPTI): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/fuzz_readers.o $(BUILD)/libnvtally.a
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/fuzz_readers.o $(BUILD)/obj/tests/trace_same.o $(BUILD)/libnvtally.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+# Files of tables that are not packed, of traces that can be read.
+$(BUILD)/fuzz/seed_tables: $(call obj,tests/fuzz/seed_tables.c) $(BUILD)/libnvtally.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(subst fuzzer-no-link$(,),,$(SANITIZE)) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 # The seed of our own format is recorded here, so that no checkout holds facts about a machine.
 fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BUILD)/tests/clients/device $(BUILD)/tests/libcupti-stand-in.so ## fuzz every reader for FUZZ_SECONDS
 	$(Q)$(MAKE) BUILD=build-fuzz CC=$(FUZZ_CLANG) CFLAGS="-O1 -g" \
 	  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" \
-	  $(addprefix build-fuzz/fuzz/,$(FUZZERS))
-	$(Q)mkdir -p $(addprefix build-fuzz/corpus/,$(FUZZERS) nvt published runs cupti) && \
+	  $(addprefix build-fuzz/fuzz/,$(FUZZERS) seed_tables)
+	$(Q)mkdir -p $(addprefix build-fuzz/corpus/,$(FUZZERS) nvt tables published runs cupti) && \
 	  cp -rn tests/fuzz/corpus/. build-fuzz/corpus/ && \
 	  cp -n data/published/*.txt data/published/*.log data/published/*.md build-fuzz/corpus/published/ && \
 	  $(BUILD)/nvtally record --level 0 -o build-fuzz/corpus/nvt/everything.nvt -- \
@@ -32,6 +37,7 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BU
 	done
 	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so NVTALLY_KEEP_BUFFERS=$(abspath build-fuzz/corpus/cupti) $(BUILD)/nvtally record --level 0 --trace full,um \
 	    -o build-fuzz/corpus/nvt/device.nvt -- $(BUILD)/tests/clients/device plain
+	$(Q)build-fuzz/fuzz/seed_tables build-fuzz/corpus/tables build-fuzz/corpus/nvt/* tests/fuzz/corpus/nsys/* tests/fuzz/corpus/snapshot/* tests/fuzz/corpus/kineto/*
 	$(Q)printf '%s\n' $(FUZZERS) | xargs -P $(FUZZ_JOBS) -I '{}' tests/fuzz/one '{}' $(FUZZ_SECONDS)
 	$(Q)tests/fuzz/totals $(FUZZERS)
 

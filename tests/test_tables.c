@@ -1,0 +1,433 @@
+/*
+ * Traces written as tables and read again: every column of every table comes back, whatever is in it; what is cut,
+ * damaged or refers to what is not there is told in one line, and what was whole is read.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/exports/export.h"
+#include "../analyze/model/layout.h"
+#include "../analyze/model/table_file.h"
+#include "../analyze/model/window.h"
+#include "../analyze/readers/reader.h"
+#include "../lib/trace_file.h"
+#include "cli.h"
+#include "read_kit.h"
+#include "trace_same.h"
+
+static const struct nvt_error no_error = NVT_ERROR_INIT;
+
+/* --- random traces ------------------------------------------------------------------------------ */
+
+static uint64_t state = 1;
+
+/* xorshift64* */
+static uint64_t draw(void)
+{
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return state * UINT64_C(2685821657736338717);
+}
+
+static uint64_t below(uint64_t count)
+{
+    return draw() % count;
+}
+
+/* A value that a column may hold; many are small, the same as others, or as large as can be. */
+static uint64_t value_for(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                          uint32_t column, uint32_t row)
+{
+    const struct nvt_layout_column *is = &table->columns[column];
+    uint32_t rows = nvt_layout_rows(trace, &nvt_layout()[is->target]);
+    uint64_t most = nvt_layout_most(table, column);
+    uint64_t any = below(3) ? below(4) : draw() >> below(64);
+    double real = (double)(int64_t)draw() / 1e9;
+    switch (is->meaning) {
+    case NVT_MEANS_NUMBER:
+        return most == UINT64_MAX ? any : below(most + 1);
+    case NVT_MEANS_SIGNED:
+        return strcmp(is->name, "launch") == 0 && !below(4) ? (uint64_t)INT64_MIN
+               : is->width == 8                             ? draw() >> (2 + below(60))
+                                                            : any;
+    case NVT_MEANS_REAL:
+        memcpy(&any, &real, sizeof(any));
+        return any;
+    case NVT_MEANS_TEXT:
+        return below(nvt_strings_count(trace->strings));
+    case NVT_MEANS_ROW:
+        return below(rows);
+    case NVT_MEANS_ROW_OR_NONE:
+        return below(4) ? below(rows) : NVT_NONE;
+    case NVT_MEANS_ROW_AND_1:
+        return below((&nvt_layout()[is->target] == table ? row : rows) + UINT64_C(1));
+    default:
+        return 0;
+    }
+}
+
+static void set_value(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                      uint32_t column, uint32_t row, uint64_t value)
+{
+    char *at = nvt_layout_values(trace, table, column);
+    uint32_t width = table->columns[column].width;
+    memcpy(at + (size_t)row * width, &value, width); /* little-endian, as the format is */
+}
+
+/* Columns that are the same for all rows, or stay the same for long, or jump with each. */
+static void fill_column(struct nvt_trace *trace, const struct nvt_layout_table *table,
+                        uint32_t column, uint32_t rows)
+{
+    uint64_t value = 0, often = below(3) ? below(40) + 1 : UINT64_MAX;
+    int is_own = table->columns[column].meaning == NVT_MEANS_ROW_AND_1;
+    for (uint32_t row = 0; row < rows; row++) {
+        if (!row || is_own || below(often) == 0)
+            value = value_for(trace, table, column, row);
+        set_value(trace, table, column, row, value);
+    }
+}
+
+static void set_details(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->ops.count; i++) {
+        uint32_t rows = trace->ops.kind[i] == NVT_OP_KERNEL   ? trace->kernels.count
+                        : trace->ops.kind[i] == NVT_OP_MEMCPY ? trace->migrations.count
+                                                              : 0;
+        trace->ops.detail[i] = rows && below(3) ? (uint32_t)below(rows) : NVT_NONE;
+    }
+}
+
+/* A trace with something in every column, finished; the caller owns it. */
+static struct nvt_trace *random_trace(uint32_t rows_most)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("random", "nsys");
+    assert_non_null(trace);
+    for (unsigned i = 0; i < 40; i++) {
+        char text[64];
+        int length =
+            snprintf(text, sizeof(text), "text %u\n\x01%c of \xc3\xa9", i, i & 1 ? 0 : 'x');
+        assert_true(nvt_strings_add(trace->strings, text, (size_t)length) != NVT_NO_STRING);
+    }
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++) {
+        const struct nvt_layout_table *table = &nvt_layout()[i];
+        uint32_t rows = (uint32_t)below(rows_most) + 1;
+        assert_int_equal(table->reserve(trace, rows), 0);
+        for (uint32_t k = 0; k < table->count; k++)
+            if (table->columns[k].meaning != NVT_MEANS_LINKED)
+                fill_column(trace, table, k, rows);
+        nvt_layout_set_rows(trace, table, rows);
+    }
+    trace->domains.process[0] = NVT_NONE;
+    trace->domains.name[0] = 0;
+    set_details(trace);
+    trace->origin_ns = (int64_t)draw();
+    trace->is_late = (int)below(2);
+    nvt_trace_warn(trace, "something is missing");
+    nvt_trace_note(trace, "a note");
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+/* --- there and back ----------------------------------------------------------------------------- */
+
+static void write_trace(const struct nvt_trace *trace, const char *path)
+{
+    struct nvt_error err = no_error;
+    remove(path);
+    if (nvt_tables_write(trace, path, 3, &err))
+        fail_msg("%s", err.message);
+}
+
+static void expect_round_trip(const struct nvt_trace *trace)
+{
+    const char *path = cli_in(cli_folder, "round.nvt"), *column;
+    uint32_t row;
+    write_trace(trace, path);
+    struct nvt_trace *again = kit_read(path);
+    char text[600];
+    const char *difference = trace_difference(trace, again, text, sizeof(text));
+    if (difference)
+        fail_msg("%s", difference);
+    assert_null(nvt_layout_check(again, &column, &row));
+    nvt_trace_free(again);
+}
+
+/* --- tests -------------------------------------------------------------------------------------- */
+
+/* A table that others refer to comes before them; only then a damaged file refers to nothing that is not there. */
+static void tables_come_behind_what_they_refer_to(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
+        for (uint32_t k = 0; k < nvt_layout()[i].count; k++) {
+            const struct nvt_layout_column *column = &nvt_layout()[i].columns[k];
+            if (column->meaning == NVT_MEANS_ROW || column->meaning == NVT_MEANS_ROW_OR_NONE)
+                assert_true(column->target < i);
+            if (column->meaning == NVT_MEANS_ROW_AND_1)
+                assert_true(column->target <= i);
+            if (column->meaning == NVT_MEANS_DETAIL)
+                assert_true(i > NVT_TABLE_kernels && i > NVT_TABLE_migrations);
+        }
+}
+
+static void every_column_comes_back(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 40; i++) {
+        struct nvt_trace *trace = random_trace(i < 20 ? 5 : 300);
+        expect_round_trip(trace);
+        nvt_trace_free(trace);
+    }
+}
+
+/* Several chunks a table, on one thread and on several. */
+static void large_tables_come_back(void **unused)
+{
+    (void)unused;
+    struct nvt_trace *trace = random_trace(3 * NVT_TABLES_ROWS);
+    setenv("NVTALLY_THREADS", "1", 1);
+    expect_round_trip(trace);
+    setenv("NVTALLY_THREADS", "4", 1);
+    expect_round_trip(trace);
+    unsetenv("NVTALLY_THREADS");
+    nvt_trace_free(trace);
+}
+
+static void an_empty_trace_comes_back(void **unused)
+{
+    struct nvt_error err = no_error;
+    (void)unused;
+    struct nvt_trace *trace = nvt_trace_new("nothing", "kineto");
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    expect_round_trip(trace);
+    nvt_trace_free(trace);
+}
+
+/* What is wrong in a model is refused when it is read: each kind of reference, of each column. */
+static void references_to_nothing_are_refused(void **unused)
+{
+    const char *path = cli_in(cli_folder, "wrong.nvt");
+    size_t refused = 0;
+    (void)unused;
+    struct nvt_trace *trace = random_trace(20);
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++) {
+        const struct nvt_layout_table *table = &nvt_layout()[i];
+        for (uint32_t k = 0; k < table->count; k++) {
+            const struct nvt_layout_column *is = &table->columns[k];
+            uint32_t row = nvt_layout_rows(trace, table) - 1;
+            uint32_t target = nvt_layout_rows(trace, &nvt_layout()[is->target]);
+            uint64_t wrong = is->meaning == NVT_MEANS_ROW || is->meaning == NVT_MEANS_ROW_OR_NONE
+                                 ? target
+                             : is->meaning == NVT_MEANS_ROW_AND_1 ? target + UINT64_C(1)
+                             : is->meaning == NVT_MEANS_DETAIL    ? NVT_NONE - UINT64_C(1)
+                             : is->meaning == NVT_MEANS_REAL      ? UINT64_C(0x7ff) << 52
+                             : is->meaning == NVT_MEANS_NUMBER    ? nvt_layout_most(table, k) + 1
+                                                                  : 0;
+            if (!wrong)
+                continue;
+            uint64_t right;
+            struct nvt_error err = no_error;
+            const char *column;
+            uint32_t at;
+            nvt_layout_take(is, (char *)nvt_layout_values(trace, table, k) + row * is->width, 1,
+                            &right);
+            set_value(trace, table, k, row, wrong);
+            assert_string_equal(nvt_layout_check(trace, &column, &at), table->name);
+            /* Of what kind an operation is says what its detail refers to. */
+            if (i != NVT_TABLE_ops || strcmp(is->name, "kind") != 0)
+                assert_string_equal(column, is->name);
+            write_trace(trace, path);
+            set_value(trace, table, k, row, right);
+            struct nvt_trace *again = nvt_trace_read(path, &err);
+            assert_non_null(again); /* what comes before it */
+            assert_non_null(strstr(again->warning, "rows of "));
+            assert_non_null(strstr(again->warning, table->name));
+            assert_null(nvt_layout_check(again, &column, &at));
+            nvt_trace_free(again);
+            refused++;
+        }
+    }
+    assert_true(refused >= 40);
+    nvt_trace_free(trace);
+}
+
+/* A file that is cut, or whose bytes are changed, is read up to there, or refused in a line; never more is in it than
+ * was written. */
+static void expect_sound(const char *path)
+{
+    struct nvt_error err = no_error;
+    const char *column;
+    uint32_t row;
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    if (!trace) {
+        assert_true(*err.message && !strchr(err.message, '\n'));
+        return;
+    }
+    assert_null(nvt_layout_check(trace, &column, &row));
+    nvt_trace_free(trace);
+}
+
+static void cut_files_are_read_up_to_there(void **unused)
+{
+    const char *path = cli_in(cli_folder, "whole.nvt"), *cut = cli_in(cli_folder, "cut.nvt");
+    size_t size, warned = 0;
+    (void)unused;
+    struct nvt_trace *trace = random_trace(60);
+    free(trace->warning);
+    trace->warning = NULL;
+    write_trace(trace, path);
+    char *bytes = cli_read_file(path, &size);
+    for (size_t at = 0; at < size; at += 1 + below(97)) {
+        struct nvt_error err = no_error;
+        cli_write_file(cut, bytes, at);
+        struct nvt_trace *again = nvt_trace_read(cut, &err);
+        if (again) {
+            const char *column;
+            uint32_t row;
+            assert_non_null(again->warning);
+            assert_null(nvt_layout_check(again, &column, &row));
+            warned++;
+        } else {
+            assert_true(*err.message);
+        }
+        nvt_trace_free(again);
+    }
+    assert_true(warned > 5);
+    free(bytes);
+    nvt_trace_free(trace);
+}
+
+static void damaged_files_are_told(void **unused)
+{
+    const char *path = cli_in(cli_folder, "whole.nvt"), *other = cli_in(cli_folder, "other.nvt");
+    size_t size;
+    (void)unused;
+    struct nvt_trace *trace = random_trace(60);
+    write_trace(trace, path);
+    char *bytes = cli_read_file(path, &size);
+    for (int i = 0; i < 400; i++) {
+        size_t at = below(size);
+        char kept = bytes[at];
+        bytes[at] ^= (char)(1u << below(8));
+        cli_write_file(other, bytes, size);
+        bytes[at] = kept;
+        expect_sound(other);
+    }
+    free(bytes);
+    nvt_trace_free(trace);
+}
+
+/* Rows that a file claims cost bytes: a small one does not fill memory. */
+static void claims_need_bytes(void **unused)
+{
+    const char *path = cli_in(cli_folder, "claims.nvt");
+    struct nvt_error err = no_error;
+    uint8_t rows[64] = {0};
+    (void)unused;
+    struct nvt_trace_writer *writer = nvt_trace_writer_new_tables(path, 0, &err);
+    struct nvt_buffer payload = {0};
+    assert_non_null(writer);
+    /* One string, two facts of it, a table of marks without columns but many rows. */
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_STRINGS, .count = 1};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, rows, 1, &err), 0);
+    chunk = (struct nvt_chunk){.kind = NVT_CHUNK_META, .count = 0};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, rows, 0, &err), 0);
+    nvt_buffer_varint(&payload, 1);
+    nvt_buffer_varint(&payload, 9);
+    nvt_buffer_append(&payload, "externals", 9);
+    nvt_buffer_varint(&payload, UINT32_MAX);
+    nvt_buffer_varint(&payload, 0);
+    chunk = (struct nvt_chunk){.kind = NVT_CHUNK_TABLES, .count = 1};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, payload.data, payload.size, &err), 0);
+    chunk = (struct nvt_chunk){.kind = NVT_CHUNK_ROWS, .count = 33};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, rows, sizeof(rows), &err), 0);
+    assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    assert_non_null(trace);
+    assert_non_null(strstr(trace->warning, "malformed"));
+    assert_int_equal(trace->externals.count, 0);
+    nvt_trace_free(trace);
+    nvt_buffer_free(&payload);
+}
+
+/* What a window left out is not in the file, not even its names. */
+static void a_window_gives_nothing_else_away(void **unused)
+{
+    const char *path = cli_in(cli_folder, "window.nvt");
+    struct nvt_error err = no_error;
+    struct nvt_window window = {0};
+    struct nvt_process process = {.pid = 1, .rank = NVT_NONE};
+    size_t size;
+    (void)unused;
+    struct nvt_trace *trace = nvt_trace_new("t", "nvt");
+    assert_int_equal(nvt_process_add(trace, &process), 0);
+    struct nvt_thread thread = {.process = 0, .tid = 1};
+    assert_int_equal(nvt_thread_add(trace, &thread), 0);
+    for (int i = 0; i < 4; i++) {
+        static const char *const names[] = {"first", "secret", "step", "within"};
+        struct nvt_range row = {.start = i < 2 ? 100 * i : 1000 + i,
+                                .end = i < 2 ? 100 * i + 50 : 2000 - i,
+                                .name = nvt_strings_add_text(trace->strings, names[i]),
+                                .style = NVT_PUSH_POP};
+        assert_true(nvt_range_add(trace, &row) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    assert_int_equal(nvt_window_set_range(&window, "step", &err), 0);
+    assert_int_equal(nvt_window_cut(&window, trace, &err), 0);
+    expect_round_trip(trace);
+    write_trace(trace, path);
+    struct nvt_trace *again = kit_read(path);
+    assert_int_equal(again->ranges.count, 2);
+    assert_int_equal(again->first_ns, 1002);
+    assert_int_equal(nvt_strings_find(again->strings, "secret", 6), NVT_NO_STRING);
+    char *bytes = cli_read_file(path, &size);
+    assert_null(memmem(bytes, size, "secret", 6));
+    free(bytes);
+    nvt_trace_free(again);
+    nvt_trace_free(trace);
+}
+
+/* Warnings and notes are printed: what steers a terminal does not get there. */
+static void lines_of_strangers_are_made_visible(void **unused)
+{
+    const char *path = cli_in(cli_folder, "lines.nvt");
+    struct nvt_error err = no_error;
+    (void)unused;
+    struct nvt_trace *trace = nvt_trace_new("t", "nvt");
+    nvt_trace_warn(trace, "\x1b[31mred");
+    nvt_trace_note(trace, "one\x07");
+    nvt_trace_note(trace, "two \xe2\x80\xae");
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    write_trace(trace, path);
+    struct nvt_trace *again = kit_read(path);
+    assert_string_equal(again->warning, "\xe2\x90\x9b[31mred");
+    assert_string_equal(again->notes, "one\xe2\x90\x87\ntwo \xef\xbf\xbd\n");
+    nvt_trace_free(again);
+    nvt_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_come_behind_what_they_refer_to),
+        cmocka_unit_test(every_column_comes_back),
+        cmocka_unit_test(large_tables_come_back),
+        cmocka_unit_test(an_empty_trace_comes_back),
+        cmocka_unit_test(references_to_nothing_are_refused),
+        cmocka_unit_test(cut_files_are_read_up_to_there),
+        cmocka_unit_test(damaged_files_are_told),
+        cmocka_unit_test(claims_need_bytes),
+        cmocka_unit_test(a_window_gives_nothing_else_away),
+        cmocka_unit_test(lines_of_strangers_are_made_visible),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
