@@ -178,6 +178,9 @@ struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *e
 struct nvt_trace_file *nvt_trace_file_open_tables(const char *path, struct nvt_error *err);
 void nvt_trace_file_close(struct nvt_trace_file *file);
 
+/* Whether it is there, and a file of tables. */
+int nvt_trace_file_is_tables(const char *path);
+
 /*
  * The next chunk: 1 with *chunk and *payload (chunk->raw_size bytes, the file's own, good until the
  * next call); 0 at the file's end; -1 with err where a chunk is cut or damaged (everything before

@@ -1,6 +1,6 @@
 /*
  * A recording, .nvt, written as nsys's SQLite and read back, gives every report row for row, by the
- * commands that people use.
+ * commands that people use; and any trace, written as a file of tables.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,13 +9,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "../analyze/reports/report.h"
 #include "cli.h"
 
-#ifdef HAVE_SQLITE
+/* What is compared has one name, "trace", in two folders: captions have it. */
+static char *before, *after;
+
+static int set_up(void **state)
+{
+    int status = cli_folder_set_up(state);
+    before = strdup(cli_in(cli_folder, "before"));
+    after = strdup(cli_in(cli_folder, "after"));
+    return status || mkdir(before, 0777) || mkdir(after, 0777);
+}
+
+static int tear_down(void **state)
+{
+    free(before);
+    free(after);
+    return cli_folder_tear_down(state);
+}
+
 static void run(const char *const argv[])
 {
     struct cli_result result = cli_run(argv);
@@ -23,53 +41,100 @@ static void run(const char *const argv[])
     cli_result_free(&result);
 }
 
-/* Reports over a recording of this client and over its export; how many of them have rows. */
-static size_t compare(const char *client, const char *argument, const char *second)
+/* What a command prints of both is the same. Whether it is a table with a row. */
+static size_t expect_same(const char *const argv[])
+{
+    const struct cli_options here = {.directory = before}, there = {.directory = after};
+    struct cli_result ours = cli_run_with(&here, argv), theirs = cli_run_with(&there, argv);
+    cli_expect_status(&ours, 0);
+    cli_expect_status(&theirs, 0);
+    assert_string_equal(ours.out, theirs.out);
+    /* A heading and a row; a report may have no table. */
+    const char *heading = strchr(ours.out, '\n');
+    size_t has_rows = heading && heading[1];
+    cli_result_free(&ours);
+    cli_result_free(&theirs);
+    return has_rows;
+}
+
+/* Reports over a trace and over its export; how many of them have rows. */
+static size_t compare_export(const char *form)
 {
     size_t count, with_rows = 0;
-    char *recording = strdup(cli_in(cli_folder, "t.nvt")),
-         *exported = strdup(cli_in(cli_folder, "t.sqlite"));
     const struct nvt_report *const *reports = nvt_reports(&count);
-    run((const char *const[]){"nvtally", "record", "-o", recording, "--", cli_client(client),
-                              argument, second, NULL});
-    run((const char *const[]){"nvtally", "export", "--to", "sqlite", "-o", exported, recording,
+    char *to = strdup(cli_in(after, "trace"));
+    remove(to); /* one is not replaced by what is something else */
+    run((const char *const[]){"nvtally", "export", "--to", form, "-o", to, cli_in(before, "trace"),
                               NULL});
-    for (size_t i = 0; i < count; i++) {
-        if (reports[i]->needs & NVT_NEEDS_RUNS)
-            continue;
-        struct cli_result ours = cli_run((const char *const[]){
-            "nvtally", "stats", "-r", reports[i]->name, "-f", "csv", recording, NULL});
-        struct cli_result theirs = cli_run((const char *const[]){
-            "nvtally", "stats", "-r", reports[i]->name, "-f", "csv", exported, NULL});
-        cli_expect_status(&ours, 0);
-        cli_expect_status(&theirs, 0);
-        assert_string_equal(ours.out, theirs.out);
-        /* A heading and a row; a report may have no table. */
-        const char *heading = strchr(ours.out, '\n');
-        with_rows += heading && heading[1];
-        cli_result_free(&ours);
-        cli_result_free(&theirs);
-    }
-    remove(exported); /* the next one would not replace it */
-    free(recording);
-    free(exported);
+    for (size_t i = 0; i < count; i++)
+        if (!(reports[i]->needs & NVT_NEEDS_RUNS))
+            with_rows += expect_same((const char *const[]){
+                "nvtally", "stats", "-r", reports[i]->name, "-f", "csv", "trace", NULL});
+    free(to);
     return with_rows;
 }
 
+static void record(const char *client, const char *argument, const char *second)
+{
+    remove(cli_in(before, "trace"));
+    run((const char *const[]){"nvtally", "record", "-o", cli_in(before, "trace"), "--",
+                              cli_client(client), argument, second, NULL});
+}
+
+/* As tables: everything else is the same, too. */
+static size_t compare_tables(void)
+{
+    size_t with_rows = compare_export("nvt");
+    expect_same((const char *const[]){"nvtally", "export", "--to", "csv", "trace", NULL});
+    expect_same((const char *const[]){"nvtally", "export", "--to", "chrome", "trace", NULL});
+    expect_same((const char *const[]){"nvtally", "diagnose", "-f", "json", "trace", NULL});
+    return with_rows;
+}
+
+static size_t compare_file(const char *path)
+{
+    size_t size;
+    char *bytes = cli_read_file(path, &size);
+    assert_non_null(bytes);
+    cli_write_file(cli_in(before, "trace"), bytes, size);
+    free(bytes);
+    return compare_tables();
+}
+
+static void tables_give_every_report_again(void **state)
+{
+    (void)state;
+    record("everything", NULL, NULL);
+    assert_true(compare_tables() >= 4);
+    record("pairs", "2", "1000");
+    assert_true(compare_tables() >= 3);
+    record("counters", NULL, NULL);
+    assert_true(compare_tables() >= 3);
+    assert_true(compare_file("tests/docs/profile.json") >= 10);
+    assert_true(compare_file("tests/docs/snapshot.pickle") >= 2);
+#ifdef HAVE_SQLITE
+    assert_true(compare_file("tests/fuzz/corpus/nsys/both.sqlite") >= 10);
+#endif
+}
+
+#ifdef HAVE_SQLITE
 static void a_recording_gives_every_report_again(void **state)
 {
     (void)state;
-    assert_true(compare("everything", NULL, NULL) >= 4);
-    assert_true(compare("pairs", "2", "1000") >= 3);
+    record("everything", NULL, NULL);
+    assert_true(compare_export("sqlite") >= 4);
+    record("pairs", "2", "1000");
+    assert_true(compare_export("sqlite") >= 3);
 }
 #endif
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_give_every_report_again),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(a_recording_gives_every_report_again),
 #endif
     };
-    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

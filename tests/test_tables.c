@@ -2,6 +2,7 @@
  * Traces written as tables and read again: every column of every table comes back, whatever is in it; what is cut,
  * damaged or refers to what is not there is told in one line, and what was whole is read.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "../analyze/exports/export.h"
+#include "../analyze/input/input_folder.h"
 #include "../analyze/model/layout.h"
 #include "../analyze/model/table_file.h"
 #include "../analyze/model/window.h"
@@ -415,6 +418,58 @@ static void lines_of_strangers_are_made_visible(void **unused)
     nvt_trace_free(trace);
 }
 
+/* What stands for the other in a folder: the newer one. */
+static void expect_folder(const char *folder, const char *first, const char *second)
+{
+    struct nvt_paths paths = {0};
+    struct nvt_error err = no_error;
+    const char *names[] = {first, second};
+    assert_int_equal(nvt_folder_traces(folder, &paths, &err), 0);
+    assert_int_equal(paths.count, second ? 2 : 1);
+    for (size_t i = 0; i < paths.count; i++)
+        assert_string_equal(strrchr(paths.items[i], '/') + 1, names[i]);
+    nvt_paths_free(&paths);
+}
+
+static void set_time(const char *path, time_t seconds)
+{
+    const struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void a_trace_and_its_tables_count_once(void **unused)
+{
+    char *folder = strdup(cli_in(cli_folder, "both"));
+    (void)unused;
+    assert_int_equal(mkdir(folder, 0777), 0);
+    const char *profile = cli_in(folder, "a.json.gz"), *report = cli_in(folder, "a.nsys-rep");
+    const char *tables = cli_in(folder, "a.nvt"), *other = cli_in(folder, "b.nvt");
+    struct nvt_trace *trace = random_trace(3);
+    cli_write_file(profile, "{}", 2);
+    write_trace(trace, tables);
+    expect_folder(folder, "a.nvt", NULL);
+    set_time(profile, 1000);
+    set_time(tables, 1000);
+    expect_folder(folder, "a.nvt", NULL);
+    set_time(profile, 1001);
+    expect_folder(folder, "a.json.gz", NULL);
+    /* Of two of that name it was made of either. */
+    cli_write_file(report, "report", 6);
+    set_time(report, 999);
+    expect_folder(folder, "a.json.gz", "a.nsys-rep");
+    set_time(profile, 999);
+    expect_folder(folder, "a.nvt", NULL);
+    /* Only a file of tables stands for another one. */
+    cli_write_file(tables, "\x89NVT\r\n\x1a\n\1\0\0\0\0\0\0", 16);
+    remove(report);
+    expect_folder(folder, "a.json.gz", "a.nvt");
+    write_trace(trace, other);
+    remove(tables);
+    expect_folder(folder, "a.json.gz", "b.nvt");
+    nvt_trace_free(trace);
+    free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +483,7 @@ int main(void)
         cmocka_unit_test(claims_need_bytes),
         cmocka_unit_test(a_window_gives_nothing_else_away),
         cmocka_unit_test(lines_of_strangers_are_made_visible),
+        cmocka_unit_test(a_trace_and_its_tables_count_once),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

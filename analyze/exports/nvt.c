@@ -171,12 +171,11 @@ static void put_name(struct nvt_buffer *out, const char *name)
     nvt_buffer_append(out, name, strlen(name));
 }
 
-/* An end lies near the start, and a launch near what it launched: 1 and the number of the column that a column is written as
- * a difference to; 0: it is written as it is. */
+/* An end lies near the start: 1 and the number of the column that a column is written as a difference to; 0: it is written as
+ * it is. */
 static uint32_t base_of(const struct nvt_layout_table *table, uint32_t column)
 {
-    const char *name = table->columns[column].name;
-    if (strcmp(name, "end") != 0 && strcmp(name, "launch") != 0)
+    if (strcmp(table->columns[column].name, "end") != 0)
         return 0;
     for (uint32_t i = 0, at = 0; i < column; at += is_written(&table->columns[i]), i++)
         if (!strcmp(table->columns[i].name, "start"))
@@ -208,6 +207,20 @@ static int write_directory(struct writing *writing)
     return put_chunk(writing, &chunk);
 }
 
+/* The thread and the launch of what has its call on record are those of the call, and are put there again. */
+static void leave_out_launches(const struct writing *writing, uint32_t column, uint32_t row,
+                               uint32_t rows)
+{
+    const struct nvt_layout_column *is = &nvt_layout()[NVT_TABLE_ops].columns[column];
+    const uint32_t *calls = writing->trace->ops.api + row;
+    int is_launch = !strcmp(is->name, "launch");
+    if (!is_launch && strcmp(is->name, "thread") != 0)
+        return;
+    for (uint32_t i = 0; i < rows; i++)
+        if (calls[i] != NVT_NONE)
+            writing->values[i] = is_launch ? (uint64_t)INT64_MIN : NVT_NONE;
+}
+
 /* A column's values as they are written. */
 static void take_values(struct writing *writing, const struct nvt_layout_table *table,
                         uint32_t column, uint32_t row, uint32_t rows)
@@ -216,6 +229,8 @@ static void take_values(struct writing *writing, const struct nvt_layout_table *
     const char *values = nvt_layout_values(writing->trace, table, column);
     uint64_t *out = writing->values;
     nvt_layout_take(is, values + (size_t)row * is->width, rows, out);
+    if (table == &nvt_layout()[NVT_TABLE_ops])
+        leave_out_launches(writing, column, row, rows);
     if (is->meaning == NVT_MEANS_TEXT)
         for (uint32_t i = 0; i < rows; i++)
             out[i] = writing->ids[out[i]];

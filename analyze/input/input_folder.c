@@ -8,17 +8,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../lib/trace_file.h"
+
 static int ends_with(const char *name, const char *ending)
 {
     size_t length = strlen(name), size = strlen(ending);
     return length > size && !strcmp(name + length - size, ending);
 }
 
+static const char *const endings[] = {".nvt",  ".sqlite", ".nsys-rep", ".json.gz",
+                                      ".json", ".pickle", ".pkl"};
+
 static int is_trace_name(const struct dirent *entry)
 {
     const char *name = entry->d_name;
-    static const char *const endings[] = {".nvt",     ".sqlite", ".nsys-rep", ".json",
-                                          ".json.gz", ".pickle", ".pkl"};
     if (*name == '.' || !strcmp(name, "env.json"))
         return 0;
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
@@ -27,16 +30,76 @@ static int is_trace_name(const struct dirent *entry)
     return 0;
 }
 
+/* The path with another ending in place of that which it has, malloc'ed; NULL: no memory. */
+static char *with_ending(const char *path, const char *ending)
+{
+    char *other;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+        if (ends_with(path, endings[i]))
+            return asprintf(&other, "%.*s%s", (int)(strlen(path) - strlen(endings[i])), path,
+                            ending) < 0
+                       ? NULL
+                       : other;
+    return NULL;
+}
+
+/* When a file was changed, if it is there. */
+static int changed_at(const char *path, struct timespec *when)
+{
+    struct stat status;
+    if (!path || stat(path, &status))
+        return 0;
+    *when = status.st_mtim;
+    return 1;
+}
+
+static int is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
 /* What nsys exported of a report, beside it. */
 static int has_export(const char *report)
 {
-    char *export;
-    int length = (int)(strlen(report) - strlen(".nsys-rep"));
-    if (asprintf(&export, "%.*s.sqlite", length, report) < 0)
-        return 0;
-    int there = !access(export, F_OK);
+    char *export = with_ending(report, ".sqlite");
+    int there = export && !access(export, F_OK);
     free(export);
     return there;
+}
+
+/* A file of tables beside which there is a newer trace of that name. */
+static int is_outdated(const char *path)
+{
+    struct timespec made, changed;
+    int outdated = 0;
+    if (!changed_at(path, &made) || !nvt_trace_file_is_tables(path))
+        return 0;
+    for (size_t i = 1; i < sizeof(endings) / sizeof(endings[0]) && !outdated; i++) {
+        char *other = with_ending(path, endings[i]);
+        outdated = changed_at(other, &changed) && is_before(&made, &changed);
+        free(other);
+    }
+    return outdated;
+}
+
+/* What `export --to nvt` made of a trace, beside it; of several traces of that name, of any. */
+static int has_tables(const char *path)
+{
+    struct timespec made, changed;
+    char *tables = with_ending(path, ".nvt");
+    int there = changed_at(tables, &made) && changed_at(path, &changed) &&
+                !is_before(&made, &changed) && nvt_trace_file_is_tables(tables) &&
+                !is_outdated(tables);
+    free(tables);
+    return there;
+}
+
+/* Of a trace and what was made of it, only one counts. */
+static int is_there_again(const char *path)
+{
+    if (ends_with(path, ".nvt"))
+        return is_outdated(path);
+    return (ends_with(path, ".nsys-rep") && has_export(path)) || has_tables(path);
 }
 
 /* A path of the directory, unless it is no file or one that is not wanted. 0, or -1: no memory. */
@@ -46,8 +109,7 @@ static int add(struct nvt_paths *paths, const char *directory, const char *name)
     char *path, **items;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
-    if (stat(path, &status) || !S_ISREG(status.st_mode) ||
-        (ends_with(path, ".nsys-rep") && has_export(path))) {
+    if (stat(path, &status) || !S_ISREG(status.st_mode) || is_there_again(path)) {
         free(path);
         return 0;
     }

@@ -164,7 +164,10 @@ static int fill_rows(const struct nvt_tables_reading *reading, const struct nvt_
             fill_column((struct filling){reading, table, column, row, 0, NULL}, &packed, rows))
             return -1;
     }
-    return table->detail && !are_details(reading, part->table, row, rows) ? -1 : 0;
+    return table->is == &nvt_layout()[NVT_TABLE_ops] &&
+                   !are_details(reading, part->table, row, rows)
+               ? -1
+               : 0;
 }
 
 static void note_damage(struct nvt_tables_reading *reading, size_t part, int no_memory,

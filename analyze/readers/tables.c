@@ -62,8 +62,6 @@ static int read_column(struct nvt_file_table *table, struct nvt_cursor *cursor)
         (!table->columns[base - 1].is || table->columns[base - 1].is->width != sizeof(uint64_t)))
         return -1;
     table->count++;
-    if (column->is && column->is->meaning == NVT_MEANS_DETAIL)
-        table->detail = table->count;
     return 0;
 }
 

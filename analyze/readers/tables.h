@@ -26,7 +26,6 @@ struct nvt_file_table {
     const struct nvt_layout_table *is; /* NULL: not known here */
     uint64_t claimed;                  /* rows that there are to be */
     uint32_t rows;                     /* of chunks that are there */
-    uint32_t detail;                   /* the column with that meaning, and 1; 0: none */
     struct nvt_file_column *columns;
     uint32_t count;
 };
