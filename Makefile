@@ -203,7 +203,7 @@ check-asan: ## the same under AddressSanitizer and UBSan
 	$(Q)$(MAKE) BUILD=build-asan SANITIZE="$(ASAN)" check
 
 # What reads and what makes tables, in the time that CI has: built without optimisation, no program run.
-QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode cupti_kinds read_kineto read_nsys report_gpu reports sample sort table)
+QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode cupti_kinds read_kineto read_nsys report_gpu reports sample sort table tables)
 check-asan-quick: ## a few of them, in a minute
 	$(Q)$(MAKE) BUILD=build-asan-quick SANITIZE="$(ASAN)" CFLAGS="-O0 -g" quick-run
 

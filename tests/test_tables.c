@@ -58,9 +58,13 @@ static uint64_t value_for(const struct nvt_trace *trace, const struct nvt_layout
     case NVT_MEANS_NUMBER:
         return most == UINT64_MAX ? any : below(most + 1);
     case NVT_MEANS_SIGNED:
-        return strcmp(is->name, "launch") == 0 && !below(4) ? (uint64_t)INT64_MIN
-               : is->width == 8                             ? draw() >> (2 + below(60))
-                                                            : any;
+        return is->width == 8 ? draw() : any;
+    case NVT_MEANS_TIME_OR_NONE:
+        if (!below(4))
+            return (uint64_t)INT64_MIN;
+        /* fall through */
+    case NVT_MEANS_TIME:
+        return (draw() >> (2 + below(60))) * (below(8) ? 1 : UINT64_MAX);
     case NVT_MEANS_REAL:
         memcpy(&any, &real, sizeof(any));
         return any;
@@ -132,7 +136,7 @@ static struct nvt_trace *random_trace(uint32_t rows_most)
     trace->domains.process[0] = NVT_NONE;
     trace->domains.name[0] = 0;
     set_details(trace);
-    trace->origin_ns = (int64_t)draw();
+    trace->origin_ns = (int64_t)(draw() >> 2);
     trace->is_late = (int)below(2);
     nvt_trace_warn(trace, "something is missing");
     nvt_trace_note(trace, "a note");
@@ -178,7 +182,8 @@ static void tables_come_behind_what_they_refer_to(void **unused)
             if (column->meaning == NVT_MEANS_ROW_AND_1)
                 assert_true(column->target <= i);
             if (column->meaning == NVT_MEANS_DETAIL)
-                assert_true(i > NVT_TABLE_kernels && i > NVT_TABLE_migrations);
+                assert_in_range(i, NVT_TABLE_migrations + 1,
+                                NVT_TABLE_COUNT); /* kernels come before */
         }
 }
 
@@ -232,6 +237,7 @@ static void references_to_nothing_are_refused(void **unused)
                                  ? target
                              : is->meaning == NVT_MEANS_ROW_AND_1 ? target + UINT64_C(1)
                              : is->meaning == NVT_MEANS_DETAIL    ? NVT_NONE - UINT64_C(1)
+                             : is->meaning == NVT_MEANS_TIME      ? UINT64_C(1) << 62
                              : is->meaning == NVT_MEANS_REAL      ? UINT64_C(0x7ff) << 52
                              : is->meaning == NVT_MEANS_NUMBER    ? nvt_layout_most(table, k) + 1
                                                                   : 0;
@@ -259,7 +265,7 @@ static void references_to_nothing_are_refused(void **unused)
             refused++;
         }
     }
-    assert_true(refused >= 40);
+    assert_true(refused >= 60);
     nvt_trace_free(trace);
 }
 
@@ -329,37 +335,89 @@ static void damaged_files_are_told(void **unused)
     nvt_trace_free(trace);
 }
 
+/* A file of one string, no facts, and of tables without columns: a name and so many rows of each, which are claimed. */
+static struct nvt_trace_writer *begin_file(const char *path, const char *const names[],
+                                           const uint32_t rows[], size_t count)
+{
+    struct nvt_error err = no_error;
+    struct nvt_trace_writer *writer = nvt_trace_writer_new_tables(path, 0, &err);
+    struct nvt_buffer payload = {0};
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_STRINGS, .count = 1};
+    assert_non_null(writer);
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, "", 1, &err), 0);
+    chunk = (struct nvt_chunk){.kind = NVT_CHUNK_META, .count = 0};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, "", 0, &err), 0);
+    nvt_buffer_varint(&payload, count);
+    for (size_t i = 0; i < count; i++) {
+        nvt_buffer_varint(&payload, strlen(names[i]));
+        nvt_buffer_append(&payload, names[i], strlen(names[i]));
+        nvt_buffer_varint(&payload, rows[i]);
+        nvt_buffer_varint(&payload, 0);
+    }
+    chunk = (struct nvt_chunk){.kind = NVT_CHUNK_TABLES, .count = 1};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, payload.data, payload.size, &err), 0);
+    nvt_buffer_free(&payload);
+    return writer;
+}
+
+static void put_rows(struct nvt_trace_writer *writer, uint32_t table, uint32_t rows, size_t size)
+{
+    static const uint8_t zeros[64];
+    struct nvt_error err = no_error;
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_ROWS, .process = table, .count = rows};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, zeros, size, &err), 0);
+}
+
+static struct nvt_trace *end_file(struct nvt_trace_writer *writer, const char *path)
+{
+    struct nvt_error err = no_error;
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_END, .count = 1};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, "", 0, &err), 0);
+    assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
+    return nvt_trace_read(path, &err);
+}
+
 /* Rows that a file claims cost bytes: a small one does not fill memory. */
 static void claims_need_bytes(void **unused)
 {
+    static const char *const names[] = {"processes", "externals"};
     const char *path = cli_in(cli_folder, "claims.nvt");
-    struct nvt_error err = no_error;
-    uint8_t rows[64] = {0};
     (void)unused;
-    struct nvt_trace_writer *writer = nvt_trace_writer_new_tables(path, 0, &err);
-    struct nvt_buffer payload = {0};
-    assert_non_null(writer);
-    /* One string, two facts of it, a table of marks without columns but many rows. */
-    struct nvt_chunk chunk = {.kind = NVT_CHUNK_STRINGS, .count = 1};
-    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, rows, 1, &err), 0);
-    chunk = (struct nvt_chunk){.kind = NVT_CHUNK_META, .count = 0};
-    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, rows, 0, &err), 0);
-    nvt_buffer_varint(&payload, 1);
-    nvt_buffer_varint(&payload, 9);
-    nvt_buffer_append(&payload, "externals", 9);
-    nvt_buffer_varint(&payload, UINT32_MAX);
-    nvt_buffer_varint(&payload, 0);
-    chunk = (struct nvt_chunk){.kind = NVT_CHUNK_TABLES, .count = 1};
-    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, payload.data, payload.size, &err), 0);
-    chunk = (struct nvt_chunk){.kind = NVT_CHUNK_ROWS, .count = 33};
-    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, rows, sizeof(rows), &err), 0);
-    assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    assert_non_null(trace);
-    assert_non_null(strstr(trace->warning, "malformed"));
-    assert_int_equal(trace->externals.count, 0);
-    nvt_trace_free(trace);
-    nvt_buffer_free(&payload);
+    for (uint32_t count = 32; count <= 33; count++) {
+        const uint32_t rows[] = {1, 33};
+        struct nvt_trace_writer *writer = begin_file(path, names, rows, 2);
+        put_rows(writer, 0, 1, 2);
+        put_rows(writer, 1, count, 64);
+        struct nvt_trace *trace = end_file(writer, path);
+        assert_non_null(trace);
+        assert_int_equal(trace->processes.count, 1);
+        assert_int_equal(trace->externals.count, count == 32 ? 32 : 0);
+        assert_non_null(
+            strstr(trace->warning, count == 32 ? "was cut off" : "kind 15 is malformed"));
+        nvt_trace_free(trace);
+    }
+}
+
+/* A row has 0 where the file has no column, and that refers to something, too. */
+static void columns_that_are_not_there_refer_to_rows(void **unused)
+{
+    static const char *const names[] = {"processes", "threads", "kernels", "ops"};
+    const char *path = cli_in(cli_folder, "absent.nvt");
+    (void)unused;
+    for (uint32_t without = 0; without < 4; without++) {
+        uint32_t rows[] = {1, 1, 1, 1};
+        rows[without] = without < 3 ? 0 : 1;
+        struct nvt_trace_writer *writer = begin_file(path, names, rows, 4);
+        for (uint32_t i = 0; i < 4; i++)
+            if (rows[i])
+                put_rows(writer, i, 1, 2);
+        struct nvt_trace *trace = end_file(writer, path);
+        /* Nothing can be of no process; a kernel's details are another matter. */
+        assert_true((trace != NULL) == (without >= 2));
+        if (trace)
+            assert_int_equal(trace->ops.count, without == 3);
+        nvt_trace_free(trace);
+    }
 }
 
 /* What a window left out is not in the file, not even its names. */
@@ -481,6 +539,7 @@ int main(void)
         cmocka_unit_test(cut_files_are_read_up_to_there),
         cmocka_unit_test(damaged_files_are_told),
         cmocka_unit_test(claims_need_bytes),
+        cmocka_unit_test(columns_that_are_not_there_refer_to_rows),
         cmocka_unit_test(a_window_gives_nothing_else_away),
         cmocka_unit_test(lines_of_strangers_are_made_visible),
         cmocka_unit_test(a_trace_and_its_tables_count_once),

@@ -3,9 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "../../lib/clock.h"
+
 /* What the types of trace.h mean, and the tables that they refer to. */
 #define MEANS_int32_t              NVT_MEANS_SIGNED, 0
 #define MEANS_int64_t              NVT_MEANS_SIGNED, 0
+#define MEANS_nvt_ns               NVT_MEANS_TIME, 0
+#define MEANS_nvt_ns_or_none       NVT_MEANS_TIME_OR_NONE, 0
 #define MEANS_uint8_t              NVT_MEANS_NUMBER, 0
 #define MEANS_uint32_t             NVT_MEANS_NUMBER, 0
 #define MEANS_uint64_t             NVT_MEANS_NUMBER, 0
@@ -132,6 +136,12 @@ static int is_finite(uint64_t bits)
     return isfinite(value);
 }
 
+int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value)
+{
+    return nvt_clock_within((int64_t)value) == (int64_t)value ||
+           (column->meaning == NVT_MEANS_TIME_OR_NONE && (int64_t)value == INT64_MIN);
+}
+
 static int is_detail(const struct nvt_trace *trace, uint32_t op)
 {
     uint32_t detail = trace->ops.detail[op];
@@ -161,6 +171,9 @@ static int is_right(const struct nvt_trace *trace, const struct nvt_layout_table
         return value <= (table == &tables[is->target] ? row : rows);
     case NVT_MEANS_DETAIL:
         return is_detail(trace, row);
+    case NVT_MEANS_TIME:
+    case NVT_MEANS_TIME_OR_NONE:
+        return nvt_layout_is_time(is, value);
     default:
         return 1;
     }

@@ -16,14 +16,16 @@ enum nvt_table_number { NVT_TABLES(NVT_TABLE_NUMBER) NVT_TABLE_COUNT };
 /* Files have these numbers (docs/trace-format.md). */
 enum nvt_column_meaning {
     NVT_MEANS_NUMBER,      /* without a sign, or an enumeration, or bits */
-    NVT_MEANS_SIGNED,      /* with a sign: a time, mostly */
+    NVT_MEANS_SIGNED,      /* with a sign */
     NVT_MEANS_REAL,        /* a double that is finite */
     NVT_MEANS_TEXT,        /* id of a string */
     NVT_MEANS_ROW,         /* row of `target` */
     NVT_MEANS_ROW_OR_NONE, /* the same, or NVT_NONE */
     NVT_MEANS_ROW_AND_1,   /* row of `target` and 1, or 0; of its own table a lower one */
     NVT_MEANS_DETAIL, /* of ops: row of kernels of a kernel, of migrations of a copy, or NVT_NONE */
-    NVT_MEANS_LINKED, /* nvt_trace_finish makes it of the others */
+    NVT_MEANS_TIME,   /* on the trace's axis, ns, of 62 bits */
+    NVT_MEANS_TIME_OR_NONE, /* the same, or INT64_MIN */
+    NVT_MEANS_LINKED,       /* nvt_trace_finish makes it of the others */
 };
 
 struct nvt_layout_column {
@@ -59,6 +61,9 @@ void nvt_layout_take(const struct nvt_layout_column *column, const void *values,
 
 /* Of a number: the largest that the column may hold; UINT64_MAX: any. */
 uint64_t nvt_layout_most(const struct nvt_layout_table *table, uint32_t column);
+
+/* Of a column of times: whether it may hold this one. */
+int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value);
 
 /*
  * Whether all that a trace refers to is there, and no number is too large: readers see to that, and analyses rely

@@ -30,6 +30,8 @@ typedef uint32_t nvt_text; /* id in `strings`; 0 is the empty one: none, or unkn
 typedef uint32_t nvt_process_row, nvt_process_or_none, nvt_thread_row, nvt_thread_or_none;
 typedef uint32_t nvt_domain_row, nvt_counter_row, nvt_collective_and_1, nvt_call_frame_and_1;
 typedef uint32_t nvt_detail_row; /* of ops alone, see there */
+/* A time on the trace's axis, of 62 bits (nvt_clock_within), so that the difference of two is a number; "or_none": or INT64_MIN. */
+typedef int64_t nvt_ns, nvt_ns_or_none;
 /* What nvt_trace_finish makes of the others. */
 typedef uint32_t nvt_linked_row, nvt_linked_count;
 typedef int64_t nvt_linked_ns;
@@ -70,8 +72,8 @@ enum nvt_sample_flags {
     X(nvt_process_row, process)                                                                    \
     X(int64_t, tid)                                                                                \
     X(nvt_text, name)                                                                              \
-    X(int64_t, last_ns)    /* last time on record */                                               \
-    X(int64_t, ended_ns)   /* when its end, or that of the recording, was noticed; 0 unknown */    \
+    X(nvt_ns, last_ns)     /* last time on record */                                               \
+    X(nvt_ns, ended_ns)    /* when its end, or that of the recording, was noticed; 0 unknown */    \
     X(uint64_t, events)    /* NVTX events recorded */                                              \
     X(uint64_t, dropped)   /* events and device records known to be lost */                        \
     X(uint64_t, waited_ns) /* time the thread waited for room in its ring */                       \
@@ -84,7 +86,7 @@ enum nvt_sample_flags {
     X(nvt_thread_row, thread)                                                                      \
     X(nvt_domain_row, domain)                                                                      \
     X(nvt_text, name)                                                                              \
-    X(int64_t, begun)
+    X(nvt_ns, begun)
 
 /* NVTX domains; row 0 is always the default domain, whose name is empty. */
 #define NVT_DOMAIN_COLUMNS(X)                                                                      \
@@ -93,8 +95,8 @@ enum nvt_sample_flags {
 
 /* NVTX ranges of both styles, sorted by (start, end descending) after nvt_trace_finish. */
 #define NVT_RANGE_COLUMNS(X)                                                                       \
-    X(int64_t, start)                                                                              \
-    X(int64_t, end)                                                                                \
+    X(nvt_ns, start)                                                                               \
+    X(nvt_ns, end)                                                                                 \
     X(nvt_thread_row, thread)     /* that opened it */                                             \
     X(nvt_thread_row, end_thread) /* that closed it; same as thread for push/pop */                \
     X(nvt_domain_row, domain)                                                                      \
@@ -111,7 +113,7 @@ enum nvt_sample_flags {
     X(uint8_t, flags)             /* enum nvt_range_flags */
 
 #define NVT_MARK_COLUMNS(X)                                                                        \
-    X(int64_t, time)                                                                               \
+    X(nvt_ns, time)                                                                                \
     X(nvt_thread_row, thread)                                                                      \
     X(nvt_domain_row, domain)                                                                      \
     X(nvt_text, name)                                                                              \
@@ -134,7 +136,7 @@ enum nvt_sample_flags {
 
 /* Samples of counters, sorted by time. */
 #define NVT_COUNTER_SAMPLE_COLUMNS(X)                                                              \
-    X(int64_t, time)                                                                               \
+    X(nvt_ns, time)                                                                                \
     X(nvt_counter_row, counter)                                                                    \
     X(nvt_thread_row, thread) /* that handed it over */                                            \
     X(double, value)          /* in the counter's unit; finite */                                  \
@@ -142,8 +144,8 @@ enum nvt_sample_flags {
 
 /* Device operations, sorted by start. */
 #define NVT_OP_COLUMNS(X)                                                                          \
-    X(int64_t, start)                                                                              \
-    X(int64_t, end)                                                                                \
+    X(nvt_ns, start)                                                                               \
+    X(nvt_ns, end)                                                                                 \
     X(nvt_process_row, process)                                                                    \
     X(uint32_t, device)                                                                            \
     X(uint32_t, context)                                                                           \
@@ -151,11 +153,11 @@ enum nvt_sample_flags {
     X(uint64_t, correlation) /* of the API call that launched it, 0 unknown; per process */        \
     X(nvt_linked_row, api)   /* row of that call, NVT_NONE (set by nvt_trace_finish) */            \
     X(nvt_thread_or_none,                                                                          \
-      thread)               /* that launched it, NVT_NONE unknown (likewise, or by the reader) */  \
-    X(int64_t, launch)      /* start of the launching call, or INT64_MIN when unknown */           \
-    X(nvt_text, name)       /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */        \
-    X(nvt_text, short_name) /* kernel name without parameters and templates */                     \
-    X(uint64_t, bytes)      /* of a copy or memset */                                              \
+      thread) /* that launched it, NVT_NONE unknown (likewise, or by the reader) */                \
+    X(nvt_ns_or_none, launch) /* start of the launching call, or INT64_MIN when unknown */         \
+    X(nvt_text, name)         /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */      \
+    X(nvt_text, short_name)   /* kernel name without parameters and templates */                   \
+    X(uint64_t, bytes)        /* of a copy or memset */                                            \
     X(nvt_detail_row,                                                                              \
       detail)             /* row of kernels, of migrations of a copy that is one, else NVT_NONE */ \
     X(uint8_t, kind)      /* enum nvt_op_kind */                                                   \
@@ -187,8 +189,8 @@ enum nvt_sample_flags {
 /* What else the driver does about managed memory: faults, and what it makes of memory that several want at once;
  * sorted by start. */
 #define NVT_UM_EVENT_COLUMNS(X)                                                                    \
-    X(int64_t, start) /* the driver takes notice of it */                                          \
-    X(int64_t, end)   /* it lets the device go on; `start` where there is only a moment */         \
+    X(nvt_ns, start) /* the driver takes notice of it */                                           \
+    X(nvt_ns, end)   /* it lets the device go on; `start` where there is only a moment */          \
     X(nvt_process_row, process)                                                                    \
     X(uint32_t, device)      /* that faults, is held up or maps; NVT_NONE: the host, or several */ \
     X(uint32_t, target)      /* whose memory is mapped, NVT_NONE: the host's, or it is no map */   \
@@ -214,8 +216,8 @@ enum nvt_sample_flags {
 
 /* CUDA API calls on the host, sorted by start. */
 #define NVT_API_COLUMNS(X)                                                                         \
-    X(int64_t, start)                                                                              \
-    X(int64_t, end)                                                                                \
+    X(nvt_ns, start)                                                                               \
+    X(nvt_ns, end)                                                                                 \
     X(nvt_thread_row, thread)                                                                      \
     X(uint64_t, correlation)                                                                       \
     X(nvt_text, name)                                                                              \
@@ -225,8 +227,8 @@ enum nvt_sample_flags {
 /* Calls of the operating system's libraries (nsys profile --trace=osrt): those that may block, sorted by start. The trace's
  * extent is that of the others. */
 #define NVT_OS_CALL_COLUMNS(X)                                                                     \
-    X(int64_t, start)                                                                              \
-    X(int64_t, end)                                                                                \
+    X(nvt_ns, start)                                                                               \
+    X(nvt_ns, end)                                                                                 \
     X(nvt_thread_row, thread)                                                                      \
     X(nvt_text, name)                                                                              \
     X(int64_t, result) /* what the call returned */
@@ -234,8 +236,8 @@ enum nvt_sample_flags {
 /* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, that a stream is told to wait. Of waits for
  * an event, where it was recorded: its operations before that call are what is waited for. */
 #define NVT_SYNC_COLUMNS(X)                                                                        \
-    X(int64_t, start)                                                                              \
-    X(int64_t, end)                                                                                \
+    X(nvt_ns, start)                                                                               \
+    X(nvt_ns, end)                                                                                 \
     X(nvt_process_row, process)                                                                    \
     X(uint32_t, device)                                                                            \
     X(uint32_t, context)                                                                           \
@@ -247,7 +249,7 @@ enum nvt_sample_flags {
 
 /* Memory taken and given back, sorted by time. */
 #define NVT_MEMORY_COLUMNS(X)                                                                      \
-    X(int64_t, time)                                                                               \
+    X(nvt_ns, time)                                                                                \
     X(nvt_process_row, process)                                                                    \
     X(uint32_t, device)           /* NVT_NONE: the host */                                         \
     X(nvt_thread_or_none, thread) /* NVT_NONE: unknown */                                          \
@@ -277,8 +279,8 @@ enum nvt_sample_flags {
 
 /* Time that the profiler itself took. */
 #define NVT_OVERHEAD_COLUMNS(X)                                                                    \
-    X(int64_t, start)                                                                              \
-    X(int64_t, end)                                                                                \
+    X(nvt_ns, start)                                                                               \
+    X(nvt_ns, end)                                                                                 \
     X(nvt_process_row, process)                                                                    \
     X(nvt_thread_or_none, thread) /* NVT_NONE: unknown */                                          \
     X(nvt_text, name)

@@ -53,6 +53,11 @@ static int are_right(const struct filling *filling)
         for (uint32_t i = 0; column->is->width == 4 && i < filling->count; i++)
             wrong |= values[i] != (uint64_t)(int64_t)(int32_t)values[i];
         break;
+    case NVT_MEANS_TIME:
+    case NVT_MEANS_TIME_OR_NONE:
+        for (uint32_t i = 0; i < filling->count; i++)
+            wrong |= !nvt_layout_is_time(column->is, values[i]);
+        break;
     case NVT_MEANS_REAL:
         for (uint32_t i = 0; i < filling->count; i++)
             wrong |= !is_finite(values[i]);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/text.h"
 #include "reader.h"
 
@@ -110,11 +111,11 @@ static int set_format(struct nvt_trace *trace, const char *text)
     return 0;
 }
 
-static int set_number(int64_t *number, const char *text)
+static int set_time(int64_t *time, const char *text)
 {
     char *end;
     errno = 0;
-    *number = strtoll(text, &end, 10);
+    *time = nvt_clock_within(strtoll(text, &end, 10));
     return errno || end == text || *end ? -1 : 0;
 }
 
@@ -150,13 +151,13 @@ static int set_fact(struct nvt_tables_reading *reading, const char *name, const 
     if (!strcmp(name, NVT_TABLES_FORMAT))
         return set_format(trace, value);
     if (!strcmp(name, NVT_TABLES_ORIGIN))
-        return set_number(&trace->origin_ns, value);
+        return set_time(&trace->origin_ns, value);
     if (!strcmp(name, NVT_TABLES_FIRST))
-        return set_number(&reading->first, value);
+        return set_time(&reading->first, value);
     if (!strcmp(name, NVT_TABLES_LAST))
-        return set_number(&reading->last, value);
+        return set_time(&reading->last, value);
     if (!strcmp(name, NVT_TABLES_LEVELS))
-        return set_number(&reading->levels, value);
+        return set_time(&reading->levels, value);
     if (!strcmp(name, NVT_TABLES_WARNING))
         return set_warning(trace, value);
     if (!strcmp(name, NVT_TABLES_NOTES))
@@ -292,6 +293,14 @@ static int is_same_text(const struct nvt_file_strings *strings)
     return 1;
 }
 
+static int has_all_rows(const struct nvt_tables_reading *reading)
+{
+    for (uint32_t i = 0; i < reading->table_count; i++)
+        if (reading->tables[i].rows < reading->tables[i].claimed)
+            return 0;
+    return 1;
+}
+
 static int read_file(struct nvt_tables_reading *reading, struct nvt_error *err)
 {
     struct nvt_error damage = NVT_ERROR_INIT;
@@ -309,7 +318,7 @@ static int read_file(struct nvt_tables_reading *reading, struct nvt_error *err)
         warn(trace, &reading->err);
     else if (is_damaged)
         warn(trace, &damage);
-    else if (!reading->ended)
+    else if (!reading->ended || !has_all_rows(reading))
         nvt_trace_warn(trace, "the file was cut off: what is in it was read");
     else
         set_extent(reading);
