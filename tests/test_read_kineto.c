@@ -401,6 +401,25 @@ static void reads_other_tools(void **state)
     nvt_trace_free(trace);
 }
 
+/* Numbers below -1 are names of their own: they once took that of another text. */
+static void owners_below_zero_have_their_numbers_for_names(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(
+        "[{\"ph\": \"X\", \"name\": \"a\", \"cat\": \"user_annotation\", \"pid\": -2, \"tid\": "
+        "-77, "
+        "\"ts\": 1, \"dur\": 2},"
+        "{\"ph\": \"X\", \"name\": \"b\", \"cat\": \"user_annotation\", \"pid\": -1, \"tid\": 5, "
+        "\"ts\": 1, \"dur\": 2}]");
+    assert_int_equal(trace->processes.count, 2);
+    assert_string_equal(nvt_name(trace, trace->processes.name[0]), "-2");
+    assert_string_equal(nvt_name(trace, trace->processes.name[1]), "");
+    assert_string_equal(nvt_name(trace, trace->threads.name[0]), "-77");
+    assert_int_equal(trace->threads.tid[0], -1);
+    assert_int_equal(trace->threads.tid[1], 5);
+    nvt_trace_free(trace);
+}
+
 static void lets_the_array_end_without_its_bracket(void **state)
 {
     (void)state;
@@ -628,6 +647,7 @@ int main(void)
         cmocka_unit_test(refuses_a_bomb),
 #endif
         cmocka_unit_test(reads_other_tools),
+        cmocka_unit_test(owners_below_zero_have_their_numbers_for_names),
         cmocka_unit_test(lets_the_array_end_without_its_bracket),
         cmocka_unit_test(reads_whole_events_before_a_cut),
         cmocka_unit_test(warns_of_a_profile_without_events),

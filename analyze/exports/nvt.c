@@ -58,11 +58,13 @@ static uint32_t is_written(const struct nvt_layout_column *column)
 static void mark_strings(struct writing *writing, const struct nvt_layout_table *table)
 {
     uint32_t rows = nvt_layout_rows(writing->trace, table);
+    uint32_t count = nvt_strings_count(writing->trace->strings);
     for (uint32_t i = 0; i < table->count; i++) {
         const uint32_t *values = nvt_layout_values(writing->trace, table, i);
         if (table->columns[i].meaning == NVT_MEANS_TEXT)
             for (uint32_t row = 0; row < rows; row++)
-                writing->ids[values[row]] = 0;
+                if (values[row] < count)
+                    writing->ids[values[row]] = 0;
     }
 }
 
@@ -233,7 +235,7 @@ static void take_values(struct writing *writing, const struct nvt_layout_table *
         leave_out_launches(writing, column, row, rows);
     if (is->meaning == NVT_MEANS_TEXT)
         for (uint32_t i = 0; i < rows; i++)
-            out[i] = writing->ids[out[i]];
+            out[i] = out[i] < nvt_strings_count(writing->trace->strings) ? writing->ids[out[i]] : 0;
     if (!strcmp(is->name, "start"))
         memcpy(writing->from, out, rows * sizeof(*out));
     if (base_of(table, column))

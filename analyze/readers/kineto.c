@@ -193,13 +193,14 @@ static int on_close(void *context)
 }
 
 /* A pid or tid: a number, as a text too (PyTorch 1.8 had "tid": "5555" beside 5555), or another
- * text, which becomes a number below zero. */
+ * text, which becomes a number below zero. So does a number that is below -1, which nobody has. */
 static int owner_id(struct parser *parser, enum nvt_json_type type, const char *text, size_t size,
                     int64_t *id)
 {
-    if (type != NVT_JSON_TEXT)
-        return nvt_parse_scaled(text, size, 0, id) ? 0 : 1;
-    if (!nvt_parse_scaled(text, size, 0, id) && *id >= 0)
+    int is_number = nvt_parse_scaled(text, size, 0, id) == 0;
+    if (type != NVT_JSON_TEXT && (!is_number || *id >= -1))
+        return is_number;
+    if (is_number && *id >= 0)
         return 0;
     uint32_t name = nvt_strings_add(parser->reader.trace->strings, text, size);
     *id = -1 - (int64_t)name;
