@@ -136,7 +136,7 @@ static struct nvt_trace *random_trace(uint32_t rows_most)
     trace->domains.process[0] = NVT_NONE;
     trace->domains.name[0] = 0;
     set_details(trace);
-    trace->origin_ns = (int64_t)(draw() >> 2);
+    trace->origin_ns = (int64_t)draw();
     trace->is_late = (int)below(2);
     nvt_trace_warn(trace, "something is missing");
     nvt_trace_note(trace, "a note");

@@ -111,12 +111,19 @@ static int set_format(struct nvt_trace *trace, const char *text)
     return 0;
 }
 
-static int set_time(int64_t *time, const char *text)
+static int set_number(int64_t *number, const char *text)
 {
     char *end;
     errno = 0;
-    *time = nvt_clock_within(strtoll(text, &end, 10));
+    *number = strtoll(text, &end, 10);
     return errno || end == text || *end ? -1 : 0;
+}
+
+static int set_time(int64_t *time, const char *text)
+{
+    int status = set_number(time, text);
+    *time = nvt_clock_within(*time);
+    return status;
 }
 
 /* Lines for people, from a stranger. */
@@ -151,7 +158,7 @@ static int set_fact(struct nvt_tables_reading *reading, const char *name, const 
     if (!strcmp(name, NVT_TABLES_FORMAT))
         return set_format(trace, value);
     if (!strcmp(name, NVT_TABLES_ORIGIN))
-        return set_time(&trace->origin_ns, value);
+        return set_number(&trace->origin_ns, value);
     if (!strcmp(name, NVT_TABLES_FIRST))
         return set_time(&reading->first, value);
     if (!strcmp(name, NVT_TABLES_LAST))
