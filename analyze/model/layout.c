@@ -62,6 +62,7 @@ static const struct {
     {NVT_TABLE_counters, "values", NVT_COUNTER_SINCE_START},
     {NVT_TABLE_ops, "kind", NVT_OP_MEMSET},
     {NVT_TABLE_apis, "class", NVT_API_OTHER},
+    {NVT_TABLE_mpi_calls, "kind", NVT_MPI_KINDS - 1},
     {NVT_TABLE_memory, "kind", NVT_MEMORY_FREE},
 };
 

@@ -231,6 +231,7 @@ DEFINE_SORT(counter_samples, NVT_COUNTER_SAMPLE_COLUMNS, table->time, NULL)
 DEFINE_SORT(ops, NVT_OP_COLUMNS, table->start, NULL)
 DEFINE_SORT(apis, NVT_API_COLUMNS, table->start, table->end)
 DEFINE_SORT(os_calls, NVT_OS_CALL_COLUMNS, table->start, table->end)
+DEFINE_SORT(mpi_calls, NVT_MPI_CALL_COLUMNS, table->start, table->end)
 DEFINE_SORT(syncs, NVT_SYNC_COLUMNS, table->start, NULL)
 DEFINE_SORT(um_events, NVT_UM_EVENT_COLUMNS, table->start, NULL)
 DEFINE_SORT(memory, NVT_MEMORY_COLUMNS, table->time, NULL)
@@ -465,12 +466,14 @@ static int finish_calls(struct nvt_trace *trace, struct extent *extent)
     cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count, extent);
     cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count, &nobody);
     cut_to_start(trace->os_calls.start, trace->os_calls.end, trace->os_calls.count, &nobody);
+    cut_to_start(trace->mpi_calls.start, trace->mpi_calls.end, trace->mpi_calls.count, extent);
     cut_to_start(trace->um_events.start, trace->um_events.end, trace->um_events.count, extent);
     widen(trace->memory.time, trace->memory.count, extent);
     int status =
         sort_apis(&trace->apis, &scratch) || sort_syncs(&trace->syncs, &scratch) ||
-        sort_os_calls(&trace->os_calls, &scratch) || sort_um_events(&trace->um_events, &scratch) ||
-        sort_memory(&trace->memory, &scratch) || sort_overheads(&trace->overheads, &scratch);
+        sort_os_calls(&trace->os_calls, &scratch) || sort_mpi_calls(&trace->mpi_calls, &scratch) ||
+        sort_um_events(&trace->um_events, &scratch) || sort_memory(&trace->memory, &scratch) ||
+        sort_overheads(&trace->overheads, &scratch);
     nvt_sort_free(&scratch);
     return status ? -1 : 0;
 }

@@ -48,6 +48,8 @@ enum nvt_range_flags {
 #define NVT_RANGE_PARTIAL (NVT_RANGE_UNCLOSED | NVT_RANGE_CARRIED)
 enum nvt_op_kind { NVT_OP_KERNEL, NVT_OP_MEMCPY, NVT_OP_MEMSET };
 enum nvt_api_class { NVT_API_RUNTIME, NVT_API_DRIVER, NVT_API_LIBRARY, NVT_API_OTHER };
+enum nvt_mpi_kind { NVT_MPI_OTHER, NVT_MPI_P2P, NVT_MPI_COLLECTIVE, NVT_MPI_WAIT, NVT_MPI_KINDS };
+#define NVT_MPI_NONE INT32_MIN
 enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
 /* What a sample of a counter says: how much there is, how much more since the one before, or since the start. */
 enum nvt_counter_values { NVT_COUNTER_ABSOLUTE, NVT_COUNTER_DELTA, NVT_COUNTER_SINCE_START };
@@ -233,6 +235,20 @@ enum nvt_sample_flags {
     X(nvt_text, name)                                                                              \
     X(int64_t, result) /* what the call returned */
 
+/* Calls of MPI, sorted by start. What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
+#define NVT_MPI_CALL_COLUMNS(X)                                                                    \
+    X(nvt_ns, start)                                                                               \
+    X(nvt_ns, end)                                                                                 \
+    X(nvt_thread_row, thread)                                                                      \
+    X(nvt_text, name)                                                                              \
+    X(uint64_t, communicator) /* its handle in the process, 0 unknown */                           \
+    X(uint64_t, sent)     /* bytes that the rank gives; of what it receives into, their room */    \
+    X(uint64_t, received) /* bytes that it gets */                                                 \
+    X(int32_t, peer)      /* the other rank in the communicator; of a collective its root */       \
+    X(int32_t, tag)                                                                                \
+    X(uint8_t, kind)  /* enum nvt_mpi_kind */                                                      \
+    X(uint8_t, flags) /* NVT_RANGE_UNCLOSED: no end was seen, `end` is threads.last_ns */
+
 /* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, that a stream is told to wait. Of waits for
  * an event, where it was recorded: its operations before that call are what is waited for. */
 #define NVT_SYNC_COLUMNS(X)                                                                        \
@@ -330,6 +346,7 @@ enum nvt_sample_flags {
     X(um_events, um_event, NVT_UM_EVENT_COLUMNS)                                                   \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(os_calls, os_call, NVT_OS_CALL_COLUMNS)                                                      \
+    X(mpi_calls, mpi_call, NVT_MPI_CALL_COLUMNS)                                                   \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
     X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
     X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
@@ -423,7 +440,7 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Sort ranges, marks, samples of counters, ops, apis, os_calls, syncs, memory, um_events by time; link ranges to their parents and levels
+ * Sort ranges, marks, samples of counters, ops, apis, os_calls, mpi_calls, syncs, memory, um_events by time; link ranges to their parents and levels
  * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
  * their correlation id and process. A range whose end precedes its start is cut to zero length. 0
  * or -1 (out of memory). Rows must not be added after it.

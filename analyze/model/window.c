@@ -291,6 +291,7 @@ DEFINE_MOVE(counter_samples, NVT_COUNTER_SAMPLE_COLUMNS)
 DEFINE_MOVE(ops, NVT_OP_COLUMNS)
 DEFINE_MOVE(apis, NVT_API_COLUMNS)
 DEFINE_MOVE(os_calls, NVT_OS_CALL_COLUMNS)
+DEFINE_MOVE(mpi_calls, NVT_MPI_CALL_COLUMNS)
 DEFINE_MOVE(syncs, NVT_SYNC_COLUMNS)
 DEFINE_MOVE(memory, NVT_MEMORY_COLUMNS)
 DEFINE_MOVE(overheads, NVT_OVERHEAD_COLUMNS)
@@ -311,6 +312,7 @@ DEFINE_MOVE(um_events, NVT_UM_EVENT_COLUMNS)
     }
 DEFINE_CUT(marks, span_of_thread(spans, table->thread[i]), time)
 DEFINE_CUT(os_calls, span_of_thread(spans, table->thread[i]), start)
+DEFINE_CUT(mpi_calls, span_of_thread(spans, table->thread[i]), start)
 DEFINE_CUT(syncs, span_of_process(spans, table->process[i]), start)
 DEFINE_CUT(overheads, span_of_process(spans, table->process[i]), start)
 DEFINE_CUT(um_events, span_of_process(spans, table->process[i]), start)
@@ -474,6 +476,8 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
         widen(&extent, trace->apis.start[i], trace->apis.end[i]);
     for (uint32_t i = 0; i < trace->marks.count; i++)
         widen(&extent, trace->marks.time[i], trace->marks.time[i]);
+    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
+        widen(&extent, trace->mpi_calls.start[i], trace->mpi_calls.end[i]);
     for (uint32_t i = 0; i < trace->um_events.count; i++)
         widen(&extent, trace->um_events.start[i], trace->um_events.end[i]);
     for (uint32_t i = 0; i < trace->memory.count; i++)
@@ -513,9 +517,9 @@ int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, str
         (cut_ranges(&spans, &trace->ranges) || cut_marks(&spans, &trace->marks) ||
          cut_samples(&spans, &trace->counters, &trace->counter_samples) ||
          cut_calls(&spans, &trace->apis, &trace->ops) || cut_os_calls(&spans, &trace->os_calls) ||
-         cut_syncs(&spans, &trace->syncs) || cut_overheads(&spans, &trace->overheads) ||
-         cut_um_events(&spans, &trace->um_events) || cut_memory(&spans, &trace->memory) ||
-         set_condition(window, trace)))
+         cut_mpi_calls(&spans, &trace->mpi_calls) || cut_syncs(&spans, &trace->syncs) ||
+         cut_overheads(&spans, &trace->overheads) || cut_um_events(&spans, &trace->um_events) ||
+         cut_memory(&spans, &trace->memory) || set_condition(window, trace)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status)
         set_extent(&spans, trace);

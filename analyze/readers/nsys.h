@@ -113,6 +113,7 @@ int nvt_nsys_read_nvtx(struct nvt_nsys *reader);
 int nvt_nsys_read_cuda(struct nvt_nsys *reader);
 int nvt_nsys_read_um(struct nvt_nsys *reader); /* faults of managed memory */
 int nvt_nsys_read_os(struct nvt_nsys *reader);
+int nvt_nsys_read_mpi(struct nvt_nsys *reader); /* behind those, whose processes get ranks */
 int nvt_nsys_read_facts(struct nvt_nsys *reader);
 int nvt_nsys_read_metrics(struct nvt_nsys *reader);
 /* A note about tables that have rows of what devices did and that are not read. */

@@ -1,6 +1,6 @@
 /*
  * cuda_gpu_kern_sum, cuda_gpu_kern_gb_sum, cuda_api_sum, cuda_gpu_mem_time_sum,
- * cuda_gpu_mem_size_sum, cuda_gpu_sum, cuda_api_gpu_sum, osrt_sum, profiler_overhead_sum: device operations, CUDA calls,
+ * cuda_gpu_mem_size_sum, cuda_gpu_sum, cuda_api_gpu_sum, osrt_sum, mpi_event_sum, profiler_overhead_sum: device operations, CUDA calls,
  * calls of the operating system's libraries and a profiler's own work by name, with nsys's headings (Nsight Systems Analysis Guide, "Statistical Reports
  * Shipped With Nsight Systems"), over all traces. Calls of libraries (cuBLAS, cuDNN) are no CUDA calls. A megabyte is
  * 10^6 bytes.
@@ -33,7 +33,7 @@ enum { TIME, TOTAL, INSTANCES, AVG, MED, MIN, MAX, STD, NAMES };
     }
 
 /* What a report counts. */
-enum kinds { KERNELS = 1, MEMORY = 2, CALLS = 4, OS_CALLS = 8, OVERHEAD = 16 };
+enum kinds { KERNELS = 1, MEMORY = 2, CALLS = 4, OS_CALLS = 8, OVERHEAD = 16, MPI_CALLS = 32 };
 
 struct summary_report {
     unsigned kinds; /* enum kinds */
@@ -161,6 +161,14 @@ static void collect_os_calls(struct nvt_groups *groups, const struct nvt_os_call
     }
 }
 
+static void collect_mpi_calls(struct nvt_groups *groups, const struct nvt_mpi_calls *calls)
+{
+    for (uint32_t i = 0; i < calls->count; i++) {
+        uint32_t name = nvt_groups_string(groups, calls->name[i]);
+        nvt_groups_add(groups, nvt_groups_key(groups, &name, 1), calls->end[i] - calls->start[i]);
+    }
+}
+
 static void collect_overheads(struct nvt_groups *groups, const struct nvt_overheads *overheads)
 {
     for (uint32_t i = 0; i < overheads->count; i++) {
@@ -226,6 +234,8 @@ static int collect(struct nvt_groups *groups, const struct nvt_report_input *inp
         collect_calls(groups, trace, summary);
     if (!status && summary->kinds & OS_CALLS)
         collect_os_calls(groups, &trace->os_calls);
+    if (!status && summary->kinds & MPI_CALLS)
+        collect_mpi_calls(groups, &trace->mpi_calls);
     if (!status && summary->kinds & OVERHEAD)
         collect_overheads(groups, &trace->overheads);
     nvt_kernel_naming_free(&naming);
@@ -305,6 +315,11 @@ DEFINE_REPORT(
     "calls of the operating system's libraries that may block, in nsys exports, by total time",
     SUMMARY(.kinds = OS_CALLS, .nothing = "OS runtime calls (nsys profile --trace=osrt)"),
     TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
+
+DEFINE_REPORT(mpi_event_sum, 0, 0, "MPI event summary", "MPI calls by total time",
+              SUMMARY(.kinds = MPI_CALLS,
+                      .nothing = "MPI calls (record --trace mpi, nsys profile --trace=mpi)"),
+              TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
 
 DEFINE_REPORT(profiler_overhead_sum, 0, 0, "Profiler overhead",
               "what CUPTI and the driver did for a profiler, by total time",

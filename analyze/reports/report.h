@@ -41,6 +41,10 @@
     X(cuda_gpu_kern_gb_sum)                                                                        \
     X(cuda_api_sum)                                                                                \
     X(osrt_sum)                                                                                    \
+    X(mpi_event_sum)                                                                               \
+    X(mpi_event_trace)                                                                             \
+    X(nvtx_mpi_sum)                                                                                \
+    X(mpi_ranks)                                                                                   \
     X(profiler_overhead_sum)                                                                       \
     X(cuda_gpu_mem_time_sum)                                                                       \
     X(cuda_gpu_mem_size_sum)                                                                       \
