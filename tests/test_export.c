@@ -179,6 +179,30 @@ static void launch(struct maker *maker, uint32_t process, uint32_t thread, int64
     assert_int_not_equal(nvt_op_add(maker->trace, &op), NVT_NONE);
 }
 
+/* As nsys has them: a message has one size, a wait none. */
+static void add_mpi_call(struct maker *maker, uint32_t thread, int64_t time)
+{
+    static const char *const names[NVT_MPI_KINDS] = {"MPI_Comm_split", "MPI_Send", "MPI_Allreduce",
+                                                     "MPI_Waitall"};
+    uint8_t kind = (uint8_t)below(maker, NVT_MPI_KINDS);
+    int is_receive = kind == NVT_MPI_P2P && below(maker, 2),
+        has_bytes = kind == NVT_MPI_P2P || kind == NVT_MPI_COLLECTIVE;
+    uint64_t bytes = below(maker, 1 << 20);
+    const struct nvt_mpi_call call = {
+        .start = time,
+        .end = time + below(maker, 50),
+        .thread = thread,
+        .name = text(maker, is_receive ? "MPI_Irecv" : names[kind]),
+        .communicator = has_bytes ? below(maker, 1000) : 0,
+        .sent = has_bytes && !is_receive ? bytes : UINT64_MAX,
+        .received =
+            is_receive || (kind == NVT_MPI_COLLECTIVE && below(maker, 2)) ? bytes : UINT64_MAX,
+        .peer = has_bytes && below(maker, 3) ? (int32_t)below(maker, 8) : NVT_MPI_NONE,
+        .tag = kind == NVT_MPI_P2P ? (int32_t)below(maker, 8) - 2 : NVT_MPI_NONE,
+        .kind = kind};
+    nvt_mpi_call_add(maker->trace, &call);
+}
+
 static void add_rest(struct maker *maker, uint32_t process, uint32_t thread, int64_t time)
 {
     struct nvt_mark mark = {.time = time, .thread = thread, .name = text(maker, "mark")};
@@ -224,6 +248,7 @@ static void add_rest(struct maker *maker, uint32_t process, uint32_t thread, int
     nvt_memory_event_add(maker->trace, &memory);
     nvt_overhead_add(maker->trace, &overhead);
     nvt_os_call_add(maker->trace, &os_call);
+    add_mpi_call(maker, thread, time);
 }
 
 /* Two processes, one of them twice (after exec), with three threads each. */

@@ -33,10 +33,8 @@ struct writer {
     int events;
 };
 
-static void put(struct writer *writer, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void put(struct writer *writer, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format,
+                                                      ...)
 {
     char piece[512];
     va_list arguments;
@@ -283,13 +281,17 @@ static void put_sample(struct writer *writer, uint32_t i)
 
 /* --- calls and operations --- */
 
+static void begin_call(struct writer *writer, uint32_t thread, int64_t start, int64_t end)
+{
+    begin(writer, 'X', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread), start);
+    put_time(writer, ",\"dur\":", end - start);
+}
+
 static void put_call(struct writer *writer, uint32_t i)
 {
     static const char *const categories[] = {"cuda_runtime", "cuda_driver", "library", "call"};
     const struct nvt_apis *apis = &writer->trace->apis;
-    begin(writer, 'X', pid_of(writer, process_of(writer, apis->thread[i])),
-          tid_of(writer, apis->thread[i]), apis->start[i]);
-    put_time(writer, ",\"dur\":", apis->end[i] - apis->start[i]);
+    begin_call(writer, apis->thread[i], apis->start[i], apis->end[i]);
     put(writer, ",\"cat\":\"%s\"",
         categories[apis->class[i] <= NVT_API_OTHER ? apis->class[i] : NVT_API_OTHER]);
     put_quoted(writer, ",\"name\":", nvt_name(writer->trace, apis->name[i]));
@@ -298,18 +300,24 @@ static void put_call(struct writer *writer, uint32_t i)
     end(writer);
 }
 
-/* Time 0 is where the others begin: what is before it, as programs start, is left out. */
+/* Without what is before the others, as programs start. */
 static void put_os_call(struct writer *writer, uint32_t i)
 {
     const struct nvt_os_calls *calls = &writer->trace->os_calls;
     if (calls->start[i] < writer->trace->first_ns)
         return;
-    begin(writer, 'X', pid_of(writer, process_of(writer, calls->thread[i])),
-          tid_of(writer, calls->thread[i]), calls->start[i]);
-    put_time(writer, ",\"dur\":", calls->end[i] - calls->start[i]);
+    begin_call(writer, calls->thread[i], calls->start[i], calls->end[i]);
     put(writer, ",\"cat\":\"os_runtime\"");
     put_quoted(writer, ",\"name\":", nvt_name(writer->trace, calls->name[i]));
     put(writer, ",\"args\":{\"result\":%" PRId64 "}", calls->result[i]);
+    end(writer);
+}
+
+static void put_mpi_call(struct writer *writer, uint32_t i)
+{
+    const struct nvt_mpi_calls *calls = &writer->trace->mpi_calls;
+    begin_call(writer, calls->thread[i], calls->start[i], calls->end[i]);
+    writer->failed |= nvt_chrome_mpi(&writer->text, writer->trace, i);
     end(writer);
 }
 
@@ -547,6 +555,7 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
         {trace->marks.count, put_mark},
         {trace->apis.count, put_call},
         {trace->os_calls.count, put_os_call},
+        {trace->mpi_calls.count, put_mpi_call},
         {trace->ops.count, put_op},
         {trace->syncs.count, put_sync},
         {trace->memory.count, put_memory},

@@ -48,6 +48,26 @@ int nvt_chrome_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, ui
     return failed ? -1 : 0;
 }
 
+int nvt_chrome_mpi(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call)
+{
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    int is_collective = calls->kind[call] == NVT_MPI_COLLECTIVE;
+    int failed = nvt_buffer_printf(text, ",\"cat\":\"" NVT_EXPORT_MPI "\",\"name\":") ||
+                 nvt_json_quote(text, nvt_name(trace, calls->name[call])) ||
+                 nvt_buffer_printf(text, ",\"args\":{\"communicator\":\"0x%" PRIx64 "\"",
+                                   calls->communicator[call]);
+    if (calls->peer[call] != NVT_MPI_NONE)
+        failed |= nvt_buffer_printf(text, ",\"%s\":%" PRId32, is_collective ? "root" : "peer",
+                                    calls->peer[call]);
+    if (calls->tag[call] != NVT_MPI_NONE)
+        failed |= nvt_buffer_printf(text, ",\"tag\":%" PRId32, calls->tag[call]);
+    if (calls->sent[call] != UINT64_MAX)
+        failed |= nvt_buffer_printf(text, ",\"bytes sent\":%" PRIu64, calls->sent[call]);
+    if (calls->received[call] != UINT64_MAX)
+        failed |= nvt_buffer_printf(text, ",\"bytes received\":%" PRIu64, calls->received[call]);
+    return failed || nvt_buffer_printf(text, "}") ? -1 : 0;
+}
+
 int nvt_chrome_um_lasts(const struct nvt_trace *trace, uint32_t event)
 {
     return trace->um_events.kind[event] == NVT_UM_GPU_FAULT ||

@@ -15,6 +15,9 @@ int nvt_chrome_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, ui
 /* Append to arguments what a copy that is pages of managed memory has more; nothing of another operation. */
 int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t op);
 
+/* Append category, name and arguments of a call of MPI. */
+int nvt_chrome_mpi(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
+
 /* Append category, name and arguments of a row of um_events. */
 int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t event);
 

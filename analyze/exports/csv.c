@@ -148,6 +148,34 @@ static void put_os_calls(const struct nvt_trace *trace, FILE *out)
     }
 }
 
+/* The category says what kind, the payload who is at the other end. */
+static void put_mpi_calls(const struct nvt_trace *trace, FILE *out)
+{
+    static const char *const kinds[NVT_MPI_KINDS] = {[NVT_MPI_OTHER] = "other",
+                                                     [NVT_MPI_P2P] = "point-to-point",
+                                                     [NVT_MPI_COLLECTIVE] = "collective",
+                                                     [NVT_MPI_WAIT] = "wait"};
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        struct line line = empty;
+        char payload[48];
+        uint64_t bytes = calls->sent[i] == UINT64_MAX ? calls->received[i] : calls->sent[i];
+        line.kind = "MPI call";
+        line.start = calls->start[i];
+        line.end = calls->end[i];
+        line.thread = calls->thread[i];
+        line.bytes = bytes > INT64_MAX ? -1 : (int64_t)bytes;
+        line.name = nvt_name(trace, calls->name[i]);
+        line.category = kinds[calls->kind[i]];
+        if (calls->peer[i] != NVT_MPI_NONE) {
+            snprintf(payload, sizeof(payload), "%s %" PRId32,
+                     calls->kind[i] == NVT_MPI_COLLECTIVE ? "root" : "peer", calls->peer[i]);
+            line.payload = payload;
+        }
+        put(trace, &line, out);
+    }
+}
+
 enum { ADDRESS_MAX = 24 };
 
 static const char *address_text(uint64_t address, char out[ADDRESS_MAX])
@@ -270,6 +298,7 @@ static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error 
     put_samples(trace, out);
     put_calls(trace, out);
     put_os_calls(trace, out);
+    put_mpi_calls(trace, out);
     put_ops(trace, out);
     put_syncs(trace, out);
     put_memory(trace, out);

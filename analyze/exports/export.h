@@ -52,6 +52,8 @@ extern const struct nvt_exporter nvt_exporter_chrome_path;
 #define NVT_EXPORT_PATH "critical_path"
 /* Faults of managed memory and the like have this category: our reader leaves them out, too. */
 #define NVT_EXPORT_UM "unified_memory"
+/* So have calls of MPI. */
+#define NVT_EXPORT_MPI "mpi"
 
 /* One line an event: ranges, marks, calls, operations, synchronisations, memory, overhead; each
  * kind in the order of time. */

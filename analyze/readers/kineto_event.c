@@ -43,6 +43,7 @@ static const struct {
     {"cuda_profiler_range", CLASS_IGNORED},
     {NVT_EXPORT_PATH, CLASS_IGNORED},
     {NVT_EXPORT_UM, CLASS_IGNORED},
+    {NVT_EXPORT_MPI, CLASS_IGNORED},
     /* PyTorch 1.8 to 1.12. */
     {"Kernel", CLASS_KERNEL},
     {"Memcpy", CLASS_COPY},
