@@ -85,7 +85,11 @@ pic = $(patsubst %.c,$(BUILD)/pic/%.o,$(1))
 PYTORCH_SRC := $(sort $(wildcard collectors/pytorch/*.c))
 PYTORCH     := $(BUILD)/libnvtally-pytorch.so $(patsubst collectors/%,$(BUILD)/%,$(wildcard collectors/pytorch/*.py))
 
-all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) ## build everything for this machine
+# In front of MPI: its calls are ranges.
+MPI_CALLS_SRC := $(sort $(wildcard collectors/mpi/*.c))
+MPI_CALLS     := $(BUILD)/libnvtally-mpi-calls.so
+
+all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) $(MPI_CALLS) ## build everything for this machine
 
 # What was built in another way is built again: with a compiler, an option or a library that was not there before.
 WAY := $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(CUPTI_FLAGS) $(SANITIZE) $(INJECT_SANITIZE) $(HOST_ARCH)
@@ -134,8 +138,12 @@ $(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
 
 # It is loaded into Python, which has no sanitizer's runtime.
-$(call pic,$(PYTORCH_SRC)) $(BUILD)/libnvtally-pytorch.so: override SANITIZE :=
+$(call pic,$(PYTORCH_SRC) $(MPI_CALLS_SRC)) $(BUILD)/libnvtally-pytorch.so $(MPI_CALLS): override SANITIZE :=
 $(BUILD)/libnvtally-pytorch.so: $(call pic,$(PYTORCH_SRC))
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs $^ -ldl -o $@
+
+$(MPI_CALLS): $(call pic,$(MPI_CALLS_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs $^ -ldl -o $@
 

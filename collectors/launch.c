@@ -20,6 +20,7 @@
 #define NVTX_VARIABLE  "NVTX_INJECTION64_PATH"
 #define CUDA_VARIABLE  "CUDA_INJECTION64_PATH"
 #define PYTHON_MODULE  "pytorch/sitecustomize.py"
+#define MPI_LIBRARY    "libnvtally-mpi-calls.so"
 
 static int can_execute(const char *path)
 {
@@ -157,23 +158,25 @@ static int inject(const char *variable, const char *library)
     return library ? setenv(variable, library, 1) : 0;
 }
 
-/* Put a folder in front of $PYTHONPATH. 0, or -1 with errno. */
-static int lead_python(const char *folder)
+/* Put a path in front of those of a variable. Without one the variable stays as it is. 0, or -1 with errno. */
+static int lead(const char *variable, const char *folder)
 {
-    const char *others = getenv("PYTHONPATH");
+    const char *others = getenv(variable);
+    if (!folder)
+        return 0;
     size_t size = strlen(folder) + 2 + (others ? strlen(others) : 0);
     char *path = malloc(size);
     if (!path)
         return -1;
     snprintf(path, size, "%s%s%s", folder, others && *others ? ":" : "", others ? others : "");
-    int status = setenv("PYTHONPATH", path, 1);
+    int status = setenv(variable, path, 1);
     free(path);
     return status;
 }
 
 /* Libraries and folders that the command gets, NULL: not. */
 struct gifts {
-    const char *nvtx, *cuda, *python;
+    const char *nvtx, *cuda, *python, *mpi;
     pid_t ends_with; /* 0: with nobody */
 };
 
@@ -182,7 +185,8 @@ static void become_command(char *const argv[], const char *folder,
                            int report)
 {
     if (!inject(NVTX_VARIABLE, gifts->nvtx) && !inject(CUDA_VARIABLE, gifts->cuda) &&
-        !(gifts->python && lead_python(gifts->python)) && !setenv(NVT_SESSION_ENV, folder, 1)) {
+        !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->mpi) &&
+        !setenv(NVT_SESSION_ENV, folder, 1)) {
         restore_actions(before);
         sigprocmask(SIG_SETMASK, &before->mask, NULL);
         if (gifts->ends_with)
@@ -209,10 +213,11 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
                      const struct nvt_launch_signals *before, struct nvt_launch *launch,
                      struct nvt_error *err)
 {
-    char library[PATH_MAX], python[PATH_MAX];
+    char library[PATH_MAX], python[PATH_MAX], mpi[PATH_MAX];
     int report[2], cause = 0;
     *launch = (struct nvt_launch){.pid = -1};
     if (find_absolute(INJECT_LIBRARY, library, err) ||
+        (wish.mpi && find_absolute(MPI_LIBRARY, mpi, err)) ||
         (wish.pytorch && find_absolute(PYTHON_MODULE, python, err)))
         return -1;
     if (wish.pytorch)
@@ -225,6 +230,7 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
         .nvtx = launch->other_tool ? NULL : library,
         .cuda = wish.devices && !launch->other_device_tool ? library : NULL,
         .python = wish.pytorch ? python : NULL,
+        .mpi = wish.mpi ? mpi : NULL,
         .ends_with = wish.ends_with_us ? getpid() : 0,
     };
     (void)fflush(NULL);

@@ -73,6 +73,7 @@ static int parse_trace(const char *text, uint64_t *trace)
                   {"graph", NVT_TRACE_GRAPH},
                   {"um", NVT_TRACE_UM},
                   {"machine", NVT_TRACE_MACHINE},
+                  {"mpi", NVT_TRACE_MPI | NVT_TRACE_NVTX},
                   {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE}};
     *trace = 0;
     for (const char *at = text; *at;) {

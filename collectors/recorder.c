@@ -161,6 +161,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
 static struct nvt_launch_wish wish_of(const struct nvt_record_options *options)
 {
     return (struct nvt_launch_wish){.devices = (options->trace & NVT_TRACE_DEVICE) != 0,
+                                    .mpi = (options->trace & NVT_TRACE_MPI) != 0,
                                     .pytorch = options->pytorch,
                                     .ends_with_us = options->ends_with_us};
 }

@@ -75,12 +75,13 @@ enum nvt_trace_what {
     NVT_TRACE_EXTERNAL = 64, /* the ids that programs push on calls */
     NVT_TRACE_GRAPH = 128,   /* whole graphs instead of what is in them */
     NVT_TRACE_UM = 256,      /* pages of managed memory: faults, migrations */
+    NVT_TRACE_MPI = 1024,    /* calls of MPI, as ranges of a library in front of it */
     NVT_TRACE_MACHINE = 512, /* the state of the machine beside them, which the recorder samples */
 };
 /* All but the coarser view of graphs, and what slows managed memory down. */
 #define NVT_TRACE_FULL 127u
 /* What needs CUPTI. */
-#define NVT_TRACE_DEVICE (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE))
+#define NVT_TRACE_DEVICE (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE | NVT_TRACE_MPI))
 
 enum nvt_ring_state {
     NVT_RING_OPEN = 0,

@@ -9,10 +9,17 @@
 /* Threads of a process, and ranges on either side of a deep stack, that a note names. */
 enum { THREADS = 4, OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
 
-/* Unclosed push/pop ranges: row numbers, by process, thread and start. */
+/* What never ended: a push/pop range, or, behind those of its thread, a call of MPI. */
+struct item {
+    uint32_t thread, name;
+    uint32_t row; /* of ranges, or of mpi_calls */
+    int is_call;
+};
+
+/* By process, thread and start. */
 struct open {
     const struct nvt_trace *trace;
-    uint32_t *rows;
+    struct item *items;
     uint32_t count;
 };
 
@@ -21,22 +28,28 @@ static int is_open(const struct nvt_trace *trace, uint32_t i)
     return trace->ranges.flags[i] & NVT_RANGE_UNCLOSED && trace->ranges.style[i] == NVT_PUSH_POP;
 }
 
+static int is_open_call(const struct nvt_trace *trace, uint32_t i)
+{
+    return trace->mpi_calls.flags[i] & NVT_RANGE_UNCLOSED;
+}
+
 static uint32_t process_of(const struct open *open, uint32_t i)
 {
-    return open->trace->threads.process[open->trace->ranges.thread[open->rows[i]]];
+    return open->trace->threads.process[open->items[i].thread];
 }
 
 static int compare(const void *left, const void *right, void *context)
 {
     const struct nvt_trace *trace = context;
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    uint32_t one = trace->ranges.thread[a], other = trace->ranges.thread[b];
-    uint32_t own = trace->threads.process[one], others = trace->threads.process[other];
+    const struct item *a = left, *b = right;
+    uint32_t own = trace->threads.process[a->thread], others = trace->threads.process[b->thread];
     if (own != others)
         return own < others ? -1 : 1;
-    if (one != other)
-        return one < other ? -1 : 1;
-    return a < b ? -1 : a > b;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->is_call != b->is_call)
+        return a->is_call - b->is_call;
+    return a->row < b->row ? -1 : a->row > b->row;
 }
 
 /* 0, or -1 when out of memory. */
@@ -46,13 +59,20 @@ static int find_open(struct open *open)
     uint32_t count = 0;
     for (uint32_t i = 0; i < trace->ranges.count; i++)
         count += is_open(trace, i) != 0;
-    open->rows = malloc(((size_t)count + 1) * sizeof(*open->rows));
-    if (!open->rows)
+    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
+        count += is_open_call(trace, i) != 0;
+    open->items = malloc(((size_t)count + 1) * sizeof(*open->items));
+    if (!open->items)
         return -1;
     for (uint32_t i = 0; i < trace->ranges.count; i++)
         if (is_open(trace, i))
-            open->rows[open->count++] = i;
-    qsort_r(open->rows, open->count, sizeof(*open->rows), compare, (void *)trace);
+            open->items[open->count++] =
+                (struct item){trace->ranges.thread[i], trace->ranges.name[i], i, 0};
+    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
+        if (is_open_call(trace, i))
+            open->items[open->count++] =
+                (struct item){trace->mpi_calls.thread[i], trace->mpi_calls.name[i], i, 1};
+    qsort_r(open->items, open->count, sizeof(*open->items), compare, (void *)trace);
     return 0;
 }
 
@@ -71,26 +91,29 @@ static int put_name(const char *name, struct nvt_buffer *text)
 
 /* Since when a range has been open: longer than the trace goes back, it may be. `carried`: how many of its thread's that
  * do have been asked for. */
-static int64_t begin_of(const struct nvt_trace *trace, uint32_t range, uint32_t *carried)
+static int64_t begin_of(const struct nvt_trace *trace, const struct item *item, uint32_t *carried)
 {
-    const struct nvt_ranges *ranges = &trace->ranges;
     const struct nvt_carried *table = &trace->carried;
-    if (!(ranges->flags[range] & NVT_RANGE_CARRIED))
-        return ranges->start[range];
+    int64_t start =
+        item->is_call ? trace->mpi_calls.start[item->row] : trace->ranges.start[item->row];
+    uint8_t flags =
+        item->is_call ? trace->mpi_calls.flags[item->row] : trace->ranges.flags[item->row];
+    if (!(flags & NVT_RANGE_CARRIED))
+        return start;
     uint32_t left = (*carried)++;
     for (uint32_t i = 0; i < table->count; i++)
-        if (table->thread[i] == ranges->thread[range] && !left--)
+        if (table->thread[i] == item->thread && !left--)
             return table->begun[i];
-    return ranges->start[range];
+    return start;
 }
 
 /* "name (5.2 s)": how long it had been open when its thread ended, where that is known. */
-static int put_range(const struct open *open, uint32_t range, int64_t begun,
-                     struct nvt_buffer *text)
+static int put_item(const struct open *open, const struct item *item, int64_t begun,
+                    struct nvt_buffer *text)
 {
     const struct nvt_trace *trace = open->trace;
-    int64_t ended = trace->threads.ended_ns[trace->ranges.thread[range]];
-    if (put_name(nvt_name(trace, trace->ranges.name[range]), text))
+    int64_t ended = trace->threads.ended_ns[item->thread];
+    if (put_name(nvt_name(trace, item->name), text))
         return -1;
     return ended > begun ? nvt_buffer_printf(text, " (%s)", NVT_TIME((double)(ended - begun))) : 0;
 }
@@ -101,46 +124,50 @@ static int put_stack(const struct open *open, uint32_t from, uint32_t to, struct
     uint32_t carried = 0;
     int failed = 0;
     for (uint32_t i = from; i < to && !failed; i++) {
-        int64_t begun = begin_of(open->trace, open->rows[i], &carried);
+        int64_t begun = begin_of(open->trace, &open->items[i], &carried);
         if (i - from >= OUTERMOST && to - from > OUTERMOST + INNERMOST + 1 && to - i > INNERMOST) {
             failed = i - from == OUTERMOST && nvt_buffer_printf(text, " > …");
             continue;
         }
         failed = nvt_buffer_printf(text, "%s", i > from ? " > " : "") ||
-                 put_range(open, open->rows[i], begun, text);
+                 put_item(open, &open->items[i], begun, text);
     }
     return failed;
 }
 
 /* The first thread is that of the process where it bears its number. */
+static int put_owner(const struct open *open, uint32_t item, uint32_t number,
+                     struct nvt_buffer *text)
+{
+    const struct nvt_trace *trace = open->trace;
+    uint32_t process = process_of(open, item), rank = trace->processes.rank[process];
+    int64_t pid = trace->processes.pid[process];
+    int64_t tid = trace->threads.tid[open->items[item].thread];
+    if (number)
+        return nvt_buffer_printf(text, "; thread %" PRId64 " within: ", tid);
+    int failed = nvt_buffer_printf(text, "process %" PRId64, pid);
+    if (rank != NVT_NONE)
+        failed |= nvt_buffer_printf(text, " (rank %" PRIu32 ")", rank);
+    if (tid != pid)
+        failed |= nvt_buffer_printf(text, ", thread %" PRId64 ",", tid);
+    return failed | nvt_buffer_printf(text, " ended within: ");
+}
+
 static int put_thread(const struct open *open, uint32_t from, uint32_t to, uint32_t number,
                       struct nvt_buffer *text)
 {
-    const struct nvt_trace *trace = open->trace;
-    int64_t pid = trace->processes.pid[process_of(open, from)];
-    int64_t tid = trace->threads.tid[trace->ranges.thread[open->rows[from]]];
-    int failed = 0;
-    if (number)
-        failed = nvt_buffer_printf(text, "; thread %" PRId64 " within: ", tid);
-    else if (tid == pid)
-        failed = nvt_buffer_printf(text, "process %" PRId64 " ended within: ", pid);
-    else
-        failed = nvt_buffer_printf(
-            text, "process %" PRId64 ", thread %" PRId64 ", ended within: ", pid, tid);
-    return failed || put_stack(open, from, to, text);
+    return put_owner(open, from, number, text) || put_stack(open, from, to, text);
 }
 
 /* The process of [from, …): returns where its ranges end, 0 when out of memory. */
 static uint32_t put_process(struct nvt_report_input *input, const struct open *open, uint32_t from)
 {
-    const struct nvt_ranges *ranges = &open->trace->ranges;
     struct nvt_buffer text = {0};
     uint32_t threads = 0, process = process_of(open, from), at = from;
     int failed = 0;
     while (at < open->count && process_of(open, at) == process && !failed) {
         uint32_t end = at;
-        while (end < open->count &&
-               ranges->thread[open->rows[end]] == ranges->thread[open->rows[at]])
+        while (end < open->count && open->items[end].thread == open->items[at].thread)
             end++;
         if (threads < THREADS)
             failed = put_thread(open, at, end, threads, &text);
@@ -166,7 +193,7 @@ int nvt_note_unfinished(struct nvt_report_input *input, struct nvt_error *err)
             at = put_process(input, &open, at);
             failed = !at;
         }
-        free(open.rows);
+        free(open.items);
         if (failed)
             return nvt_fail(err, "out of memory");
     }

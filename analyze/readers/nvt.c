@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../collectors/mpi/calls.h"
 #include "../../collectors/ring.h"
 #include "reader.h"
 
@@ -156,6 +157,9 @@ static int define_domain(struct nvt_nvt_reader *reader, struct nvt_nvt_process *
         return -1;
     if (*since == NVT_MAP_NONE)
         *since = reader->number;
+    /* Its ranges are calls, which lanes do not hold. */
+    if (reader->lanes && !strcmp(nvt_name(reader->trace, name), NVT_MPI_DOMAIN))
+        reader->lanes->complex_events = 1;
     if (*row == NVT_MAP_NONE)
         *row = nvt_trace_domain(reader->trace, process->row, nvt_name(reader->trace, name));
     return *row == NVT_NONE ? -1 : 0;
@@ -314,6 +318,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
     nvt_buffer_free(&reader->blobs);
     nvt_nvt_counters_free(&reader->counters);
     nvt_nvt_machine_free(&reader->machine);
+    free(reader->mpi.items);
     nvt_nvt_device_free(&reader->devices);
 }
 

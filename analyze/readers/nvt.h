@@ -15,6 +15,7 @@
 #include "nvt_counters.h"
 #include "nvt_device.h"
 #include "nvt_strings.h"
+struct nvt_mpi_said; /* collectors/mpi/calls.h */
 #include "../model/trace.h"
 
 /* An open push/pop range of a thread. */
@@ -112,6 +113,12 @@ struct nvt_nvt_machine {
     size_t sample_count;
 };
 
+/* What calls of MPI say, until their ranges are moved (nvt_mpi.c). */
+struct nvt_nvt_mpi {
+    struct nvt_mpi_said *items;
+    size_t count;
+};
+
 struct nvt_nvt_reader {
     struct nvt_trace *trace;
     struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
@@ -139,6 +146,7 @@ struct nvt_nvt_reader {
     size_t payload_count, payload_capacity;
     struct nvt_nvt_counters counters;
     struct nvt_nvt_machine machine;
+    struct nvt_nvt_mpi mpi;
     struct nvt_nvt_devices devices;
     int ended;    /* the END chunk was there */
     int is_cut;   /* what ended before that was cut off: */
@@ -161,6 +169,13 @@ int nvt_nvt_read_machine(struct nvt_nvt_reader *reader, const struct nvt_chunk *
 /* Fill the trace's counters with them, whose times start at `origin`. 0, or -1 when out of memory. */
 int nvt_nvt_complete_machine(struct nvt_nvt_reader *reader, int64_t origin);
 void nvt_nvt_machine_free(struct nvt_nvt_machine *machine);
+
+/* Whether a payload is a call's of MPI: 1, and it is kept; 0; -1 when out of memory. */
+int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_payload *pending);
+
+/* When the times of ranges are those of the trace: those that are calls of MPI become such. 0, or -1 when out of
+ * memory. */
+int nvt_nvt_complete_mpi(struct nvt_nvt_reader *reader);
 
 /* The first chunk that could not be read. */
 struct nvt_nvt_damage {

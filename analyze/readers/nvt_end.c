@@ -173,6 +173,11 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
         const struct nvt_pending_payload *pending = &reader->payloads[i];
         if (pending->process == NVT_NONE)
             continue;
+        int is_call = nvt_nvt_take_mpi(reader, pending);
+        if (is_call) {
+            status = is_call < 0;
+            continue;
+        }
         uint32_t *payload = pending->is_mark ? &trace->marks.payload[pending->row]
                                              : &trace->ranges.payload[pending->row];
         uint8_t *flags = pending->is_mark ? &trace->marks.flags[pending->row]
@@ -249,7 +254,7 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     else
         nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
     end_unclosed(trace);
-    return completion.failed;
+    return completion.failed || nvt_nvt_complete_mpi(reader) ? -1 : 0;
 }
 
 /* --- lanes --- */

@@ -1,0 +1,88 @@
+/*
+ * Calls of MPI, which the library in front of it records as ranges (collectors/mpi/calls.h): they become rows of
+ * mpi_calls, and are no ranges any more.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../collectors/mpi/calls.h"
+#include "nvt.h"
+
+/* Of a range whose payload is the number of what it says, until it is moved. */
+#define IS_CALL 128u
+
+/* Whether a definition is that of the schema: its name is in front. */
+static int is_schema(const struct nvt_nvt_reader *reader, const struct nvt_blob *definition)
+{
+    struct nvt_cursor cursor = {reader->blobs.data + definition->offset,
+                                reader->blobs.data + definition->offset + definition->size};
+    uint64_t length = nvt_cursor_number(&cursor, 8);
+    const uint8_t *name = nvt_cursor_bytes(&cursor, length);
+    return !definition->is_enum && name && length == strlen(NVT_MPI_SCHEMA) &&
+           !memcmp(name, NVT_MPI_SCHEMA, (size_t)length);
+}
+
+int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_payload *pending)
+{
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    struct nvt_nvt_mpi *mpi = &reader->mpi;
+    const uint8_t *bytes = reader->blobs.data + pending->blob.offset;
+    struct nvt_cursor cursor = {bytes, bytes + pending->blob.size};
+    uint64_t id = nvt_cursor_number(&cursor, 8), size = nvt_cursor_number(&cursor, 8);
+    const uint8_t *payload = nvt_cursor_bytes(&cursor, size);
+    if (pending->is_mark || !payload || size != sizeof(struct nvt_mpi_said))
+        return 0;
+    uint32_t schema = nvt_map_get(&reader->processes[pending->process].schemas, id);
+    if (schema == NVT_MAP_NONE || !is_schema(reader, &reader->schemas[schema]))
+        return 0;
+    if (nvt_nvt_grow(&mpi->items, mpi->count, sizeof(*mpi->items)))
+        return -1;
+    memcpy(&mpi->items[mpi->count], payload, sizeof(*mpi->items));
+    ranges->payload[pending->row] = (uint32_t)mpi->count++;
+    ranges->flags[pending->row] |= IS_CALL;
+    return 1;
+}
+
+static int add_call(struct nvt_nvt_reader *reader, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &reader->trace->ranges;
+    const struct nvt_mpi_said *said = &reader->mpi.items[ranges->payload[range]];
+    uint32_t thread = ranges->thread[range];
+    uint32_t *rank = &reader->trace->processes.rank[reader->trace->threads.process[thread]];
+    struct nvt_mpi_call row = {
+        .start = ranges->start[range],
+        .end = ranges->end[range],
+        .thread = thread,
+        .name = ranges->name[range],
+        .communicator = said->communicator,
+        .sent = said->sent,
+        .received = said->received,
+        .peer = said->peer,
+        .tag = said->tag,
+        .kind = (uint8_t)(said->kind < NVT_MPI_KINDS ? said->kind : NVT_MPI_OTHER),
+        .flags = ranges->flags[range] & (NVT_RANGE_UNCLOSED | NVT_RANGE_CARRIED)};
+    if (said->rank >= 0 && *rank == NVT_NONE)
+        *rank = (uint32_t)said->rank;
+    return nvt_mpi_call_add(reader->trace, &row) == NVT_NONE ? -1 : 0;
+}
+
+#define MOVE_FIELD(type, field) ranges->field[to] = ranges->field[i];
+
+int nvt_nvt_complete_mpi(struct nvt_nvt_reader *reader)
+{
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    uint32_t to = 0;
+    if (!reader->mpi.count)
+        return 0;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (ranges->flags[i] & IS_CALL) {
+            if (add_call(reader, i))
+                return -1;
+            continue;
+        }
+        NVT_RANGE_COLUMNS(MOVE_FIELD)
+        to++;
+    }
+    ranges->count = to;
+    return 0;
+}

@@ -1,0 +1,505 @@
+/*
+ * libnvtally-mpi-calls.so: every call of MPI is a range of NVTX. `record --trace mpi` puts it in front of the program's
+ * libraries (LD_PRELOAD), so that calls come here first and go on to MPI from here. NVTX takes the ranges, so that other
+ * tools see them, too.
+ *
+ * No MPI is needed to build it, and it goes with every MPI: arguments are handed on as they are, in whole registers,
+ * whatever their types. (So it is for ABIs that pass integers and pointers alike, one a register or a place of eight bytes: those
+ * of x86-64 and 64-bit Arm on Linux.) Handles are pointers in Open MPI and numbers in MPICH.
+ *
+ * What MPI is asked about a call, the size of a type and that of a communicator, are arguments that have to be right
+ * at this rank: others are not looked at, as MPI ends a program that asks with a wrong handle.
+ */
+#include "calls.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* MPI's own number for an error that has no other. */
+#define MPI_ERR_OTHER 16
+
+#define ARGUMENTS 13
+
+typedef intptr_t word;
+typedef word mpi_function(word, word, word, word, word, word, word, word, word, word, word, word,
+                          word);
+
+/* --- what calls say ----------------------------------------------------------------------------- */
+
+enum kind { OTHER, P2P, COLLECTIVE, WAIT };
+
+/* Which of a call's arguments say how much it gives and gets. */
+enum shape {
+    PLAIN,      /* none */
+    SEND,       /* count, type */
+    RECEIVE,    /* the same */
+    EXCHANGE,   /* and those of what it gets */
+    REPLACE,    /* it gives and gets as much */
+    BROADCAST,  /* the root gives, the others get */
+    REDUCE,     /* all give, the root gets */
+    ALL_REDUCE, /* all give and get as much */
+    GATHER,     /* all give, the root gets as much of each */
+    SCATTER,    /* the other way round */
+    ALL_GATHER, /* all give, and get as much of each */
+    ALL_TO_ALL, /* to each as much, and of each */
+    PER_RANK,   /* what each gets is said: all give all of that */
+};
+
+/* Numbers of arguments, from 1; 0: there is none. */
+struct call {
+    const char *name;
+    enum kind kind;
+    enum shape shape;
+    uint8_t count, type;         /* of what it gives, or of both */
+    uint8_t got_count, got_type; /* of what it gets */
+    uint8_t peer, tag, communicator;
+    uint8_t
+        from; /* the buffer of what it gives: MPI_IN_PLACE says that the counts before it are of no interest */
+};
+
+static void *find_in(const char *library, const char *name)
+{
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD), *found = NULL;
+    if (handle) {
+        found = dlsym(handle, name);
+        dlclose(handle);
+    }
+    return found;
+}
+
+struct search {
+    const char *name;
+    void *found;
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *search = context;
+    (void)size;
+    if (strstr(info->dlpi_name, "libmpi"))
+        search->found = find_in(info->dlpi_name, search->name);
+    return search->found != NULL;
+}
+
+/* MPI's own function of this name; with its profiling interface ("PMPI_Send") where it was loaded for somebody else alone. */
+static void *find(const char *name)
+{
+    char own[64];
+    void *found = dlsym(RTLD_NEXT, name);
+    if (found)
+        return found;
+    snprintf(own, sizeof(own), "%c%s", name[0] == 'm' ? 'p' : 'P', name);
+    struct search search = {own, NULL};
+    dl_iterate_phdr(look, &search);
+    return search.found;
+}
+
+/* Questions to MPI, none of which is a call that is recorded. */
+static int ask(const char *name, _Atomic(void *) *known, word object, int *answer)
+{
+    void *function = atomic_load_explicit(known, memory_order_relaxed);
+    if (!function) {
+        function = dlsym(RTLD_NEXT, name);
+        struct search search = {name, function};
+        if (!function)
+            dl_iterate_phdr(look, &search);
+        function = search.found;
+        atomic_store_explicit(known, function, memory_order_relaxed);
+    }
+    return !function || ((int (*)(word, int *))function)(object, answer) ? -1 : 0;
+}
+
+static int64_t type_size(word type)
+{
+    static _Atomic(void *) known;
+    int size = 0;
+    return ask("PMPI_Type_size", &known, type, &size) ? -1 : size;
+}
+
+static int communicator_size(word communicator)
+{
+    static _Atomic(void *) known;
+    int size = 0;
+    return ask("PMPI_Comm_size", &known, communicator, &size) ? -1 : size;
+}
+
+static int communicator_rank(word communicator)
+{
+    static _Atomic(void *) known;
+    int rank = 0;
+    return ask("PMPI_Comm_rank", &known, communicator, &rank) ? -1 : rank;
+}
+
+/* Between two groups roots and counts mean something else. */
+static int is_between_groups(word communicator)
+{
+    static _Atomic(void *) known;
+    int is_between = 0;
+    return ask("PMPI_Comm_test_inter", &known, communicator, &is_between) || is_between;
+}
+
+static uint64_t bytes(word count, word type, int ranks)
+{
+    int number = (int)count;
+    int64_t size = number > 0 && ranks > 0 ? type_size(type) : 0;
+    return number < 0 || size < 0 || ranks < 0
+               ? UINT64_MAX
+               : (uint64_t)number * (uint64_t)size * (uint64_t)ranks;
+}
+
+/* MPI_IN_PLACE: 1 in Open MPI, -1 in MPICH. */
+static int is_in_place(word buffer)
+{
+    return buffer == 1 || buffer == -1;
+}
+
+static void measure_collective(const struct call *call, const word *a, struct nvt_mpi_said *said)
+{
+    word communicator = a[call->communicator];
+    if (is_between_groups(communicator))
+        return;
+    int ranks = communicator_size(communicator), own = communicator_rank(communicator);
+    int is_root = call->peer && own == (int)a[call->peer];
+    int in_place = call->from && is_in_place(a[call->from]);
+    const word count = a[call->count], type = a[call->type];
+    switch (call->shape) {
+    case BROADCAST:
+        *(is_root ? &said->sent : &said->received) = bytes(count, type, 1);
+        break;
+    case REDUCE:
+        said->sent = bytes(count, type, 1);
+        if (is_root)
+            said->received = said->sent;
+        break;
+    case ALL_REDUCE:
+        said->sent = said->received = bytes(count, type, 1);
+        break;
+    case GATHER:
+        if (!in_place)
+            said->sent = bytes(count, type, 1);
+        if (is_root)
+            said->received = bytes(a[call->got_count], a[call->got_type], ranks);
+        break;
+    case SCATTER:
+        if (is_root)
+            said->sent = bytes(count, type, ranks);
+        if (!is_in_place(a[call->from]))
+            said->received = bytes(a[call->got_count], a[call->got_type], 1);
+        break;
+    case ALL_GATHER:
+        said->received = bytes(a[call->got_count], a[call->got_type], ranks);
+        said->sent =
+            in_place ? bytes(a[call->got_count], a[call->got_type], 1) : bytes(count, type, 1);
+        break;
+    case ALL_TO_ALL:
+        said->received = bytes(a[call->got_count], a[call->got_type], ranks);
+        said->sent = in_place ? said->received : bytes(count, type, ranks);
+        break;
+    case PER_RANK:
+        said->sent = bytes(count, type, ranks);
+        said->received = bytes(count, type, 1);
+        break;
+    default:
+        break;
+    }
+}
+
+static void measure(const struct call *call, const word *a, struct nvt_mpi_said *said)
+{
+    if (call->kind == COLLECTIVE && call->shape != PLAIN)
+        measure_collective(call, a, said);
+    if (call->shape == SEND || call->shape == EXCHANGE || call->shape == REPLACE)
+        said->sent = bytes(a[call->count], a[call->type], 1);
+    if (call->shape == RECEIVE || call->shape == REPLACE)
+        said->received = bytes(a[call->count], a[call->type], 1);
+    if (call->shape == EXCHANGE)
+        said->received = bytes(a[call->got_count], a[call->got_type], 1);
+}
+
+/* --- ranges ------------------------------------------------------------------------------------- */
+
+static nvtxDomainHandle_t domain;
+static uint64_t schema;
+static _Atomic int state; /* 0: nobody has begun, 1: somebody has, 2: done */
+static __thread int depth;
+
+static void register_schema(void)
+{
+    static const nvtxPayloadSchemaEntry_t entries[] = {
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "communicator", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes sent", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes received", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "peer", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "tag", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "rank", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "kind", NULL, 0, 0, NULL, NULL},
+    };
+    const nvtxPayloadSchemaAttr_t attributes = {
+        .fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+        .name = NVT_MPI_SCHEMA,
+        .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+        .entries = entries,
+        .numEntries = sizeof(entries) / sizeof(entries[0]),
+        .payloadStaticSize = sizeof(struct nvt_mpi_said)};
+    domain = nvtxDomainCreateA(NVT_MPI_DOMAIN);
+    schema = nvtxPayloadSchemaRegister(domain, &attributes);
+}
+
+/* The first call registers; what other threads call meanwhile is not recorded. */
+static int is_ready(void)
+{
+    int expected = 0;
+    if (atomic_load_explicit(&state, memory_order_acquire) == 2)
+        return 1;
+    if (!atomic_compare_exchange_strong(&state, &expected, 1))
+        return 0;
+    register_schema();
+    atomic_store_explicit(&state, 2, memory_order_release);
+    return 1;
+}
+
+/* As launchers say it, before MPI could be asked. */
+static int32_t own_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "MV2_COMM_WORLD_RANK", "SLURM_PROCID"};
+    static _Atomic int32_t known, is_known;
+    if (atomic_load_explicit(&is_known, memory_order_acquire))
+        return atomic_load_explicit(&known, memory_order_relaxed);
+    int32_t rank = INT32_MIN;
+    for (size_t i = 0; rank < 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *text = getenv(names[i]);
+        char *end;
+        long value = text ? strtol(text, &end, 10) : -1;
+        if (text && end != text && !*end && value >= 0 && value < INT32_MAX)
+            rank = (int32_t)value;
+    }
+    atomic_store_explicit(&known, rank, memory_order_relaxed);
+    atomic_store_explicit(&is_known, 1, memory_order_release);
+    return rank;
+}
+
+static void begin(const struct call *call, struct nvt_mpi_said *said)
+{
+    nvtxPayloadData_t payload = {schema, sizeof(*said), said};
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION,
+                                   .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                   .payloadType = NVTX_PAYLOAD_TYPE_EXT,
+                                   .reserved0 = 1,
+                                   .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                                   .message = {.ascii = call->name}};
+    event.payload.ullValue = (uint64_t)(uintptr_t)&payload;
+    nvtxDomainRangePushEx(domain, &event);
+}
+
+static word go_on(mpi_function *to, const word *a)
+{
+    return to(a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13]);
+}
+
+/* A call with its arguments from a[1] on; in Fortran these are the addresses of what they are in C. */
+static word pass(const struct call *call, const char *name, _Atomic(void *) *known,
+                 const word a[ARGUMENTS + 1], int is_fortran)
+{
+    void *real = atomic_load_explicit(known, memory_order_relaxed);
+    if (!real) {
+        real = find(name);
+        atomic_store_explicit(known, real, memory_order_relaxed);
+    }
+    if (!real) {
+        fprintf(stderr, "nvtally: %s: there is no MPI that has it\n", name);
+        return MPI_ERR_OTHER;
+    }
+    /* What MPI calls of itself is a part of the call that it does it in. */
+    int is_recorded = !depth++ && is_ready();
+    if (is_recorded) {
+        struct nvt_mpi_said said = {.sent = UINT64_MAX,
+                                    .received = UINT64_MAX,
+                                    .peer = INT32_MIN,
+                                    .tag = INT32_MIN,
+                                    .rank = own_rank(),
+                                    .kind = call->kind};
+        if (call->peer)
+            said.peer = is_fortran ? *(const int *)a[call->peer] : (int32_t)a[call->peer];
+        if (call->tag)
+            said.tag = is_fortran ? *(const int *)a[call->tag] : (int32_t)a[call->tag];
+        if (call->communicator)
+            said.communicator = is_fortran ? (uint64_t) * (const unsigned *)a[call->communicator]
+                                           : (uint64_t)a[call->communicator];
+        if (!is_fortran)
+            measure(call, a, &said);
+        begin(call, &said);
+    }
+    word status = go_on((mpi_function *)real, a);
+    if (is_recorded)
+        nvtxDomainRangePop(domain);
+    depth--;
+    return status;
+}
+
+/* --- the calls ---------------------------------------------------------------------------------- */
+
+#define PARAMETERS_0  void
+#define PARAMETERS_1  word a
+#define PARAMETERS_2  PARAMETERS_1, word b
+#define PARAMETERS_3  PARAMETERS_2, word c
+#define PARAMETERS_4  PARAMETERS_3, word d
+#define PARAMETERS_5  PARAMETERS_4, word e
+#define PARAMETERS_6  PARAMETERS_5, word f
+#define PARAMETERS_7  PARAMETERS_6, word g
+#define PARAMETERS_8  PARAMETERS_7, word h
+#define PARAMETERS_9  PARAMETERS_8, word i
+#define PARAMETERS_10 PARAMETERS_9, word j
+#define PARAMETERS_11 PARAMETERS_10, word k
+#define PARAMETERS_12 PARAMETERS_11, word l
+#define PARAMETERS_13 PARAMETERS_12, word m
+#define GIVEN_0
+#define GIVEN_1  , a
+#define GIVEN_2  GIVEN_1, b
+#define GIVEN_3  GIVEN_2, c
+#define GIVEN_4  GIVEN_3, d
+#define GIVEN_5  GIVEN_4, e
+#define GIVEN_6  GIVEN_5, f
+#define GIVEN_7  GIVEN_6, g
+#define GIVEN_8  GIVEN_7, h
+#define GIVEN_9  GIVEN_8, i
+#define GIVEN_10 GIVEN_9, j
+#define GIVEN_11 GIVEN_10, k
+#define GIVEN_12 GIVEN_11, l
+#define GIVEN_13 GIVEN_12, m
+
+/* The call of C, and that of Fortran, which has the error behind its arguments. */
+#define CALL(Name, fortran, count, with_error, kind_, ...)                                         \
+    static const struct call call_##Name = {                                                       \
+        .name = "MPI_" #Name, .kind = kind_, .shape = __VA_ARGS__};                                \
+    EXPORT int MPI_##Name(PARAMETERS_##count);                                                     \
+    int MPI_##Name(PARAMETERS_##count)                                                             \
+    {                                                                                              \
+        static _Atomic(void *) known;                                                              \
+        const word arguments[ARGUMENTS + 1] = {0 GIVEN_##count};                                   \
+        return (int)pass(&call_##Name, "MPI_" #Name, &known, arguments, 0);                        \
+    }                                                                                              \
+    EXPORT void mpi_##fortran##_(PARAMETERS_##with_error);                                         \
+    void mpi_##fortran##_(PARAMETERS_##with_error)                                                 \
+    {                                                                                              \
+        static _Atomic(void *) known;                                                              \
+        const word arguments[ARGUMENTS + 1] = {0 GIVEN_##with_error};                              \
+        (void)pass(&call_##Name, "mpi_" #fortran "_", &known, arguments, 1);                       \
+    }
+
+#define SENDS(Name, fortran)                                                                       \
+    CALL(Name, fortran, 6, 7, P2P, SEND, .count = 2, .type = 3, .peer = 4, .tag = 5,               \
+         .communicator = 6)
+#define SENDS_LATER(Name, fortran)                                                                 \
+    CALL(Name, fortran, 7, 8, P2P, SEND, .count = 2, .type = 3, .peer = 4, .tag = 5,               \
+         .communicator = 6)
+SENDS(Send, send)
+SENDS(Ssend, ssend)
+SENDS(Bsend, bsend)
+SENDS(Rsend, rsend)
+SENDS_LATER(Isend, isend)
+SENDS_LATER(Issend, issend)
+SENDS_LATER(Ibsend, ibsend)
+SENDS_LATER(Irsend, irsend)
+CALL(Recv, recv, 7, 8, P2P, RECEIVE, .count = 2, .type = 3, .peer = 4, .tag = 5, .communicator = 6)
+CALL(Irecv, irecv, 7, 8, P2P, RECEIVE, .count = 2, .type = 3, .peer = 4, .tag = 5,
+     .communicator = 6)
+CALL(Mrecv, mrecv, 5, 6, P2P, RECEIVE, .count = 2, .type = 3)
+CALL(Imrecv, imrecv, 5, 6, P2P, RECEIVE, .count = 2, .type = 3)
+CALL(Sendrecv, sendrecv, 12, 13, P2P, EXCHANGE, .count = 2, .type = 3, .got_count = 7,
+     .got_type = 8, .peer = 4, .tag = 5, .communicator = 11)
+CALL(Sendrecv_replace, sendrecv_replace, 9, 10, P2P, REPLACE, .count = 2, .type = 3, .peer = 4,
+     .tag = 5, .communicator = 8)
+CALL(Probe, probe, 4, 5, P2P, PLAIN, .peer = 1, .tag = 2, .communicator = 3)
+CALL(Mprobe, mprobe, 5, 6, P2P, PLAIN, .peer = 1, .tag = 2, .communicator = 3)
+
+/* What only asks whether something has come (MPI_Test, MPI_Iprobe) is called over and over: it is not recorded. */
+CALL(Wait, wait, 2, 3, WAIT, PLAIN)
+CALL(Waitall, waitall, 3, 4, WAIT, PLAIN)
+CALL(Waitany, waitany, 4, 5, WAIT, PLAIN)
+CALL(Waitsome, waitsome, 5, 6, WAIT, PLAIN)
+CALL(Start, start, 1, 2, WAIT, PLAIN)
+CALL(Startall, startall, 2, 3, WAIT, PLAIN)
+
+/* A collective, and the one that returns at once and is waited for, which has a request behind the others. */
+#define COLLECTIVES(Name, IName, fortran, ifortran, count, more, with_error, ...)                  \
+    CALL(Name, fortran, count, more, COLLECTIVE, __VA_ARGS__)                                      \
+    CALL(IName, ifortran, more, with_error, COLLECTIVE, __VA_ARGS__)
+COLLECTIVES(Barrier, Ibarrier, barrier, ibarrier, 1, 2, 3, PLAIN, .communicator = 1)
+COLLECTIVES(Bcast, Ibcast, bcast, ibcast, 5, 6, 7, BROADCAST, .count = 2, .type = 3, .peer = 4,
+            .communicator = 5)
+COLLECTIVES(Reduce, Ireduce, reduce, ireduce, 7, 8, 9, REDUCE, .count = 3, .type = 4, .peer = 6,
+            .communicator = 7)
+COLLECTIVES(Allreduce, Iallreduce, allreduce, iallreduce, 6, 7, 8, ALL_REDUCE, .count = 3,
+            .type = 4, .communicator = 6)
+COLLECTIVES(Scan, Iscan, scan, iscan, 6, 7, 8, ALL_REDUCE, .count = 3, .type = 4, .communicator = 6)
+COLLECTIVES(Exscan, Iexscan, exscan, iexscan, 6, 7, 8, ALL_REDUCE, .count = 3, .type = 4,
+            .communicator = 6)
+COLLECTIVES(Gather, Igather, gather, igather, 8, 9, 10, GATHER, .from = 1, .count = 2, .type = 3,
+            .got_count = 5, .got_type = 6, .peer = 7, .communicator = 8)
+COLLECTIVES(Scatter, Iscatter, scatter, iscatter, 8, 9, 10, SCATTER, .from = 4, .count = 2,
+            .type = 3, .got_count = 5, .got_type = 6, .peer = 7, .communicator = 8)
+COLLECTIVES(Allgather, Iallgather, allgather, iallgather, 7, 8, 9, ALL_GATHER, .from = 1,
+            .count = 2, .type = 3, .got_count = 5, .got_type = 6, .communicator = 7)
+COLLECTIVES(Alltoall, Ialltoall, alltoall, ialltoall, 7, 8, 9, ALL_TO_ALL, .from = 1, .count = 2,
+            .type = 3, .got_count = 5, .got_type = 6, .communicator = 7)
+COLLECTIVES(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block,
+            ireduce_scatter_block, 6, 7, 8, PER_RANK, .count = 3, .type = 4, .communicator = 6)
+/* Counts of each rank: not added up. */
+COLLECTIVES(Gatherv, Igatherv, gatherv, igatherv, 9, 10, 11, PLAIN, .peer = 8, .communicator = 9)
+COLLECTIVES(Scatterv, Iscatterv, scatterv, iscatterv, 9, 10, 11, PLAIN, .peer = 8,
+            .communicator = 9)
+COLLECTIVES(Allgatherv, Iallgatherv, allgatherv, iallgatherv, 8, 9, 10, PLAIN, .communicator = 8)
+COLLECTIVES(Alltoallv, Ialltoallv, alltoallv, ialltoallv, 9, 10, 11, PLAIN, .communicator = 9)
+COLLECTIVES(Alltoallw, Ialltoallw, alltoallw, ialltoallw, 9, 10, 11, PLAIN, .communicator = 9)
+COLLECTIVES(Reduce_scatter, Ireduce_scatter, reduce_scatter, ireduce_scatter, 6, 7, 8, PLAIN,
+            .communicator = 6)
+COLLECTIVES(Neighbor_allgather, Ineighbor_allgather, neighbor_allgather, ineighbor_allgather, 7, 8,
+            9, PLAIN, .communicator = 7)
+COLLECTIVES(Neighbor_alltoall, Ineighbor_alltoall, neighbor_alltoall, ineighbor_alltoall, 7, 8, 9,
+            PLAIN, .communicator = 7)
+
+CALL(Init, init, 2, 1, OTHER, PLAIN)
+CALL(Init_thread, init_thread, 4, 3, OTHER, PLAIN)
+CALL(Finalize, finalize, 0, 1, OTHER, PLAIN)
+CALL(Comm_dup, comm_dup, 2, 3, OTHER, PLAIN, .communicator = 1)
+CALL(Comm_split, comm_split, 4, 5, OTHER, PLAIN, .communicator = 1)
+CALL(Comm_split_type, comm_split_type, 5, 6, OTHER, PLAIN, .communicator = 1)
+CALL(Comm_create, comm_create, 3, 4, OTHER, PLAIN, .communicator = 1)
+CALL(Comm_free, comm_free, 1, 2, OTHER, PLAIN)
+CALL(Cart_create, cart_create, 6, 7, OTHER, PLAIN, .communicator = 1)
+CALL(Win_create, win_create, 6, 7, OTHER, PLAIN, .communicator = 5)
+CALL(Win_allocate, win_allocate, 6, 7, OTHER, PLAIN, .communicator = 4)
+CALL(Win_free, win_free, 1, 2, OTHER, PLAIN)
+CALL(Win_fence, win_fence, 2, 3, OTHER, PLAIN)
+CALL(Win_lock, win_lock, 4, 5, OTHER, PLAIN, .peer = 2)
+CALL(Win_unlock, win_unlock, 2, 3, OTHER, PLAIN, .peer = 1)
+CALL(Win_lock_all, win_lock_all, 2, 3, OTHER, PLAIN)
+CALL(Win_unlock_all, win_unlock_all, 1, 2, OTHER, PLAIN)
+CALL(Win_flush, win_flush, 2, 3, OTHER, PLAIN, .peer = 1)
+CALL(Win_flush_all, win_flush_all, 1, 2, OTHER, PLAIN)
+CALL(Put, put, 8, 9, P2P, SEND, .count = 2, .type = 3, .peer = 4)
+CALL(Get, get, 8, 9, P2P, RECEIVE, .count = 2, .type = 3, .peer = 4)
+CALL(Accumulate, accumulate, 9, 10, P2P, SEND, .count = 2, .type = 3, .peer = 4)
+CALL(File_open, file_open, 5, 6, OTHER, PLAIN, .communicator = 1)
+CALL(File_close, file_close, 1, 2, OTHER, PLAIN)
+CALL(File_read, file_read, 5, 6, OTHER, PLAIN)
+CALL(File_read_all, file_read_all, 5, 6, OTHER, PLAIN)
+CALL(File_read_at, file_read_at, 6, 7, OTHER, PLAIN)
+CALL(File_read_at_all, file_read_at_all, 6, 7, OTHER, PLAIN)
+CALL(File_write, file_write, 5, 6, OTHER, PLAIN)
+CALL(File_write_all, file_write_all, 5, 6, OTHER, PLAIN)
+CALL(File_write_at, file_write_at, 6, 7, OTHER, PLAIN)
+CALL(File_write_at_all, file_write_at_all, 6, 7, OTHER, PLAIN)

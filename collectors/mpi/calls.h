@@ -1,0 +1,25 @@
+/*
+ * What a call of MPI says of itself, as the payload of its range: between the library that is loaded in front of MPI
+ * (collectors/mpi/calls.c) and the reader of traces. Ranges are of the domain NVT_MPI_DOMAIN, and called as the
+ * function is, MPI_Send.
+ */
+#ifndef NVT_MPI_CALLS_H
+#define NVT_MPI_CALLS_H
+
+#include <stdint.h>
+
+#define NVT_MPI_DOMAIN "MPI"
+#define NVT_MPI_SCHEMA "nvtally: MPI call"
+
+/* The kinds are those of enum nvt_mpi_kind of the model. What a call does not say: UINT64_MAX of bytes, INT32_MIN of
+ * the others. */
+struct nvt_mpi_said {
+    uint64_t communicator;   /* its handle */
+    uint64_t sent, received; /* bytes that the rank gives, and gets at most */
+    int32_t peer;            /* the other rank, or the root */
+    int32_t tag;
+    int32_t rank; /* its own, in MPI_COMM_WORLD, as its launcher says */
+    uint32_t kind;
+};
+
+#endif

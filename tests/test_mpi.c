@@ -1,0 +1,311 @@
+/*
+ * Calls of MPI: recorded by the library in front of it, of a stand-in that shows what it was called with and of Open MPI where
+ * that is installed; and read from exports of nsys.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/model/layout.h"
+#include "cli.h"
+#include "read_kit.h"
+
+static char *recording;
+
+static int set_up(void **state)
+{
+    int status = cli_folder_set_up(state);
+    recording = strdup(cli_in(cli_folder, "t.nvt"));
+    return status;
+}
+
+static int tear_down(void **state)
+{
+    free(recording);
+    return cli_folder_tear_down(state);
+}
+
+/* What the program prints when it is recorded; the caller's. */
+static char *record(const char *what, const char *more)
+{
+    const char *const environment[] = {"OMPI_COMM_WORLD_RANK=3", NULL};
+    const struct cli_options options = {.environment = environment};
+    struct cli_result result = cli_run_with(
+        &options, (const char *const[]){"nvtally", "record", "--trace", "mpi", "-o", recording,
+                                        "--", cli_built("tests/mpi/program"), what, more, NULL});
+    cli_expect_status(&result, 0);
+    char *out = result.out;
+    result.out = NULL;
+    cli_result_free(&result);
+    return out;
+}
+
+/* A report, "name,…" of the recording or another file, as csv; the caller's. */
+static char *report(const char *name, const char *path)
+{
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "stats", "-r", name, "-f", "csv", path, NULL});
+    cli_expect_status(&result, 0);
+    char *out = result.out;
+    result.out = NULL;
+    cli_result_free(&result);
+    return out;
+}
+
+/* --- recorded ----------------------------------------------------------------------------------- */
+
+/* Every function gets all of its arguments as they were, and what it returns comes back. */
+static void calls_go_through(void **state)
+{
+    (void)state;
+    struct cli_result alone =
+        cli_run((const char *const[]){cli_built("tests/mpi/program"), "all", NULL});
+    cli_expect_status(&alone, 0);
+    char *recorded = record("all", NULL);
+    assert_string_equal(alone.out, recorded);
+    struct nvt_trace *trace = kit_read(recording);
+    size_t lines = 0;
+    for (const char *at = alone.out; (at = strstr(at, "\n= ")); at++)
+        lines++;
+    assert_true(lines > 80);
+    assert_int_equal(trace->mpi_calls.count, lines);
+    nvt_trace_free(trace);
+    free(recorded);
+    cli_result_free(&alone);
+}
+
+static void fortran_goes_through(void **state)
+{
+    (void)state;
+    struct cli_result alone =
+        cli_run((const char *const[]){cli_built("tests/mpi/program"), "fortran", NULL});
+    char *recorded = record("fortran", NULL);
+    assert_string_equal(alone.out, recorded);
+    assert_non_null(strstr(recorded, "mpi_send_ 1 10 3 2 9 5 77\n= 77\n"));
+    struct nvt_trace *trace = kit_read(recording);
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    assert_int_equal(calls->count, 3);
+    assert_string_equal(nvt_name(trace, calls->name[1]), "MPI_Send");
+    assert_int_equal(calls->peer[1], 2);
+    assert_int_equal(calls->tag[1], 9);
+    assert_true(calls->sent[1] == UINT64_MAX); /* types are other numbers there */
+    nvt_trace_free(trace);
+    free(recorded);
+    cli_result_free(&alone);
+}
+
+/* What the rank itself gives and gets: of a collective of four ranks. */
+static void calls_say_how_much(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t sent, received;
+        int32_t peer, tag;
+        uint8_t kind;
+    } expected[] = {
+        {"MPI_Init", UINT64_MAX, UINT64_MAX, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_OTHER},
+        {"MPI_Send", 80, UINT64_MAX, 3, 42, NVT_MPI_P2P},
+        {"MPI_Recv", UINT64_MAX, 40, 2, -1, NVT_MPI_P2P},
+        {"MPI_Sendrecv", 80, 80, 3, 42, NVT_MPI_P2P},
+        {"MPI_Send", 0, UINT64_MAX, -2, 42, NVT_MPI_P2P},
+        {"MPI_Bcast", 80, UINT64_MAX, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Bcast", UINT64_MAX, 80, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Reduce", 80, UINT64_MAX, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Reduce", 80, 80, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Allreduce", 80, 80, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Gather", 80, UINT64_MAX, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Gather", UINT64_MAX, 320, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Scatter", UINT64_MAX, 80, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Scatter", 320, UINT64_MAX, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Allgather", 80, 320, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Alltoall", 320, 320, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Reduce_scatter_block", 320, 80, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Reduce", UINT64_MAX, UINT64_MAX, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Barrier", UINT64_MAX, UINT64_MAX, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Waitall", UINT64_MAX, UINT64_MAX, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_WAIT},
+        {"MPI_Finalize", UINT64_MAX, UINT64_MAX, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_OTHER},
+    };
+    const size_t count = sizeof(expected) / sizeof(expected[0]);
+    const char *column;
+    uint32_t row;
+    (void)state;
+    free(record("sizes", NULL));
+    struct nvt_trace *trace = kit_read(recording);
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    assert_int_equal(calls->count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = nvt_name(trace, calls->name[i]);
+        assert_string_equal(name, expected[i].name);
+        if (calls->sent[i] != expected[i].sent || calls->received[i] != expected[i].received)
+            fail_msg("call %u, %s: %lld sent, %lld received", i, name, (long long)calls->sent[i],
+                     (long long)calls->received[i]);
+        assert_int_equal(calls->peer[i], expected[i].peer);
+        assert_int_equal(calls->tag[i], expected[i].tag);
+        assert_int_equal(calls->kind[i], expected[i].kind);
+        assert_int_equal(calls->flags[i], 0);
+    }
+    /* They are no ranges any more, and the process has its rank. */
+    assert_int_equal(trace->ranges.count, 1);
+    assert_int_equal(trace->processes.rank[trace->threads.process[calls->thread[0]]], 3);
+    assert_null(nvt_layout_check(trace, &column, &row));
+    nvt_trace_free(trace);
+}
+
+static void ranges_have_their_calls(void **state)
+{
+    (void)state;
+    free(record("sizes", NULL));
+    char *by_range = report("nvtx_mpi_sum", recording), *by_rank = report("mpi_ranks", recording);
+    assert_non_null(strstr(by_range, ":step,MPI_Allgather,1,"));
+    assert_null(strstr(by_range, "\n,MPI_"));
+    /* Between MPI_Init and MPI_Finalize. */
+    assert_non_null(strstr(by_rank, "\n3,t.nvt,"));
+    assert_non_null(strstr(by_rank, ",19,"));
+    /* Without MPI the reports that follow threads while they are read stay as they are. */
+    char *kernels = report("nvtx_gpu_proj_sum", recording);
+    assert_null(strstr(kernels, "MPI_"));
+    free(kernels);
+    free(by_range);
+    free(by_rank);
+}
+
+static void an_mpi_of_a_library_is_found(void **state)
+{
+    (void)state;
+    char *out = record("local", cli_built("tests/mpi/libplugin.so"));
+    assert_string_equal(out, "MPI_Barrier 20\nMPI_Comm_free 5\n");
+    struct nvt_trace *trace = kit_read(recording);
+    assert_int_equal(trace->mpi_calls.count, 1);
+    nvt_trace_free(trace);
+    free(out);
+}
+
+/* Whoever looks for the call that a program hangs in finds it. */
+static void a_call_that_never_returns_is_told(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "--trace", "mpi", "-o", recording, "--", "env",
+        "OMPI_COMM_WORLD_RANK=3", cli_built("tests/mpi/program"), "hang", NULL});
+    assert_int_equal(result.signal, SIGKILL); /* as its command */
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "stats", recording, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "(rank 3) ended within: step ("));
+    assert_non_null(strstr(result.err, ") > MPI_Recv ("));
+    cli_result_free(&result);
+    struct nvt_trace *trace = kit_read(recording);
+    assert_int_equal(trace->mpi_calls.flags[trace->mpi_calls.count - 1], NVT_RANGE_UNCLOSED);
+    assert_int_equal(trace->mpi_calls.received[trace->mpi_calls.count - 1], 40);
+    nvt_trace_free(trace);
+}
+
+/* A program without MPI runs as ever. */
+static void programs_without_it_are_left_alone(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "record", "--trace", "mpi", "-o", recording, "--",
+                                      cli_client("everything"), NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = kit_read(recording);
+    assert_int_equal(trace->mpi_calls.count, 0);
+    assert_true(trace->ranges.count > 3);
+    nvt_trace_free(trace);
+}
+
+/* --- nsys's ------------------------------------------------------------------------------------- */
+
+#ifdef HAVE_SQLITE
+/* As nsys 2023.4 writes them: process 66, thread 66, rank 1. */
+static const char export_of_nsys[] =
+    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);"
+    "INSERT INTO StringIds VALUES (1, 'MPI_Send'), (2, 'MPI_Irecv'), (3, 'MPI_Allreduce'),"
+    " (4, 'MPI_Waitall'), (5, 'MPI_Init'), (6, 'MPI_Bcast'), (7, 'MPI_Recv');"
+    "CREATE TABLE MPI_RANKS (globalTid INTEGER NOT NULL, rank INTEGER NOT NULL);"
+    "INSERT INTO MPI_RANKS VALUES ((66 << 24) + 66, 1);"
+    "CREATE TABLE MPI_P2P_EVENTS (start INTEGER NOT NULL, end INTEGER, globalTid INTEGER, textId "
+    "INTEGER,"
+    " commHandle INTEGER, tag INTEGER, remoteRank INTEGER, size INTEGER, requestHandle INTEGER);"
+    "INSERT INTO MPI_P2P_EVENTS VALUES (100, 150, (66 << 24) + 66, 1, 9, 5, 0, 4000000, NULL),"
+    " (160, 170, (66 << 24) + 66, 2, 9, -1, -1, 8, 1), (900, NULL, (66 << 24) + 66, 7, 9, 0, 0, 8, "
+    "NULL);"
+    "CREATE TABLE MPI_COLLECTIVES_EVENTS (start INTEGER NOT NULL, end INTEGER, globalTid INTEGER,"
+    " textId INTEGER, commHandle INTEGER, rootRank INTEGER, size INTEGER, recvSize INTEGER,"
+    " requestHandle INTEGER);"
+    "INSERT INTO MPI_COLLECTIVES_EVENTS VALUES (200, 300, (66 << 24) + 66, 3, 9, NULL, 16000, "
+    "16000, NULL),"
+    " (400, 450, (66 << 24) + 66, 6, 9, 0, 800, NULL, NULL);"
+    "CREATE TABLE MPI_START_WAIT_EVENTS (start INTEGER NOT NULL, end INTEGER, globalTid INTEGER,"
+    " textId INTEGER, requestHandle INTEGER);"
+    "INSERT INTO MPI_START_WAIT_EVENTS VALUES (310, 390, (66 << 24) + 66, 4, 1),"
+    " (310, 390, (66 << 24) + 66, 4, 2);"
+    "CREATE TABLE MPI_OTHER_EVENTS (start INTEGER NOT NULL, end INTEGER, globalTid INTEGER, textId "
+    "INTEGER);"
+    "INSERT INTO MPI_OTHER_EVENTS VALUES (10, 90, (66 << 24) + 66, 5);";
+
+/* A wait of two requests is one call; the call that never ended lasts until the last that is known. */
+static void nsys_exports_are_read(void **state)
+{
+    (void)state;
+    const char *path = kit_make_export(export_of_nsys);
+    char *calls = report("mpi_event_trace", path), *names = report("mpi_event_sum", path);
+    assert_string_equal(
+        calls,
+        "Start (ns),End (ns),Duration (ns),Event,Pid,Tid,Tag,Rank,PeerRank,RootRank,Size (MB),"
+        "CollSendSize (MB),CollRecvSize (MB)\n"
+        "10,90,80,MPI_Init,66,66,,1,,,,,\n"
+        "100,150,50,MPI_Send,66,66,5,1,0,,4.000,,\n"
+        "160,170,10,MPI_Irecv,66,66,-1,1,-1,,0.000,,\n"
+        "200,300,100,MPI_Allreduce,66,66,,1,,,,0.016,0.016\n"
+        "310,390,80,MPI_Waitall,66,66,,1,,,,,\n"
+        "400,450,50,MPI_Bcast,66,66,,1,,0,,0.001,\n"
+        "900,900,0,MPI_Recv,66,66,0,1,0,,0.000,,\n");
+    assert_non_null(strstr(names, "27.0,100,1,100.0,100.0,100,100,0.0,MPI_Allreduce\n"));
+    free(calls);
+    free(names);
+}
+
+static void nsys_exports_come_back(void **state)
+{
+    (void)state;
+    char *again = strdup(cli_in(cli_folder, "again.sqlite"));
+    char *path = strdup(kit_make_export(export_of_nsys));
+    struct cli_result result = cli_run(
+        (const char *const[]){"nvtally", "export", "--to", "sqlite", "-o", again, path, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *before = report("mpi_event_trace", path), *after = report("mpi_event_trace", again);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    free(again);
+    free(path);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_go_through),
+        cmocka_unit_test(fortran_goes_through),
+        cmocka_unit_test(calls_say_how_much),
+        cmocka_unit_test(ranges_have_their_calls),
+        cmocka_unit_test(an_mpi_of_a_library_is_found),
+        cmocka_unit_test(a_call_that_never_returns_is_told),
+        cmocka_unit_test(programs_without_it_are_left_alone),
+#ifdef HAVE_SQLITE
+        cmocka_unit_test(nsys_exports_are_read),
+        cmocka_unit_test(nsys_exports_come_back),
+#endif
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
