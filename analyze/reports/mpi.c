@@ -11,6 +11,7 @@
 
 #include "../input/ranks.h"
 #include "../model/buckets.h"
+#include "../model/mpi.h"
 #include "../model/nesting.h"
 #include "../studies/groups.h"
 #include "report.h"
@@ -295,41 +296,13 @@ static const struct nvt_column_spec rank_columns[] = {
     [K_RECEIVED] = {"Received (MB)", "MB", NVT_REAL, 3, 0},
 };
 
-struct rank {
-    uint64_t calls;
-    int64_t first, last;
-    double ns[NVT_MPI_KINDS], sent, received;
-};
-
-/* A program works between MPI_Init and MPI_Finalize: from the end of the one to the start of the other. */
-static void see(struct rank *rank, const struct nvt_trace *trace, uint32_t call)
-{
-    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
-    const char *name = nvt_name(trace, calls->name[call]);
-    int is_init = !strncmp(name, "MPI_Init", 8), is_end = !strcmp(name, "MPI_Finalize");
-    int64_t from = is_init ? calls->end[call] : calls->start[call];
-    int64_t to = is_end ? calls->start[call] : calls->end[call];
-    rank->first = from < rank->first ? from : rank->first;
-    rank->last = to > rank->last ? to : rank->last;
-    if (is_init || is_end)
-        return;
-    rank->calls++;
-    rank->ns[calls->kind[call]] += (double)(calls->end[call] - calls->start[call]);
-    if (calls->sent[call] != UINT64_MAX)
-        rank->sent += (double)calls->sent[call];
-    if (calls->received[call] != UINT64_MAX)
-        rank->received += (double)calls->received[call];
-}
-
 static void put_rank(struct nvt_table *table, const struct nvt_input_trace *from, uint32_t process,
-                     const struct rank *rank)
+                     const struct nvt_mpi_process *rank)
 {
     const struct nvt_trace *trace = from->trace;
     const char *slash = strrchr(trace->path, '/');
     uint32_t number = nvt_input_rank(from, process);
-    double all = 0;
-    for (size_t i = 0; i < NVT_MPI_KINDS; i++)
-        all += rank->ns[i];
+    double all = nvt_mpi_ns(rank);
     size_t row = nvt_table_add_row(table);
     if (number != NVT_NONE)
         nvt_table_set_int(table, row, K_RANK, number);
@@ -352,13 +325,9 @@ static int put_processes(struct nvt_table *table, const struct nvt_input_trace *
                          struct nvt_error *err)
 {
     const struct nvt_trace *trace = from->trace;
-    struct rank *ranks = calloc((size_t)trace->processes.count + 1, sizeof(*ranks));
+    struct nvt_mpi_process *ranks = nvt_mpi_processes(trace);
     if (!ranks)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < trace->processes.count; i++)
-        ranks[i] = (struct rank){.first = INT64_MAX, .last = INT64_MIN};
-    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
-        see(&ranks[process_of(trace, i)], trace, i);
     for (uint32_t i = 0; i < trace->processes.count; i++)
         if (ranks[i].first <= ranks[i].last)
             put_rank(table, from, i, &ranks[i]);

@@ -10,6 +10,9 @@
  * (align.h), or the name is left out. Sends and receives, which concern two ranks only, are left out;
  * collectives of a part of the ranks are taken for those of all.
  *
+ * Without such kernels, calls of MPI in which every rank waits for all (nvt_mpi_waits_for_all) are taken in their place:
+ * a rank is a process then, and what it does outside of MPI counts as computing.
+ *
  * The first table has a row a rank: how often it came last, how long it waited, and the time in
  * which it computed, against the median of the ranks. The second one lists the collectives with the
  * longest waits.
@@ -20,11 +23,10 @@
 
 #include "../../lib/sample.h"
 #include "../readers/align.h"
-#include "../device/communication.h"
 #include "../device/devices.h"
-#include "../input/ranks.h"
 #include "../../lib/map.h"
 #include "report.h"
+#include "straggler_ranks.h"
 
 enum { RANK, FILE_NAME, PID, DEVICE, SPAN, COMPUTE, COMPUTE_REST, COLLECTIVES, LAST, LAST_SHARE };
 enum { WAITED = LAST_SHARE + 1, WAITED_SHARE };
@@ -58,15 +60,6 @@ static const struct nvt_column_spec collective_columns[] = {
 /* Collectives that are listed. */
 #define LONGEST 20
 
-struct rank {
-    const struct nvt_trace *trace;
-    uint32_t process, device;
-    int64_t number;
-    int64_t span, compute, waited;
-    uint64_t collectives, last;
-    int takes_part;
-};
-
 /* A collective: what is known of its kernels on the ranks seen so far. */
 struct collective {
     uint32_t name, number;      /* name in `names` */
@@ -84,8 +77,8 @@ struct series {
 };
 
 struct stragglers {
-    struct rank *ranks;
-    uint32_t rank_count, parties;
+    struct nvt_ranks ranks;
+    uint32_t parties;
     struct nvt_strings *names;
     struct nvt_map by_rank; /* rank << 32 | name -> series */
     struct series *series;
@@ -95,12 +88,6 @@ struct stragglers {
     struct collective *items;
     uint32_t count, capacity;
 };
-
-static int is_collective(const struct nvt_trace *trace, uint32_t op)
-{
-    return trace->ops.kind[op] == NVT_OP_KERNEL && nvt_is_communication(trace, op) &&
-           !strcasestr(nvt_name(trace, trace->ops.short_name[op]), "sendrecv");
-}
 
 static struct collective *collective_at(struct stragglers *all, uint32_t name, uint32_t number)
 {
@@ -139,36 +126,33 @@ static struct series *series_at(struct stragglers *all, uint32_t rank, uint32_t 
     return &all->series[*at];
 }
 
-/* Called with each collective of a rank, its row and which of its name it is there, from 1 on. */
-typedef int (*visit)(struct stragglers *all, struct series *series, uint32_t op, uint32_t number);
+/* Called with each collective of a rank and which of its name it is there, from 1 on. */
+typedef int (*visit)(struct stragglers *all, struct series *series,
+                     const struct nvt_rank_part *part, uint32_t number);
 
-static int for_each(struct stragglers *all, uint32_t rank, const struct nvt_used_device *device,
-                    visit what)
+static int for_each(struct stragglers *all, uint32_t rank, visit what)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is a rank for each trace */
-    const struct nvt_trace *trace = all->ranks[rank].trace;
+    const struct nvt_trace *trace = all->ranks.items[rank].trace;
     struct nvt_map numbers = {0};
     int status = 0;
-    for (uint32_t i = 0; i < device->count && !status; i++) {
-        uint32_t op = device->ops[i];
-        if (!is_collective(trace, op))
-            continue;
-        uint32_t name =
-            nvt_strings_add_text(all->names, nvt_name(trace, trace->ops.short_name[op]));
+    for (uint32_t i = 0; i < all->ranks.items[rank].part_count && !status; i++) {
+        const struct nvt_rank_part *part = &all->ranks.items[rank].parts[i];
+        uint32_t name = nvt_strings_add_text(all->names, nvt_name(trace, part->name));
         uint32_t *number = name == NVT_NO_STRING ? NULL : nvt_map_at(&numbers, name);
         struct series *series = number ? series_at(all, rank, name) : NULL;
         if (!series)
             status = -1;
         else {
             *number = *number == NVT_MAP_NONE ? 1 : *number + 1;
-            status = what(all, series, op, *number);
+            status = what(all, series, part, *number);
         }
     }
     nvt_map_free(&numbers);
     return status;
 }
 
-static int note_end(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
+static int note_end(struct stragglers *all, struct series *series, const struct nvt_rank_part *part,
+                    uint32_t number)
 {
     if (!(series->count & (series->count - 1))) {
         size_t capacity = series->count ? (size_t)series->count * 2 : 1;
@@ -177,8 +161,8 @@ static int note_end(struct stragglers *all, struct series *series, uint32_t op, 
             return -1;
         series->ends = ends;
     }
-    series->ends[series->count++] = all->ranks[series->rank].trace->ops.end[op];
-    all->ranks[series->rank].takes_part = 1;
+    series->ends[series->count++] = part->end;
+    all->ranks.items[series->rank].takes_part = 1;
     (void)number;
     return 0;
 }
@@ -196,14 +180,14 @@ static struct collective *collective_of(struct stragglers *all, const struct ser
     return item;
 }
 
-static int note_time(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
+static int note_time(struct stragglers *all, struct series *series,
+                     const struct nvt_rank_part *part, uint32_t number)
 {
-    const struct nvt_ops *ops = &all->ranks[series->rank].trace->ops;
     int failed;
     struct collective *item = collective_of(all, series, number, &failed);
     if (!item)
         return failed ? -1 : 0;
-    int64_t time = ops->end[op] - ops->start[op];
+    int64_t time = part->end - part->start;
     if (!item->ranks || time < item->least) {
         item->least = time;
         item->shortest = series->rank;
@@ -218,16 +202,16 @@ static int note_time(struct stragglers *all, struct series *series, uint32_t op,
 }
 
 /* With what is known of all ranks. */
-static int note_wait(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
+static int note_wait(struct stragglers *all, struct series *series,
+                     const struct nvt_rank_part *part, uint32_t number)
 {
-    struct rank *rank = &all->ranks[series->rank];
-    const struct nvt_ops *ops = &rank->trace->ops;
+    struct nvt_rank *rank = &all->ranks.items[series->rank];
     int failed;
     const struct collective *item = collective_of(all, series, number, &failed);
     if (!item)
         return failed ? -1 : 0;
     rank->collectives++;
-    rank->waited += ops->end[op] - ops->start[op] - item->least;
+    rank->waited += part->end - part->start - item->least;
     rank->last += item->shortest == series->rank && item->most > item->least;
     return 0;
 }
@@ -304,75 +288,21 @@ static int pair_names(struct stragglers *all, struct nvt_report_input *input)
     return 0;
 }
 
-static int64_t number_of(const struct nvt_input_trace *from, uint32_t process)
-{
-    const uint32_t rank = nvt_input_rank(from, process);
-    return rank == NVT_NONE ? -1 : (int64_t)rank;
-}
-
-/* Time with at least one kernel that computes, and from the first operation to the last. */
-static void measure(struct rank *rank, const struct nvt_used_device *device)
-{
-    const struct nvt_ops *ops = &rank->trace->ops;
-    int64_t until = INT64_MIN, end = INT64_MIN;
-    for (uint32_t i = 0; i < device->count; i++) {
-        uint32_t op = device->ops[i];
-        end = ops->end[op] > end ? ops->end[op] : end;
-        if (ops->kind[op] != NVT_OP_KERNEL || nvt_is_communication(rank->trace, op))
-            continue;
-        int64_t start = ops->start[op] > until ? ops->start[op] : until;
-        if (ops->end[op] > start) {
-            rank->compute += ops->end[op] - start;
-            until = ops->end[op];
-        }
-    }
-    rank->span = end - ops->start[device->ops[0]];
-}
-
-/* Add the ranks of a trace (pass 0), the times of what they have in common (1), what they waited
- * for (2). */
-static int take_trace(struct stragglers *all, const struct nvt_input_trace *from, uint32_t *next,
-                      int pass, struct nvt_error *err)
-{
-    const struct nvt_trace *trace = from->trace;
-    static const visit passes[] = {note_end, note_time, note_wait};
-    struct nvt_used_devices devices = {0};
-    int status = nvt_used_devices_make(&devices, trace, err);
-    for (uint32_t i = 0; i < devices.count && !status; i++) {
-        const struct nvt_used_device *device = &devices.items[i];
-        uint32_t rank = (*next)++;
-        if (!pass) {
-            struct rank *ranks = realloc(all->ranks, ((size_t)rank + 1) * sizeof(*ranks));
-            if (ranks) {
-                all->ranks = ranks;
-                ranks[rank] = (struct rank){.trace = trace,
-                                            .process = device->process,
-                                            .device = device->device,
-                                            .number = number_of(from, device->process)};
-                all->rank_count = rank + 1;
-                measure(&ranks[rank], device);
-            }
-            status = ranks ? 0 : -1;
-        }
-        if (status || for_each(all, rank, device, passes[pass]))
-            status = nvt_fail_at(err, trace->path, -1, "out of memory");
-    }
-    nvt_used_devices_free(&devices);
-    return status;
-}
-
+/* Which belong together, their times, and what each rank waited for. */
 static int collect(struct stragglers *all, struct nvt_report_input *input, struct nvt_error *err)
 {
+    static const visit passes[] = {note_end, note_time, note_wait};
     all->names = nvt_strings_new();
     if (!all->names)
         return nvt_fail(err, "out of memory");
+    if (nvt_ranks_find(&all->ranks, input, err))
+        return -1;
     for (int pass = 0; pass < 3; pass++) {
-        uint32_t next = 0;
-        for (size_t i = 0; i < input->trace_count; i++)
-            if (take_trace(all, &input->traces[i], &next, pass, err))
-                return -1;
-        for (uint32_t i = 0; !pass && i < all->rank_count; i++)
-            all->parties += (uint32_t)all->ranks[i].takes_part;
+        for (uint32_t i = 0; i < all->ranks.count; i++)
+            if (for_each(all, i, passes[pass]))
+                return nvt_fail(err, "out of memory");
+        for (uint32_t i = 0; !pass && i < all->ranks.count; i++)
+            all->parties += (uint32_t)all->ranks.items[i].takes_part;
         if (!pass && pair_names(all, input))
             return nvt_fail(err, "out of memory");
     }
@@ -388,26 +318,27 @@ static const char *base_name(const char *path)
 /* A rank's number, or its place among the ranks that were read where the job's is not known. */
 static int64_t shown_number(const struct stragglers *all, uint32_t rank)
 {
-    return all->ranks[rank].number >= 0 ? all->ranks[rank].number : rank;
+    return all->ranks.items[rank].number >= 0 ? all->ranks.items[rank].number : rank;
 }
 
 static int put_ranks(struct nvt_table *table, const struct stragglers *all)
 {
     struct nvt_summary compute;
-    double *values = malloc(((size_t)all->rank_count + 1) * sizeof(*values));
+    double *values = malloc(((size_t)all->ranks.count + 1) * sizeof(*values));
     if (!values)
         return -1;
-    for (uint32_t i = 0; i < all->rank_count; i++)
-        values[i] = (double)all->ranks[i].compute;
-    nvt_sample_summary(values, all->rank_count, &compute);
+    for (uint32_t i = 0; i < all->ranks.count; i++)
+        values[i] = (double)all->ranks.items[i].compute;
+    nvt_sample_summary(values, all->ranks.count, &compute);
     free(values);
-    for (uint32_t i = 0; i < all->rank_count; i++) {
-        const struct rank *rank = &all->ranks[i];
+    for (uint32_t i = 0; i < all->ranks.count; i++) {
+        const struct nvt_rank *rank = &all->ranks.items[i];
         size_t row = nvt_table_add_row(table);
         nvt_table_set_int(table, row, RANK, shown_number(all, i));
         nvt_table_set_text(table, row, FILE_NAME, base_name(rank->trace->path));
         nvt_table_set_int(table, row, PID, rank->trace->processes.pid[rank->process]);
-        nvt_put_device(table, row, DEVICE, rank->trace, rank->process, rank->device);
+        if (rank->device != NVT_NONE)
+            nvt_put_device(table, row, DEVICE, rank->trace, rank->process, rank->device);
         nvt_table_set_int(table, row, SPAN, rank->span);
         nvt_table_set_int(table, row, COMPUTE, rank->compute);
         if (compute.median > 0)
@@ -500,7 +431,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         free(all.series[i].ends);
     free(all.series);
     free(all.items);
-    free(all.ranks);
+    nvt_ranks_free(&all.ranks);
     return status;
 }
 

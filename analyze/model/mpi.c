@@ -1,0 +1,63 @@
+#include "mpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int nvt_mpi_is_edge(const struct nvt_trace *trace, uint32_t call)
+{
+    const char *name = nvt_name(trace, trace->mpi_calls.name[call]);
+    return !strcmp(name, "MPI_Init") || !strcmp(name, "MPI_Init_thread") ||
+           !strcmp(name, "MPI_Finalize");
+}
+
+int nvt_mpi_waits_for_all(const struct nvt_trace *trace, uint32_t call)
+{
+    static const char *const names[] = {
+        "MPI_Barrier",    "MPI_Allreduce",      "MPI_Allgather",
+        "MPI_Allgatherv", "MPI_Alltoall",       "MPI_Alltoallv",
+        "MPI_Alltoallw",  "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"};
+    const char *name = nvt_name(trace, trace->mpi_calls.name[call]);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(name, names[i]))
+            return 1;
+    return 0;
+}
+
+static void see(struct nvt_mpi_process *process, const struct nvt_trace *trace, uint32_t call)
+{
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    int is_edge = nvt_mpi_is_edge(trace, call);
+    int is_end = is_edge && !strcmp(nvt_name(trace, calls->name[call]), "MPI_Finalize");
+    int64_t from = is_edge && !is_end ? calls->end[call] : calls->start[call];
+    int64_t to = is_end ? calls->start[call] : calls->end[call];
+    process->first = from < process->first ? from : process->first;
+    process->last = to > process->last ? to : process->last;
+    if (is_edge)
+        return;
+    process->calls++;
+    process->ns[calls->kind[call]] += (double)(calls->end[call] - calls->start[call]);
+    if (calls->sent[call] != UINT64_MAX)
+        process->sent += (double)calls->sent[call];
+    if (calls->received[call] != UINT64_MAX)
+        process->received += (double)calls->received[call];
+}
+
+struct nvt_mpi_process *nvt_mpi_processes(const struct nvt_trace *trace)
+{
+    struct nvt_mpi_process *all = calloc((size_t)trace->processes.count + 1, sizeof(*all));
+    for (uint32_t i = 0; all && i < trace->processes.count; i++) {
+        all[i].first = INT64_MAX;
+        all[i].last = INT64_MIN;
+    }
+    for (uint32_t i = 0; all && i < trace->mpi_calls.count; i++)
+        see(&all[trace->threads.process[trace->mpi_calls.thread[i]]], trace, i);
+    return all;
+}
+
+double nvt_mpi_ns(const struct nvt_mpi_process *process)
+{
+    double ns = 0;
+    for (size_t i = 0; i < NVT_MPI_KINDS; i++)
+        ns += process->ns[i];
+    return ns;
+}
