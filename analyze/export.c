@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "../lib/create_file.h"
 #include "command.h"
 #include "readers/reader.h"
+#include "reports/report.h"
 
 static const struct nvt_exporter *const exporters[] = {
     &nvt_exporter_nvt,           &nvt_exporter_sqlite,        &nvt_exporter_chrome,
@@ -96,7 +98,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 /* The input's name with another ending, malloc'ed. */
 static char *made_up_name(const char *input, const char *ending)
 {
-    const char *slash = strrchr(input, '/'), *dot = strrchr(slash ? slash : input, '.');
+    const char *slash = strrchr(input, '/'), *name_of = slash ? slash : input;
+    const char *dot =
+        strstr(name_of, ".json.gz") ? strstr(name_of, ".json.gz") : strrchr(name_of, '.');
     size_t length = dot ? (size_t)(dot - input) : strlen(input), room = length + strlen(ending) + 1;
     char *name = malloc(room);
     if (name)
@@ -127,6 +131,16 @@ static int write_to(FILE *out, const char *name, const struct request *request,
 typedef int write_part(const struct request *request, const char *partial, const char *path,
                        const struct nvt_trace *trace, struct nvt_error *err);
 
+/* Whoever records into a file holds a lock on it. */
+static int is_being_written(const char *path, struct nvt_error *err)
+{
+    int there = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int is_locked = there >= 0 && flock(there, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (there >= 0)
+        close(there);
+    return is_locked ? nvt_fail_at(err, path, -1, "is being written by a recorder") : 0;
+}
+
 /* Into a file beside the one that is wanted, which then takes its place: what cannot be finished
  * leaves nothing behind. */
 static int replace(const struct request *request, const char *path, write_part *write,
@@ -135,9 +149,11 @@ static int replace(const struct request *request, const char *path, write_part *
     char *partial;
     if (asprintf(&partial, "%s.partial", path) < 0)
         return nvt_fail_at(err, path, -1, "out of memory");
-    int failed = nvt_check_output(partial, request->input, err);
+    int failed = is_being_written(path, err) || nvt_check_output(partial, request->input, err);
     if (!failed) {
         failed = write(request, partial, path, trace, err);
+        if (failed && !strcmp(err->file, partial))
+            snprintf(err->file, sizeof(err->file), "%s", path);
         if (!failed && rename(partial, path))
             failed = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
         if (failed)
@@ -202,7 +218,7 @@ static int export_trace(const struct request *request, struct nvt_error *err)
     struct nvt_trace *trace = nvt_trace_read(request->input, err);
     if (!trace)
         return -1;
-    if (nvt_window_cut(&request->window, trace, err)) {
+    if (nvt_input_cut(&request->window, trace, err)) {
         nvt_trace_free(trace);
         return -1;
     }
@@ -212,6 +228,8 @@ static int export_trace(const struct request *request, struct nvt_error *err)
         fprintf(stderr, "nvtally: note: %s: %.*s\n", trace->path, (int)strcspn(note, "\n"), note);
     if (!path && request->exporter->ending && !strcmp(request->input, "-"))
         nvt_fail(err, "an export of standard input has no name of its own: give one with -o");
+    else if (!path && request->exporter == &nvt_exporter_nvt && nvt_window_is_set(&request->window))
+        nvt_fail(err, "a part of a trace has no name of its own: give one with -o");
     else if (!path && request->exporter->ending) {
         path = made_up = made_up_name(request->input, request->exporter->ending);
         if (!made_up)

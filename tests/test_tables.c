@@ -495,37 +495,118 @@ static void set_time(const char *path, time_t seconds)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
+/* As if `source` had been read: it has that path. */
+static void write_tables_of(struct nvt_trace *trace, const char *source, const char *path)
+{
+    free(trace->path);
+    trace->path = strdup(source);
+    write_trace(trace, path);
+}
+
 static void a_trace_and_its_tables_count_once(void **unused)
 {
     char *folder = strdup(cli_in(cli_folder, "both"));
     (void)unused;
     assert_int_equal(mkdir(folder, 0777), 0);
-    const char *profile = cli_in(folder, "a.json.gz"), *report = cli_in(folder, "a.nsys-rep");
-    const char *tables = cli_in(folder, "a.nvt"), *other = cli_in(folder, "b.nvt");
+    char *profile = strdup(cli_in(folder, "a.json.gz")),
+         *snapshot = strdup(cli_in(folder, "a.pickle"));
+    char *tables = strdup(cli_in(folder, "z.nvt")), *report = strdup(cli_in(folder, "n.nsys-rep"));
+    char *export = strdup(cli_in(folder, "n.sqlite"));
     struct nvt_trace *trace = random_trace(3);
     cli_write_file(profile, "{}", 2);
-    write_trace(trace, tables);
-    expect_folder(folder, "a.nvt", NULL);
+    write_tables_of(trace, profile, tables);
+    expect_folder(folder, "z.nvt", NULL);
+    /* Nothing but what it was made of. */
+    cli_write_file(snapshot, "{}", 2);
+    expect_folder(folder, "a.pickle", "z.nvt");
+    remove(snapshot);
     set_time(profile, 1000);
     set_time(tables, 1000);
-    expect_folder(folder, "a.nvt", NULL);
+    expect_folder(folder, "z.nvt", NULL);
     set_time(profile, 1001);
     expect_folder(folder, "a.json.gz", NULL);
-    /* Of two of that name it was made of either. */
-    cli_write_file(report, "report", 6);
-    set_time(report, 999);
-    expect_folder(folder, "a.json.gz", "a.nsys-rep");
+    cli_write_file(profile, "{ }", 3);
     set_time(profile, 999);
-    expect_folder(folder, "a.nvt", NULL);
-    /* Only a file of tables stands for another one. */
-    cli_write_file(tables, "\x89NVT\r\n\x1a\n\1\0\0\0\0\0\0", 16);
+    expect_folder(folder, "a.json.gz", "z.nvt"); /* another one of that name */
+    remove(profile);
+    /* A report and its export are one. */
+    cli_write_file(report, "report", 6);
+    cli_write_file(export, "export", 6);
+    write_tables_of(trace, report, tables);
+    expect_folder(folder, "z.nvt", NULL);
+    write_tables_of(trace, export, tables);
+    expect_folder(folder, "z.nvt", NULL);
+    /* A part of a trace does not stand for it. */
+    trace->is_part = 1;
+    write_tables_of(trace, export, tables);
+    expect_folder(folder, "n.sqlite", "z.nvt");
+    /* What is no file is not looked into. */
     remove(report);
-    expect_folder(folder, "a.json.gz", "a.nvt");
-    write_trace(trace, other);
+    remove(export);
     remove(tables);
-    expect_folder(folder, "a.json.gz", "b.nvt");
+    assert_int_equal(mkfifo(tables, 0666), 0);
+    cli_write_file(profile, "{}", 2);
+    expect_folder(folder, "a.json.gz", NULL);
     nvt_trace_free(trace);
     free(folder);
+    free(profile);
+    free(snapshot);
+    free(tables);
+    free(report);
+    free(export);
+}
+
+/* More rows than a table can have, a fact too much: what a file says is bounded. */
+static void too_much_is_refused(void **unused)
+{
+    static const char *const names[] = {"processes"};
+    static const uint8_t zeros[64];
+    const char *path = cli_in(cli_folder, "much.nvt");
+    struct nvt_error err = no_error;
+    (void)unused;
+    const uint32_t rows[] = {UINT32_MAX};
+    struct nvt_trace_writer *writer = begin_file(path, names, rows, 1);
+    put_rows(writer, 0, 1, 2);
+    assert_null(end_file(writer, path));
+    /* Facts come once. */
+    const uint32_t one[] = {1};
+    writer = begin_file(path, names, one, 1);
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_META, .count = 1};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, zeros, 2, &err), 0);
+    put_rows(writer, 0, 1, 2);
+    struct nvt_trace *trace = end_file(writer, path);
+    assert_non_null(trace);
+    assert_int_equal(trace->processes.count, 0);
+    nvt_trace_free(trace);
+}
+
+/* An operation whose call a window left out gets no other one, though it has the same id. */
+static void calls_that_a_window_left_out_stay_out(void **unused)
+{
+    struct nvt_error err = no_error;
+    struct nvt_window window = {0};
+    (void)unused;
+    struct nvt_trace *trace = nvt_trace_new("t", "nsys");
+    const struct nvt_process process = {.pid = 1, .rank = NVT_NONE};
+    const struct nvt_thread thread = {.tid = 1};
+    assert_int_equal(nvt_process_add(trace, &process), 0);
+    assert_int_equal(nvt_thread_add(trace, &thread), 0);
+    for (int i = 0; i < 2; i++) {
+        const struct nvt_api call = {.start = 100 + 20 * i, .end = 150 - i, .correlation = 7};
+        assert_true(nvt_api_add(trace, &call) != NVT_NONE);
+    }
+    const struct nvt_op op = {.start = 160, .end = 170, .correlation = 7, .detail = NVT_NONE};
+    assert_true(nvt_op_add(trace, &op) != NVT_NONE);
+    trace->ops_unlinked = 1;
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    assert_int_equal(trace->ops.api[0], 0);
+    expect_round_trip(trace);
+    assert_int_equal(nvt_window_set_time(&window, "110/", &err), 0);
+    assert_int_equal(nvt_window_cut(&window, trace, &err), 0);
+    assert_int_equal(trace->ops.api[0], NVT_NONE);
+    assert_int_equal(trace->apis.count, 1);
+    expect_round_trip(trace);
+    nvt_trace_free(trace);
 }
 
 int main(void)
@@ -543,6 +624,8 @@ int main(void)
         cmocka_unit_test(a_window_gives_nothing_else_away),
         cmocka_unit_test(lines_of_strangers_are_made_visible),
         cmocka_unit_test(a_trace_and_its_tables_count_once),
+        cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(calls_that_a_window_left_out_stay_out),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

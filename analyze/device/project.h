@@ -16,6 +16,7 @@
 #ifndef NVT_PROJECT_H
 #define NVT_PROJECT_H
 
+#include "../../lib/clock.h"
 #include "../model/trace.h"
 
 enum nvt_project_flags { NVT_ACROSS_THREADS = 1 };
@@ -61,7 +62,7 @@ static inline void nvt_projected_add(struct nvt_projected *range, const struct n
         range->start = start;
     if (!range->ops || end > range->end)
         range->end = end;
-    range->busy += end - start;
+    range->busy = nvt_clock_sum(range->busy, end - start);
     range->ops++;
     range->kernels += ops->kind[op] == NVT_OP_KERNEL;
 }

@@ -48,9 +48,10 @@ int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct 
         status = input->traces[i].runs ? list_axes(input->traces[i].runs, &list) : 0;
     if (status)
         nvt_fail(err, "out of memory");
-    else if (!list.size && nvt_window_is_set(input->window))
+    else if (!list.size && nvt_input_has_part(input))
         status = nvt_fail(
-            err, "--by %s compares whole runs: not with --filter-nvtx or --filter-time", by);
+            err, "--by %s compares whole runs: not parts of them (--filter-nvtx, --filter-time)",
+            by);
     else if (!list.size)
         status = nvt_fail(err, "--by %s: no input has a record of its run", by);
     else if (!is_listed((const char *)list.data, by))

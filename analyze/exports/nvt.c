@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../../lib/packed.h"
 #include "../../lib/trace_file.h"
@@ -17,12 +18,20 @@
 #define LEVEL         3
 #define STRINGS_BYTES (1u << 20) /* of a chunk, about */
 
+/* Rows that others refer to, of tables whose rows all stay when a window is cut out: what has no row left there has no
+ * name in the file. */
+struct used {
+    uint8_t *domains, *counters, *call_frames;
+};
+
 struct writing {
     const struct nvt_trace *trace;
     struct nvt_trace_writer *writer;
     struct nvt_error *err;
     struct nvt_strings *strings; /* of the file */
-    uint32_t *ids; /* of each of the trace's the file's, NVT_NO_STRING: no row has it */
+    uint32_t written;            /* so many of them are in it */
+    uint32_t *ids;    /* of each of the trace's the file's, NVT_NO_STRING: no row has it */
+    struct used used; /* NULL each: all are */
     struct nvt_buffer payload;
     uint64_t *values, *from; /* of a column, NVT_TABLES_ROWS each */
 };
@@ -55,6 +64,17 @@ static uint32_t is_written(const struct nvt_layout_column *column)
 
 /* --- strings ------------------------------------------------------------------------------------ */
 
+static int is_dropped(const struct writing *writing, const struct nvt_layout_table *table,
+                      uint32_t row)
+{
+    const struct nvt_layout_table *layout = nvt_layout();
+    const uint8_t *used = table == &layout[NVT_TABLE_domains]       ? writing->used.domains
+                          : table == &layout[NVT_TABLE_counters]    ? writing->used.counters
+                          : table == &layout[NVT_TABLE_call_frames] ? writing->used.call_frames
+                                                                    : NULL;
+    return used && !used[row];
+}
+
 static void mark_strings(struct writing *writing, const struct nvt_layout_table *table)
 {
     uint32_t rows = nvt_layout_rows(writing->trace, table);
@@ -63,9 +83,41 @@ static void mark_strings(struct writing *writing, const struct nvt_layout_table 
         const uint32_t *values = nvt_layout_values(writing->trace, table, i);
         if (table->columns[i].meaning == NVT_MEANS_TEXT)
             for (uint32_t row = 0; row < rows; row++)
-                if (values[row] < count)
+                if (values[row] < count && !is_dropped(writing, table, row))
                     writing->ids[values[row]] = 0;
     }
+}
+
+/* 0 or -1. */
+static int find_used(struct writing *writing)
+{
+    const struct nvt_trace *trace = writing->trace;
+    struct used *used = &writing->used;
+    if (!trace->is_part)
+        return 0;
+    used->domains = calloc((size_t)trace->domains.count + 1, 1);
+    used->counters = calloc((size_t)trace->counters.count + 1, 1);
+    used->call_frames = calloc((size_t)trace->call_frames.count + 1, 1);
+    if (!used->domains || !used->counters || !used->call_frames)
+        return out_of_memory(writing);
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        used->domains[trace->ranges.domain[i]] = 1;
+    for (uint32_t i = 0; i < trace->marks.count; i++)
+        used->domains[trace->marks.domain[i]] = 1;
+    for (uint32_t i = 0; i < trace->carried.count; i++)
+        used->domains[trace->carried.domain[i]] = 1;
+    for (uint32_t i = 0; i < trace->counter_samples.count; i++) {
+        used->counters[trace->counter_samples.counter[i]] = 1;
+        used->domains[trace->counters.domain[trace->counter_samples.counter[i]]] = 1;
+    }
+    /* Callers are lower rows. */
+    for (uint32_t i = 0; i < trace->memory.count; i++)
+        if (trace->memory.frame[i])
+            used->call_frames[trace->memory.frame[i] - 1] = 1;
+    for (uint32_t i = trace->call_frames.count; i-- > 0;)
+        if (used->call_frames[i] && trace->call_frames.parent[i])
+            used->call_frames[trace->call_frames.parent[i] - 1] = 1;
+    return 0;
 }
 
 /* Those that a row has, in the order in which the trace has them. 0 or -1. */
@@ -76,6 +128,8 @@ static int gather_strings(struct writing *writing)
     writing->ids = malloc(((size_t)count + 1) * sizeof(*writing->ids));
     if (!writing->ids)
         return out_of_memory(writing);
+    if (find_used(writing))
+        return -1;
     memset(writing->ids, 0xff, count * sizeof(*writing->ids));
     for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
         mark_strings(writing, &nvt_layout()[i]);
@@ -91,12 +145,17 @@ static int gather_strings(struct writing *writing)
     return 0;
 }
 
+/* Those that are not in the file yet. */
 static int write_strings(struct writing *writing)
 {
-    uint32_t count = nvt_strings_count(writing->strings), first = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t count = nvt_strings_count(writing->strings), first = writing->written;
+    for (uint32_t i = first; i < count; i++) {
         size_t length;
         const char *text = nvt_strings_get(writing->strings, i, &length);
+        if (length > NVT_CHUNK_MAX - NVT_VARINT_MAX)
+            return nvt_fail_at(writing->err, writing->trace->path, -1,
+                               "has a text of %zu bytes, and a .nvt can hold %u", length,
+                               NVT_CHUNK_MAX);
         if (writing->payload.size && writing->payload.size + length > STRINGS_BYTES) {
             struct nvt_chunk chunk = plain(NVT_CHUNK_STRINGS, i - first);
             chunk.first = first;
@@ -109,6 +168,7 @@ static int write_strings(struct writing *writing)
     }
     struct nvt_chunk chunk = plain(NVT_CHUNK_STRINGS, count - first);
     chunk.first = first;
+    writing->written = count;
     return put_chunk(writing, &chunk);
 }
 
@@ -132,33 +192,48 @@ static void put_number(struct writing *writing, const char *name, int64_t value,
     put_fact(writing, name, text, count);
 }
 
-/* What the trace has beside its tables; kept back in `facts`, as its strings come first. */
-static uint32_t gather_facts(struct writing *writing, struct nvt_buffer *facts)
+/* The file that the trace was read from, by its name without a folder, and how large it is. */
+static void put_source(struct writing *writing, uint32_t *count)
+{
+    const struct nvt_trace *trace = writing->trace;
+    const char *slash = strrchr(trace->path, '/'), *name = slash ? slash + 1 : trace->path;
+    struct stat status;
+    if (stat(trace->path, &status) || !S_ISREG(status.st_mode) || strlen(name) >= NVT_TABLES_NAME)
+        return;
+    put_fact(writing, NVT_TABLES_SOURCE, name, count);
+    put_number(writing, NVT_TABLES_BYTES_OF_SOURCE, (int64_t)status.st_size, count);
+}
+
+/* What the trace has beside its tables. */
+static uint32_t put_facts(struct writing *writing)
 {
     const struct nvt_trace *trace = writing->trace;
     uint32_t count = 0;
     put_fact(writing, "nvtally", NVT_VERSION, &count);
     put_fact(writing, NVT_TABLES_FORMAT, trace->format, &count);
+    put_source(writing, &count);
     put_number(writing, NVT_TABLES_ORIGIN, trace->origin_ns, &count);
     put_number(writing, NVT_TABLES_FIRST, trace->first_ns, &count);
     put_number(writing, NVT_TABLES_LAST, trace->last_ns, &count);
     put_number(writing, NVT_TABLES_LEVELS, trace->levels_ns, &count);
     if (trace->is_late)
         put_number(writing, NVT_TABLES_LATE, 1, &count);
+    if (trace->is_part)
+        put_number(writing, NVT_TABLES_PART, 1, &count);
     if (trace->warning)
         put_fact(writing, NVT_TABLES_WARNING, trace->warning, &count);
-    if (trace->notes)
+    if (trace->notes && strlen(trace->notes) <= NVT_TABLES_FACT_BYTES)
         put_fact(writing, NVT_TABLES_NOTES, trace->notes, &count);
-    *facts = writing->payload;
-    writing->payload = (struct nvt_buffer){.failed = facts->failed};
     return count;
 }
 
+/* Their strings come first; so whoever wants to know no more needs no more of the file. */
 static int write_facts(struct writing *writing)
 {
-    struct nvt_buffer facts;
-    uint32_t count = gather_facts(writing, &facts);
+    uint32_t count = put_facts(writing);
     struct nvt_chunk chunk = plain(NVT_CHUNK_META, count);
+    struct nvt_buffer facts = writing->payload;
+    writing->payload = (struct nvt_buffer){.failed = facts.failed};
     int status = write_strings(writing);
     nvt_buffer_free(&writing->payload);
     writing->payload = facts;
@@ -235,7 +310,10 @@ static void take_values(struct writing *writing, const struct nvt_layout_table *
         leave_out_launches(writing, column, row, rows);
     if (is->meaning == NVT_MEANS_TEXT)
         for (uint32_t i = 0; i < rows; i++)
-            out[i] = out[i] < nvt_strings_count(writing->trace->strings) ? writing->ids[out[i]] : 0;
+            out[i] = out[i] < nvt_strings_count(writing->trace->strings) &&
+                             !is_dropped(writing, table, row + i)
+                         ? writing->ids[out[i]]
+                         : 0;
     if (!strcmp(is->name, "start"))
         memcpy(writing->from, out, rows * sizeof(*out));
     if (base_of(table, column))
@@ -295,14 +373,19 @@ int nvt_tables_write(const struct nvt_trace *trace, const char *path, int level,
     else
         writing.writer = nvt_trace_writer_new_tables(path, level, err);
     if (writing.writer) {
-        status =
-            gather_strings(&writing) || write_facts(&writing) || write_tables(&writing) ? -1 : 0;
+        status = write_facts(&writing) || gather_strings(&writing) || write_strings(&writing) ||
+                         write_tables(&writing)
+                     ? -1
+                     : 0;
         if (nvt_trace_writer_close(writing.writer, status ? NULL : err))
             status = -1;
     }
     nvt_strings_free(writing.strings);
     nvt_buffer_free(&writing.payload);
     free(writing.ids);
+    free(writing.used.domains);
+    free(writing.used.counters);
+    free(writing.used.call_frames);
     free(writing.values);
     free(writing.from);
     return status;

@@ -86,12 +86,9 @@ static int add_runs(struct nvt_report_input *input, const char *path, struct nvt
     return 0;
 }
 
-/*
- * Leave what is in the window. The range that names the configuration mostly lies around it, and is gone then: the fact
- * "configuration" tells it (phases.h), so that what was measured apart stays apart. 0, or -1 with err.
- */
-static int cut_window(const struct nvt_window *window, struct nvt_trace *trace,
-                      struct nvt_error *err)
+/* The range that names the configuration mostly lies around the window, and is gone then: the fact "configuration" tells it
+ * (phases.h), so that what was measured apart stays apart. */
+int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, struct nvt_error *err)
 {
     uint32_t name;
     if (!nvt_window_is_set(window))
@@ -117,7 +114,7 @@ static int read_trace(const struct nvt_report_input *input, const char *path,
     if (!item->trace)
         return -1;
     if ((!input->iteration || !nvt_iterations_set(item->trace, input->iteration, err)) &&
-        !cut_window(input->window, item->trace, err) &&
+        !nvt_input_cut(input->window, item->trace, err) &&
         (!input->plain_names || !nvt_plain_names(item->trace, err)))
         return 0;
     nvt_trace_free(item->trace);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../lib/trace_file.h"
+#include "../model/table_file.h"
 
 static int ends_with(const char *name, const char *ending)
 {
@@ -43,21 +43,6 @@ static char *with_ending(const char *path, const char *ending)
     return NULL;
 }
 
-/* When a file was changed, if it is there. */
-static int changed_at(const char *path, struct timespec *when)
-{
-    struct stat status;
-    if (!path || stat(path, &status))
-        return 0;
-    *when = status.st_mtim;
-    return 1;
-}
-
-static int is_before(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
 /* What nsys exported of a report, beside it. */
 static int has_export(const char *report)
 {
@@ -67,49 +52,103 @@ static int has_export(const char *report)
     return there;
 }
 
-/* A file of tables beside which there is a newer trace of that name. */
-static int is_outdated(const char *path)
+/* A file of tables in the directory, and what it was made of (table_file.h). */
+struct made {
+    char *name;
+    struct timespec when;
+    char source[NVT_TABLES_NAME];
+    uint64_t bytes;
+};
+
+struct all_made {
+    struct made *items;
+    size_t count;
+};
+
+static int is_before(const struct timespec *a, const struct timespec *b)
 {
-    struct timespec made, changed;
-    int outdated = 0;
-    if (!changed_at(path, &made) || !nvt_trace_file_is_tables(path))
+    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+static int is_regular(const char *directory, const char *name, struct stat *status)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
         return 0;
-    for (size_t i = 1; i < sizeof(endings) / sizeof(endings[0]) && !outdated; i++) {
-        char *other = with_ending(path, endings[i]);
-        outdated = changed_at(other, &changed) && is_before(&made, &changed);
-        free(other);
+    int regular = !stat(path, status) && S_ISREG(status->st_mode);
+    free(path);
+    return regular;
+}
+
+/* Look whether a file is one of tables. 0, or -1: no memory. */
+static int note_made(struct all_made *all, const char *directory, const char *name)
+{
+    struct made made = {0};
+    struct stat status;
+    char *path;
+    if (!ends_with(name, ".nvt") || !is_regular(directory, name, &status))
+        return 0;
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
+        return -1;
+    int has_source = nvt_tables_source(path, made.source, &made.bytes);
+    free(path);
+    if (!has_source)
+        return 0;
+    struct made *items = realloc(all->items, (all->count + 1) * sizeof(*items));
+    made.name = items ? strdup(name) : NULL;
+    made.when = status.st_mtim;
+    if (items)
+        all->items = items;
+    if (!made.name)
+        return -1;
+    all->items[all->count++] = made;
+    return 0;
+}
+
+/* Whether nsys's export of a report has that name. */
+static int is_export_of(const char *name, const char *report)
+{
+    size_t length = strlen(name);
+    return ends_with(report, ".nsys-rep") && ends_with(name, ".sqlite") &&
+           strlen(report) == length + 2 && !strncmp(name, report, length - 6);
+}
+
+/* Whether a trace stands there again, as tables that are not older. */
+static int has_tables(const struct all_made *all, const char *name, const struct stat *status)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const struct made *made = &all->items[i];
+        if (strcmp(made->name, name) != 0 && !is_before(&made->when, &status->st_mtim) &&
+            ((!strcmp(made->source, name) && made->bytes == (uint64_t)status->st_size) ||
+             is_export_of(name, made->source)))
+            return 1;
     }
-    return outdated;
+    return 0;
 }
 
-/* What `export --to nvt` made of a trace, beside it; of several traces of that name, of any. */
-static int has_tables(const char *path)
+/* Whether it is tables of what has been written anew since. */
+static int is_outdated(const struct all_made *all, const char *directory, const char *name)
 {
-    struct timespec made, changed;
-    char *tables = with_ending(path, ".nvt");
-    int there = changed_at(tables, &made) && changed_at(path, &changed) &&
-                !is_before(&made, &changed) && nvt_trace_file_is_tables(tables) &&
-                !is_outdated(tables);
-    free(tables);
-    return there;
-}
-
-/* Of a trace and what was made of it, only one counts. */
-static int is_there_again(const char *path)
-{
-    if (ends_with(path, ".nvt"))
-        return is_outdated(path);
-    return (ends_with(path, ".nsys-rep") && has_export(path)) || has_tables(path);
+    struct stat source;
+    for (size_t i = 0; i < all->count; i++)
+        if (!strcmp(all->items[i].name, name))
+            return is_regular(directory, all->items[i].source, &source) &&
+                   is_before(&all->items[i].when, &source.st_mtim);
+    return 0;
 }
 
 /* A path of the directory, unless it is no file or one that is not wanted. 0, or -1: no memory. */
-static int add(struct nvt_paths *paths, const char *directory, const char *name)
+static int add(struct nvt_paths *paths, const struct all_made *all, const char *directory,
+               const char *name)
 {
     struct stat status;
     char *path, **items;
+    if (!is_regular(directory, name, &status) || has_tables(all, name, &status) ||
+        is_outdated(all, directory, name))
+        return 0;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
-    if (stat(path, &status) || !S_ISREG(status.st_mode) || is_there_again(path)) {
+    if (ends_with(path, ".nsys-rep") && has_export(path)) {
         free(path);
         return 0;
     }
@@ -131,14 +170,20 @@ static int compare(const struct dirent **left, const struct dirent **right)
 int nvt_folder_traces(const char *directory, struct nvt_paths *paths, struct nvt_error *err)
 {
     struct dirent **entries = NULL;
+    struct all_made all = {NULL, 0};
     int count = scandir(directory, &entries, is_trace_name, compare), failed = 0;
     if (count < 0)
         return nvt_fail_at(err, directory, -1, "cannot be read: %s", strerror(errno));
+    for (int i = 0; i < count && !failed; i++)
+        failed = note_made(&all, directory, entries[i]->d_name);
     for (int i = 0; i < count; i++) {
-        failed = failed || add(paths, directory, entries[i]->d_name);
+        failed = failed || add(paths, &all, directory, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
+    for (size_t i = 0; i < all.count; i++)
+        free(all.items[i].name);
+    free(all.items);
     return failed ? nvt_fail_at(err, directory, -1, "out of memory") : 0;
 }
 

@@ -182,7 +182,7 @@ static int add_rows(struct nvt_runs *runs, struct place *places, const uint32_t 
     for (size_t k = 0; k < input->trace_count; k++) {
         size_t i = order ? order[k] : k;
         const struct nvt_trace *trace = input->traces[i].trace;
-        for (uint32_t mark = 0; mark < trace->marks.count; mark++) {
+        for (uint32_t mark = 0; mark < trace->marks.count && !trace->is_part; mark++) {
             const char *text = row_of(trace, mark);
             if (text && add_row(runs, &places[i], text, others, input, trace))
                 return -1;
@@ -224,7 +224,7 @@ static int add_configurations(struct nvt_runs *runs, struct place *places, const
     int status = 0;
     for (size_t k = 0; k < input->trace_count && !status; k++) {
         size_t i = order ? order[k] : k;
-        if (!places[i].rows)
+        if (!places[i].rows && !input->traces[i].trace->is_part)
             status = add_configuration(runs, &places[i], input, input->traces[i].trace);
     }
     return status;

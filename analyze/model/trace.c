@@ -367,7 +367,10 @@ static void link_part(void *context, size_t part)
     const struct nvt_ops *ops = &trace->ops;
     uint32_t end = (uint32_t)((uint64_t)ops->count * (part + 1) / link->parts);
     for (uint32_t i = (uint32_t)((uint64_t)ops->count * part / link->parts); i < end; i++) {
-        uint32_t call = !ops->correlation[i] || ops->process[i] >= trace->processes.count
+        /* What was launched by a call that is not there any more stays without. */
+        int is_told =
+            trace->was_finished && (ops->thread[i] != NVT_NONE || ops->launch[i] != INT64_MIN);
+        uint32_t call = is_told || !ops->correlation[i] || ops->process[i] >= trace->processes.count
                             ? NVT_NONE
                             : find_call(&link->calls, ops->process[i], ops->correlation[i]);
         ops->api[i] = call;
@@ -443,7 +446,6 @@ static int finish_ranges(struct nvt_trace *trace, struct extent *extent)
     struct nvt_sort_scratch scratch = {0};
     cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count, extent);
     widen(trace->marks.time, trace->marks.count, extent);
-    widen_by_samples(trace, extent);
     int status = sort_ranges(&trace->ranges, &scratch) || sort_marks(&trace->marks, &scratch) ||
                  sort_counter_samples(&trace->counter_samples, &scratch);
     nvt_sort_free(&scratch);
@@ -528,19 +530,26 @@ static void note_other_clock(struct nvt_trace *trace)
                        late);
 }
 
-static int64_t within(int64_t time, const struct extent *extent)
-{
-    return time < extent->first ? extent->first : time > extent->last ? extent->last : time;
-}
-
-/* A window that was cut out of a trace may begin behind what stays of it, and end before that does. */
+/* A window that was cut out of a trace begins behind samples that stay of it. Nothing else may lie outside. */
 static void keep_extent(struct nvt_trace *trace, const struct extent *all)
 {
-    trace->first_ns = within(trace->first_ns, all);
-    trace->last_ns = within(trace->last_ns, all);
+    trace->first_ns = all->first < trace->first_ns ? all->first : trace->first_ns;
+    trace->last_ns = all->last > trace->last_ns ? all->last : trace->last_ns;
     if (trace->last_ns < trace->first_ns)
         trace->last_ns = trace->first_ns;
     trace->levels_ns = trace->levels_ns < trace->last_ns ? trace->levels_ns : trace->last_ns;
+}
+
+static void set_extent(struct nvt_trace *trace, struct extent *all)
+{
+    widen_by_samples(trace, all);
+    if (all->first > all->last) /* there is nothing else */
+        widen(trace->counter_samples.time, trace->counter_samples.count, all);
+    if (all->first > all->last)
+        all->first = all->last = 0;
+    trace->first_ns = all->first;
+    trace->last_ns = all->last;
+    trace->levels_ns = all->last;
 }
 
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
@@ -562,17 +571,12 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
     }
     if (failed || link_ops(trace))
         return nvt_fail_at(err, trace->path, -1, "out of memory while sorting the trace");
-    if (all.first > all.last) /* there is nothing else */
-        widen(trace->counter_samples.time, trace->counter_samples.count, &all);
-    if (all.first > all.last)
-        all.first = all.last = 0;
-    if (trace->was_finished) {
+    if (trace->has_extent)
         keep_extent(trace, &all);
+    else
+        set_extent(trace, &all);
+    if (trace->was_finished)
         return 0;
-    }
-    trace->first_ns = all.first;
-    trace->last_ns = all.last;
-    trace->levels_ns = all.last;
     note_lost(trace);
     note_other_clock(trace);
     return 0;

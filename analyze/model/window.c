@@ -523,6 +523,7 @@ int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, str
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status)
         set_extent(&spans, trace);
+    trace->is_part = !status;
     free(spans.ranges);
     free(spans.opened);
     return status;

@@ -193,8 +193,13 @@ int nvt_compensate(struct nvt_trace *trace, struct nvt_error *err)
         return nvt_fail_at(err, trace->path, -1,
                            "has no cost of its collector on record: only traces of 'nvtally "
                            "record' with ranges have it, and the oldest of these do not");
+    if (trace->is_part)
+        return nvt_fail_at(err, trace->path, -1,
+                           "is a part of a trace: what its collector cost can be taken off the "
+                           "whole alone");
     if (count >= UINT32_MAX)
         return nvt_fail_at(err, trace->path, -1, "has too many events for --compensate");
+    trace->has_extent = 0; /* times move */
     struct nvt_costs *costs = gather(trace);
     struct thread_state *states = calloc((size_t)trace->threads.count + 1, sizeof(*states));
     int64_t *was = copy_times(trace, &moments, (size_t)count);

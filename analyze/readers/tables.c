@@ -56,6 +56,9 @@ static int read_column(struct nvt_file_table *table, struct nvt_cursor *cursor)
         return -1;
     *column = (struct nvt_file_column){.base = (uint32_t)base};
     find_column(table, column, name, length);
+    for (uint32_t i = 0; column->is && i < table->count; i++)
+        if (table->columns[i].is == column->is)
+            return -1;
     if (column->is && meaning != column->is->meaning)
         return -1;
     /* Where a column is known, so is that which it is a difference to. */
@@ -72,7 +75,7 @@ static int read_table(struct nvt_tables_reading *reading, struct nvt_cursor *cur
     uint64_t length = nvt_cursor_varint(cursor);
     const uint8_t *name = nvt_cursor_bytes(cursor, length);
     uint64_t rows = nvt_cursor_varint(cursor), columns = nvt_cursor_varint(cursor);
-    if (!cursor->at || columns > NVT_TABLE_COLUMNS_MOST)
+    if (!cursor->at || columns > NVT_TABLE_COLUMNS_MOST || rows >= NVT_NONE)
         return -1;
     *table = (struct nvt_file_table){.is = table_named(name, length), .claimed = rows};
     for (uint32_t i = 0; table->is && i < reading->table_count; i++)
@@ -91,12 +94,13 @@ static int read_table(struct nvt_tables_reading *reading, struct nvt_cursor *cur
 static int read_tables(struct nvt_tables_reading *reading, struct nvt_cursor cursor)
 {
     uint64_t tables = nvt_cursor_varint(&cursor);
-    if (!cursor.at || reading->tables || tables > (uint64_t)(cursor.end - cursor.at))
+    if (!cursor.at || reading->tables || tables > NVT_TABLES_MOST)
         return -1;
     reading->tables = calloc((size_t)tables + 1, sizeof(*reading->tables));
     while (reading->tables && reading->table_count < tables)
         if (read_table(reading, &cursor))
             return -1;
+    reading->has_tables = reading->tables != NULL;
     return reading->tables ? 0 : -1;
 }
 
@@ -129,6 +133,8 @@ static int set_time(int64_t *time, const char *text)
 /* Lines for people, from a stranger. */
 static int set_lines(char **text, const char *value)
 {
+    if (strlen(value) > NVT_TABLES_FACT_BYTES)
+        return -1;
     char *out = malloc(strlen(value) * NVT_UTF8_MAX + 1), *end = out;
     if (!out)
         return -1;
@@ -171,12 +177,22 @@ static int set_fact(struct nvt_tables_reading *reading, const char *name, const 
         return set_notes(trace, value);
     if (!strcmp(name, NVT_TABLES_LATE))
         trace->is_late = !strcmp(value, "1");
+    if (!strcmp(name, NVT_TABLES_BYTES_OF_SOURCE))
+        return set_number(&reading->source_bytes, value);
+    if (!strcmp(name, NVT_TABLES_SOURCE))
+        snprintf(reading->source, sizeof(reading->source), "%s",
+                 strlen(value) < NVT_TABLES_NAME ? value : "");
+    if (!strcmp(name, NVT_TABLES_PART))
+        trace->is_part = !strcmp(value, "1");
     return 0;
 }
 
 static int read_facts(struct nvt_tables_reading *reading, const struct nvt_chunk *chunk,
                       struct nvt_cursor cursor)
 {
+    /* There are a dozen, each once. */
+    if (reading->has_facts || chunk->count > NVT_TABLES_MOST)
+        return -1;
     for (uint32_t i = 0; i < chunk->count; i++) {
         uint32_t name = nvt_file_string(&reading->strings, nvt_cursor_varint(&cursor));
         uint32_t value = nvt_file_string(&reading->strings, nvt_cursor_varint(&cursor));
@@ -289,7 +305,7 @@ static void set_extent(const struct nvt_tables_reading *reading)
     trace->first_ns = reading->first;
     trace->last_ns = reading->last;
     trace->levels_ns = reading->levels;
-    trace->was_finished = 1;
+    trace->has_extent = 1;
 }
 
 static int is_same_text(const struct nvt_file_strings *strings)
@@ -315,9 +331,10 @@ static int read_file(struct nvt_tables_reading *reading, struct nvt_error *err)
     int is_damaged = find_parts(reading, &damage);
     if (reading->no_memory)
         return -1;
-    if (!reading->tables || !reading->has_facts)
+    if (!reading->has_tables || !reading->has_facts)
         return nvt_fail_at(err, trace->path, damage.offset, "holds no tables%s%s",
                            is_damaged ? ": " : "", damage.message);
+    trace->was_finished = 1;
     reading->is_same_text = is_same_text(&reading->strings);
     if (nvt_tables_fill(reading, err))
         return -1;
@@ -350,6 +367,31 @@ static int read(const char *path, struct nvt_trace *trace, struct nvt_error *err
     nvt_file_strings_free(&reading.strings);
     pthread_mutex_destroy(&reading.lock);
     return status;
+}
+
+/* The first chunks are strings and facts, and hold no more than these. */
+int nvt_tables_source(const char *path, char name[NVT_TABLES_NAME], uint64_t *bytes)
+{
+    struct nvt_trace_file *file = nvt_trace_file_open_tables(path, NULL);
+    struct nvt_trace *trace = file ? nvt_trace_new(path, "nvt") : NULL;
+    struct nvt_tables_reading reading = {.trace = trace, .file = file};
+    struct nvt_chunk chunk;
+    struct nvt_error ignored = NVT_ERROR_INIT;
+    const uint8_t *payload;
+    for (int i = 0; trace && i < 2; i++)
+        if (nvt_trace_file_next(file, &chunk, &payload, &ignored) <= 0 ||
+            read_chunk(&reading, &chunk, payload))
+            break;
+    int has_source =
+        reading.has_facts && *reading.source && reading.source_bytes >= 0 && !trace->is_part;
+    if (has_source) {
+        memcpy(name, reading.source, NVT_TABLES_NAME);
+        *bytes = (uint64_t)reading.source_bytes;
+    }
+    nvt_trace_free(trace);
+    nvt_file_strings_free(&reading.strings);
+    nvt_trace_file_close(file);
+    return has_source;
 }
 
 const struct nvt_reader nvt_reader_tables = {.name = "nvt", .recognizes = recognizes, .read = read};

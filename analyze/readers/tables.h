@@ -46,7 +46,9 @@ struct nvt_tables_reading {
     uint32_t open; /* the table whose rows come now */
     struct nvt_file_part *parts;
     size_t part_count;
-    int has_facts, ended;
+    int has_tables, has_facts, ended;
+    char source[NVT_TABLES_NAME];
+    int64_t source_bytes;
     int64_t first, last, levels;
     /* Of the second step: */
     pthread_mutex_t lock;

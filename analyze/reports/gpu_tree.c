@@ -270,7 +270,7 @@ static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
         node->host_self = nvt_clock_sum(node->host_self, host - nesting->children_ns[i]);
         node->busy = nvt_clock_sum(node->busy, times[i].busy);
         node->self = nvt_clock_sum(node->self, times[i].self);
-        node->span += times[i].ops ? times[i].last - times[i].first : 0;
+        node->span = nvt_clock_sum(node->span, times[i].ops ? times[i].last - times[i].first : 0);
         node->ops += times[i].ops;
         node->ops_self += times[i].ops_self;
     }

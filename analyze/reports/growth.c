@@ -144,8 +144,9 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     if (table && !status && !nvt_table_rows(table))
         nvt_note(
             input,
-            nvt_window_is_set(input->window)
-                ? "note: growth compares whole runs: not with --filter-nvtx or --filter-time"
+            nvt_input_has_part(input)
+                ? "note: growth compares whole runs: not parts of them (--filter-nvtx, "
+                  "--filter-time)"
                 : "note: growth needs three runs with iterations that differ in one number alone");
     else if (table && !status && alone)
         nvt_note(input, "note: %zu name%s of growth occur%s with one value only, and %s left out",

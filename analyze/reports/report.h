@@ -199,6 +199,18 @@ struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t co
                                       const struct nvt_report_input *input, const char *title,
                                       struct nvt_error *err);
 
+/* Leave what is in the window of a trace, and what it was run with. 0, or -1 with err. */
+int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, struct nvt_error *err);
+
+/* Whether a trace is a part of one: there is a window, or there was when it was exported. */
+static inline int nvt_input_has_part(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->is_part)
+            return 1;
+    return nvt_window_is_set(input->window);
+}
+
 /* Of one trace, with its own provenance; where there are several the title names it: "TITLE of PATH". */
 struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
                                          const struct nvt_report_input *input,
