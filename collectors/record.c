@@ -29,7 +29,7 @@ static const char usage_text[] =
     "                         host, %p for the process\n"
     "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory,\n"
     "                         api, sync, overhead, external, graph, um (managed memory),\n"
-    "                         machine (clocks, power, load beside the program), or full\n"
+    "                         machine (clocks, power, load beside the program), mpi, or full\n"
     "                         (default: nvtx,kernel)\n"
     "      --capture RANGE    record only while this NVTX range is open: RANGE, RANGE@DOMAIN (or\n"
     "                         DOMAIN@RANGE), RANGE@*; /N selects the N-th of this name, from 0,\n"

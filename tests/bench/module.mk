@@ -37,12 +37,16 @@ bench-path: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of t
 bench-nsys-ai: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of reports of nsys's exports, beside nsys-ai's
 	$(Q)BUILD=$(BUILD) tests/bench/nsys_ai
 
+bench-mpi: all ## what recording costs a call of MPI, beside nsys (NSYS=path)
+	$(Q)BUILD=$(BUILD) tests/bench/mpi
+
 bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-columns
 	$(Q)$(MAKE) --no-print-directory bench-analyze
 	$(Q)$(MAKE) --no-print-directory bench-path
 	$(Q)$(MAKE) --no-print-directory bench-nsys-ai
+	$(Q)$(MAKE) --no-print-directory bench-mpi
 
 bench-disturbance: all ## what collecting does to every workload on the host, with intervals (a quarter of an hour)
 	$(Q)BUILD=$(BUILD) tests/bench/disturbance
@@ -63,4 +67,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-columns bench-analyze bench-path bench-load bench-disturbance
+.PHONY: bench bench-columns bench-analyze bench-path bench-mpi bench-load bench-disturbance
