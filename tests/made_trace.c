@@ -192,6 +192,22 @@ static void fault(struct maker *maker, const struct program *program, uint32_t f
     }
 }
 
+static void call_mpi(struct maker *maker, int64_t ns)
+{
+    const struct nvt_mpi_call call = {
+        .start = maker->now,
+        .end = maker->now + ns,
+        .thread = maker->thread,
+        .name = nvt_strings_add_text(maker->trace->strings, "MPI_Allreduce"),
+        .sent = 8000,
+        .received = 8000,
+        .peer = NVT_MPI_NONE,
+        .tag = NVT_MPI_NONE,
+        .kind = NVT_MPI_COLLECTIVE};
+    assert_int_not_equal(nvt_mpi_call_add(maker->trace, &call), NVT_NONE);
+    maker->now += ns;
+}
+
 static void work(struct maker *maker, const struct program *program, unsigned *seed)
 {
     uint32_t first = maker->thread;
@@ -221,6 +237,8 @@ static void work(struct maker *maker, const struct program *program, unsigned *s
         make_wait(maker);
     if (program->tail_ns)
         make_launch(maker, "tail", program->tail_ns);
+    if (program->mpi_ns)
+        call_mpi(maker, program->mpi_ns);
 }
 
 /* --- the machine beside it --- */

@@ -60,6 +60,7 @@ struct program {
     const char *domain;           /* of the iterations' ranges, NULL: the default one */
     int backward;                 /* so many of the kernels are launched by another thread */
     int64_t communication_ns;     /* one kernel of NCCL */
+    int64_t mpi_ns;               /* one MPI_Allreduce, when the kernels are done */
     int no_wait;                  /* at the end of the iteration */
     int64_t tail_ns;              /* a kernel behind that wait */
     int64_t stall_ns;             /* that the device does nothing before the first kernel */

@@ -190,6 +190,10 @@ static const struct trouble {
      {.kernels = 10, .kernel_ns = 80000, .communication_ns = 95000},
      {{.kernels = 10, .kernel_ns = 80000, .communication_ns = 85000},
       {.kernels = 10, .kernel_ns = 80000, .communication_ns = 95000, .iterations = 4}}},
+    {&nvt_rule_mpi,
+     "11 % of the time is spent in MPI, most in MPI_Allreduce",
+     {.kernels = 10, .kernel_ns = 80000, .mpi_ns = 95000},
+     {{.kernels = 10, .kernel_ns = 80000, .mpi_ns = 85000}}},
     {&nvt_rule_iterations,
      "3 of 24 iterations took far longer, once in every 10",
      {.kernels = 10, .kernel_ns = 80000, .slow_every = 10, .slow_ns = 450000},
@@ -646,7 +650,7 @@ static void exposed_collectives_are_told_from_hidden_ones(void **state)
 }
 
 /* Four ranks, of which the third computes for so long; the others wait for it. */
-static size_t stragglers(int64_t kernel_ns, int with_rank, struct nvt_finding *finding)
+static size_t stragglers(int64_t kernel_ns, int with_rank, int by_mpi, struct nvt_finding *finding)
 {
     struct nvt_input_trace traces[4];
     struct nvt_report_input input = {.traces = traces, .trace_count = 4};
@@ -660,6 +664,10 @@ static size_t stragglers(int64_t kernel_ns, int with_rank, struct nvt_finding *f
         if (i == 2) {
             program.kernel_ns = kernel_ns;
             program.communication_ns = 20000;
+        }
+        if (by_mpi) {
+            program.mpi_ns = program.communication_ns;
+            program.communication_ns = 0;
         }
         traces[i] = (struct nvt_input_trace){.trace = make_program(&program)};
     }
@@ -676,12 +684,15 @@ static void the_slow_rank_is_named(void **state)
 {
     (void)state;
     struct nvt_finding finding;
-    assert_int_equal(stragglers(97000, 1, &finding), 1);
+    assert_int_equal(stragglers(97000, 1, 0, &finding), 1);
     assert_non_null(strstr(finding.what, "rank 2 is slower than the other 3"));
     assert_int_equal(finding.moment_count, 3);
     assert_true(finding.cost_ns > 69000 && finding.cost_ns < 71000);
-    assert_int_equal(stragglers(94000, 1, &finding), 0);
-    assert_int_equal(stragglers(97000, 0, &finding), 0); /* strangers to each other */
+    assert_int_equal(stragglers(97000, 1, 1, &finding), 1);
+    assert_string_equal(finding.what, "rank 2 is slower than the other 3, which wait for it");
+    assert_int_equal(stragglers(94000, 1, 1, &finding), 0);
+    assert_int_equal(stragglers(94000, 1, 0, &finding), 0);
+    assert_int_equal(stragglers(97000, 0, 0, &finding), 0); /* strangers to each other */
 }
 
 /* A line for each kind of record that is missing, and none where a trace has it. */
@@ -703,7 +714,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"no device operations on record: 16 of ",
+         {"no device operations on record: 15 of ",
           " rules had nothing to look at (nvtally record --trace kernel, on a ",
           "no API calls on record: 1 of ", "no memory events on record: 2 of ",
           "no iterations on record: 3 of ", "for training, nvtally record --pytorch)\n"}},

@@ -200,6 +200,7 @@ static void a_call_that_never_returns_is_told(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "(rank 3) ended within: step ("));
     assert_non_null(strstr(result.err, ") > MPI_Recv ("));
+    assert_non_null(strstr(result.err, "-r mpi_ranks,nvtx_mpi_sum,stragglers\n"));
     cli_result_free(&result);
     struct nvt_trace *trace = kit_read(recording);
     assert_int_equal(trace->mpi_calls.flags[trace->mpi_calls.count - 1], NVT_RANGE_UNCLOSED);

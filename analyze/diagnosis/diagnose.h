@@ -35,6 +35,7 @@
     X(held)                                                                                        \
     X(refused)                                                                                     \
     X(communication)                                                                               \
+    X(mpi)                                                                                         \
     X(ranks)                                                                                       \
     X(iterations)                                                                                  \
     X(warmup)                                                                                      \

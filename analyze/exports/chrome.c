@@ -537,8 +537,8 @@ static void put_head(struct writer *writer)
             devices->memory_bytes[i], devices->multiprocessors[i]);
     }
     put(writer, "]");
-    if (trace->processes.count && trace->processes.rank[0] != NVT_NONE)
-        put(writer, ",\"distributedInfo\":{\"rank\":%" PRIu32 "}", trace->processes.rank[0]);
+    if (nvt_chrome_rank(trace) != NVT_NONE)
+        put(writer, ",\"distributedInfo\":{\"rank\":%" PRIu32 "}", nvt_chrome_rank(trace));
     put(writer, ",\"traceEvents\":[");
     fwrite(writer->text.data, 1, writer->text.size, writer->out);
 }

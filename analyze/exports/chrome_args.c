@@ -48,6 +48,18 @@ int nvt_chrome_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, ui
     return failed ? -1 : 0;
 }
 
+uint32_t nvt_chrome_rank(const struct nvt_trace *trace)
+{
+    uint32_t rank = NVT_NONE;
+    for (uint32_t i = 0; i < trace->processes.count; i++) {
+        uint32_t own = trace->processes.rank[i];
+        if (own != NVT_NONE && rank != NVT_NONE && own != rank)
+            return NVT_NONE;
+        rank = own != NVT_NONE ? own : rank;
+    }
+    return rank;
+}
+
 int nvt_chrome_mpi(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call)
 {
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;

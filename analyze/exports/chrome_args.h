@@ -15,6 +15,9 @@ int nvt_chrome_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, ui
 /* Append to arguments what a copy that is pages of managed memory has more; nothing of another operation. */
 int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t op);
 
+/* The rank that all of it is of; NVT_NONE: there are several, or none is known. */
+uint32_t nvt_chrome_rank(const struct nvt_trace *trace);
+
 /* Append category, name and arguments of a call of MPI. */
 int nvt_chrome_mpi(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
 

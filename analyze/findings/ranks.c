@@ -1,4 +1,5 @@
-/* stragglers: a rank whose own work takes longer, so that the others wait for it in communication.
+/* stragglers: a rank whose own work takes longer, so that the others wait for it in communication. Of programs that do not
+ * communicate on devices, in MPI: a rank is a process then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,12 +8,13 @@
 #include "../device/communication.h"
 #include "../device/devices.h"
 #include "../input/ranks.h"
+#include "../model/mpi.h"
 #include "../diagnosis/diagnose.h"
 
 #define LEAST_SHARE 0.05
 #define RANKS_MAX   4096
 
-/* One device of one process. */
+/* One device of one process, or (device NVT_NONE) a process that calls MPI. */
 struct rank {
     const struct nvt_input_trace *from;
     uint32_t process, device;
@@ -62,31 +64,83 @@ static void measure(struct rank *rank, const struct nvt_used_device *device)
     rank->span_ns = device->count ? (double)(last - first) : 0;
 }
 
-static int add_trace(struct ranks *ranks, const struct nvt_input_trace *from, struct nvt_error *err)
+/* NULL when there is no room, or out of memory (with err). */
+static struct rank *add_rank(struct ranks *ranks, const struct nvt_input_trace *from,
+                             struct nvt_error *err)
+{
+    struct rank *grown = realloc(ranks->items, (ranks->count + 1) * sizeof(*grown));
+    if (!grown) {
+        nvt_fail_at(err, from->trace->path, -1, "out of memory");
+        return NULL;
+    }
+    ranks->items = grown;
+    grown[ranks->count] = (struct rank){.from = from, .process = NVT_NONE, .device = NVT_NONE};
+    return &grown[ranks->count++];
+}
+
+static int add_devices(struct ranks *ranks, const struct nvt_input_trace *from, uint32_t iterations,
+                       struct nvt_error *err)
 {
     struct nvt_used_devices devices = {0};
-    uint32_t iterations = 0;
-    uint32_t *rows = nvt_iterations(from->trace, &iterations);
-    int status = rows ? nvt_used_devices_make(&devices, from->trace, err)
-                      : nvt_fail_at(err, from->trace->path, -1, "out of memory");
-    free(rows);
+    int status = nvt_used_devices_make(&devices, from->trace, err);
     for (uint32_t i = 0; i < devices.count && !status && ranks->count < RANKS_MAX; i++) {
-        struct rank *grown = realloc(ranks->items, (ranks->count + 1) * sizeof(*grown));
-        if (!grown) {
-            status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
-            break;
-        }
-        ranks->items = grown;
+        struct rank *rank = add_rank(ranks, from, err);
         /* Every process enters its own iterations. */
         double units = (double)iterations / (from->trace->processes.count > 1 ? devices.count : 1);
-        grown[ranks->count] = (struct rank){.from = from,
-                                            .process = devices.items[i].process,
-                                            .device = devices.items[i].device,
-                                            .units = units >= 1 ? units : 1};
-        measure(&grown[ranks->count++], &devices.items[i]);
+        status = rank ? 0 : -1;
+        if (!rank)
+            break;
+        rank->process = devices.items[i].process;
+        rank->device = devices.items[i].device;
+        rank->units = units >= 1 ? units : 1;
+        measure(rank, &devices.items[i]);
     }
     nvt_used_devices_free(&devices);
     return status;
+}
+
+/* What they do outside of MPI is their own work. */
+static int add_processes(struct ranks *ranks, const struct nvt_input_trace *from,
+                         uint32_t iterations, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = from->trace;
+    struct nvt_mpi_process *processes = nvt_mpi_processes(trace);
+    double units = (double)iterations / (trace->processes.count ? trace->processes.count : 1);
+    int status = processes ? 0 : nvt_fail_at(err, trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < trace->processes.count && !status && ranks->count < RANKS_MAX; i++) {
+        struct rank *rank = processes[i].calls ? add_rank(ranks, from, err) : NULL;
+        if (!rank) {
+            status = processes[i].calls ? -1 : 0;
+            continue;
+        }
+        rank->process = i;
+        rank->units = units >= 1 ? units : 1;
+        rank->span_ns = (double)(processes[i].last - processes[i].first);
+        rank->communication_ns = nvt_mpi_ns(&processes[i]);
+        rank->compute_ns = rank->span_ns - rank->communication_ns;
+    }
+    free(processes);
+    return status;
+}
+
+static int communicates(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        if (nvt_is_communication(trace, i))
+            return 1;
+    return 0;
+}
+
+static int add_trace(struct ranks *ranks, const struct nvt_input_trace *from, struct nvt_error *err)
+{
+    uint32_t iterations = 0;
+    uint32_t *rows = nvt_iterations(from->trace, &iterations);
+    if (!rows)
+        return nvt_fail_at(err, from->trace->path, -1, "out of memory");
+    free(rows);
+    return from->trace->mpi_calls.count && !communicates(from->trace)
+               ? add_processes(ranks, from, iterations, err)
+               : add_devices(ranks, from, iterations, err);
 }
 
 static void name_rank(const struct rank *rank, char *out, size_t size)
@@ -95,6 +149,8 @@ static void name_rank(const struct rank *rank, char *out, size_t size)
     uint32_t number = nvt_input_rank(rank->from, rank->process);
     if (number != NVT_NONE)
         snprintf(out, size, "rank %u", number);
+    else if (rank->device == NVT_NONE)
+        snprintf(out, size, "process %lld", (long long)trace->processes.pid[rank->process]);
     else
         snprintf(out, size, "device %u of process %lld", rank->device,
                  (long long)(rank->process < trace->processes.count
@@ -149,9 +205,10 @@ static int judge(const struct nvt_rule *rule, const struct ranks *ranks,
              "%s is slower than the other %zu, which wait for it", name, ranks->count - 1);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "its own work takes %s, that of the others %s (median, +%.1f %%); it is in "
-             "communication for %s, the others for %s; the moments are its longest kernels",
+             "communication for %s, the others for %s%s",
              NVT_TIME(slow->compute_ns), NVT_TIME(compute), 100 * longer / compute,
-             NVT_TIME(slow->communication_ns), NVT_TIME(communication));
+             NVT_TIME(slow->communication_ns), NVT_TIME(communication),
+             slow->longest_ns[0] ? "; the moments are its longest kernels" : "");
     for (size_t i = 0; i < 3 && slow->longest_ns[i]; i++)
         nvt_finding_point(&finding, slow->longest[i]);
     return nvt_findings_add(findings, &finding, err);
@@ -167,7 +224,8 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
     for (size_t run = 0; run < runs && !status; run++) {
         struct ranks ranks = {0};
         for (size_t i = 0; i < input->trace_count && !status; i++)
-            if (numbers[i] == run && input->traces[i].trace->ops.count)
+            if (numbers[i] == run &&
+                (input->traces[i].trace->ops.count || input->traces[i].trace->mpi_calls.count))
                 status = add_trace(&ranks, &input->traces[i], err);
         if (!status && ranks.count > 1)
             status = judge(rule, &ranks, findings, err);
@@ -181,12 +239,12 @@ const struct nvt_rule nvt_rule_ranks = {
     .cause = "straggler",
     .about = "a rank or device that the others wait for in their communication",
     .threshold =
-        "the rank with the least time in communication (NCCL, peer copies) computes longer than "
+        "the rank with the least time in communication (NCCL, peer copies; without them MPI) "
+        "computes longer than "
         "the others' median, and they communicate longer than it does, each by 5 % of its time: "
         "either alone may be different work by design, both together are waiting",
     .remedy = "give it less work (shorter sequences, fewer layers), or look at its clocks, its "
               "host and its link",
     .confidence = NVT_LIKELY,
-    .needs = NVT_RULE_OPS,
     .compare = compare,
 };

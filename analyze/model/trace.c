@@ -8,6 +8,7 @@
 #include "../../lib/clock.h"
 #include "column.h"
 #include "../../lib/map.h"
+#include "mpi.h"
 #include "nesting.h"
 #include "parallel.h"
 #include "sort.h"
@@ -441,6 +442,17 @@ static void widen_by_samples(const struct nvt_trace *trace, struct extent *exten
             widen(&samples->time[i], 1, extent);
 }
 
+/* A program works between MPI_Init and MPI_Finalize, which take long. */
+static void widen_by_calls(const struct nvt_trace *trace, struct extent *extent)
+{
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    for (uint32_t i = 0; i < calls->count; i++)
+        if (!nvt_mpi_is_edge(trace, i)) {
+            widen(&calls->start[i], 1, extent);
+            widen(&calls->end[i], 1, extent);
+        }
+}
+
 static int finish_ranges(struct nvt_trace *trace, struct extent *extent)
 {
     struct nvt_sort_scratch scratch = {0};
@@ -468,7 +480,8 @@ static int finish_calls(struct nvt_trace *trace, struct extent *extent)
     cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count, extent);
     cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count, &nobody);
     cut_to_start(trace->os_calls.start, trace->os_calls.end, trace->os_calls.count, &nobody);
-    cut_to_start(trace->mpi_calls.start, trace->mpi_calls.end, trace->mpi_calls.count, extent);
+    cut_to_start(trace->mpi_calls.start, trace->mpi_calls.end, trace->mpi_calls.count, &nobody);
+    widen_by_calls(trace, extent);
     cut_to_start(trace->um_events.start, trace->um_events.end, trace->um_events.count, extent);
     widen(trace->memory.time, trace->memory.count, extent);
     int status =
@@ -545,6 +558,10 @@ static void set_extent(struct nvt_trace *trace, struct extent *all)
     widen_by_samples(trace, all);
     if (all->first > all->last) /* there is nothing else */
         widen(trace->counter_samples.time, trace->counter_samples.count, all);
+    if (all->first > all->last) {
+        widen(trace->mpi_calls.start, trace->mpi_calls.count, all);
+        widen(trace->mpi_calls.end, trace->mpi_calls.count, all);
+    }
     if (all->first > all->last)
         all->first = all->last = 0;
     trace->first_ns = all->first;

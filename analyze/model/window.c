@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../lib/map.h"
+#include "mpi.h"
 #include "nesting.h"
 
 #define CONDITION_MOST 400
@@ -477,7 +478,8 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
     for (uint32_t i = 0; i < trace->marks.count; i++)
         widen(&extent, trace->marks.time[i], trace->marks.time[i]);
     for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
-        widen(&extent, trace->mpi_calls.start[i], trace->mpi_calls.end[i]);
+        if (!nvt_mpi_is_edge(trace, i))
+            widen(&extent, trace->mpi_calls.start[i], trace->mpi_calls.end[i]);
     for (uint32_t i = 0; i < trace->um_events.count; i++)
         widen(&extent, trace->um_events.start[i], trace->um_events.end[i]);
     for (uint32_t i = 0; i < trace->memory.count; i++)

@@ -54,14 +54,17 @@ static const struct nvt_report *study_of(const struct nvt_runs *runs)
 /* Of traces: their ranges, or else what the device did, or else the calls, or else the marks, or else the system's. */
 static const struct nvt_report *report_of_traces(const struct nvt_report_input *input)
 {
-    uint64_t ranges = 0, ops = 0, calls = 0, marks = 0, os_calls = 0;
+    uint64_t ranges = 0, ops = 0, calls = 0, marks = 0, os_calls = 0, mpi = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
         ranges += input->traces[i].trace->ranges.count;
         ops += input->traces[i].trace->ops.count;
         calls += input->traces[i].trace->apis.count;
         marks += input->traces[i].trace->marks.count;
         os_calls += input->traces[i].trace->os_calls.count;
+        mpi += input->traces[i].trace->mpi_calls.count;
     }
+    if (!ranges && !ops && !calls && mpi)
+        return nvt_report_find("mpi_event_sum");
     if (!ranges && !ops && !calls && marks)
         return nvt_report_find("nvtx_marks");
     if (!ranges && !ops && !calls && os_calls)
@@ -130,6 +133,11 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
                  "note: this is the report %s, of what nvtally run wrote; for the %zu other "
                  "trace%s, use -r nvtx_sum",
                  shown->name, alone, alone == 1 ? "" : "s");
+    size_t mpi = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        mpi += input->traces[i].trace->mpi_calls.count;
+    if (mpi)
+        nvt_note(input, "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,stragglers");
     if (*workloads)
         nvt_note(input,
                  "note: this is the report %s; for %s there is another: -r %s prints them all",

@@ -1,0 +1,115 @@
+/* MPI: a rank spends much of its time in calls of MPI. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../lib/map.h"
+#include "../diagnosis/diagnose.h"
+#include "../model/mpi.h"
+
+#define LEAST_SHARE 0.1
+
+/* The calls of one name. */
+struct calls {
+    uint32_t name;
+    double count, ns, bytes;
+};
+
+struct all {
+    struct nvt_map names; /* string -> place */
+    struct calls *items;
+    uint32_t count;
+    double ns;
+    uint64_t processes;
+};
+
+/* NULL when out of memory. */
+static struct calls *calls_of(struct all *all, uint32_t name)
+{
+    uint32_t *at = nvt_map_at(&all->names, name);
+    if (!at || *at != NVT_MAP_NONE)
+        return at ? &all->items[*at] : NULL;
+    struct calls *items = realloc(all->items, (all->count + (size_t)1) * sizeof(*items));
+    if (!items)
+        return NULL;
+    all->items = items;
+    items[all->count] = (struct calls){name, 0, 0, 0};
+    *at = all->count;
+    return &items[all->count++];
+}
+
+static int add_up(const struct nvt_view *view, struct all *all, struct nvt_finding *finding)
+{
+    const struct nvt_mpi_calls *table = &view->trace->mpi_calls;
+    for (uint32_t i = 0; i < table->count; i++) {
+        uint32_t process = view->trace->threads.process[table->thread[i]];
+        if ((view->process != NVT_NONE && process != view->process) ||
+            !nvt_is_steady(view, table->start[i]) || nvt_mpi_is_edge(view->trace, i))
+            continue;
+        struct calls *calls = calls_of(all, table->name[i]);
+        if (!calls)
+            return -1;
+        double ns = (double)(table->end[i] - table->start[i]);
+        calls->count++;
+        calls->ns += ns;
+        calls->bytes += table->sent[i] == UINT64_MAX ? 0 : (double)table->sent[i];
+        all->ns += ns;
+        nvt_finding_point(finding, table->start[i]);
+    }
+    return 0;
+}
+
+/* Ranks that the view takes together. */
+static double ranks_of(const struct nvt_view *view)
+{
+    double count = 0;
+    struct nvt_mpi_process *processes = nvt_mpi_processes(view->trace);
+    for (uint32_t i = 0; processes && i < view->trace->processes.count; i++)
+        count += processes[i].calls > 0 && (view->process == NVT_NONE || view->process == i);
+    free(processes);
+    return count;
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct all all = {0};
+    int status = add_up(view, &all, &finding);
+    double ranks = status || !all.count ? 0 : ranks_of(view);
+    double share = ranks > 0 ? fmin(all.ns / (view->span_ns * ranks), 1) : 0;
+    const struct calls *most = all.items;
+    for (uint32_t i = 1; i < all.count; i++)
+        most = all.items[i].ns > most->ns ? &all.items[i] : most;
+    if (!status && share >= LEAST_SHARE) {
+        finding.cost_ns = share * view->span_ns / view->units;
+        nvt_finding_about(&finding, nvt_name(view->trace, most->name));
+        snprintf(finding.what, sizeof(finding.what),
+                 "%.0f %% of the time is spent in MPI, most in %s", 100 * share, finding.subject);
+        snprintf(finding.evidence, sizeof(finding.evidence),
+                 "%s: %.0f %% of that time, %s calls %s%s, %s each, which give %s bytes each; in "
+                 "MPI a rank waits for others, or for the network",
+                 finding.subject, 100 * most->ns / all.ns,
+                 NVT_COUNT(most->count / view->units / ranks), view->per,
+                 ranks > 1 ? " and rank" : "", NVT_TIME(most->ns / most->count),
+                 NVT_COUNT(most->bytes / most->count));
+        status = nvt_findings_add(findings, &finding, err);
+    } else if (status) {
+        status = nvt_fail(err, "out of memory");
+    }
+    nvt_map_free(&all.names);
+    free(all.items);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_mpi = {
+    .cause = "MPI",
+    .about = "time in calls of MPI",
+    .threshold = "10 % of the time between MPI_Init and MPI_Finalize in calls that return when "
+                 "they are done: "
+                 "below that no change of them is felt; what only asks (MPI_Test) is not on record",
+    .remedy = "-r stragglers tells whether one rank comes late; else fewer and larger messages, or "
+              "calls that are waited for later (MPI_Iallreduce), with work in between",
+    .confidence = NVT_SEEN,
+    .look = look,
+};
