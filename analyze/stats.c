@@ -252,6 +252,8 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
         request->reports[request->count++] = choose(input);
         nvt_report_note_left_out(input, request->reports[0]);
     }
+    if (request->is_default)
+        nvt_report_note_mpi(input);
     if (request->all && !request->format)
         return nvt_fail(err, "-r all works with any format but published");
     if (request->all)

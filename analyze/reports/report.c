@@ -133,15 +133,19 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
                  "note: this is the report %s, of what nvtally run wrote; for the %zu other "
                  "trace%s, use -r nvtx_sum",
                  shown->name, alone, alone == 1 ? "" : "s");
-    size_t mpi = 0;
-    for (size_t i = 0; i < input->trace_count; i++)
-        mpi += input->traces[i].trace->mpi_calls.count;
-    if (mpi)
-        nvt_note(input, "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,stragglers");
     if (*workloads)
         nvt_note(input,
                  "note: this is the report %s; for %s there is another: -r %s prints them all",
                  shown->name, workloads, with);
+}
+
+void nvt_report_note_mpi(struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->mpi_calls.count) {
+            nvt_note(input, "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,stragglers");
+            return;
+        }
 }
 
 void nvt_note(struct nvt_report_input *input, const char *format, ...)

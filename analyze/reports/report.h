@@ -160,6 +160,9 @@ const struct nvt_report *nvt_report_default(const struct nvt_report_input *input
  * and how to ask for them. */
 void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_report *shown);
 
+/* A note that there are calls of MPI, and which reports have them; none where there is none. */
+void nvt_report_note_mpi(struct nvt_report_input *input);
+
 /*
  * Read a trace, a run directory, or the traces of a directory that no run wrote (input_folder.h) into
  * the input. 0 or -1. Warnings about what could not be read become notes. nvt_input_traces then reads
