@@ -81,7 +81,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     const struct calls *most = all.items;
     for (uint32_t i = 1; i < all.count; i++)
         most = all.items[i].ns > most->ns ? &all.items[i] : most;
-    if (!status && share >= LEAST_SHARE) {
+    if (!status && most && share >= LEAST_SHARE) {
         finding.cost_ns = share * view->span_ns / view->units;
         nvt_finding_about(&finding, nvt_name(view->trace, most->name));
         snprintf(finding.what, sizeof(finding.what),

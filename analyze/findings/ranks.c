@@ -161,7 +161,7 @@ static void name_rank(const struct rank *rank, char *out, size_t size)
 /* Medians over all ranks but one. */
 static int others(const struct ranks *ranks, size_t but, double *communication, double *compute)
 {
-    double *values = malloc(2 * ranks->count * sizeof(*values));
+    double *values = malloc((2 * ranks->count + 1) * sizeof(*values));
     size_t count = 0;
     if (!values)
         return -1;

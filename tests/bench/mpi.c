@@ -9,13 +9,14 @@
 static double message(int count)
 {
     double sent = 1, received = 0, begin = MPI_Wtime();
-    for (int i = 0; i < count / 3; i++) {
+    int messages = count / 3;
+    for (int i = 0; i < messages; i++) {
         MPI_Request requests[2];
         MPI_Irecv(&received, 1, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, &requests[0]);
         MPI_Isend(&sent, 1, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, &requests[1]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
-    return (MPI_Wtime() - begin) * 1e9 / (count / 3 * 3);
+    return (MPI_Wtime() - begin) * 1e9 / (messages * 3);
 }
 
 static double sum(int count)
