@@ -111,11 +111,12 @@ int main(int argc, char **argv)
     if (!strcmp(what, "local")) {
         void *plugin = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
         void (*run)(void) = plugin ? (void (*)(void))dlsym(plugin, "run") : NULL;
-        if (!run) {
+        if (!run)
             printf("%s\n", dlerror());
-            return 1;
-        }
-        run();
+        else
+            run();
+        if (plugin)
+            dlclose(plugin);
     }
     nvtxRangePop();
     return 0;
