@@ -21,6 +21,7 @@
     X(flame)                                                                                       \
     X(ranges)                                                                                      \
     X(critical_path)                                                                               \
+    X(mpi)                                                                                         \
     X(memory)                                                                                      \
     X(memory_at_peak)                                                                              \
     X(counters)                                                                                    \
