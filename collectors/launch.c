@@ -220,6 +220,11 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
         (wish.mpi && find_absolute(MPI_LIBRARY, mpi, err)) ||
         (wish.pytorch && find_absolute(PYTHON_MODULE, python, err)))
         return -1;
+    if (wish.mpi && strpbrk(mpi, " :"))
+        return nvt_fail_at(
+            err, mpi, -1,
+            "cannot be put in front of MPI: LD_PRELOAD takes no path with a blank or "
+            "a colon; set NVTALLY_LIBDIR to another folder");
     if (wish.pytorch)
         *strrchr(python, '/') = 0;
     if (pipe2(report, O_CLOEXEC))

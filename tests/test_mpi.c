@@ -226,6 +226,27 @@ static void programs_without_it_are_left_alone(void **state)
     nvt_trace_free(trace);
 }
 
+/* Where the loader would take a path for two. */
+static void a_path_that_cannot_be_preloaded_is_told(void **state)
+{
+    (void)state;
+    char *folder = strdup(cli_in(cli_folder, "a blank")), variable[4200];
+    const char *const environment[] = {variable, NULL};
+    const struct cli_options options = {.environment = environment};
+    snprintf(variable, sizeof(variable), "NVTALLY_LIBDIR=%s", folder);
+    struct cli_result result = cli_run((const char *const[]){
+        "sh", "-c",
+        "mkdir \"$1\" && cp \"$0\"/libnvtally-inject.so \"$0\"/libnvtally-mpi-calls.so \"$1\"",
+        cli_built(""), folder, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run_with(&options, (const char *const[]){"nvtally", "record", "--trace", "mpi",
+                                                          "-o", recording, "--", "true", NULL});
+    cli_expect_failure(&result, "LD_PRELOAD takes no path with a blank");
+    cli_result_free(&result);
+    free(folder);
+}
+
 /* --- nsys's ------------------------------------------------------------------------------------- */
 
 #ifdef HAVE_SQLITE
@@ -306,6 +327,7 @@ int main(void)
         cmocka_unit_test(an_mpi_of_a_library_is_found),
         cmocka_unit_test(a_call_that_never_returns_is_told),
         cmocka_unit_test(programs_without_it_are_left_alone),
+        cmocka_unit_test(a_path_that_cannot_be_preloaded_is_told),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(nsys_exports_are_read),
         cmocka_unit_test(nsys_exports_come_back),
