@@ -289,6 +289,11 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
     report_no_capture(options, result);
     if ((asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         fputs("nvtally: the command did not use CUDA\n", stderr);
+    if ((options->trace & NVT_TRACE_MPI) && !result->events && !lost && !result->other_tool)
+        fputs(
+            "nvtally: no call of MPI was seen (MPI must be a shared library; see nvtally-record(1) "
+            "for what is recorded)\n",
+            stderr);
     if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->other_tool)
         report_no_ranges(options, result, command);
 }

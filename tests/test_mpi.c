@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/model/layout.h"
+#include "../collectors/mpi/calls.h"
 #include "cli.h"
 #include "read_kit.h"
 
@@ -114,7 +115,10 @@ static void calls_say_how_much(void **state)
         {"MPI_Send", 80, UINT64_MAX, 3, 42, NVT_MPI_P2P},
         {"MPI_Recv", UINT64_MAX, 40, 2, -1, NVT_MPI_P2P},
         {"MPI_Sendrecv", 80, 80, 3, 42, NVT_MPI_P2P},
-        {"MPI_Send", 0, UINT64_MAX, -2, 42, NVT_MPI_P2P},
+        {"MPI_Send", 0, UINT64_MAX, NVT_MPI_NOBODY, 42, NVT_MPI_P2P},
+        {"MPI_Recv", UINT64_MAX, 40, NVT_MPI_ANYBODY, -1, NVT_MPI_P2P},
+        {"MPI_Exscan", 80, UINT64_MAX, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
+        {"MPI_Exscan", 80, 80, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
         {"MPI_Bcast", 80, UINT64_MAX, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
         {"MPI_Bcast", UINT64_MAX, 80, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
         {"MPI_Reduce", 80, UINT64_MAX, 0, NVT_MPI_NONE, NVT_MPI_COLLECTIVE},
@@ -158,6 +162,39 @@ static void calls_say_how_much(void **state)
     nvt_trace_free(trace);
 }
 
+/* MPI itself is asked of nothing that it has called wrong: that would end the program. */
+static void wrong_arguments_are_left_to_mpi(void **state)
+{
+    (void)state;
+    char *out = record("errors", NULL);
+    assert_string_equal(out, "MPI_Send 100 10 0 3 42 0\nMPI_Allreduce 100 200 10 0 5 0\n"
+                             "MPI_Allgather 1 0 0 200 10 0 0\n");
+    struct nvt_trace *trace = kit_read(recording);
+    assert_int_equal(trace->mpi_calls.count, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_true(trace->mpi_calls.sent[i] == UINT64_MAX &&
+                    trace->mpi_calls.received[i] == UINT64_MAX);
+    nvt_trace_free(trace);
+    free(out);
+}
+
+/* Who jumps out of a call is out of it when the next one begins. */
+static void calls_that_were_left_end(void **state)
+{
+    static const char *const names[] = {"MPI_Recv", "MPI_Send", "MPI_Recv", "MPI_Barrier"};
+    (void)state;
+    free(record("jump", NULL));
+    struct nvt_trace *trace = kit_read(recording);
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    assert_int_equal(calls->count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_string_equal(nvt_name(trace, calls->name[i]), names[i]);
+        assert_true(!i || calls->start[i] >= calls->end[i - 1]);
+        assert_int_equal(calls->flags[i], 0);
+    }
+    nvt_trace_free(trace);
+}
+
 static void ranges_have_their_calls(void **state)
 {
     (void)state;
@@ -167,7 +204,7 @@ static void ranges_have_their_calls(void **state)
     assert_null(strstr(by_range, "\n,MPI_"));
     /* Between MPI_Init and MPI_Finalize. */
     assert_non_null(strstr(by_rank, "\n3,t.nvt,"));
-    assert_non_null(strstr(by_rank, ",19,"));
+    assert_non_null(strstr(by_rank, ",22,"));
     /* Without MPI the reports that follow threads while they are read stay as they are. */
     char *kernels = report("nvtx_gpu_proj_sum", recording);
     assert_null(strstr(kernels, "MPI_"));
@@ -199,12 +236,14 @@ static void a_call_that_never_returns_is_told(void **state)
     result = cli_run((const char *const[]){"nvtally", "stats", recording, NULL});
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "(rank 3) ended within: step ("));
-    assert_non_null(strstr(result.err, ") > MPI_Recv ("));
+    const char *call = strstr(result.err, ") > MPI_Recv (");
+    assert_non_null(call);
+    assert_non_null(strstr(call, ") > operator ("));
     assert_non_null(strstr(result.err, "-r mpi_ranks,nvtx_mpi_sum,stragglers\n"));
     cli_result_free(&result);
     struct nvt_trace *trace = kit_read(recording);
     assert_int_equal(trace->mpi_calls.flags[trace->mpi_calls.count - 1], NVT_RANGE_UNCLOSED);
-    assert_int_equal(trace->mpi_calls.received[trace->mpi_calls.count - 1], 40);
+    assert_int_equal(trace->mpi_calls.peer[trace->mpi_calls.count - 1], 2);
     nvt_trace_free(trace);
 }
 
@@ -224,6 +263,16 @@ static void programs_without_it_are_left_alone(void **state)
     assert_int_equal(trace->mpi_calls.count, 0);
     assert_true(trace->ranges.count > 3);
     nvt_trace_free(trace);
+}
+
+static void no_call_at_all_is_told(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){"nvtally", "record", "--trace", "mpi",
+                                                             "-o", recording, "--", "true", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "no call of MPI was seen"));
+    cli_result_free(&result);
 }
 
 /* Where the loader would take a path for two. */
@@ -254,14 +303,19 @@ static void a_path_that_cannot_be_preloaded_is_told(void **state)
 static const char export_of_nsys[] =
     "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);"
     "INSERT INTO StringIds VALUES (1, 'MPI_Send'), (2, 'MPI_Irecv'), (3, 'MPI_Allreduce'),"
-    " (4, 'MPI_Waitall'), (5, 'MPI_Init'), (6, 'MPI_Bcast'), (7, 'MPI_Recv');"
+    " (4, 'MPI_Waitall'), (5, 'MPI_Init'), (6, 'MPI_Bcast'), (7, 'MPI_Recv'), (8, "
+    "'MPI_Sendrecv');"
     "CREATE TABLE MPI_RANKS (globalTid INTEGER NOT NULL, rank INTEGER NOT NULL);"
     "INSERT INTO MPI_RANKS VALUES ((66 << 24) + 66, 1);"
     "CREATE TABLE MPI_P2P_EVENTS (start INTEGER NOT NULL, end INTEGER, globalTid INTEGER, textId "
     "INTEGER,"
     " commHandle INTEGER, tag INTEGER, remoteRank INTEGER, size INTEGER, requestHandle INTEGER);"
     "INSERT INTO MPI_P2P_EVENTS VALUES (100, 150, (66 << 24) + 66, 1, 9, 5, 0, 4000000, NULL),"
-    " (160, 170, (66 << 24) + 66, 2, 9, -1, -1, 8, 1), (900, NULL, (66 << 24) + 66, 7, 9, 0, 0, 8, "
+    " (160, 170, (66 << 24) + 66, 2, 9, -1, -1, 8, 1), (180, 180, (66 << 24) + 66, 8, 9, 3, 0, "
+    "4000, "
+    "NULL),"
+    " (180, 190, (66 << 24) + 66, 8, 9, 3, 2, 6000, NULL), (900, NULL, (66 << 24) + 66, 7, 9, 0, "
+    "0, 8, "
     "NULL);"
     "CREATE TABLE MPI_COLLECTIVES_EVENTS (start INTEGER NOT NULL, end INTEGER, globalTid INTEGER,"
     " textId INTEGER, commHandle INTEGER, rootRank INTEGER, size INTEGER, recvSize INTEGER,"
@@ -277,7 +331,7 @@ static const char export_of_nsys[] =
     "INTEGER);"
     "INSERT INTO MPI_OTHER_EVENTS VALUES (10, 90, (66 << 24) + 66, 5);";
 
-/* A wait of two requests is one call; the call that never ended lasts until the last that is known. */
+/* A wait of two requests is one call, so is one that sends to one and gets from another; the call that never ended lasts until the last that is known. */
 static void nsys_exports_are_read(void **state)
 {
     (void)state;
@@ -290,11 +344,12 @@ static void nsys_exports_are_read(void **state)
         "10,90,80,MPI_Init,66,66,,1,,,,,\n"
         "100,150,50,MPI_Send,66,66,5,1,0,,4.000,,\n"
         "160,170,10,MPI_Irecv,66,66,-1,1,-1,,0.000,,\n"
+        "180,190,10,MPI_Sendrecv,66,66,3,1,0,,0.004,,\n"
         "200,300,100,MPI_Allreduce,66,66,,1,,,,0.016,0.016\n"
         "310,390,80,MPI_Waitall,66,66,,1,,,,,\n"
         "400,450,50,MPI_Bcast,66,66,,1,,0,,0.001,\n"
         "900,900,0,MPI_Recv,66,66,0,1,0,,0.000,,\n");
-    assert_non_null(strstr(names, "27.0,100,1,100.0,100.0,100,100,0.0,MPI_Allreduce\n"));
+    assert_non_null(strstr(names, "26.3,100,1,100.0,100.0,100,100,0.0,MPI_Allreduce\n"));
     free(calls);
     free(names);
 }
@@ -315,6 +370,47 @@ static void nsys_exports_come_back(void **state)
     free(again);
     free(path);
 }
+
+/* Two threads of rank 1 are in MPI at once; a range of the name lies in another; the last two collectives are on a part of
+ * the ranks. */
+static const char threads_of_nsys[] =
+    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);"
+    "INSERT INTO StringIds VALUES (1, 'MPI_Allreduce'), (2, 'step');"
+    "CREATE TABLE MPI_RANKS (globalTid INTEGER NOT NULL, rank INTEGER NOT NULL);"
+    "INSERT INTO MPI_RANKS VALUES ((66 << 24) + 66, 1), ((65 << 24) + 65, 0);"
+    "CREATE TABLE MPI_COLLECTIVES_EVENTS (start INTEGER NOT NULL, end INTEGER, globalTid INTEGER,"
+    " textId INTEGER, commHandle INTEGER, rootRank INTEGER, size INTEGER, recvSize INTEGER,"
+    " requestHandle INTEGER);"
+    "INSERT INTO MPI_COLLECTIVES_EVENTS VALUES"
+    " (100, 200, (66 << 24) + 66, 1, 9, NULL, 8, 8, NULL),"
+    " (150, 300, (66 << 24) + 67, 1, 7, NULL, 8, 8, NULL),"
+    " (400, 500, (66 << 24) + 66, 1, 9, NULL, 8, 8, NULL),"
+    " (100, 130, (65 << 24) + 65, 1, 5, NULL, 8, 8, NULL),"
+    " (400, 430, (65 << 24) + 65, 1, 5, NULL, 8, 8, NULL),"
+    " (450, 480, (65 << 24) + 65, 1, 6, NULL, 8, 8, NULL);"
+    "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId"
+    " INTEGER, domainId INTEGER, globalTid INTEGER);"
+    "INSERT INTO NVTX_EVENTS VALUES (50, 1050, 59, NULL, 2, 0, (66 << 24) + 66),"
+    " (90, 600, 59, NULL, 2, 0, (66 << 24) + 66);";
+
+static void threads_and_parts_are_told_apart(void **state)
+{
+    (void)state;
+    const char *path = kit_make_export(threads_of_nsys);
+    char *ranks = report("mpi_ranks", path), *ranges = report("nvtx_mpi_sum", path);
+    const char *row = strstr(ranks, "\n1,");
+    assert_non_null(row);
+    assert_non_null(strstr(row, ",66,400,3,300,75.0,0,350,0,0,"));
+    /* Two calls of the thread in a step, which is 1000 ns. */
+    assert_non_null(strstr(ranges, "\n:step,MPI_Allreduce,2,200,100.0,100.0,100,100,0.0,20.0,"));
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "stats", "-r", "stragglers", path, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "2 collective calls of MPI are left out"));
+    cli_result_free(&result);
+    free(ranks);
+    free(ranges);
+}
 #endif
 
 int main(void)
@@ -323,14 +419,18 @@ int main(void)
         cmocka_unit_test(calls_go_through),
         cmocka_unit_test(fortran_goes_through),
         cmocka_unit_test(calls_say_how_much),
+        cmocka_unit_test(wrong_arguments_are_left_to_mpi),
+        cmocka_unit_test(calls_that_were_left_end),
         cmocka_unit_test(ranges_have_their_calls),
         cmocka_unit_test(an_mpi_of_a_library_is_found),
         cmocka_unit_test(a_call_that_never_returns_is_told),
         cmocka_unit_test(programs_without_it_are_left_alone),
+        cmocka_unit_test(no_call_at_all_is_told),
         cmocka_unit_test(a_path_that_cannot_be_preloaded_is_told),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(nsys_exports_are_read),
         cmocka_unit_test(nsys_exports_come_back),
+        cmocka_unit_test(threads_and_parts_are_told_apart),
 #endif
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -13,14 +13,16 @@
 struct calls {
     uint32_t name;
     double count, ns, bytes;
+    double known; /* so many say how much they give */
 };
 
 struct all {
     struct nvt_map names; /* string -> place */
     struct calls *items;
     uint32_t count;
-    double ns;
-    uint64_t processes;
+    double ns;      /* of all threads, one after another */
+    double in_mpi;  /* of processes, while any thread of them is */
+    int64_t *until; /* of each process: when the last of its calls so far ends */
 };
 
 /* NULL when out of memory. */
@@ -33,7 +35,7 @@ static struct calls *calls_of(struct all *all, uint32_t name)
     if (!items)
         return NULL;
     all->items = items;
-    items[all->count] = (struct calls){name, 0, 0, 0};
+    items[all->count] = (struct calls){.name = name};
     *at = all->count;
     return &items[all->count++];
 }
@@ -41,6 +43,11 @@ static struct calls *calls_of(struct all *all, uint32_t name)
 static int add_up(const struct nvt_view *view, struct all *all, struct nvt_finding *finding)
 {
     const struct nvt_mpi_calls *table = &view->trace->mpi_calls;
+    all->until = malloc(((size_t)view->trace->processes.count + 1) * sizeof(*all->until));
+    for (uint32_t i = 0; all->until && i < view->trace->processes.count; i++)
+        all->until[i] = INT64_MIN;
+    if (!all->until)
+        return -1;
     for (uint32_t i = 0; i < table->count; i++) {
         uint32_t process = view->trace->threads.process[table->thread[i]];
         if ((view->process != NVT_NONE && process != view->process) ||
@@ -52,8 +59,17 @@ static int add_up(const struct nvt_view *view, struct all *all, struct nvt_findi
         double ns = (double)(table->end[i] - table->start[i]);
         calls->count++;
         calls->ns += ns;
-        calls->bytes += table->sent[i] == UINT64_MAX ? 0 : (double)table->sent[i];
+        if (table->sent[i] != UINT64_MAX) {
+            calls->bytes += (double)table->sent[i];
+            calls->known++;
+        }
         all->ns += ns;
+        if (table->end[i] > all->until[process]) {
+            int64_t until = all->until[process];
+            all->in_mpi +=
+                (double)(table->end[i] - (table->start[i] > until ? table->start[i] : until));
+            all->until[process] = table->end[i];
+        }
         nvt_finding_point(finding, table->start[i]);
     }
     return 0;
@@ -77,8 +93,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     struct all all = {0};
     int status = add_up(view, &all, &finding);
     double ranks = status || !all.count ? 0 : ranks_of(view);
-    double share = ranks > 0 ? fmin(all.ns / (view->span_ns * ranks), 1) : 0;
+    double share = ranks > 0 ? fmin(all.in_mpi / (view->span_ns * ranks), 1) : 0;
     const struct calls *most = all.items;
+    char given[80] = "";
     for (uint32_t i = 1; i < all.count; i++)
         most = all.items[i].ns > most->ns ? &all.items[i] : most;
     if (!status && most && share >= LEAST_SHARE) {
@@ -86,19 +103,22 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         nvt_finding_about(&finding, nvt_name(view->trace, most->name));
         snprintf(finding.what, sizeof(finding.what),
                  "%.0f %% of the time is spent in MPI, most in %s", 100 * share, finding.subject);
+        if (most->known > 0)
+            snprintf(given, sizeof(given), ", which give %s bytes each",
+                     NVT_COUNT(most->bytes / most->known));
         snprintf(finding.evidence, sizeof(finding.evidence),
-                 "%s: %.0f %% of that time, %s calls %s%s, %s each, which give %s bytes each; in "
-                 "MPI a rank waits for others, or for the network",
+                 "%s: %.0f %% of that time, %s calls %s%s, %s each%s; in MPI a rank waits for "
+                 "others, or for the network",
                  finding.subject, 100 * most->ns / all.ns,
                  NVT_COUNT(most->count / view->units / ranks), view->per,
-                 ranks > 1 ? " and rank" : "", NVT_TIME(most->ns / most->count),
-                 NVT_COUNT(most->bytes / most->count));
+                 ranks > 1 ? " and rank" : "", NVT_TIME(most->ns / most->count), given);
         status = nvt_findings_add(findings, &finding, err);
     } else if (status) {
         status = nvt_fail(err, "out of memory");
     }
     nvt_map_free(&all.names);
     free(all.items);
+    free(all.until);
     return status;
 }
 

@@ -116,7 +116,7 @@ static int add_processes(struct ranks *ranks, const struct nvt_input_trace *from
         rank->process = i;
         rank->units = units >= 1 ? units : 1;
         rank->span_ns = (double)(processes[i].last - processes[i].first);
-        rank->communication_ns = nvt_mpi_ns(&processes[i]);
+        rank->communication_ns = (double)processes[i].in_mpi;
         rank->compute_ns = rank->span_ns - rank->communication_ns;
     }
     free(processes);

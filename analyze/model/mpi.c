@@ -23,7 +23,9 @@ int nvt_mpi_waits_for_all(const struct nvt_trace *trace, uint32_t call)
     return 0;
 }
 
-static void see(struct nvt_mpi_process *process, const struct nvt_trace *trace, uint32_t call)
+/* `until`: when the last of its calls so far ends. */
+static void see(struct nvt_mpi_process *process, const struct nvt_trace *trace, uint32_t call,
+                int64_t *until)
 {
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
     int is_edge = nvt_mpi_is_edge(trace, call);
@@ -35,6 +37,11 @@ static void see(struct nvt_mpi_process *process, const struct nvt_trace *trace, 
     if (is_edge)
         return;
     process->calls++;
+    if (calls->end[call] > *until) {
+        process->in_mpi +=
+            calls->end[call] - (calls->start[call] > *until ? calls->start[call] : *until);
+        *until = calls->end[call];
+    }
     process->ns[calls->kind[call]] += (double)(calls->end[call] - calls->start[call]);
     if (calls->sent[call] != UINT64_MAX)
         process->sent += (double)calls->sent[call];
@@ -44,20 +51,21 @@ static void see(struct nvt_mpi_process *process, const struct nvt_trace *trace, 
 
 struct nvt_mpi_process *nvt_mpi_processes(const struct nvt_trace *trace)
 {
-    struct nvt_mpi_process *all = calloc((size_t)trace->processes.count + 1, sizeof(*all));
-    for (uint32_t i = 0; all && i < trace->processes.count; i++) {
+    const size_t count = (size_t)trace->processes.count + 1;
+    struct nvt_mpi_process *all = calloc(count, sizeof(*all));
+    int64_t *until = malloc(count * sizeof(*until));
+    for (size_t i = 0; all && until && i < count; i++) {
         all[i].first = INT64_MAX;
-        all[i].last = INT64_MIN;
+        all[i].last = until[i] = INT64_MIN;
     }
-    for (uint32_t i = 0; all && i < trace->mpi_calls.count; i++)
-        see(&all[trace->threads.process[trace->mpi_calls.thread[i]]], trace, i);
+    for (uint32_t i = 0; all && until && i < trace->mpi_calls.count; i++) {
+        uint32_t process = trace->threads.process[trace->mpi_calls.thread[i]];
+        see(&all[process], trace, i, &until[process]);
+    }
+    if (!until) {
+        free(all);
+        all = NULL;
+    }
+    free(until);
     return all;
-}
-
-double nvt_mpi_ns(const struct nvt_mpi_process *process)
-{
-    double ns = 0;
-    for (size_t i = 0; i < NVT_MPI_KINDS; i++)
-        ns += process->ns[i];
-    return ns;
 }

@@ -9,16 +9,14 @@
 /* From the end of MPI_Init to the start of MPI_Finalize, as far as calls say: those two are not counted. */
 struct nvt_mpi_process {
     uint64_t calls;
-    int64_t first, last; /* first > last: the process calls no MPI */
-    double ns[NVT_MPI_KINDS];
-    double sent, received; /* bytes, of calls that say */
+    int64_t first, last;      /* first > last: the process calls no MPI */
+    int64_t in_mpi;           /* ns in which at least one of its threads is in a call */
+    double ns[NVT_MPI_KINDS]; /* of all threads, one after another */
+    double sent, received;    /* bytes, of calls that say */
 };
 
 /* One for each process of a trace, malloc'ed; NULL when out of memory. */
 struct nvt_mpi_process *nvt_mpi_processes(const struct nvt_trace *trace);
-
-/* All kinds together, ns. */
-double nvt_mpi_ns(const struct nvt_mpi_process *process);
 
 /* Whether a call is MPI_Init, MPI_Init_thread or MPI_Finalize. */
 int nvt_mpi_is_edge(const struct nvt_trace *trace, uint32_t call);

@@ -2,21 +2,25 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "../../collectors/mpi/calls.h"
 #include "../../lib/text.h"
 #include "../diagnosis/diagnose.h"
+#include "buckets.h"
 
 /* Threads of a process, and ranges on either side of a deep stack, that a note names. */
 enum { THREADS = 4, OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
 
-/* What never ended: a push/pop range, or, behind those of its thread, a call of MPI. */
+/* What never ended: a push/pop range, or a call of MPI. */
 struct item {
     uint32_t thread, name;
     uint32_t row; /* of ranges, or of mpi_calls */
     int is_call;
+    int64_t begun; /* before what the trace has, it may be */
 };
 
-/* By process, thread and start. */
+/* By process, thread and begin. */
 struct open {
     const struct nvt_trace *trace;
     struct item *items;
@@ -47,33 +51,86 @@ static int compare(const void *left, const void *right, void *context)
         return own < others ? -1 : 1;
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
+    if (a->begun != b->begun)
+        return a->begun < b->begun ? -1 : 1;
     if (a->is_call != b->is_call)
         return a->is_call - b->is_call;
     return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Rows of `carried`, by thread, and which of them are some item's. */
+struct carried {
+    struct nvt_buckets threads;
+    uint8_t *taken;
+};
+
+static int is_of(const struct nvt_trace *trace, const struct item *item, uint32_t row)
+{
+    uint32_t domain = trace->carried.domain[row];
+    if (trace->carried.name[row] != item->name)
+        return 0;
+    return item->is_call ? !strcmp(nvt_name(trace, trace->domains.name[domain]), NVT_MPI_DOMAIN)
+                         : domain == trace->ranges.domain[item->row];
+}
+
+/* Of what began before what the trace has. */
+static int64_t carried_since(const struct nvt_trace *trace, struct carried *carried,
+                             const struct item *item, int64_t start)
+{
+    const uint32_t *first = carried->threads.first;
+    for (uint32_t i = first[item->thread]; i < first[item->thread + 1]; i++) {
+        uint32_t row = carried->threads.rows[i];
+        if (carried->taken[row] || !is_of(trace, item, row))
+            continue;
+        carried->taken[row] = 1;
+        return trace->carried.begun[row];
+    }
+    return start;
+}
+
+static void add_range(struct open *open, struct carried *carried, uint32_t i)
+{
+    const struct nvt_ranges *ranges = &open->trace->ranges;
+    struct item *item = &open->items[open->count++];
+    *item = (struct item){ranges->thread[i], ranges->name[i], i, 0, ranges->start[i]};
+    if (ranges->flags[i] & NVT_RANGE_CARRIED)
+        item->begun = carried_since(open->trace, carried, item, item->begun);
+}
+
+static void add_call(struct open *open, struct carried *carried, uint32_t i)
+{
+    const struct nvt_mpi_calls *calls = &open->trace->mpi_calls;
+    struct item *item = &open->items[open->count++];
+    *item = (struct item){calls->thread[i], calls->name[i], i, 1, calls->start[i]};
+    if (calls->flags[i] & NVT_RANGE_CARRIED)
+        item->begun = carried_since(open->trace, carried, item, item->begun);
 }
 
 /* 0, or -1 when out of memory. */
 static int find_open(struct open *open)
 {
     const struct nvt_trace *trace = open->trace;
+    struct carried carried = {.taken = calloc((size_t)trace->carried.count + 1, 1)};
     uint32_t count = 0;
     for (uint32_t i = 0; i < trace->ranges.count; i++)
         count += is_open(trace, i) != 0;
     for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
         count += is_open_call(trace, i) != 0;
     open->items = malloc(((size_t)count + 1) * sizeof(*open->items));
-    if (!open->items)
-        return -1;
-    for (uint32_t i = 0; i < trace->ranges.count; i++)
+    int failed = !carried.taken || !open->items ||
+                 nvt_buckets_make(&carried.threads, trace->carried.thread, trace->threads.count,
+                                  NULL, trace->carried.count);
+    for (uint32_t i = 0; i < trace->ranges.count && !failed; i++)
         if (is_open(trace, i))
-            open->items[open->count++] =
-                (struct item){trace->ranges.thread[i], trace->ranges.name[i], i, 0};
-    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
+            add_range(open, &carried, i);
+    for (uint32_t i = 0; i < trace->mpi_calls.count && !failed; i++)
         if (is_open_call(trace, i))
-            open->items[open->count++] =
-                (struct item){trace->mpi_calls.thread[i], trace->mpi_calls.name[i], i, 1};
-    qsort_r(open->items, open->count, sizeof(*open->items), compare, (void *)trace);
-    return 0;
+            add_call(open, &carried, i);
+    if (!failed)
+        qsort_r(open->items, open->count, sizeof(*open->items), compare, (void *)trace);
+    nvt_buckets_free(&carried.threads);
+    free(carried.taken);
+    return failed ? -1 : 0;
 }
 
 /* A name, long ones cut between two characters, with "…". */
@@ -89,48 +146,29 @@ static int put_name(const char *name, struct nvt_buffer *text)
                : nvt_buffer_printf(text, "%s", name);
 }
 
-/* Since when a range has been open: longer than the trace goes back, it may be. `carried`: how many of its thread's that
- * do have been asked for. */
-static int64_t begin_of(const struct nvt_trace *trace, const struct item *item, uint32_t *carried)
-{
-    const struct nvt_carried *table = &trace->carried;
-    int64_t start =
-        item->is_call ? trace->mpi_calls.start[item->row] : trace->ranges.start[item->row];
-    uint8_t flags =
-        item->is_call ? trace->mpi_calls.flags[item->row] : trace->ranges.flags[item->row];
-    if (!(flags & NVT_RANGE_CARRIED))
-        return start;
-    uint32_t left = (*carried)++;
-    for (uint32_t i = 0; i < table->count; i++)
-        if (table->thread[i] == item->thread && !left--)
-            return table->begun[i];
-    return start;
-}
-
 /* "name (5.2 s)": how long it had been open when its thread ended, where that is known. */
-static int put_item(const struct open *open, const struct item *item, int64_t begun,
-                    struct nvt_buffer *text)
+static int put_item(const struct open *open, const struct item *item, struct nvt_buffer *text)
 {
     const struct nvt_trace *trace = open->trace;
     int64_t ended = trace->threads.ended_ns[item->thread];
     if (put_name(nvt_name(trace, item->name), text))
         return -1;
-    return ended > begun ? nvt_buffer_printf(text, " (%s)", NVT_TIME((double)(ended - begun))) : 0;
+    return ended > item->begun
+               ? nvt_buffer_printf(text, " (%s)", NVT_TIME((double)(ended - item->begun)))
+               : 0;
 }
 
 /* The ranges [from, to) of a thread: none of them ended, so each lies in the one before it. */
 static int put_stack(const struct open *open, uint32_t from, uint32_t to, struct nvt_buffer *text)
 {
-    uint32_t carried = 0;
     int failed = 0;
     for (uint32_t i = from; i < to && !failed; i++) {
-        int64_t begun = begin_of(open->trace, &open->items[i], &carried);
         if (i - from >= OUTERMOST && to - from > OUTERMOST + INNERMOST + 1 && to - i > INNERMOST) {
             failed = i - from == OUTERMOST && nvt_buffer_printf(text, " > …");
             continue;
         }
         failed = nvt_buffer_printf(text, "%s", i > from ? " > " : "") ||
-                 put_item(open, &open->items[i], begun, text);
+                 put_item(open, &open->items[i], text);
     }
     return failed;
 }

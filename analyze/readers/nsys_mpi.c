@@ -1,6 +1,7 @@
 /*
  * Calls of MPI (nsys profile --trace=mpi), and the ranks of processes. nsys has a row of a wait for each request that is
- * waited for, all with the times of the one call: it is read once.
+ * waited for, all with the times of the one call, and two of one that sends to one rank and gets from another: they are read
+ * as one.
  */
 #ifdef HAVE_SQLITE
 #include <string.h>
@@ -46,7 +47,19 @@ static int add_call(struct nvt_nsys *reader, struct nvt_nsys_table *table,
     return nvt_mpi_call_add(reader->trace, call) == NVT_NONE ? -1 : 0;
 }
 
-/* What receives has the bytes that it got, what does both has rows for each. */
+/* Whether a row is the second one of a call that sends to one rank and gets from another: the first, of what it sends,
+ * lasts no time. */
+static int is_second(const struct nvt_nsys *reader, struct nvt_nsys_table *table, uint32_t name)
+{
+    const struct nvt_mpi_calls *calls = &reader->trace->mpi_calls;
+    uint32_t last = calls->count - 1;
+    return calls->count && calls->kind[last] == NVT_MPI_P2P && calls->name[last] == name &&
+           calls->end[last] == calls->start[last] && !calls->flags[last] &&
+           calls->start[last] == nvt_nsys_time(table, M_START) &&
+           strstr(nvt_name(reader->trace, name), "Sendrecv");
+}
+
+/* What receives has the bytes that it got. */
 static int message(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_mpi_call call = {.kind = NVT_MPI_P2P,
@@ -55,7 +68,16 @@ static int message(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                                 .tag = optional_rank(table, P_TAG),
                                 .sent = optional_size(table, M_SIZE),
                                 .received = UINT64_MAX};
-    uint32_t name = nvt_nsys_name(reader, table, M_NAME);
+    uint32_t name = nvt_nsys_name(reader, table, M_NAME), last = reader->trace->mpi_calls.count - 1;
+    if (name != NVT_NO_STRING && is_second(reader, table, name) &&
+        reader->trace->mpi_calls.thread[last] == nvt_nsys_thread(reader, table, M_TID)) {
+        if (nvt_nsys_is_null(table, M_END))
+            reader->trace->mpi_calls.flags[last] = NVT_RANGE_UNCLOSED;
+        else
+            reader->trace->mpi_calls.end[last] = nvt_nsys_time(table, M_END);
+        reader->trace->mpi_calls.received[last] = call.sent;
+        return 0;
+    }
     if (name != NVT_NO_STRING && strcasestr(nvt_name(reader->trace, name), "recv") &&
         !strcasestr(nvt_name(reader->trace, name), "send")) {
         call.received = call.sent;

@@ -30,11 +30,22 @@ int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_pay
     struct nvt_cursor cursor = {bytes, bytes + pending->blob.size};
     uint64_t id = nvt_cursor_number(&cursor, 8), size = nvt_cursor_number(&cursor, 8);
     const uint8_t *payload = nvt_cursor_bytes(&cursor, size);
-    if (pending->is_mark || !payload || size != sizeof(struct nvt_mpi_said))
+    if (pending->is_mark)
         return 0;
+    /* Whatever else is said of a call is not taken: its payload is a number. */
+    if (!payload || size != sizeof(struct nvt_mpi_said))
+        return (ranges->flags[pending->row] & IS_CALL) != 0;
     uint32_t schema = nvt_map_get(&reader->processes[pending->process].schemas, id);
-    if (schema == NVT_MAP_NONE || !is_schema(reader, &reader->schemas[schema]))
-        return 0;
+    if (schema == NVT_MAP_NONE || !is_schema(reader, &reader->schemas[schema]) ||
+        ranges->style[pending->row] != NVT_PUSH_POP)
+        return (ranges->flags[pending->row] & IS_CALL) != 0;
+    if (ranges->flags[pending->row] & IS_CALL) { /* its end, which has the bytes */
+        struct nvt_mpi_said end, *said = &mpi->items[ranges->payload[pending->row]];
+        memcpy(&end, payload, sizeof(end));
+        said->sent = end.sent;
+        said->received = end.received;
+        return 1;
+    }
     if (nvt_nvt_grow(&mpi->items, mpi->count, sizeof(*mpi->items)))
         return -1;
     memcpy(&mpi->items[mpi->count], payload, sizeof(*mpi->items));

@@ -3,8 +3,8 @@
  * by the ranges that hold them, and by rank. (mpi_event_sum, by name, is cuda_sum.c's.) A megabyte is 10^6 bytes.
  *
  * A call lies in a range that its thread has open from the call's start to its end, so rows of nested ranges hold it
- * several times. Bytes are those that a rank's own arguments name: of a collective, what it gives and gets, not what
- * goes over the wire.
+ * several times, but those of one name, within each other, once. Bytes are those that a rank's own arguments name: of a collective, what it gives and gets, not what
+ * goes over the wire. A rank is in MPI while any of its threads is; the columns of kinds have the times of all of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +174,17 @@ struct nest {
     uint32_t *parent;
 };
 
+/* Whether no range of the same name is around it. */
+static int is_outermost(const struct nest *nest, const struct nvt_ranges *ranges, uint32_t row)
+{
+    uint32_t depth = 0;
+    for (uint32_t at = nest->parent[row]; at != NVT_NONE && depth++ < NVT_NESTING_DEPTH;
+         at = nest->parent[at])
+        if (ranges->name[at] == ranges->name[row] && ranges->domain[at] == ranges->domain[row])
+            return 0;
+    return 1;
+}
+
 static int make_nest(struct nest *nest, const struct nvt_trace *trace, struct nvt_error *err)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
@@ -200,6 +211,8 @@ static int collect_ranges(struct by_range *all, const struct nvt_trace *trace,
     nvt_groups_trace(&all->groups, trace);
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
         uint32_t name = nvt_groups_range(&all->groups, i);
+        if (ranges->style[i] != NVT_PUSH_POP || !is_outermost(&nest, ranges, i))
+            continue;
         if (make_room(&all->ranges_ns, name, &all->range_capacity, sizeof(*all->ranges_ns)))
             all->groups.failed = 1;
         else
@@ -216,7 +229,7 @@ static int collect_ranges(struct by_range *all, const struct nvt_trace *trace,
                     add_call(all, trace, i, nvt_groups_text(&all->groups, ""));
                 break;
             }
-            if (ranges->end[row] < calls->end[i])
+            if (ranges->end[row] < calls->end[i] || !is_outermost(&nest, ranges, row))
                 continue;
             add_call(all, trace, i, nvt_groups_range(&all->groups, row));
             is_held = 1;
@@ -302,7 +315,6 @@ static void put_rank(struct nvt_table *table, const struct nvt_input_trace *from
     const struct nvt_trace *trace = from->trace;
     const char *slash = strrchr(trace->path, '/');
     uint32_t number = nvt_input_rank(from, process);
-    double all = nvt_mpi_ns(rank);
     size_t row = nvt_table_add_row(table);
     if (number != NVT_NONE)
         nvt_table_set_int(table, row, K_RANK, number);
@@ -310,9 +322,10 @@ static void put_rank(struct nvt_table *table, const struct nvt_input_trace *from
     nvt_table_set_int(table, row, K_PID, trace->processes.pid[process]);
     nvt_table_set_int(table, row, K_SPAN, rank->last - rank->first);
     nvt_table_set_int(table, row, K_CALLS, (int64_t)rank->calls);
-    nvt_table_set_int(table, row, K_TOTAL, (int64_t)all);
+    nvt_table_set_int(table, row, K_TOTAL, rank->in_mpi);
     if (rank->last > rank->first)
-        nvt_table_set_real(table, row, K_SHARE, 100 * all / (double)(rank->last - rank->first));
+        nvt_table_set_real(table, row, K_SHARE,
+                           100 * (double)rank->in_mpi / (double)(rank->last - rank->first));
     nvt_table_set_int(table, row, K_P2P, (int64_t)rank->ns[NVT_MPI_P2P]);
     nvt_table_set_int(table, row, K_COLLECTIVES, (int64_t)rank->ns[NVT_MPI_COLLECTIVE]);
     nvt_table_set_int(table, row, K_WAITS, (int64_t)rank->ns[NVT_MPI_WAIT]);

@@ -94,7 +94,10 @@ static int add_devices(struct nvt_ranks *all, const struct nvt_input_trace *from
     return status;
 }
 
-/* Processes with their calls of MPI. */
+/*
+ * Processes with their calls of MPI. Those on other communicators than the first that a process uses are left out: handles
+ * say nothing of who takes part, and in the n-th call on a part of the ranks others may wait than in the n-th of another.
+ */
 static int add_processes(struct nvt_ranks *all, const struct nvt_input_trace *from)
 {
     const struct nvt_trace *trace = from->trace;
@@ -102,7 +105,8 @@ static int add_processes(struct nvt_ranks *all, const struct nvt_input_trace *fr
     uint32_t first = all->count;
     struct nvt_mpi_process *processes = nvt_mpi_processes(trace);
     uint32_t *ranks = malloc(((size_t)trace->processes.count + 1) * sizeof(*ranks));
-    int failed = !processes || !ranks;
+    uint64_t *used = malloc(((size_t)trace->processes.count + 1) * sizeof(*used));
+    int failed = !processes || !ranks || !used;
     for (uint32_t i = 0; i < trace->processes.count && !failed; i++) {
         ranks[i] = NVT_NONE;
         if (processes[i].first > processes[i].last)
@@ -113,15 +117,24 @@ static int add_processes(struct nvt_ranks *all, const struct nvt_input_trace *fr
             break;
         ranks[i] = first++;
         rank->span = processes[i].last - processes[i].first;
-        rank->compute = rank->span - (int64_t)nvt_mpi_ns(&processes[i]);
+        rank->compute = rank->span - processes[i].in_mpi;
     }
     for (uint32_t i = 0; i < calls->count && !failed; i++) {
         uint32_t rank = ranks[trace->threads.process[calls->thread[i]]];
-        if (rank != NVT_NONE && nvt_mpi_waits_for_all(trace, i))
+        if (rank == NVT_NONE || !nvt_mpi_waits_for_all(trace, i))
+            continue;
+        struct nvt_rank *item = &all->items[rank];
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is one of those that were added */
+        if (!item->part_count)
+            used[item->process] = calls->communicator[i];
+        if (calls->communicator[i] != used[item->process])
+            all->left_out++;
+        else
             failed = add_part(&all->items[rank], calls->name[i], calls->start[i], calls->end[i]);
     }
     free(processes);
     free(ranks);
+    free(used);
     return failed ? -1 : 0;
 }
 

@@ -7,8 +7,9 @@
  * whatever their types. (So it is for ABIs that pass integers and pointers alike, one a register or a place of eight bytes: those
  * of x86-64 and 64-bit Arm on Linux.) Handles are pointers in Open MPI and numbers in MPICH.
  *
- * What MPI is asked about a call, the size of a type and that of a communicator, are arguments that have to be right
- * at this rank: others are not looked at, as MPI ends a program that asks with a wrong handle.
+ * What MPI is asked about a call, the size of a type and that of a communicator, it is asked when the call has returned without an
+ * error, and only of arguments that count at this rank: with another handle MPI would end the program. So bytes are told at the end
+ * of a range, and the rest at its begin.
  */
 #include "calls.h"
 
@@ -47,6 +48,7 @@ enum shape {
     BROADCAST,  /* the root gives, the others get */
     REDUCE,     /* all give, the root gets */
     ALL_REDUCE, /* all give and get as much */
+    EXCLUSIVE,  /* so, but for the first, which gets nothing */
     GATHER,     /* all give, the root gets as much of each */
     SCATTER,    /* the other way round */
     ALL_GATHER, /* all give, and get as much of each */
@@ -62,6 +64,7 @@ struct call {
     uint8_t count, type;         /* of what it gives, or of both */
     uint8_t got_count, got_type; /* of what it gets */
     uint8_t peer, tag, communicator;
+    uint8_t other; /* whom it gets from, of an exchange */
     uint8_t
         from; /* the buffer of what it gives: MPI_IN_PLACE says that the counts before it are of no interest */
 };
@@ -183,6 +186,11 @@ static void measure_collective(const struct call *call, const word *a, struct nv
     case ALL_REDUCE:
         said->sent = said->received = bytes(count, type, 1);
         break;
+    case EXCLUSIVE:
+        said->sent = bytes(count, type, 1);
+        if (own)
+            said->received = said->sent;
+        break;
     case GATHER:
         if (!in_place)
             said->sent = bytes(count, type, 1);
@@ -213,16 +221,38 @@ static void measure_collective(const struct call *call, const word *a, struct nv
     }
 }
 
+/* A rank that a message is for or from: no rank and any rank have numbers below zero, which are others in MPICH than in
+ * Open MPI. */
+static int32_t peer_of(int32_t rank)
+{
+    static _Atomic int which; /* 1: Open MPI, 2: another */
+    int known = atomic_load_explicit(&which, memory_order_relaxed);
+    if (rank >= 0)
+        return rank;
+    if (!known) {
+        struct search search = {"ompi_mpi_comm_world", dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world")};
+        if (!search.found)
+            dl_iterate_phdr(look, &search);
+        known = search.found ? 1 : 2;
+        atomic_store_explicit(&which, known, memory_order_relaxed);
+    }
+    int32_t anybody = known == 1 ? -1 : -2, nobody = known == 1 ? -2 : -1;
+    return rank == anybody ? NVT_MPI_ANYBODY : rank == nobody ? NVT_MPI_NOBODY : rank;
+}
+
 static void measure(const struct call *call, const word *a, struct nvt_mpi_said *said)
 {
+    int is_message = said->peer != NVT_MPI_NOBODY;
     if (call->kind == COLLECTIVE && call->shape != PLAIN)
         measure_collective(call, a, said);
     if (call->shape == SEND || call->shape == EXCHANGE || call->shape == REPLACE)
-        said->sent = bytes(a[call->count], a[call->type], 1);
+        said->sent = is_message ? bytes(a[call->count], a[call->type], 1) : 0;
     if (call->shape == RECEIVE || call->shape == REPLACE)
-        said->received = bytes(a[call->count], a[call->type], 1);
+        said->received = is_message ? bytes(a[call->count], a[call->type], 1) : 0;
     if (call->shape == EXCHANGE)
-        said->received = bytes(a[call->got_count], a[call->got_type], 1);
+        said->received = peer_of((int32_t)a[call->other]) == NVT_MPI_NOBODY
+                             ? 0
+                             : bytes(a[call->got_count], a[call->got_type], 1);
 }
 
 /* --- ranges ------------------------------------------------------------------------------------- */
@@ -230,7 +260,6 @@ static void measure(const struct call *call, const word *a, struct nvt_mpi_said 
 static nvtxDomainHandle_t domain;
 static uint64_t schema;
 static _Atomic int state; /* 0: nobody has begun, 1: somebody has, 2: done */
-static __thread int depth;
 
 static void register_schema(void)
 {
@@ -304,15 +333,76 @@ static void begin(const struct call *call, struct nvt_mpi_said *said)
     nvtxDomainRangePushEx(domain, &event);
 }
 
+/* How much it was, when it is known. */
+static void end(const struct call *call, const word *a, struct nvt_mpi_said *said, int is_done)
+{
+    nvtxPayloadData_t payload = {schema, sizeof(*said), said};
+    if (is_done && call->shape != PLAIN)
+        measure(call, a, said);
+    if (said->sent == UINT64_MAX && said->received == UINT64_MAX)
+        nvtxDomainRangePop(domain);
+    else
+        nvtxRangePopPayload(domain, &payload, 1);
+}
+
 static word go_on(mpi_function *to, const word *a)
 {
     return to(a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13]);
 }
 
-/* A call with its arguments from a[1] on; in Fortran these are the addresses of what they are in C. */
+/* Where the outermost call is on its thread's stack. What MPI calls of itself is a part of the call that it does it in: it
+ * comes from below it. A call that was left, by longjmp or an exception, has not been ended: one from above it, or from its own
+ * place, shows that, and one from below does where others have written over its mark meanwhile. */
+struct place {
+    volatile uintptr_t mark;
+};
+static __thread struct place *outermost;
+
+#define MARK 0x6e7674616c6c79u
+
+__attribute__((no_sanitize("address"))) static int is_there(const struct place *place)
+{
+    return place->mark == ((uintptr_t)place ^ MARK);
+}
+
+/* Whether a call is one of the program's. */
+static int is_outermost(struct place *place)
+{
+    if (outermost && place < outermost && is_there(outermost))
+        return 0;
+    if (outermost && is_ready())
+        nvtxDomainRangePop(domain);
+    outermost = place;
+    place->mark = (uintptr_t)place ^ MARK;
+    return 1;
+}
+
+/* In Fortran arguments are the addresses of what they are in C. */
+static void say(const struct call *call, const word *a, int is_fortran, struct nvt_mpi_said *said)
+{
+    *said = (struct nvt_mpi_said){.sent = UINT64_MAX,
+                                  .received = UINT64_MAX,
+                                  .peer = INT32_MIN,
+                                  .tag = INT32_MIN,
+                                  .rank = own_rank(),
+                                  .kind = call->kind};
+    if (call->peer)
+        said->peer = is_fortran ? *(const int *)a[call->peer] : (int32_t)a[call->peer];
+    if (call->peer && call->kind == P2P)
+        said->peer = peer_of(said->peer);
+    if (call->tag)
+        said->tag = is_fortran ? *(const int *)a[call->tag] : (int32_t)a[call->tag];
+    if (call->communicator)
+        said->communicator = is_fortran ? (uint64_t) * (const unsigned *)a[call->communicator]
+                                        : (uint64_t)a[call->communicator];
+}
+
+/* A call with its arguments from a[1] on. */
 static word pass(const struct call *call, const char *name, _Atomic(void *) *known,
                  const word a[ARGUMENTS + 1], int is_fortran)
 {
+    struct nvt_mpi_said said;
+    struct place place;
     void *real = atomic_load_explicit(known, memory_order_relaxed);
     if (!real) {
         real = find(name);
@@ -322,30 +412,18 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
         fprintf(stderr, "nvtally: %s: there is no MPI that has it\n", name);
         return MPI_ERR_OTHER;
     }
-    /* What MPI calls of itself is a part of the call that it does it in. */
-    int is_recorded = !depth++ && is_ready();
+    if (!is_outermost(&place))
+        return go_on((mpi_function *)real, a);
+    int is_recorded = is_ready();
     if (is_recorded) {
-        struct nvt_mpi_said said = {.sent = UINT64_MAX,
-                                    .received = UINT64_MAX,
-                                    .peer = INT32_MIN,
-                                    .tag = INT32_MIN,
-                                    .rank = own_rank(),
-                                    .kind = call->kind};
-        if (call->peer)
-            said.peer = is_fortran ? *(const int *)a[call->peer] : (int32_t)a[call->peer];
-        if (call->tag)
-            said.tag = is_fortran ? *(const int *)a[call->tag] : (int32_t)a[call->tag];
-        if (call->communicator)
-            said.communicator = is_fortran ? (uint64_t) * (const unsigned *)a[call->communicator]
-                                           : (uint64_t)a[call->communicator];
-        if (!is_fortran)
-            measure(call, a, &said);
+        say(call, a, is_fortran, &said);
         begin(call, &said);
     }
     word status = go_on((mpi_function *)real, a);
     if (is_recorded)
-        nvtxDomainRangePop(domain);
-    depth--;
+        end(call, a, &said, !is_fortran && (int)status == 0);
+    place.mark = 0;
+    outermost = NULL;
     return status;
 }
 
@@ -380,8 +458,7 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
 #define GIVEN_12 GIVEN_11, l
 #define GIVEN_13 GIVEN_12, m
 
-/* The call of C, and that of Fortran, which has the error behind its arguments. */
-#define CALL(Name, fortran, count, with_error, kind_, ...)                                         \
+#define CALL_OF_C(Name, count, kind_, ...)                                                         \
     static const struct call call_##Name = {                                                       \
         .name = "MPI_" #Name, .kind = kind_, .shape = __VA_ARGS__};                                \
     EXPORT int MPI_##Name(PARAMETERS_##count);                                                     \
@@ -390,7 +467,11 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
         static _Atomic(void *) known;                                                              \
         const word arguments[ARGUMENTS + 1] = {0 GIVEN_##count};                                   \
         return (int)pass(&call_##Name, "MPI_" #Name, &known, arguments, 0);                        \
-    }                                                                                              \
+    }
+
+/* And that of Fortran, which has the error behind its arguments. */
+#define CALL(Name, fortran, count, with_error, kind_, ...)                                         \
+    CALL_OF_C(Name, count, kind_, __VA_ARGS__)                                                     \
     EXPORT void mpi_##fortran##_(PARAMETERS_##with_error);                                         \
     void mpi_##fortran##_(PARAMETERS_##with_error)                                                 \
     {                                                                                              \
@@ -399,107 +480,4 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
         (void)pass(&call_##Name, "mpi_" #fortran "_", &known, arguments, 1);                       \
     }
 
-#define SENDS(Name, fortran)                                                                       \
-    CALL(Name, fortran, 6, 7, P2P, SEND, .count = 2, .type = 3, .peer = 4, .tag = 5,               \
-         .communicator = 6)
-#define SENDS_LATER(Name, fortran)                                                                 \
-    CALL(Name, fortran, 7, 8, P2P, SEND, .count = 2, .type = 3, .peer = 4, .tag = 5,               \
-         .communicator = 6)
-SENDS(Send, send)
-SENDS(Ssend, ssend)
-SENDS(Bsend, bsend)
-SENDS(Rsend, rsend)
-SENDS_LATER(Isend, isend)
-SENDS_LATER(Issend, issend)
-SENDS_LATER(Ibsend, ibsend)
-SENDS_LATER(Irsend, irsend)
-CALL(Recv, recv, 7, 8, P2P, RECEIVE, .count = 2, .type = 3, .peer = 4, .tag = 5, .communicator = 6)
-CALL(Irecv, irecv, 7, 8, P2P, RECEIVE, .count = 2, .type = 3, .peer = 4, .tag = 5,
-     .communicator = 6)
-CALL(Mrecv, mrecv, 5, 6, P2P, RECEIVE, .count = 2, .type = 3)
-CALL(Imrecv, imrecv, 5, 6, P2P, RECEIVE, .count = 2, .type = 3)
-CALL(Sendrecv, sendrecv, 12, 13, P2P, EXCHANGE, .count = 2, .type = 3, .got_count = 7,
-     .got_type = 8, .peer = 4, .tag = 5, .communicator = 11)
-CALL(Sendrecv_replace, sendrecv_replace, 9, 10, P2P, REPLACE, .count = 2, .type = 3, .peer = 4,
-     .tag = 5, .communicator = 8)
-CALL(Probe, probe, 4, 5, P2P, PLAIN, .peer = 1, .tag = 2, .communicator = 3)
-CALL(Mprobe, mprobe, 5, 6, P2P, PLAIN, .peer = 1, .tag = 2, .communicator = 3)
-
-/* What only asks whether something has come (MPI_Test, MPI_Iprobe) is called over and over: it is not recorded. */
-CALL(Wait, wait, 2, 3, WAIT, PLAIN)
-CALL(Waitall, waitall, 3, 4, WAIT, PLAIN)
-CALL(Waitany, waitany, 4, 5, WAIT, PLAIN)
-CALL(Waitsome, waitsome, 5, 6, WAIT, PLAIN)
-CALL(Start, start, 1, 2, WAIT, PLAIN)
-CALL(Startall, startall, 2, 3, WAIT, PLAIN)
-
-/* A collective, and the one that returns at once and is waited for, which has a request behind the others. */
-#define COLLECTIVES(Name, IName, fortran, ifortran, count, more, with_error, ...)                  \
-    CALL(Name, fortran, count, more, COLLECTIVE, __VA_ARGS__)                                      \
-    CALL(IName, ifortran, more, with_error, COLLECTIVE, __VA_ARGS__)
-COLLECTIVES(Barrier, Ibarrier, barrier, ibarrier, 1, 2, 3, PLAIN, .communicator = 1)
-COLLECTIVES(Bcast, Ibcast, bcast, ibcast, 5, 6, 7, BROADCAST, .count = 2, .type = 3, .peer = 4,
-            .communicator = 5)
-COLLECTIVES(Reduce, Ireduce, reduce, ireduce, 7, 8, 9, REDUCE, .count = 3, .type = 4, .peer = 6,
-            .communicator = 7)
-COLLECTIVES(Allreduce, Iallreduce, allreduce, iallreduce, 6, 7, 8, ALL_REDUCE, .count = 3,
-            .type = 4, .communicator = 6)
-COLLECTIVES(Scan, Iscan, scan, iscan, 6, 7, 8, ALL_REDUCE, .count = 3, .type = 4, .communicator = 6)
-COLLECTIVES(Exscan, Iexscan, exscan, iexscan, 6, 7, 8, ALL_REDUCE, .count = 3, .type = 4,
-            .communicator = 6)
-COLLECTIVES(Gather, Igather, gather, igather, 8, 9, 10, GATHER, .from = 1, .count = 2, .type = 3,
-            .got_count = 5, .got_type = 6, .peer = 7, .communicator = 8)
-COLLECTIVES(Scatter, Iscatter, scatter, iscatter, 8, 9, 10, SCATTER, .from = 4, .count = 2,
-            .type = 3, .got_count = 5, .got_type = 6, .peer = 7, .communicator = 8)
-COLLECTIVES(Allgather, Iallgather, allgather, iallgather, 7, 8, 9, ALL_GATHER, .from = 1,
-            .count = 2, .type = 3, .got_count = 5, .got_type = 6, .communicator = 7)
-COLLECTIVES(Alltoall, Ialltoall, alltoall, ialltoall, 7, 8, 9, ALL_TO_ALL, .from = 1, .count = 2,
-            .type = 3, .got_count = 5, .got_type = 6, .communicator = 7)
-COLLECTIVES(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block,
-            ireduce_scatter_block, 6, 7, 8, PER_RANK, .count = 3, .type = 4, .communicator = 6)
-/* Counts of each rank: not added up. */
-COLLECTIVES(Gatherv, Igatherv, gatherv, igatherv, 9, 10, 11, PLAIN, .peer = 8, .communicator = 9)
-COLLECTIVES(Scatterv, Iscatterv, scatterv, iscatterv, 9, 10, 11, PLAIN, .peer = 8,
-            .communicator = 9)
-COLLECTIVES(Allgatherv, Iallgatherv, allgatherv, iallgatherv, 8, 9, 10, PLAIN, .communicator = 8)
-COLLECTIVES(Alltoallv, Ialltoallv, alltoallv, ialltoallv, 9, 10, 11, PLAIN, .communicator = 9)
-COLLECTIVES(Alltoallw, Ialltoallw, alltoallw, ialltoallw, 9, 10, 11, PLAIN, .communicator = 9)
-COLLECTIVES(Reduce_scatter, Ireduce_scatter, reduce_scatter, ireduce_scatter, 6, 7, 8, PLAIN,
-            .communicator = 6)
-COLLECTIVES(Neighbor_allgather, Ineighbor_allgather, neighbor_allgather, ineighbor_allgather, 7, 8,
-            9, PLAIN, .communicator = 7)
-COLLECTIVES(Neighbor_alltoall, Ineighbor_alltoall, neighbor_alltoall, ineighbor_alltoall, 7, 8, 9,
-            PLAIN, .communicator = 7)
-
-CALL(Init, init, 2, 1, OTHER, PLAIN)
-CALL(Init_thread, init_thread, 4, 3, OTHER, PLAIN)
-CALL(Finalize, finalize, 0, 1, OTHER, PLAIN)
-CALL(Comm_dup, comm_dup, 2, 3, OTHER, PLAIN, .communicator = 1)
-CALL(Comm_split, comm_split, 4, 5, OTHER, PLAIN, .communicator = 1)
-CALL(Comm_split_type, comm_split_type, 5, 6, OTHER, PLAIN, .communicator = 1)
-CALL(Comm_create, comm_create, 3, 4, OTHER, PLAIN, .communicator = 1)
-CALL(Comm_free, comm_free, 1, 2, OTHER, PLAIN)
-CALL(Cart_create, cart_create, 6, 7, OTHER, PLAIN, .communicator = 1)
-CALL(Win_create, win_create, 6, 7, OTHER, PLAIN, .communicator = 5)
-CALL(Win_allocate, win_allocate, 6, 7, OTHER, PLAIN, .communicator = 4)
-CALL(Win_free, win_free, 1, 2, OTHER, PLAIN)
-CALL(Win_fence, win_fence, 2, 3, OTHER, PLAIN)
-CALL(Win_lock, win_lock, 4, 5, OTHER, PLAIN, .peer = 2)
-CALL(Win_unlock, win_unlock, 2, 3, OTHER, PLAIN, .peer = 1)
-CALL(Win_lock_all, win_lock_all, 2, 3, OTHER, PLAIN)
-CALL(Win_unlock_all, win_unlock_all, 1, 2, OTHER, PLAIN)
-CALL(Win_flush, win_flush, 2, 3, OTHER, PLAIN, .peer = 1)
-CALL(Win_flush_all, win_flush_all, 1, 2, OTHER, PLAIN)
-CALL(Put, put, 8, 9, P2P, SEND, .count = 2, .type = 3, .peer = 4)
-CALL(Get, get, 8, 9, P2P, RECEIVE, .count = 2, .type = 3, .peer = 4)
-CALL(Accumulate, accumulate, 9, 10, P2P, SEND, .count = 2, .type = 3, .peer = 4)
-CALL(File_open, file_open, 5, 6, OTHER, PLAIN, .communicator = 1)
-CALL(File_close, file_close, 1, 2, OTHER, PLAIN)
-CALL(File_read, file_read, 5, 6, OTHER, PLAIN)
-CALL(File_read_all, file_read_all, 5, 6, OTHER, PLAIN)
-CALL(File_read_at, file_read_at, 6, 7, OTHER, PLAIN)
-CALL(File_read_at_all, file_read_at_all, 6, 7, OTHER, PLAIN)
-CALL(File_write, file_write, 5, 6, OTHER, PLAIN)
-CALL(File_write_all, file_write_all, 5, 6, OTHER, PLAIN)
-CALL(File_write_at, file_write_at, 6, 7, OTHER, PLAIN)
-CALL(File_write_at_all, file_write_at_all, 6, 7, OTHER, PLAIN)
+#include "list.def"

@@ -11,7 +11,11 @@
 #define NVT_MPI_DOMAIN "MPI"
 #define NVT_MPI_SCHEMA "nvtally: MPI call"
 
-/* The kinds are those of enum nvt_mpi_kind of the model. What a call does not say: UINT64_MAX of bytes, INT32_MIN of
+/* Peers that are no ranks, whatever numbers an MPI has for them. */
+#define NVT_MPI_ANYBODY (-1) /* MPI_ANY_SOURCE */
+#define NVT_MPI_NOBODY  (-2) /* MPI_PROC_NULL */
+
+/* A call's begin has all but the bytes, its end has those, where they are known. The kinds are those of enum nvt_mpi_kind of the model. What a call does not say: UINT64_MAX of bytes, INT32_MIN of
  * the others. */
 struct nvt_mpi_said {
     uint64_t communicator;   /* its handle */

@@ -35,16 +35,23 @@ static double value(const struct bars *bars, size_t row, const char *column)
     return (double)nvt_table_int(bars->table, row, nvt_table_find(bars->table, column));
 }
 
-/* A thread beside another may make it more than there is. */
+/* A call may last longer than what is known of the rank. */
 static double outside(const struct bars *bars, size_t row)
 {
     double left = value(bars, row, "Span (ns)") - value(bars, row, "In MPI (ns)");
     return left > 0 ? left : 0;
 }
 
+/* Threads that are in MPI at once have more time together than their rank: its time is shared among them. */
 static double part_of(const struct bars *bars, size_t row, size_t part)
 {
-    return part ? value(bars, row, parts[part].column) : outside(bars, row);
+    double sum = 0;
+    for (size_t i = 1; i < PARTS; i++)
+        sum += value(bars, row, parts[i].column);
+    double in_mpi = value(bars, row, "In MPI (ns)");
+    if (!part)
+        return outside(bars, row);
+    return value(bars, row, parts[part].column) * (sum > in_mpi ? in_mpi / sum : 1);
 }
 
 /* Of a rank whose number is not known, its process. */

@@ -1,10 +1,12 @@
 /*
- * program [all | sizes | fortran | hang | local PLUGIN]: calls the stand-in for MPI within a range, each function with arguments of its own (all);
- * with arguments that mean something (sizes); from Fortran; one that never returns; or from a library that was loaded for itself
- * alone.
+ * program [all | sizes | errors | fortran | hang | jump | local PLUGIN]: calls the stand-in for MPI within a range: each
+ * function with arguments of its own (all); with arguments that mean something (sizes); with wrong ones; from Fortran; one that
+ * never returns; one that is left otherwise; or from a library that was loaded for itself alone.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,25 +15,30 @@
 
 typedef intptr_t word;
 
-#define P0  void
-#define P1  word
-#define P2  P1, word
-#define P3  P2, word
-#define P4  P3, word
-#define P5  P4, word
-#define P6  P5, word
-#define P7  P6, word
-#define P8  P7, word
-#define P9  P8, word
-#define P10 P9, word
-#define P11 P10, word
-#define P12 P11, word
-#define P13 P12, word
+#define P0                     void
+#define P1                     word
+#define P2                     P1, word
+#define P3                     P2, word
+#define P4                     P3, word
+#define P5                     P4, word
+#define P6                     P5, word
+#define P7                     P6, word
+#define P8                     P7, word
+#define P9                     P8, word
+#define P10                    P9, word
+#define P11                    P10, word
+#define P12                    P11, word
+#define P13                    P12, word
+#define CALL_OF_C(Name, count) int MPI_##Name(P##count);
 #define CALL(Name, fortran, count, with_error)                                                     \
-    int MPI_##Name(P##count);                                                                      \
+    CALL_OF_C(Name, count)                                                                         \
     void mpi_##fortran##_(P##with_error);
 #include "calls.def"
 #undef CALL
+#undef CALL_OF_C
+
+extern int made_status;
+extern void (*made_leave)(void);
 
 /* Every one is another, and wider than an int. */
 #define W(n) (((word)1 << 40) + (n))
@@ -48,10 +55,12 @@ typedef intptr_t word;
 #define G10                                    G9, W(10)
 #define G11                                    G10, W(11)
 #define G12                                    G11, W(12)
-#define CALL(Name, fortran, count, with_error) printf("= %d\n", MPI_##Name(G##count));
+#define CALL_OF_C(Name, count)                 printf("= %d\n", MPI_##Name(G##count));
+#define CALL(Name, fortran, count, with_error) CALL_OF_C(Name, count)
 
 static void call_all(void)
 {
+    made_status = 77;
 #include "calls.def"
 }
 #undef CALL
@@ -65,7 +74,10 @@ static void call_with_sizes(void)
     MPI_Send(100, 10, 8, 3, 42, SECOND);
     MPI_Recv(100, 10, 4, 2, -1, SECOND, 0);
     MPI_Sendrecv(100, 10, 8, 3, 42, 200, 20, 4, 2, 43, SECOND, 0);
-    MPI_Send(100, 0, 0, -2, 42, SECOND); /* nothing, to nobody */
+    MPI_Send(100, 10, 8, -1, 42, SECOND);    /* to nobody, as any MPI but Open MPI has it */
+    MPI_Recv(100, 10, 4, -2, -1, SECOND, 0); /* from anybody */
+    MPI_Exscan(100, 200, 10, 8, 5, FIRST);   /* nothing comes before the first */
+    MPI_Exscan(100, 200, 10, 8, 5, SECOND);
     MPI_Bcast(100, 10, 8, 0, FIRST);
     MPI_Bcast(100, 10, 8, 0, SECOND);
     MPI_Reduce(100, 200, 10, 8, 5, 0, SECOND);
@@ -82,6 +94,57 @@ static void call_with_sizes(void)
     MPI_Barrier(SECOND);                        /* and what MPI calls of itself is no call */
     MPI_Waitall(2, 0, 0);
     MPI_Finalize();
+}
+
+/* MPI says so, and nothing but that call is asked about them. */
+static void call_with_errors(void)
+{
+    made_status = 1;
+    MPI_Send(100, 10, 0, 3, 42, 0);
+    MPI_Allreduce(100, 200, 10, 0, 5, 0);
+    MPI_Allgather(1, 0, 0, 200, 10, 0, 0);
+}
+
+static jmp_buf back;
+
+static void jump(void)
+{
+    longjmp(back, 1);
+}
+
+/* As in an operator of the program's own. */
+static void die(void)
+{
+    nvtxRangePushA("operator");
+    raise(SIGKILL);
+}
+
+__attribute__((noinline)) static void receive_and_jump(void)
+{
+    MPI_Recv(100, 10, 4, 2, 4242, SECOND, 0);
+}
+
+/* More of the stack than a call has, and all of it is written. */
+__attribute__((noinline)) static void send_from_below(void)
+{
+    volatile char much[4096];
+    for (size_t i = 0; i < sizeof(much); i++)
+        much[i] = (char)i;
+    MPI_Send(100, 10, 8, much[3], 42, SECOND);
+}
+
+/* As who has given MPI an error handler that jumps. */
+static void call_and_jump(void)
+{
+    made_leave = jump;
+    if (!setjmp(back))
+        receive_and_jump();
+    send_from_below();
+    if (!setjmp(back))
+        receive_and_jump();
+    nvtxRangePushA("after");
+    MPI_Barrier(SECOND);
+    nvtxRangePop();
 }
 
 static void call_from_fortran(void)
@@ -104,8 +167,14 @@ int main(int argc, char **argv)
         call_all();
     if (!strcmp(what, "sizes"))
         call_with_sizes();
-    if (!strcmp(what, "hang"))
+    if (!strcmp(what, "errors"))
+        call_with_errors();
+    if (!strcmp(what, "jump"))
+        call_and_jump();
+    if (!strcmp(what, "hang")) {
+        made_leave = die;
         MPI_Recv(100, 10, 4, 2, 4242, SECOND, 0);
+    }
     if (!strcmp(what, "fortran"))
         call_from_fortran();
     if (!strcmp(what, "local")) {

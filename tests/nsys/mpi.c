@@ -20,6 +20,10 @@ static void exchange(int rank, int ranks, int tag)
     MPI_Irecv(got, COUNT, MPI_DOUBLE, before, tag, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(given, COUNT, MPI_DOUBLE, next, tag, MPI_COMM_WORLD, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Sendrecv(given, COUNT, MPI_DOUBLE, next, tag, got, 2 * COUNT, MPI_DOUBLE, before, tag,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(given, COUNT, MPI_DOUBLE, next, tag, before, tag, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
     if (rank == 0)
         MPI_Send(given, 10, MPI_INT, 1, 77, MPI_COMM_WORLD);
     if (rank == 1)
