@@ -371,8 +371,8 @@ static void nsys_exports_come_back(void **state)
     free(path);
 }
 
-/* Two threads of rank 1 are in MPI at once; a range of the name lies in another; the last two collectives are on a part of
- * the ranks. */
+/* Two threads of rank 1 are in MPI at once, and it never comes out of its last call; a range of the name lies in another;
+ * two collectives are on a part of the ranks. */
 static const char threads_of_nsys[] =
     "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);"
     "INSERT INTO StringIds VALUES (1, 'MPI_Allreduce'), (2, 'step');"
@@ -385,6 +385,8 @@ static const char threads_of_nsys[] =
     " (100, 200, (66 << 24) + 66, 1, 9, NULL, 8, 8, NULL),"
     " (150, 300, (66 << 24) + 67, 1, 7, NULL, 8, 8, NULL),"
     " (400, 500, (66 << 24) + 66, 1, 9, NULL, 8, 8, NULL),"
+    " (700, NULL, (66 << 24) + 66, 1, 9, NULL, 8, 8, NULL),"
+    " (700, 790, (65 << 24) + 65, 1, 5, NULL, 8, 8, NULL),"
     " (100, 130, (65 << 24) + 65, 1, 5, NULL, 8, 8, NULL),"
     " (400, 430, (65 << 24) + 65, 1, 5, NULL, 8, 8, NULL),"
     " (450, 480, (65 << 24) + 65, 1, 6, NULL, 8, 8, NULL);"
@@ -400,12 +402,16 @@ static void threads_and_parts_are_told_apart(void **state)
     char *ranks = report("mpi_ranks", path), *ranges = report("nvtx_mpi_sum", path);
     const char *row = strstr(ranks, "\n1,");
     assert_non_null(row);
-    assert_non_null(strstr(row, ",66,400,3,300,75.0,0,350,0,0,"));
-    /* Two calls of the thread in a step, which is 1000 ns. */
-    assert_non_null(strstr(ranges, "\n:step,MPI_Allreduce,2,200,100.0,100.0,100,100,0.0,20.0,"));
-    struct cli_result result =
-        cli_run((const char *const[]){"nvtally", "stats", "-r", "stragglers", path, NULL});
+    assert_non_null(strstr(row, ",66,950,4,650,68.4,0,700,0,0,"));
+    /* Three calls of the thread in a step, which is 1000 ns. */
+    assert_non_null(strstr(ranges, "\n:step,MPI_Allreduce,3,550,183.3,"));
+    assert_non_null(strstr(ranges, ",55.0,0.000,0.000\n"));
+    struct cli_result result = cli_run(
+        (const char *const[]){"nvtally", "stats", "-r", "stragglers", "-f", "csv", path, NULL});
     cli_expect_status(&result, 0);
+    /* Not of the call that rank 1 never came out of. */
+    assert_non_null(strstr(result.out, ",2,2,100.0,0,0.0\n"));
+    assert_non_null(strstr(result.out, ",2,0,0.0,140,"));
     assert_non_null(strstr(result.err, "2 collective calls of MPI are left out"));
     cli_result_free(&result);
     free(ranks);

@@ -121,7 +121,9 @@ static int add_processes(struct nvt_ranks *all, const struct nvt_input_trace *fr
     }
     for (uint32_t i = 0; i < calls->count && !failed; i++) {
         uint32_t rank = ranks[trace->threads.process[calls->thread[i]]];
-        if (rank == NVT_NONE || !nvt_mpi_waits_for_all(trace, i))
+        /* How long a call took that was cut off nobody knows. */
+        if (rank == NVT_NONE || !nvt_mpi_waits_for_all(trace, i) ||
+            calls->flags[i] & NVT_RANGE_PARTIAL)
             continue;
         struct nvt_rank *item = &all->items[rank];
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is one of those that were added */
