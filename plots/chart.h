@@ -22,6 +22,7 @@
     X(ranges)                                                                                      \
     X(critical_path)                                                                               \
     X(mpi)                                                                                         \
+    X(mpi_peers)                                                                                   \
     X(memory)                                                                                      \
     X(memory_at_peak)                                                                              \
     X(counters)                                                                                    \

@@ -200,8 +200,21 @@ static void ranges_have_their_calls(void **state)
     (void)state;
     free(record("sizes", NULL));
     char *by_range = report("nvtx_mpi_sum", recording), *by_rank = report("mpi_ranks", recording);
+    char *by_peer = report("mpi_peers", recording);
     assert_non_null(strstr(by_range, ":step,MPI_Allgather,1,"));
     assert_null(strstr(by_range, "\n,MPI_"));
+    /* To nobody nothing goes; what comes from anybody has no peer. */
+    static const char *const rows[] = {",1,2,0,0.000,1,0.000,", ",1,3,2,0.000,0,0.000,",
+                                       ",1,,0,0.000,1,0.000,"};
+    const char *row = by_peer;
+    size_t lines = 0;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        row = strstr(row, rows[i]);
+        assert_non_null(row);
+    }
+    for (const char *at = by_peer; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_int_equal(lines, 4);
     /* Between MPI_Init and MPI_Finalize. */
     assert_non_null(strstr(by_rank, "\n3,t.nvt,"));
     assert_non_null(strstr(by_rank, ",22,"));
@@ -211,6 +224,7 @@ static void ranges_have_their_calls(void **state)
     free(kernels);
     free(by_range);
     free(by_rank);
+    free(by_peer);
 }
 
 static void an_mpi_of_a_library_is_found(void **state)

@@ -45,6 +45,7 @@
     X(mpi_event_trace)                                                                             \
     X(nvtx_mpi_sum)                                                                                \
     X(mpi_ranks)                                                                                   \
+    X(mpi_peers)                                                                                   \
     X(profiler_overhead_sum)                                                                       \
     X(cuda_gpu_mem_time_sum)                                                                       \
     X(cuda_gpu_mem_size_sum)                                                                       \

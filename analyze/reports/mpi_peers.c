@@ -1,0 +1,210 @@
+/*
+ * mpi_peers: who sends how much to whom, a row for each rank and each rank that its messages go to or come from.
+ *
+ * Ranks are those of the call's communicator, so that each communicator has rows of its own: its number is that of its
+ * first message in the process. The one of number 1 is MPI_COMM_WORLD in most programs, and ranks are then those of the job.
+ * What a call with two other ranks (MPI_Sendrecv) gets is left out: the other one is not on record. Receives count where they
+ * were asked for, with room for as much; those of any rank have no peer. A megabyte is 10^6 bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../collectors/mpi/calls.h"
+#include "../../lib/map.h"
+#include "../input/ranks.h"
+#include "report.h"
+
+#define MEGABYTE 1e6
+
+enum { RANK, FILE_NAME, PID, COMMUNICATOR, PEER, SENDS, SENT, RECEIVES, RECEIVED, TIME };
+
+static const struct nvt_column_spec columns[] = {
+    [RANK] = {"Rank", "", NVT_INT, 0, NVT_PLAIN},
+    [FILE_NAME] = {"File", "", NVT_TEXT, 0, 0},
+    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
+    [COMMUNICATOR] = {"Communicator", "", NVT_INT, 0, NVT_PLAIN},
+    [PEER] = {"Peer", "", NVT_INT, 0, NVT_PLAIN},
+    [SENDS] = {"Sends", "", NVT_INT, 0, 0},
+    [SENT] = {"Sent (MB)", "MB", NVT_REAL, 3, 0},
+    [RECEIVES] = {"Receives", "", NVT_INT, 0, 0},
+    [RECEIVED] = {"Received (MB)", "MB", NVT_REAL, 3, 0},
+    [TIME] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
+};
+
+/* A communicator of a process. */
+struct communicator {
+    uint32_t process, number;
+    uint64_t handle;
+    uint32_t next; /* of the same key */
+};
+
+/* What a rank has to do with another. */
+struct pair {
+    uint32_t communicator; /* row of communicators */
+    int32_t peer;
+    uint64_t sends, receives;
+    double sent, received;
+    int64_t ns;
+};
+
+struct pairs {
+    struct communicator *communicators;
+    struct pair *items;
+    uint32_t communicator_count, count;
+    uint32_t *numbers;   /* of each process: how many communicators it has so far */
+    struct nvt_map keys; /* of handle and process -> the last of them */
+    struct nvt_map rows; /* communicator << 32 | peer -> item */
+};
+
+/* Room for one more of `count` items, doubled at powers of two. 0 or -1. */
+static int grow(void *array, uint32_t count, size_t width)
+{
+    void **items = array;
+    if (count & (count - 1))
+        return 0;
+    void *grown = realloc(*items, (count ? (size_t)count * 2 : 1) * width);
+    if (!grown)
+        return -1;
+    *items = grown;
+    return 0;
+}
+
+/* NVT_NONE when out of memory. */
+static uint32_t communicator_of(struct pairs *pairs, uint32_t process, uint64_t handle)
+{
+    uint32_t *last = nvt_map_at(&pairs->keys, handle * 0x9e3779b97f4a7c15u + process);
+    if (!last)
+        return NVT_NONE;
+    for (uint32_t i = *last; i != NVT_MAP_NONE; i = pairs->communicators[i].next)
+        if (pairs->communicators[i].process == process && pairs->communicators[i].handle == handle)
+            return i;
+    if (grow(&pairs->communicators, pairs->communicator_count, sizeof(*pairs->communicators)))
+        return NVT_NONE;
+    pairs->communicators[pairs->communicator_count] =
+        (struct communicator){process, ++pairs->numbers[process], handle, *last};
+    *last = pairs->communicator_count;
+    return pairs->communicator_count++;
+}
+
+static struct pair *pair_of(struct pairs *pairs, uint32_t communicator, int32_t peer)
+{
+    uint32_t *row = nvt_map_at(&pairs->rows, (uint64_t)communicator << 32 | (uint32_t)peer);
+    if (!row)
+        return NULL;
+    if (*row != NVT_MAP_NONE)
+        return &pairs->items[*row];
+    if (grow(&pairs->items, pairs->count, sizeof(*pairs->items)))
+        return NULL;
+    *row = pairs->count;
+    pairs->items[pairs->count] = (struct pair){.communicator = communicator, .peer = peer};
+    return &pairs->items[pairs->count++];
+}
+
+/* What gets, and does not give: by its name where bytes are not known. */
+static int receives(const char *name)
+{
+    return (strcasestr(name, "recv") && !strcasestr(name, "send")) || !strcmp(name, "MPI_Get") ||
+           !strcmp(name, "MPI_Rget");
+}
+
+/* What waits for a message, and moves none. */
+static int only_looks(const char *name)
+{
+    return strcasestr(name, "probe") != NULL;
+}
+
+static int add_call(struct pairs *pairs, const struct nvt_trace *trace, uint32_t call)
+{
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    const char *name = nvt_name(trace, calls->name[call]);
+    uint32_t process = trace->threads.process[calls->thread[call]];
+    if (calls->kind[call] != NVT_MPI_P2P || calls->peer[call] == NVT_MPI_NONE ||
+        calls->peer[call] == NVT_MPI_NOBODY)
+        return 0;
+    uint32_t communicator = communicator_of(pairs, process, calls->communicator[call]);
+    struct pair *pair =
+        communicator == NVT_NONE ? NULL : pair_of(pairs, communicator, calls->peer[call]);
+    if (!pair)
+        return -1;
+    pair->ns += calls->end[call] - calls->start[call];
+    if (only_looks(name))
+        return 0;
+    if (receives(name)) {
+        pair->receives++;
+        pair->received += calls->received[call] == UINT64_MAX ? 0 : (double)calls->received[call];
+    } else {
+        pair->sends++;
+        pair->sent += calls->sent[call] == UINT64_MAX ? 0 : (double)calls->sent[call];
+    }
+    return 0;
+}
+
+static void put_pair(struct nvt_table *table, const struct nvt_input_trace *from,
+                     const struct pairs *pairs, const struct pair *pair)
+{
+    const struct communicator *communicator = &pairs->communicators[pair->communicator];
+    const struct nvt_trace *trace = from->trace;
+    const char *slash = strrchr(trace->path, '/');
+    uint32_t rank = nvt_input_rank(from, communicator->process);
+    size_t row = nvt_table_add_row(table);
+    if (rank != NVT_NONE)
+        nvt_table_set_int(table, row, RANK, rank);
+    nvt_table_set_text(table, row, FILE_NAME, slash ? slash + 1 : trace->path);
+    nvt_table_set_int(table, row, PID, trace->processes.pid[communicator->process]);
+    nvt_table_set_int(table, row, COMMUNICATOR, communicator->number);
+    if (pair->peer >= 0)
+        nvt_table_set_int(table, row, PEER, pair->peer);
+    nvt_table_set_int(table, row, SENDS, (int64_t)pair->sends);
+    nvt_table_set_real(table, row, SENT, pair->sent / MEGABYTE);
+    nvt_table_set_int(table, row, RECEIVES, (int64_t)pair->receives);
+    nvt_table_set_real(table, row, RECEIVED, pair->received / MEGABYTE);
+    nvt_table_set_int(table, row, TIME, pair->ns);
+}
+
+static int put_trace(struct nvt_table *table, const struct nvt_input_trace *from,
+                     struct nvt_error *err)
+{
+    const struct nvt_trace *trace = from->trace;
+    struct pairs pairs = {.numbers =
+                              calloc((size_t)trace->processes.count + 1, sizeof(*pairs.numbers))};
+    int status = pairs.numbers ? 0 : -1;
+    for (uint32_t i = 0; i < trace->mpi_calls.count && !status; i++)
+        status = add_call(&pairs, trace, i);
+    for (uint32_t i = 0; i < pairs.count && !status; i++)
+        put_pair(table, from, &pairs, &pairs.items[i]);
+    free(pairs.communicators);
+    free(pairs.items);
+    free(pairs.numbers);
+    nvt_map_free(&pairs.keys);
+    nvt_map_free(&pairs.rows);
+    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct nvt_table *table =
+        nvt_report_table(&nvt_report_mpi_peers, input, "MPI messages by rank and peer", err);
+    int status = table ? 0 : -1;
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        status = put_trace(table, &input->traces[i], err);
+    if (status) {
+        nvt_table_free(table);
+        return -1;
+    }
+    if (!nvt_table_rows(table))
+        nvt_note(input, "note: no messages of MPI in the input (record --trace mpi, nsys profile "
+                        "--trace=mpi)");
+    nvt_table_sort(table, PEER, 0);
+    nvt_table_sort(table, COMMUNICATOR, 0);
+    nvt_table_sort(table, RANK, 0);
+    return nvt_report_add(tables, table, err);
+}
+
+const struct nvt_report nvt_report_mpi_peers = {
+    .name = "mpi_peers",
+    .about = "who sends how much to whom by messages of MPI",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .make = make,
+};
