@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/map.h"
 #include "../diagnosis/diagnose.h"
@@ -99,6 +100,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     for (uint32_t i = 1; i < all.count; i++)
         most = all.items[i].ns > most->ns ? &all.items[i] : most;
     if (!status && most && share >= LEAST_SHARE) {
+        double each = most->count / view->units / ranks;
         finding.cost_ns = share * view->span_ns / view->units;
         nvt_finding_about(&finding, nvt_name(view->trace, most->name));
         snprintf(finding.what, sizeof(finding.what),
@@ -107,11 +109,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
             snprintf(given, sizeof(given), ", which give %s bytes each",
                      NVT_COUNT(most->bytes / most->known));
         snprintf(finding.evidence, sizeof(finding.evidence),
-                 "%s: %.0f %% of that time, %s calls %s%s, %s each%s; in MPI a rank waits for "
+                 "%s: %.0f %% of that time, %s call%s %s%s, %s each%s; in MPI a rank waits for "
                  "others, or for the network",
-                 finding.subject, 100 * most->ns / all.ns,
-                 NVT_COUNT(most->count / view->units / ranks), view->per,
-                 ranks > 1 ? " and rank" : "", NVT_TIME(most->ns / most->count), given);
+                 finding.subject, 100 * most->ns / all.ns, NVT_COUNT(each),
+                 !strcmp(NVT_COUNT(each), "1") ? "" : "s", view->per, ranks > 1 ? " and rank" : "",
+                 NVT_TIME(most->ns / most->count), given);
         status = nvt_findings_add(findings, &finding, err);
     } else if (status) {
         status = nvt_fail(err, "out of memory");
