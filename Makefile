@@ -198,10 +198,17 @@ objects: $(call obj,$(TEST_HELPERS) $(filter-out %_double.c,$(TEST_SRC)) $(wildc
 clients: $(CLIENTS)
 tests: $(TESTS) clients
 
-# Tests run one after another: some of them measure time. Every one is run, then the verdict.
+# Tests run one after another: some of them measure time. Those of the emulated device do not; they are long and take one
+# processor each, so that they run beside each other before the rest. Every one is run, then the verdict.
+EMULATED_TESTS := $(filter $(BUILD)/tests/test_emulated%,$(TESTS))
 check: all $(TESTS) $(CLIENTS) ## build and run every test
-	$(Q)failed=; for test in $(TESTS); do \
-	  echo "== $$test"; NVTALLY_BUILD=$(abspath $(BUILD)) $$test || failed="$$failed $$test"; \
+	$(Q)export NVTALLY_BUILD=$(abspath $(BUILD)); failed=; running=; trap 'kill $$pids; exit 1' INT TERM; \
+	for test in $(EMULATED_TESTS); do \
+	  $$test >$$test.log 2>&1 & pids="$$pids $$!"; running="$$running $$!:$$test"; \
+	done; for each in $$running; do \
+	  wait $${each%%:*} || failed="$$failed $${each#*:}"; echo "== $${each#*:}"; cat $${each#*:}.log; \
+	done; for test in $(filter-out $(EMULATED_TESTS),$(TESTS)); do \
+	  echo "== $$test"; $$test || failed="$$failed $$test"; \
 	done; if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; fi
 
 ASAN := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
