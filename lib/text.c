@@ -1,5 +1,7 @@
 #include "text.h"
 
+#include <string.h>
+
 #include "width_table.h"
 
 struct lead {
@@ -112,4 +114,10 @@ size_t nvt_text_width(const char *text)
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;)
         width += (size_t)nvt_char_width(nvt_char_visible(character));
     return width;
+}
+
+const char *nvt_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }

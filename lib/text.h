@@ -28,6 +28,9 @@ size_t nvt_utf8_put(uint32_t character, char out[NVT_UTF8_MAX]);
 /* The same into a stream. */
 void nvt_utf8_write(uint32_t character, FILE *out);
 
+/* The last name of a path, without its folders: a part of it. */
+const char *nvt_file_name(const char *path);
+
 /*
  * Columns that a character takes on a terminal: 2 for East Asian wide and fullwidth ones and for
  * emoji, 0 for combining marks and joiners, else 1 (Unicode 14, UAX 11).

@@ -553,7 +553,7 @@ void nvt_frame_time_text(const struct nvt_time_unit *unit, FILE *out)
 
 void nvt_frame_file_name(const char *path, const char *suffix, char *out, size_t size)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = nvt_file_name(path);
     size_t length = strcspn(base, ".");
     if (!length || length > 100)
         length = length ? 100 : strlen(base) < 100 ? strlen(base) : 100;

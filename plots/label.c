@@ -142,8 +142,7 @@ void nvt_label_cut(const char *text, size_t most, char *out, size_t size)
 const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE])
 {
     enum { MOST = 60, HALF = MOST / 2 };
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
-               *end = skip(name, HALF);
+    const char *name = nvt_file_name(path), *end = skip(name, HALF);
     size_t length = nvt_text_width(name);
     if (length <= MOST)
         snprintf(out, NVT_LABEL_FILE, "%s", name);

@@ -17,6 +17,7 @@
 #include "../lib/folder.h"
 #include "../lib/shell.h"
 #include "../lib/temporary.h"
+#include "../lib/text.h"
 #include "chart.h"
 #include "glyphs.h"
 #include "story.h"
@@ -174,7 +175,7 @@ static void plain_name(const char *name, size_t length, char *out, size_t size)
 static int place_beside(const struct request *request, const struct nvt_report_input *input,
                         const char *picture, char *path, size_t size, struct nvt_error *err)
 {
-    const char *slash = strrchr(request->path, '/'), *name = slash ? slash + 1 : request->path;
+    const char *name = nvt_file_name(request->path);
     char stem[400];
     size_t length;
     plain_name(name, (size_t)(strrchr(name, '.') - name), stem, sizeof(stem));

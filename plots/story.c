@@ -7,6 +7,7 @@
 #include "../analyze/comparison/compare_reference.h"
 #include "../analyze/diagnosis/diagnose.h"
 #include "../lib/render.h"
+#include "../lib/text.h"
 #include "story_parts.h"
 
 /* Rows of a trace's reports, which may have thousands; those of a study are all shown. */
@@ -272,10 +273,10 @@ static void put_time(const struct nvt_story *story, struct nvt_document *documen
         failed |= nvt_buffer_printf(
             &text, " Charts are of the first %d of %zu traces; left out:", NVT_CHART_TRACES, count);
     for (size_t i = 0; i < input->trace_count; i++) {
-        const char *path = input->traces[i].trace->path, *slash = strrchr(path, '/');
+        const char *name = nvt_file_name(input->traces[i].trace->path);
         if (nvt_input_is_own(&input->traces[i]) && ++seen > NVT_CHART_TRACES)
-            failed |= nvt_buffer_printf(&text, "%s %s", seen > NVT_CHART_TRACES + 1 ? "," : "",
-                                        slash ? slash + 1 : path);
+            failed |=
+                nvt_buffer_printf(&text, "%s %s", seen > NVT_CHART_TRACES + 1 ? "," : "", name);
     }
     if (count > NVT_CHART_TRACES)
         failed |= nvt_buffer_printf(&text, ".");
@@ -437,10 +438,9 @@ static char *title_of(const struct nvt_report_input *input)
             last = workload;
         }
     for (size_t i = 0; i < input->trace_count && text.size < 200; i++) {
-        const char *path = input->traces[i].trace->path, *slash = strrchr(path, '/');
+        const char *name = nvt_file_name(input->traces[i].trace->path);
         if (!input->traces[i].runs)
-            failed |= nvt_buffer_printf(&text, "%s%s", text.size > start ? ", " : "",
-                                        slash ? slash + 1 : path);
+            failed |= nvt_buffer_printf(&text, "%s%s", text.size > start ? ", " : "", name);
     }
     if (!has_measured(input) && input->run_count)
         failed |= nvt_buffer_printf(&text, " (published figures)");

@@ -16,6 +16,7 @@
 #include "../analyze/readers/kineto.h"
 #include "../analyze/readers/reader.h"
 #include "cli.h"
+#include "read_kit.h"
 
 #ifdef HAVE_YAJL
 #ifdef HAVE_ZLIB
@@ -29,36 +30,14 @@ static const char *make(const char *text)
     return path;
 }
 
-static struct nvt_trace *read_file(const char *path)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    char text[1100];
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    if (!trace)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return trace;
-}
-
 static struct nvt_trace *read_text(const char *text)
 {
-    return read_file(make(text));
-}
-
-static void expect_file_error(const char *path, const char *needle)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    char text[1100];
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    assert_null(trace);
-    nvt_error_text(&err, text, sizeof(text));
-    if (!strstr(text, needle))
-        fail_msg("\"%s\" does not hold \"%s\"", text, needle);
-    assert_null(strchr(text, '\n'));
+    return kit_read(make(text));
 }
 
 static void expect_error(const char *text, const char *needle)
 {
-    expect_file_error(make(text), needle);
+    kit_expect_unreadable(make(text), needle);
 }
 
 static const char *name_of(const struct nvt_trace *trace, uint32_t id)
@@ -306,7 +285,7 @@ static const char *compress_file(const void *data, size_t size)
 static void reads_it_compressed(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_file(compress_file(pytorch, sizeof(pytorch) - 1));
+    struct nvt_trace *trace = kit_read(compress_file(pytorch, sizeof(pytorch) - 1));
     check_pytorch(trace);
     nvt_trace_free(trace);
 }
@@ -315,8 +294,8 @@ static void names_compression_of_something_else(void **state)
 {
     (void)state;
     static const char text[] = "NVT and what follows";
-    expect_file_error(compress_file(text, sizeof(text) - 1),
-                      "is gzip of something that is not JSON: unpack it with gunzip first");
+    kit_expect_unreadable(compress_file(text, sizeof(text) - 1),
+                          "is gzip of something that is not JSON: unpack it with gunzip first");
 }
 
 static void refuses_damaged_compression(void **state)
@@ -326,9 +305,9 @@ static void refuses_damaged_compression(void **state)
     char *data = cli_read_file(compress_file(pytorch, sizeof(pytorch) - 1), &size);
     const char *path = cli_in(cli_folder, "damaged.json.gz");
     cli_write_file(path, data, 40); /* before the first event */
-    expect_file_error(path, "is cut or damaged");
+    kit_expect_unreadable(path, "is cut or damaged");
     cli_write_file(path, data, size - 9);
-    struct nvt_trace *trace = read_file(path);
+    struct nvt_trace *trace = kit_read(path);
     assert_non_null(strstr(trace->warning, "ends in the middle"));
     nvt_trace_free(trace);
     data[size / 2] ^= 0x55;
@@ -356,7 +335,7 @@ static void refuses_a_bomb(void **state)
         gzwrite(file, block, (unsigned)(length * count));
     gzclose(file);
     free(block);
-    expect_file_error(path, "grows more than");
+    kit_expect_unreadable(path, "grows more than");
 }
 #endif
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "../../lib/packed.h"
+#include "../../lib/text.h"
 #include "../../lib/trace_file.h"
 #include "../../lib/version.h"
 #include "../model/layout.h"
@@ -196,7 +197,7 @@ static void put_number(struct writing *writing, const char *name, int64_t value,
 static void put_source(struct writing *writing, uint32_t *count)
 {
     const struct nvt_trace *trace = writing->trace;
-    const char *slash = strrchr(trace->path, '/'), *name = slash ? slash + 1 : trace->path;
+    const char *name = nvt_file_name(trace->path);
     struct stat status;
     if (stat(trace->path, &status) || !S_ISREG(status.st_mode) || strlen(name) >= NVT_TABLES_NAME)
         return;

@@ -6,6 +6,7 @@
 
 #include "../../lib/map.h"
 #include "../diagnosis/diagnose.h"
+#include "../model/cover.h"
 #include "../model/mpi.h"
 
 #define LEAST_SHARE 0.1
@@ -65,12 +66,7 @@ static int add_up(const struct nvt_view *view, struct all *all, struct nvt_findi
             calls->known++;
         }
         all->ns += ns;
-        if (table->end[i] > all->until[process]) {
-            int64_t until = all->until[process];
-            all->in_mpi +=
-                (double)(table->end[i] - (table->start[i] > until ? table->start[i] : until));
-            all->until[process] = table->end[i];
-        }
+        all->in_mpi += (double)nvt_cover(&all->until[process], table->start[i], table->end[i]);
         nvt_finding_point(finding, table->start[i]);
     }
     return 0;

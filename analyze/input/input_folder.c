@@ -70,14 +70,9 @@ static int is_before(const struct timespec *a, const struct timespec *b)
     return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-static int is_regular(const char *directory, const char *name, struct stat *status)
+static int is_regular(const char *path, struct stat *status)
 {
-    char *path;
-    if (asprintf(&path, "%s/%s", directory, name) < 0)
-        return 0;
-    int regular = !stat(path, status) && S_ISREG(status->st_mode);
-    free(path);
-    return regular;
+    return !stat(path, status) && S_ISREG(status->st_mode);
 }
 
 /* Look whether a file is one of tables. 0, or -1: no memory. */
@@ -86,11 +81,11 @@ static int note_made(struct all_made *all, const char *directory, const char *na
     struct made made = {0};
     struct stat status;
     char *path;
-    if (!ends_with(name, ".nvt") || !is_regular(directory, name, &status))
+    if (!ends_with(name, ".nvt"))
         return 0;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
-    int has_source = nvt_tables_source(path, made.source, &made.bytes);
+    int has_source = is_regular(path, &status) && nvt_tables_source(path, made.source, &made.bytes);
     free(path);
     if (!has_source)
         return 0;
@@ -130,11 +125,15 @@ static int has_tables(const struct all_made *all, const char *name, const struct
 static int is_outdated(const struct all_made *all, const char *directory, const char *name)
 {
     struct stat source;
-    for (size_t i = 0; i < all->count; i++)
-        if (!strcmp(all->items[i].name, name))
-            return is_regular(directory, all->items[i].source, &source) &&
-                   is_before(&all->items[i].when, &source.st_mtim);
-    return 0;
+    char *path;
+    size_t i = 0;
+    while (i < all->count && strcmp(all->items[i].name, name) != 0)
+        i++;
+    if (i == all->count || asprintf(&path, "%s/%s", directory, all->items[i].source) < 0)
+        return 0;
+    int is_older = is_regular(path, &source) && is_before(&all->items[i].when, &source.st_mtim);
+    free(path);
+    return is_older;
 }
 
 /* A path of the directory, unless it is no file or one that is not wanted. 0, or -1: no memory. */
@@ -143,12 +142,10 @@ static int add(struct nvt_paths *paths, const struct all_made *all, const char *
 {
     struct stat status;
     char *path, **items;
-    if (!is_regular(directory, name, &status) || has_tables(all, name, &status) ||
-        is_outdated(all, directory, name))
-        return 0;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
-    if (ends_with(path, ".nsys-rep") && has_export(path)) {
+    if (!is_regular(path, &status) || has_tables(all, name, &status) ||
+        is_outdated(all, directory, name) || (ends_with(path, ".nsys-rep") && has_export(path))) {
         free(path);
         return 0;
     }

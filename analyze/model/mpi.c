@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cover.h"
+
 int nvt_mpi_is_edge(const struct nvt_trace *trace, uint32_t call)
 {
     const char *name = nvt_name(trace, trace->mpi_calls.name[call]);
@@ -37,11 +39,7 @@ static void see(struct nvt_mpi_process *process, const struct nvt_trace *trace, 
     if (is_edge)
         return;
     process->calls++;
-    if (calls->end[call] > *until) {
-        process->in_mpi +=
-            calls->end[call] - (calls->start[call] > *until ? calls->start[call] : *until);
-        *until = calls->end[call];
-    }
+    process->in_mpi += nvt_cover(until, calls->start[call], calls->end[call]);
     process->ns[calls->kind[call]] += (double)(calls->end[call] - calls->start[call]);
     if (calls->sent[call] != UINT64_MAX)
         process->sent += (double)calls->sent[call];

@@ -158,10 +158,6 @@ struct nvt_nvt_reader {
 int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                    const uint8_t *payload, struct nvt_error *err);
 
-/* Room for one more of `width` bytes in an array, whose address is given, of which `count` are used: it grows by powers of two
- * of that. 0, or -1 when out of memory. */
-int nvt_nvt_grow(void *array, size_t count, size_t width);
-
 /* A chunk of samples of the machine. 0, or -1: it is malformed, or there is no memory. */
 int nvt_nvt_read_machine(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                          struct nvt_cursor cursor);

@@ -3,21 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "nvt.h"
 #include "nvt_device_chunk.h"
-
-int nvt_nvt_grow(void *array, size_t count, size_t width)
-{
-    void **items = array;
-    if (count & (count - 1))
-        return 0;
-    void *grown = realloc(*items, (count ? count * 2 : 1) * width);
-    if (!grown)
-        return -1;
-    *items = grown;
-    return 0;
-}
 
 static uint32_t name_of(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row,
                         int field)
@@ -36,7 +25,7 @@ struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *device
     for (size_t i = devices->process_count; i-- > 0;)
         if (devices->processes[i].process == process)
             return &devices->processes[i];
-    if (nvt_nvt_grow(&devices->processes, devices->process_count, sizeof(*devices->processes)))
+    if (nvt_grow(&devices->processes, devices->process_count, sizeof(*devices->processes)))
         return NULL;
     struct nvt_device_process *fresh = &devices->processes[devices->process_count++];
     *fresh = (struct nvt_device_process){.process = process};
@@ -183,7 +172,7 @@ uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid)
     if (!index)
         return UINT32_MAX;
     if (*index == NVT_MAP_NONE) {
-        if (nvt_nvt_grow(&devices->threads, devices->thread_count, sizeof(*devices->threads)))
+        if (nvt_grow(&devices->threads, devices->thread_count, sizeof(*devices->threads)))
             return UINT32_MAX;
         devices->threads[devices->thread_count].process = chunk->process;
         devices->threads[devices->thread_count].tid = (int64_t)(uint32_t)tid;
@@ -270,8 +259,8 @@ static int read_memory(const struct nvt_device_chunk *chunk, const struct nvt_de
                                        ? "Memory pool"
                                        : nvt_memory_label(kind < NVT_KINDS ? (unsigned)kind : 0));
     if (event.source == NVT_NO_STRING ||
-        nvt_nvt_grow(&devices->words, devices->memory_count, sizeof(*devices->words)) ||
-        nvt_nvt_grow(&devices->memory_calls, devices->memory_count, sizeof(*devices->memory_calls)))
+        nvt_grow(&devices->words, devices->memory_count, sizeof(*devices->words)) ||
+        nvt_grow(&devices->memory_calls, devices->memory_count, sizeof(*devices->memory_calls)))
         return -1;
     devices->memory_calls[devices->memory_count] = row->fields[NVT_ROW_CORRELATION];
     devices->words[devices->memory_count++] =
@@ -378,7 +367,7 @@ static int read_name(const struct nvt_device_chunk *chunk, const struct nvt_devi
 static int read_moment(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
-    if (nvt_nvt_grow(&devices->moments, devices->moment_count, sizeof(*devices->moments)))
+    if (nvt_grow(&devices->moments, devices->moment_count, sizeof(*devices->moments)))
         return -1;
     devices->moments[devices->moment_count++] = (struct nvt_device_moment){
         chunk->process, row->fields[NVT_CLOCK_CUPTI], (int64_t)row->fields[NVT_CLOCK_MONOTONIC_NS]};
@@ -388,7 +377,7 @@ static int read_moment(const struct nvt_device_chunk *chunk, const struct nvt_de
 static int read_edge(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
-    if (nvt_nvt_grow(&devices->edges, devices->edge_count, sizeof(*devices->edges)))
+    if (nvt_grow(&devices->edges, devices->edge_count, sizeof(*devices->edges)))
         return -1;
     devices->edges[devices->edge_count++] = (struct nvt_capture_edge){
         chunk->process, chunk->ticks, row->fields[NVT_CAPTURE_BEGIN] != 0};

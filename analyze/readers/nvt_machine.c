@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "nvt.h"
 
 /* What a series has, strings of the model. */
@@ -19,7 +20,7 @@ static uint32_t place_of(struct nvt_nvt_machine *machine, const struct series *s
     uint32_t *place = nvt_map_at(&machine->places, (uint64_t)series->domain << 32 | series->name);
     if (!place || *place != NVT_MAP_NONE)
         return place ? *place : NVT_MAP_NONE;
-    if (nvt_nvt_grow(&machine->items, machine->count, sizeof(*machine->items)))
+    if (nvt_grow(&machine->items, machine->count, sizeof(*machine->items)))
         return NVT_MAP_NONE;
     machine->items[machine->count] = (struct nvt_nvt_machine_series){
         series->domain, series->name, series->unit, series->about, series->gpu, NVT_NONE};
@@ -39,7 +40,7 @@ static int keep(struct nvt_nvt_machine *machine, uint64_t ticks, uint32_t place,
     memcpy(&value, &bits, sizeof(value));
     if (!isfinite(value))
         return 0;
-    if (nvt_nvt_grow(&machine->samples, machine->sample_count, sizeof(*machine->samples)))
+    if (nvt_grow(&machine->samples, machine->sample_count, sizeof(*machine->samples)))
         return -1;
     machine->samples[machine->sample_count++] =
         (struct nvt_nvt_machine_sample){ticks, value, place};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../collectors/mpi/calls.h"
+#include "../../lib/grow.h"
 #include "nvt.h"
 
 /* Of a range whose payload is the number of what it says, until it is moved. */
@@ -46,7 +47,7 @@ int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_pay
         said->received = end.received;
         return 1;
     }
-    if (nvt_nvt_grow(&mpi->items, mpi->count, sizeof(*mpi->items)))
+    if (nvt_grow(&mpi->items, mpi->count, sizeof(*mpi->items)))
         return -1;
     memcpy(&mpi->items[mpi->count], payload, sizeof(*mpi->items));
     ranges->payload[pending->row] = (uint32_t)mpi->count++;

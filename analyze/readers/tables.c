@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/grow.h"
 #include "../../lib/text.h"
 #include "reader.h"
 
@@ -219,13 +220,8 @@ static int find_rows(struct nvt_tables_reading *reading, const struct nvt_chunk 
         chunk->raw_size / NVT_TABLES_BYTES < chunk->count ||
         chunk->count > table->claimed - table->rows)
         return -1;
-    if (!(reading->part_count & (reading->part_count - 1))) {
-        size_t capacity = reading->part_count ? reading->part_count * 2 : 1;
-        void *grown = realloc(reading->parts, capacity * sizeof(*reading->parts));
-        if (!grown)
-            return -1;
-        reading->parts = grown;
-    }
+    if (nvt_grow(&reading->parts, reading->part_count, sizeof(*reading->parts)))
+        return -1;
     table->rows += chunk->count;
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made at 0, grown at powers of two */
     reading->parts[reading->part_count++] = (struct nvt_file_part){*chunk, offset, number};

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/text.h"
 #include "../input/ranks.h"
 #include "../model/buckets.h"
 #include "../model/mpi.h"
@@ -21,10 +22,8 @@
 
 static void note_nothing(struct nvt_report_input *input)
 {
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->mpi_calls.count)
-            return;
-    nvt_note(input, NOTHING);
+    if (!nvt_report_has_mpi(input))
+        nvt_note(input, NOTHING);
 }
 
 static uint32_t process_of(const struct nvt_trace *trace, uint32_t call)
@@ -313,12 +312,11 @@ static void put_rank(struct nvt_table *table, const struct nvt_input_trace *from
                      const struct nvt_mpi_process *rank)
 {
     const struct nvt_trace *trace = from->trace;
-    const char *slash = strrchr(trace->path, '/');
     uint32_t number = nvt_input_rank(from, process);
     size_t row = nvt_table_add_row(table);
     if (number != NVT_NONE)
         nvt_table_set_int(table, row, K_RANK, number);
-    nvt_table_set_text(table, row, K_FILE, slash ? slash + 1 : trace->path);
+    nvt_table_set_text(table, row, K_FILE, nvt_file_name(trace->path));
     nvt_table_set_int(table, row, K_PID, trace->processes.pid[process]);
     nvt_table_set_int(table, row, K_SPAN, rank->last - rank->first);
     nvt_table_set_int(table, row, K_CALLS, (int64_t)rank->calls);

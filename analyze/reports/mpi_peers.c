@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "../../collectors/mpi/calls.h"
+#include "../../lib/grow.h"
 #include "../../lib/map.h"
+#include "../../lib/text.h"
 #include "../input/ranks.h"
 #include "report.h"
 
@@ -56,19 +58,6 @@ struct pairs {
     struct nvt_map rows; /* communicator << 32 | peer -> item */
 };
 
-/* Room for one more of `count` items, doubled at powers of two. 0 or -1. */
-static int grow(void *array, uint32_t count, size_t width)
-{
-    void **items = array;
-    if (count & (count - 1))
-        return 0;
-    void *grown = realloc(*items, (count ? (size_t)count * 2 : 1) * width);
-    if (!grown)
-        return -1;
-    *items = grown;
-    return 0;
-}
-
 /* NVT_NONE when out of memory. */
 static uint32_t communicator_of(struct pairs *pairs, uint32_t process, uint64_t handle)
 {
@@ -78,7 +67,7 @@ static uint32_t communicator_of(struct pairs *pairs, uint32_t process, uint64_t 
     for (uint32_t i = *last; i != NVT_MAP_NONE; i = pairs->communicators[i].next)
         if (pairs->communicators[i].process == process && pairs->communicators[i].handle == handle)
             return i;
-    if (grow(&pairs->communicators, pairs->communicator_count, sizeof(*pairs->communicators)))
+    if (nvt_grow(&pairs->communicators, pairs->communicator_count, sizeof(*pairs->communicators)))
         return NVT_NONE;
     pairs->communicators[pairs->communicator_count] =
         (struct communicator){process, ++pairs->numbers[process], handle, *last};
@@ -93,7 +82,7 @@ static struct pair *pair_of(struct pairs *pairs, uint32_t communicator, int32_t 
         return NULL;
     if (*row != NVT_MAP_NONE)
         return &pairs->items[*row];
-    if (grow(&pairs->items, pairs->count, sizeof(*pairs->items)))
+    if (nvt_grow(&pairs->items, pairs->count, sizeof(*pairs->items)))
         return NULL;
     *row = pairs->count;
     pairs->items[pairs->count] = (struct pair){.communicator = communicator, .peer = peer};
@@ -144,12 +133,11 @@ static void put_pair(struct nvt_table *table, const struct nvt_input_trace *from
 {
     const struct communicator *communicator = &pairs->communicators[pair->communicator];
     const struct nvt_trace *trace = from->trace;
-    const char *slash = strrchr(trace->path, '/');
     uint32_t rank = nvt_input_rank(from, communicator->process);
     size_t row = nvt_table_add_row(table);
     if (rank != NVT_NONE)
         nvt_table_set_int(table, row, RANK, rank);
-    nvt_table_set_text(table, row, FILE_NAME, slash ? slash + 1 : trace->path);
+    nvt_table_set_text(table, row, FILE_NAME, nvt_file_name(trace->path));
     nvt_table_set_int(table, row, PID, trace->processes.pid[communicator->process]);
     nvt_table_set_int(table, row, COMMUNICATOR, communicator->number);
     if (pair->peer >= 0)

@@ -139,13 +139,18 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
                  shown->name, workloads, with);
 }
 
-void nvt_report_note_mpi(struct nvt_report_input *input)
+int nvt_report_has_mpi(const struct nvt_report_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->mpi_calls.count) {
-            nvt_note(input, "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,stragglers");
-            return;
-        }
+        if (input->traces[i].trace->mpi_calls.count)
+            return 1;
+    return 0;
+}
+
+void nvt_report_note_mpi(struct nvt_report_input *input)
+{
+    if (nvt_report_has_mpi(input))
+        nvt_note(input, "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,stragglers");
 }
 
 void nvt_note(struct nvt_report_input *input, const char *format, ...)

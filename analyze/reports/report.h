@@ -161,6 +161,9 @@ const struct nvt_report *nvt_report_default(const struct nvt_report_input *input
  * and how to ask for them. */
 void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_report *shown);
 
+/* Whether any trace has calls of MPI. */
+int nvt_report_has_mpi(const struct nvt_report_input *input);
+
 /* A note that there are calls of MPI, and which reports have them; none where there is none. */
 void nvt_report_note_mpi(struct nvt_report_input *input);
 

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../device/communication.h"
 #include "../device/devices.h"
 #include "../input/ranks.h"
+#include "../model/cover.h"
 #include "../model/mpi.h"
 
 static int is_collective(const struct nvt_trace *trace, uint32_t op)
@@ -32,25 +34,15 @@ static void measure(struct nvt_rank *rank, const struct nvt_used_device *device)
         end = ops->end[op] > end ? ops->end[op] : end;
         if (ops->kind[op] != NVT_OP_KERNEL || nvt_is_communication(rank->trace, op))
             continue;
-        int64_t start = ops->start[op] > until ? ops->start[op] : until;
-        if (ops->end[op] > start) {
-            rank->compute += ops->end[op] - start;
-            until = ops->end[op];
-        }
+        rank->compute += nvt_cover(&until, ops->start[op], ops->end[op]);
     }
     rank->span = end - ops->start[device->ops[0]];
 }
 
 static int add_part(struct nvt_rank *rank, uint32_t name, int64_t start, int64_t end)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is one of those that were added */
-    if (!(rank->part_count & (rank->part_count - 1))) {
-        size_t capacity = rank->part_count ? (size_t)rank->part_count * 2 : 1;
-        struct nvt_rank_part *parts = realloc(rank->parts, capacity * sizeof(*parts));
-        if (!parts)
-            return -1;
-        rank->parts = parts;
-    }
+    if (nvt_grow(&rank->parts, rank->part_count, sizeof(*rank->parts)))
+        return -1;
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made at 0, grown at powers of two */
     rank->parts[rank->part_count++] = (struct nvt_rank_part){name, start, end};
     return 0;
@@ -157,21 +149,13 @@ static int has_parts(const struct nvt_ranks *all)
     return 0;
 }
 
-static int has_mpi(const struct nvt_report_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->mpi_calls.count)
-            return 1;
-    return 0;
-}
-
 int nvt_ranks_find(struct nvt_ranks *all, const struct nvt_report_input *input,
                    struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (add_devices(all, &input->traces[i], err))
             return -1;
-    if (has_parts(all) || !has_mpi(input))
+    if (has_parts(all) || !nvt_report_has_mpi(input))
         return 0;
     nvt_ranks_free(all);
     for (size_t i = 0; i < input->trace_count; i++)

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "../../lib/sample.h"
+#include "../../lib/text.h"
 #include "../readers/align.h"
 #include "../device/devices.h"
 #include "../../lib/map.h"
@@ -315,12 +316,6 @@ static int collect(struct stragglers *all, struct nvt_report_input *input, struc
     return 0;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A rank's number, or its place among the ranks that were read where the job's is not known. */
 static int64_t shown_number(const struct stragglers *all, uint32_t rank)
 {
@@ -341,7 +336,7 @@ static int put_ranks(struct nvt_table *table, const struct stragglers *all)
         const struct nvt_rank *rank = &all->ranks.items[i];
         size_t row = nvt_table_add_row(table);
         nvt_table_set_int(table, row, RANK, shown_number(all, i));
-        nvt_table_set_text(table, row, FILE_NAME, base_name(rank->trace->path));
+        nvt_table_set_text(table, row, FILE_NAME, nvt_file_name(rank->trace->path));
         nvt_table_set_int(table, row, PID, rank->trace->processes.pid[rank->process]);
         if (rank->device != NVT_NONE)
             nvt_put_device(table, row, DEVICE, rank->trace, rank->process, rank->device);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../model/cover.h"
 #include "pipeline.h"
 
 /* Kinds of spans as bits. */
@@ -70,11 +71,7 @@ static int64_t covered(const struct nvt_pipeline_view *view, int partition, unsi
         const struct nvt_pipeline_span *span = &view->spans[i];
         if (span->partition != partition || !(kinds & KIND(span->kind)))
             continue;
-        int64_t from = span->start > until ? span->start : until;
-        if (span->end > from)
-            sum += span->end - from;
-        if (span->end > until)
-            until = span->end;
+        sum += nvt_cover(&until, span->start, span->end);
     }
     return sum;
 }
@@ -105,10 +102,7 @@ int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view)
     int64_t sum = 0, until = INT64_MIN;
     for (size_t i = 0; i < view->step_count; i++) {
         const struct nvt_pipeline_step *step = &view->steps[i];
-        const int64_t from = step->start > until ? step->start : until;
-        if (step->end > from)
-            sum = nvt_clock_sum(sum, step->end - from);
-        until = step->end > until ? step->end : until;
+        sum = nvt_clock_sum(sum, nvt_cover(&until, step->start, step->end));
     }
     return sum;
 }

@@ -93,67 +93,45 @@ static int look(struct dl_phdr_info *info, size_t size, void *context)
     return search->found != NULL;
 }
 
+/* What the libraries behind this one have by this name, or an MPI that was loaded for somebody else alone by the other. */
+static void *find_symbol(const char *name, const char *other)
+{
+    struct search search = {other, dlsym(RTLD_NEXT, name)};
+    if (!search.found)
+        dl_iterate_phdr(look, &search);
+    return search.found;
+}
+
 /* MPI's own function of this name; with its profiling interface ("PMPI_Send") where it was loaded for somebody else alone. */
 static void *find(const char *name)
 {
     char own[64];
-    void *found = dlsym(RTLD_NEXT, name);
-    if (found)
-        return found;
     snprintf(own, sizeof(own), "%c%s", name[0] == 'm' ? 'p' : 'P', name);
-    struct search search = {own, NULL};
-    dl_iterate_phdr(look, &search);
-    return search.found;
+    return find_symbol(name, own);
 }
 
 /* Questions to MPI, none of which is a call that is recorded. */
-static int ask(const char *name, _Atomic(void *) *known, word object, int *answer)
+enum question { TYPE_SIZE, COMMUNICATOR_SIZE, COMMUNICATOR_RANK, IS_BETWEEN_GROUPS, QUESTIONS };
+
+/* -1: there is no answer. */
+static int ask(enum question question, word object)
 {
-    void *function = atomic_load_explicit(known, memory_order_relaxed);
+    static const char *const names[QUESTIONS] = {"PMPI_Type_size", "PMPI_Comm_size",
+                                                 "PMPI_Comm_rank", "PMPI_Comm_test_inter"};
+    static _Atomic(void *) known[QUESTIONS];
+    void *function = atomic_load_explicit(&known[question], memory_order_relaxed);
+    int answer = 0;
     if (!function) {
-        function = dlsym(RTLD_NEXT, name);
-        struct search search = {name, function};
-        if (!function)
-            dl_iterate_phdr(look, &search);
-        function = search.found;
-        atomic_store_explicit(known, function, memory_order_relaxed);
+        function = find_symbol(names[question], names[question]);
+        atomic_store_explicit(&known[question], function, memory_order_relaxed);
     }
-    return !function || ((int (*)(word, int *))function)(object, answer) ? -1 : 0;
-}
-
-static int64_t type_size(word type)
-{
-    static _Atomic(void *) known;
-    int size = 0;
-    return ask("PMPI_Type_size", &known, type, &size) ? -1 : size;
-}
-
-static int communicator_size(word communicator)
-{
-    static _Atomic(void *) known;
-    int size = 0;
-    return ask("PMPI_Comm_size", &known, communicator, &size) ? -1 : size;
-}
-
-static int communicator_rank(word communicator)
-{
-    static _Atomic(void *) known;
-    int rank = 0;
-    return ask("PMPI_Comm_rank", &known, communicator, &rank) ? -1 : rank;
-}
-
-/* Between two groups roots and counts mean something else. */
-static int is_between_groups(word communicator)
-{
-    static _Atomic(void *) known;
-    int is_between = 0;
-    return ask("PMPI_Comm_test_inter", &known, communicator, &is_between) || is_between;
+    return !function || ((int (*)(word, int *))function)(object, &answer) ? -1 : answer;
 }
 
 static uint64_t bytes(word count, word type, int ranks)
 {
     int number = (int)count;
-    int64_t size = number > 0 && ranks > 0 ? type_size(type) : 0;
+    int64_t size = number > 0 && ranks > 0 ? ask(TYPE_SIZE, type) : 0;
     return number < 0 || size < 0 || ranks < 0
                ? UINT64_MAX
                : (uint64_t)number * (uint64_t)size * (uint64_t)ranks;
@@ -168,9 +146,10 @@ static int is_in_place(word buffer)
 static void measure_collective(const struct call *call, const word *a, struct nvt_mpi_said *said)
 {
     word communicator = a[call->communicator];
-    if (is_between_groups(communicator))
+    /* Between two groups roots and counts mean something else. */
+    if (ask(IS_BETWEEN_GROUPS, communicator))
         return;
-    int ranks = communicator_size(communicator), own = communicator_rank(communicator);
+    int ranks = ask(COMMUNICATOR_SIZE, communicator), own = ask(COMMUNICATOR_RANK, communicator);
     int is_root = call->peer && own == (int)a[call->peer];
     int in_place = call->from && is_in_place(a[call->from]);
     const word count = a[call->count], type = a[call->type];
@@ -230,10 +209,7 @@ static int32_t peer_of(int32_t rank)
     if (rank >= 0)
         return rank;
     if (!known) {
-        struct search search = {"ompi_mpi_comm_world", dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world")};
-        if (!search.found)
-            dl_iterate_phdr(look, &search);
-        known = search.found ? 1 : 2;
+        known = find_symbol("ompi_mpi_comm_world", "ompi_mpi_comm_world") ? 1 : 2;
         atomic_store_explicit(&which, known, memory_order_relaxed);
     }
     int32_t anybody = known == 1 ? -1 : -2, nobody = known == 1 ? -2 : -1;

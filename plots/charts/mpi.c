@@ -138,18 +138,10 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_report_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->mpi_calls.count)
-            return 1;
-    return 0;
-}
-
 const struct nvt_chart nvt_chart_mpi = {
     .name = "mpi",
     .about = "the time of each rank, in calls of MPI and outside of them",
     .part = NVT_CHART_TIME,
-    .fits = fits,
+    .fits = nvt_report_has_mpi,
     .draw = draw,
 };

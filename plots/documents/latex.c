@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../lib/render.h"
+#include "../../lib/text.h"
 #include "../document.h"
 
 enum { ROWS_A_PAGE = 45 };
@@ -47,7 +48,7 @@ static void put_table(const struct nvt_block *block, FILE *out)
  * TeX would read as something else are left to it. */
 static void put_picture(const struct nvt_block *block, FILE *out)
 {
-    const char *slash = strrchr(block->path, '/'), *name = slash ? slash + 1 : block->path;
+    const char *name = nvt_file_name(block->path);
     fprintf(out,
             "\\begin{center}\\IfFileExists{%s}{\\includegraphics[width=.66\\linewidth]{%s}}"
             "{(the picture \\texttt{\\detokenize{%s}} is missing)}\\end{center}\n",

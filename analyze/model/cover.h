@@ -1,0 +1,17 @@
+/*
+ * The time that spans cover together, overlaps counted once: spans come by their start.
+ */
+#ifndef NVT_COVER_H
+#define NVT_COVER_H
+
+#include <stdint.h>
+
+/* How much of a span no earlier one has covered. `until`: how far they reach; INT64_MIN in front of the first. */
+static inline int64_t nvt_cover(int64_t *until, int64_t start, int64_t end)
+{
+    int64_t from = start > *until ? start : *until;
+    *until = end > *until ? end : *until;
+    return end > from ? end - from : 0;
+}
+
+#endif
