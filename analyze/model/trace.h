@@ -226,14 +226,18 @@ enum nvt_sample_flags {
     X(int32_t, result) /* the call's return code */                                                \
     X(uint8_t, class)  /* enum nvt_api_class */
 
-/* Calls of the operating system's libraries (nsys profile --trace=osrt): those that may block, sorted by start. The trace's
- * extent is that of the others. */
+/* Calls of the operating system's libraries (record --trace osrt, nsys profile --trace=osrt): those that may block, sorted by
+ * start. lib/os_calls.h knows what kind a name is of. The trace's extent is that of the others. */
 #define NVT_OS_CALL_COLUMNS(X)                                                                     \
     X(nvt_ns, start)                                                                               \
     X(nvt_ns, end)                                                                                 \
     X(nvt_thread_row, thread)                                                                      \
     X(nvt_text, name)                                                                              \
-    X(int64_t, result) /* what the call returned */
+    X(int64_t, result)   /* what the call returned; of a pointer, whether it is one */             \
+    X(nvt_text, file)    /* a path, "pipe", "socket 10.0.0.1:80"; 0 unknown */                     \
+    X(uint64_t, address) /* of the lock and the like in its process, 0 unknown */                  \
+    X(uint64_t, bytes)   /* that it read or wrote, 0 unknown or none */                            \
+    X(uint8_t, flags)    /* NVT_RANGE_UNCLOSED: no end was seen */
 
 /* Calls of MPI, sorted by start. What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
 #define NVT_MPI_CALL_COLUMNS(X)                                                                    \
