@@ -89,7 +89,11 @@ PYTORCH     := $(BUILD)/libnvtally-pytorch.so $(patsubst collectors/%,$(BUILD)/%
 MPI_CALLS_SRC := $(sort $(wildcard collectors/mpi/*.c))
 MPI_CALLS     := $(BUILD)/libnvtally-mpi-calls.so
 
-all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) $(MPI_CALLS) ## build everything for this machine
+# In front of libc: its calls that may block.
+OS_CALLS_SRC := $(sort $(wildcard collectors/os/*.c))
+OS_CALLS     := $(BUILD)/libnvtally-os-calls.so
+
+all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) ## build everything for this machine
 
 # What was built in another way is built again: with a compiler, an option or a library that was not there before.
 WAY := $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(CUPTI_FLAGS) $(SANITIZE) $(INJECT_SANITIZE) $(HOST_ARCH)
@@ -109,6 +113,8 @@ $(BUILD)/pic/%.o: %.c $(BUILD)/way
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
 
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
+# Who has called what is known by the return address (os.h): a call that is a jump has that of somebody else.
+$(call pic,$(addprefix collectors/inject/,session.c thread.c os.c os_files.c)): PIC_FLAGS += -fno-optimize-sibling-calls
 # It is loaded into programs that have no sanitizer's runtime, so it is built without one, unless a
 # check asks for it that runs instrumented programs alone.
 INJECT_SANITIZE ?=
@@ -138,7 +144,7 @@ $(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
 
 # It is loaded into Python, which has no sanitizer's runtime.
-$(call pic,$(PYTORCH_SRC) $(MPI_CALLS_SRC)) $(BUILD)/libnvtally-pytorch.so $(MPI_CALLS): override SANITIZE :=
+$(call pic,$(PYTORCH_SRC) $(MPI_CALLS_SRC) $(OS_CALLS_SRC)) $(BUILD)/libnvtally-pytorch.so $(MPI_CALLS) $(OS_CALLS): override SANITIZE :=
 $(BUILD)/libnvtally-pytorch.so: $(call pic,$(PYTORCH_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs $^ -ldl -o $@
@@ -146,6 +152,12 @@ $(BUILD)/libnvtally-pytorch.so: $(call pic,$(PYTORCH_SRC))
 $(MPI_CALLS): $(call pic,$(MPI_CALLS_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs $^ -ldl -o $@
+
+# Threads are cancelled in calls, and exceptions come out of callbacks: they pass through.
+$(call pic,$(OS_CALLS_SRC)): PIC_FLAGS := -O3 -fno-plt -fexceptions
+$(OS_CALLS): $(call pic,$(OS_CALLS_SRC)) $(BUILD)/libnvtally-inject.so
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' $(filter %.o,$^) -L$(BUILD) -l:libnvtally-inject.so -ldl -o $@
 
 $(BUILD)/pytorch/%.py: collectors/pytorch/%.py
 	@mkdir -p $(@D)

@@ -9,6 +9,7 @@
 
 #include "../lib/device_columns.h"
 #include "../lib/event_columns.h"
+#include "drain_os.h"
 
 /* Slots are copied into columns in batches, and the producer gets its room back after each. */
 #define BATCH 4096u
@@ -34,6 +35,7 @@ struct nvt_drain {
     uint32_t domain_run;     /* events in it */
     uint32_t last_attribute; /* event that last had attributes */
     uint32_t last_sample;    /* event that last was a sample */
+    struct nvt_drain_os os;
     struct nvt_drain_totals totals;
 };
 
@@ -48,6 +50,7 @@ static void free_drain(struct nvt_drain *drain)
     nvt_buffer_free(&drain->range_ids);
     nvt_buffer_free(&drain->samples);
     nvt_buffer_free(&drain->payload);
+    nvt_drain_os_free(&drain->os);
     free(drain->path);
     free(drain);
 }
@@ -121,6 +124,8 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
         return 0;
     }
     drain->mask = ring->slots - 1;
+    drain->os = (struct nvt_drain_os){
+        .output = output, .process = drain->process, .thread = drain->thread};
     *result = drain;
     return 0;
 }
@@ -266,6 +271,7 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
         [NVT_DEFINE_SCHEMA] = NVT_DEFINITION_SCHEMA,
         [NVT_DEFINE_ENUM] = NVT_DEFINITION_ENUM,
         [NVT_DEFINE_COUNTER] = NVT_DEFINITION_COUNTER,
+        [NVT_DEFINE_FILE] = NVT_DEFINITION_FILE,
     };
     uint64_t header[2];
     unsigned kind = NVT_WORD_KIND(slot->word);
@@ -396,6 +402,8 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
         put_event(drain, &slot, data, (size_t)extra * sizeof(slot));
     else if (kind == NVT_DEVICE_RECORDS)
         put_batch(drain, &slot, data, (size_t)extra * sizeof(slot));
+    else if (kind == NVT_OS_CALL)
+        nvt_drain_os_take(&drain->os, NVT_WORD_VALUE(word), data, (size_t)extra * sizeof(slot));
     else
         put_definition(drain, &slot, data, (size_t)extra * sizeof(slot));
     return extra + 1;
@@ -484,6 +492,7 @@ static int is_default_throughout(const struct nvt_drain *drain)
 
 void nvt_drain_flush(struct nvt_drain *drain, int force)
 {
+    nvt_drain_os_flush(&drain->os, force, &drain->totals);
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_buffer *out = &drain->payload;
     size_t size =
@@ -567,12 +576,15 @@ void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_tot
         }
     if (drain->starved)
         note_no_memory(drain);
+    nvt_drain_os_take_open(&drain->os, &drain->ring->calling, now);
     nvt_drain_flush(drain, 1);
     write_end(drain, now);
     totals->events += drain->totals.events;
     totals->device_records += drain->totals.device_records;
+    totals->os_calls += drain->totals.os_calls;
     totals->batches += drain->totals.batches;
-    totals->device_threads += drain->totals.batches && !drain->totals.events;
+    totals->device_threads +=
+        drain->totals.batches && !drain->totals.events && !drain->totals.os_calls;
     totals->dropped += drain->totals.dropped;
     totals->too_deep |= atomic_load(&drain->ring->too_deep) != 0;
     totals->nested += drain->totals.nested;

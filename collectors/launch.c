@@ -21,6 +21,7 @@
 #define CUDA_VARIABLE  "CUDA_INJECTION64_PATH"
 #define PYTHON_MODULE  "pytorch/sitecustomize.py"
 #define MPI_LIBRARY    "libnvtally-mpi-calls.so"
+#define OS_LIBRARY     "libnvtally-os-calls.so"
 
 static int can_execute(const char *path)
 {
@@ -176,7 +177,7 @@ static int lead(const char *variable, const char *folder)
 
 /* Libraries and folders that the command gets, NULL: not. */
 struct gifts {
-    const char *nvtx, *cuda, *python, *mpi;
+    const char *nvtx, *cuda, *python, *mpi, *os;
     pid_t ends_with; /* 0: with nobody */
 };
 
@@ -185,8 +186,8 @@ static void become_command(char *const argv[], const char *folder,
                            int report)
 {
     if (!inject(NVTX_VARIABLE, gifts->nvtx) && !inject(CUDA_VARIABLE, gifts->cuda) &&
-        !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->mpi) &&
-        !setenv(NVT_SESSION_ENV, folder, 1)) {
+        !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->os) &&
+        !lead("LD_PRELOAD", gifts->mpi) && !setenv(NVT_SESSION_ENV, folder, 1)) {
         restore_actions(before);
         sigprocmask(SIG_SETMASK, &before->mask, NULL);
         if (gifts->ends_with)
@@ -209,22 +210,30 @@ static int find_absolute(const char *name, char absolute[PATH_MAX], struct nvt_e
     return 0;
 }
 
+/* The same of a library in front of others. */
+static int find_preload(const char *name, char absolute[PATH_MAX], struct nvt_error *err)
+{
+    if (find_absolute(name, absolute, err))
+        return -1;
+    return strpbrk(absolute, " :")
+               ? nvt_fail_at(err, absolute, -1,
+                             "cannot be put in front of others: LD_PRELOAD takes no path with a "
+                             "blank or a colon; set NVTALLY_LIBDIR to another folder")
+               : 0;
+}
+
 int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_wish wish,
                      const struct nvt_launch_signals *before, struct nvt_launch *launch,
                      struct nvt_error *err)
 {
-    char library[PATH_MAX], python[PATH_MAX], mpi[PATH_MAX];
+    char library[PATH_MAX], python[PATH_MAX], mpi[PATH_MAX], os[PATH_MAX];
     int report[2], cause = 0;
     *launch = (struct nvt_launch){.pid = -1};
     if (find_absolute(INJECT_LIBRARY, library, err) ||
-        (wish.mpi && find_absolute(MPI_LIBRARY, mpi, err)) ||
+        (wish.mpi && find_preload(MPI_LIBRARY, mpi, err)) ||
+        (wish.os && find_preload(OS_LIBRARY, os, err)) ||
         (wish.pytorch && find_absolute(PYTHON_MODULE, python, err)))
         return -1;
-    if (wish.mpi && strpbrk(mpi, " :"))
-        return nvt_fail_at(
-            err, mpi, -1,
-            "cannot be put in front of MPI: LD_PRELOAD takes no path with a blank or "
-            "a colon; set NVTALLY_LIBDIR to another folder");
     if (wish.pytorch)
         *strrchr(python, '/') = 0;
     if (pipe2(report, O_CLOEXEC))
@@ -236,6 +245,7 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
         .cuda = wish.devices && !launch->other_device_tool ? library : NULL,
         .python = wish.pytorch ? python : NULL,
         .mpi = wish.mpi ? mpi : NULL,
+        .os = wish.os ? os : NULL,
         .ends_with = wish.ends_with_us ? getpid() : 0,
     };
     (void)fflush(NULL);

@@ -40,6 +40,7 @@ void nvt_launch_unblock(const struct nvt_launch_signals *before);
 struct nvt_launch_wish {
     int devices; /* the library injected into CUDA as well */
     int mpi;     /* the library in front of MPI, first of $LD_PRELOAD */
+    int os;      /* that in front of libc, likewise */
     int pytorch; /* ranges of PyTorch, from the folder in front of $PYTHONPATH */
     int ends_with_us;
 };

@@ -435,6 +435,11 @@ int64_t nvt_output_origin(const struct nvt_output *output)
     return output->origin;
 }
 
+uint64_t nvt_output_ticks(const struct nvt_output *output, enum nvt_clock clock, int64_t ns)
+{
+    return (uint64_t)(time_now(output, clock).ticks_per_ns * (double)ns);
+}
+
 uint64_t nvt_output_size(const struct nvt_output *output)
 {
     return nvt_trace_writer_size(output->writer);

@@ -68,6 +68,9 @@ int nvt_output_chunk(struct nvt_output *output, const struct nvt_chunk *chunk, c
 /* CLOCK_MONOTONIC where the trace's time axis begins, its first moment. 0: none was written. */
 int64_t nvt_output_origin(const struct nvt_output *output);
 
+/* A duration in ticks, by what has gone by since that first moment. */
+uint64_t nvt_output_ticks(const struct nvt_output *output, enum nvt_clock clock, int64_t ns);
+
 uint64_t nvt_output_size(const struct nvt_output *output);
 uint32_t nvt_output_processes(const struct nvt_output *output);
 uint32_t nvt_output_threads(const struct nvt_output *output);

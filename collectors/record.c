@@ -29,8 +29,10 @@ static const char usage_text[] =
     "                         host, %p for the process\n"
     "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory,\n"
     "                         api, sync, overhead, external, graph, um (managed memory),\n"
-    "                         machine (clocks, power, load beside the program), mpi, or full\n"
+    "                         machine (clocks, power, load beside the program), mpi, osrt\n"
+    "                         (calls of the operating system that may block), or full\n"
     "                         (default: nvtx,kernel)\n"
+    "      --osrt-threshold NS  leave out calls of --trace osrt that take less (default: 1000)\n"
     "      --capture RANGE    record only while this NVTX range is open: RANGE, RANGE@DOMAIN (or\n"
     "                         DOMAIN@RANGE), RANGE@*; /N selects the N-th of this name, from 0,\n"
     "                         and /FROM-TO several: step/100-104; or cudaProfilerApi: from\n"
@@ -74,6 +76,7 @@ static int parse_trace(const char *text, uint64_t *trace)
                   {"um", NVT_TRACE_UM},
                   {"machine", NVT_TRACE_MACHINE},
                   {"mpi", NVT_TRACE_MPI | NVT_TRACE_NVTX},
+                  {"osrt", NVT_TRACE_OSRT},
                   {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE}};
     *trace = 0;
     for (const char *at = text; *at;) {
@@ -98,6 +101,17 @@ static int parse_level(const char *text, int *level)
     if (end == text || *end || value < 0 || value > 19)
         return -1;
     *level = (int)value;
+    return 0;
+}
+
+static int parse_threshold(const char *text, int64_t *ns)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || value < 0 || value > 1000000000000)
+        return -1;
+    *ns = value;
     return 0;
 }
 
@@ -126,9 +140,22 @@ static int check_capture(struct nvt_record_options *options)
 /* The longest command line of ours that is kept. */
 enum { RECORD_BYTES_MAX = 4096 };
 
-enum { TRACE = 256, CAPTURE, MAX_AGE, MAX_SIZE, PYTORCH, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
+enum {
+    TRACE = 256,
+    OSRT_THRESHOLD,
+    CAPTURE,
+    MAX_AGE,
+    MAX_SIZE,
+    PYTORCH,
+    RING_SIZE,
+    ON_FULL,
+    WAIT,
+    LEVEL,
+    HELP
+};
 static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
                                       {"trace", required_argument, NULL, TRACE},
+                                      {"osrt-threshold", required_argument, NULL, OSRT_THRESHOLD},
                                       {"capture", required_argument, NULL, CAPTURE},
                                       {"max-age", required_argument, NULL, MAX_AGE},
                                       {"max-size", required_argument, NULL, MAX_SIZE},
@@ -165,7 +192,12 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
         case TRACE:
             if (parse_trace(optarg, &options->trace))
                 return complain("--trace %s: the list may hold nvtx, kernel, memory, api, sync, "
-                                "overhead, external, graph, um, machine, full",
+                                "overhead, external, graph, um, machine, mpi, osrt, full",
+                                optarg);
+            break;
+        case OSRT_THRESHOLD:
+            if (parse_threshold(optarg, &options->os_threshold_ns))
+                return complain("--osrt-threshold %s: must be a number of ns, at most 10^12",
                                 optarg);
             break;
         case CAPTURE:
@@ -280,9 +312,12 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
                 " KiB has room for, which reserves 16 bytes for the end of each: give a larger "
                 "--ring-size\n",
                 options->ring_bytes >> 10);
-    char devices[64] = "";
+    char devices[96] = "";
     if (asked & NVT_TRACE_DEVICE || result->used_devices)
         snprintf(devices, sizeof(devices), ", %" PRIu64 " device records", result->device_records);
+    if (options->trace & NVT_TRACE_OSRT)
+        snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
+                 ", %" PRIu64 " OS calls", result->os_calls);
     fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
             result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
             result->processes == 1 ? "" : "es", devices, options->output);

@@ -129,7 +129,11 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
         return nvt_fail(err, "out of memory");
     if (keep_latest(recorder->output, &options->keep, err))
         return -1;
-    return nvt_recorder_axis(recorder, err);
+    if (nvt_recorder_axis(recorder, err))
+        return -1;
+    recorder->control->os_threshold =
+        nvt_output_ticks(recorder->output, recorder->clock, options->os_threshold_ns);
+    return 0;
 }
 
 static void finish(struct nvt_recorder *recorder, struct nvt_record_result *result)
@@ -140,6 +144,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     nvt_output_cut_all(recorder->output, recorder->clock, &result->cut_error);
     result->events = totals->events;
     result->device_records = totals->device_records;
+    result->os_calls = totals->os_calls;
     result->used_devices = totals->batches > 0;
     result->dropped = totals->dropped;
     result->too_deep = totals->too_deep;
@@ -162,6 +167,7 @@ static struct nvt_launch_wish wish_of(const struct nvt_record_options *options)
 {
     return (struct nvt_launch_wish){.devices = (options->trace & NVT_TRACE_DEVICE) != 0,
                                     .mpi = (options->trace & NVT_TRACE_MPI) != 0,
+                                    .os = (options->trace & NVT_TRACE_OSRT) != 0,
                                     .pytorch = options->pytorch,
                                     .ends_with_us = options->ends_with_us};
 }

@@ -66,7 +66,8 @@ static void note_error(struct nvt_retain *retain, const struct nvt_error *err)
 void nvt_retain_note(struct nvt_retain *retain, const struct nvt_chunk *chunk, uint64_t bytes)
 {
     if (chunk->kind != NVT_CHUNK_EVENTS && chunk->kind != NVT_CHUNK_DEVICE &&
-        chunk->kind != NVT_CHUNK_DEVICE_COLUMNS && chunk->kind != NVT_CHUNK_MACHINE)
+        chunk->kind != NVT_CHUNK_DEVICE_COLUMNS && chunk->kind != NVT_CHUNK_MACHINE &&
+        chunk->kind != NVT_CHUNK_OS_CALLS)
         return;
     if (retain->count == retain->capacity) {
         size_t capacity = retain->capacity ? retain->capacity * 2 : 256;

@@ -33,7 +33,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 10u
+#define NVT_SHARED_VERSION 11u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -63,6 +63,8 @@ struct nvt_control {
     _Atomic uint32_t turns; /* how many have wanted a turn at making a ring where room is scarce, */
     _Atomic uint32_t turn;  /* and whose it is; 0: nobody's */
     _Atomic uint32_t captured; /* with --capture: what is captured has begun (any writer sets it) */
+    uint64_t
+        os_threshold; /* ticks: calls of the operating system's libraries that take less are left out */
 };
 
 enum nvt_trace_what {
@@ -77,16 +79,28 @@ enum nvt_trace_what {
     NVT_TRACE_UM = 256,      /* pages of managed memory: faults, migrations */
     NVT_TRACE_MPI = 1024,    /* calls of MPI, as ranges of a library in front of it */
     NVT_TRACE_MACHINE = 512, /* the state of the machine beside them, which the recorder samples */
+    NVT_TRACE_OSRT =
+        2048, /* calls of the operating system's libraries, by a library in front of them */
 };
 /* All but the coarser view of graphs, and what slows managed memory down. */
 #define NVT_TRACE_FULL 127u
 /* What needs CUPTI. */
-#define NVT_TRACE_DEVICE (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE | NVT_TRACE_MPI))
+#define NVT_TRACE_DEVICE                                                                           \
+    (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE | NVT_TRACE_MPI | NVT_TRACE_OSRT))
 
 enum nvt_ring_state {
     NVT_RING_OPEN = 0,
     NVT_RING_CLOSED = 1, /* its thread has ended: drain it and forget it */
     NVT_RING_GONE = 2, /* the recorder has forgotten it: a thread that still lives needs another */
+};
+
+/* The call of the operating system's libraries that a thread is in. What else is there counts when `number` does. */
+struct nvt_ring_calling {
+    _Atomic uint32_t number;  /* enum nvt_os_call_number and 1; 0: it is in none */
+    _Atomic uint32_t file;    /* as in nvt_ring_os_call */
+    _Atomic uint64_t since;   /* ticks */
+    _Atomic uint64_t address; /* of what it waits for */
+    char path[104];           /* the beginning of the path that it was given, "": none */
 };
 
 /* First NVT_RING_HEADER bytes of a ring file; its slots follow. */
@@ -109,6 +123,7 @@ struct nvt_ring {
     _Atomic uint32_t too_deep; /* some were dropped as open ranges, each of which keeps a slot for
                                            its end, had filled it */
     _Atomic uint32_t state;    /* enum nvt_ring_state; GONE is the consumer's */
+    struct nvt_ring_calling calling;
     /* The consumer's line. */
     _Alignas(64) _Atomic uint64_t tail; /* slots drained */
     _Atomic uint64_t taken;             /* slots copied, of which some may not be drained yet */
@@ -158,6 +173,9 @@ enum nvt_record_kind {
     NVT_DEVICE_RECORDS,     /* rows about devices. id: their count, those with times << 32; bytes:
                                count of names (8 bytes), size of names (8), the names, the rows,
                                see lib/device_rows.h */
+    NVT_DEFINE_FILE,        /* id: of what a call of the operating system's libraries works with */
+    NVT_OS_CALL,            /* one that has ended, enum nvt_os_call_number is the value: an
+                               nvt_ring_os_call */
 };
 
 /* Flags of ranges and marks. */
@@ -169,6 +187,14 @@ enum nvt_record_kind {
 struct nvt_ring_sample {
     uint64_t counter;
     int64_t time;
+};
+
+struct nvt_ring_os_call {
+    uint64_t start, end; /* ticks */
+    int64_t result;
+    uint64_t file;    /* id, 0: none, or unknown */
+    uint64_t address; /* of a lock and the like, 0: none */
+    uint64_t bytes;   /* that were read or written */
 };
 
 struct nvt_attributes {

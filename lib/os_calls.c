@@ -3,12 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define OS_CALL(name_, words, kind_, object_, argument_, result_)                                  \
-    {.name = #name_,                                                                               \
-     .kind = NVT_OS_##kind_,                                                                       \
-     .object = NVT_OS_##object_,                                                                   \
-     .argument = argument_,                                                                        \
-     .result = NVT_OS_##result_},
+#define OS_CALL NVT_OS_CALL_INFO
 const struct nvt_os_call_info nvt_os_calls[NVT_OS_CALLS] = {
 #include "os_calls.def"
 };

@@ -27,6 +27,7 @@ enum nvt_os_object {
     NVT_OS_NOTHING,
     NVT_OS_DESCRIPTOR,
     NVT_OS_STREAM, /* FILE * */
+    NVT_OS_STDOUT, /* none of the arguments */
     NVT_OS_PATH,
     NVT_OS_ADDRESS, /* of a lock and the like */
 };
@@ -40,7 +41,8 @@ enum nvt_os_result {
     NVT_OS_READS_ITEMS,         /* items, whose size is the second argument, */
     NVT_OS_READS_ITEMS_CHECKED, /* or the third */
     NVT_OS_WRITES_ITEMS,
-    NVT_OS_OPENS, /* a descriptor that stands for something else from now on */
+    NVT_OS_PRINTS, /* bytes, as an int */
+    NVT_OS_OPENS,  /* a descriptor that stands for something else from now on */
     NVT_OS_OPENS_STREAM,
     NVT_OS_OPENS_PAIR, /* two, at the first argument */
     NVT_OS_CLOSES,     /* that of the object */
@@ -62,7 +64,14 @@ enum nvt_os_call_number {
 #include "os_calls.def"
     NVT_OS_CALLS
 };
-#undef OS_CALL
+
+/* An item of a table of them, whose number is that of the list. */
+#define NVT_OS_CALL_INFO(name_, words, kind_, object_, argument_, result_)                         \
+    {.name = #name_,                                                                               \
+     .kind = NVT_OS_##kind_,                                                                       \
+     .object = NVT_OS_##object_,                                                                   \
+     .argument = argument_,                                                                        \
+     .result = NVT_OS_##result_},
 
 extern const struct nvt_os_call_info nvt_os_calls[NVT_OS_CALLS];
 
@@ -75,7 +84,8 @@ const char *nvt_os_kind_name(enum nvt_os_kind kind);
 /* Whether the bytes of a call go out of the program; else they come in. */
 static inline int nvt_os_writes(const struct nvt_os_call_info *call)
 {
-    return call->result == NVT_OS_WRITES || call->result == NVT_OS_WRITES_ITEMS;
+    return call->result == NVT_OS_WRITES || call->result == NVT_OS_WRITES_ITEMS ||
+           call->result == NVT_OS_PRINTS;
 }
 
 #endif

@@ -43,6 +43,7 @@ enum nvt_chunk_kind {
     NVT_CHUNK_MACHINE,        /* the state of the machine over time (machine.h) */
     NVT_CHUNK_TABLES,         /* which tables and columns there are */
     NVT_CHUNK_ROWS,           /* some rows of one */
+    NVT_CHUNK_OS_CALLS,       /* calls of the operating system's libraries, of one thread */
 };
 
 /* A chunk's header, in the machine's order. */
@@ -95,6 +96,20 @@ enum nvt_definition {
     NVT_DEFINITION_SCHEMA,
     NVT_DEFINITION_ENUM,
     NVT_DEFINITION_COUNTER,
+    NVT_DEFINITION_FILE, /* what calls of the operating system's libraries work with */
+};
+
+/* Fields of a row of OS_CALLS, of variable length each. */
+enum nvt_os_field {
+    NVT_OS_ROW_NAME,    /* string */
+    NVT_OS_ROW_START,   /* ticks, zigzag of the difference to the row before (the first: to the chunk's `first`) */
+    NVT_OS_ROW_LENGTH,  /* ticks */
+    NVT_OS_ROW_FLAGS,   /* 1: it has not ended */
+    NVT_OS_ROW_RESULT,  /* zigzag */
+    NVT_OS_ROW_FILE,    /* id, 0 none */
+    NVT_OS_ROW_ADDRESS, /* zigzag of the difference to the row before */
+    NVT_OS_ROW_BYTES,
+    NVT_OS_ROW_FIELDS
 };
 
 /* What the time that a program gives with a sample of a counter is. */

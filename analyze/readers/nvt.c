@@ -165,6 +165,14 @@ static int define_domain(struct nvt_nvt_reader *reader, struct nvt_nvt_process *
     return *row == NVT_NONE ? -1 : 0;
 }
 
+static int define_file(struct nvt_nvt_process *process, uint64_t id, uint32_t name)
+{
+    uint32_t *known = nvt_map_at(&process->files, id);
+    if (known)
+        *known = name;
+    return known ? 0 : -1;
+}
+
 static int define_schema(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
                          uint64_t id, const uint8_t *bytes, uint64_t size, int is_enum)
 {
@@ -222,6 +230,8 @@ static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process
         return -1;
     if (kind == NVT_DEFINITION_DOMAIN)
         return define_domain(reader, process, id, name);
+    if (kind == NVT_DEFINITION_FILE)
+        return define_file(process, id, name);
     if (kind == NVT_DEFINITION_RESOURCE)
         return define_resource(reader, process, id, value, name);
     if (kind == NVT_DEFINITION_THREAD)
@@ -279,6 +289,9 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     case NVT_CHUNK_MACHINE:
         status = nvt_nvt_read_machine(reader, chunk, cursor);
         break;
+    case NVT_CHUNK_OS_CALLS:
+        status = nvt_nvt_read_os(reader, chunk, cursor);
+        break;
     case NVT_CHUNK_END:
         reader->ended = 1;
         break;
@@ -301,6 +314,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
         nvt_map_free(&reader->processes[i].ranges);
         nvt_map_free(&reader->processes[i].early);
         free(reader->processes[i].ends);
+        nvt_map_free(&reader->processes[i].files);
         nvt_map_free(&reader->processes[i].schemas);
         nvt_map_free(&reader->processes[i].counters);
     }

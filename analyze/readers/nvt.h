@@ -29,10 +29,11 @@ struct nvt_nvt_thread {
     uint32_t process;
     struct nvt_open_range *open;
     uint32_t depth, capacity;
-    uint64_t last;  /* ticks of its last event */
-    uint64_t first; /* and of its first behind a cut, */
-    int has_first;  /* if there is one */
-    uint64_t ended; /* when its end was noticed, 0 unknown */
+    uint64_t last;      /* ticks of its last event, */
+    uint64_t last_call; /* and of the last end of a call of the operating system's libraries */
+    uint64_t first;     /* and of its first behind a cut, */
+    int has_first;      /* if there is one */
+    uint64_t ended;     /* when its end was noticed, 0 unknown */
 };
 
 struct nvt_nvt_process {
@@ -47,6 +48,7 @@ struct nvt_nvt_process {
         uint32_t thread; /* row */
     } * ends;
     uint32_t end_count, end_capacity;
+    struct nvt_map files;    /* id of what calls work with -> string of the model */
     struct nvt_map schemas;  /* schema id -> index in `schemas` */
     struct nvt_map counters; /* a counter, see nvt_nvt_define_counter -> index in `counters` */
 };
@@ -165,6 +167,10 @@ int nvt_nvt_read_machine(struct nvt_nvt_reader *reader, const struct nvt_chunk *
 /* Fill the trace's counters with them, whose times start at `origin`. 0, or -1 when out of memory. */
 int nvt_nvt_complete_machine(struct nvt_nvt_reader *reader, int64_t origin);
 void nvt_nvt_machine_free(struct nvt_nvt_machine *machine);
+
+/* A chunk of calls of the operating system's libraries, whose times are ticks until all is read. 0 or -1, likewise. */
+int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                    struct nvt_cursor cursor);
 
 /* Whether a payload is a call's of MPI: 1, and it is kept; 0; -1 when out of memory. */
 int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_payload *pending);

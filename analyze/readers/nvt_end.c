@@ -18,7 +18,8 @@ static void find_unclosed(struct nvt_nvt_reader *reader)
     struct nvt_threads *threads = &reader->trace->threads;
     for (uint32_t i = 0; i < reader->thread_count; i++) {
         const struct nvt_nvt_thread *thread = &reader->threads[i];
-        threads->last_ns[thread->row] = (int64_t)thread->last;
+        threads->last_ns[thread->row] =
+            (int64_t)(thread->last > thread->last_call ? thread->last : thread->last_call);
         for (uint32_t k = 0; k < thread->depth; k++)
             ranges->flags[thread->open[k].row] |= NVT_RANGE_UNCLOSED;
     }
@@ -242,6 +243,8 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     note_ends(reader);
     trace->is_late = reader->is_cut;
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
+    convert(reader, completion.origin, trace->os_calls.start, trace->os_calls.count);
+    convert(reader, completion.origin, trace->os_calls.end, trace->os_calls.count);
     if (nvt_nvt_complete_counters(reader, completion.origin) ||
         nvt_nvt_complete_machine(reader, completion.origin))
         return -1;

@@ -8,6 +8,7 @@
 
 #include "../cupti_decode.h"
 #include "cupti_find.h"
+#include "os.h"
 
 /* Whether it answers, and is not too old. One that does not get on with the driver answers nothing, not even this, as of CUDA
  * 13.3. */
@@ -48,6 +49,7 @@ int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size)
         snprintf(why, size, "libcupti has no %s", missing);
         return -1;
     }
+    nvt_os_own_library((const void *)api->cuptiGetVersion);
     return check_version(api, why, size);
 }
 

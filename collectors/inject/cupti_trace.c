@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "capture.h"
 #include "device.h"
 #include "exit_hook.h"
+#include "os.h"
 #include "session.h"
 #include "thread.h"
 
@@ -239,7 +239,7 @@ static void *flush(void *memory)
 {
     int has_records = 0;
     int64_t next = nvt_monotonic_ns() + HANDOVER_NS;
-    prctl(PR_SET_NAME, "nvtally-cupti");
+    nvt_os_own_thread("nvtally-cupti");
     /* Its ring may be a smaller one, for want of room. */
     nvt_device_batch_init(&cupti.batch, memory, nvt_device_batch_room(nvt_thread_get()));
     for (;;) {

@@ -112,8 +112,7 @@ int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)
 /* In the id of a range that was not recorded as nothing was captured at its start. */
 #define QUIET_RANGE (UINT64_C(1) << 39)
 
-/* Whether --capture waits for its range: what begins now is in no trace. */
-static int is_quiet(const struct nvt_thread *thread)
+int nvt_event_is_quiet(const struct nvt_thread *thread)
 {
     return NVT_UNLIKELY(nvt_capture_watches) && !thread->calibrates && !nvt_capture_is_open();
 }
@@ -128,7 +127,7 @@ int nvt_event_push(const struct nvt_event *event)
     int captures = NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
-    if (is_quiet(thread) && !nvt_thread_open_ranges(thread)) {
+    if (nvt_event_is_quiet(thread) && !nvt_thread_open_ranges(thread)) {
         struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
         nest->quiet++;
         int quiet_level = (int)nest->depth++;
@@ -181,7 +180,7 @@ int nvt_event_pop(const struct nvt_event *event)
  * captures of other threads may begin and end in between. */
 static int is_quiet_event(const struct nvt_thread *thread, const struct nvt_event *event)
 {
-    return event->kind == NVT_EVENT_MARK ? is_quiet(thread) : (event->range & QUIET_RANGE) != 0;
+    return event->kind == NVT_EVENT_MARK ? nvt_event_is_quiet(thread) : (event->range & QUIET_RANGE) != 0;
 }
 
 static void record_or_drop(const struct nvt_event *event)
@@ -206,7 +205,7 @@ uint64_t nvt_event_start(struct nvt_event *event)
         return 0;
     /* Unique in the process: which ring, and which of its ranges; never 0. */
     event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & (QUIET_RANGE - 1));
-    if (NVT_UNLIKELY(nvt_capture_watches) && !nvt_capture_opens(thread, event) && is_quiet(thread))
+    if (NVT_UNLIKELY(nvt_capture_watches) && !nvt_capture_opens(thread, event) && nvt_event_is_quiet(thread))
         event->range |= QUIET_RANGE;
     record_or_drop(event);
     return event->range;

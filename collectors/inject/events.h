@@ -46,6 +46,9 @@ uint64_t nvt_event_start(struct nvt_event *event);
 void nvt_event_mark(const struct nvt_event *event);
 void nvt_event_end(const struct nvt_event *event);
 
+/* Whether --capture waits for its range: what begins now is in no trace. */
+int nvt_event_is_quiet(const struct nvt_thread *thread);
+
 /* Bookkeeping of a push that was or was not recorded: its level. */
 static inline int nvt_nest_push(struct nvt_thread *thread, uint32_t domain, int recorded)
 {

@@ -14,6 +14,7 @@
 
 #include "../wake.h"
 #include "capture.h"
+#include "os.h"
 #include "session.h"
 
 struct nvt_thread nvt_nobody;
@@ -41,6 +42,7 @@ static void thread_ends(void *state)
     if (++thread->rounds < LAST_ROUND && !pthread_setspecific(at_exit, thread))
         return;
     nvt_self = &nvt_nobody;
+    nvt_os_own_thread(NULL); /* as nobody is here to record for */
     if (thread->slots) {
         struct nvt_ring *ring = nvt_thread_ring(thread);
         atomic_store_explicit(&ring->state, NVT_RING_CLOSED, memory_order_release);
@@ -269,6 +271,7 @@ static void renew_ring(struct nvt_thread *thread)
     thread->slots = thread->next = thread->limit = thread->open_limit = NULL;
     thread->lap = thread->new_lap = 0;
     memset(thread->domains_seen, 0, sizeof(thread->domains_seen));
+    memset(thread->files_seen, 0, sizeof(thread->files_seen));
     memset(thread->names, 0, sizeof(thread->names));
     get_ring(thread);
 }

@@ -90,6 +90,7 @@ struct nvt_thread {
     uint32_t calibrates; /* it finds out what events cost: captured or not */
     struct nvt_nest nests[NVT_NESTS];
     uint8_t domains_seen[65536 / 8]; /* bit a domain: defined in this ring */
+    uint8_t files_seen[65536 / 8];   /* bit a file of calls of the operating system: likewise */
     struct nvt_pointer pointers[NVT_POINTERS];
     union nvt_key names[NVT_STRING_SLOTS] __attribute__((aligned(64)));
     char scratch[NVT_STRING_MAX + 16]; /* for wide strings and payloads */

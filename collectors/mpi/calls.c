@@ -23,6 +23,8 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
+#include "../outermost.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* MPI's own number for an error that has no other. */
@@ -326,31 +328,15 @@ static word go_on(mpi_function *to, const word *a)
     return to(a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13]);
 }
 
-/* Where the outermost call is on its thread's stack. What MPI calls of itself is a part of the call that it does it in: it
- * comes from below it. A call that was left, by longjmp or an exception, has not been ended: one from above it, or from its own
- * place, shows that, and one from below does where others have written over its mark meanwhile. */
-struct place {
-    volatile uintptr_t mark;
-};
-static __thread struct place *outermost;
+static __thread struct nvt_place *outermost;
 
-#define MARK 0x6e7674616c6c79u
-
-__attribute__((no_sanitize("address"))) static int is_there(const struct place *place)
+/* Whether a call is one of the program's. One before it that was left has not been ended. */
+static int is_outermost(struct nvt_place *place)
 {
-    return place->mark == ((uintptr_t)place ^ MARK);
-}
-
-/* Whether a call is one of the program's. */
-static int is_outermost(struct place *place)
-{
-    if (outermost && place < outermost && is_there(outermost))
-        return 0;
-    if (outermost && is_ready())
+    enum nvt_entered entered = nvt_place_enter(&outermost, place);
+    if (entered == NVT_ENTERED_AFRESH && is_ready())
         nvtxDomainRangePop(domain);
-    outermost = place;
-    place->mark = (uintptr_t)place ^ MARK;
-    return 1;
+    return entered != NVT_ENTERED_WITHIN;
 }
 
 /* In Fortran arguments are the addresses of what they are in C. */
@@ -378,7 +364,7 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
                  const word a[ARGUMENTS + 1], int is_fortran)
 {
     struct nvt_mpi_said said;
-    struct place place;
+    struct nvt_place place;
     void *real = atomic_load_explicit(known, memory_order_relaxed);
     if (!real) {
         real = find(name);
@@ -398,8 +384,7 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
     word status = go_on((mpi_function *)real, a);
     if (is_recorded)
         end(call, a, &said, !is_fortran && (int)status == 0);
-    place.mark = 0;
-    outermost = NULL;
+    nvt_place_leave(&outermost, &place);
     return status;
 }
 

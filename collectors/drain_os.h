@@ -1,0 +1,31 @@
+/*
+ * Calls of the operating system's libraries, from a ring's records to rows of a chunk OS_CALLS (docs/trace-format.md).
+ */
+#ifndef NVT_DRAIN_OS_H
+#define NVT_DRAIN_OS_H
+
+#include "drain.h"
+
+struct nvt_drain_os {
+    struct nvt_output *output;
+    uint32_t process, thread;
+    struct nvt_buffer rows;
+    uint32_t count;
+    uint64_t first, last;    /* ticks: where the first row begins, and the latest end of one */
+    uint64_t start, address; /* of the row before */
+    int failed;              /* a row is missing: no memory */
+};
+
+void nvt_drain_os_free(struct nvt_drain_os *os);
+
+/* A record of a ring: the call of this number that has ended. */
+void nvt_drain_os_take(struct nvt_drain_os *os, unsigned number, const uint8_t *data, size_t size);
+
+/* What the thread is in when it ends, at `now`; nothing if it is in none. */
+void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
+                            uint64_t now);
+
+/* Write what there is as a chunk, when there is enough of it or `force`. It is counted, and what could not be written, too. */
+void nvt_drain_os_flush(struct nvt_drain_os *os, int force, struct nvt_drain_totals *totals);
+
+#endif

@@ -1,0 +1,170 @@
+#include "os.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../../lib/os_calls.h"
+#include "capture.h"
+#include "events.h"
+#include "session.h"
+
+/* --- whose calls ---------------------------------------------------------------------------------- */
+
+#define OWN_LIBRARIES 4
+static struct {
+    _Atomic uintptr_t from, to;
+} own[OWN_LIBRARIES];
+static _Atomic int own_count;
+
+static __thread int is_own_thread __attribute__((tls_model("initial-exec")));
+
+void nvt_os_own_thread(const char *name)
+{
+    is_own_thread = 1;
+    if (name)
+        prctl(PR_SET_NAME, name);
+}
+
+struct search {
+    uintptr_t address, from, to;
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *search = context;
+    uintptr_t from = UINTPTR_MAX, to = 0;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD)
+            continue;
+        from = start < from ? start : from;
+        to = start + part->p_memsz > to ? start + part->p_memsz : to;
+    }
+    if (search->address < from || search->address >= to)
+        return 0;
+    search->from = from;
+    search->to = to;
+    return 1;
+}
+
+void nvt_os_own_library(const void *address)
+{
+    struct search search = {(uintptr_t)address, 0, 0};
+    if (!dl_iterate_phdr(look, &search) || nvt_os_is_own(address))
+        return;
+    int place = atomic_fetch_add(&own_count, 1);
+    if (place >= OWN_LIBRARIES)
+        return;
+    atomic_store(&own[place].from, search.from);
+    atomic_store(&own[place].to, search.to);
+}
+
+int nvt_os_is_own(const void *address)
+{
+    int count = atomic_load_explicit(&own_count, memory_order_relaxed);
+    for (int i = 0; i < count && i < OWN_LIBRARIES; i++)
+        if ((uintptr_t)address < atomic_load_explicit(&own[i].to, memory_order_relaxed) &&
+            (uintptr_t)address >= atomic_load_explicit(&own[i].from, memory_order_relaxed))
+            return 1;
+    return is_own_thread;
+}
+
+int nvt_os_watch(void)
+{
+    if (!nvt_self || !nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_OSRT))
+        return 0;
+    nvt_os_own_library((const void *)nvt_session_join);
+    return 1;
+}
+
+/* --- calls ------------------------------------------------------------------------------------------ */
+
+/* The calling thread's state with a ring, NULL: a call cannot be recorded now. */
+static struct nvt_thread *thread_with_ring(void)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (!thread || (nvt_thread_busy(thread) && nvt_thread_nested(thread)))
+        return NULL;
+    if (NVT_UNLIKELY(!thread->slots)) { /* of a process that was forked */
+        nvt_thread_enter(thread);
+        nvt_thread_room(thread, 1);
+        nvt_thread_leave(thread);
+    }
+    return thread->slots ? thread : NULL;
+}
+
+int nvt_os_is_borrowed(const struct nvt_thread *thread)
+{
+    return nvt_thread_ring(thread)->tid != (int)syscall(SYS_gettid);
+}
+
+static void copy_path(char *out, size_t size, const char *path)
+{
+    size_t length = path ? strnlen(path, size - 1) : 0;
+    if (length)
+        memcpy(out, path, length);
+    out[length] = 0;
+}
+
+int nvt_os_begin(struct nvt_os_open *open)
+{
+    int saved = errno;
+    struct nvt_thread *thread = thread_with_ring();
+    if (!thread)
+        return -1;
+    open->file = open->subject.descriptor >= 0 ? nvt_os_file(thread, open->subject.descriptor) : 0;
+    struct nvt_ring_calling *calling = thread->slots ? &nvt_thread_ring(thread)->calling : NULL;
+    if (!calling)
+        return -1;
+    atomic_store_explicit(&calling->file, (uint32_t)open->file, memory_order_relaxed);
+    atomic_store_explicit(&calling->address, open->subject.address, memory_order_relaxed);
+    copy_path(calling->path, sizeof(calling->path), open->subject.path);
+    open->start = nvt_ticks(thread->clock);
+    atomic_store_explicit(&calling->since, open->start, memory_order_relaxed);
+    atomic_store_explicit(&calling->number, open->number + 1, memory_order_release);
+    errno = saved;
+    return 0;
+}
+
+void nvt_os_leave(void)
+{
+    struct nvt_thread *thread = nvt_self;
+    if (thread && thread->slots)
+        atomic_store_explicit(&nvt_thread_ring(thread)->calling.number, 0, memory_order_relaxed);
+}
+
+static void record(struct nvt_thread *thread, const struct nvt_os_open *open, uint64_t end,
+                   int64_t result, uint64_t bytes)
+{
+    const struct nvt_ring_os_call call = {
+        .start = open->start,
+        .end = end,
+        .result = result,
+        .file = open->subject.path ? nvt_os_path(thread, open->subject.path) : open->file,
+        .address = open->subject.address,
+        .bytes = bytes};
+    const struct nvt_piece piece = {&call, sizeof(call)};
+    nvt_thread_enter(thread);
+    if (nvt_thread_record(thread, NVT_WORD(NVT_OS_CALL, 0, 0, 0, open->number), &piece, 1))
+        nvt_thread_drop(thread, 1);
+    nvt_thread_leave(thread);
+}
+
+void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes)
+{
+    int saved = errno;
+    uint64_t end = nvt_ticks(nvt_session.control->clock);
+    nvt_os_leave();
+    if (end - open->start < nvt_session.control->os_threshold)
+        return;
+    struct nvt_thread *thread = thread_with_ring();
+    if (thread && !nvt_os_is_borrowed(thread) && !nvt_event_is_quiet(thread))
+        record(thread, open, end, result, bytes);
+    errno = saved;
+}

@@ -1,0 +1,61 @@
+/*
+ * Calls of the operating system's libraries (--trace osrt), as the library in front of these tells of them
+ * (collectors/os/calls.c). A call that took as long as the session asks for is a record in its thread's ring, written when
+ * it has ended. The one that a thread is in stands in the ring's header, for the recorder to find when there is no end.
+ *
+ * Nothing here changes errno. What the collector itself calls is not recorded.
+ */
+#ifndef NVT_INJECT_OS_H
+#define NVT_INJECT_OS_H
+
+#include <stdint.h>
+
+#include "thread.h"
+
+/* What a call works with. */
+struct nvt_os_subject {
+    int descriptor;   /* below 0: none */
+    const char *path; /* NULL: none; it is read when the call begins, and again when it has ended */
+    uint64_t address; /* 0: none */
+};
+
+/* A call that has begun. */
+struct nvt_os_open {
+    uint64_t start; /* ticks */
+    uint64_t file;  /* id, 0: none */
+    struct nvt_os_subject subject;
+    unsigned number; /* enum nvt_os_call_number */
+};
+
+/* Join the session. 1: calls are to be recorded, 0: they are not. */
+NVT_EXPORT int nvt_os_watch(void);
+
+/* Whether an address is one of the collector's own code, or CUPTI's. */
+NVT_EXPORT int nvt_os_is_own(const void *address);
+
+/* A call begins. 0, or -1: it is not to be recorded. */
+NVT_EXPORT int nvt_os_begin(struct nvt_os_open *open);
+
+/* It has ended; bytes are those that it read or wrote. */
+NVT_EXPORT void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes);
+
+/* It was left without an end, which is of no more interest. */
+NVT_EXPORT void nvt_os_leave(void);
+
+/* A descriptor stands, or will stand, for something else. */
+NVT_EXPORT void nvt_os_forget(int descriptor);
+
+/* The calling thread is the collector's, which calls it so (NULL: it keeps its name). */
+void nvt_os_own_thread(const char *name);
+
+/* The library that has this address is the collector's. */
+void nvt_os_own_library(const void *address);
+
+/* Whether the caller is a child of vfork, which runs on the memory of its parent, whose thread this is. */
+int nvt_os_is_borrowed(const struct nvt_thread *thread);
+
+/* The id of what a descriptor stands for, defined in the thread's ring on first use; 0: unknown. The same of a path. */
+uint64_t nvt_os_file(struct nvt_thread *thread, int descriptor);
+uint64_t nvt_os_path(struct nvt_thread *thread, const char *path);
+
+#endif

@@ -1,0 +1,350 @@
+/*
+ * libnvtally-os-calls.so: calls of the operating system's libraries that may block. `record --trace osrt` puts it in front of
+ * the program's libraries (LD_PRELOAD), so that these calls come here first, and go on to libc from here. lib/os_calls.def has
+ * the list; what becomes of a call is collectors/inject/os.h's business.
+ *
+ * Arguments are handed on as they are, in whole registers, whatever their types. (So it is for ABIs that pass integers and
+ * pointers alike, one a register or a place of eight bytes: those of x86-64 and 64-bit Arm on Linux.) What looks at its
+ * arguments is written out at the end.
+ *
+ * A lock that is free is taken without a look at the clock: it is tried first.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "../../lib/os_calls.h"
+#include "../inject/os.h"
+#include "../outermost.h"
+
+#define EXPORT NVT_EXPORT
+
+typedef intptr_t word;
+typedef word libc_function(word, word, word, word, word, word, word);
+#define ARGUMENTS 7
+
+/* --- libc ------------------------------------------------------------------------------------------- */
+
+/* Of some functions libc has an older form, too, which dlsym may find first. */
+static void *find(const char *name)
+{
+    static const char *const versions[][2] = {{"pthread_cond_wait", "GLIBC_2.3.2"},
+                                              {"pthread_cond_timedwait", "GLIBC_2.3.2"},
+                                              {"posix_spawn", "GLIBC_2.15"},
+                                              {"posix_spawnp", "GLIBC_2.15"}};
+    void *found = NULL;
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]) && !found; i++)
+        if (!strcmp(name, versions[i][0]))
+            found = dlvsym(RTLD_NEXT, name, versions[i][1]);
+    return found ? found : dlsym(RTLD_NEXT, name);
+}
+
+static void *real(_Atomic(void *) *known, const char *name)
+{
+    void *function = atomic_load_explicit(known, memory_order_relaxed);
+    if (NVT_UNLIKELY(!function)) {
+        function = find(name);
+        atomic_store_explicit(known, function, memory_order_relaxed);
+    }
+    return function;
+}
+
+static word go_on(libc_function *function, const word *a)
+{
+    return function(a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+}
+
+/* --- calls ------------------------------------------------------------------------------------------ */
+
+#define OS_CALL NVT_OS_CALL_INFO
+static const struct nvt_os_call_info calls[NVT_OS_CALLS] = {
+#include "../../lib/os_calls.def"
+};
+
+/* Calls are recorded: known when the library is loaded. Those of before are not. */
+static int watches;
+
+__attribute__((constructor)) static void watch(void)
+{
+    watches = nvt_os_watch();
+}
+
+static __thread struct nvt_place *outermost __attribute__((tls_model("initial-exec")));
+
+/* A call while it runs. */
+struct running {
+    struct nvt_place place;
+    int is_open;
+    struct nvt_os_open open;
+};
+
+/* When a thread is cancelled in a call, or an exception comes out of it. */
+static void abandon(struct running *running)
+{
+    if (!running->is_open)
+        return;
+    nvt_os_leave();
+    nvt_place_leave(&outermost, &running->place);
+}
+
+static int descriptor_of(void *stream)
+{
+    return stream ? fileno(stream) : -1;
+}
+
+static struct nvt_os_subject subject_of(const struct nvt_os_call_info *call, const word *a)
+{
+    struct nvt_os_subject subject = {.descriptor = -1};
+    switch (call->object) {
+    case NVT_OS_DESCRIPTOR:
+        subject.descriptor = (int)a[call->argument];
+        break;
+    case NVT_OS_STREAM:
+        subject.descriptor = descriptor_of((void *)a[call->argument]);
+        break;
+    case NVT_OS_PATH:
+        subject.path = (const char *)a[call->argument];
+        break;
+    case NVT_OS_STDOUT:
+        subject.descriptor = descriptor_of(stdout);
+        break;
+    case NVT_OS_ADDRESS:
+        subject.address = (uint64_t)a[call->argument];
+        break;
+    default:
+        break;
+    }
+    return subject;
+}
+
+/* Whether the call is to be recorded, which it then is until end(). */
+static inline int begin(struct running *running, unsigned number, const word *a, const void *caller)
+{
+    running->is_open = 0;
+    if (NVT_UNLIKELY(!watches) || nvt_os_is_own(caller) ||
+        nvt_place_enter(&outermost, &running->place) == NVT_ENTERED_WITHIN)
+        return 0;
+    running->open.number = number;
+    running->open.subject = subject_of(&calls[number], a);
+    running->is_open = !nvt_os_begin(&running->open);
+    if (!running->is_open)
+        nvt_place_leave(&outermost, &running->place);
+    return running->is_open;
+}
+
+static uint64_t items(word count, word size)
+{
+    return (uint64_t)count * (uint64_t)size;
+}
+
+static uint64_t bytes_of(enum nvt_os_result kind, word result, const word *a)
+{
+    switch (kind) {
+    case NVT_OS_READS:
+    case NVT_OS_WRITES:
+        return result > 0 ? (uint64_t)result : 0;
+    case NVT_OS_READS_ITEMS:
+    case NVT_OS_WRITES_ITEMS:
+        return items(result, a[2]);
+    case NVT_OS_PRINTS:
+        return (int)result > 0 ? (uint64_t)result : 0;
+    case NVT_OS_READS_ITEMS_CHECKED:
+        return items(result, a[3]);
+    default:
+        return 0;
+    }
+}
+
+/* What is returned, as a number: an int is half a register, and of a pointer it counts whether there is one. */
+static int64_t result_of(enum nvt_os_result kind, word result)
+{
+    switch (kind) {
+    case NVT_OS_POINTER:
+    case NVT_OS_OPENS_STREAM:
+        return result != 0 && result != -1;
+    case NVT_OS_READS:
+    case NVT_OS_WRITES:
+    case NVT_OS_READS_ITEMS:
+    case NVT_OS_READS_ITEMS_CHECKED:
+    case NVT_OS_WRITES_ITEMS:
+        return result;
+    default:
+        return (int)result;
+    }
+}
+
+static void end(struct running *running, word result, const word *a)
+{
+    enum nvt_os_result kind = calls[running->open.number].result;
+    if (kind != NVT_OS_FORKS || (int)result) /* the child has not called it */
+        nvt_os_end(&running->open, result_of(kind, result), bytes_of(kind, result, a));
+    nvt_place_leave(&outermost, &running->place);
+    running->is_open = 0;
+}
+
+/* Descriptors that stand for something else behind the call, whoever makes it. */
+static void forget(const struct nvt_os_call_info *call, word result, const word *a)
+{
+    int saved = errno;
+    switch (call->result) {
+    case NVT_OS_OPENS:
+        nvt_os_forget((int)result);
+        break;
+    case NVT_OS_FCNTL:
+        if ((int)a[2] == F_DUPFD || (int)a[2] == F_DUPFD_CLOEXEC)
+            nvt_os_forget((int)result);
+        break;
+    case NVT_OS_OPENS_STREAM:
+        nvt_os_forget(descriptor_of((void *)result));
+        break;
+    case NVT_OS_OPENS_PAIR:
+        if (!(int)result) {
+            nvt_os_forget(((const int *)a[1])[0]);
+            nvt_os_forget(((const int *)a[1])[1]);
+        }
+        break;
+    case NVT_OS_CONNECTS:
+        nvt_os_forget((int)a[1]);
+        break;
+    default:
+        break;
+    }
+    errno = saved;
+}
+
+static void forget_before(const struct nvt_os_call_info *call, const word *a)
+{
+    int saved = errno;
+    if (call->result == NVT_OS_CLOSES)
+        nvt_os_forget(call->object == NVT_OS_STREAM ? descriptor_of((void *)a[call->argument])
+                                                    : (int)a[call->argument]);
+    errno = saved;
+}
+
+/* A call with its arguments from a[1] on. */
+static word pass(unsigned number, libc_function *function, const word *a, const void *caller)
+{
+    struct running running __attribute__((cleanup(abandon)));
+    const struct nvt_os_call_info *call = &calls[number];
+    int is_recorded = begin(&running, number, a, caller);
+    forget_before(call, a);
+    word result = go_on(function, a);
+    if (is_recorded)
+        end(&running, result, a);
+    forget(call, result, a);
+    return result;
+}
+
+/* --- the list --------------------------------------------------------------------------------------- */
+
+#define PARAMETERS_0 void
+#define PARAMETERS_1 word a
+#define PARAMETERS_2 PARAMETERS_1, word b
+#define PARAMETERS_3 PARAMETERS_2, word c
+#define PARAMETERS_4 PARAMETERS_3, word d
+#define PARAMETERS_5 PARAMETERS_4, word e
+#define PARAMETERS_6 PARAMETERS_5, word f
+#define PARAMETERS_7 PARAMETERS_6, word g
+#define GIVEN_0
+#define GIVEN_1 , a
+#define GIVEN_2 GIVEN_1, b
+#define GIVEN_3 GIVEN_2, c
+#define GIVEN_4 GIVEN_3, d
+#define GIVEN_5 GIVEN_4, e
+#define GIVEN_6 GIVEN_5, f
+#define GIVEN_7 GIVEN_6, g
+
+/* The function that takes the place of libc's. In C it has a name of its own, as the compiler knows some of these. */
+#define DECLARE(name, count) EXPORT word nvt_os_call_##name(PARAMETERS_##count) __asm__(#name);
+
+#define OS_CALL(name, count, ...)                                                                  \
+    DECLARE(name, count)                                                                           \
+    word nvt_os_call_##name(PARAMETERS_##count)                                                    \
+    {                                                                                              \
+        static _Atomic(void *) known;                                                              \
+        const word arguments[ARGUMENTS + 1] = {0 GIVEN_##count};                                   \
+        return pass(NVT_OS_CALL_##name, real(&known, #name), arguments,                            \
+                    __builtin_return_address(0));                                                  \
+    }
+
+#define OS_LOCK(name, tries)                                                                       \
+    DECLARE(name, 1)                                                                               \
+    word nvt_os_call_##name(word a)                                                                \
+    {                                                                                              \
+        static _Atomic(void *) known, known_try;                                                   \
+        const word arguments[ARGUMENTS + 1] = {0, a};                                              \
+        libc_function *try = real(&known_try, #tries);                                             \
+        int status = (int)try(a, 0, 0, 0, 0, 0, 0);                                                \
+        return status == 0 || status == EOWNERDEAD ? status                                        \
+                                                   : pass(NVT_OS_CALL_##name, real(&known, #name), \
+                                                          arguments, __builtin_return_address(0)); \
+    }
+
+#define OS_WRITTEN_OUT(...)
+
+#include "../../lib/os_calls.def"
+
+/* --- written out ------------------------------------------------------------------------------------ */
+
+/* Of system calls that have no function of their own: waits, which other languages' locks consist of. */
+DECLARE(syscall, 7)
+word nvt_os_call_syscall(PARAMETERS_7)
+{
+    static _Atomic(void *) known;
+    const word arguments[ARGUMENTS + 1] = {0 GIVEN_7};
+    libc_function *function = real(&known, "syscall");
+    return a == SYS_futex
+               ? pass(NVT_OS_CALL_futex, function, arguments, __builtin_return_address(0))
+               : go_on(function, arguments);
+}
+
+/* Arguments in registers of floating point do not go through pass(): these functions become those that take a list. */
+typedef int print_function(FILE *, const char *, va_list);
+typedef int print_checked_function(FILE *, int, const char *, va_list);
+
+static int print(unsigned number, FILE *to, int flag, const char *format, va_list list,
+                 const void *caller)
+{
+    static _Atomic(void *) known, known_checked;
+    struct running running __attribute__((cleanup(abandon)));
+    const word arguments[ARGUMENTS + 1] = {[1] = (word)to};
+    int is_recorded = begin(&running, number, arguments, caller);
+    print_function *plain = real(&known, "vfprintf");
+    print_checked_function *checked = real(&known_checked, "__vfprintf_chk");
+    int written = flag < 0 ? plain(to, format, list) : checked(to, flag, format, list);
+    if (is_recorded)
+        end(&running, written, arguments);
+    return written;
+}
+
+#define PRINT(name, to, flag, last, ...)                                                           \
+    EXPORT int nvt_os_call_##name(__VA_ARGS__, ...) __asm__(#name);                                \
+    int nvt_os_call_##name(__VA_ARGS__, ...)                                                       \
+    {                                                                                              \
+        va_list list;                                                                              \
+        va_start(list, last);                                                                      \
+        int written =                                                                              \
+            print(NVT_OS_CALL_##name, to, flag, last, list, __builtin_return_address(0));          \
+        va_end(list);                                                                              \
+        return written;                                                                            \
+    }
+PRINT(printf, stdout, -1, format, const char *format)
+PRINT(fprintf, to, -1, format, FILE *to, const char *format)
+PRINT(__printf_chk, stdout, flag, format, int flag, const char *format)
+PRINT(__fprintf_chk, to, flag, format, FILE *to, int flag, const char *format)
+
+#define PRINT_LIST(name, to, flag, ...)                                                            \
+    EXPORT int nvt_os_call_##name(__VA_ARGS__, va_list list) __asm__(#name);                       \
+    int nvt_os_call_##name(__VA_ARGS__, va_list list)                                              \
+    {                                                                                              \
+        return print(NVT_OS_CALL_##name, to, flag, format, list, __builtin_return_address(0));     \
+    }
+PRINT_LIST(vprintf, stdout, -1, const char *format)
+PRINT_LIST(vfprintf, to, -1, FILE *to, const char *format)
+PRINT_LIST(__vprintf_chk, stdout, flag, int flag, const char *format)
+PRINT_LIST(__vfprintf_chk, to, flag, FILE *to, int flag, const char *format)

@@ -1,0 +1,51 @@
+/*
+ * Libraries in front of others: which call of a thread is the program's own, and which comes from within another one that
+ * is passed on.
+ *
+ * What a call calls of itself comes from below it on the stack. A call that was left, by longjmp or an exception, has not been
+ * ended: one from above it, or from its own place, shows that, and one from below does where others have written over its
+ * mark meanwhile.
+ */
+#ifndef NVT_OUTERMOST_H
+#define NVT_OUTERMOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of a call, on its stack. Each thread has a pointer to that of its outermost call, NULL: none. */
+struct nvt_place {
+    volatile uintptr_t mark;
+};
+
+#define NVT_PLACE_MARK 0x6e7674616c6c79u
+
+__attribute__((no_sanitize("address"))) static inline int
+nvt_place_holds(const struct nvt_place *place)
+{
+    return place->mark == ((uintptr_t)place ^ NVT_PLACE_MARK);
+}
+
+enum nvt_entered {
+    NVT_ENTERED_WITHIN, /* another, whose part it is */
+    NVT_ENTERED,
+    NVT_ENTERED_AFRESH, /* and one before was left */
+};
+
+static inline enum nvt_entered nvt_place_enter(struct nvt_place **outermost,
+                                               struct nvt_place *place)
+{
+    struct nvt_place *before = *outermost;
+    if (before && place < before && nvt_place_holds(before))
+        return NVT_ENTERED_WITHIN;
+    *outermost = place;
+    place->mark = (uintptr_t)place ^ NVT_PLACE_MARK;
+    return before ? NVT_ENTERED_AFRESH : NVT_ENTERED;
+}
+
+static inline void nvt_place_leave(struct nvt_place **outermost, struct nvt_place *place)
+{
+    place->mark = 0;
+    *outermost = NULL;
+}
+
+#endif
