@@ -101,8 +101,8 @@ enum nvt_definition {
 
 /* Fields of a row of OS_CALLS, of variable length each. */
 enum nvt_os_field {
-    NVT_OS_ROW_NAME,    /* string */
-    NVT_OS_ROW_START,   /* ticks, zigzag of the difference to the row before (the first: to the chunk's `first`) */
+    NVT_OS_ROW_NAME,  /* string */
+    NVT_OS_ROW_START, /* ticks, zigzag of the difference to the row before; the first: to `first` */
     NVT_OS_ROW_LENGTH,  /* ticks */
     NVT_OS_ROW_FLAGS,   /* 1: it has not ended */
     NVT_OS_ROW_RESULT,  /* zigzag */

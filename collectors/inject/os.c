@@ -139,16 +139,24 @@ void nvt_os_leave(void)
         atomic_store_explicit(&nvt_thread_ring(thread)->calling.number, 0, memory_order_relaxed);
 }
 
+static uint64_t file_of(struct nvt_thread *thread, const struct nvt_os_open *open)
+{
+    const struct nvt_os_subject *subject = &open->subject;
+    return subject->path              ? nvt_os_path(thread, subject->path)
+           : open->file               ? open->file
+           : subject->descriptor >= 0 ? nvt_os_file(thread, subject->descriptor)
+                                      : 0;
+}
+
 static void record(struct nvt_thread *thread, const struct nvt_os_open *open, uint64_t end,
                    int64_t result, uint64_t bytes)
 {
-    const struct nvt_ring_os_call call = {
-        .start = open->start,
-        .end = end,
-        .result = result,
-        .file = open->subject.path ? nvt_os_path(thread, open->subject.path) : open->file,
-        .address = open->subject.address,
-        .bytes = bytes};
+    const struct nvt_ring_os_call call = {.start = open->start,
+                                          .end = end,
+                                          .result = result,
+                                          .file = file_of(thread, open),
+                                          .address = open->subject.address,
+                                          .bytes = bytes};
     const struct nvt_piece piece = {&call, sizeof(call)};
     nvt_thread_enter(thread);
     if (nvt_thread_record(thread, NVT_WORD(NVT_OS_CALL, 0, 0, 0, open->number), &piece, 1))

@@ -36,7 +36,7 @@ NVT_EXPORT int nvt_os_is_own(const void *address);
 /* A call begins. 0, or -1: it is not to be recorded. */
 NVT_EXPORT int nvt_os_begin(struct nvt_os_open *open);
 
-/* It has ended; bytes are those that it read or wrote. */
+/* It has ended; bytes are those that it read or wrote. The subject may be another one than at the beginning. */
 NVT_EXPORT void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes);
 
 /* It was left without an end, which is of no more interest. */

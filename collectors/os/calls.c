@@ -94,7 +94,9 @@ static void abandon(struct running *running)
 
 static int descriptor_of(void *stream)
 {
-    return stream ? fileno(stream) : -1;
+    int saved = errno, descriptor = stream ? fileno(stream) : -1;
+    errno = saved;
+    return descriptor;
 }
 
 static struct nvt_os_subject subject_of(const struct nvt_os_call_info *call, const word *a)
@@ -178,9 +180,21 @@ static int64_t result_of(enum nvt_os_result kind, word result)
     }
 }
 
+/* A path that was opened is known by what it led to, as later calls know it. */
+static void name_opened(const struct nvt_os_call_info *call, struct nvt_os_subject *subject,
+                        word result)
+{
+    int descriptor = call->result == NVT_OS_OPENS          ? (int)result
+                     : call->result == NVT_OS_OPENS_STREAM ? descriptor_of((void *)result)
+                                                           : -1;
+    if (call->object == NVT_OS_PATH && descriptor >= 0)
+        *subject = (struct nvt_os_subject){.descriptor = descriptor};
+}
+
 static void end(struct running *running, word result, const word *a)
 {
     enum nvt_os_result kind = calls[running->open.number].result;
+    name_opened(&calls[running->open.number], &running->open.subject, result);
     if (kind != NVT_OS_FORKS || (int)result) /* the child has not called it */
         nvt_os_end(&running->open, result_of(kind, result), bytes_of(kind, result, a));
     nvt_place_leave(&outermost, &running->place);
@@ -190,7 +204,6 @@ static void end(struct running *running, word result, const word *a)
 /* Descriptors that stand for something else behind the call, whoever makes it. */
 static void forget(const struct nvt_os_call_info *call, word result, const word *a)
 {
-    int saved = errno;
     switch (call->result) {
     case NVT_OS_OPENS:
         nvt_os_forget((int)result);
@@ -214,16 +227,13 @@ static void forget(const struct nvt_os_call_info *call, word result, const word 
     default:
         break;
     }
-    errno = saved;
 }
 
 static void forget_before(const struct nvt_os_call_info *call, const word *a)
 {
-    int saved = errno;
     if (call->result == NVT_OS_CLOSES)
         nvt_os_forget(call->object == NVT_OS_STREAM ? descriptor_of((void *)a[call->argument])
                                                     : (int)a[call->argument]);
-    errno = saved;
 }
 
 /* A call with its arguments from a[1] on. */
@@ -234,9 +244,9 @@ static word pass(unsigned number, libc_function *function, const word *a, const 
     int is_recorded = begin(&running, number, a, caller);
     forget_before(call, a);
     word result = go_on(function, a);
+    forget(call, result, a);
     if (is_recorded)
         end(&running, result, a);
-    forget(call, result, a);
     return result;
 }
 

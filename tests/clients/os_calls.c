@@ -1,0 +1,309 @@
+/*
+ * Calls of the operating system's libraries, for `record --trace osrt`: os_calls WHAT FOLDER, where WHAT is one of the names
+ * at the end. What is wrong about the calls themselves is told, and the exit status is 1.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <nvtx3/nvToolsExt.h>
+
+#define BYTES (4 << 20)
+
+static const char *folder;
+static char bytes[BYTES];
+static int failures;
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, strerror(errno));          \
+            failures++;                                                                            \
+        }                                                                                          \
+    } while (0)
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][4096];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
+    return path[next];
+}
+
+/* Two files, one after the other by the same descriptor, a copy of a descriptor, and streams. */
+static void files(void)
+{
+    int first = open(in_folder("first"), O_CREAT | O_RDWR, 0600);
+    EXPECT(write(first, bytes, BYTES) == BYTES);
+    EXPECT(pread(first, bytes, BYTES / 2, 0) == BYTES / 2);
+    EXPECT(!close(first));
+    int second = open(in_folder("second"), O_CREAT | O_RDWR, 0600);
+    EXPECT(second == first);
+    EXPECT(write(second, bytes, BYTES / 4) == BYTES / 4);
+    int third = open(in_folder("third"), O_CREAT | O_RDWR, 0600);
+    EXPECT(write(third, bytes, BYTES / 8) == BYTES / 8);
+    EXPECT(dup2(third, second) == second);
+    EXPECT(write(second, bytes, BYTES / 16) == BYTES / 16);
+    EXPECT(!close(second) && !close(third));
+    FILE *stream = fopen(in_folder("first"), "r");
+    EXPECT(stream && fread(bytes, 4, BYTES / 4, stream) == BYTES / 4);
+    EXPECT(!fclose(stream));
+    errno = 0;
+    EXPECT(open(in_folder("missing"), O_RDONLY) == -1 && errno == ENOENT);
+    errno = 77;
+    EXPECT(access(folder, F_OK) == 0 && errno == 77);
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static mtx_t plain;
+static pthread_barrier_t barrier;
+
+static void *holder(void *nothing)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_rwlock_wrlock(&rwlock);
+    mtx_lock(&plain);
+    pthread_barrier_wait(&barrier);
+    usleep(30000);
+    pthread_mutex_unlock(&mutex);
+    usleep(30000);
+    pthread_rwlock_unlock(&rwlock);
+    usleep(30000);
+    mtx_unlock(&plain);
+    return nothing;
+}
+
+static void locks(void)
+{
+    pthread_t thread;
+    mtx_init(&plain, mtx_plain);
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(&thread, NULL, holder, NULL);
+    pthread_barrier_wait(&barrier);
+    printf("%p %p\n", (void *)&mutex, (void *)&rwlock);
+    EXPECT(!pthread_mutex_lock(&mutex));
+    EXPECT(!pthread_rwlock_rdlock(&rwlock));
+    EXPECT(mtx_lock(&plain) == thrd_success);
+    EXPECT(!pthread_mutex_unlock(&mutex) && !pthread_rwlock_unlock(&rwlock));
+    mtx_unlock(&plain);
+    EXPECT(!pthread_join(thread, NULL));
+    /* Free ones, and ones whose lock says something of its own. */
+    for (int i = 0; i < 1000; i++)
+        EXPECT(!pthread_mutex_lock(&mutex) && !pthread_mutex_unlock(&mutex));
+    pthread_mutexattr_t attributes;
+    pthread_mutex_t checked, recursive;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&checked, &attributes);
+    EXPECT(!pthread_mutex_lock(&checked) && pthread_mutex_lock(&checked) == EDEADLK);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&recursive, &attributes);
+    EXPECT(!pthread_mutex_lock(&recursive) && !pthread_mutex_lock(&recursive));
+    EXPECT(!pthread_mutex_unlock(&recursive) && !pthread_mutex_unlock(&recursive));
+}
+
+static void sleeps(void)
+{
+    struct timespec moment = {0, 20000000};
+    uint32_t word = 1;
+    sem_t semaphore;
+    struct timespec later;
+    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    EXPECT(!nanosleep(&moment, NULL));
+    EXPECT(!usleep(20000));
+    EXPECT(!clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL));
+    EXPECT(syscall(SYS_futex, &word, 0 /* FUTEX_WAIT */, 1, &moment, NULL, 0) == -1 &&
+           errno == ETIMEDOUT);
+    EXPECT(syscall(SYS_gettid) == getpid());
+    clock_gettime(CLOCK_REALTIME, &later);
+    later.tv_sec += later.tv_nsec >= 980000000;
+    later.tv_nsec = (later.tv_nsec + 20000000) % 1000000000;
+    sem_init(&semaphore, 0, 0);
+    EXPECT(sem_timedwait(&semaphore, &later) == -1 && errno == ETIMEDOUT);
+    clock_gettime(CLOCK_REALTIME, &later);
+    later.tv_sec += later.tv_nsec >= 980000000;
+    later.tv_nsec = (later.tv_nsec + 20000000) % 1000000000;
+    pthread_mutex_lock(&mutex);
+    EXPECT(pthread_cond_timedwait(&condition, &mutex, &later) == ETIMEDOUT);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void sockets(void)
+{
+    int pair[2], ends[2];
+    EXPECT(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    EXPECT(send(pair[0], bytes, 100000, 0) == 100000);
+    EXPECT(recv(pair[1], bytes, 100000, MSG_WAITALL) == 100000);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    snprintf(name.sun_path, sizeof(name.sun_path), "%.90s/door", folder);
+    int door = socket(AF_UNIX, SOCK_STREAM, 0), in = socket(AF_UNIX, SOCK_STREAM, 0);
+    EXPECT(!bind(door, (struct sockaddr *)&name, sizeof(name)) && !listen(door, 1));
+    EXPECT(write(in, bytes, 1) == -1);
+    EXPECT(!connect(in, (struct sockaddr *)&name, sizeof(name)));
+    int out = accept(door, NULL, NULL);
+    EXPECT(out >= 0 && write(in, bytes, 100000) == 100000);
+    EXPECT(!pipe(ends) && write(ends[1], bytes, 60000) == 60000);
+    EXPECT(read(ends[0], bytes, 60000) == 60000);
+}
+
+/* Numbers of floating point, and what goes through two functions of libc. */
+static void prints(void)
+{
+    EXPECT(printf("%d %.2f %s %.1f %.1f %.1f %.1f %.1f %.1f %.1f %.1f\n", 1, 2.5, "three", 4.0, 5.0,
+                  6.0, 7.0, 8.0, 9.0, 10.0, 11.0) > 0);
+    EXPECT(fprintf(stdout, "%.3f %lld\n", 0.125, 1LL << 40) > 0);
+    EXPECT(!fflush(stdout));
+}
+
+static void processes(void)
+{
+    extern char **environ;
+    int status = 0;
+    pid_t child = fork();
+    if (!child) {
+        usleep(20000);
+        int own = open(in_folder("child"), O_CREAT | O_RDWR, 0600);
+        _exit(write(own, bytes, BYTES) == BYTES ? 7 : 8);
+    }
+    EXPECT(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
+    child = vfork();
+    if (!child) { /* it runs on our memory: its files are not ours */
+        (void)dup2(open("/dev/null", O_WRONLY), 1);
+        usleep(20000);
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(9);
+    }
+    EXPECT(waitpid(child, &status, 0) == child && !status);
+    char *arguments[] = {"true", NULL};
+    EXPECT(!posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ));
+    EXPECT(waitpid(child, &status, 0) == child && !status);
+    EXPECT(!system("exit 0"));
+    printf("out\n");
+    (void)fflush(stdout);
+}
+
+static void *sleeper(void *nothing)
+{
+    sleep(100);
+    return nothing;
+}
+
+static sigjmp_buf back;
+
+static void jump(int number)
+{
+    siglongjmp(back, number);
+}
+
+static void note(int number)
+{
+    (void)number;
+    (void)!write(2, "", 0);
+}
+
+/* Threads that are cancelled in a call, calls that a handler jumps out of, and calls within calls. */
+static void leaves(void)
+{
+    pthread_t thread;
+    int ends[2];
+    void *result;
+    pthread_create(&thread, NULL, sleeper, NULL);
+    usleep(20000);
+    pthread_cancel(thread);
+    EXPECT(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
+    EXPECT(!pipe(ends));
+    (void)signal(SIGALRM, jump);
+    if (!sigsetjmp(back, 1)) {
+        ualarm(20000, 0);
+        EXPECT(read(ends[0], bytes, 1) < 0);
+        EXPECT(0);
+    }
+    struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    ualarm(10000, 0);
+    EXPECT(usleep(30000) == -1 && errno == EINTR);
+    EXPECT(write(ends[1], bytes, 1) == 1 && read(ends[0], bytes, 1) == 1);
+}
+
+/* A thread that waits for ever, and then the end. */
+static void *waits(void *nothing)
+{
+    pthread_mutex_lock(&mutex);
+    return nothing;
+}
+
+static void hangs(void)
+{
+    pthread_t thread;
+    int ends[2];
+    pthread_mutex_lock(&mutex);
+    pthread_create(&thread, NULL, waits, NULL);
+    EXPECT(!pipe(ends));
+    nvtxRangePushA("step");
+    usleep(20000);
+    puts("hangs");
+    (void)fflush(stdout);
+    (void)!read(ends[0], bytes, 1);
+}
+
+static void hangs_in_open(void)
+{
+    EXPECT(!mkfifo(in_folder("fifo"), 0600));
+    puts("hangs");
+    (void)fflush(stdout);
+    (void)open(in_folder("fifo"), O_RDONLY);
+}
+
+static void ranges(void)
+{
+    usleep(5000);
+    nvtxRangePushA("wanted");
+    usleep(20000);
+    nvtxRangePop();
+    usleep(5000);
+}
+
+/* So that there is something to leave out. */
+static void many(void)
+{
+    for (int i = 0; i < 4000; i++)
+        usleep(500);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*function)(void);
+    } all[] = {{"files", files},     {"locks", locks},   {"sleeps", sleeps},
+               {"sockets", sockets}, {"prints", prints}, {"processes", processes},
+               {"leaves", leaves},   {"hangs", hangs},   {"hangs-in-open", hangs_in_open},
+               {"ranges", ranges},   {"many", many}};
+    folder = argc > 2 ? argv[2] : ".";
+    for (size_t i = 0; argc > 1 && i < sizeof(all) / sizeof(all[0]); i++)
+        if (!strcmp(argv[1], all[i].name)) {
+            all[i].function();
+            return failures != 0;
+        }
+    fprintf(stderr, "usage: os_calls WHAT FOLDER\n");
+    return 2;
+}

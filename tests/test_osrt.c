@@ -1,0 +1,376 @@
+/*
+ * `record --trace osrt`: calls of the operating system's libraries, of a program that knows what it calls.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "../lib/os_calls.h"
+#include "read_kit.h"
+#include "record_kit.h"
+
+/* The program, recorded with these levels and options of two words at most; its output is the caller's. */
+static struct cli_result run(const char *what, const char *levels, const char *option,
+                             const char *value)
+{
+    const char *argv[16] = {"nvtally", "record", "--trace", levels, "-o", recorded_path()};
+    size_t count = 6;
+    if (option)
+        argv[count++] = option;
+    if (value)
+        argv[count++] = value;
+    argv[count++] = "--";
+    argv[count++] = cli_client("os_calls");
+    argv[count++] = what;
+    argv[count++] = cli_folder;
+    return cli_run(argv);
+}
+
+/* The trace of it; it found nothing wrong. */
+static struct nvt_trace *record(const char *what, const char *levels)
+{
+    struct cli_result result = run(what, levels, NULL, NULL);
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "lost"));
+    cli_result_free(&result);
+    return recorded_trace();
+}
+
+/* The n-th call of that name in its thread's order, from 0; NVT_NONE: there are not as many. */
+static uint32_t call(const struct nvt_trace *trace, const char *name, unsigned n)
+{
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        if (!strcmp(nvt_name(trace, trace->os_calls.name[i]), name) && !n--)
+            return i;
+    return NVT_NONE;
+}
+
+static uint32_t count(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t n = 0;
+    while (call(trace, name, n) != NVT_NONE)
+        n++;
+    return n;
+}
+
+static int64_t length(const struct nvt_trace *trace, uint32_t row)
+{
+    return trace->os_calls.end[row] - trace->os_calls.start[row];
+}
+
+static const char *file(const struct nvt_trace *trace, uint32_t row)
+{
+    return nvt_name(trace, trace->os_calls.file[row]);
+}
+
+static void expect_file(const struct nvt_trace *trace, const char *name, unsigned n,
+                        const char *where, uint64_t bytes)
+{
+    uint32_t row = call(trace, name, n);
+    assert_int_not_equal(row, NVT_NONE);
+    assert_string_equal(file(trace, row), *where ? cli_in(cli_folder, where) : "");
+    assert_int_equal(trace->os_calls.bytes[row], bytes);
+    assert_false(trace->os_calls.flags[row]);
+}
+
+#define BYTES (4u << 20)
+
+/* Descriptors are numbers that are given again. */
+static void calls_know_their_files(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("files", "osrt");
+    expect_file(trace, "open", 0, "first", 0);
+    expect_file(trace, "write", 0, "first", BYTES);
+    expect_file(trace, "pread", 0, "first", BYTES / 2);
+    expect_file(trace, "write", 1, "second", BYTES / 4);
+    expect_file(trace, "write", 2, "third", BYTES / 8);
+    expect_file(trace, "write", 3, "third", BYTES / 16);
+    expect_file(trace, "fread", 0, "first", BYTES);
+    assert_int_equal(trace->os_calls.result[call(trace, "write", 1)], BYTES / 4);
+    assert_int_equal(trace->os_calls.result[call(trace, "fread", 0)], BYTES / 4);
+    nvt_trace_free(trace);
+}
+
+/* One that is free is taken at once, however often; one that says something of its own still does. */
+static void locks_are_those_that_are_waited_for(void **state)
+{
+    void *mutex, *rwlock;
+    (void)state;
+    struct cli_result result = run("locks", "osrt", "--osrt-threshold", "5000000");
+    cli_expect_status(&result, 0);
+    assert_int_equal(sscanf(result.out, "%p %p", &mutex, &rwlock), 2);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    const struct {
+        const char *name;
+        uint64_t address;
+    } expected[] = {{"pthread_mutex_lock", (uint64_t)(uintptr_t)mutex},
+                    {"pthread_rwlock_rdlock", (uint64_t)(uintptr_t)rwlock},
+                    {"mtx_lock", 0}};
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        uint32_t row = call(trace, expected[i].name, 0);
+        assert_int_equal(count(trace, expected[i].name), 1);
+        assert_true(length(trace, row) > 15000000 && length(trace, row) < 2000000000);
+        if (expected[i].address)
+            assert_int_equal(trace->os_calls.address[row], expected[i].address);
+        assert_true(trace->os_calls.address[row]);
+        assert_int_equal(trace->threads.tid[trace->os_calls.thread[row]], trace->processes.pid[0]);
+    }
+    nvt_trace_free(trace);
+}
+
+static void waits_have_their_names_and_lengths(void **state)
+{
+    static const char *const names[] = {"nanosleep", "usleep",        "clock_nanosleep",
+                                        "futex",     "sem_timedwait", "pthread_cond_timedwait"};
+    (void)state;
+    struct nvt_trace *trace = record("sleeps", "osrt");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        uint32_t row = call(trace, names[i], 0);
+        assert_int_not_equal(row, NVT_NONE);
+        assert_true(length(trace, row) >= 18000000);
+    }
+    assert_int_equal(trace->os_calls.result[call(trace, "futex", 0)], -1);
+    nvt_trace_free(trace);
+}
+
+static void sockets_and_pipes_are_told_by_their_ends(void **state)
+{
+    char door[4200];
+    (void)state;
+    struct nvt_trace *trace = record("sockets", "osrt");
+    snprintf(door, sizeof(door), "socket %s", cli_in(cli_folder, "door"));
+    assert_string_equal(file(trace, call(trace, "send", 0)), "socket");
+    assert_int_equal(trace->os_calls.bytes[call(trace, "recv", 0)], 100000);
+    uint32_t sent = call(trace, "write", 0);
+    if (trace->os_calls.bytes[sent] != 100000) /* the one that fails may have taken as long */
+        sent = call(trace, "write", 1);
+    assert_string_equal(file(trace, sent), door); /* it has another end since it was connected */
+    uint32_t piped = call(trace, "read", 0);
+    assert_string_equal(file(trace, piped), "pipe");
+    assert_int_equal(trace->os_calls.bytes[piped], 60000);
+    nvt_trace_free(trace);
+}
+
+static void output_stays_as_it_is(void **state)
+{
+    (void)state;
+    struct cli_result alone =
+        cli_run((const char *const[]){cli_client("os_calls"), "prints", cli_folder, NULL});
+    struct cli_result recorded = run("prints", "osrt", "--osrt-threshold", "0");
+    assert_string_equal(alone.out, recorded.out);
+    struct nvt_trace *trace = recorded_trace();
+    /* As fortified programs are compiled, or not. */
+    uint32_t prints = count(trace, "printf") + count(trace, "__printf_chk");
+    uint32_t streams = count(trace, "fprintf") + count(trace, "__fprintf_chk");
+    assert_int_equal(prints, 1);
+    assert_int_equal(streams, 1);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        bytes += trace->os_calls.bytes[i];
+    assert_int_equal(bytes, alone.out_size);
+    nvt_trace_free(trace);
+    cli_result_free(&alone);
+    cli_result_free(&recorded);
+}
+
+/* Of a pid: the process's row. */
+static uint32_t process_of(const struct nvt_trace *trace, uint32_t row)
+{
+    return trace->threads.process[trace->os_calls.thread[row]];
+}
+
+/* A child has its calls in a process of its own; what one of vfork does, on its parent's memory, is nobody's. */
+static void children_have_their_own_calls(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("processes", "osrt");
+    uint32_t parent = process_of(trace, call(trace, "waitpid", 0));
+    expect_file(trace, "write", 0, "child", BYTES);
+    assert_int_not_equal(process_of(trace, call(trace, "write", 0)), parent);
+    assert_int_equal(count(trace, "fork"), 1);
+    assert_int_equal(process_of(trace, call(trace, "fork", 0)), parent);
+    assert_int_equal(count(trace, "usleep"), 1);
+    assert_int_not_equal(process_of(trace, call(trace, "usleep", 0)), parent);
+    assert_int_equal(count(trace, "waitpid"), 3);
+    assert_int_equal(count(trace, "system"), 1);
+    assert_int_equal(count(trace, "posix_spawn"), 1);
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        assert_false(trace->os_calls.flags[i]);
+    nvt_trace_free(trace);
+}
+
+/* Nothing of a call that was left stays open, and what a handler calls within one is a part of it. */
+static void calls_that_are_left(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("leaves", "osrt");
+    assert_int_equal(count(trace, "pthread_join"), 1);
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        assert_false(trace->os_calls.flags[i]);
+    uint32_t last = call(trace, "usleep", count(trace, "usleep") - 1);
+    assert_true(length(trace, last) >= 9000000);
+    assert_int_equal(trace->os_calls.result[last], -1);
+    /* The empty write to standard error happened within it. */
+    for (unsigned n = 0; n < count(trace, "write"); n++)
+        assert_true(trace->os_calls.start[call(trace, "write", n)] >= trace->os_calls.end[last]);
+    nvt_trace_free(trace);
+}
+
+/* What threads were in when the process was killed, and since when. */
+static void a_killed_process_was_in_a_call(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "--trace", "nvtx,osrt", "-o", recorded_path(), "--", "timeout", "-s",
+        "KILL", "1", cli_client("os_calls"), "hangs", cli_folder, NULL});
+    assert_string_equal(result.out, "hangs\n");
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    uint32_t lock = call(trace, "pthread_mutex_lock", 0);
+    uint32_t reading = NVT_NONE;
+    for (unsigned n = 0; n < count(trace, "read"); n++)
+        if (trace->os_calls.flags[call(trace, "read", n)])
+            reading = call(trace, "read", n);
+    assert_int_not_equal(reading, NVT_NONE);
+    assert_int_equal(trace->os_calls.flags[lock], NVT_RANGE_UNCLOSED);
+    assert_true(trace->os_calls.address[lock]);
+    assert_string_equal(file(trace, reading), "pipe");
+    assert_true(length(trace, reading) > 500000000 && length(trace, lock) > 500000000);
+    assert_int_equal(process_of(trace, lock), process_of(trace, reading));
+    assert_int_not_equal(trace->os_calls.thread[lock], trace->os_calls.thread[reading]);
+    nvt_trace_free(trace);
+}
+
+static void an_open_that_hangs_has_its_path(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "--trace", "osrt", "-o", recorded_path(), "--", "timeout", "-s",
+        "KILL", "1", cli_client("os_calls"), "hangs-in-open", cli_folder, NULL});
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    uint32_t row = call(trace, "open", 0);
+    assert_int_not_equal(row, NVT_NONE);
+    assert_int_equal(trace->os_calls.flags[row], NVT_RANGE_UNCLOSED);
+    assert_string_equal(file(trace, row), cli_in(cli_folder, "fifo"));
+    nvt_trace_free(trace);
+}
+
+static void only_what_is_captured(void **state)
+{
+    (void)state;
+    struct cli_result result = run("ranges", "nvtx,osrt", "--capture", "wanted");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(trace->os_calls.count, 1);
+    assert_true(length(trace, 0) >= 20000000);
+    nvt_trace_free(trace);
+}
+
+/* A flight recorder forgets calls as it does events. */
+static void the_latest_part_alone(void **state)
+{
+    (void)state;
+    struct cli_result result = run("many", "osrt", "--max-age", "200ms");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    uint32_t calls = count(trace, "usleep");
+    assert_true(calls > 20 && calls < 3000);
+    nvt_trace_free(trace);
+}
+
+static void a_threshold_leaves_out_what_is_shorter(void **state)
+{
+    (void)state;
+    struct cli_result result = run("ranges", "osrt", "--osrt-threshold", "15000000");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, ", 1 OS call"));
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(trace->os_calls.count, 1);
+    nvt_trace_free(trace);
+    static const char *const wrong[] = {"-1", "", "1ms", "1000000000001", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        result = run("ranges", "osrt", "--osrt-threshold", wrong[i]);
+        cli_expect_failure(&result, "--osrt-threshold");
+        cli_result_free(&result);
+    }
+}
+
+/* Every name is one of libc's: what is mistyped would never be called. */
+static void names_are_those_of_libc(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NVT_OS_CALLS; i++) {
+        if (i == NVT_OS_CALL_futex)
+            continue;
+        if (!dlsym(RTLD_DEFAULT, nvt_os_calls[i].name))
+            fail_msg("%s is none", nvt_os_calls[i].name);
+        assert_ptr_equal(nvt_os_call_find(nvt_os_calls[i].name), &nvt_os_calls[i]);
+        assert_int_not_equal(nvt_os_calls[i].kind, NVT_OS_OTHER);
+    }
+    assert_null(nvt_os_call_find("getpid"));
+}
+
+/* Programs of several processes, shells and threads: the same output and status. */
+static void shells_go_on_as_before(void **state)
+{
+    static const char script[] =
+        "for i in 1 2 3; do echo $i | cat | wc -c; done; ls / | head -n 1; "
+        "(exit 3) || echo $?; exec cat /proc/self/status 2>&1 | head -n 1";
+    (void)state;
+    struct cli_result alone = cli_run((const char *const[]){"sh", "-c", script, NULL});
+    struct cli_result recorded =
+        cli_run((const char *const[]){"nvtally", "record", "--trace", "osrt", "-o", recorded_path(),
+                                      "--", "sh", "-c", script, NULL});
+    assert_string_equal(alone.out, recorded.out);
+    assert_int_equal(alone.status, recorded.status);
+    assert_null(strstr(recorded.err, "lost"));
+    cli_result_free(&alone);
+    cli_result_free(&recorded);
+}
+
+static int set_up(void **state)
+{
+    return cli_folder_set_up(state) || recorded_set_up(state);
+}
+
+static int tear_down(void **state)
+{
+    return recorded_tear_down(state) || cli_folder_tear_down(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_know_their_files),
+        cmocka_unit_test(locks_are_those_that_are_waited_for),
+        cmocka_unit_test(waits_have_their_names_and_lengths),
+        cmocka_unit_test(sockets_and_pipes_are_told_by_their_ends),
+        cmocka_unit_test(output_stays_as_it_is),
+        cmocka_unit_test(children_have_their_own_calls),
+        cmocka_unit_test(calls_that_are_left),
+        cmocka_unit_test(a_killed_process_was_in_a_call),
+        cmocka_unit_test(an_open_that_hangs_has_its_path),
+        cmocka_unit_test(only_what_is_captured),
+        cmocka_unit_test(the_latest_part_alone),
+        cmocka_unit_test(a_threshold_leaves_out_what_is_shorter),
+        cmocka_unit_test(names_are_those_of_libc),
+        cmocka_unit_test(shells_go_on_as_before),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
