@@ -127,6 +127,8 @@ static void locks_are_those_that_are_waited_for(void **state)
         assert_true(trace->os_calls.address[row]);
         assert_int_equal(trace->threads.tid[trace->os_calls.thread[row]], trace->processes.pid[0]);
     }
+    assert_int_equal(trace->threads.count, 2);
+    assert_string_equal(nvt_name(trace, trace->threads.name[1]), "holder");
     nvt_trace_free(trace);
 }
 
@@ -225,6 +227,40 @@ static void calls_that_are_left(void **state)
     /* The empty write to standard error happened within it. */
     for (unsigned n = 0; n < count(trace, "write"); n++)
         assert_true(trace->os_calls.start[call(trace, "write", n)] >= trace->os_calls.end[last]);
+    nvt_trace_free(trace);
+}
+
+/* Whichever descriptors threads give each other, each call has its own file. */
+static void threads_do_not_mix_their_files(void **state)
+{
+    enum { THREADS = 8, ROUNDS = 500 };
+    (void)state;
+    struct cli_result result = run("busy", "osrt", "--osrt-threshold", "0");
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "lost"));
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    uint32_t writes = 0, opens = 0, closes = 0, of_thread[64] = {0};
+    for (uint32_t i = 0; i < calls->count; i++) {
+        const char *name = nvt_name(trace, calls->name[i]);
+        unsigned is_write = !strcmp(name, "write"), is_open = !strcmp(name, "open");
+        if (!is_write && !is_open && strcmp(name, "close"))
+            continue;
+        writes += is_write;
+        opens += is_open;
+        closes += !is_write && !is_open;
+        assert_true(calls->file[i] && calls->thread[i] < 64);
+        if (!of_thread[calls->thread[i]])
+            of_thread[calls->thread[i]] = calls->file[i];
+        assert_int_equal(calls->file[i], of_thread[calls->thread[i]]);
+    }
+    assert_int_equal(writes, THREADS * ROUNDS);
+    assert_int_equal(opens, THREADS * ROUNDS);
+    assert_int_equal(closes, THREADS * ROUNDS);
+    for (uint32_t i = 0; i < 64; i++)
+        for (uint32_t k = 0; k < i && of_thread[i]; k++)
+            assert_int_not_equal(of_thread[i], of_thread[k]);
     nvt_trace_free(trace);
 }
 
@@ -364,6 +400,7 @@ int main(void)
         cmocka_unit_test(output_stays_as_it_is),
         cmocka_unit_test(children_have_their_own_calls),
         cmocka_unit_test(calls_that_are_left),
+        cmocka_unit_test(threads_do_not_mix_their_files),
         cmocka_unit_test(a_killed_process_was_in_a_call),
         cmocka_unit_test(an_open_that_hangs_has_its_path),
         cmocka_unit_test(only_what_is_captured),

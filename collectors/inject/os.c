@@ -83,6 +83,13 @@ int nvt_os_watch(void)
     return 1;
 }
 
+void nvt_os_name_thread(const char *name)
+{
+    int saved = errno;
+    nvt_define(NVT_DEFINE_THREAD, NULL, 0, (uint64_t)syscall(SYS_gettid), name, strnlen(name, 15));
+    errno = saved;
+}
+
 /* --- calls ------------------------------------------------------------------------------------------ */
 
 /* The calling thread's state with a ring, NULL: a call cannot be recorded now. */

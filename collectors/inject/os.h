@@ -45,6 +45,9 @@ NVT_EXPORT void nvt_os_leave(void);
 /* A descriptor stands, or will stand, for something else. */
 NVT_EXPORT void nvt_os_forget(int descriptor);
 
+/* The calling thread, which may have a ring, is called so from now on. */
+NVT_EXPORT void nvt_os_name_thread(const char *name);
+
 /* The calling thread is the collector's, which calls it so (NULL: it keeps its name). */
 void nvt_os_own_thread(const char *name);
 

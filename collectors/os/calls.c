@@ -12,10 +12,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "../../lib/os_calls.h"
@@ -311,6 +313,30 @@ word nvt_os_call_syscall(PARAMETERS_7)
     return a == SYS_futex
                ? pass(NVT_OS_CALL_futex, function, arguments, __builtin_return_address(0))
                : go_on(function, arguments);
+}
+
+/* No calls of interest, but names of threads, which have a ring before their name. */
+DECLARE(pthread_setname_np, 2)
+word nvt_os_call_pthread_setname_np(word a, word b)
+{
+    static _Atomic(void *) known;
+    libc_function *function = real(&known, "pthread_setname_np");
+    word result = function(a, b, 0, 0, 0, 0, 0);
+    if (watches && !(int)result && (pthread_t)a == pthread_self())
+        nvt_os_name_thread((const char *)b);
+    return result;
+}
+
+DECLARE(prctl, 5)
+word nvt_os_call_prctl(PARAMETERS_5)
+{
+    static _Atomic(void *) known;
+    const word arguments[ARGUMENTS + 1] = {0 GIVEN_5};
+    word result = go_on(real(&known, "prctl"), arguments);
+    if (watches && (int)a == PR_SET_NAME && !(int)result &&
+        !nvt_os_is_own(__builtin_return_address(0)))
+        nvt_os_name_thread((const char *)b);
+    return result;
 }
 
 /* Arguments in registers of floating point do not go through pass(): these functions become those that take a list. */

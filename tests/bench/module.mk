@@ -40,6 +40,13 @@ bench-nsys-ai: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed o
 bench-mpi: all ## what recording costs a call of MPI, beside nsys (NSYS=path)
 	$(Q)BUILD=$(BUILD) tests/bench/mpi
 
+$(BUILD)/bench/osrt: tests/bench/osrt.c lib/clock.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $< -o $@ -lpthread
+
+bench-osrt: all $(BUILD)/bench/osrt ## what recording costs a call of the operating system's libraries, beside nsys (NSYS=path)
+	$(Q)BUILD=$(BUILD) tests/bench/osrt
+
 bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-columns
@@ -47,6 +54,7 @@ bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BU
 	$(Q)$(MAKE) --no-print-directory bench-path
 	$(Q)$(MAKE) --no-print-directory bench-nsys-ai
 	$(Q)$(MAKE) --no-print-directory bench-mpi
+	$(Q)$(MAKE) --no-print-directory bench-osrt
 
 bench-disturbance: all ## what collecting does to every workload on the host, with intervals (a quarter of an hour)
 	$(Q)BUILD=$(BUILD) tests/bench/disturbance
@@ -67,4 +75,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-columns bench-analyze bench-path bench-mpi bench-load bench-disturbance
+.PHONY: bench bench-columns bench-analyze bench-path bench-mpi bench-osrt bench-load bench-disturbance

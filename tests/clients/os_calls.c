@@ -79,6 +79,8 @@ static pthread_barrier_t barrier;
 
 static void *holder(void *nothing)
 {
+    usleep(1000);
+    pthread_setname_np(pthread_self(), "holder");
     pthread_mutex_lock(&mutex);
     pthread_rwlock_wrlock(&rwlock);
     mtx_lock(&plain);
@@ -282,6 +284,33 @@ static void ranges(void)
     usleep(5000);
 }
 
+#define BUSY_THREADS 8
+#define BUSY_ROUNDS  500
+
+/* Each with a file of its own, by descriptors that others had a moment before. */
+static void *is_busy(void *number)
+{
+    char name[32], path[4096];
+    snprintf(name, sizeof(name), "busy%d", (int)(intptr_t)number);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    for (int i = 0; i < BUSY_ROUNDS; i++) {
+        int descriptor = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+        EXPECT(descriptor >= 0 && write(descriptor, bytes, 1000) == 1000 && !close(descriptor));
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+
+static void busy(void)
+{
+    pthread_t threads[BUSY_THREADS];
+    for (intptr_t i = 0; i < BUSY_THREADS; i++)
+        pthread_create(&threads[i], NULL, is_busy, (void *)i);
+    for (int i = 0; i < BUSY_THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
 /* So that there is something to leave out. */
 static void many(void)
 {
@@ -297,7 +326,7 @@ int main(int argc, char **argv)
     } all[] = {{"files", files},     {"locks", locks},   {"sleeps", sleeps},
                {"sockets", sockets}, {"prints", prints}, {"processes", processes},
                {"leaves", leaves},   {"hangs", hangs},   {"hangs-in-open", hangs_in_open},
-               {"ranges", ranges},   {"many", many}};
+               {"ranges", ranges},   {"many", many},     {"busy", busy}};
     folder = argc > 2 ? argv[2] : ".";
     for (size_t i = 0; argc > 1 && i < sizeof(all) / sizeof(all[0]); i++)
         if (!strcmp(argv[1], all[i].name)) {
