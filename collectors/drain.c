@@ -124,8 +124,8 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
         return 0;
     }
     drain->mask = ring->slots - 1;
-    drain->os = (struct nvt_drain_os){
-        .output = output, .process = drain->process, .thread = drain->thread};
+    drain->os =
+        (struct nvt_drain_os){.output = output, .process = drain->process, .thread = drain->thread};
     *result = drain;
     return 0;
 }

@@ -60,9 +60,9 @@ static uint64_t define_path(struct nvt_drain_os *os, const char *path)
 {
     uint32_t string = nvt_output_string(os->output, path, strlen(path));
     uint64_t id = FIRST_OWN_FILE + string;
-    return string == NVT_NO_STRING || nvt_output_define(os->output, os->process,
-                                                        NVT_DEFINITION_FILE, 0, id, 0, path,
-                                                        strlen(path))
+    return string == NVT_NO_STRING ||
+                   nvt_output_define(os->output, os->process, NVT_DEFINITION_FILE, 0, id, 0, path,
+                                     strlen(path))
                ? 0
                : id;
 }
@@ -98,9 +98,9 @@ void nvt_drain_os_flush(struct nvt_drain_os *os, int force, struct nvt_drain_tot
     if ((!os->count && !os->failed) ||
         (os->rows.size < nvt_output_chunk_bytes(os->output) && !force))
         return;
-    int status = os->failed ? nvt_fail(&err, "out of memory")
-                            : nvt_output_chunk(os->output, &chunk, os->rows.data, os->rows.size,
-                                               &err);
+    int status = os->failed
+                     ? nvt_fail(&err, "out of memory")
+                     : nvt_output_chunk(os->output, &chunk, os->rows.data, os->rows.size, &err);
     *(status ? &totals->unwritten : &totals->os_calls) += os->count;
     if (status && !totals->error.message[0])
         totals->error = err;

@@ -180,7 +180,8 @@ int nvt_event_pop(const struct nvt_event *event)
  * captures of other threads may begin and end in between. */
 static int is_quiet_event(const struct nvt_thread *thread, const struct nvt_event *event)
 {
-    return event->kind == NVT_EVENT_MARK ? nvt_event_is_quiet(thread) : (event->range & QUIET_RANGE) != 0;
+    return event->kind == NVT_EVENT_MARK ? nvt_event_is_quiet(thread)
+                                         : (event->range & QUIET_RANGE) != 0;
 }
 
 static void record_or_drop(const struct nvt_event *event)
@@ -205,7 +206,8 @@ uint64_t nvt_event_start(struct nvt_event *event)
         return 0;
     /* Unique in the process: which ring, and which of its ranges; never 0. */
     event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & (QUIET_RANGE - 1));
-    if (NVT_UNLIKELY(nvt_capture_watches) && !nvt_capture_opens(thread, event) && nvt_event_is_quiet(thread))
+    if (NVT_UNLIKELY(nvt_capture_watches) && !nvt_capture_opens(thread, event) &&
+        nvt_event_is_quiet(thread))
         event->range |= QUIET_RANGE;
     record_or_drop(event);
     return event->range;
