@@ -81,6 +81,13 @@ const struct nvt_os_call_info *nvt_os_call_find(const char *name);
 /* A kind in one word: "files". */
 const char *nvt_os_kind_name(enum nvt_os_kind kind);
 
+/* Whether a call says how much it read. */
+static inline int nvt_os_reads(const struct nvt_os_call_info *call)
+{
+    return call->result == NVT_OS_READS || call->result == NVT_OS_READS_ITEMS ||
+           call->result == NVT_OS_READS_ITEMS_CHECKED;
+}
+
 /* Whether the bytes of a call go out of the program; else they come in. */
 static inline int nvt_os_writes(const struct nvt_os_call_info *call)
 {

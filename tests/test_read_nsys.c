@@ -181,6 +181,7 @@ static void reads_calls_of_the_system(void **state)
     assert_int_equal(trace->threads.tid[calls->thread[1]], 8);
     assert_string_equal(name_of(trace, calls->name[2]), "read");
     assert_int_equal(calls->result[2], -1);
+    assert_int_equal(calls->bytes[2], 0);
     assert_int_equal(trace->first_ns, 100);
     assert_int_equal(trace->last_ns, 300);
     nvt_trace_free(trace);
@@ -212,6 +213,25 @@ static void reads_calls_of_the_system(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "Num Calls"));
     cli_result_free(&result);
+}
+
+/* What a call returned is bytes where the call says so: not of poll, of fread, of what failed, or of what nobody knows. */
+static void knows_bytes_of_calls_of_the_system(void **state)
+{
+    static const uint64_t expected[] = {4096, 100, 0, 0, 0, 0, 4097};
+    (void)state;
+    const char *path = kit_make_export(
+        STRINGS OSRT_2024
+        "INSERT INTO StringIds VALUES (1, 'poll'), (2, 'read'), (3, 'write'), (4, 'fread'), (5, "
+        "'x');"
+        "INSERT INTO OSRT_API VALUES (10, 20, 27, " T57 ", 1, 2, 4096, 0, 0),"
+        " (20, 30, 27, " T57 ", 2, 3, 100, 0, 0), (30, 40, 27, " T57 ", 3, 1, 2, 0, 0),"
+        " (40, 50, 27, " T57 ", 4, 4, 3, 0, 0), (50, 60, 27, " T57 ", 5, 2, -1, 0, 0),"
+        " (60, 70, 27, " T57 ", 6, 5, 7, 0, 0), (70, 80, 27, " T57 ", 7, 2, 4097, 0, 0);");
+    struct nvt_trace *trace = kit_read(path);
+    assert_int_equal(trace->os_calls.count, sizeof(expected) / sizeof(expected[0]));
+    assert_memory_equal(trace->os_calls.bytes, expected, sizeof(expected));
+    nvt_trace_free(trace);
 }
 
 #define METRICS                                                                                    \
@@ -768,6 +788,7 @@ int main(void)
         cmocka_unit_test(reads_every_kind_of_range),
         cmocka_unit_test(keeps_processes_and_devices_apart),
         cmocka_unit_test(reads_calls_of_the_system),
+        cmocka_unit_test(knows_bytes_of_calls_of_the_system),
         cmocka_unit_test(reads_samples_of_metrics),
         cmocka_unit_test(reads_tables_with_few_columns),
         cmocka_unit_test(reads_copies_memory_and_the_rest),

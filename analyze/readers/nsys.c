@@ -210,6 +210,7 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
         nvt_map_free(maps[i]);
     free(reader.launches);
     nvt_buffer_free(&reader.words);
+    nvt_os_names_free(&reader.os_names);
     nvt_recorded_events_free(&reader.events);
     if (status && err)
         *err = own;

@@ -14,6 +14,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/map.h"
+#include "../model/os_names.h"
 #include "../model/recorded_events.h"
 #include "../model/trace.h"
 #include "pools.h"
@@ -46,6 +47,7 @@ struct nvt_nsys {
     struct nvt_map metrics;      /* that << 32 | metricId -> row of counters */
     uint32_t metric_type_count, metric_count;
     uint32_t metric_thread; /* that stands for whoever sampled them */
+    struct nvt_os_names os_names;
     struct nvt_recorded_events events;
     struct nvt_buffer words; /* struct nvt_pool_word, of each row of memory */
     int has_pools;

@@ -1,6 +1,7 @@
 /*
  * Calls of the operating system's libraries that may block (nsys profile --trace=osrt), as far as they took long enough
- * to be written (--osrt-threshold). The table also has a thread's start and end, which are events of other classes.
+ * to be written (--osrt-threshold). The table also has a thread's start and end, which are events of other classes. Of what a
+ * call worked with there is only what it returned: of read, write and the like, bytes.
  */
 #ifdef HAVE_SQLITE
 #include "nsys.h"
@@ -8,6 +9,16 @@
 #include "../exports/export.h"
 
 enum { OS_START, OS_END, OS_NAME, OS_TID, OS_CLASS, OS_RESULT };
+
+/* What a call returned, as bytes where it is that. Of fread it is items, whose size is not on record. */
+static uint64_t bytes_of(struct nvt_nsys *reader, uint32_t name, int64_t result)
+{
+    if (result <= 0)
+        return 0;
+    const struct nvt_os_call_info *call = nvt_os_names_find(&reader->os_names, reader->trace, name);
+    int is_bytes = call && (call->result == NVT_OS_READS || call->result == NVT_OS_WRITES);
+    return is_bytes ? (uint64_t)result : 0;
+}
 
 static int os_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
@@ -20,6 +31,7 @@ static int os_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                                .result = nvt_nsys_int(table, OS_RESULT, 0)};
     if (call.thread == NVT_NONE || call.name == NVT_NO_STRING)
         return -1;
+    call.bytes = bytes_of(reader, call.name, call.result);
     return nvt_os_call_add(reader->trace, &call) == NVT_NONE ? -1 : 0;
 }
 
