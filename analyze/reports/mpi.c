@@ -2,19 +2,16 @@
  * mpi_event_trace, with nsys's headings (Nsight Systems Analysis Guide), nvtx_mpi_sum, mpi_ranks: calls of MPI one by one,
  * by the ranges that hold them, and by rank. (mpi_event_sum, by name, is cuda_sum.c's.) A megabyte is 10^6 bytes.
  *
- * A call lies in a range that its thread has open from the call's start to its end, so rows of nested ranges hold it
- * several times, but those of one name, within each other, once. Bytes are those that a rank's own arguments name: of a collective, what it gives and gets, not what
- * goes over the wire. A rank is in MPI while any of its threads is; the columns of kinds have the times of all of them.
+ * Which ranges hold a call says calls_by_range.h. Bytes are those that a rank's own arguments name: of a collective, what it
+ * gives and gets, not what goes over the wire. A rank is in MPI while any of its threads is; the columns of kinds have the
+ * times of all of them.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../lib/text.h"
 #include "../input/ranks.h"
-#include "../model/buckets.h"
 #include "../model/mpi.h"
-#include "../model/nesting.h"
-#include "../studies/groups.h"
+#include "../studies/calls_by_range.h"
 #include "report.h"
 
 #define MEGABYTE 1e6
@@ -106,7 +103,7 @@ static int make_trace(struct nvt_report_input *input, struct nvt_tables *tables,
 
 /* --- by range ----------------------------------------------------------------------------------- */
 
-enum { R_RANGE, R_CALL, R_COUNT, R_TOTAL, R_AVG, R_SHARE = R_AVG + 5, R_SENT, R_RECEIVED };
+enum { R_COUNT = 2, R_SHARE = R_COUNT + 7, R_SENT, R_RECEIVED };
 
 static const struct nvt_column_spec range_columns[] = {
     {"NVTX Range", "", NVT_TEXT, 0, 0},
@@ -123,168 +120,46 @@ static const struct nvt_column_spec range_columns[] = {
     [R_RECEIVED] = {"Received (MB)", "MB", NVT_REAL, 3, 0},
 };
 
-/* Bytes of each group; time of all ranges of each name, by the group's first part. */
-struct by_range {
-    struct nvt_groups groups;
-    struct bytes {
-        double sent, received;
-    } * bytes;
-    uint32_t capacity;
-    double *ranges_ns;
-    uint32_t range_capacity;
-};
-
-/* Room for item `index` of an array, zeroed. 0 or -1. */
-static int make_room(void *array, uint32_t index, uint32_t *capacity, size_t width)
-{
-    void **items = array;
-    if (index < *capacity)
-        return 0;
-    size_t wanted = ((size_t)index + 1) * 2;
-    char *grown = realloc(*items, wanted * width);
-    if (!grown)
-        return -1;
-    memset(grown + *capacity * width, 0, (wanted - *capacity) * width);
-    *items = grown;
-    *capacity = (uint32_t)wanted;
-    return 0;
-}
-
-static void add_call(struct by_range *all, const struct nvt_trace *trace, uint32_t call,
-                     uint32_t range_name)
+static void add_bytes(void *context, const struct nvt_trace *trace, uint32_t call, double sums[2])
 {
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
-    const uint32_t key[] = {range_name, nvt_groups_string(&all->groups, calls->name[call])};
-    uint32_t group = nvt_groups_key(&all->groups, key, 2);
-    if (group == NVT_NONE || make_room(&all->bytes, group, &all->capacity, sizeof(*all->bytes))) {
-        all->groups.failed = 1;
-        return;
-    }
-    nvt_groups_add(&all->groups, group, calls->end[call] - calls->start[call]);
+    (void)context;
     if (calls->sent[call] != UINT64_MAX)
-        all->bytes[group].sent += (double)calls->sent[call];
+        sums[0] += (double)calls->sent[call];
     if (calls->received[call] != UINT64_MAX)
-        all->bytes[group].received += (double)calls->received[call];
+        sums[1] += (double)calls->received[call];
 }
 
-/* Push/pop ranges of each thread by start, and the nesting across domains. */
-struct nest {
-    struct nvt_buckets threads;
-    uint32_t *parent;
-};
-
-/* Whether no range of the same name is around it. */
-static int is_outermost(const struct nest *nest, const struct nvt_ranges *ranges, uint32_t row)
-{
-    uint32_t depth = 0;
-    for (uint32_t at = nest->parent[row]; at != NVT_NONE && depth++ < NVT_NESTING_DEPTH;
-         at = nest->parent[at])
-        if (ranges->name[at] == ranges->name[row] && ranges->domain[at] == ranges->domain[row])
-            return 0;
-    return 1;
-}
-
-static int make_nest(struct nest *nest, const struct nvt_trace *trace, struct nvt_error *err)
-{
-    const struct nvt_ranges *ranges = &trace->ranges;
-    uint32_t *owner = malloc(((size_t)ranges->count + 1) * sizeof(*owner));
-    for (uint32_t i = 0; owner && i < ranges->count; i++)
-        owner[i] = ranges->style[i] == NVT_PUSH_POP ? ranges->thread[i] : trace->threads.count;
-    int status =
-        owner ? nvt_buckets_make(&nest->threads, owner, trace->threads.count, NULL, ranges->count)
-              : -1;
-    free(owner);
-    if (status)
-        return nvt_fail_at(err, trace->path, -1, "out of memory");
-    nest->parent = nvt_nest_threads(trace, err);
-    return nest->parent ? 0 : -1;
-}
-
-static int collect_ranges(struct by_range *all, const struct nvt_trace *trace,
+static int collect_ranges(struct nvt_calls_by_range *all, const struct nvt_trace *trace,
                           struct nvt_error *err)
 {
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
-    const struct nvt_ranges *ranges = &trace->ranges;
-    struct nest nest = {{0}, NULL};
-    int status = make_nest(&nest, trace, err);
-    nvt_groups_trace(&all->groups, trace);
-    for (uint32_t i = 0; i < ranges->count && !status; i++) {
-        uint32_t name = nvt_groups_range(&all->groups, i);
-        if (ranges->style[i] != NVT_PUSH_POP || !is_outermost(&nest, ranges, i))
-            continue;
-        if (make_room(&all->ranges_ns, name, &all->range_capacity, sizeof(*all->ranges_ns)))
-            all->groups.failed = 1;
-        else
-            all->ranges_ns[name] += (double)(ranges->end[i] - ranges->start[i]);
-    }
-    for (uint32_t i = 0; i < calls->count && !status; i++) {
-        const uint32_t *first = nest.threads.first;
-        uint32_t thread = calls->thread[i], depth = 0;
-        uint32_t at = nvt_buckets_behind(&nest.threads, thread, ranges->start, calls->start[i]);
-        uint32_t row = at > first[thread] ? nest.threads.rows[at - 1] : NVT_NONE;
-        for (int is_held = 0; row != NVT_NONE || !is_held; row = nest.parent[row]) {
-            if (row == NVT_NONE || depth++ > NVT_NESTING_DEPTH) {
-                if (!is_held)
-                    add_call(all, trace, i, nvt_groups_text(&all->groups, ""));
-                break;
-            }
-            if (ranges->end[row] < calls->end[i] || !is_outermost(&nest, ranges, row))
-                continue;
-            add_call(all, trace, i, nvt_groups_range(&all->groups, row));
-            is_held = 1;
-        }
-    }
-    nvt_buckets_free(&nest.threads);
-    free(nest.parent);
-    return status;
-}
-
-static void put_ranges(struct nvt_table *table, struct by_range *all)
-{
-    for (uint32_t i = 0; i < all->groups.count; i++) {
-        const struct nvt_group *group = &all->groups.groups[i];
-        struct nvt_summary summary = nvt_groups_summary(&all->groups, i);
-        uint32_t range = group->key[0];
-        double ns = range < all->range_capacity ? all->ranges_ns[range] : 0;
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, R_RANGE, nvt_groups_name(&all->groups, range));
-        nvt_table_set_text(table, row, R_CALL, nvt_groups_name(&all->groups, group->key[1]));
-        nvt_table_set_int(table, row, R_COUNT, (int64_t)group->count);
-        nvt_table_set_int(table, row, R_TOTAL, group->total);
-        nvt_put_summary(table, row, R_AVG, &summary, 1);
-        if (ns > 0)
-            nvt_table_set_real(table, row, R_SHARE, 100 * (double)group->total / ns);
-        nvt_table_set_real(table, row, R_SENT, all->bytes[i].sent / MEGABYTE);
-        nvt_table_set_real(table, row, R_RECEIVED, all->bytes[i].received / MEGABYTE);
-    }
-    nvt_table_sort(table, R_CALL, 0);
-    nvt_table_sort(table, R_RANGE, 0);
-    nvt_table_sort(table, R_TOTAL, 1);
+    const struct nvt_held_calls held = {.count = calls->count,
+                                        .start = calls->start,
+                                        .end = calls->end,
+                                        .thread = calls->thread,
+                                        .name = calls->name,
+                                        .bytes = add_bytes};
+    return nvt_calls_by_range_add(all, trace, &held, err);
 }
 
 static int make_ranges(struct nvt_report_input *input, struct nvt_tables *tables,
                        struct nvt_error *err)
 {
-    struct by_range all = {0};
-    int status = 0;
+    struct nvt_calls_by_range all = {0};
+    struct nvt_table *table =
+        nvt_report_table(&nvt_report_nvtx_mpi_sum, input, "MPI calls by range", err);
+    int status = table ? 0 : -1;
     note_nothing(input);
     for (size_t i = 0; i < input->trace_count && !status; i++)
         status = collect_ranges(&all, input->traces[i].trace, err);
     if (!status)
-        status = nvt_groups_finish(&all.groups, err);
-    struct nvt_table *table =
-        status ? NULL
-               : nvt_report_table(&nvt_report_nvtx_mpi_sum, input, "MPI calls by range", err);
-    if (table) {
-        put_ranges(table, &all);
-        status = nvt_report_add(tables, table, err);
-    } else {
-        status = -1;
-    }
-    nvt_groups_free(&all.groups);
-    free(all.bytes);
-    free(all.ranges_ns);
-    return status;
+        status = nvt_calls_by_range_put(table, &all, R_COUNT, R_SENT, R_RECEIVED, err);
+    nvt_calls_by_range_free(&all);
+    if (!status)
+        return nvt_report_add(tables, table, err);
+    nvt_table_free(table);
+    return -1;
 }
 
 /* --- by rank ------------------------------------------------------------------------------------ */
