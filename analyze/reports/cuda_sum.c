@@ -12,7 +12,7 @@
 #include "../model/kinds.h"
 #include "../device/launches.h"
 #include "kernel_naming.h"
-#include "report.h"
+#include "osrt.h"
 
 #define MEGABYTE 1e6
 
@@ -310,11 +310,10 @@ DEFINE_REPORT(cuda_api_sum, 0, 0, "CUDA API summary", "CUDA calls of the host by
               SUMMARY(.kinds = CALLS, .nothing = "CUDA calls"), TIME_COLUMNS("Num Calls"),
               TEXT_COLUMN("Name"))
 
-DEFINE_REPORT(
-    osrt_sum, 0, 0, "OS runtime summary",
-    "calls of the operating system's libraries that may block, in nsys exports, by total time",
-    SUMMARY(.kinds = OS_CALLS, .nothing = "OS runtime calls (nsys profile --trace=osrt)"),
-    TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
+DEFINE_REPORT(osrt_sum, 0, 0, "OS runtime summary",
+              "calls of the operating system's libraries that may block, by total time",
+              SUMMARY(.kinds = OS_CALLS, .nothing = NVT_OSRT_CALLS), TIME_COLUMNS("Num Calls"),
+              TEXT_COLUMN("Name"))
 
 DEFINE_REPORT(mpi_event_sum, 0, 0, "MPI event summary", "MPI calls by total time",
               SUMMARY(.kinds = MPI_CALLS,

@@ -147,6 +147,14 @@ int nvt_report_has_mpi(const struct nvt_report_input *input)
     return 0;
 }
 
+int nvt_report_has_os_calls(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->os_calls.count)
+            return 1;
+    return 0;
+}
+
 void nvt_report_note_mpi(struct nvt_report_input *input)
 {
     if (nvt_report_has_mpi(input))

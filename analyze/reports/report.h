@@ -41,6 +41,11 @@
     X(cuda_gpu_kern_gb_sum)                                                                        \
     X(cuda_api_sum)                                                                                \
     X(osrt_sum)                                                                                    \
+    X(osrt_trace)                                                                                  \
+    X(nvtx_osrt_sum)                                                                               \
+    X(osrt_threads)                                                                                \
+    X(osrt_files)                                                                                  \
+    X(osrt_locks)                                                                                  \
     X(mpi_event_sum)                                                                               \
     X(mpi_event_trace)                                                                             \
     X(nvtx_mpi_sum)                                                                                \
@@ -163,6 +168,9 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
 
 /* Whether any trace has calls of MPI. */
 int nvt_report_has_mpi(const struct nvt_report_input *input);
+
+/* Whether any trace has calls of the operating system. */
+int nvt_report_has_os_calls(const struct nvt_report_input *input);
 
 /* A note that there are calls of MPI, and which reports have them; none where there is none. */
 void nvt_report_note_mpi(struct nvt_report_input *input);
