@@ -237,11 +237,15 @@ static void add_rest(struct maker *maker, uint32_t process, uint32_t thread, int
                                           .process = process,
                                           .thread = thread,
                                           .name = text(maker, "overhead")};
-    const struct nvt_os_call os_call = {.start = time,
-                                        .end = time + below(maker, 50),
-                                        .thread = thread,
-                                        .name = text(maker, "call"),
-                                        .result = (int64_t)below(maker, 3) - 1};
+    struct nvt_os_call os_call = {.start = time,
+                                  .end = time + below(maker, 50),
+                                  .thread = thread,
+                                  .name = below(maker, 2)
+                                              ? text(maker, "call")
+                                              : nvt_strings_add_text(maker->trace->strings, "read"),
+                                  .result = (int64_t)below(maker, 3) - 1};
+    if (os_call.result > 0 && !strcmp(nvt_name(maker->trace, os_call.name), "read"))
+        os_call.bytes = (uint64_t)os_call.result; /* as nsys's exports say it */
     mark.payload = below(maker, 2) ? payload(maker, &mark.flags) : 0;
     nvt_mark_add(maker->trace, &mark);
     nvt_sync_add(maker->trace, &sync);
@@ -484,6 +488,7 @@ static void chrome_reads_back(void **state)
                                           "cuda_gpu_mem_size_sum",
                                           "cuda_gpu_sum",
                                           "osrt_sum",
+                                          "nvtx_osrt_sum",
                                           "profiler_overhead_sum"};
     const char *path = cli_in(cli_folder, "t.json");
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -510,6 +515,53 @@ static void chrome_reads_back(void **state)
         nvt_trace_free(back);
         nvt_trace_free(trace);
     }
+}
+
+/* What calls of the system worked with, where that is known, and one that never ended. */
+static void chrome_has_calls_of_the_system(void **state)
+{
+    static const struct nvt_os_call calls[] = {
+        {.start = 10, .end = 20, .result = 4096, .bytes = 4096},
+        {.start = 30, .end = 40, .address = UINT64_C(0xffffdeadBEEF0040), .result = -1},
+        {.start = 50, .end = 90, .flags = NVT_RANGE_UNCLOSED},
+    };
+    static const char *const names[] = {"read", "pthread_mutex_lock", "poll"};
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 5), 6);
+    const struct nvt_mark mark = {.thread = thread,
+                                  .name = nvt_strings_add_text(trace->strings, "begin")};
+    const char *path = cli_in(cli_folder, "t.json");
+    assert_true(nvt_mark_add(trace, &mark) != NVT_NONE);
+    for (size_t i = 0; i < 3; i++) {
+        struct nvt_os_call call = calls[i];
+        call.thread = thread;
+        call.name = nvt_strings_add_text(trace->strings, names[i]);
+        call.file = i ? 0 : nvt_strings_add_text(trace->strings, "/data/a \"b\"");
+        assert_true(nvt_os_call_add(trace, &call) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    write_to(&nvt_exporter_chrome, trace, path);
+    char *json = cli_read_file(path, NULL);
+    assert_non_null(
+        strstr(json, "\"args\":{\"result\":4096,\"file\":\"/data/a \\\"b\\\"\",\"bytes\":4096}"));
+    assert_non_null(strstr(json, "\"args\":{\"result\":-1,\"address\":\"0xffffdeadbeef0040\"}"));
+    assert_non_null(strstr(json, "\"args\":{\"result\":0,\"unfinished\":true}"));
+    free(json);
+    struct nvt_trace *back = read_back(path);
+    const struct nvt_os_calls *ours = &trace->os_calls, *theirs = &back->os_calls;
+    assert_int_equal(theirs->count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_string_equal(nvt_name(back, theirs->name[i]), names[i]);
+        assert_int_equal(theirs->result[i], ours->result[i]);
+        assert_string_equal(nvt_name(back, theirs->file[i]), nvt_name(trace, ours->file[i]));
+        assert_true(theirs->address[i] == ours->address[i]);
+        assert_int_equal(theirs->bytes[i], ours->bytes[i]);
+        assert_int_equal(theirs->flags[i], ours->flags[i]);
+    }
+    nvt_trace_free(back);
+    nvt_trace_free(trace);
 }
 
 /* A range that never ended, nested in another one, and one of both styles that did. */
@@ -686,6 +738,7 @@ int main(void)
 #ifdef HAVE_YAJL
         cmocka_unit_test(chrome_reads_back),
         cmocka_unit_test(a_file_is_replaced_when_it_is_whole),
+        cmocka_unit_test(chrome_has_calls_of_the_system),
         cmocka_unit_test(chrome_knows_what_never_ended),
         cmocka_unit_test(chrome_tells_processes_apart),
         cmocka_unit_test(chrome_has_arrows_and_counters),

@@ -101,6 +101,38 @@ static size_t compare_file(const char *path)
     return compare_tables();
 }
 
+/* Calls of the system in a process of two threads, with all that may be known of them. */
+static const char system_calls[] =
+    "{\"traceEvents\":["
+    "{\"ph\":\"X\",\"pid\":7,\"tid\":7,\"ts\":0,\"dur\":100,\"cat\":\"nvtx\",\"name\":\"step\"},"
+    "{\"ph\":\"X\",\"pid\":7,\"tid\":7,\"ts\":1,\"dur\":8,\"cat\":\"os_runtime\",\"name\":\"read\","
+    "\"args\":{\"result\":4096,\"file\":\"/data/a\",\"bytes\":4096}},"
+    "{\"ph\":\"X\",\"pid\":7,\"tid\":8,\"ts\":2,\"dur\":5,\"cat\":\"os_runtime\","
+    "\"name\":\"pthread_mutex_lock\",\"args\":{\"result\":0,\"address\":\"0x7f12\"}},"
+    "{\"ph\":\"X\",\"pid\":7,\"tid\":8,\"ts\":20,\"dur\":9,\"cat\":\"os_runtime\",\"name\":"
+    "\"poll\","
+    "\"args\":{\"result\":0,\"unfinished\":true}}]}";
+
+static const char *const of_system_calls[] = {"osrt_sum",     "osrt_trace", "nvtx_osrt_sum",
+                                              "osrt_threads", "osrt_files", "osrt_locks"};
+
+static void tables_keep_calls_of_the_system(void)
+{
+    cli_write_file(cli_in(before, "trace"), system_calls, sizeof(system_calls) - 1);
+    assert_true(compare_tables() >= 7);
+    for (size_t i = 0; i < sizeof(of_system_calls) / sizeof(of_system_calls[0]); i++)
+        assert_true(expect_same((const char *const[]){"nvtally", "stats", "-r", of_system_calls[i],
+                                                      "-f", "csv", "trace", NULL}));
+    struct cli_result result = cli_run(
+        (const char *const[]){"nvtally", "export", "--to", "csv", cli_in(after, "trace"), NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "OS call,1000,8000,7,7,,,,4096,,read,files,/data/a\n"));
+    assert_non_null(
+        strstr(result.out, "OS call,2000,5000,7,8,,,,,,pthread_mutex_lock,locks,0x7f12"));
+    assert_non_null(strstr(result.out, "OS call,20000,9000,7,8,,,,,,poll,poll,\n"));
+    cli_result_free(&result);
+}
+
 static void tables_give_every_report_again(void **state)
 {
     (void)state;
@@ -112,6 +144,7 @@ static void tables_give_every_report_again(void **state)
     assert_true(compare_tables() >= 3);
     assert_true(compare_file("tests/docs/profile.json") >= 10);
     assert_true(compare_file("tests/docs/snapshot.pickle") >= 2);
+    tables_keep_calls_of_the_system();
 #ifdef HAVE_SQLITE
     assert_true(compare_file("tests/fuzz/corpus/nsys/both.sqlite") >= 10);
 #endif

@@ -307,9 +307,7 @@ static void put_os_call(struct writer *writer, uint32_t i)
     if (calls->start[i] < writer->trace->first_ns)
         return;
     begin_call(writer, calls->thread[i], calls->start[i], calls->end[i]);
-    put(writer, ",\"cat\":\"os_runtime\"");
-    put_quoted(writer, ",\"name\":", nvt_name(writer->trace, calls->name[i]));
-    put(writer, ",\"args\":{\"result\":%" PRId64 "}", calls->result[i]);
+    writer->failed |= nvt_chrome_os(&writer->text, writer->trace, i);
     end(writer);
 }
 

@@ -60,6 +60,22 @@ uint32_t nvt_chrome_rank(const struct nvt_trace *trace)
     return rank;
 }
 
+int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call)
+{
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    int failed = nvt_buffer_printf(text, ",\"cat\":\"os_runtime\",\"name\":") ||
+                 nvt_json_quote(text, nvt_name(trace, calls->name[call])) ||
+                 nvt_buffer_printf(text, ",\"args\":{\"result\":%" PRId64, calls->result[call]);
+    failed |= put_name(text, ",\"file\":", nvt_name(trace, calls->file[call]));
+    if (calls->address[call])
+        failed |= nvt_buffer_printf(text, ",\"address\":\"0x%" PRIx64 "\"", calls->address[call]);
+    if (calls->bytes[call])
+        failed |= nvt_buffer_printf(text, ",\"bytes\":%" PRIu64, calls->bytes[call]);
+    if (calls->flags[call] & NVT_RANGE_UNCLOSED)
+        failed |= nvt_buffer_printf(text, ",\"unfinished\":true");
+    return failed || nvt_buffer_printf(text, "}") ? -1 : 0;
+}
+
 int nvt_chrome_mpi(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call)
 {
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;

@@ -2,6 +2,7 @@
 
 #include "../../lib/render.h"
 #include "../model/cuda_names.h"
+#include "../model/os_names.h"
 #include "export.h"
 
 /* A line; what an event does not have is left empty. */
@@ -134,18 +135,30 @@ static void put_calls(const struct nvt_trace *trace, FILE *out)
     }
 }
 
+/* The category says what kind, the payload what it worked with: a file, or the address of a lock. */
 static void put_os_calls(const struct nvt_trace *trace, FILE *out)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
+    struct nvt_os_names names = {{0}};
     for (uint32_t i = 0; i < calls->count; i++) {
         struct line line = empty;
+        char address[24];
         line.kind = "OS call";
         line.start = calls->start[i];
         line.end = calls->end[i];
         line.thread = calls->thread[i];
+        if (calls->bytes[i] && calls->bytes[i] <= INT64_MAX)
+            line.bytes = (int64_t)calls->bytes[i];
         line.name = nvt_name(trace, calls->name[i]);
+        line.category = nvt_os_kind_name(nvt_os_names_kind(&names, trace, calls->name[i]));
+        line.payload = optional_name(trace, calls->file[i]);
+        if (!line.payload && calls->address[i]) {
+            snprintf(address, sizeof(address), "0x%" PRIx64, calls->address[i]);
+            line.payload = address;
+        }
         put(trace, &line, out);
     }
+    nvt_os_names_free(&names);
 }
 
 /* The category says what kind, the payload who is at the other end. */

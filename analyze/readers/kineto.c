@@ -35,6 +35,8 @@ enum key {
     KEY_COLLECTIVE,
     KEY_TYPE,
     KEY_GROUP,
+    KEY_FILE,
+    KEY_ADDRESS,
     KEY_NUMBER /* + enum nvt_kineto_number */
 };
 
@@ -71,8 +73,12 @@ static const struct {
     {"wait_on_cuda_event_record_corr_id", KEY_NUMBER + NVT_KN_RECORDED},
     {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
     {"unclosed", KEY_NUMBER + NVT_KN_UNCLOSED},
+    {"unfinished", KEY_NUMBER + NVT_KN_UNCLOSED}, /* true */
     {"process", KEY_NUMBER + NVT_KN_PROCESS},
     {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
+    {"result", KEY_NUMBER + NVT_KN_RESULT},
+    {"file", KEY_FILE},
+    {"address", KEY_ADDRESS},
     {"Collective name", KEY_COLLECTIVE},
     {"dtype", KEY_TYPE},
     {"Process Group Name", KEY_GROUP},
@@ -253,6 +259,21 @@ static int event_value(struct parser *parser, enum nvt_json_type type, const cha
     }
 }
 
+/* "0x7f…"; 0: it is none. */
+static uint64_t address(const char *text, size_t size)
+{
+    uint64_t value = 0;
+    if (size < 3 || size > 18 || memcmp(text, "0x", 2))
+        return 0;
+    for (size_t i = 2; i < size; i++) {
+        int is_digit = isdigit((unsigned char)text[i]);
+        if (!isxdigit((unsigned char)text[i]))
+            return 0;
+        value = value << 4 | (uint64_t)(is_digit ? text[i] - '0' : (text[i] | 32) - 'a' + 10);
+    }
+    return value;
+}
+
 static int args_value(struct parser *parser, enum nvt_json_type type, const char *text, size_t size)
 {
     struct nvt_kineto_event *event = &parser->reader.event;
@@ -261,10 +282,17 @@ static int args_value(struct parser *parser, enum nvt_json_type type, const char
                      : parser->key == KEY_COLLECTIVE ? &event->collective
                      : parser->key == KEY_TYPE       ? &event->type
                      : parser->key == KEY_GROUP      ? &event->group
+                     : parser->key == KEY_FILE       ? &event->file
                                                      : NULL;
     if (kept) {
         *kept = intern(parser, type, text, size);
         return *kept == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    }
+    if (parser->key == KEY_ADDRESS)
+        event->address = address(text, size);
+    if (type == NVT_JSON_TRUE && parser->key == KEY_NUMBER + NVT_KN_UNCLOSED) {
+        event->number[NVT_KN_UNCLOSED] = 1;
+        event->have |= 1u << NVT_KN_UNCLOSED;
     }
     if (parser->key >= KEY_NUMBER && !nvt_parse_scaled(text, size, 0, &number)) {
         event->number[parser->key - KEY_NUMBER] = number;

@@ -41,6 +41,7 @@ enum nvt_kineto_number {
     NVT_KN_RANKS,    /* of a collective: in its group, elements given and taken */
     NVT_KN_GIVEN,
     NVT_KN_TAKEN,
+    NVT_KN_RESULT, /* of a call of the system, in our export */
     NVT_KN_COUNT
 };
 
@@ -52,6 +53,8 @@ struct nvt_kineto_event {
     uint32_t name, category, id;
     uint32_t label;                   /* args.name: of a process or thread */
     uint32_t collective, type, group; /* of a kernel that communicates */
+    uint32_t file;                    /* of a call of the system, in our export */
+    uint64_t address;                 /* likewise */
     int64_t pid, tid;
     int is_device_pid; /* pid is a number, so it may be a device's */
     uint32_t have;     /* bit i: number[i] was there */

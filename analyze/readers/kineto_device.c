@@ -200,10 +200,16 @@ int nvt_kineto_add_os_call(struct nvt_kineto *reader)
     struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
     if (!thread)
         return nvt_kineto_no_memory(reader);
-    const struct nvt_os_call call = {.start = event->time,
-                                     .end = event->time + event->duration,
-                                     .thread = thread->row,
-                                     .name = event->name};
+    const struct nvt_os_call call = {
+        .start = event->time,
+        .end = event->time + event->duration,
+        .thread = thread->row,
+        .name = event->name,
+        .result = nvt_kineto_int(event, NVT_KN_RESULT, 0),
+        .file = event->file,
+        .address = event->address,
+        .bytes = nvt_kineto_size(event, NVT_KN_BYTES),
+        .flags = nvt_kineto_int(event, NVT_KN_UNCLOSED, 0) ? NVT_RANGE_UNCLOSED : 0};
     return nvt_os_call_add(reader->trace, &call) == NVT_NONE ? nvt_kineto_no_memory(reader) : 0;
 }
 
