@@ -21,6 +21,7 @@
     X(flame)                                                                                       \
     X(ranges)                                                                                      \
     X(critical_path)                                                                               \
+    X(osrt)                                                                                        \
     X(mpi)                                                                                         \
     X(mpi_peers)                                                                                   \
     X(memory)                                                                                      \

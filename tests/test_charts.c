@@ -148,13 +148,14 @@ static const struct {
     {"made-ranges", {"total time (", "forward"}},
     {"made-kernels", {"total time (", "matmul"}},
     {"made-critical-path", {"time (", "matmul", "computation", "Critical path of the last"}},
+    {"osrt", {"share of the ", "files", "running", "in calls of the"}},
     {"mpi_peers", {"to rank", "from rank", "3 MB", "in bytes"}},
     {"mpi", {"time (", "outside of MPI", "collectives", "rank 3 · 25.0 % in MPI"}},
     {"made-memory-at-peak", {"memory (", "forward", "not yet freed when most was allocated"}},
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
     {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
 };
-enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 11 /* the last ones */ };
+enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 12 /* the last ones */ };
 
 static void expect_said(const char *path, const struct picture *picture, int seen[CHARTS])
 {
@@ -391,6 +392,23 @@ static void add_mpi(struct nvt_trace *trace, uint32_t thread)
     trace->processes.rank[trace->threads.process[thread]] = 3;
 }
 
+static void add_os_call(struct nvt_trace *trace, uint32_t thread, const char *name, int64_t start,
+                        int64_t end)
+{
+    const struct nvt_os_call call = {.start = start,
+                                     .end = end,
+                                     .thread = thread,
+                                     .name = nvt_strings_add_text(trace->strings, name)};
+    assert_true(nvt_os_call_add(trace, &call) != NVT_NONE);
+}
+
+/* 30 us of files in the forward pass, a lock in the backward pass. */
+static void add_os_calls(struct nvt_trace *trace, uint32_t thread)
+{
+    add_os_call(trace, thread, "read", 10000, 40000);
+    add_os_call(trace, thread, "pthread_mutex_lock", 70000, 80000);
+}
+
 /* Two iterations with phases, kernels on one stream, and an allocator that takes and gives. */
 static struct nvt_trace *make_trace(void)
 {
@@ -440,6 +458,7 @@ static struct nvt_trace *make_trace(void)
         assert_true(nvt_memory_event_add(trace, &event) != NVT_NONE);
     }
     add_mpi(trace, thread);
+    add_os_calls(trace, thread);
     const struct nvt_api other = {.start = 450,
                                   .end = 480,
                                   .thread = thread,
@@ -506,7 +525,8 @@ static void draw_trace(struct nvt_trace *trace, const char *directory)
     expect_pictures(paths, seen);
     for (size_t i = CHARTS - TRACE_CHARTS; i < CHARTS; i++)
         if (!seen[i] && (trace->apis.count || strcmp(said[i].name, "made-critical-path") != 0) &&
-            (trace->mpi_calls.count || strncmp(said[i].name, "mpi", 3) != 0))
+            (trace->mpi_calls.count || strncmp(said[i].name, "mpi", 3) != 0) &&
+            (trace->os_calls.count || strcmp(said[i].name, "osrt") != 0))
             fail_msg("no chart %s was drawn", said[i].name);
     free(paths);
     nvt_trace_free(trace);
@@ -529,6 +549,47 @@ static void test_long_names(void **state)
         if (i < 2 && !(strstr(script, "ä1'") && strstr(script, "ä2'") && strstr(script, "…")))
             fail_msg("%s: %s", scripts[i], script);
         free(script);
+    }
+    cli_tempdir_remove(directory);
+}
+
+/* Of the ranges what their calls are, of those within each other no more than the range; without ranges, of threads. */
+static void test_calls_of_the_system(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    struct nvt_trace *trace = make_trace();
+    free(draw_charts(trace, directory));
+    nvt_trace_free(trace);
+    char *data = cli_read_file(cli_in(directory, "osrt.dat"), NULL);
+    assert_non_null(strstr(data, "# files\n0\t15\t0\titeration · 20.0 % of 200 µs\n"
+                                 "0\t25\t1\tforward · 25.0 % of 120 µs\n"
+                                 "0\t0\t2\tbackward · 12.5 % of 80 µs\n"));
+    assert_non_null(strstr(data, "# locks\n15\t20\t0\t"));
+    assert_non_null(strstr(data, "# running\n20\t100\t0\t"));
+    free(data);
+    for (int has_ranges = 0; has_ranges < 2; has_ranges++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        trace = nvt_trace_new("/tmp/made.nvt", "test");
+        uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 1), 7);
+        const struct nvt_range range = {.end = 1000,
+                                        .name = nvt_strings_add_text(trace->strings, "r")};
+        if (has_ranges)
+            assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+        trace->threads.name[thread] = nvt_strings_add_text(trace->strings, "worker");
+        add_os_call(trace, thread, "fopen", 0, 900);
+        add_os_call(trace, thread, "open", 100, 700);
+        add_os_call(trace, thread, "poll", 900, 1000);
+        assert_int_equal(nvt_trace_finish(trace, &err), 0);
+        free(draw_charts(trace, directory));
+        nvt_trace_free(trace);
+        data = cli_read_file(cli_in(directory, "osrt.dat"), NULL);
+        assert_non_null(strstr(data, has_ranges
+                                         ? "\n0\t93.75\t0\tr · 100.0 % of 1 µs\n"
+                                         : "\n0\t90\t0\tworker, thread 7 · 100.0 % of 1 µs\n"));
+        free(data);
     }
     cli_tempdir_remove(directory);
 }
@@ -731,10 +792,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_YAJL
-        cmocka_unit_test(test_studies), cmocka_unit_test(test_hostile_numbers),
+        cmocka_unit_test(test_studies),
+        cmocka_unit_test(test_hostile_numbers),
 #endif
-        cmocka_unit_test(test_trace),   cmocka_unit_test(test_large_trace),
-        cmocka_unit_test(test_stack),   cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_large_trace),
+        cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_calls_of_the_system),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
