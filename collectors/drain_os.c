@@ -14,7 +14,7 @@ void nvt_drain_os_free(struct nvt_drain_os *os)
 
 /* `is_open`: its end is not known, and call->end is when that was noticed. */
 static void put(struct nvt_drain_os *os, unsigned number, const struct nvt_ring_os_call *call,
-                int is_open)
+                uint64_t file, int is_open)
 {
     const char *name = number < NVT_OS_CALLS ? nvt_os_calls[number].name : "";
     uint32_t id = nvt_output_string(os->output, name, strlen(name));
@@ -29,9 +29,10 @@ static void put(struct nvt_drain_os *os, unsigned number, const struct nvt_ring_
         [NVT_OS_ROW_LENGTH] = call->end > call->start ? call->end - call->start : 0,
         [NVT_OS_ROW_FLAGS] = is_open != 0,
         [NVT_OS_ROW_RESULT] = nvt_zigzag(call->result),
-        [NVT_OS_ROW_FILE] = call->file,
+        [NVT_OS_ROW_FILE] = file,
         [NVT_OS_ROW_ADDRESS] = nvt_zigzag((int64_t)(call->address - os->address)),
-        [NVT_OS_ROW_BYTES] = call->bytes};
+        [NVT_OS_ROW_BYTES] = call->bytes,
+        [NVT_OS_ROW_CALLER] = call->caller};
     for (size_t i = 0; i < NVT_OS_ROW_FIELDS; i++)
         end = nvt_varint_put(end, fields[i]);
     size_t size = (size_t)(end - row);
@@ -52,7 +53,7 @@ void nvt_drain_os_take(struct nvt_drain_os *os, unsigned number, const uint8_t *
     if (size < sizeof(call))
         return;
     memcpy(&call, data, sizeof(call));
-    put(os, number, &call, 0);
+    put(os, number, &call, call.file, 0);
 }
 
 /* The id of a path, which is defined for it; 0 without memory. */
@@ -75,15 +76,14 @@ void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calli
     struct nvt_ring_os_call call = {
         .start = atomic_load_explicit(&calling->since, memory_order_relaxed),
         .end = now,
-        .file = atomic_load_explicit(&calling->file, memory_order_relaxed),
+        .caller = atomic_load_explicit(&calling->caller, memory_order_relaxed),
         .address = atomic_load_explicit(&calling->address, memory_order_relaxed)};
     if (!number || call.start > now)
         return;
     memcpy(path, calling->path, sizeof(path));
     path[sizeof(path) - 1] = 0;
-    if (path[0])
-        call.file = define_path(os, path);
-    put(os, number - 1, &call, 1);
+    uint32_t file = atomic_load_explicit(&calling->file, memory_order_relaxed);
+    put(os, number - 1, &call, path[0] ? define_path(os, path) : file, 1);
 }
 
 void nvt_drain_os_flush(struct nvt_drain_os *os, int force, struct nvt_drain_totals *totals)

@@ -97,7 +97,8 @@ enum nvt_ring_state {
 /* The call of the operating system's libraries that a thread is in. What else is there counts when `number` does. */
 struct nvt_ring_calling {
     _Atomic uint32_t number;  /* enum nvt_os_call_number and 1; 0: it is in none */
-    _Atomic uint32_t file;    /* as in nvt_ring_os_call */
+    _Atomic uint32_t file;    /* as in nvt_ring_os_call, */
+    _Atomic uint32_t caller;  /* likewise */
     _Atomic uint64_t since;   /* ticks */
     _Atomic uint64_t address; /* of what it waits for */
     char path[104];           /* the beginning of the path that it was given, "": none */
@@ -192,7 +193,8 @@ struct nvt_ring_sample {
 struct nvt_ring_os_call {
     uint64_t start, end; /* ticks */
     int64_t result;
-    uint64_t file;    /* id, 0: none, or unknown */
+    uint32_t file;    /* id, 0: none, or unknown */
+    uint32_t caller;  /* of the library or program that called, likewise */
     uint64_t address; /* of a lock and the like, 0: none */
     uint64_t bytes;   /* that were read or written */
 };

@@ -109,6 +109,7 @@ enum nvt_os_field {
     NVT_OS_ROW_FILE,    /* id, 0 none */
     NVT_OS_ROW_ADDRESS, /* zigzag of the difference to the row before */
     NVT_OS_ROW_BYTES,
+    NVT_OS_ROW_CALLER, /* id of a file: the library or program that called, 0 unknown */
     NVT_OS_ROW_FIELDS
 };
 

@@ -539,13 +539,14 @@ static void chrome_has_calls_of_the_system(void **state)
         call.thread = thread;
         call.name = nvt_strings_add_text(trace->strings, names[i]);
         call.file = i ? 0 : nvt_strings_add_text(trace->strings, "/data/a \"b\"");
+        call.caller = i ? 0 : nvt_strings_add_text(trace->strings, "libio.so.1");
         assert_true(nvt_os_call_add(trace, &call) != NVT_NONE);
     }
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     write_to(&nvt_exporter_chrome, trace, path);
     char *json = cli_read_file(path, NULL);
-    assert_non_null(
-        strstr(json, "\"args\":{\"result\":4096,\"file\":\"/data/a \\\"b\\\"\",\"bytes\":4096}"));
+    assert_non_null(strstr(json, "\"args\":{\"result\":4096,\"file\":\"/data/a "
+                                 "\\\"b\\\"\",\"caller\":\"libio.so.1\",\"bytes\":4096}"));
     assert_non_null(strstr(json, "\"args\":{\"result\":-1,\"address\":\"0xffffdeadbeef0040\"}"));
     assert_non_null(strstr(json, "\"args\":{\"result\":0,\"unfinished\":true}"));
     free(json);
@@ -556,6 +557,7 @@ static void chrome_has_calls_of_the_system(void **state)
         assert_string_equal(nvt_name(back, theirs->name[i]), names[i]);
         assert_int_equal(theirs->result[i], ours->result[i]);
         assert_string_equal(nvt_name(back, theirs->file[i]), nvt_name(trace, ours->file[i]));
+        assert_string_equal(nvt_name(back, theirs->caller[i]), nvt_name(trace, ours->caller[i]));
         assert_true(theirs->address[i] == ours->address[i]);
         assert_int_equal(theirs->bytes[i], ours->bytes[i]);
         assert_int_equal(theirs->flags[i], ours->flags[i]);

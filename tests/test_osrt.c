@@ -99,6 +99,8 @@ static void calls_know_their_files(void **state)
     expect_file(trace, "fread", 0, "first", BYTES);
     assert_int_equal(trace->os_calls.result[call(trace, "write", 1)], BYTES / 4);
     assert_int_equal(trace->os_calls.result[call(trace, "fread", 0)], BYTES / 4);
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        assert_string_equal(nvt_name(trace, trace->os_calls.caller[i]), "os_calls");
     nvt_trace_free(trace);
 }
 
@@ -283,6 +285,7 @@ static void a_killed_process_was_in_a_call(void **state)
     assert_int_equal(trace->os_calls.flags[lock], NVT_RANGE_UNCLOSED);
     assert_true(trace->os_calls.address[lock]);
     assert_string_equal(file(trace, reading), "pipe");
+    assert_string_equal(nvt_name(trace, trace->os_calls.caller[reading]), "os_calls");
     assert_true(length(trace, reading) > 500000000 && length(trace, lock) > 500000000);
     assert_int_equal(process_of(trace, lock), process_of(trace, reading));
     assert_int_not_equal(trace->os_calls.thread[lock], trace->os_calls.thread[reading]);

@@ -49,7 +49,7 @@ static void expect(const char *name, struct nvt_trace *trace, const char *text)
 
 /* A call of a thread with what it worked with; NULL or 0 is not known. */
 struct call {
-    const char *name, *file;
+    const char *name, *file, *caller;
     int64_t start, end, result;
     uint64_t address, bytes;
     uint32_t thread;
@@ -65,6 +65,8 @@ static void add_calls(struct maker *maker, const struct call *calls, size_t coun
         rows->result[row] = calls[i].result;
         rows->file[row] =
             calls[i].file ? nvt_strings_add_text(maker->trace->strings, calls[i].file) : 0;
+        rows->caller[row] =
+            calls[i].caller ? nvt_strings_add_text(maker->trace->strings, calls[i].caller) : 0;
         rows->address[row] = calls[i].address;
         rows->bytes[row] = calls[i].bytes;
         rows->flags[row] = calls[i].flags;
@@ -86,7 +88,13 @@ static struct maker begin(void)
 static void every_call_says_what_it_worked_with(void **state)
 {
     static const struct call calls[] = {
-        {.name = "read", .start = 10, .end = 30, .result = 4096, .file = "/a,b", .bytes = 4096},
+        {.name = "read",
+         .start = 10,
+         .end = 30,
+         .result = 4096,
+         .file = "/a,b",
+         .bytes = 4096,
+         .caller = "libio.so.1"},
         {.name = "pthread_mutex_lock", .thread = 1, .start = 20, .end = 50, .address = 0x7f10},
         {.name = "futex_of_somebody", .start = 60, .end = 61, .result = -1},
         {.name = "poll", .thread = 1, .start = 70, .end = 95, .flags = NVT_RANGE_UNCLOSED},
@@ -95,12 +103,13 @@ static void every_call_says_what_it_worked_with(void **state)
     struct maker maker = begin();
     add_calls(&maker, calls, COUNT(calls));
     struct nvt_trace *trace = make_end(&maker);
-    expect("osrt_trace", trace,
-           "Start (ns),Duration (ns),Name,Kind,Result,PID,TID,File,Address,Bytes,Unfinished\n"
-           "10,20,read,files,4096,1,1,\"/a,b\",,4096,\n"
-           "20,30,pthread_mutex_lock,locks,0,1,2,,0x7f10,,\n"
-           "60,1,futex_of_somebody,other,-1,1,1,,,,\n"
-           "70,25,poll,poll,,1,2,,,,true\n");
+    expect(
+        "osrt_trace", trace,
+        "Start (ns),Duration (ns),Name,Kind,Result,PID,TID,File,Address,Bytes,Caller,Unfinished\n"
+        "10,20,read,files,4096,1,1,\"/a,b\",,4096,libio.so.1,\n"
+        "20,30,pthread_mutex_lock,locks,0,1,2,,0x7f10,,,\n"
+        "60,1,futex_of_somebody,other,-1,1,1,,,,,\n"
+        "70,25,poll,poll,,1,2,,,,,true\n");
     nvt_trace_free(trace);
 }
 
@@ -196,8 +205,16 @@ static void files_say_how_fast_they_are(void **state)
 static void locks_come_first(void **state)
 {
     static const struct call calls[] = {
-        {.name = "pthread_mutex_lock", .start = 100, .end = 400, .address = 0x10},
-        {.name = "pthread_mutex_timedlock", .start = 500, .end = 550, .address = 0x10},
+        {.name = "pthread_mutex_lock",
+         .start = 100,
+         .end = 400,
+         .address = 0x10,
+         .caller = "liba.so"},
+        {.name = "pthread_mutex_timedlock",
+         .start = 500,
+         .end = 550,
+         .address = 0x10,
+         .caller = "libb.so"},
         {.name = "pthread_mutex_lock", .thread = 1, .start = 100, .end = 200, .address = 0x10},
         {.name = "pthread_cond_wait", .thread = 1, .start = 300, .end = 9300, .address = 0x20},
         {.name = "pthread_mutex_lock", .thread = 1, .start = 9300, .end = 9400},
@@ -214,10 +231,35 @@ static void locks_come_first(void **state)
     struct nvt_trace *trace = make_end(&maker);
     expect("osrt_locks", trace,
            "PID,Address,Call,Kind,Threads,Num Waits,Total Time (ns),Avg (ns),Med (ns),Min (ns),Max "
-           "(ns),StdDev (ns),Most In\n"
-           "1,0x10,\"pthread_mutex_lock, …\",locks,2,3,450,150.0,100.0,50,300,132.3,:step\n"
-           "3,0x10,pthread_mutex_lock,locks,1,1,20,20.0,20.0,20,20,0.0,\n"
-           "1,0x20,pthread_cond_wait,threads,1,1,9000,9000.0,9000.0,9000,9000,0.0,\n");
+           "(ns),StdDev (ns),Caller,Most In\n"
+           "1,0x10,\"pthread_mutex_lock, …\",locks,2,3,450,150.0,100.0,50,300,132.3,liba.so,:step\n"
+           "3,0x10,pthread_mutex_lock,locks,1,1,20,20.0,20.0,20,20,0.0,,\n"
+           "1,0x20,pthread_cond_wait,threads,1,1,9000,9000.0,9000.0,9000,9000,0.0,,\n");
+    nvt_trace_free(trace);
+}
+
+/* --- by caller ---------------------------------------------------------------------------------- */
+
+static void callers_have_their_own_rows(void **state)
+{
+    static const struct call calls[] = {
+        {.name = "read", .start = 0, .end = 100, .bytes = 1000, .caller = "train"},
+        {.name = "read", .start = 200, .end = 400, .bytes = 3000, .caller = "libdata.so"},
+        {.name = "read", .start = 500, .end = 600, .bytes = 2000, .caller = "libdata.so"},
+        {.name = "write", .start = 700, .end = 710, .bytes = 500000, .caller = "train"},
+        {.name = "poll", .start = 800, .end = 801},
+    };
+    (void)state;
+    struct maker maker = begin();
+    add_calls(&maker, calls, COUNT(calls));
+    struct nvt_trace *trace = make_end(&maker);
+    expect("osrt_callers", trace,
+           "Caller,Call,Kind,Num Calls,Total Time (ns),Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
+           "(ns),Read (MB),Written (MB)\n"
+           "libdata.so,read,files,2,300,150.0,150.0,100,200,70.7,0.005,0.000\n"
+           "train,read,files,1,100,100.0,100.0,100,100,0.0,0.001,0.000\n"
+           "train,write,files,1,10,10.0,10.0,10,10,0.0,0.000,0.500\n"
+           ",poll,poll,1,1,1.0,1.0,1,1,0.0,0.000,0.000\n");
     nvt_trace_free(trace);
 }
 
@@ -257,8 +299,8 @@ static void threads_count_no_moment_twice(void **state)
 
 static void without_calls_it_says_how_to_get_them(void **state)
 {
-    static const char *const names[] = {"osrt_trace", "nvtx_osrt_sum", "osrt_threads",
-                                        "osrt_files", "osrt_locks",    "osrt_sum"};
+    static const char *const names[] = {"osrt_trace", "nvtx_osrt_sum", "osrt_threads", "osrt_files",
+                                        "osrt_locks", "osrt_sum",      "osrt_callers"};
     (void)state;
     struct maker maker = begin();
     make_range(&maker, "step", 0);
@@ -316,6 +358,7 @@ int main(void)
         cmocka_unit_test(ranges_of_traces_add_up),
         cmocka_unit_test(files_say_how_fast_they_are),
         cmocka_unit_test(locks_come_first),
+        cmocka_unit_test(callers_have_their_own_rows),
         cmocka_unit_test(threads_count_no_moment_twice),
         cmocka_unit_test(without_calls_it_says_how_to_get_them),
         cmocka_unit_test(without_files_and_locks_it_says_so),

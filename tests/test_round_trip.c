@@ -106,7 +106,7 @@ static const char system_calls[] =
     "{\"traceEvents\":["
     "{\"ph\":\"X\",\"pid\":7,\"tid\":7,\"ts\":0,\"dur\":100,\"cat\":\"nvtx\",\"name\":\"step\"},"
     "{\"ph\":\"X\",\"pid\":7,\"tid\":7,\"ts\":1,\"dur\":8,\"cat\":\"os_runtime\",\"name\":\"read\","
-    "\"args\":{\"result\":4096,\"file\":\"/data/a\",\"bytes\":4096}},"
+    "\"args\":{\"result\":4096,\"file\":\"/data/a\",\"caller\":\"libio.so\",\"bytes\":4096}},"
     "{\"ph\":\"X\",\"pid\":7,\"tid\":8,\"ts\":2,\"dur\":5,\"cat\":\"os_runtime\","
     "\"name\":\"pthread_mutex_lock\",\"args\":{\"result\":0,\"address\":\"0x7f12\"}},"
     "{\"ph\":\"X\",\"pid\":7,\"tid\":8,\"ts\":20,\"dur\":9,\"cat\":\"os_runtime\",\"name\":"
@@ -114,7 +114,8 @@ static const char system_calls[] =
     "\"args\":{\"result\":0,\"unfinished\":true}}]}";
 
 static const char *const of_system_calls[] = {"osrt_sum",     "osrt_trace", "nvtx_osrt_sum",
-                                              "osrt_threads", "osrt_files", "osrt_locks"};
+                                              "osrt_threads", "osrt_files", "osrt_locks",
+                                              "osrt_callers"};
 
 static void tables_keep_calls_of_the_system(void)
 {

@@ -69,6 +69,7 @@ int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
     failed |= put_name(text, ",\"file\":", nvt_name(trace, calls->file[call]));
     if (calls->address[call])
         failed |= nvt_buffer_printf(text, ",\"address\":\"0x%" PRIx64 "\"", calls->address[call]);
+    failed |= put_name(text, ",\"caller\":", nvt_name(trace, calls->caller[call]));
     if (calls->bytes[call])
         failed |= nvt_buffer_printf(text, ",\"bytes\":%" PRIu64, calls->bytes[call]);
     if (calls->flags[call] & NVT_RANGE_UNCLOSED)

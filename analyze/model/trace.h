@@ -236,6 +236,7 @@ enum nvt_sample_flags {
     X(int64_t, result)   /* what the call returned; of a pointer, whether it is one */             \
     X(nvt_text, file)    /* a path, "pipe", "socket 10.0.0.1:80"; 0 unknown */                     \
     X(uint64_t, address) /* of the lock and the like in its process, 0 unknown */                  \
+    X(nvt_text, caller)  /* the library or program that called, 0 unknown */                       \
     X(uint64_t, bytes)   /* that it read or wrote, 0 unknown or none */                            \
     X(uint8_t, flags)    /* NVT_RANGE_UNCLOSED: no end was seen */
 

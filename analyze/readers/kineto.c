@@ -36,6 +36,7 @@ enum key {
     KEY_TYPE,
     KEY_GROUP,
     KEY_FILE,
+    KEY_CALLER,
     KEY_ADDRESS,
     KEY_NUMBER /* + enum nvt_kineto_number */
 };
@@ -78,6 +79,7 @@ static const struct {
     {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
     {"result", KEY_NUMBER + NVT_KN_RESULT},
     {"file", KEY_FILE},
+    {"caller", KEY_CALLER},
     {"address", KEY_ADDRESS},
     {"Collective name", KEY_COLLECTIVE},
     {"dtype", KEY_TYPE},
@@ -283,6 +285,7 @@ static int args_value(struct parser *parser, enum nvt_json_type type, const char
                      : parser->key == KEY_TYPE       ? &event->type
                      : parser->key == KEY_GROUP      ? &event->group
                      : parser->key == KEY_FILE       ? &event->file
+                     : parser->key == KEY_CALLER     ? &event->caller
                                                      : NULL;
     if (kept) {
         *kept = intern(parser, type, text, size);

@@ -53,7 +53,8 @@ struct nvt_kineto_event {
     uint32_t name, category, id;
     uint32_t label;                   /* args.name: of a process or thread */
     uint32_t collective, type, group; /* of a kernel that communicates */
-    uint32_t file;                    /* of a call of the system, in our export */
+    uint32_t file;                    /* of a call of the system, in our export, */
+    uint32_t caller;                  /* and who makes it */
     uint64_t address;                 /* likewise */
     int64_t pid, tid;
     int is_device_pid; /* pid is a number, so it may be a device's */

@@ -207,6 +207,7 @@ int nvt_kineto_add_os_call(struct nvt_kineto *reader)
         .name = event->name,
         .result = nvt_kineto_int(event, NVT_KN_RESULT, 0),
         .file = event->file,
+        .caller = event->caller,
         .address = event->address,
         .bytes = nvt_kineto_size(event, NVT_KN_BYTES),
         .flags = nvt_kineto_int(event, NVT_KN_UNCLOSED, 0) ? NVT_RANGE_UNCLOSED : 0};

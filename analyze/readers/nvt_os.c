@@ -15,6 +15,13 @@ static int read_row(struct nvt_cursor *cursor, uint64_t fields[NVT_OS_ROW_FIELDS
     return row.at ? 0 : -1;
 }
 
+/* What the file of this number is called, 0: nobody knows. */
+static uint32_t name_of(const struct nvt_map *files, uint64_t number)
+{
+    uint32_t name = number ? nvt_map_get(files, number) : NVT_MAP_NONE;
+    return name == NVT_MAP_NONE ? 0 : name;
+}
+
 int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                     struct nvt_cursor cursor)
 {
@@ -29,15 +36,14 @@ int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk
         start += (uint64_t)nvt_unzigzag(fields[NVT_OS_ROW_START]);
         address += (uint64_t)nvt_unzigzag(fields[NVT_OS_ROW_ADDRESS]);
         uint64_t end = start + fields[NVT_OS_ROW_LENGTH];
-        uint32_t file =
-            fields[NVT_OS_ROW_FILE] ? nvt_map_get(files, fields[NVT_OS_ROW_FILE]) : NVT_MAP_NONE;
         const struct nvt_os_call row = {
             .start = (int64_t)start,
             .end = (int64_t)end,
             .thread = thread->row,
             .name = nvt_file_string(&reader->strings, fields[NVT_OS_ROW_NAME]),
             .result = nvt_unzigzag(fields[NVT_OS_ROW_RESULT]),
-            .file = file == NVT_MAP_NONE ? 0 : file,
+            .file = name_of(files, fields[NVT_OS_ROW_FILE]),
+            .caller = name_of(files, fields[NVT_OS_ROW_CALLER]),
             .address = address,
             .bytes = fields[NVT_OS_ROW_BYTES],
             .flags = fields[NVT_OS_ROW_FLAGS] & 1 ? NVT_RANGE_UNCLOSED : 0};

@@ -27,7 +27,7 @@ void nvt_osrt_put_address(struct nvt_table *table, size_t row, size_t column, ui
 /* --- one by one --------------------------------------------------------------------------------- */
 
 enum { T_START, T_DURATION, T_NAME, T_KIND, T_RESULT, T_PID, T_TID, T_FILE, T_ADDRESS, T_BYTES };
-enum { T_UNFINISHED = T_BYTES + 1 };
+enum { T_CALLER = T_BYTES + 1, T_UNFINISHED };
 
 static const struct nvt_column_spec trace_columns[] = {
     [T_START] = {"Start (ns)", "ns", NVT_INT, 0, 0},
@@ -40,6 +40,7 @@ static const struct nvt_column_spec trace_columns[] = {
     [T_FILE] = {"File", "", NVT_TEXT, 0, 0},
     [T_ADDRESS] = {"Address", "", NVT_TEXT, 0, 0},
     [T_BYTES] = {"Bytes", "", NVT_INT, 0, 0},
+    [T_CALLER] = {"Caller", "", NVT_TEXT, 0, 0},
     [T_UNFINISHED] = {"Unfinished", "", NVT_BOOL, 0, 0},
 };
 
@@ -64,6 +65,7 @@ static void put_call(struct nvt_table *table, struct nvt_os_names *names,
     nvt_osrt_put_address(table, row, T_ADDRESS, calls->address[call]);
     if (calls->bytes[call])
         nvt_table_set_int(table, row, T_BYTES, (int64_t)calls->bytes[call]);
+    nvt_table_set_name(table, row, T_CALLER, nvt_name(trace, calls->caller[call]));
     if (is_unfinished)
         nvt_table_set_bool(table, row, T_UNFINISHED, 1);
 }

@@ -160,7 +160,8 @@ static int make_threads(struct nvt_report_input *input, struct nvt_tables *table
 
 /* --- by lock ------------------------------------------------------------------------------------ */
 
-enum { L_PID, L_ADDRESS, L_CALL, L_KIND, L_THREADS, L_WAITS, L_TOTAL, L_AVG, L_IN = L_AVG + 5 };
+enum { L_PID, L_ADDRESS, L_CALL, L_KIND, L_THREADS, L_WAITS, L_TOTAL, L_AVG, L_CALLER = L_AVG + 5 };
+enum { L_IN = L_CALLER + 1 };
 
 static const struct nvt_column_spec lock_columns[] = {
     [L_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
@@ -175,6 +176,7 @@ static const struct nvt_column_spec lock_columns[] = {
     {"Min (ns)", "ns", NVT_INT, 0, 0},
     {"Max (ns)", "ns", NVT_INT, 0, 0},
     {"StdDev (ns)", "ns", NVT_REAL, 1, 0},
+    [L_CALLER] = {"Caller", "", NVT_TEXT, 0, 0},
     [L_IN] = {"Most In", "", NVT_TEXT, 0, 0},
 };
 
@@ -214,7 +216,7 @@ enum { OF_TRACE, OF_PROCESS, OF_HIGH, OF_LOW, OF_KIND, KEY_PARTS };
 
 struct locks {
     struct nvt_groups groups;
-    struct parts calls, ranges, threads;
+    struct parts calls, ranges, threads, callers;
 };
 
 static int add_wait(struct locks *locks, const struct nvt_holders *holders, uint32_t trace_number,
@@ -237,7 +239,9 @@ static int add_wait(struct locks *locks, const struct nvt_holders *holders, uint
     nvt_groups_add(&locks->groups, lock, ns);
     return lock == NVT_NONE || add_part(&locks->calls, lock, name, ns) ||
                    add_part(&locks->ranges, lock, range_name, ns) ||
-                   add_part(&locks->threads, lock, thread, ns)
+                   add_part(&locks->threads, lock, thread, ns) ||
+                   add_part(&locks->callers, lock,
+                            nvt_groups_string(&locks->groups, calls->caller[call]), ns)
                ? -1
                : 0;
 }
@@ -283,7 +287,7 @@ static struct most *most_of(const struct parts *parts, uint32_t locks)
 }
 
 static void put_lock(struct nvt_table *table, const struct nvt_report_input *input,
-                     struct locks *locks, uint32_t lock, const struct most most[3])
+                     struct locks *locks, uint32_t lock, const struct most most[4])
 {
     const struct nvt_group *group = &locks->groups.groups[lock];
     const struct nvt_trace *trace = input->traces[group->key[OF_TRACE]].trace;
@@ -301,6 +305,7 @@ static void put_lock(struct nvt_table *table, const struct nvt_report_input *inp
     nvt_table_set_int(table, row, L_WAITS, (int64_t)group->count);
     nvt_table_set_int(table, row, L_TOTAL, group->total);
     nvt_put_summary(table, row, L_AVG, &summary, 1);
+    nvt_table_set_name(table, row, L_CALLER, nvt_groups_name(&locks->groups, most[3].part));
     nvt_table_set_name(table, row, L_IN, nvt_groups_name(&locks->groups, most[1].part));
 }
 
@@ -312,14 +317,16 @@ static int put_locks(struct nvt_table *table, const struct nvt_report_input *inp
         return -1;
     struct most *calls = most_of(&locks->calls, count), *ranges = most_of(&locks->ranges, count);
     struct most *threads = most_of(&locks->threads, count);
-    int status = calls && ranges && threads ? 0 : nvt_fail(err, "out of memory");
+    struct most *callers = most_of(&locks->callers, count);
+    int status = calls && ranges && threads && callers ? 0 : nvt_fail(err, "out of memory");
     for (uint32_t i = 0; i < count && !status; i++) {
-        const struct most most[3] = {calls[i], ranges[i], threads[i]};
+        const struct most most[4] = {calls[i], ranges[i], threads[i], callers[i]};
         put_lock(table, input, locks, i, most);
     }
     free(calls);
     free(ranges);
     free(threads);
+    free(callers);
     nvt_table_sort(table, L_TOTAL, 1);
     nvt_table_sort(table, L_KIND, 0); /* "locks" before "threads" */
     return status;
@@ -340,6 +347,7 @@ static int make_locks(struct nvt_report_input *input, struct nvt_tables *tables,
     free_parts(&locks.calls);
     free_parts(&locks.ranges);
     free_parts(&locks.threads);
+    free_parts(&locks.callers);
     if (status) {
         nvt_table_free(table);
         return -1;

@@ -46,6 +46,7 @@
     X(osrt_threads)                                                                                \
     X(osrt_files)                                                                                  \
     X(osrt_locks)                                                                                  \
+    X(osrt_callers)                                                                                \
     X(mpi_event_sum)                                                                               \
     X(mpi_event_trace)                                                                             \
     X(nvtx_mpi_sum)                                                                                \

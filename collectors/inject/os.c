@@ -126,10 +126,12 @@ int nvt_os_begin(struct nvt_os_open *open)
     if (!thread)
         return -1;
     open->file = open->subject.descriptor >= 0 ? nvt_os_file(thread, open->subject.descriptor) : 0;
+    open->caller = nvt_os_library(thread, open->from);
     struct nvt_ring_calling *calling = thread->slots ? &nvt_thread_ring(thread)->calling : NULL;
     if (!calling)
         return -1;
-    atomic_store_explicit(&calling->file, (uint32_t)open->file, memory_order_relaxed);
+    atomic_store_explicit(&calling->file, open->file, memory_order_relaxed);
+    atomic_store_explicit(&calling->caller, open->caller, memory_order_relaxed);
     atomic_store_explicit(&calling->address, open->subject.address, memory_order_relaxed);
     copy_path(calling->path, sizeof(calling->path), open->subject.path);
     open->start = nvt_ticks(thread->clock);
@@ -146,7 +148,7 @@ void nvt_os_leave(void)
         atomic_store_explicit(&nvt_thread_ring(thread)->calling.number, 0, memory_order_relaxed);
 }
 
-static uint64_t file_of(struct nvt_thread *thread, const struct nvt_os_open *open)
+static uint32_t file_of(struct nvt_thread *thread, const struct nvt_os_open *open)
 {
     const struct nvt_os_subject *subject = &open->subject;
     return subject->path              ? nvt_os_path(thread, subject->path)
@@ -162,6 +164,7 @@ static void record(struct nvt_thread *thread, const struct nvt_os_open *open, ui
                                           .end = end,
                                           .result = result,
                                           .file = file_of(thread, open),
+                                          .caller = open->caller,
                                           .address = open->subject.address,
                                           .bytes = bytes};
     const struct nvt_piece piece = {&call, sizeof(call)};

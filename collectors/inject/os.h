@@ -21,8 +21,10 @@ struct nvt_os_subject {
 
 /* A call that has begun. */
 struct nvt_os_open {
-    uint64_t start; /* ticks */
-    uint64_t file;  /* id, 0: none */
+    uint64_t start;   /* ticks */
+    const void *from; /* a return address, of who calls */
+    uint32_t file;    /* id, 0: none */
+    uint32_t caller;
     struct nvt_os_subject subject;
     unsigned number; /* enum nvt_os_call_number */
 };
@@ -57,8 +59,10 @@ void nvt_os_own_library(const void *address);
 /* Whether the caller is a child of vfork, which runs on the memory of its parent, whose thread this is. */
 int nvt_os_is_borrowed(const struct nvt_thread *thread);
 
-/* The id of what a descriptor stands for, defined in the thread's ring on first use; 0: unknown. The same of a path. */
-uint64_t nvt_os_file(struct nvt_thread *thread, int descriptor);
-uint64_t nvt_os_path(struct nvt_thread *thread, const char *path);
+/* The id of what a descriptor stands for, defined in the thread's ring on first use; 0: unknown. The same of a path, and of
+ * the library that has an address. */
+uint32_t nvt_os_file(struct nvt_thread *thread, int descriptor);
+uint32_t nvt_os_path(struct nvt_thread *thread, const char *path);
+uint32_t nvt_os_library(struct nvt_thread *thread, const void *address);
 
 #endif

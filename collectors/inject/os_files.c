@@ -1,8 +1,10 @@
 /*
- * Names of what calls work with: a descriptor is asked for once, when it is first used, and each name is a definition in the
- * rings of the threads that use it.
+ * Names of what calls work with, and of who makes them: each is asked for once, when it is first used, and is a definition in
+ * the rings of the threads that use it.
  */
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <link.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +56,7 @@ static const struct file *file_of(const char *text)
 }
 
 /* Its id when it is defined in the thread's ring, else 0. */
-static uint64_t define(struct nvt_thread *thread, const struct file *file)
+static uint32_t define(struct nvt_thread *thread, const struct file *file)
 {
     if (!file)
         return 0;
@@ -71,7 +73,7 @@ static uint64_t define(struct nvt_thread *thread, const struct file *file)
     return status ? 0 : file->id;
 }
 
-uint64_t nvt_os_path(struct nvt_thread *thread, const char *path)
+uint32_t nvt_os_path(struct nvt_thread *thread, const char *path)
 {
     return *path ? define(thread, file_of(path)) : 0;
 }
@@ -117,7 +119,44 @@ static int name_descriptor(int descriptor, char *out, size_t size)
     return 0;
 }
 
-uint64_t nvt_os_file(struct nvt_thread *thread, int descriptor)
+/* The last part of the path of what is loaded there; of the program itself the linker knows none. */
+static const char *name_library(const void *address, char *out, size_t size)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+    struct dl_find_object found;
+    /* It takes no lock, as dladdr does, which a thread that loads a library may hold while it waits for us. */
+    if (_dl_find_object((void *)(uintptr_t)address, &found))
+        return NULL;
+    const char *path = found.dlfo_link_map->l_name, *slash = strrchr(path, '/');
+    if (*path)
+        return slash ? slash + 1 : path;
+    ssize_t length = readlink("/proc/self/exe", out, size - 1);
+    out[length > 0 ? length : 0] = 0;
+    slash = strrchr(out, '/');
+    return slash ? slash + 1 : NULL;
+#else
+    (void)address;
+    (void)out;
+    (void)size;
+    return NULL;
+#endif
+}
+
+uint32_t nvt_os_library(struct nvt_thread *thread, const void *address)
+{
+    char name[512];
+    struct nvt_caller *known = &thread->callers[(uintptr_t)address / 4 % NVT_CALLERS];
+    if (NVT_UNLIKELY(known->address != address)) {
+        const char *text = name_library(address, name, sizeof(name));
+        const struct file *file = text ? file_of(text) : NULL;
+        *known = (struct nvt_caller){address, file ? file->id : 0};
+    }
+    return known->file
+               ? define(thread, atomic_load_explicit(&by_id[known->file], memory_order_acquire))
+               : 0;
+}
+
+uint32_t nvt_os_file(struct nvt_thread *thread, int descriptor)
 {
     char name[512];
     if (descriptor >= DESCRIPTORS)

@@ -61,6 +61,13 @@ struct nvt_pointer {
 #define NVT_POINTERS 256u
 #define NVT_NO_TEXT  ((const char *)1) /* where no text stands */
 
+/* Which library has called from there last: a file of calls of the operating system. */
+struct nvt_caller {
+    const void *address;
+    uint32_t file; /* id, 0: unknown */
+};
+#define NVT_CALLERS 64u
+
 /*
  * The short path looks at `busy` and `limit`. `busy` is set before anything else is read, so that what
  * a signal handler does in between is seen; the handler finds it set, and stays away.
@@ -91,6 +98,7 @@ struct nvt_thread {
     struct nvt_nest nests[NVT_NESTS];
     uint8_t domains_seen[65536 / 8]; /* bit a domain: defined in this ring */
     uint8_t files_seen[65536 / 8];   /* bit a file of calls of the operating system: likewise */
+    struct nvt_caller callers[NVT_CALLERS];
     struct nvt_pointer pointers[NVT_POINTERS];
     union nvt_key names[NVT_STRING_SLOTS] __attribute__((aligned(64)));
     char scratch[NVT_STRING_MAX + 16]; /* for wide strings and payloads */

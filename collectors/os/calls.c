@@ -134,6 +134,7 @@ static inline int begin(struct running *running, unsigned number, const word *a,
         nvt_place_enter(&outermost, &running->place) == NVT_ENTERED_WITHIN)
         return 0;
     running->open.number = number;
+    running->open.from = caller;
     running->open.subject = subject_of(&calls[number], a);
     running->is_open = !nvt_os_begin(&running->open);
     if (!running->is_open)
