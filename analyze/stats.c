@@ -253,7 +253,7 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
         nvt_report_note_left_out(input, request->reports[0]);
     }
     if (request->is_default)
-        nvt_report_note_mpi(input);
+        nvt_report_note_calls(input);
     if (request->all && !request->format)
         return nvt_fail(err, "-r all works with any format but published");
     if (request->all)

@@ -104,6 +104,19 @@ static void calls_know_their_files(void **state)
     nvt_trace_free(trace);
 }
 
+/* Whoever looks at the trace first learns of the other reports; only what a recording knows is offered. */
+static void stats_names_the_reports(void **state)
+{
+    (void)state;
+    nvt_trace_free(record("sleeps", "osrt"));
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "stats", recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "[osrt_sum]"));
+    assert_non_null(strstr(result.err, "-r osrt_sum,nvtx_osrt_sum,osrt_files,osrt_locks"));
+    cli_result_free(&result);
+}
+
 /* One that is free is taken at once, however often; one that says something of its own still does. */
 static void locks_are_those_that_are_waited_for(void **state)
 {
@@ -397,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_know_their_files),
+        cmocka_unit_test(stats_names_the_reports),
         cmocka_unit_test(locks_are_those_that_are_waited_for),
         cmocka_unit_test(waits_have_their_names_and_lengths),
         cmocka_unit_test(sockets_and_pipes_are_told_by_their_ends),

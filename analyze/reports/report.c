@@ -155,10 +155,25 @@ int nvt_report_has_os_calls(const struct nvt_report_input *input)
     return 0;
 }
 
-void nvt_report_note_mpi(struct nvt_report_input *input)
+/* A file or a lock, which nsys does not record. */
+static int has_subjects(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_os_calls *calls = &input->traces[i].trace->os_calls;
+        for (uint32_t k = 0; k < calls->count; k++)
+            if (calls->file[k] || calls->address[k])
+                return 1;
+    }
+    return 0;
+}
+
+void nvt_report_note_calls(struct nvt_report_input *input)
 {
     if (nvt_report_has_mpi(input))
         nvt_note(input, "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,stragglers");
+    if (nvt_report_has_os_calls(input))
+        nvt_note(input, "note: there are calls of the operating system: -r osrt_sum,nvtx_osrt_sum%s",
+                 has_subjects(input) ? ",osrt_files,osrt_locks,osrt_callers" : "");
 }
 
 void nvt_note(struct nvt_report_input *input, const char *format, ...)

@@ -173,8 +173,8 @@ int nvt_report_has_mpi(const struct nvt_report_input *input);
 /* Whether any trace has calls of the operating system. */
 int nvt_report_has_os_calls(const struct nvt_report_input *input);
 
-/* A note that there are calls of MPI, and which reports have them; none where there is none. */
-void nvt_report_note_mpi(struct nvt_report_input *input);
+/* Notes that there are calls of MPI, or of the operating system, and which reports have them; none where there is none. */
+void nvt_report_note_calls(struct nvt_report_input *input);
 
 /*
  * Read a trace, a run directory, or the traces of a directory that no run wrote (input_folder.h) into
