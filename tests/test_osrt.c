@@ -234,6 +234,8 @@ static void calls_that_are_left(void **state)
     (void)state;
     struct nvt_trace *trace = record("leaves", "osrt");
     assert_int_equal(count(trace, "pthread_join"), 1);
+    assert_int_equal(count(trace, "sleep"), 1); /* in which its thread was cancelled */
+    assert_int_equal(trace->os_calls.result[call(trace, "sleep", 0)], -1);
     for (uint32_t i = 0; i < trace->os_calls.count; i++)
         assert_false(trace->os_calls.flags[i]);
     uint32_t last = call(trace, "usleep", count(trace, "usleep") - 1);

@@ -141,7 +141,8 @@ int nvt_os_begin(struct nvt_os_open *open)
     return 0;
 }
 
-void nvt_os_leave(void)
+/* The calling thread is in no call. */
+static void leave(void)
 {
     struct nvt_thread *thread = nvt_self;
     if (thread && thread->slots)
@@ -178,7 +179,7 @@ void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes)
 {
     int saved = errno;
     uint64_t end = nvt_ticks(nvt_session.control->clock);
-    nvt_os_leave();
+    leave();
     if (end - open->start < nvt_session.control->os_threshold)
         return;
     struct nvt_thread *thread = thread_with_ring();

@@ -41,9 +41,6 @@ NVT_EXPORT int nvt_os_begin(struct nvt_os_open *open);
 /* It has ended; bytes are those that it read or wrote. The subject may be another one than at the beginning. */
 NVT_EXPORT void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes);
 
-/* It was left without an end, which is of no more interest. */
-NVT_EXPORT void nvt_os_leave(void);
-
 /* A descriptor stands, or will stand, for something else. */
 NVT_EXPORT void nvt_os_forget(int descriptor);
 

@@ -85,12 +85,12 @@ struct running {
     struct nvt_os_open open;
 };
 
-/* When a thread is cancelled in a call, or an exception comes out of it. */
+/* When a thread is cancelled in a call: it has ended, and returns nothing. */
 static void abandon(struct running *running)
 {
     if (!running->is_open)
         return;
-    nvt_os_leave();
+    nvt_os_end(&running->open, -1, 0);
     nvt_place_leave(&outermost, &running->place);
 }
 
