@@ -52,10 +52,15 @@ void make_call(struct maker *maker, const char *name, int64_t ns)
 void make_os_call(struct maker *maker, const char *name, uint32_t thread, int64_t start,
                   int64_t end)
 {
-    struct nvt_os_call row = {.start = start,
-                              .end = end,
-                              .thread = thread,
-                              .name = nvt_strings_add_text(maker->trace->strings, name)};
+    make_os_call_row(maker, name, NULL,
+                     (struct nvt_os_call){.start = start, .end = end, .thread = thread});
+}
+
+void make_os_call_row(struct maker *maker, const char *name, const char *file,
+                      struct nvt_os_call row)
+{
+    row.name = nvt_strings_add_text(maker->trace->strings, name);
+    row.file = file ? nvt_strings_add_text(maker->trace->strings, file) : 0;
     assert_int_not_equal(nvt_os_call_add(maker->trace, &row), NVT_NONE);
 }
 
@@ -318,6 +323,10 @@ struct nvt_trace *make_program(const struct program *program)
             make_range(&maker, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
                        start);
         maker.now += vary(program->host_ns, &seed);
+        if (program->os_call)
+            make_os_call(&maker, program->os_call, maker.thread, maker.now,
+                         maker.now + program->os_ns);
+        maker.now += program->os_ns;
         work(&maker, program, &seed);
         leak(&maker, program, i);
         refuse(&maker, program);

@@ -29,6 +29,9 @@ void make_call(struct maker *maker, const char *name, int64_t ns);
 /* A call of the system from one moment to another, of a thread. */
 void make_os_call(struct maker *maker, const char *name, uint32_t thread, int64_t start,
                   int64_t end);
+/* The same with all that is given of it; of a file, NULL: unknown. */
+void make_os_call_row(struct maker *maker, const char *name, const char *file,
+                      struct nvt_os_call row);
 /* A kernel of so many ns: launched now, 5 us later on the device, or when that is free. */
 void make_launch(struct maker *maker, const char *name, int64_t ns);
 /* A wait until the device has done everything, and 1 us more. */
@@ -40,8 +43,10 @@ struct nvt_trace *make_end(struct maker *maker);
 struct program {
     int iterations; /* 0: 32 */
     int no_ranges;
-    int64_t data_ns; /* it waits for a batch, as PyTorch's profiler has it */
-    int64_t host_ns; /* the host works */
+    int64_t data_ns;     /* it waits for a batch, as PyTorch's profiler has it */
+    int64_t host_ns;     /* the host works */
+    const char *os_call; /* it is in a call of the system, of os_ns; NULL: in none */
+    int64_t os_ns;
     int allocations;
     const char *allocation; /* the call, NULL: cudaMalloc */
     int64_t allocation_ns;

@@ -131,6 +131,14 @@ static void the_host_is_where_it_is_most_of_the_time(void **state)
     }
 }
 
+#define LONG_TAIL "/p11/p12/p13/p14/p15/p16/p17/p18/p19/p20/p21/p22/p23/p24/p25/p26/p27/p28/p29"
+
+static const char *file_of_step(const char *file, int every, int step, char own[16])
+{
+    (void)snprintf(own, 16, "/data/%d", step);
+    return every && step % every ? own : file;
+}
+
 /* What it is in there, where the operating system's calls are on record; those of other threads say nothing. */
 static void the_host_is_in_a_call_of_the_system(void **state)
 {
@@ -138,22 +146,33 @@ static void the_host_is_in_a_call_of_the_system(void **state)
     static const struct {
         int64_t read, write;
         uint32_t thread;
-        const char *says;
+        int every; /* iterations with that file; the others have one of their own; 0: all */
+        const char *says, *file; /* of what is read */
     } cases[] = {
-        {4 * MS, 0, 0,
-         "while the host works or waits in range iteration, for 100 % of that time in read()"},
-        {3 * MS, MS, 0, "in range iteration, for 75 % of that time in read()"},
-        {MS, 3 * MS, 0, "in range iteration, for 75 % of that time in write()"},
-        {MS, MS, 0, "while the host works in range iteration"},
-        {4 * MS, 0, 1, "while the host works in range iteration"}};
+        {4 * MS, 0, 0, 0,
+         "while the host works or waits in range iteration, for 100 % of that time in read()",
+         NULL},
+        {3 * MS, MS, 0, 0, "in range iteration, for 75 % of that time in read()", NULL},
+        {MS, 3 * MS, 0, 0, "in range iteration, for 75 % of that time in write()", "/data/a"},
+        {MS, MS, 0, 0, "while the host works in range iteration", "/data/a"},
+        {4 * MS, 0, 1, 0, "while the host works in range iteration", "/data/a"},
+        {4 * MS, 0, 0, 0, "for 100 % of that time in read() of /data/train.bin", "/data/train.bin"},
+        {4 * MS, 0, 0, 2, "for 100 % of that time in read() of /data/train.bin", "/data/train.bin"},
+        {4 * MS, 0, 0, 4, "in range iteration, for 100 % of that time in read()",
+         "/data/train.bin"},
+        {4 * MS, 0, 0, 0, "for 100 % of that time in read() of …/p10" LONG_TAIL,
+         "/p01/p02/p03/p04/p05/p06/p07/p08/p09/p10" LONG_TAIL}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct maker maker = make_begin();
         uint32_t other = nvt_trace_thread(maker.trace, 0, 99);
         uint32_t thread = cases[i].thread ? other : maker.thread;
+        char file[16];
         for (int k = 0; k < 40; k++) {
             int64_t start = maker.now, write = start + cases[i].read;
             if (cases[i].read)
-                make_os_call(&maker, "read", thread, start, write);
+                make_os_call_row(
+                    &maker, "read", file_of_step(cases[i].file, cases[i].every, k, file),
+                    (struct nvt_os_call){.start = start, .end = write, .thread = thread});
             if (cases[i].write)
                 make_os_call(&maker, "write", thread, write, write + cases[i].write);
             maker.now = start + 4 * MS;
@@ -168,6 +187,35 @@ static void the_host_is_in_a_call_of_the_system(void **state)
             fail_msg("%zu: %s", i, what);
         free(findings.items);
     }
+}
+
+/* The longest names that there may be, of ranges, calls and files: of the file there is what has room, to its end. */
+static void what_the_host_is_in_fits(void **state)
+{
+    (void)state;
+    char range[200] = "";
+    memset(range, 'r', sizeof(range) - 1);
+    struct maker maker = make_begin();
+    for (int k = 0; k < 40; k++) {
+        int64_t start = maker.now, end = start + 3 * MS;
+        make_os_call_row(&maker, "pthread_rwlock_clockwrlock_of_a_library", "/p10" LONG_TAIL,
+                         (struct nvt_os_call){.start = start, .end = end, .thread = maker.thread});
+        maker.now = end;
+        make_range(&maker, range, start);
+        maker.now = start + 4 * MS;
+        make_launch(&maker, "gemm", 10 * MS);
+        make_wait(&maker);
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_findings findings = look(&maker, &nvt_rule_idle);
+    assert_int_equal(findings.count, 1);
+    const char *said = strstr(findings.items[0].what, ", 75 % of it in range rrr");
+    assert_non_null(said);
+    assert_non_null(
+        strstr(said, "rr, for 75 % of that time in pthread_rwlock_clockwrlock_of_a_libr"));
+    assert_non_null(strstr(said, "() of …/p"));
+    assert_string_equal(said + strlen(said) - 4, "/p29");
+    free(findings.items);
 }
 
 /* Each process has the same iterations, and is looked at by itself. */
@@ -466,6 +514,7 @@ int main(void)
         cmocka_unit_test(what_lies_behind_a_loop_is_none_of_it),
         cmocka_unit_test(the_host_is_where_it_is_most_of_the_time),
         cmocka_unit_test(the_host_is_in_a_call_of_the_system),
+        cmocka_unit_test(what_the_host_is_in_fits),
         cmocka_unit_test(the_dearer_half_of_a_batch_is_told),
         cmocka_unit_test(ranks_in_one_trace_are_not_added_up),
         cmocka_unit_test(each_rank_warms_up_by_itself),

@@ -199,6 +199,16 @@ int nvt_diagnose_shared(struct nvt_report_input *input, const struct nvt_finding
 /* A finding of a rule with its cause, confidence, remedy and, with a view, where. */
 struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view);
 
+/* The longest of what a finding adds up, the longest first: when each began. */
+struct nvt_longest {
+    int64_t start[NVT_MOMENTS];
+    double ns[NVT_MOMENTS]; /* 0: none */
+};
+
+void nvt_longest_add(struct nvt_longest *longest, int64_t start, double ns);
+/* Point at them. */
+void nvt_finding_point_longest(struct nvt_finding *finding, const struct nvt_longest *longest);
+
 /* One more moment to look at; those behind the third are dropped. */
 void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns);
 
@@ -243,6 +253,10 @@ const char *nvt_count_text(double count, char out[NVT_TIME_MAX]);
 /* "999 B", "1.05 MB", "49.7 GB": three digits in the unit that fits, of 1000 of the one below. */
 const char *nvt_bytes_text(double bytes, char out[NVT_TIME_MAX]);
 #define NVT_BYTES(bytes) nvt_bytes_text((bytes), (char[NVT_TIME_MAX]){0})
+
+/* A path in at most so many bytes: "/data/train.bin", or the end of a longer one, "…/train.bin". */
+#define NVT_FILE_TEXT_MAX 84
+const char *nvt_file_text(const char *path, size_t most, char out[NVT_FILE_TEXT_MAX]);
 
 /* "11.780 ms", to the microsecond or better, as viewers of traces show it. */
 const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX]);

@@ -82,6 +82,26 @@ void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns)
         finding->moments[finding->moment_count++] = moment_ns;
 }
 
+void nvt_longest_add(struct nvt_longest *longest, int64_t start, double ns)
+{
+    size_t at = NVT_MOMENTS;
+    for (; at && ns > longest->ns[at - 1]; at--)
+        if (at < NVT_MOMENTS) {
+            longest->start[at] = longest->start[at - 1];
+            longest->ns[at] = longest->ns[at - 1];
+        }
+    if (at == NVT_MOMENTS)
+        return;
+    longest->start[at] = start;
+    longest->ns[at] = ns;
+}
+
+void nvt_finding_point_longest(struct nvt_finding *finding, const struct nvt_longest *longest)
+{
+    for (size_t i = 0; i < NVT_MOMENTS && longest->ns[i] > 0; i++)
+        nvt_finding_point(finding, longest->start[i]);
+}
+
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
                      struct nvt_error *err)
 {

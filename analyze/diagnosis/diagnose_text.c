@@ -44,6 +44,24 @@ const char *nvt_bytes_text(double bytes, char out[NVT_TIME_MAX])
     return out;
 }
 
+const char *nvt_file_text(const char *path, size_t most, char out[NVT_FILE_TEXT_MAX])
+{
+    static const char cut[] = "…";
+    size_t length = strlen(path), mark = sizeof(cut) - 1;
+    most = most < NVT_FILE_TEXT_MAX - 1 ? most : NVT_FILE_TEXT_MAX - 1;
+    *out = 0;
+    if (length <= most || most < mark) {
+        snprintf(out, NVT_FILE_TEXT_MAX, "%s", length <= most ? path : "");
+        return out;
+    }
+    const char *at = path + length - (most - mark), *folder = strchr(at, '/');
+    at = folder && folder[1] ? folder : at;
+    while (((unsigned char)*at & 0xC0) == 0x80) /* not within a character */
+        at++;
+    snprintf(out, NVT_FILE_TEXT_MAX, "%s%s", cut, at);
+    return out;
+}
+
 const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX])
 {
     if (a < 0 && b >= 0)

@@ -1,171 +1,121 @@
 /* GPU idle: the device has nothing to do while the host works outside of CUDA. */
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "../model/buckets.h"
-#include "../diagnosis/diagnose.h"
 #include "../device/gaps.h"
-#include "../../lib/map.h"
-#include "../model/nesting.h"
+#include "../diagnosis/diagnose.h"
+#include "../diagnosis/places.h"
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
 
-/* A name of what the launching threads were in during gaps: a range, a call of the system. */
-struct place {
-    uint32_t name;
-    int64_t ns;    /* of gaps */
-    int64_t until; /* of the gap that was looked at last */
-    uint64_t gap;  /* its number */
-    double instances, instances_ns;
-};
-
-struct places {
-    struct nvt_buckets threads; /* rows of each, by their starts */
-    struct nvt_map names;
-    struct place *items;
-    uint32_t count;
-};
-
 struct host {
     const struct nvt_trace *trace;
-    struct places ranges; /* push/pop ranges */
-    uint32_t *parent;     /* of each range */
-    struct places calls;  /* of the system's libraries */
+    struct nvt_thread_ranges ranges;
+    struct nvt_buckets calls; /* of the system's libraries: rows of each thread, by their starts */
+    struct nvt_places in_ranges, in_calls; /* by name */
+    struct nvt_places in_files;            /* by name of the call and file */
     uint64_t gaps;
     int64_t ns; /* of all gaps */
     int failed;
 };
 
-static struct place *place_of(struct places *places, uint32_t name)
-{
-    uint32_t *at = nvt_map_at(&places->names, name);
-    if (!at)
-        return NULL;
-    if (*at == NVT_MAP_NONE) {
-        struct place *items = realloc(places->items, (places->count + 1) * sizeof(*items));
-        if (!items)
-            return NULL;
-        places->items = items;
-        items[places->count] = (struct place){.name = name};
-        *at = places->count++;
-    }
-    return &places->items[*at];
-}
-
-struct span {
-    int64_t start, end;
-};
-
-/* Time of a gap within a span of that name, that within spans of one name once. They come by their starts. */
-static void add_span(struct host *host, struct places *places, const struct nvt_gap *gap,
-                     uint32_t name, const struct span *span)
-{
-    struct place *place = place_of(places, name);
-    host->failed |= !place;
-    if (!place)
-        return;
-    if (place->gap != host->gaps)
-        place->until = gap->start;
-    place->gap = host->gaps;
-    int64_t start = span->start > place->until ? span->start : place->until;
-    int64_t end = span->end < gap->end ? span->end : gap->end;
-    if (end <= start)
-        return;
-    place->ns += end - start;
-    place->until = end;
-    place->instances++;
-    place->instances_ns += (double)span->end - (double)span->start;
-}
-
-static void add_range(struct host *host, const struct nvt_gap *gap, uint32_t range)
+static void add_range(struct host *host, const struct nvt_span *gap, uint32_t range)
 {
     const struct nvt_ranges *ranges = &host->trace->ranges;
-    const struct span span = {ranges->start[range], ranges->end[range]};
-    add_span(host, &host->ranges, gap, ranges->name[range], &span);
+    const struct nvt_span span = {ranges->start[range], ranges->end[range]};
+    host->failed |=
+        nvt_places_add(&host->in_ranges, ranges->name[range], host->gaps, gap, &span) != 0;
 }
 
 /* The ranges that are open where it begins, outer before inner, and those that begin within it. */
-static void add_ranges(struct host *host, const struct nvt_gap *gap)
+static void add_ranges(struct host *host, const struct nvt_span *gap, uint32_t thread)
 {
-    const struct nvt_ranges *ranges = &host->trace->ranges;
-    uint32_t open[NVT_NESTING_DEPTH], depth = 0;
-    const uint32_t *rows = host->ranges.threads.rows, *first = host->ranges.threads.first;
-    uint32_t at = nvt_buckets_from(&host->ranges.threads, gap->thread, ranges->start, gap->start);
-    for (uint32_t row = at > first[gap->thread] ? rows[at - 1] : NVT_NONE;
-         row != NVT_NONE && depth < NVT_NESTING_DEPTH; row = host->parent[row])
-        if (ranges->end[row] > gap->start)
-            open[depth++] = row;
+    const struct nvt_buckets *threads = &host->ranges.threads;
+    const int64_t *starts = host->trace->ranges.start;
+    uint32_t open[NVT_NESTING_DEPTH];
+    uint32_t depth = nvt_thread_ranges_open(&host->ranges, thread, gap->start, open);
     while (depth)
         add_range(host, gap, open[--depth]);
-    for (; at < first[gap->thread + 1] && ranges->start[rows[at]] < gap->end; at++)
-        add_range(host, gap, rows[at]);
+    uint32_t at = nvt_buckets_behind(threads, thread, starts, gap->start);
+    for (; at < threads->first[thread + 1] && starts[threads->rows[at]] < gap->end; at++)
+        add_range(host, gap, threads->rows[at]);
+}
+
+/* A call's name, and its file with it. */
+static uint64_t key_of_file(uint32_t name, uint32_t file)
+{
+    return (uint64_t)name << 32 | file;
 }
 
 /* Calls of a thread follow each other: one at most is open where the gap begins. */
-static void add_calls(struct host *host, const struct nvt_gap *gap)
+static void add_calls(struct host *host, const struct nvt_span *gap, uint32_t thread)
 {
     const struct nvt_os_calls *calls = &host->trace->os_calls;
-    const uint32_t *rows = host->calls.threads.rows, *first = host->calls.threads.first;
-    uint32_t at = nvt_buckets_from(&host->calls.threads, gap->thread, calls->start, gap->start);
-    at -= at > first[gap->thread];
-    for (; at < first[gap->thread + 1] && calls->start[rows[at]] < gap->end; at++) {
-        const struct span span = {calls->start[rows[at]], calls->end[rows[at]]};
-        add_span(host, &host->calls, gap, calls->name[rows[at]], &span);
+    const uint32_t *rows = host->calls.rows, *first = host->calls.first;
+    uint32_t at = nvt_buckets_from(&host->calls, thread, calls->start, gap->start);
+    at -= at > first[thread];
+    for (; at < first[thread + 1] && calls->start[rows[at]] < gap->end; at++) {
+        const struct nvt_span span = {calls->start[rows[at]], calls->end[rows[at]]};
+        uint32_t name = calls->name[rows[at]], file = calls->file[rows[at]];
+        host->failed |= nvt_places_add(&host->in_calls, name, host->gaps, gap, &span) != 0;
+        if (file)
+            host->failed |= nvt_places_add(&host->in_files, key_of_file(name, file), host->gaps,
+                                           gap, &span) != 0;
     }
 }
 
 static void add_gap(void *context, const struct nvt_gap *gap)
 {
     struct host *host = context;
+    const struct nvt_span span = {gap->start, gap->end};
     host->gaps++;
     host->ns += gap->end - gap->start;
     if (gap->thread >= host->trace->threads.count)
         return;
-    add_ranges(host, gap);
-    add_calls(host, gap);
+    add_ranges(host, &span, gap->thread);
+    add_calls(host, &span, gap->thread);
 }
 
 /* 0, or -1 when out of memory. */
 static int begin(struct host *host)
 {
-    const struct nvt_ranges *ranges = &host->trace->ranges;
     const struct nvt_os_calls *calls = &host->trace->os_calls;
-    uint32_t threads = host->trace->threads.count;
-    uint32_t *owner = malloc(((size_t)ranges->count + 1) * sizeof(*owner));
-    for (uint32_t i = 0; owner && i < ranges->count; i++)
-        owner[i] = ranges->style[i] == NVT_PUSH_POP ? ranges->thread[i] : threads;
-    int status =
-        owner ? nvt_buckets_make(&host->ranges.threads, owner, threads, NULL, ranges->count) : -1;
-    free(owner);
-    if (!status)
-        status = nvt_buckets_make(&host->calls.threads, calls->thread, threads, NULL, calls->count);
-    host->parent = status ? NULL : nvt_nest_threads(host->trace, NULL);
-    return host->parent ? 0 : -1;
+    if (nvt_thread_ranges_make(&host->ranges, host->trace))
+        return -1;
+    return nvt_buckets_make(&host->calls, calls->thread, host->trace->threads.count, NULL,
+                            calls->count);
 }
 
 static void free_host(struct host *host)
 {
-    struct places *const both[] = {&host->ranges, &host->calls};
-    for (int i = 0; i < 2; i++) {
-        nvt_buckets_free(&both[i]->threads);
-        nvt_map_free(&both[i]->names);
-        free(both[i]->items);
-    }
-    free(host->parent);
+    nvt_thread_ranges_free(&host->ranges);
+    nvt_buckets_free(&host->calls);
+    nvt_places_free(&host->in_ranges);
+    nvt_places_free(&host->in_calls);
+    nvt_places_free(&host->in_files);
 }
 
-/* The place that at least half of the gaps' time is in, of several the one of the shortest spans; NULL: none. */
-static const struct place *best_of(const struct places *places, int64_t ns)
+/* The file of at least half of a call's time; 0: there is none, or it is not known. */
+static uint32_t file_of(const struct host *host, const struct nvt_place *call)
 {
-    const struct place *best = NULL;
-    for (uint32_t i = 0; i < places->count; i++) {
-        const struct place *place = &places->items[i];
-        if (place->ns >= ns - place->ns && (!best || place->instances_ns / place->instances <
-                                                         best->instances_ns / best->instances))
-            best = place;
+    for (uint32_t i = 0; call && i < host->in_files.count; i++) {
+        const struct nvt_place *file = &host->in_files.items[i];
+        if (file->key >> 32 == call->key && file->ns >= call->ns - file->ns)
+            return (uint32_t)file->key;
     }
-    return best;
+    return 0;
+}
+
+/* Behind what is told already, as much of it as there is room for. */
+static void tell_file(const struct nvt_trace *trace, uint32_t file, struct nvt_finding *finding)
+{
+    static const char of[] = " of ";
+    char text[NVT_FILE_TEXT_MAX];
+    size_t used = strlen(finding->what), room = sizeof(finding->what) - used;
+    if (file && room > sizeof(of))
+        snprintf(finding->what + used, room, "%s%s", of,
+                 nvt_file_text(nvt_name(trace, file), room - sizeof(of), text));
 }
 
 /* Where the host was, into the finding. 0, or -1 when out of memory. */
@@ -174,20 +124,22 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
     struct host host = {.trace = view->trace};
     struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST, .each = add_gap, .context = &host};
     double share = 0, usual = 0;
-    char part[24] = "", inside[84] = "";
+    char part[24] = "", inside[76] = "";
     int failed = begin(&host) || nvt_view_gaps(view, &sum, &share, &usual, NULL) || host.failed;
-    const struct place *best = failed ? NULL : best_of(&host.ranges, host.ns);
-    const struct place *call = failed ? NULL : best_of(&host.calls, host.ns);
+    const struct nvt_place *best = failed ? NULL : nvt_places_best(&host.in_ranges, host.ns);
+    const struct nvt_place *call = failed ? NULL : nvt_places_best(&host.in_calls, host.ns);
     if (best)
-        nvt_finding_about(finding, nvt_name(view->trace, best->name));
+        nvt_finding_about(finding, nvt_name(view->trace, (uint32_t)best->key));
     if (best && (double)best->ns < 0.9 * (double)host.ns)
         snprintf(part, sizeof(part), ", %.0f %% of it", 100 * (double)best->ns / (double)host.ns);
     if (call)
-        snprintf(inside, sizeof(inside), ", for %.0f %% of that time in %.44s()",
-                 100 * (double)call->ns / (double)host.ns, nvt_name(view->trace, call->name));
+        snprintf(inside, sizeof(inside), ", for %.0f %% of that time in %.36s()",
+                 100 * (double)call->ns / (double)host.ns,
+                 nvt_name(view->trace, (uint32_t)call->key));
     snprintf(finding->what, sizeof(finding->what),
              "the device has nothing to do while the host works%s%s%s%.80s%s",
              call ? " or waits" : "", part, best ? " in range " : "", finding->subject, inside);
+    tell_file(view->trace, file_of(&host, call), finding);
     free_host(&host);
     return failed ? -1 : 0;
 }

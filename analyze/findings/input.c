@@ -3,48 +3,16 @@
 #include <string.h>
 
 #include "../diagnosis/diagnose.h"
+#include "../model/batches.h"
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
 
-static int is_of_pytorch(const struct nvt_trace *trace, uint32_t range, const char *name)
-{
-    return !strcmp(nvt_name(trace, trace->ranges.name[range]), name) &&
-           !strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "PyTorch");
-}
-
-/* Around DataLoader's __next__: PyTorch's own annotation, and the range of `record --pytorch`. */
-static int is_wait(const struct nvt_trace *trace, uint32_t range)
-{
-    static const char annotation[] = "enumerate(DataLoader)#";
-    const char *name = nvt_name(trace, trace->ranges.name[range]);
-    if (!strncmp(name, annotation, sizeof(annotation) - 1))
-        return 1;
-    return is_of_pytorch(trace, range, "data");
-}
-
 struct waits {
     double ns, count;
-    int64_t until;                  /* of the last one */
-    int64_t moments[NVT_MOMENTS];   /* of the longest, which come first */
-    double moments_ns[NVT_MOMENTS]; /* 0: none */
+    int64_t until; /* of the last one */
+    struct nvt_longest longest;
 };
-
-static void add(struct waits *waits, int64_t start, double ns)
-{
-    size_t at = NVT_MOMENTS;
-    waits->ns += ns;
-    waits->count++;
-    for (; at && ns > waits->moments_ns[at - 1]; at--)
-        if (at < NVT_MOMENTS) {
-            waits->moments[at] = waits->moments[at - 1];
-            waits->moments_ns[at] = waits->moments_ns[at - 1];
-        }
-    if (at == NVT_MOMENTS)
-        return;
-    waits->moments[at] = start;
-    waits->moments_ns[at] = ns;
-}
 
 /* One within another, as where the profiler annotates what `record --pytorch` does, is the same wait. */
 static void add_up(const struct nvt_view *view, struct waits *waits)
@@ -54,10 +22,13 @@ static void add_up(const struct nvt_view *view, struct waits *waits)
     for (uint32_t i = 0; i < ranges->count; i++) {
         if (ranges->start[i] < waits->until || ranges->end[i] > view->to ||
             ranges->flags[i] & NVT_RANGE_PARTIAL ||
-            !nvt_is_viewed_thread(view, ranges->thread[i]) || !is_wait(view->trace, i))
+            !nvt_is_viewed_thread(view, ranges->thread[i]) || !nvt_is_batch_wait(view->trace, i))
             continue;
+        const double ns = (double)(ranges->end[i] - ranges->start[i]);
         waits->until = ranges->end[i];
-        add(waits, ranges->start[i], (double)(ranges->end[i] - ranges->start[i]));
+        waits->ns += ns;
+        waits->count++;
+        nvt_longest_add(&waits->longest, ranges->start[i], ns);
     }
 }
 
@@ -78,10 +49,10 @@ static struct making add_up_making(const struct nvt_view *view)
         const double ns = (double)(ranges->end[i] - ranges->start[i]);
         if (!nvt_is_steady(view, ranges->start[i]) || ranges->flags[i] & NVT_RANGE_PARTIAL)
             continue;
-        if (is_of_pytorch(view->trace, i, "dataset")) {
+        if (nvt_is_of_pytorch(view->trace, i, "dataset")) {
             making.dataset_ns += ns;
             making.batches++;
-        } else if (is_of_pytorch(view->trace, i, "collate"))
+        } else if (nvt_is_of_pytorch(view->trace, i, "collate"))
             making.collate_ns += ns;
     }
     return making;
@@ -113,7 +84,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (view->trace->ops.count)
         return 0;
     add_up(view, &waits);
-    double usual = nvt_usual_time(waits.ns, waits.count, waits.moments_ns[0], waits.moments_ns[1]);
+    double usual = nvt_usual_time(waits.ns, waits.count, waits.longest.ns[0], waits.longest.ns[1]);
     if (waits.count < LEAST_COUNT || usual < LEAST_SHARE * view->span_ns)
         return 0;
     finding.cost_ns = waits.ns / view->units;
@@ -124,10 +95,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              "%s %s, %s each on average, the longest %s; whether a device had work meanwhile "
              "is not on record",
              NVT_COUNT(waits.count / view->units), view->per, NVT_TIME(waits.ns / waits.count),
-             NVT_TIME(waits.moments_ns[0]));
+             NVT_TIME(waits.longest.ns[0]));
     tell_making(view, &finding);
-    for (size_t i = 0; i < NVT_MOMENTS && waits.moments_ns[i] > 0; i++)
-        nvt_finding_point(&finding, waits.moments[i]);
+    nvt_finding_point_longest(&finding, &waits.longest);
     return nvt_findings_add(findings, &finding, err);
 }
 

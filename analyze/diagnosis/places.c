@@ -1,0 +1,101 @@
+#include "places.h"
+
+#include <stdlib.h>
+
+#include "../../lib/grow.h"
+
+/* NULL when out of memory. */
+static struct nvt_place *place_of(struct nvt_places *places, uint64_t key)
+{
+    uint32_t *at = nvt_map_at(&places->keys, key);
+    if (!at)
+        return NULL;
+    if (*at == NVT_MAP_NONE) {
+        if (nvt_grow(&places->items, places->count, sizeof(*places->items)))
+            return NULL;
+        places->items[places->count] = (struct nvt_place){.key = key};
+        *at = places->count++;
+    }
+    return &places->items[*at];
+}
+
+int nvt_places_add(struct nvt_places *places, uint64_t key, uint64_t number,
+                   const struct nvt_span *span, const struct nvt_span *instance)
+{
+    struct nvt_place *place = place_of(places, key);
+    if (!place)
+        return -1;
+    if (place->number != number)
+        place->until = span->start;
+    place->number = number;
+    int64_t start = instance->start > place->until ? instance->start : place->until;
+    int64_t end = instance->end < span->end ? instance->end : span->end;
+    if (end <= start)
+        return 0;
+    place->ns += end - start;
+    place->until = end;
+    place->instances++;
+    place->instances_ns += (double)instance->end - (double)instance->start;
+    return 0;
+}
+
+void nvt_places_free(struct nvt_places *places)
+{
+    nvt_map_free(&places->keys);
+    free(places->items);
+    *places = (struct nvt_places){0};
+}
+
+const struct nvt_place *nvt_places_best(const struct nvt_places *places, int64_t ns)
+{
+    const struct nvt_place *best = NULL;
+    for (uint32_t i = 0; i < places->count; i++) {
+        const struct nvt_place *place = &places->items[i];
+        if (place->ns >= ns - place->ns && (!best || place->instances_ns / place->instances <
+                                                         best->instances_ns / best->instances))
+            best = place;
+    }
+    return best;
+}
+
+const struct nvt_place *nvt_places_most(const struct nvt_places *places)
+{
+    const struct nvt_place *most = NULL;
+    for (uint32_t i = 0; i < places->count; i++)
+        if (!most || places->items[i].ns > most->ns)
+            most = &places->items[i];
+    return most;
+}
+
+int nvt_thread_ranges_make(struct nvt_thread_ranges *ranges, const struct nvt_trace *trace)
+{
+    const struct nvt_ranges *rows = &trace->ranges;
+    uint32_t threads = trace->threads.count;
+    uint32_t *owner = malloc(((size_t)rows->count + 1) * sizeof(*owner));
+    ranges->trace = trace;
+    for (uint32_t i = 0; owner && i < rows->count; i++)
+        owner[i] = rows->style[i] == NVT_PUSH_POP ? rows->thread[i] : threads;
+    int status = owner ? nvt_buckets_make(&ranges->threads, owner, threads, NULL, rows->count) : -1;
+    free(owner);
+    ranges->parent = status ? NULL : nvt_nest_threads(trace, NULL);
+    return ranges->parent ? 0 : -1;
+}
+
+void nvt_thread_ranges_free(struct nvt_thread_ranges *ranges)
+{
+    nvt_buckets_free(&ranges->threads);
+    free(ranges->parent);
+    ranges->parent = NULL;
+}
+
+uint32_t nvt_thread_ranges_open(const struct nvt_thread_ranges *ranges, uint32_t thread,
+                                int64_t moment, uint32_t open[NVT_NESTING_DEPTH])
+{
+    const struct nvt_ranges *rows = &ranges->trace->ranges;
+    uint32_t at = nvt_buckets_behind(&ranges->threads, thread, rows->start, moment), depth = 0;
+    uint32_t row = at > ranges->threads.first[thread] ? ranges->threads.rows[at - 1] : NVT_NONE;
+    for (; row != NVT_NONE && depth < NVT_NESTING_DEPTH; row = ranges->parent[row])
+        if (rows->end[row] > moment)
+            open[depth++] = row;
+    return depth;
+}

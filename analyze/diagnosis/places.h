@@ -1,0 +1,60 @@
+/*
+ * What threads were in during spans of time (gaps of a device, calls that wait): names of ranges, calls, files, and
+ * which of them it was for most of that time.
+ */
+#ifndef NVT_PLACES_H
+#define NVT_PLACES_H
+
+#include "../../lib/map.h"
+#include "../model/buckets.h"
+#include "../model/nesting.h"
+
+struct nvt_span {
+    int64_t start, end; /* ns */
+};
+
+struct nvt_place {
+    uint64_t key;
+    int64_t ns;      /* of the spans */
+    int64_t until;   /* of the span that was looked at last */
+    uint64_t number; /* of that span */
+    double instances, instances_ns;
+};
+
+/* Zero-initialise; release with nvt_places_free. */
+struct nvt_places {
+    struct nvt_map keys;
+    struct nvt_place *items;
+    uint32_t count;
+};
+
+/* The time of a span, of that number (from 1 on, ascending), within an instance of a key, such as a range of that name. What several
+ * instances of one key share counts once; they come by their starts. 0, or -1 when out of memory. */
+int nvt_places_add(struct nvt_places *places, uint64_t key, uint64_t number,
+                   const struct nvt_span *span, const struct nvt_span *instance);
+void nvt_places_free(struct nvt_places *places);
+
+/* The place that at least half of the spans' time, ns in all, is in, of several that of the shortest instances; NULL:
+ * there is none. */
+const struct nvt_place *nvt_places_best(const struct nvt_places *places, int64_t ns);
+
+/* The one with most time; NULL: there is none. */
+const struct nvt_place *nvt_places_most(const struct nvt_places *places);
+
+/* Push/pop ranges by thread, whatever their domains. Zero-initialise; release with nvt_thread_ranges_free. */
+struct nvt_thread_ranges {
+    const struct nvt_trace *trace;
+    struct nvt_buckets threads; /* rows of each, by their starts */
+    uint32_t *parent;           /* of each range */
+};
+
+/* 0, or -1 when out of memory. */
+int nvt_thread_ranges_make(struct nvt_thread_ranges *ranges, const struct nvt_trace *trace);
+void nvt_thread_ranges_free(struct nvt_thread_ranges *ranges);
+
+/* The ranges that a thread is in at a moment, the innermost first; returns how many. Those that begin at it are
+ * among them. */
+uint32_t nvt_thread_ranges_open(const struct nvt_thread_ranges *ranges, uint32_t thread,
+                                int64_t moment, uint32_t open[NVT_NESTING_DEPTH]);
+
+#endif
