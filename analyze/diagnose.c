@@ -138,13 +138,15 @@ static void print_visible(const char *label, const char *text)
 /* What the words of confidence mean, those that were used. */
 static void print_meanings(const struct nvt_findings *findings)
 {
-    int used[NVT_CONFIDENCES] = {0};
+    int used[NVT_CONFIDENCES] = {0}, width = 6;
     for (size_t i = 0; i < findings->count; i++)
         used[findings->items[i].confidence] = 1;
+    if (used[NVT_POSSIBLE])
+        width = (int)strlen(nvt_confidence_name(NVT_POSSIBLE));
     putchar('\n');
     for (int i = 0; i < NVT_CONFIDENCES; i++)
         if (used[i])
-            printf("%-6s  %s\n", nvt_confidence_name((enum nvt_confidence)i),
+            printf("%-*s  %s\n", width, nvt_confidence_name((enum nvt_confidence)i),
                    nvt_confidence_meaning((enum nvt_confidence)i));
 }
 

@@ -57,6 +57,13 @@ static const struct trouble {
      {.data_ns = 101000, .host_ns = 900000},
      {{.data_ns = 99000, .host_ns = 900000},
       {.data_ns = 101000, .host_ns = 100000, .kernels = 1, .kernel_ns = 80000}}},
+    /* A wait of the host and 100 ns between iterations are the rest of each, too. */
+    {&nvt_rule_blocked,
+     "for 15 % of its time the loop reads files in range iteration",
+     {.os_call = "read", .os_ns = 151000, .host_ns = 849000},
+     {{.os_call = "read", .os_ns = 149000, .host_ns = 851000},
+      {.os_call = "read", .os_ns = 151000, .host_ns = 100000, .kernels = 10, .kernel_ns = 80000},
+      {.os_call = "pthread_setname_np", .os_ns = 900000, .kernels = 1, .kernel_ns = 8000}}},
     {&nvt_rule_loading,
      "2 times an iteration", /* the first is behind the wait of the iteration before */
      {.kernels = 3, .kernel_ns = 80000, .launch_ns = 1000000},

@@ -24,6 +24,7 @@
     X(kernels)                                                                                     \
     X(idle)                                                                                        \
     X(input)                                                                                       \
+    X(blocked)                                                                                     \
     X(stalled)                                                                                     \
     X(pageable)                                                                                    \
     X(transfers)                                                                                   \
@@ -45,9 +46,9 @@
     X(machine)
 
 /* How sure a finding is; what each word means is nvt_confidence_meaning. */
-enum nvt_confidence { NVT_SEEN, NVT_TESTED, NVT_LIKELY, NVT_CONFIDENCES };
+enum nvt_confidence { NVT_SEEN, NVT_TESTED, NVT_LIKELY, NVT_POSSIBLE, NVT_CONFIDENCES };
 
-/* "seen", "tested", "likely"; and its meaning, a sentence. */
+/* "seen", "tested", "likely", "possible"; and its meaning, a sentence. */
 const char *nvt_confidence_name(enum nvt_confidence confidence);
 const char *nvt_confidence_meaning(enum nvt_confidence confidence);
 

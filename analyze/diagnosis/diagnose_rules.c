@@ -26,6 +26,9 @@ static const struct {
     [NVT_LIKELY] = {"likely",
                     "the numbers are on record, the cause is inferred from their pattern: "
                     "look at the moments before acting on it"},
+    [NVT_POSSIBLE] = {"possible",
+                      "the numbers are on record, but programs without this trouble may have them, "
+                      "too: find out first what happened meanwhile"},
 };
 
 const char *nvt_confidence_name(enum nvt_confidence confidence)

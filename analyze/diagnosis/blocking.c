@@ -1,0 +1,314 @@
+#include "blocking.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/grow.h"
+#include "../model/batches.h"
+#include "../model/cover.h"
+
+/* What is known of a thread. */
+enum { REPEATS = 1, LOOP = 2 };
+
+enum nvt_os_kind nvt_blocking_kind(const char *call, const char *file)
+{
+    const struct nvt_os_call_info *info = nvt_os_call_find(call);
+    if (!info)
+        return NVT_OS_OTHER;
+    if (info->kind == NVT_OS_FILES && (!strcmp(file, "socket") || !strncmp(file, "socket ", 7)))
+        return NVT_OS_NETWORK;
+    return info->kind == NVT_OS_FILES && !strcmp(file, "pipe") ? NVT_OS_POLL : info->kind;
+}
+
+static uint64_t pair_of(uint32_t thread, uint32_t other)
+{
+    return (uint64_t)thread << 32 | other;
+}
+
+static int is_entered_often(const struct nvt_blocking *blocking, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &blocking->view->trace->ranges;
+    uint32_t entries =
+        nvt_map_get(&blocking->entries, pair_of(ranges->thread[range], ranges->name[range]));
+    return entries != NVT_MAP_NONE && entries >= NVT_BLOCKING_LEAST;
+}
+
+/* How often each thread enters each range. 0, or -1 when out of memory. */
+static int count_entries(struct nvt_blocking *blocking)
+{
+    const struct nvt_view *view = blocking->view;
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        uint32_t thread = ranges->thread[i];
+        if (ranges->style[i] != NVT_PUSH_POP || !nvt_is_steady(view, ranges->start[i]) ||
+            !nvt_is_viewed_thread(view, thread))
+            continue;
+        uint32_t *at = nvt_map_at(&blocking->entries, pair_of(thread, ranges->name[i]));
+        if (!at)
+            return -1;
+        *at = *at == NVT_MAP_NONE ? 1 : *at + 1;
+        if (*at >= NVT_BLOCKING_LEAST)
+            blocking->threads[thread] |= REPEATS;
+    }
+    return 0;
+}
+
+static int is_main(const struct nvt_trace *trace, uint32_t thread)
+{
+    return trace->threads.tid[thread] == trace->processes.pid[trace->threads.process[thread]];
+}
+
+/* Without iterations. 0, or -1 when out of memory. */
+static int find_main_threads(struct nvt_blocking *blocking)
+{
+    enum { MAIN = 1, DEVICE = 2 };
+    const struct nvt_trace *trace = blocking->view->trace;
+    const uint32_t *process = trace->threads.process;
+    unsigned char *has = calloc((size_t)trace->processes.count + 1, 1);
+    for (uint32_t i = 0; has && i < trace->threads.count; i++)
+        if (blocking->threads[i] & REPEATS && is_main(trace, i))
+            has[process[i]] |= MAIN;
+    for (uint32_t i = 0; has && i < trace->ops.count; i++)
+        has[trace->ops.process[i]] |= DEVICE;
+    for (uint32_t i = 0; has && i < trace->threads.count; i++)
+        if (blocking->threads[i] & REPEATS && (is_main(trace, i) || !(has[process[i]] & MAIN)) &&
+            (has[process[i]] & DEVICE || !trace->ops.count))
+            blocking->threads[i] |= LOOP;
+    free(has);
+    return has ? 0 : -1;
+}
+
+static int find_threads(struct nvt_blocking *blocking)
+{
+    const struct nvt_view *view = blocking->view;
+    if (!view->iteration_count)
+        return find_main_threads(blocking);
+    for (uint32_t i = 0; i < view->iteration_count; i++)
+        if (nvt_is_steady(view, view->trace->ranges.start[view->iterations[i]]))
+            blocking->threads[view->trace->ranges.thread[view->iterations[i]]] |= LOOP;
+    return 0;
+}
+
+int nvt_blocking_is_loop(const struct nvt_blocking *blocking, uint32_t thread)
+{
+    return blocking->threads[thread] & LOOP;
+}
+
+/* How far the calls of CUDA and MPI reach that each thread has begun until now. */
+struct others {
+    int64_t *until;
+    uint32_t api, mpi;
+};
+
+static int is_within_others(struct others *others, const struct nvt_trace *trace, uint32_t call)
+{
+    int64_t start = trace->os_calls.start[call];
+    for (; others->api < trace->apis.count && trace->apis.start[others->api] <= start;
+         others->api++)
+        (void)nvt_cover(&others->until[trace->apis.thread[others->api]], start,
+                        trace->apis.end[others->api]);
+    for (; others->mpi < trace->mpi_calls.count && trace->mpi_calls.start[others->mpi] <= start;
+         others->mpi++)
+        (void)nvt_cover(&others->until[trace->mpi_calls.thread[others->mpi]], start,
+                        trace->mpi_calls.end[others->mpi]);
+    return start < others->until[trace->os_calls.thread[call]];
+}
+
+/* Whether a call lies in a range of a loop, and not where that waits for a batch, which is told by itself. */
+static int is_in_loop(const struct nvt_blocking *blocking, uint32_t call, enum nvt_os_kind kind)
+{
+    const struct nvt_trace *trace = blocking->view->trace;
+    uint32_t open[NVT_NESTING_DEPTH];
+    uint32_t depth = nvt_thread_ranges_open(&blocking->ranges, trace->os_calls.thread[call],
+                                            trace->os_calls.start[call], open);
+    int is_in = 0;
+    for (uint32_t i = 0; i < depth; i++) {
+        if ((kind == NVT_OS_THREADS || kind == NVT_OS_POLL) && nvt_is_batch_wait(trace, open[i]))
+            return 0;
+        is_in |= is_entered_often(blocking, open[i]);
+    }
+    return is_in;
+}
+
+/* NVT_OS_KINDS when out of memory. */
+static enum nvt_os_kind kind_of(struct nvt_blocking *blocking, uint32_t call)
+{
+    const struct nvt_trace *trace = blocking->view->trace;
+    uint32_t name = trace->os_calls.name[call], file = trace->os_calls.file[call];
+    uint32_t *at = nvt_map_at(&blocking->kinds, pair_of(name, file));
+    if (!at)
+        return NVT_OS_KINDS;
+    if (*at == NVT_MAP_NONE)
+        *at = nvt_blocking_kind(nvt_name(trace, name), nvt_name(trace, file));
+    return (enum nvt_os_kind)(*at);
+}
+
+/* The item of a thread and a kind, NVT_NONE when out of memory. */
+static uint32_t item_of(struct nvt_blocking *blocking, uint32_t thread, enum nvt_os_kind kind)
+{
+    uint32_t *at = nvt_map_at(&blocking->places, pair_of(thread, kind));
+    if (!at || *at != NVT_MAP_NONE)
+        return at ? *at : NVT_NONE;
+    if (nvt_grow(&blocking->items, blocking->count, sizeof(*blocking->items)))
+        return NVT_NONE;
+    blocking->items[blocking->count] = (struct nvt_blocked){.thread = thread, .kind = kind};
+    *at = blocking->count;
+    return blocking->count++;
+}
+
+/* What of a call lies in the steady part and in no call before it. */
+static struct nvt_span own_time(const struct nvt_blocking *blocking, uint32_t call)
+{
+    const struct nvt_os_calls *calls = &blocking->view->trace->os_calls;
+    const struct nvt_view *view = blocking->view;
+    int64_t *until = &blocking->until[calls->thread[call]];
+    struct nvt_span span = {calls->start[call], calls->end[call]};
+    span.start = span.start > view->from ? span.start : view->from;
+    span.start = span.start > *until ? span.start : *until;
+    span.end = span.end < view->to ? span.end : view->to;
+    (void)nvt_cover(until, span.start, calls->end[call]);
+    return span;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_call(struct nvt_blocking *blocking, uint32_t call)
+{
+    uint32_t thread = blocking->view->trace->os_calls.thread[call];
+    enum nvt_os_kind kind = kind_of(blocking, call);
+    if (kind == NVT_OS_KINDS)
+        return -1;
+    if (kind == NVT_OS_OTHER || (kind != NVT_OS_LOCKS && !nvt_blocking_is_loop(blocking, thread)))
+        return 0;
+    struct nvt_span span = own_time(blocking, call);
+    if (span.end <= span.start || !is_in_loop(blocking, call, kind))
+        return 0;
+    uint32_t item = item_of(blocking, thread, kind);
+    if (item == NVT_NONE ||
+        nvt_grow(&blocking->calls, blocking->call_count, sizeof(*blocking->calls)))
+        return -1;
+    blocking->calls[blocking->call_count++] = (struct nvt_blocking_call){call, item, span};
+    struct nvt_blocked *blocked = &blocking->items[item];
+    double ns = (double)(span.end - span.start);
+    blocked->ns += ns;
+    blocked->count++;
+    nvt_longest_add(&blocked->longest, span.start, ns);
+    return 0;
+}
+
+static int add_calls(struct nvt_blocking *blocking, struct others *others)
+{
+    const struct nvt_view *view = blocking->view;
+    const struct nvt_os_calls *calls = &view->trace->os_calls;
+    int failed = 0;
+    for (uint32_t i = 0; i < calls->count && !failed; i++) {
+        int is_inner = is_within_others(others, view->trace, i);
+        int is_whole = !(calls->flags[i] & NVT_RANGE_PARTIAL);
+        int is_steady = calls->start[i] < view->to && calls->end[i] > view->from;
+        if (!is_inner && is_whole && is_steady && blocking->threads[calls->thread[i]] &&
+            nvt_is_viewed_thread(view, calls->thread[i]))
+            failed = add_call(blocking, i);
+    }
+    return failed;
+}
+
+int nvt_blocking_make(struct nvt_blocking *blocking, const struct nvt_view *view)
+{
+    uint32_t threads = view->trace->threads.count;
+    struct others others = {.until = malloc(((size_t)threads + 1) * sizeof(int64_t))};
+    blocking->view = view;
+    blocking->threads = calloc((size_t)threads + 1, 1);
+    blocking->until = malloc(((size_t)threads + 1) * sizeof(int64_t));
+    int failed = !others.until || !blocking->threads || !blocking->until;
+    for (uint32_t i = 0; i < threads && !failed; i++)
+        others.until[i] = blocking->until[i] = INT64_MIN;
+    failed = failed || nvt_thread_ranges_make(&blocking->ranges, view->trace) ||
+             count_entries(blocking) || find_threads(blocking) || add_calls(blocking, &others);
+    free(others.until);
+    return failed ? -1 : 0;
+}
+
+void nvt_blocking_free(struct nvt_blocking *blocking)
+{
+    nvt_thread_ranges_free(&blocking->ranges);
+    nvt_map_free(&blocking->entries);
+    nvt_map_free(&blocking->kinds);
+    nvt_map_free(&blocking->places);
+    free(blocking->threads);
+    free(blocking->until);
+    free(blocking->items);
+    free(blocking->calls);
+    *blocking = (struct nvt_blocking){0};
+}
+
+int nvt_blocking_places(const struct nvt_blocking *blocking, uint32_t item,
+                        struct nvt_places *places)
+{
+    const struct nvt_trace *trace = blocking->view->trace;
+    uint32_t open[NVT_NESTING_DEPTH];
+    int failed = 0;
+    for (uint32_t i = 0; i < blocking->call_count && !failed; i++) {
+        const struct nvt_blocking_call *call = &blocking->calls[i];
+        if (call->blocked != item)
+            continue;
+        uint32_t depth = nvt_thread_ranges_open(&blocking->ranges, blocking->items[item].thread,
+                                                trace->os_calls.start[call->row], open);
+        while (depth && !failed) {
+            uint32_t range = open[--depth];
+            const struct nvt_span span = {trace->ranges.start[range], trace->ranges.end[range]};
+            if (is_entered_often(blocking, range))
+                failed = nvt_places_add(places, trace->ranges.name[range], i + UINT64_C(1),
+                                        &call->span, &span);
+        }
+    }
+    return failed;
+}
+
+/* When a device works for a process, overlaps joined. */
+struct work {
+    struct nvt_span *spans;
+    size_t count;
+};
+
+/* 0, or -1 when out of memory. */
+static int find_work(const struct nvt_view *view, uint32_t process, struct work *work)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    for (uint32_t i = 0; i < ops->count && ops->start[i] <= view->to; i++) {
+        struct nvt_span *last = work->count ? &work->spans[work->count - 1] : NULL;
+        if (ops->process[i] != process || ops->end[i] <= view->from)
+            continue;
+        if (last && ops->start[i] <= last->end) {
+            last->end = ops->end[i] > last->end ? ops->end[i] : last->end;
+            continue;
+        }
+        if (nvt_grow(&work->spans, work->count, sizeof(*work->spans)))
+            return -1;
+        work->spans[work->count++] = (struct nvt_span){ops->start[i], ops->end[i]};
+    }
+    return 0;
+}
+
+double nvt_blocking_busy(const struct nvt_blocking *blocking, uint32_t item)
+{
+    const struct nvt_trace *trace = blocking->view->trace;
+    struct work work = {0};
+    double ns = 0;
+    size_t first = 0;
+    int failed =
+        find_work(blocking->view, trace->threads.process[blocking->items[item].thread], &work);
+    for (uint32_t i = 0; i < blocking->call_count && !failed; i++) {
+        const struct nvt_span *call = &blocking->calls[i].span;
+        if (blocking->calls[i].blocked != item)
+            continue;
+        while (first < work.count && work.spans[first].end <= call->start)
+            first++;
+        for (size_t k = first; k < work.count && work.spans[k].start < call->end; k++) {
+            const struct nvt_span *busy = &work.spans[k];
+            int64_t start = busy->start > call->start ? busy->start : call->start;
+            int64_t end = busy->end < call->end ? busy->end : call->end;
+            ns += (double)(end - start);
+        }
+    }
+    free(work.spans);
+    return failed ? -1 : ns;
+}

@@ -1,0 +1,317 @@
+/* host blocked: a loop spends much of its time in calls of the operating system, outside of those for CUDA and MPI. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../diagnosis/blocking.h"
+
+#define LEAST_SHARE 0.15
+
+/* What is said of a kind: what a thread does, what to do about it, and how sure that is. */
+struct kind {
+    const char *does, *remedy;
+    enum nvt_confidence confidence;
+    const char *objects; /* what its calls work with, of which there may be several */
+};
+
+static const struct kind kinds[NVT_OS_KINDS] = {
+    [NVT_OS_FILES] = {"works with files",
+                      "open files once and keep them open; look up and list them once; one large "
+                      "file instead of many small ones",
+                      NVT_SEEN, "files"},
+    [NVT_OS_NETWORK] = {"waits for the network",
+                        "ask for it before it is needed, on another thread; fewer and larger "
+                        "messages; keep connections open, and what was received",
+                        NVT_SEEN, "connections"},
+    [NVT_OS_LOCKS] = {"waits for locks",
+                      "shorter critical sections: work outside of the lock, and only exchange "
+                      "results within it; a lock for each part of the data instead of one for all, "
+                      "or data of its own for each thread",
+                      NVT_SEEN, "locks"},
+    [NVT_OS_THREADS] = {"waits for other threads",
+                        "find out what they do meanwhile (nvtally export --to chrome): give them "
+                        "their work earlier, in even parts, and go on until it is done",
+                        NVT_POSSIBLE, NULL},
+    [NVT_OS_POLL] = {"waits for events or other processes",
+                     "find out who is late with what it waits for: let it be sent or made ahead, "
+                     "or by more threads or processes",
+                     NVT_POSSIBLE, NULL},
+    [NVT_OS_SLEEPS] = {"sleeps",
+                       "wait for the event itself (a condition variable, poll(), a future) instead "
+                       "of sleeping and looking again",
+                       NVT_SEEN, NULL},
+    [NVT_OS_PROCESSES] = {"starts other programs or waits for them",
+                          "a library instead of a program; or start it once and keep it, send it "
+                          "work through a pipe, and do something else until it answers",
+                          NVT_SEEN, NULL},
+    [NVT_OS_MEMORY] = {"maps, unmaps or locks memory",
+                       "take buffers and mappings once, before the loop, and use them again; one "
+                       "large mapping instead of many small ones",
+                       NVT_SEEN, NULL},
+    [NVT_OS_DEVICES] = {"is in calls of device drivers",
+                        "most often these allocate, map or register memory: do that once, before "
+                        "the loop; with CUDA, a pool and pinned buffers that are kept",
+                        NVT_LIKELY, "devices"},
+};
+
+/* Of files, where most of the time goes into one of the two. */
+static const struct kind reading = {
+    "reads files",
+    "read ahead on another thread, and in larger pieces; keep what is read again in memory "
+    "(tmpfs, a cache); convert files once: to few large ones, in the form that the program needs",
+    NVT_SEEN, "files"};
+static const struct kind writing = {
+    "writes files",
+    "write on another thread, in larger pieces and less often; fsync() only what must survive a "
+    "crash; to a fast disk or tmpfs first",
+    NVT_SEEN, "files"};
+
+/* What one thread's calls of one kind are about. */
+struct detail {
+    struct nvt_places ranges, names, objects; /* objects: files, locks */
+    double read_ns, written_ns, bytes;
+};
+
+/* Whether a call brings bytes to a file or waits until they are there: 1; whether it gets some: -1; 0 neither. */
+static int is_writing(const char *name)
+{
+    const struct nvt_os_call_info *info = nvt_os_call_find(name);
+    if (!info)
+        return 0;
+    if (nvt_os_writes(info) || strstr(name, "sync") || strstr(name, "flush") || strstr(name, "put"))
+        return 1;
+    return info->result == NVT_OS_READS || info->result == NVT_OS_READS_ITEMS ||
+                   info->result == NVT_OS_READS_ITEMS_CHECKED || strstr(name, "fgets")
+               ? -1
+               : 0;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_up(const struct nvt_blocking *blocking, uint32_t item, struct detail *detail)
+{
+    const struct nvt_os_calls *calls = &blocking->view->trace->os_calls;
+    enum nvt_os_kind kind = blocking->items[item].kind;
+    int failed = nvt_blocking_places(blocking, item, &detail->ranges);
+    for (uint32_t i = 0; i < blocking->call_count && !failed; i++) {
+        const struct nvt_blocking_call *call = &blocking->calls[i];
+        if (call->blocked != item)
+            continue;
+        uint64_t object = kind == NVT_OS_LOCKS ? calls->address[call->row] : calls->file[call->row];
+        uint64_t number = i + UINT64_C(1);
+        failed = nvt_places_add(&detail->names, calls->name[call->row], number, &call->span,
+                                &call->span);
+        if (object && !failed)
+            failed = nvt_places_add(&detail->objects, object, number, &call->span, &call->span);
+        detail->bytes += (double)calls->bytes[call->row];
+    }
+    for (uint32_t i = 0; i < detail->names.count; i++) {
+        const struct nvt_place *name = &detail->names.items[i];
+        int way = is_writing(nvt_name(blocking->view->trace, (uint32_t)name->key));
+        detail->written_ns += way > 0 ? (double)name->ns : 0;
+        detail->read_ns += way < 0 ? (double)name->ns : 0;
+    }
+    return failed;
+}
+
+/* Threads of a process that wait for a lock in the steady part; -1 when out of memory. */
+static int64_t count_waiting(const struct nvt_view *view, uint32_t process, uint64_t lock)
+{
+    const struct nvt_trace *trace = view->trace;
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    unsigned char *waits = calloc((size_t)trace->threads.count + 1, 1);
+    int64_t count = 0;
+    for (uint32_t i = 0; waits && i < calls->count; i++) {
+        uint32_t thread = calls->thread[i];
+        if (calls->address[i] != lock || trace->threads.process[thread] != process ||
+            waits[thread] || !nvt_is_steady(view, calls->start[i]) ||
+            nvt_blocking_kind(nvt_name(trace, calls->name[i]), "") != NVT_OS_LOCKS)
+            continue;
+        waits[thread] = 1;
+        count++;
+    }
+    free(waits);
+    return waits ? count : -1;
+}
+
+static void __attribute__((format(printf, 2, 3)))
+append(struct nvt_finding *finding, const char *format, ...)
+{
+    size_t used = strlen(finding->evidence);
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(finding->evidence + used, sizeof(finding->evidence) - used, format, values);
+    va_end(values);
+}
+
+static const struct kind *say_of(const struct nvt_blocked *blocked, const struct detail *detail)
+{
+    if (blocked->kind != NVT_OS_FILES)
+        return &kinds[blocked->kind];
+    if (2 * detail->read_ns >= blocked->ns)
+        return &reading;
+    return 2 * detail->written_ns >= blocked->ns ? &writing : &kinds[NVT_OS_FILES];
+}
+
+static double share_of(const struct nvt_place *place, const struct nvt_blocked *blocked)
+{
+    return 100 * (double)place->ns / blocked->ns;
+}
+
+/* What it does, for how long, and in which range. */
+static void tell_what(const struct nvt_blocking *blocking, const struct nvt_blocked *blocked,
+                      const struct detail *detail, struct nvt_finding *finding)
+{
+    const struct nvt_view *view = blocking->view;
+    const struct kind *kind = say_of(blocked, detail);
+    const struct nvt_place *range = nvt_places_best(&detail->ranges, (int64_t)blocked->ns);
+    const char *name = range ? nvt_name(view->trace, (uint32_t)range->key) : "";
+    char about[512], part[32] = "";
+    int is_loop = view->iteration_count && nvt_blocking_is_loop(blocking, blocked->thread);
+    if (range && share_of(range, blocked) < 90)
+        snprintf(part, sizeof(part), ", %.0f %% of that", share_of(range, blocked));
+    snprintf(about, sizeof(about), "%s%s%.400s", kind->does, range ? " in range " : "", name);
+    nvt_finding_about(finding, about);
+    snprintf(finding->what, sizeof(finding->what), "for %.0f %% of its time %s %s%s%s%.100s",
+             100 * blocked->ns / view->span_ns, is_loop ? "the loop" : "a thread", kind->does, part,
+             range ? " in range " : "", name);
+    snprintf(finding->remedy, sizeof(finding->remedy), "%s", kind->remedy);
+    finding->confidence = kind->confidence;
+}
+
+/* The lock, the file with most of the time. 0, or -1 when out of memory. */
+static int tell_objects(const struct nvt_view *view, const struct nvt_blocked *blocked,
+                        const struct detail *detail, struct nvt_finding *finding)
+{
+    const struct nvt_place *most = nvt_places_most(&detail->objects);
+    const char *objects = say_of(blocked, detail)->objects;
+    char text[NVT_FILE_TEXT_MAX], of[64] = "";
+    if (!most)
+        return 0;
+    if (objects && detail->objects.count > 1)
+        snprintf(of, sizeof(of), ", one of %u %.20s", detail->objects.count, objects);
+    if (blocked->kind != NVT_OS_LOCKS) {
+        append(finding, "; %.0f %% of that time on %s%s", share_of(most, blocked),
+               nvt_file_text(nvt_name(view->trace, (uint32_t)most->key), NVT_FILE_TEXT_MAX, text),
+               of);
+        return 0;
+    }
+    int64_t waiting = count_waiting(view, view->trace->threads.process[blocked->thread], most->key);
+    append(finding, "; %.0f %% of that time for lock 0x%llx%s, for which %lld thread%s wait%s",
+           share_of(most, blocked), (unsigned long long)most->key, of, (long long)waiting,
+           waiting == 1 ? "" : "s", waiting == 1 ? "s" : "");
+    return waiting < 0 ? -1 : 0;
+}
+
+/* Iterations of the steady part that a thread enters; what the view has where it enters none. */
+static double units_of(const struct nvt_view *view, uint32_t thread)
+{
+    double own = 0;
+    for (uint32_t i = 0; i < view->iteration_count; i++)
+        own += view->trace->ranges.thread[view->iterations[i]] == thread &&
+               nvt_is_steady(view, view->trace->ranges.start[view->iterations[i]]);
+    return own > 0 ? own : view->units;
+}
+
+/* 0, or -1 when out of memory. */
+static int tell(const struct nvt_blocking *blocking, uint32_t item, double busy_ns,
+                struct nvt_finding *finding)
+{
+    const struct nvt_view *view = blocking->view;
+    const struct nvt_blocked *blocked = &blocking->items[item];
+    const double units = units_of(view, blocked->thread);
+    const int is_lock = blocked->kind == NVT_OS_LOCKS;
+    struct detail detail = {0};
+    int failed = add_up(blocking, item, &detail);
+    if (!failed) {
+        const char *each = NVT_COUNT(blocked->count / units);
+        const struct nvt_place *name = nvt_places_most(&detail.names);
+        finding->cost_ns = (blocked->ns - busy_ns) / units;
+        tell_what(blocking, blocked, &detail, finding);
+        append(finding, "%s%s %s%s %s, %s each, the longest %s; %.0f %% of that time in %.40s()",
+               is_lock ? "lock contention: " : "", each, is_lock ? "wait" : "call",
+               strcmp(each, "1") != 0 ? "s" : "", view->per, NVT_TIME(blocked->ns / blocked->count),
+               NVT_TIME(blocked->longest.ns[0]), share_of(name, blocked),
+               nvt_name(view->trace, (uint32_t)name->key));
+        failed = tell_objects(view, blocked, &detail, finding);
+        if (detail.bytes > 0)
+            append(finding, "; %s %s, %s/s", NVT_BYTES(detail.bytes / units), view->per,
+                   NVT_BYTES(detail.bytes / blocked->ns * 1e9));
+        if (busy_ns > 0)
+            append(finding, "; a device works for %.0f %% of it", 100 * busy_ns / blocked->ns);
+        nvt_finding_point_longest(finding, &blocked->longest);
+    }
+    nvt_places_free(&detail.ranges);
+    nvt_places_free(&detail.names);
+    nvt_places_free(&detail.objects);
+    return failed;
+}
+
+static double usual_of(const struct nvt_blocked *blocked)
+{
+    return nvt_usual_time(blocked->ns, blocked->count, blocked->longest.ns[0],
+                          blocked->longest.ns[1]);
+}
+
+/* The thread with most time in calls of a kind, where that is enough; NVT_NONE: none is. */
+static uint32_t worst_of(const struct nvt_blocking *blocking, enum nvt_os_kind kind)
+{
+    double most = LEAST_SHARE * blocking->view->span_ns;
+    uint32_t worst = NVT_NONE;
+    for (uint32_t i = 0; i < blocking->count; i++)
+        if (blocking->items[i].kind == kind && usual_of(&blocking->items[i]) >= most) {
+            most = usual_of(&blocking->items[i]);
+            worst = i;
+        }
+    return worst;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_kinds(const struct nvt_rule *rule, const struct nvt_blocking *blocking,
+                     struct nvt_findings *findings)
+{
+    int failed = 0;
+    for (int kind = 0; kind < NVT_OS_KINDS && !failed; kind++) {
+        uint32_t item = worst_of(blocking, (enum nvt_os_kind)kind);
+        if (item == NVT_NONE)
+            continue;
+        struct nvt_finding finding = nvt_finding_of(rule, blocking->view);
+        double busy_ns = nvt_blocking_busy(blocking, item);
+        failed = busy_ns < 0;
+        if (!failed && 2 * busy_ns < blocking->items[item].ns)
+            failed = tell(blocking, item, busy_ns, &finding) ||
+                     nvt_findings_add(findings, &finding, NULL);
+    }
+    return failed;
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_blocking blocking = {0};
+    size_t first = findings->count;
+    if (!view->trace->os_calls.count)
+        return 0;
+    int failed = nvt_blocking_make(&blocking, view) || add_kinds(rule, &blocking, findings);
+    if (findings->count > first + 1)
+        qsort(findings->items + first, findings->count - first, sizeof(*findings->items),
+              nvt_findings_by_cost);
+    nvt_blocking_free(&blocking);
+    return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
+}
+
+const struct nvt_rule nvt_rule_blocked = {
+    .cause = "host blocked",
+    .about = "a loop that waits in calls of the operating system: files, the network, locks, sleep",
+    .threshold =
+        "15 % of the time for calls of one kind on one thread, in at least 3 calls, even if the "
+        "two longest were like the others, within ranges that it enters 3 times or more: what is "
+        "done once is no loop. Threads that enter iterations (without any, the main thread, or if "
+        "that has no ranges those that have), as others may wait for work; for locks any. Not if "
+        "a device works for half of it, nor within calls of MPI and CUDA, nor where a loop waits "
+        "for its DataLoader (input-bound)",
+    .remedy = "do it on another thread, ahead of the loop, or less often; the finding says what "
+              "helps against its kind of calls",
+    .confidence = NVT_SEEN,
+    .look = look,
+};

@@ -1,0 +1,413 @@
+/*
+ * Hosts that are blocked in calls of the operating system: which kinds are told, of which threads, ranges, files and
+ * locks, and what is none of the loop's.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/diagnosis/blocking.h"
+#include "../analyze/diagnosis/diagnose.h"
+#include "made_trace.h"
+
+#define MS INT64_C(1000000)
+
+/* An iteration of 10 ms, which begins with this. */
+struct step {
+    const char *call, *file, *range, *domain; /* range: around the call, NULL: none */
+    int64_t ns;                               /* of the call */
+    uint64_t address, bytes;
+    int64_t kernel_ns;  /* launched in front of it */
+    const char *inside; /* a call of CUDA around it */
+    int mpi;            /* one of MPI is */
+};
+
+static void add_mpi(struct maker *maker, int64_t ns)
+{
+    const struct nvt_mpi_call call = {.start = maker->now,
+                                      .end = maker->now + ns,
+                                      .thread = maker->thread,
+                                      .name =
+                                          nvt_strings_add_text(maker->trace->strings, "MPI_Recv"),
+                                      .peer = NVT_MPI_NONE,
+                                      .tag = NVT_MPI_NONE};
+    assert_int_not_equal(nvt_mpi_call_add(maker->trace, &call), NVT_NONE);
+}
+
+static void block(struct maker *maker, const struct step *step)
+{
+    int64_t start = maker->now;
+    make_os_call_row(maker, step->call, step->file,
+                     (struct nvt_os_call){.start = start,
+                                          .end = start + step->ns,
+                                          .thread = maker->thread,
+                                          .address = step->address,
+                                          .bytes = step->bytes});
+    if (step->mpi)
+        add_mpi(maker, step->ns);
+    if (step->inside)
+        make_call(maker, step->inside, step->ns);
+    maker->now = start + step->ns;
+    maker->domain = step->domain ? nvt_trace_domain(maker->trace, maker->process, step->domain) : 0;
+    if (step->range)
+        make_range(maker, step->range, start);
+    maker->domain = 0;
+}
+
+/* So many steps, one after the other, in each of 20 iterations, or `iteration`; NULL: in no range. */
+static void loop(struct maker *maker, const struct step *steps, size_t count, const char *iteration)
+{
+    for (int i = 0; i < 20; i++) {
+        int64_t start = maker->now;
+        for (size_t k = 0; k < count; k++) {
+            if (steps[k].kernel_ns)
+                make_launch(maker, "gemm", steps[k].kernel_ns);
+            block(maker, &steps[k]);
+        }
+        maker->now = start + 10 * MS;
+        if (iteration)
+            make_range(maker, iteration, start);
+    }
+}
+
+static struct nvt_findings look(struct maker *maker)
+{
+    struct nvt_input_trace trace = {.trace = make_end(maker)};
+    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_case facts = {&input, NULL};
+    struct nvt_findings findings = {0};
+    assert_int_equal(nvt_rule_apply(&nvt_rule_blocked, &facts, &findings, NULL), 0);
+    nvt_trace_free(trace.trace);
+    return findings;
+}
+
+static void expect_nothing(struct maker *maker)
+{
+    struct nvt_findings findings = look(maker);
+    if (findings.count)
+        fail_msg("%s; %s", findings.items[0].what, findings.items[0].evidence);
+    free(findings.items);
+}
+
+static void expect_one(struct maker *maker, double cost_ns, const char *what, const char *evidence)
+{
+    struct nvt_findings findings = look(maker);
+    if (findings.count != 1)
+        fail_msg("%zu findings instead of %s", findings.count, what);
+    assert_string_equal(findings.items[0].what, what);
+    assert_string_equal(findings.items[0].evidence, evidence);
+    assert_true(fabs(findings.items[0].cost_ns - cost_ns) < 1);
+    free(findings.items);
+}
+
+static const struct kind_case {
+    const char *call, *file, *does, *remedy;
+    enum nvt_confidence confidence;
+} kind_cases[] = {
+    {"read", "/data/a", "reads files", "read ahead on another thread", NVT_SEEN},
+    {"pwrite64", "/data/a", "writes files", "write on another thread", NVT_SEEN},
+    {"fsync", NULL, "writes files", "fsync() only", NVT_SEEN},
+    {"openat", "/data/a", "works with files", "open files once", NVT_SEEN},
+    {"recv", "socket 10.0.0.1:80", "waits for the network", "keep connections open", NVT_SEEN},
+    {"read", "socket 10.0.0.1:80", "waits for the network", "keep connections open", NVT_SEEN},
+    {"read", "pipe", "waits for events or other processes", "find out who", NVT_POSSIBLE},
+    {"pthread_mutex_lock", NULL, "waits for locks", "outside of the lock", NVT_SEEN},
+    {"pthread_cond_wait", NULL, "waits for other threads", "work earlier", NVT_POSSIBLE},
+    {"epoll_wait", NULL, "waits for events or other processes", "find out who", NVT_POSSIBLE},
+    {"usleep", NULL, "sleeps", "wait for the event itself", NVT_SEEN},
+    {"waitpid", NULL, "starts other programs or waits for them", "a library", NVT_SEEN},
+    {"munmap", NULL, "maps, unmaps or locks memory", "before the loop", NVT_SEEN},
+    {"ioctl", "/dev/nvidia0", "is in calls of device drivers", "before the loop", NVT_LIKELY},
+};
+
+static void each_kind_has_its_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(kind_cases) / sizeof(kind_cases[0]); i++) {
+        const struct kind_case *kind = &kind_cases[i];
+        struct maker maker = make_begin();
+        const struct step step = {
+            .call = kind->call, .file = kind->file, .range = "a", .ns = 2 * MS};
+        char what[256];
+        snprintf(what, sizeof(what), "for 20 %% of its time the loop %s in range a", kind->does);
+        loop(&maker, &step, 1, "iteration");
+        struct nvt_findings findings = look(&maker);
+        assert_int_equal(findings.count, 1);
+        assert_string_equal(findings.items[0].what, what);
+        if (!strstr(findings.items[0].remedy, kind->remedy))
+            fail_msg("%s: %s", kind->call, findings.items[0].remedy);
+        assert_int_equal(findings.items[0].confidence, kind->confidence);
+        assert_int_equal(findings.items[0].moment_count, 3);
+        free(findings.items);
+    }
+}
+
+static void a_file_is_named_with_its_bytes(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const struct step steps[] = {
+        {.call = "read", .file = "/data/a", .range = "load", .ns = 3 * MS, .bytes = 6000000},
+        {.call = "pread64", .file = "/data/b", .range = "load", .ns = MS, .bytes = 2000000}};
+    loop(&maker, steps, 2, "iteration");
+    expect_one(&maker, 4 * MS, "for 40 % of its time the loop reads files in range load",
+               "2 calls an iteration, 2.00 ms each, the longest 3.00 ms; 75 % of that time in "
+               "read(); 75 % of that time on /data/a, one of 2 files; 8 MB an iteration, 2 GB/s");
+}
+
+/* Of a lock that several threads want, also those without ranges; the thread with most of it counts. */
+static void a_lock_is_named_with_who_waits_for_it(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const struct step steps[] = {
+        {.call = "pthread_mutex_lock", .range = "update", .ns = 3 * MS, .address = 0x7f0010},
+        {.call = "pthread_mutex_lock", .range = "update", .ns = MS, .address = 0x7f0020}};
+    loop(&maker, steps, 2, "iteration");
+    uint32_t other = nvt_trace_thread(maker.trace, maker.process, 9);
+    for (int i = 0; i < 20; i++)
+        make_os_call_row(&maker, "pthread_mutex_lock", NULL,
+                         (struct nvt_os_call){.start = 1000 + i * 10 * MS,
+                                              .end = 1000 + i * 10 * MS + 9 * MS,
+                                              .thread = other,
+                                              .address = 0x7f0010});
+    expect_one(&maker, 4 * MS, "for 40 % of its time the loop waits for locks in range update",
+               "lock contention: 2 waits an iteration, 2.00 ms each, the longest 3.00 ms; 100 % of "
+               "that time in pthread_mutex_lock(); 75 % of that time for lock 0x7f0010, one of 2 "
+               "locks, for which 2 threads wait");
+}
+
+/* A thread beside the loop, in ranges of its own: it may wait for work, but not for locks. */
+static void other_threads_have_locks_alone(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"read", "pthread_cond_wait", "usleep",
+                                        "pthread_mutex_lock"};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        struct maker maker = make_begin();
+        const struct step step = {.call = calls[i], .range = "worker", .ns = 5 * MS};
+        loop(&maker, NULL, 0, "iteration");
+        maker.thread = nvt_trace_thread(maker.trace, maker.process, 9);
+        maker.now = 1000;
+        loop(&maker, &step, 1, NULL);
+        struct nvt_findings findings = look(&maker);
+        assert_int_equal(findings.count, i == 3);
+        if (i == 3)
+            assert_string_equal(findings.items[0].what,
+                                "for 50 % of its time a thread waits for locks in range worker");
+        free(findings.items);
+    }
+}
+
+/* Without iterations it is the main thread, if that has ranges of a loop, and else any that has. */
+static void without_iterations_the_main_thread_counts(void **state)
+{
+    (void)state;
+    for (int has_main = 0; has_main < 2; has_main++) {
+        struct maker maker = make_begin();
+        const struct step step = {.call = "read", .range = "load", .ns = 5 * MS};
+        loop(&maker, NULL, 0, has_main ? "step" : NULL);
+        maker.thread = nvt_trace_thread(maker.trace, maker.process, 9);
+        maker.now = 1000;
+        loop(&maker, &step, 1, NULL);
+        struct nvt_findings findings = look(&maker);
+        assert_int_equal(findings.count, !has_main);
+        free(findings.items);
+    }
+}
+
+/* Of what is not in a range, in one that is entered once, or in a call of others, nothing is said. */
+static void only_calls_in_ranges_of_the_loop_count(void **state)
+{
+    (void)state;
+    static const struct step inner[] = {
+        {.call = "read", .range = "load", .ns = 5 * MS, .inside = "cudaMemcpy"},
+        {.call = "poll", .range = "load", .ns = 5 * MS, .mpi = 1},
+        {.call = "poll", .range = "data", .domain = "PyTorch", .ns = 5 * MS},
+        {.call = "sem_wait", .range = "enumerate(DataLoader)#_Multi.__next__", .ns = 5 * MS},
+        {.call = "nanosleep_of_mine", .range = "load", .ns = 5 * MS},
+    };
+    const struct step step = {.call = "read", .ns = 5 * MS};
+    for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
+        struct maker maker = make_begin();
+        loop(&maker, &inner[i], 1, "iteration");
+        expect_nothing(&maker);
+    }
+    struct maker none = make_begin(), once = make_begin();
+    loop(&none, &step, 1, NULL);
+    expect_nothing(&none);
+    loop(&once, &step, 1, NULL);
+    make_range(&once, "all", 1000);
+    expect_nothing(&once);
+}
+
+/* A batch that the loop reads by itself: files are told, whoever waits. */
+static void files_of_a_batch_are_told(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const struct step step = {.call = "read", .range = "data", .domain = "PyTorch", .ns = 5 * MS};
+    loop(&maker, &step, 1, "iteration");
+    expect_one(
+        &maker, 5 * MS, "for 50 % of its time the loop reads files in range data",
+        "1 call an iteration, 5.00 ms each, the longest 5.00 ms; 100 % of that time in read()");
+}
+
+/* One call, or two, that are far longer than the others are no loop; nor is a call that never returns. */
+static void what_is_done_once_is_no_loop(void **state)
+{
+    (void)state;
+    for (int hangs = 0; hangs < 2; hangs++) {
+        struct maker maker = make_begin();
+        const struct step step = {.call = "read", .range = "load", .ns = MS};
+        loop(&maker, &step, 1, "iteration");
+        const struct step once = {.call = "read", .range = "load", .ns = 80 * MS};
+        int64_t start = maker.now;
+        block(&maker, &once);
+        if (hangs)
+            maker.trace->os_calls.flags[maker.trace->os_calls.count - 1] = NVT_RANGE_UNCLOSED;
+        make_range(&maker, "iteration", start);
+        expect_nothing(&maker);
+    }
+}
+
+/* The device works for 2 of the 6 ms, or for 4. */
+static void a_device_that_works_meanwhile_is_no_trouble(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"pthread_cond_wait", "ioctl", "read"};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        for (int64_t works = 2; works <= 4; works += 2) {
+            struct maker maker = make_begin();
+            const struct step step = {
+                .call = calls[i], .range = "wait", .ns = 6 * MS, .kernel_ns = works * MS};
+            loop(&maker, &step, 1, "iteration");
+            struct nvt_findings findings = look(&maker);
+            assert_int_equal(findings.count, works < 3);
+            if (works == 2)
+                assert_non_null(
+                    strstr(findings.items[0].evidence, "; a device works for 33 % of it"));
+            if (works == 2)
+                assert_true(fabs(findings.items[0].cost_ns - 4 * MS) < 10000);
+            free(findings.items);
+        }
+}
+
+/* Kinds by themselves, the most expensive first; of both, half and less in one range. */
+static void kinds_are_told_apart(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const struct step steps[] = {{.call = "usleep", .range = "pause", .ns = 2 * MS},
+                                 {.call = "read", .range = "load", .ns = 3 * MS},
+                                 {.call = "read", .range = "look", .ns = 2 * MS},
+                                 {.call = "munmap", .range = "load", .ns = MS}};
+    loop(&maker, steps, 4, "iteration");
+    struct nvt_findings findings = look(&maker);
+    assert_int_equal(findings.count, 2);
+    assert_string_equal(findings.items[0].what,
+                        "for 50 % of its time the loop reads files, 60 % of that in range load");
+    assert_string_equal(findings.items[1].what,
+                        "for 20 % of its time the loop sleeps in range pause");
+    free(findings.items);
+}
+
+/* The range around both, where neither holds half; none, where the loop has no range around them. */
+static void no_range_is_blamed_for_others(void **state)
+{
+    (void)state;
+    const struct step steps[] = {{.call = "read", .range = "a", .ns = 2 * MS},
+                                 {.call = "read", .range = "b", .ns = 2 * MS},
+                                 {.call = "read", .range = "c", .ns = 2 * MS}};
+    struct maker in = make_begin(), out = make_begin();
+    loop(&in, steps, 3, "iteration");
+    expect_one(&in, 6 * MS, "for 60 % of its time the loop reads files in range iteration",
+               "3 calls an iteration, 2.00 ms each, the longest 2.00 ms; 100 % of that time in "
+               "read()");
+    loop(&out, steps, 3, NULL);
+    struct nvt_findings findings = look(&out);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].what, "for 61 % of its time a thread reads files");
+    free(findings.items);
+}
+
+/* A call in which others are counts once, for what it is itself. */
+static void calls_within_calls_count_once(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < 20; i++) {
+        int64_t start = maker.now;
+        make_os_call(&maker, "getaddrinfo", maker.thread, start, start + 4 * MS);
+        make_os_call(&maker, "poll", maker.thread, start + MS, start + 3 * MS);
+        make_os_call(&maker, "recv", maker.thread, start + 3 * MS, start + 4 * MS);
+        maker.now = start + 10 * MS;
+        make_range(&maker, "iteration", start);
+    }
+    expect_one(&maker, 4 * MS,
+               "for 40 % of its time the loop waits for the network in range iteration",
+               "1 call an iteration, 4.00 ms each, the longest 4.00 ms; 100 % of that time in "
+               "getaddrinfo()");
+}
+
+/* Each process is looked at by itself, and kinds are not mixed up when findings of several are joined. */
+static void processes_are_told_apart(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const struct step reads = {.call = "read", .range = "load", .ns = 2 * MS},
+                      sleeps = {.call = "usleep", .range = "load", .ns = 3 * MS};
+    loop(&maker, &reads, 1, "iteration");
+    make_process(&maker, 2, 0);
+    loop(&maker, &reads, 1, "iteration");
+    make_process(&maker, 3, 0);
+    loop(&maker, &sleeps, 1, "iteration");
+    struct nvt_findings findings = look(&maker);
+    assert_int_equal(findings.count, 2);
+    assert_non_null(strstr(findings.items[0].evidence, "the costliest of the 2 that have it"));
+    assert_non_null(strstr(findings.items[1].evidence, "in process 3, the only one of 3"));
+    free(findings.items);
+}
+
+static void the_end_of_a_long_path_is_kept(void **state)
+{
+    (void)state;
+    char out[NVT_FILE_TEXT_MAX], path[200] = "/a";
+    assert_string_equal(nvt_file_text("/data/a.bin", 40, out), "/data/a.bin");
+    assert_string_equal(nvt_file_text("/data/a.bin", 11, out), "/data/a.bin");
+    assert_string_equal(nvt_file_text("/data/a.bin", 10, out), "…/a.bin");
+    assert_string_equal(nvt_file_text("/data/a.bin", 7, out), "….bin");
+    assert_string_equal(nvt_file_text("/data/\xc3\xa4.bin", 8, out), "….bin");
+    assert_string_equal(nvt_file_text("/data/a.bin", 2, out), "");
+    memset(path + 2, 'x', 150);
+    nvt_file_text(path, sizeof(path), out);
+    assert_int_equal(strlen(out), NVT_FILE_TEXT_MAX - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_has_its_words),
+        cmocka_unit_test(a_file_is_named_with_its_bytes),
+        cmocka_unit_test(a_lock_is_named_with_who_waits_for_it),
+        cmocka_unit_test(other_threads_have_locks_alone),
+        cmocka_unit_test(without_iterations_the_main_thread_counts),
+        cmocka_unit_test(only_calls_in_ranges_of_the_loop_count),
+        cmocka_unit_test(files_of_a_batch_are_told),
+        cmocka_unit_test(what_is_done_once_is_no_loop),
+        cmocka_unit_test(a_device_that_works_meanwhile_is_no_trouble),
+        cmocka_unit_test(kinds_are_told_apart),
+        cmocka_unit_test(no_range_is_blamed_for_others),
+        cmocka_unit_test(calls_within_calls_count_once),
+        cmocka_unit_test(processes_are_told_apart),
+        cmocka_unit_test(the_end_of_a_long_path_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
