@@ -28,8 +28,8 @@ struct nvt_places {
     uint32_t count;
 };
 
-/* The time of a span, of that number (from 1 on, ascending), within an instance of a key, such as a range of that name. What several
- * instances of one key share counts once; they come by their starts. 0, or -1 when out of memory. */
+/* The time of a span, of that number (from 1 on, ascending), within an instance of a key, such as a range of that name.
+ * What several instances of one key share counts once; they come by their starts. 0, or -1 when out of memory. */
 int nvt_places_add(struct nvt_places *places, uint64_t key, uint64_t number,
                    const struct nvt_span *span, const struct nvt_span *instance);
 void nvt_places_free(struct nvt_places *places);

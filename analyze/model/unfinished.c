@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../collectors/mpi/calls.h"
+#include "../../lib/os_calls.h"
 #include "../../lib/text.h"
 #include "../diagnosis/diagnose.h"
 #include "buckets.h"
@@ -12,15 +13,18 @@
 /* Threads of a process, and ranges on either side of a deep stack, that a note names. */
 enum { THREADS = 4, OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
 
-/* What never ended: a push/pop range, or a call of MPI. */
+/* Of what begins at one moment, the outer one comes first. */
+enum what { RANGE, MPI_CALL, OS_CALL };
+
+/* What never ended: a push/pop range, a call of MPI or of the operating system. */
 struct item {
     uint32_t thread, name;
-    uint32_t row; /* of ranges, or of mpi_calls */
-    int is_call;
+    uint32_t row; /* of ranges, mpi_calls or os_calls */
+    enum what what;
     int64_t begun; /* before what the trace has, it may be */
 };
 
-/* By process, thread and begin. */
+/* By process, thread (the main one first) and begin. */
 struct open {
     const struct nvt_trace *trace;
     struct item *items;
@@ -42,6 +46,11 @@ static uint32_t process_of(const struct open *open, uint32_t i)
     return open->trace->threads.process[open->items[i].thread];
 }
 
+static int is_main(const struct nvt_trace *trace, uint32_t thread)
+{
+    return trace->threads.tid[thread] == trace->processes.pid[trace->threads.process[thread]];
+}
+
 static int compare(const void *left, const void *right, void *context)
 {
     const struct nvt_trace *trace = context;
@@ -49,12 +58,14 @@ static int compare(const void *left, const void *right, void *context)
     uint32_t own = trace->threads.process[a->thread], others = trace->threads.process[b->thread];
     if (own != others)
         return own < others ? -1 : 1;
+    if (is_main(trace, a->thread) != is_main(trace, b->thread))
+        return is_main(trace, a->thread) ? -1 : 1;
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
     if (a->begun != b->begun)
         return a->begun < b->begun ? -1 : 1;
-    if (a->is_call != b->is_call)
-        return a->is_call - b->is_call;
+    if (a->what != b->what)
+        return a->what < b->what ? -1 : 1;
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
@@ -69,8 +80,9 @@ static int is_of(const struct nvt_trace *trace, const struct item *item, uint32_
     uint32_t domain = trace->carried.domain[row];
     if (trace->carried.name[row] != item->name)
         return 0;
-    return item->is_call ? !strcmp(nvt_name(trace, trace->domains.name[domain]), NVT_MPI_DOMAIN)
-                         : domain == trace->ranges.domain[item->row];
+    return item->what == MPI_CALL
+               ? !strcmp(nvt_name(trace, trace->domains.name[domain]), NVT_MPI_DOMAIN)
+               : domain == trace->ranges.domain[item->row];
 }
 
 /* Of what began before what the trace has. */
@@ -92,7 +104,7 @@ static void add_range(struct open *open, struct carried *carried, uint32_t i)
 {
     const struct nvt_ranges *ranges = &open->trace->ranges;
     struct item *item = &open->items[open->count++];
-    *item = (struct item){ranges->thread[i], ranges->name[i], i, 0, ranges->start[i]};
+    *item = (struct item){ranges->thread[i], ranges->name[i], i, RANGE, ranges->start[i]};
     if (ranges->flags[i] & NVT_RANGE_CARRIED)
         item->begun = carried_since(open->trace, carried, item, item->begun);
 }
@@ -101,9 +113,75 @@ static void add_call(struct open *open, struct carried *carried, uint32_t i)
 {
     const struct nvt_mpi_calls *calls = &open->trace->mpi_calls;
     struct item *item = &open->items[open->count++];
-    *item = (struct item){calls->thread[i], calls->name[i], i, 1, calls->start[i]};
+    *item = (struct item){calls->thread[i], calls->name[i], i, MPI_CALL, calls->start[i]};
     if (calls->flags[i] & NVT_RANGE_CARRIED)
         item->begun = carried_since(open->trace, carried, item, item->begun);
+}
+
+/* What is open on a thread, or on any of a process: what an item may be, and a call of the system on its main thread. */
+enum { HAS_ITEM = 1, HAS_MAIN = 2 };
+
+/* Whether a thread's call of the system is told: behind what else is open there. Where nothing else is in its process,
+ * on the main thread, and if that has one, on others that wait for a lock or a file: so hangs look. */
+static int tells_call(const struct nvt_trace *trace, const uint8_t *threads,
+                      const uint8_t *processes, uint32_t call)
+{
+    uint32_t thread = trace->os_calls.thread[call];
+    uint8_t process = processes[trace->threads.process[thread]];
+    const struct nvt_os_call_info *info =
+        nvt_os_call_find(nvt_name(trace, trace->os_calls.name[call]));
+    if (threads[thread] & HAS_ITEM)
+        return 1;
+    if (process & HAS_ITEM || !(process & HAS_MAIN))
+        return 0;
+    return is_main(trace, thread) ||
+           (info && (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_FILES));
+}
+
+/* The last call of the system that each thread began and that never returned, NVT_NONE without any. */
+static void find_last_calls(const struct nvt_trace *trace, uint32_t *last)
+{
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        last[i] = NVT_NONE;
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        if (trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED)
+            last[trace->os_calls.thread[i]] = i;
+}
+
+static void add_os_calls(struct open *open, const uint32_t *last, uint8_t *threads,
+                         uint8_t *processes)
+{
+    const struct nvt_trace *trace = open->trace;
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    for (uint32_t i = 0; i < open->count; i++) {
+        threads[open->items[i].thread] |= HAS_ITEM;
+        processes[process_of(open, i)] |= HAS_ITEM;
+    }
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (last[i] != NVT_NONE && is_main(trace, i))
+            processes[trace->threads.process[i]] |= HAS_MAIN;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (last[i] != NVT_NONE && tells_call(trace, threads, processes, last[i]))
+            open->items[open->count++] =
+                (struct item){i, calls->name[last[i]], last[i], OS_CALL, calls->start[last[i]]};
+}
+
+/* There is room for one of each thread. 0, or -1 when out of memory. */
+static int find_os_calls(struct open *open)
+{
+    const struct nvt_trace *trace = open->trace;
+    uint32_t *last = malloc(((size_t)trace->threads.count + 1) * sizeof(*last));
+    uint8_t *threads = calloc((size_t)trace->threads.count + 1, 1);
+    uint8_t *processes = calloc((size_t)trace->processes.count + 1, 1);
+    int failed = !last || !threads || !processes;
+    if (!failed) {
+        find_last_calls(trace, last);
+        add_os_calls(open, last, threads, processes);
+    }
+    free(last);
+    free(threads);
+    free(processes);
+    return failed ? -1 : 0;
 }
 
 /* 0, or -1 when out of memory. */
@@ -111,12 +189,12 @@ static int find_open(struct open *open)
 {
     const struct nvt_trace *trace = open->trace;
     struct carried carried = {.taken = calloc((size_t)trace->carried.count + 1, 1)};
-    uint32_t count = 0;
+    size_t count = trace->threads.count;
     for (uint32_t i = 0; i < trace->ranges.count; i++)
         count += is_open(trace, i) != 0;
     for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
         count += is_open_call(trace, i) != 0;
-    open->items = malloc(((size_t)count + 1) * sizeof(*open->items));
+    open->items = malloc((count + 1) * sizeof(*open->items));
     int failed = !carried.taken || !open->items ||
                  nvt_buckets_make(&carried.threads, trace->carried.thread, trace->threads.count,
                                   NULL, trace->carried.count);
@@ -126,6 +204,7 @@ static int find_open(struct open *open)
     for (uint32_t i = 0; i < trace->mpi_calls.count && !failed; i++)
         if (is_open_call(trace, i))
             add_call(open, &carried, i);
+    failed = failed || (trace->os_calls.count && find_os_calls(open));
     if (!failed)
         qsort_r(open->items, open->count, sizeof(*open->items), compare, (void *)trace);
     nvt_buckets_free(&carried.threads);
@@ -146,12 +225,24 @@ static int put_name(const char *name, struct nvt_buffer *text)
                : nvt_buffer_printf(text, "%s", name);
 }
 
+/* What a call of the system works with: " /data/a", " 0x7f12"; nothing where that is not known. */
+static int put_object(const struct nvt_trace *trace, uint32_t call, struct nvt_buffer *text)
+{
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    if (calls->file[call])
+        return nvt_buffer_printf(text, " ") || put_name(nvt_name(trace, calls->file[call]), text);
+    return calls->address[call] ? nvt_buffer_printf(text, " 0x%" PRIx64, calls->address[call]) : 0;
+}
+
 /* "name (5.2 s)": how long it had been open when its thread ended, where that is known. */
 static int put_item(const struct open *open, const struct item *item, struct nvt_buffer *text)
 {
     const struct nvt_trace *trace = open->trace;
     int64_t ended = trace->threads.ended_ns[item->thread];
-    if (put_name(nvt_name(trace, item->name), text))
+    if (!ended && item->what == OS_CALL)
+        ended = trace->os_calls.end[item->row];
+    if (put_name(nvt_name(trace, item->name), text) ||
+        (item->what == OS_CALL && put_object(trace, item->row, text)))
         return -1;
     return ended > item->begun
                ? nvt_buffer_printf(text, " (%s)", NVT_TIME((double)(ended - item->begun)))
@@ -182,7 +273,8 @@ static int put_owner(const struct open *open, uint32_t item, uint32_t number,
     int64_t pid = trace->processes.pid[process];
     int64_t tid = trace->threads.tid[open->items[item].thread];
     if (number)
-        return nvt_buffer_printf(text, "; thread %" PRId64 " within: ", tid);
+        return nvt_buffer_printf(text, "; thread %" PRId64 "%s: ", tid,
+                                 open->items[item].what == OS_CALL ? "" : " within");
     int failed = nvt_buffer_printf(text, "process %" PRId64, pid);
     if (rank != NVT_NONE)
         failed |= nvt_buffer_printf(text, " (rank %" PRIu32 ")", rank);

@@ -9,8 +9,14 @@
 /*
  * A note for each process with push/pop ranges that never ended: "process 123 ended within: step >
  * backward; thread 125 within: load", the ranges of each thread in the order in which they were
- * opened, whatever their domain, and behind them a call of MPI that never returned, and how long they had been open then, where that is known ("backward (5.2 s)"). Of deep stacks the ends, of many threads the first ones. 0, or -1
- * with err filled (out of memory).
+ * opened, whatever their domain, behind them a call of MPI, and one of the operating system, that never returned, with
+ * its file or lock ("read /data/a"), and how long they had been open then, where that is known ("backward (5.2 s)").
+ *
+ * Also for one without such ranges whose main thread is in such a call of the operating system: "process 123 ended
+ * within: pthread_join (5 s); thread 125: pthread_mutex_lock 0x7f12 (5 s)", with other threads that wait for locks and
+ * files.
+ *
+ * Of deep stacks the ends, of many threads the first ones. 0, or -1 with err filled (out of memory).
  */
 int nvt_note_unfinished(struct nvt_report_input *input, struct nvt_error *err);
 
