@@ -305,6 +305,34 @@ static void a_killed_process_was_in_a_call(void **state)
     assert_int_equal(process_of(trace, lock), process_of(trace, reading));
     assert_int_not_equal(trace->os_calls.thread[lock], trace->os_calls.thread[reading]);
     nvt_trace_free(trace);
+    result = cli_run((const char *const[]){"nvtally", "stats", recorded_path(), NULL});
+    const char *note = strstr(result.err, "ended within: step (");
+    assert_non_null(note);
+    assert_non_null(strstr(note, " > read pipe ("));
+    cli_result_free(&result);
+}
+
+/* From the recording to what to do about it: which lock, and which file. */
+static void diagnose_names_the_lock_and_the_file(void **state)
+{
+    char lock[40];
+    (void)state;
+    struct cli_result result = run("contended", "nvtx,osrt", NULL, NULL);
+    cli_expect_status(&result, 0);
+    snprintf(lock, sizeof(lock), "%.*s", (int)strcspn(result.out, "\n"), result.out);
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "diagnose", recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    const char *finding = strstr(result.out, "waits for locks in range want");
+    assert_non_null(finding);
+    assert_non_null(strstr(finding, lock));
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "stats", "-r", "osrt_locks,osrt_files", "-f",
+                                           "csv", recorded_path(), NULL});
+    assert_non_null(strstr(result.out, lock));
+    assert_non_null(strstr(result.out, ",os_calls,:want\n"));
+    assert_non_null(strstr(result.out, cli_in(cli_folder, "first")));
+    cli_result_free(&result);
 }
 
 static void an_open_that_hangs_has_its_path(void **state)
@@ -421,6 +449,7 @@ int main(void)
         cmocka_unit_test(calls_that_are_left),
         cmocka_unit_test(threads_do_not_mix_their_files),
         cmocka_unit_test(a_killed_process_was_in_a_call),
+        cmocka_unit_test(diagnose_names_the_lock_and_the_file),
         cmocka_unit_test(an_open_that_hangs_has_its_path),
         cmocka_unit_test(only_what_is_captured),
         cmocka_unit_test(the_latest_part_alone),

@@ -275,6 +275,43 @@ static void hangs_in_open(void)
     (void)open(in_folder("fifo"), O_RDONLY);
 }
 
+/* Steps that wait for what another thread holds nearly all of the time, and that read a file. */
+static volatile int is_over;
+
+static void *hogs(void *nothing)
+{
+    while (!is_over) {
+        pthread_mutex_lock(&mutex);
+        usleep(10000);
+        pthread_mutex_unlock(&mutex);
+        usleep(100);
+    }
+    return nothing;
+}
+
+static void contended(void)
+{
+    pthread_t thread;
+    int file = open(in_folder("first"), O_CREAT | O_RDWR, 0600);
+    EXPECT(write(file, bytes, BYTES) == BYTES);
+    pthread_create(&thread, NULL, hogs, NULL);
+    printf("%p\n", (void *)&mutex);
+    for (int i = 0; i < 20; i++) {
+        nvtxRangePushA("step");
+        nvtxRangePushA("want");
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+        nvtxRangePop();
+        nvtxRangePushA("load");
+        for (int k = 0; k < 10; k++)
+            EXPECT(pread(file, bytes, BYTES, 0) == BYTES);
+        nvtxRangePop();
+        nvtxRangePop();
+    }
+    is_over = 1;
+    pthread_join(thread, NULL);
+}
+
 static void ranges(void)
 {
     usleep(5000);
@@ -323,10 +360,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*function)(void);
-    } all[] = {{"files", files},     {"locks", locks},   {"sleeps", sleeps},
-               {"sockets", sockets}, {"prints", prints}, {"processes", processes},
-               {"leaves", leaves},   {"hangs", hangs},   {"hangs-in-open", hangs_in_open},
-               {"ranges", ranges},   {"many", many},     {"busy", busy}};
+    } all[] = {{"files", files},        {"locks", locks},   {"sleeps", sleeps},
+               {"sockets", sockets},    {"prints", prints}, {"processes", processes},
+               {"leaves", leaves},      {"hangs", hangs},   {"hangs-in-open", hangs_in_open},
+               {"ranges", ranges},      {"many", many},     {"busy", busy},
+               {"contended", contended}};
     folder = argc > 2 ? argv[2] : ".";
     for (size_t i = 0; argc > 1 && i < sizeof(all) / sizeof(all[0]); i++)
         if (!strcmp(argv[1], all[i].name)) {
