@@ -148,7 +148,7 @@ static const struct {
     {"made-ranges", {"total time (", "forward"}},
     {"made-kernels", {"total time (", "matmul"}},
     {"made-critical-path", {"time (", "matmul", "computation", "Critical path of the last"}},
-    {"osrt", {"share of the ", "files", "running", "in calls of the"}},
+    {"osrt", {"share of the ", "files", "outside", "in calls of the"}},
     {"mpi_peers", {"to rank", "from rank", "3 MB", "in bytes"}},
     {"mpi", {"time (", "outside of MPI", "collectives", "rank 3 · 25.0 % in MPI"}},
     {"made-memory-at-peak", {"memory (", "forward", "not yet freed when most was allocated"}},
@@ -568,7 +568,7 @@ static void test_calls_of_the_system(void **state)
                                  "0\t25\t1\tforward · 25.0 % of 120 µs\n"
                                  "0\t0\t2\tbackward · 12.5 % of 80 µs\n"));
     assert_non_null(strstr(data, "# locks\n15\t20\t0\t"));
-    assert_non_null(strstr(data, "# running\n20\t100\t0\t"));
+    assert_non_null(strstr(data, "# outside\n20\t100\t0\t"));
     free(data);
     for (int has_ranges = 0; has_ranges < 2; has_ranges++) {
         struct nvt_error err = NVT_ERROR_INIT;

@@ -31,7 +31,7 @@ static const struct {
                   {NVT_OS_MEMORY, "Memory (ns)", "memory", NVT_GREEN},
                   {NVT_OS_DEVICES, "Devices (ns)", "devices", NVT_BLACK},
                   {NVT_OS_OTHER, "Other (ns)", "other calls", "#7F7F7F"},
-                  {NVT_OS_KINDS, NULL, "running", NVT_OTHERS_COLOR}};
+                  {NVT_OS_KINDS, NULL, "outside", NVT_OTHERS_COLOR}};
 
 /* A range or a thread. ns; the parts are those of `parts`, without the last. */
 struct bar {
