@@ -167,6 +167,16 @@ static void call(struct nvt_trace *trace, int64_t tid, const char *name, uint64_
     assert_int_not_equal(nvt_api_add(trace, &api), NVT_NONE);
 }
 
+static void os_call(struct nvt_trace *trace, uint32_t thread, const char *name, int64_t start,
+                    int64_t end)
+{
+    const struct nvt_os_call row = {.start = start,
+                                    .end = end,
+                                    .thread = thread,
+                                    .name = nvt_strings_add_text(trace->strings, name)};
+    assert_true(nvt_os_call_add(trace, &row) != NVT_NONE);
+}
+
 static void op(struct nvt_trace *trace, const char *name, uint32_t stream, uint64_t correlation,
                int64_t start, int64_t end)
 {
@@ -200,12 +210,11 @@ static void expect(struct nvt_trace *trace, int is_recorded, const char *expecte
     assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
     for (uint32_t i = 0; paths.count && i < paths.items[0].count; i++) {
         const struct nvt_path_segment *segment = &paths.items[0].segments[i];
-        const char *name =
-            segment->kind == NVT_PATH_HOST
-                ? segment->range == NVT_NONE ? "-"
-                                             : nvt_name(trace, trace->ranges.name[segment->range])
-            : nvt_path_is_of_op(segment->kind) ? nvt_name(trace, trace->ops.name[segment->row])
-                                               : nvt_name(trace, trace->apis.name[segment->row]);
+        const char *name = segment->kind == NVT_PATH_HOST
+                               ? segment->range == NVT_NONE
+                                     ? "-"
+                                     : nvt_name(trace, trace->ranges.name[segment->range])
+                               : nvt_path_name(trace, segment);
         size_t used = strlen(text);
         snprintf(text + used, sizeof(text) - used, "%s%s %lld-%lld %s", used ? ", " : "",
                  nvt_path_kind_name(segment->kind), (long long)segment->start / 1000,
@@ -247,6 +256,31 @@ static void copies_wait(void **state)
     expect_path(trace, "Host 0-10 main, CUDA Call 10-15 cudaLaunchKernel, Compute 15-115 a, "
                        "Gap 115-116 [copy], Copy 116-126 [copy], Wake-up 126-130 cudaMemcpyAsync, "
                        "Host 130-400 main");
+}
+
+/* Calls of the system that the followed thread is in: also before the first range, and across an edge; not those within
+ * others, or of other threads. */
+static void files_and_locks_are_told(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    uint32_t thread = thread_of(trace, 1), other = thread_of(trace, 2);
+    small_range(trace, thread, "", "main", 0, 400000, NVT_PUSH_POP);
+    call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
+    op(trace, "a", 7, 1, 15000, 115000);
+    call(trace, 1, "cudaDeviceSynchronize", 3, 50000, 120000);
+    small_range(trace, thread, "", "load", 150000, 300000, NVT_PUSH_POP);
+    os_call(trace, thread, "poll", 30000, 40000);
+    os_call(trace, thread, "fopen", 130000, 170000);
+    os_call(trace, thread, "open", 135000, 145000);
+    os_call(trace, thread, "read", 200000, 250000);
+    os_call(trace, other, "pthread_cond_wait", 0, 390000);
+    os_call(trace, thread, "fsync", 395000, 500000);
+    expect_path(trace,
+                "Host 0-10 main, CUDA Call 10-15 cudaLaunchKernel, Compute 15-115 a, "
+                "Wake-up 115-120 cudaDeviceSynchronize, Host 120-130 main, OS Call 130-150 fopen, "
+                "OS Call 150-170 fopen, Host 170-200 load, OS Call 200-250 read, Host 250-300 "
+                "load, Host 300-395 main, OS Call 395-400 fsync");
 }
 
 /* What waits for all, when it did; and the same call when something outlasts it. */
@@ -455,9 +489,9 @@ static double sum_of(const struct nvt_table *table, const char *heading)
 /* The tables agree with each other. */
 static void check_sums(const struct nvt_tables *tables)
 {
-    static const char *const kinds[] = {"Compute (%)",   "Communication (%)", "Copy (%)",
-                                        "Gap (%)",       "Stall (%)",         "Launch (%)",
-                                        "CUDA Call (%)", "Wake-up (%)",       "Host (%)"};
+    static const char *const kinds[] = {
+        "Compute (%)", "Communication (%)", "Copy (%)",    "Gap (%)",     "Stall (%)",
+        "Launch (%)",  "CUDA Call (%)",     "Wake-up (%)", "OS Call (%)", "Host (%)"};
     assert_int_equal(tables->count, 3);
     const struct nvt_table *paths = tables->items[0], *names = tables->items[1];
     size_t last = nvt_table_rows(paths) - 1;
@@ -599,6 +633,7 @@ int main(void)
         cmocka_unit_test(events_that_are_not_on_record_are_inferred),
         cmocka_unit_test(launches_alone_are_not_enough),
         cmocka_unit_test(copies_wait),
+        cmocka_unit_test(files_and_locks_are_told),
         cmocka_unit_test(freeing_waits_for_all),
         cmocka_unit_test(long_launches_are_no_stalls),
         cmocka_unit_test(what_is_not_on_record),

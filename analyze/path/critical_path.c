@@ -20,7 +20,7 @@ const char *nvt_path_kind_name(enum nvt_path_kind kind)
         [NVT_PATH_COPY] = "Copy",       [NVT_PATH_GAP] = "Gap",
         [NVT_PATH_STALL] = "Stall",     [NVT_PATH_LAUNCH] = "Launch",
         [NVT_PATH_CALL] = "CUDA Call",  [NVT_PATH_WAKE] = "Wake-up",
-        [NVT_PATH_HOST] = "Host",
+        [NVT_PATH_SYSTEM] = "OS Call",  [NVT_PATH_HOST] = "Host",
     };
     return names[kind];
 }
@@ -44,8 +44,9 @@ const char *nvt_path_name(const struct nvt_trace *trace, const struct nvt_path_s
 {
     if (segment->row == NVT_NONE)
         return "";
-    return nvt_name(trace, nvt_path_is_of_op(segment->kind) ? trace->ops.name[segment->row]
-                                                            : trace->apis.name[segment->row]);
+    return nvt_name(trace, nvt_path_is_of_op(segment->kind)   ? trace->ops.name[segment->row]
+                           : segment->kind == NVT_PATH_SYSTEM ? trace->os_calls.name[segment->row]
+                                                              : trace->apis.name[segment->row]);
 }
 
 /* Where the walk is: at `time`, with everything behind it told. On the device in an operation, else on a thread. */
@@ -93,6 +94,22 @@ static void tell(struct walk *walk, enum nvt_path_kind kind, uint32_t row, int64
     }
     path->segments[path->count++] = (struct nvt_path_segment){
         start, end, row, range_of(walk, kind, row, start), walk->thread, (uint8_t)kind};
+}
+
+/* The same of the host, with the calls of the operating system that its thread is in. */
+static void tell_host(struct walk *walk, int64_t start)
+{
+    const struct nvt_buckets *calls = &walk->index->os_calls;
+    const struct nvt_os_calls *rows = &walk->index->trace->os_calls;
+    uint32_t at = nvt_buckets_from(calls, walk->thread, rows->start, walk->time);
+    while (at > calls->first[walk->thread] && walk->time > start && !walk->has_failed) {
+        uint32_t call = calls->rows[--at];
+        if (rows->end[call] <= start)
+            break;
+        tell(walk, NVT_PATH_HOST, NVT_NONE, rows->end[call]);
+        tell(walk, NVT_PATH_SYSTEM, call, rows->start[call] > start ? rows->start[call] : start);
+    }
+    tell(walk, NVT_PATH_HOST, NVT_NONE, start);
 }
 
 static void go_to_op(struct walk *walk, uint32_t op)
@@ -280,7 +297,7 @@ static void step_on_thread(struct walk *walk)
     } else if (since == INT64_MIN) {
         walk->is_over = 1;
     } else {
-        tell(walk, NVT_PATH_HOST, NVT_NONE, since);
+        tell_host(walk, since);
     }
 }
 

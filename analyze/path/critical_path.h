@@ -21,9 +21,11 @@
  * - A thread does one thing after the other. Where it was silent, and another one of the process that was at
  *   work then fell silent when it went on, that other one handed over to it (`handovers`): PyTorch's backward pass,
  *   workers that are waited for. No trace has these on record.
+ * - Where a thread is followed, calls of the operating system that are on record (os_calls) are told as such: files, locks,
+ *   sleeping. Who held a lock is not followed.
  *
- * What is not seen: other processes (a collective that waits for another rank is communication), locks, files, and
- * polling: calls that only ask (cudaEventQuery) count as host code.
+ * What is not seen: other processes (a collective that waits for another rank is communication), and polling: calls
+ * that only ask (cudaEventQuery) count as host code. So do locks and files, unless their calls are on record.
  */
 #ifndef NVT_CRITICAL_PATH_H
 #define NVT_CRITICAL_PATH_H
@@ -39,9 +41,10 @@ enum nvt_path_kind {
     NVT_PATH_LAUNCH,        /* row: of ops, from the return of its call until it began */
     NVT_PATH_CALL,          /* row: of apis */
     NVT_PATH_WAKE,          /* row: of apis, which returned after what it waited for had ended */
-    NVT_PATH_HOST,          /* no row: outside of calls */
+    NVT_PATH_SYSTEM, /* row: of os_calls: a call of the operating system, on the thread that is followed */
+    NVT_PATH_HOST, /* no row: outside of calls */
 };
-#define NVT_PATH_KINDS 9
+#define NVT_PATH_KINDS 10
 
 /* "Compute", "Communication" … */
 const char *nvt_path_kind_name(enum nvt_path_kind kind);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../model/cover.h"
 #include "../model/cuda_names.h"
 #include "../device/gaps.h"
 #include "../model/sort.h"
@@ -406,13 +407,37 @@ int64_t nvt_path_edge_from(const struct nvt_path_index *index, uint32_t thread, 
     return edge;
 }
 
+/* --- the operating system ---------------------------------------------------------------------------- */
+
+/* Its calls that begin in no other one. */
+static int group_os_calls(struct nvt_path_index *index)
+{
+    const struct nvt_os_calls *calls = &index->trace->os_calls;
+    const uint32_t threads = index->trace->threads.count;
+    uint32_t *owner = malloc(((size_t)calls->count + 1) * sizeof(*owner));
+    int64_t *until = malloc(((size_t)threads + 1) * sizeof(*until));
+    int status = owner && until ? 0 : -1;
+    for (uint32_t t = 0; t < threads && !status; t++)
+        until[t] = INT64_MIN;
+    for (uint32_t i = 0; i < calls->count && !status; i++)
+        owner[i] = nvt_cover(&until[calls->thread[i]], calls->start[i], calls->end[i]) ==
+                           calls->end[i] - calls->start[i]
+                       ? calls->thread[i]
+                       : NVT_NONE;
+    if (!status)
+        status = nvt_buckets_make(&index->os_calls, owner, threads, NULL, calls->count);
+    free(until);
+    free(owner);
+    return status;
+}
+
 /* --- all of it --------------------------------------------------------------------------------------- */
 
 int nvt_path_index_make(struct nvt_path_index *index, const struct nvt_trace *trace)
 {
     *index = (struct nvt_path_index){.trace = trace};
     if (group_ops(index) || group_calls(index) || link_calls(index) || group_waits(index) ||
-        make_pieces(index))
+        group_os_calls(index) || make_pieces(index))
         return -1;
     nvt_path_measure(index);
     return 0;
@@ -427,6 +452,7 @@ void nvt_path_index_free(struct nvt_path_index *index)
     nvt_buckets_free(&index->process_by_end);
     nvt_buckets_free(&index->waits);
     nvt_buckets_free(&index->calls);
+    nvt_buckets_free(&index->os_calls);
     free(index->op_of);
     free(index->sync_of);
     free(index->recorded_at);

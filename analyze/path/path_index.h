@@ -43,9 +43,10 @@ struct nvt_path_index {
     struct nvt_buckets process_by_end;   /* operations by process */
     struct nvt_buckets waits;            /* syncs that make a stream wait, by stream */
     int has_nested;                      /* there are calls within calls */
-    struct nvt_buckets calls; /* outermost CUDA calls by thread, without those that only ask */
-    uint32_t *op_of;          /* api -> the first operation that it launched, NVT_NONE */
-    uint32_t *sync_of;        /* api -> its sync, NVT_NONE */
+    struct nvt_buckets calls;    /* outermost CUDA calls by thread, without those that only ask */
+    struct nvt_buckets os_calls; /* outermost calls of the operating system by thread */
+    uint32_t *op_of;             /* api -> the first operation that it launched, NVT_NONE */
+    uint32_t *sync_of;           /* api -> its sync, NVT_NONE */
     int64_t *recorded_at; /* sync -> start of the call that recorded its event, INT64_MIN unknown */
     struct nvt_path_piece *pieces; /* of thread t: from first_piece[t] to first_piece[t + 1] */
     uint32_t *first_piece;

@@ -31,6 +31,7 @@ static const struct nvt_column_spec columns[] = {
     [FIRST_KIND + NVT_PATH_LAUNCH] = {"Launch (%)", "%", NVT_REAL, 1, 0},
     [FIRST_KIND + NVT_PATH_CALL] = {"CUDA Call (%)", "%", NVT_REAL, 1, 0},
     [FIRST_KIND + NVT_PATH_WAKE] = {"Wake-up (%)", "%", NVT_REAL, 1, 0},
+    [FIRST_KIND + NVT_PATH_SYSTEM] = {"OS Call (%)", "%", NVT_REAL, 1, 0},
     [FIRST_KIND + NVT_PATH_HOST] = {"Host (%)", "%", NVT_REAL, 1, 0},
     [INFERRED] = {"Inferred", "", NVT_INT, 0, 0},
     [HANDOVERS] = {"Handed Over", "", NVT_INT, 0, 0},
@@ -216,6 +217,7 @@ static void add_totals(struct sums *sums, const struct nvt_trace *trace, uint32_
 {
     const struct nvt_ops *ops = &trace->ops;
     const struct nvt_apis *apis = &trace->apis;
+    const struct nvt_os_calls *calls = &trace->os_calls;
     for (uint32_t i = 0; i < ops->count; i++) {
         int64_t ns = within(part, ops->start[i], ops->end[i]);
         if (!ns || ops->process[i] != process)
@@ -230,6 +232,13 @@ static void add_totals(struct sums *sums, const struct nvt_trace *trace, uint32_
             trace->threads.process[apis->thread[i]] != process)
             continue;
         const uint32_t key[] = {NVT_PATH_CALL, nvt_groups_string(&sums->all, apis->name[i])};
+        nvt_groups_add(&sums->all, nvt_groups_key(&sums->all, key, 2), ns);
+    }
+    for (uint32_t i = 0; i < calls->count; i++) {
+        int64_t ns = within(part, calls->start[i], calls->end[i]);
+        if (!ns || trace->threads.process[calls->thread[i]] != process)
+            continue;
+        const uint32_t key[] = {NVT_PATH_SYSTEM, nvt_groups_string(&sums->all, calls->name[i])};
         nvt_groups_add(&sums->all, nvt_groups_key(&sums->all, key, 2), ns);
     }
 }

@@ -172,7 +172,8 @@ void nvt_report_note_calls(struct nvt_report_input *input)
     if (nvt_report_has_mpi(input))
         nvt_note(input, "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,stragglers");
     if (nvt_report_has_os_calls(input))
-        nvt_note(input, "note: there are calls of the operating system: -r osrt_sum,nvtx_osrt_sum%s",
+        nvt_note(input,
+                 "note: there are calls of the operating system: -r osrt_sum,nvtx_osrt_sum%s",
                  has_subjects(input) ? ",osrt_files,osrt_locks,osrt_callers" : "");
 }
 
