@@ -195,6 +195,8 @@ $(BUILD)/tests/%_double: $(BUILD)/double/tests/%_double.o $(call obj,$(TEST_HELP
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
+# A sanitizer takes no library in front of its own.
+$(BUILD)/tests/clients/os_calls: override SANITIZE :=
 $(BUILD)/tests/clients/%: tests/clients/%.c
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
