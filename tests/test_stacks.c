@@ -128,6 +128,41 @@ static void own_times_add_up(void **state)
     nvt_trace_free(trace);
 }
 
+/* Calls of the system stand below the innermost range that holds them; those within calls of MPI, or of each other, are
+ * theirs, and those across a range's end the outer one's. */
+static void calls_stand_below_their_ranges(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 5), 6), strings[4];
+    static const char *const names[] = {"read", "MPI_Send", "poll", "fopen"};
+    for (size_t i = 0; i < 4; i++)
+        strings[i] = nvt_strings_add_text(trace->strings, names[i]);
+    add_range(trace, thread, "step", 0, 1000);
+    add_range(trace, thread, "load", 100, 500);
+    const struct nvt_mpi_call mpi = {
+        .start = 600, .end = 700, .thread = thread, .name = strings[1]};
+    const struct nvt_os_call calls[] = {
+        {.start = 200, .end = 300, .thread = thread, .name = strings[0]},
+        {.start = 450, .end = 550, .thread = thread, .name = strings[0]},
+        {.start = 610, .end = 690, .thread = thread, .name = strings[2]},
+        {.start = 800, .end = 900, .thread = thread, .name = strings[3]},
+        {.start = 810, .end = 820, .thread = thread, .name = strings[0]},
+        {.start = 2000, .end = 2100, .thread = thread, .name = strings[0]}};
+    assert_true(nvt_mpi_call_add(trace, &mpi) != NVT_NONE);
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        assert_true(nvt_os_call_add(trace, &calls[i]) != NVT_NONE);
+    finished(trace);
+    expect_written(trace, &nvt_exporter_folded,
+                   "step 300\n"
+                   "step;load 300\n"
+                   "step;load;read 100\n"
+                   "step;MPI_Send 100\n"
+                   "step;fopen 100\n"
+                   "step;read 100\n");
+    nvt_trace_free(trace);
+}
+
 /* Operations of a program without ranges are the outermost; of any program they add up to what all
  * operations took. */
 static void operations_add_up(void **state)
@@ -554,6 +589,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_times_add_up),
         cmocka_unit_test(operations_add_up),
+        cmocka_unit_test(calls_stand_below_their_ranges),
         cmocka_unit_test(functions_are_left_out_where_asked),
         cmocka_unit_test(operators_stand_below_the_phase_of_another_thread),
         cmocka_unit_test(names_that_differ_in_numbers),

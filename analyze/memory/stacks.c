@@ -10,9 +10,11 @@
 #include "alike_names.h"
 #include "levels.h"
 #include "../../lib/map.h"
+#include "../model/cover.h"
 #include "../model/nesting.h"
 #include "../model/plain_names.h"
 #include "../device/project.h"
+#include "../studies/calls_by_range.h"
 
 /* The ranges directly around an operation, NVT_NONE for none: of the thread that launched it, and of
  * another one, which then lies around that. */
@@ -128,6 +130,58 @@ static void add(struct nvt_stack *stack, uint64_t count, int64_t ns)
 
 /* --- time of the host --- */
 
+/* Calls of one table, sorted by start, as far as no earlier one of their thread covers them. */
+struct calls {
+    uint32_t count;
+    const int64_t *start, *end;
+    const uint32_t *thread, *name;
+};
+
+/* What a call takes is none of the range's own time. 0, or -1 when out of memory. */
+static int add_call(struct build *build, const struct nvt_holders *holders,
+                    const struct calls *calls, uint32_t call)
+{
+    int64_t ns = calls->end[call] - calls->start[call];
+    uint32_t range =
+        nvt_holder_of(holders, calls->thread[call], calls->start[call], calls->end[call]);
+    uint32_t around = range == NVT_NONE ? NVT_NONE : build->row_of[range];
+    if (around == NVT_NONE)
+        return 0;
+    uint32_t row = row_at(build, around, name_of(build, calls->name[call]), NVT_STACK_CALL);
+    if (row == NVT_NONE)
+        return -1;
+    add(&build->stacks->items[row], 1, ns);
+    add(&build->stacks->items[around], 0, -ns);
+    return 0;
+}
+
+/* Both tables by their starts at once, so that what MPI calls of the system is a part of MPI's. */
+static int add_calls(struct build *build)
+{
+    const struct nvt_trace *trace = build->trace;
+    const struct nvt_mpi_calls *mpi = &trace->mpi_calls;
+    const struct nvt_os_calls *os = &trace->os_calls;
+    const struct calls tables[] = {{mpi->count, mpi->start, mpi->end, mpi->thread, mpi->name},
+                                   {os->count, os->start, os->end, os->thread, os->name}};
+    struct nvt_holders holders = {0};
+    int64_t *until = malloc(((size_t)trace->threads.count + 1) * sizeof(*until));
+    int status = until ? nvt_holders_make(&holders, trace, NULL) : -1;
+    for (uint32_t t = 0; t < trace->threads.count && !status; t++)
+        until[t] = INT64_MIN;
+    for (uint32_t i = 0, k = 0; i < mpi->count + os->count && !status; i++) {
+        int is_os = k == mpi->count || (i - k < os->count && os->start[i - k] < mpi->start[k]);
+        uint32_t call = is_os ? i - k : k;
+        const struct calls *table = &tables[is_os];
+        k += !is_os;
+        if (nvt_cover(&until[table->thread[call]], table->start[call], table->end[call]) ==
+            table->end[call] - table->start[call])
+            status = add_call(build, &holders, table, call);
+    }
+    nvt_holders_free(&holders);
+    free(until);
+    return status;
+}
+
 static int add_host(struct build *build)
 {
     const struct nvt_ranges *ranges = &build->trace->ranges;
@@ -140,7 +194,7 @@ static int add_host(struct build *build)
             add(&build->stacks->items[build->row_of[i]],
                 !nvt_is_function_of(build->trace, build->functions, i),
                 ranges->end[i] - ranges->start[i] - build->nesting.children_ns[i]);
-    return 0;
+    return build->trace->mpi_calls.count || build->trace->os_calls.count ? add_calls(build) : 0;
 }
 
 /* --- time of the devices --- */

@@ -7,7 +7,8 @@
  * is in no stack below it, so that the own times of all stacks add up to all time there is:
  *
  * NVT_STACKS_HOST: time within push/pop ranges, threads added up. Nesting is that of the thread,
- * across domains (nesting.h). Start/end ranges do not nest, and are left out.
+ * across domains (nesting.h). Start/end ranges do not nest, and are left out. Calls of MPI and of the operating system that
+ * a range holds (calls_by_range.h) stand below it; of calls within calls, the outermost.
  *
  * NVT_STACKS_DEVICE: time of kernels, copies and memsets, those at the same time each counted. They
  * stand at the end of the path of the push/pop ranges that they belong to (project.h), else of the
@@ -27,7 +28,7 @@
 
 enum nvt_stacks_of { NVT_STACKS_HOST, NVT_STACKS_DEVICE, NVT_STACKS_MEMORY };
 
-enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY };
+enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY, NVT_STACK_CALL };
 
 /* What stands around operations that were launched in no range, and those of which nobody knows where: their launch is not
  * on record. */
@@ -46,10 +47,11 @@ struct nvt_stack {
     uint32_t parent; /* a lower row, or NVT_NONE: it is an outermost one */
     uint32_t name;   /* nvt_stacks_name has the text */
     uint32_t depth;  /* 0: outermost */
-    uint32_t kind;   /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets */
-    uint64_t count;  /* of ranges, operations or allocations of its own */
-    int64_t self;    /* ns or bytes */
-    int64_t total;   /* the same with all stacks below */
+    uint32_t
+        kind; /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets; NVT_STACK_CALL: of MPI, of the system */
+    uint64_t count; /* of ranges, operations or allocations of its own */
+    int64_t self;   /* ns or bytes */
+    int64_t total;  /* the same with all stacks below */
     int64_t
         at; /* of a device's memory: the moment of its peak; else, and where it is not known, INT64_MIN */
 };

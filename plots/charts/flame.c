@@ -28,7 +28,7 @@ enum {
 /* A letter of a label is at most so wide, in pixels, as a rule. */
 #define LETTER 7.1
 
-enum look { RANGE, FORWARD, BACKWARD, OPTIMIZER, KERNEL, MEMORY, OTHERS, LOOKS };
+enum look { RANGE, FORWARD, BACKWARD, OPTIMIZER, KERNEL, MEMORY, CALL, OTHERS, LOOKS };
 
 /* Pale enough to be written on. `known` is the colour of the names that have it in all charts. */
 static const struct {
@@ -40,6 +40,7 @@ static const struct {
     [OPTIMIZER] = {"#9FD8C5", "optimizer", NVT_GREEN},
     [KERNEL] = {"#E6BCD3", "kernels", NULL},
     [MEMORY] = {"#F4EE9A", "copies and memsets", NULL},
+    [CALL] = {"#F2C1A0", "calls of the system, and of MPI", NULL},
     [OTHERS] = {NVT_OTHERS_COLOR, "too narrow to be drawn, together", NULL},
 };
 
@@ -78,8 +79,10 @@ struct place {
 
 static enum look look_of(const struct sheet *sheet, uint32_t row, enum look around)
 {
+    static const enum look kinds[] = {
+        [NVT_STACK_KERNEL] = KERNEL, [NVT_STACK_MEMORY] = MEMORY, [NVT_STACK_CALL] = CALL};
     if (sheet->stacks.items[row].kind != NVT_STACK_RANGE)
-        return sheet->stacks.items[row].kind == NVT_STACK_KERNEL ? KERNEL : MEMORY;
+        return kinds[sheet->stacks.items[row].kind];
     const char *color = nvt_known_color(nvt_stacks_name(&sheet->stacks, row));
     for (int look = FORWARD; color && look <= OPTIMIZER; look++)
         if (!strcmp(looks[look].known, color))
