@@ -9,6 +9,7 @@
 #ifndef NVT_OUTERMOST_H
 #define NVT_OUTERMOST_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,11 +32,24 @@ enum nvt_entered {
     NVT_ENTERED_AFRESH, /* and one before was left */
 };
 
+/* Whether it is a handler's, on a stack of its own, which may lie above the one that it has interrupted. */
+static inline int nvt_place_interrupts(const struct nvt_place *place,
+                                       const struct nvt_place *before)
+{
+    stack_t other;
+    uintptr_t here = (uintptr_t)place, there = (uintptr_t)before;
+    if (sigaltstack(NULL, &other) || !(other.ss_flags & SS_ONSTACK))
+        return 0;
+    uintptr_t from = (uintptr_t)other.ss_sp, to = from + other.ss_size;
+    return here >= from && here < to && (there < from || there >= to);
+}
+
 static inline enum nvt_entered nvt_place_enter(struct nvt_place **outermost,
                                                struct nvt_place *place)
 {
     struct nvt_place *before = *outermost;
-    if (before && place < before && nvt_place_holds(before))
+    if (before && (place < before || nvt_place_interrupts(place, before)) &&
+        nvt_place_holds(before))
         return NVT_ENTERED_WITHIN;
     *outermost = place;
     place->mark = (uintptr_t)place ^ NVT_PLACE_MARK;

@@ -317,7 +317,7 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
         snprintf(devices, sizeof(devices), ", %" PRIu64 " device records", result->device_records);
     if (options->trace & NVT_TRACE_OSRT)
         snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
-                 ", %" PRIu64 " OS calls", result->os_calls);
+                 ", %" PRIu64 " OS call%s", result->os_calls, result->os_calls == 1 ? "" : "s");
     fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
             result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
             result->processes == 1 ? "" : "es", devices, options->output);

@@ -26,8 +26,9 @@ enum nvt_os_kind {
 enum nvt_os_object {
     NVT_OS_NOTHING,
     NVT_OS_DESCRIPTOR,
-    NVT_OS_STREAM, /* FILE * */
-    NVT_OS_STDOUT, /* none of the arguments */
+    NVT_OS_STREAM,    /* FILE * */
+    NVT_OS_DIRECTORY, /* DIR * */
+    NVT_OS_STDOUT,    /* none of the arguments */
     NVT_OS_PATH,
     NVT_OS_ADDRESS, /* of a lock and the like */
 };

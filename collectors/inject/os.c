@@ -75,11 +75,30 @@ int nvt_os_is_own(const void *address)
     return is_own_thread;
 }
 
+/* The calling thread's state, NULL: it can have none now. */
+static struct nvt_thread *own_thread(void)
+{
+    return nvt_self != &nvt_nobody ? nvt_self : nvt_thread_try();
+}
+
+/* Whether it has a ring, which one of a process that was forked gets now. */
+static int has_ring(struct nvt_thread *thread)
+{
+    if (thread && NVT_UNLIKELY(!thread->slots)) {
+        nvt_thread_enter(thread);
+        nvt_thread_room(thread, 1);
+        nvt_thread_leave(thread);
+    }
+    return thread && thread->slots;
+}
+
 int nvt_os_watch(void)
 {
     if (!nvt_self || !nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_OSRT))
         return 0;
     nvt_os_own_library((const void *)nvt_session_join);
+    /* Now, as a program may become another user, or have another root, before it calls anything. */
+    own_thread();
     return 1;
 }
 
@@ -91,20 +110,6 @@ void nvt_os_name_thread(const char *name)
 }
 
 /* --- calls ------------------------------------------------------------------------------------------ */
-
-/* The calling thread's state with a ring, NULL: a call cannot be recorded now. */
-static struct nvt_thread *thread_with_ring(void)
-{
-    struct nvt_thread *thread = nvt_thread_get();
-    if (!thread || (nvt_thread_busy(thread) && nvt_thread_nested(thread)))
-        return NULL;
-    if (NVT_UNLIKELY(!thread->slots)) { /* of a process that was forked */
-        nvt_thread_enter(thread);
-        nvt_thread_room(thread, 1);
-        nvt_thread_leave(thread);
-    }
-    return thread->slots ? thread : NULL;
-}
 
 int nvt_os_is_borrowed(const struct nvt_thread *thread)
 {
@@ -119,30 +124,37 @@ static void copy_path(char *out, size_t size, const char *path)
     out[length] = 0;
 }
 
-int nvt_os_begin(struct nvt_os_open *open)
+/* What the thread is in, for the recorder to find. */
+static void tell(struct nvt_thread *thread, struct nvt_os_open *open)
 {
-    int saved = errno;
-    struct nvt_thread *thread = thread_with_ring();
-    if (!thread)
-        return -1;
-    open->file = open->subject.descriptor >= 0 ? nvt_os_file(thread, open->subject.descriptor) : 0;
+    const struct nvt_os_subject *subject = &open->subject;
+    open->file = subject->descriptor >= 0 ? nvt_os_file(thread, subject->descriptor) : 0;
     open->caller = nvt_os_library(thread, open->from);
-    struct nvt_ring_calling *calling = thread->slots ? &nvt_thread_ring(thread)->calling : NULL;
-    if (!calling)
-        return -1;
+    if (!thread->slots) /* it has been taken away meanwhile */
+        return;
+    struct nvt_ring_calling *calling = &nvt_thread_ring(thread)->calling;
     atomic_store_explicit(&calling->file, open->file, memory_order_relaxed);
     atomic_store_explicit(&calling->caller, open->caller, memory_order_relaxed);
-    atomic_store_explicit(&calling->address, open->subject.address, memory_order_relaxed);
-    copy_path(calling->path, sizeof(calling->path), open->subject.path);
+    atomic_store_explicit(&calling->address, subject->address, memory_order_relaxed);
+    copy_path(calling->path, sizeof(calling->path), subject->path);
     open->start = nvt_ticks(thread->clock);
     atomic_store_explicit(&calling->since, open->start, memory_order_relaxed);
     atomic_store_explicit(&calling->number, open->number + 1, memory_order_release);
-    errno = saved;
-    return 0;
 }
 
-/* The calling thread is in no call. */
-static void leave(void)
+void nvt_os_begin(struct nvt_os_open *open)
+{
+    int saved = errno;
+    struct nvt_thread *thread = own_thread();
+    open->start = nvt_ticks(nvt_session.control->clock);
+    open->file = open->caller = 0;
+    /* Where it is busy we are in a handler that interrupted an event. */
+    if (thread && !nvt_thread_busy(thread) && has_ring(thread))
+        tell(thread, open);
+    errno = saved;
+}
+
+void nvt_os_leave(void)
 {
     struct nvt_thread *thread = nvt_self;
     if (thread && thread->slots)
@@ -179,11 +191,14 @@ void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes)
 {
     int saved = errno;
     uint64_t end = nvt_ticks(nvt_session.control->clock);
-    leave();
+    nvt_os_leave();
     if (end - open->start < nvt_session.control->os_threshold)
         return;
-    struct nvt_thread *thread = thread_with_ring();
-    if (thread && !nvt_os_is_borrowed(thread) && !nvt_event_is_quiet(thread))
+    struct nvt_thread *thread = own_thread();
+    int is_nested = thread && nvt_thread_busy(thread) && nvt_thread_nested(thread); /* counts */
+    if (!is_nested && !has_ring(thread))
+        nvt_thread_drop(thread, 1);
+    else if (!is_nested && !nvt_os_is_borrowed(thread) && !nvt_event_is_quiet(thread))
         record(thread, open, end, result, bytes);
     errno = saved;
 }

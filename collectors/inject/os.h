@@ -35,14 +35,18 @@ NVT_EXPORT int nvt_os_watch(void);
 /* Whether an address is one of the collector's own code, or CUPTI's. */
 NVT_EXPORT int nvt_os_is_own(const void *address);
 
-/* A call begins. 0, or -1: it is not to be recorded. */
-NVT_EXPORT int nvt_os_begin(struct nvt_os_open *open);
+/* A call begins. */
+NVT_EXPORT void nvt_os_begin(struct nvt_os_open *open);
 
 /* It has ended; bytes are those that it read or wrote. The subject may be another one than at the beginning. */
 NVT_EXPORT void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes);
 
+/* The calling thread is in no call: it has jumped out of the one that it was in. */
+NVT_EXPORT void nvt_os_leave(void);
+
 /* A descriptor stands, or will stand, for something else. */
 NVT_EXPORT void nvt_os_forget(int descriptor);
+#define NVT_OS_DESCRIPTORS 8192 /* greater ones have no names */
 
 /* The calling thread, which may have a ring, is called so from now on. */
 NVT_EXPORT void nvt_os_name_thread(const char *name);

@@ -13,42 +13,58 @@
 #include <unistd.h>
 
 #include "events.h"
+#include "names.h"
 #include "os.h"
-#include "registry.h"
 #include "session.h"
 
 /* Ids are below this: a thread has a bit for each. */
 #define FILES   (8 * sizeof(((struct nvt_thread *)0)->files_seen))
-#define BUCKETS 4096u
+#define BUCKETS 16384u
 
 struct file {
     struct file *next;
-    uint32_t id;
-    const struct nvtxStringRegistration *name;
+    union nvt_key key;
+    uint32_t id, length;
+    char text[];
 };
 static struct file *_Atomic buckets[BUCKETS], *_Atomic by_id[FILES];
 static _Atomic uint32_t last_id;
 
-/* Of each descriptor, the id of what it stands for; 0: not asked yet. Greater ones have no names. */
-#define DESCRIPTORS 8192
-static _Atomic uint32_t of_descriptor[DESCRIPTORS];
+/* Of each descriptor, the id of what it stands for; 0: not asked yet. */
+static _Atomic uint32_t of_descriptor[NVT_OS_DESCRIPTORS];
 #define NO_FILE UINT32_MAX
 
+static struct file *_Atomic *bucket_of(const union nvt_key *key)
+{
+    uint64_t hash = (key->words[0] ^ (key->words[2] << 29 | key->words[2] >> 35)) *
+                        UINT64_C(0x9E3779B97F4A7C15) +
+                    (key->words[1] ^ (key->words[3] << 31 | key->words[3] >> 33)) *
+                        UINT64_C(0xC2B2AE3D27D4EB4F);
+    hash ^= hash >> 29;
+    hash *= UINT64_C(0x165667B19E3779F9);
+    return &buckets[(hash >> 40) % BUCKETS];
+}
+
+/* No more than FILES are kept, nor asked for memory: a program may come by millions of names. */
 static const struct file *file_of(const char *text)
 {
-    const struct nvtxStringRegistration *name = nvt_registry_string(text);
-    struct file *_Atomic *bucket = &buckets[(uintptr_t)name / 64 % BUCKETS];
-    if (!name)
-        return NULL;
+    union nvt_key key;
+    size_t length = strnlen(text, NVT_STRING_MAX);
+    nvt_key_make(&key, text, length);
+    struct file *_Atomic *bucket = bucket_of(&key);
     for (struct file *known = atomic_load(bucket); known; known = known->next)
-        if (known->name == name)
+        if (nvt_key_equal(&known->key, &key))
             return known;
     struct file *fresh =
-        atomic_load(&last_id) + 1 < FILES ? nvt_session_memory(sizeof(*fresh)) : NULL;
+        atomic_load(&last_id) + 1 < FILES ? nvt_session_memory(sizeof(*fresh) + length + 1) : NULL;
     uint32_t id = fresh ? atomic_fetch_add(&last_id, 1) + 1 : FILES;
     if (id >= FILES)
         return NULL;
-    *fresh = (struct file){atomic_load(bucket), id, name};
+    *fresh = (struct file){
+        .next = atomic_load(bucket), .key = key, .id = id, .length = (uint32_t)length};
+    /* No memcpy, which ThreadSanitizer would see in a program of its own, where it does not see what orders it. */
+    for (size_t i = 0; i < length; i++)
+        ((volatile char *)fresh->text)[i] = text[i];
     atomic_store(&by_id[id], fresh);
     while (!atomic_compare_exchange_weak(bucket, &fresh->next, fresh)) {
     }
@@ -63,8 +79,8 @@ static uint32_t define(struct nvt_thread *thread, const struct file *file)
     uint8_t *seen = &thread->files_seen[file->id / 8], bit = (uint8_t)(1u << (file->id % 8));
     if (NVT_LIKELY(*seen & bit))
         return file->id;
-    uint64_t header[2] = {file->id, file->name->length};
-    struct nvt_piece pieces[2] = {{header, sizeof(header)}, {file->name->text, file->name->length}};
+    uint64_t header[2] = {file->id, file->length};
+    struct nvt_piece pieces[2] = {{header, sizeof(header)}, {file->text, file->length}};
     nvt_thread_enter(thread);
     int status = nvt_thread_record(thread, NVT_WORD(NVT_DEFINE_FILE, 0, 0, 0, 0), pieces, 2);
     if (!status)
@@ -159,7 +175,7 @@ uint32_t nvt_os_library(struct nvt_thread *thread, const void *address)
 uint32_t nvt_os_file(struct nvt_thread *thread, int descriptor)
 {
     char name[512];
-    if (descriptor >= DESCRIPTORS)
+    if (descriptor >= NVT_OS_DESCRIPTORS)
         return 0;
     uint32_t id = atomic_load_explicit(&of_descriptor[descriptor], memory_order_relaxed);
     if (id == NO_FILE)
@@ -177,6 +193,6 @@ uint32_t nvt_os_file(struct nvt_thread *thread, int descriptor)
 
 void nvt_os_forget(int descriptor)
 {
-    if (descriptor >= 0 && descriptor < DESCRIPTORS)
+    if (descriptor >= 0 && descriptor < NVT_OS_DESCRIPTORS)
         atomic_store_explicit(&of_descriptor[descriptor], 0, memory_order_relaxed);
 }

@@ -111,7 +111,7 @@ static struct nvt_thread *new_thread(void)
     return thread;
 }
 
-struct nvt_thread *nvt_thread_new(void)
+struct nvt_thread *nvt_thread_try(void)
 {
     int saved = errno;
     sigset_t all, before;
@@ -124,9 +124,15 @@ struct nvt_thread *nvt_thread_new(void)
         thread = nvt_self != &nvt_nobody ? nvt_self : new_thread();
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
+    errno = saved;
+    return thread;
+}
+
+struct nvt_thread *nvt_thread_new(void)
+{
+    struct nvt_thread *thread = nvt_thread_try();
     if (!thread)
         lose_homeless(1);
-    errno = saved;
     return thread;
 }
 

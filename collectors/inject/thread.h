@@ -112,6 +112,9 @@ extern __thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-ex
 /* The calling thread's state, made on first use. NULL when it could not be had (counted). */
 struct nvt_thread *nvt_thread_new(void);
 
+/* The same, without counting. */
+struct nvt_thread *nvt_thread_try(void);
+
 /* Push/pop ranges that are open and recorded. */
 uint64_t nvt_thread_open_ranges(const struct nvt_thread *thread);
 

@@ -9,10 +9,12 @@
  *
  * A lock that is free is taken without a look at the clock: it is tried first.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,18 +34,34 @@ typedef word libc_function(word, word, word, word, word, word, word);
 
 /* --- libc ------------------------------------------------------------------------------------------- */
 
-/* Of some functions libc has an older form, too, which dlsym may find first. */
+/* Whether both are of one library. */
+static int are_together(void *one, void *other)
+{
+    Dl_info first, second;
+    return dladdr(one, &first) && dladdr(other, &second) && first.dli_fbase == second.dli_fbase;
+}
+
+/* Of some functions libc has an older form, too, which dlsym finds first. Another library in front of libc (a sanitizer's, of
+ * the user) has one, without a version, and comes before both. */
 static void *find(const char *name)
 {
     static const char *const versions[][2] = {{"pthread_cond_wait", "GLIBC_2.3.2"},
                                               {"pthread_cond_timedwait", "GLIBC_2.3.2"},
                                               {"posix_spawn", "GLIBC_2.15"},
                                               {"posix_spawnp", "GLIBC_2.15"}};
-    void *found = NULL;
-    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]) && !found; i++)
+    void *first = dlsym(RTLD_NEXT, name), *newer = NULL;
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]) && !newer; i++)
         if (!strcmp(name, versions[i][0]))
-            found = dlvsym(RTLD_NEXT, name, versions[i][1]);
-    return found ? found : dlsym(RTLD_NEXT, name);
+            newer = dlvsym(RTLD_NEXT, name, versions[i][1]);
+    return newer && first && are_together(first, newer) ? newer : first;
+}
+
+/* Another libc may lack some that programs look for by name. */
+static word lacking(word a, word b, word c, word d, word e, word f, word g)
+{
+    (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g;
+    errno = ENOSYS;
+    return -1;
 }
 
 static void *real(_Atomic(void *) *known, const char *name)
@@ -51,6 +69,7 @@ static void *real(_Atomic(void *) *known, const char *name)
     void *function = atomic_load_explicit(known, memory_order_relaxed);
     if (NVT_UNLIKELY(!function)) {
         function = find(name);
+        function = function ? function : (void *)lacking;
         atomic_store_explicit(known, function, memory_order_relaxed);
     }
     return function;
@@ -70,11 +89,6 @@ static const struct nvt_os_call_info calls[NVT_OS_CALLS] = {
 
 /* Calls are recorded: known when the library is loaded. Those of before are not. */
 static int watches;
-
-__attribute__((constructor)) static void watch(void)
-{
-    watches = nvt_os_watch();
-}
 
 static __thread struct nvt_place *outermost __attribute__((tls_model("initial-exec")));
 
@@ -101,6 +115,13 @@ static int descriptor_of(void *stream)
     return descriptor;
 }
 
+static int directory_of(void *directory)
+{
+    int saved = errno, descriptor = directory ? dirfd(directory) : -1;
+    errno = saved;
+    return descriptor;
+}
+
 static struct nvt_os_subject subject_of(const struct nvt_os_call_info *call, const word *a)
 {
     struct nvt_os_subject subject = {.descriptor = -1};
@@ -110,6 +131,9 @@ static struct nvt_os_subject subject_of(const struct nvt_os_call_info *call, con
         break;
     case NVT_OS_STREAM:
         subject.descriptor = descriptor_of((void *)a[call->argument]);
+        break;
+    case NVT_OS_DIRECTORY:
+        subject.descriptor = directory_of((void *)a[call->argument]);
         break;
     case NVT_OS_PATH:
         subject.path = (const char *)a[call->argument];
@@ -136,10 +160,9 @@ static inline int begin(struct running *running, unsigned number, const word *a,
     running->open.number = number;
     running->open.from = caller;
     running->open.subject = subject_of(&calls[number], a);
-    running->is_open = !nvt_os_begin(&running->open);
-    if (!running->is_open)
-        nvt_place_leave(&outermost, &running->place);
-    return running->is_open;
+    running->is_open = 1;
+    nvt_os_begin(&running->open);
+    return 1;
 }
 
 static uint64_t items(word count, word size)
@@ -198,6 +221,8 @@ static void end(struct running *running, word result, const word *a)
 {
     enum nvt_os_result kind = calls[running->open.number].result;
     name_opened(&calls[running->open.number], &running->open.subject, result);
+    if (kind == NVT_OS_CONNECTS && !(int)result)
+        running->open.file = 0;              /* of the other end, which is known now */
     if (kind != NVT_OS_FORKS || (int)result) /* the child has not called it */
         nvt_os_end(&running->open, result_of(kind, result), bytes_of(kind, result, a));
     nvt_place_leave(&outermost, &running->place);
@@ -235,8 +260,11 @@ static void forget(const struct nvt_os_call_info *call, word result, const word 
 static void forget_before(const struct nvt_os_call_info *call, const word *a)
 {
     if (call->result == NVT_OS_CLOSES)
-        nvt_os_forget(call->object == NVT_OS_STREAM ? descriptor_of((void *)a[call->argument])
-                                                    : (int)a[call->argument]);
+        nvt_os_forget(call->object == NVT_OS_STREAM      ? descriptor_of((void *)a[call->argument])
+                      : call->object == NVT_OS_DIRECTORY ? directory_of((void *)a[call->argument])
+                                                         : (int)a[call->argument]);
+    else if (call == &calls[NVT_OS_CALL_freopen] || call == &calls[NVT_OS_CALL_freopen64])
+        nvt_os_forget(descriptor_of((void *)a[3])); /* which is closed even where that fails */
 }
 
 /* A call with its arguments from a[1] on. */
@@ -277,25 +305,30 @@ static word pass(unsigned number, libc_function *function, const word *a, const 
 
 #define OS_CALL(name, count, ...)                                                                  \
     DECLARE(name, count)                                                                           \
+    static _Atomic(void *) known_##name;                                                           \
     word nvt_os_call_##name(PARAMETERS_##count)                                                    \
     {                                                                                              \
-        static _Atomic(void *) known;                                                              \
         const word arguments[ARGUMENTS + 1] = {0 GIVEN_##count};                                   \
-        return pass(NVT_OS_CALL_##name, real(&known, #name), arguments,                            \
+        return pass(NVT_OS_CALL_##name, real(&known_##name, #name), arguments,                     \
                     __builtin_return_address(0));                                                  \
     }
 
+/* Tried without success, a robust mutex that is beyond recovery would stay locked (glibc does so): it is not tried. */
+#define IS_ROBUST(name, a)                                                                         \
+    (NVT_OS_CALL_##name == NVT_OS_CALL_pthread_mutex_lock &&                                       \
+     ((const pthread_mutex_t *)(a))->__data.__kind & 16 /* PTHREAD_MUTEX_ROBUST_NORMAL_NP */)
+
 #define OS_LOCK(name, tries)                                                                       \
     DECLARE(name, 1)                                                                               \
+    static _Atomic(void *) known_##name, known_try_##name;                                         \
     word nvt_os_call_##name(word a)                                                                \
     {                                                                                              \
-        static _Atomic(void *) known, known_try;                                                   \
         const word arguments[ARGUMENTS + 1] = {0, a};                                              \
-        libc_function *try = real(&known_try, #tries);                                             \
-        int status = (int)try(a, 0, 0, 0, 0, 0, 0);                                                \
-        return status == 0 || status == EOWNERDEAD ? status                                        \
-                                                   : pass(NVT_OS_CALL_##name, real(&known, #name), \
-                                                          arguments, __builtin_return_address(0)); \
+        libc_function *try = real(&known_try_##name, #tries);                                      \
+        if (!IS_ROBUST(name, a) && (int)try(a, 0, 0, 0, 0, 0, 0) == 0)                             \
+            return 0;                                                                              \
+        return pass(NVT_OS_CALL_##name, real(&known_##name, #name), arguments,                     \
+                    __builtin_return_address(0));                                                  \
     }
 
 #define OS_WRITTEN_OUT(...)
@@ -304,13 +337,63 @@ static word pass(unsigned number, libc_function *function, const word *a, const 
 
 /* --- written out ------------------------------------------------------------------------------------ */
 
+/* No calls of interest, but ends of descriptors. */
+static void forget_range(unsigned from, unsigned to)
+{
+    for (unsigned i = from; i <= to && i < NVT_OS_DESCRIPTORS; i++)
+        nvt_os_forget((int)i);
+}
+
+DECLARE(close_range, 3)
+static _Atomic(void *) known_close_range;
+word nvt_os_call_close_range(PARAMETERS_3)
+{
+    const word arguments[ARGUMENTS + 1] = {0 GIVEN_3};
+    forget_range((unsigned)a, (unsigned)b);
+    return go_on(real(&known_close_range, "close_range"), arguments);
+}
+
+DECLARE(closefrom, 1)
+static _Atomic(void *) known_closefrom;
+word nvt_os_call_closefrom(PARAMETERS_1)
+{
+    const word arguments[ARGUMENTS + 1] = {0 GIVEN_1};
+    forget_range((int)a > 0 ? (unsigned)a : 0, ~0u);
+    return go_on(real(&known_closefrom, "closefrom"), arguments);
+}
+
+/* Nor these, but who jumps may leave a call: what comes after it would be taken for a part of it while its mark is not
+ * written over. */
+#define JUMP(name)                                                                                 \
+    DECLARE(name, 2)                                                                               \
+    static _Atomic(void *) known_##name;                                                           \
+    word nvt_os_call_##name(PARAMETERS_2)                                                          \
+    {                                                                                              \
+        const word arguments[ARGUMENTS + 1] = {0 GIVEN_2};                                         \
+        if (NVT_UNLIKELY(outermost != NULL)) {                                                     \
+            nvt_os_leave();                                                                        \
+            outermost = NULL; /* its mark stays: the stack there may be gone */                    \
+        }                                                                                          \
+        return go_on(real(&known_##name, #name), arguments);                                       \
+    }
+JUMP(longjmp)
+JUMP(_longjmp)
+JUMP(siglongjmp)
+JUMP(__longjmp_chk)
+
 /* Of system calls that have no function of their own: waits, which other languages' locks consist of. */
 DECLARE(syscall, 7)
+static _Atomic(void *) known_syscall;
 word nvt_os_call_syscall(PARAMETERS_7)
 {
-    static _Atomic(void *) known;
     const word arguments[ARGUMENTS + 1] = {0 GIVEN_7};
-    libc_function *function = real(&known, "syscall");
+    libc_function *function = real(&known_syscall, "syscall");
+    if (NVT_UNLIKELY(a == SYS_seccomp))
+        watches = 0; /* what we would ask the system may be forbidden from now on */
+    else if (NVT_UNLIKELY(a == SYS_close))
+        nvt_os_forget((int)b);
+    else if (NVT_UNLIKELY(a == SYS_close_range))
+        forget_range((unsigned)b, (unsigned)c);
     return a == SYS_futex
                ? pass(NVT_OS_CALL_futex, function, arguments, __builtin_return_address(0))
                : go_on(function, arguments);
@@ -318,10 +401,10 @@ word nvt_os_call_syscall(PARAMETERS_7)
 
 /* No calls of interest, but names of threads, which have a ring before their name. */
 DECLARE(pthread_setname_np, 2)
+static _Atomic(void *) known_pthread_setname_np;
 word nvt_os_call_pthread_setname_np(word a, word b)
 {
-    static _Atomic(void *) known;
-    libc_function *function = real(&known, "pthread_setname_np");
+    libc_function *function = real(&known_pthread_setname_np, "pthread_setname_np");
     word result = function(a, b, 0, 0, 0, 0, 0);
     if (watches && !(int)result && (pthread_t)a == pthread_self())
         nvt_os_name_thread((const char *)b);
@@ -329,11 +412,13 @@ word nvt_os_call_pthread_setname_np(word a, word b)
 }
 
 DECLARE(prctl, 5)
+static _Atomic(void *) known_prctl;
 word nvt_os_call_prctl(PARAMETERS_5)
 {
-    static _Atomic(void *) known;
     const word arguments[ARGUMENTS + 1] = {0 GIVEN_5};
-    word result = go_on(real(&known, "prctl"), arguments);
+    if (NVT_UNLIKELY((int)a == PR_SET_SECCOMP))
+        watches = 0;
+    word result = go_on(real(&known_prctl, "prctl"), arguments);
     if (watches && (int)a == PR_SET_NAME && !(int)result &&
         !nvt_os_is_own(__builtin_return_address(0)))
         nvt_os_name_thread((const char *)b);
@@ -344,15 +429,16 @@ word nvt_os_call_prctl(PARAMETERS_5)
 typedef int print_function(FILE *, const char *, va_list);
 typedef int print_checked_function(FILE *, int, const char *, va_list);
 
+static _Atomic(void *) known_vfprintf, known_vfprintf_chk;
+
 static int print(unsigned number, FILE *to, int flag, const char *format, va_list list,
                  const void *caller)
 {
-    static _Atomic(void *) known, known_checked;
     struct running running __attribute__((cleanup(abandon)));
     const word arguments[ARGUMENTS + 1] = {[1] = (word)to};
     int is_recorded = begin(&running, number, arguments, caller);
-    print_function *plain = real(&known, "vfprintf");
-    print_checked_function *checked = real(&known_checked, "__vfprintf_chk");
+    print_function *plain = real(&known_vfprintf, "vfprintf");
+    print_checked_function *checked = real(&known_vfprintf_chk, "__vfprintf_chk");
     int written = flag < 0 ? plain(to, format, list) : checked(to, flag, format, list);
     if (is_recorded)
         end(&running, written, arguments);
@@ -385,3 +471,30 @@ PRINT_LIST(vprintf, stdout, -1, const char *format)
 PRINT_LIST(vfprintf, to, -1, FILE *to, const char *format)
 PRINT_LIST(__vprintf_chk, stdout, flag, int flag, const char *format)
 PRINT_LIST(__vfprintf_chk, to, flag, FILE *to, int flag, const char *format)
+
+/* --- the beginning ---------------------------------------------------------------------------------- */
+
+/* All are found now: dlsym takes a lock that another thread may hold, as long as it loads a library, while it waits for who
+ * calls one of these for the first time. */
+__attribute__((constructor)) static void watch(void)
+{
+#define OS_CALL(name, ...) (void)real(&known_##name, #name);
+#define OS_LOCK(name, tries)                                                                       \
+    (void)real(&known_##name, #name);                                                              \
+    (void)real(&known_try_##name, #tries);
+#define OS_WRITTEN_OUT(...)
+#include "../../lib/os_calls.def"
+#define FIND(name) (void)real(&known_##name, #name)
+    FIND(syscall);
+    FIND(pthread_setname_np);
+    FIND(prctl);
+    FIND(close_range);
+    FIND(closefrom);
+    FIND(longjmp);
+    FIND(_longjmp);
+    FIND(siglongjmp);
+    FIND(__longjmp_chk);
+    (void)real(&known_vfprintf, "vfprintf");
+    (void)real(&known_vfprintf_chk, "__vfprintf_chk");
+    watches = nvt_os_watch();
+}

@@ -2,6 +2,8 @@
  * Calls of the operating system's libraries, for `record --trace osrt`: os_calls WHAT FOLDER, where WHAT is one of the names
  * at the end. What is wrong about the calls themselves is told, and the exit status is 1.
  */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -68,6 +72,16 @@ static void files(void)
     EXPECT(!fclose(stream));
     errno = 0;
     EXPECT(open(in_folder("missing"), O_RDONLY) == -1 && errno == ENOENT);
+    /* Ends of descriptors that are no close(), and new ones that are no open(). */
+    DIR *directory = opendir(folder);
+    char name[4096];
+    snprintf(name, sizeof(name), "%s/madeXXXXXX", folder);
+    EXPECT(directory && readdir(directory) && !closedir(directory));
+    int made = mkstemp(name);
+    EXPECT(made == first && write(made, bytes, BYTES / 32) == BYTES / 32);
+    EXPECT(!close_range((unsigned)made, (unsigned)made, 0));
+    EXPECT(memfd_create("memory", 0) == made && write(made, bytes, BYTES / 64) == BYTES / 64);
+    EXPECT(!syscall(SYS_close, made));
     errno = 77;
     EXPECT(access(folder, F_OK) == 0 && errno == 77);
 }
@@ -91,6 +105,14 @@ static void *holder(void *nothing)
     pthread_rwlock_unlock(&rwlock);
     usleep(30000);
     mtx_unlock(&plain);
+    return nothing;
+}
+
+static pthread_mutex_t robust;
+
+static void *dies(void *nothing)
+{
+    pthread_mutex_lock(&robust);
     return nothing;
 }
 
@@ -121,6 +143,14 @@ static void locks(void)
     pthread_mutex_init(&recursive, &attributes);
     EXPECT(!pthread_mutex_lock(&recursive) && !pthread_mutex_lock(&recursive));
     EXPECT(!pthread_mutex_unlock(&recursive) && !pthread_mutex_unlock(&recursive));
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_NORMAL);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&robust, &attributes);
+    pthread_create(&thread, NULL, dies, NULL);
+    EXPECT(!pthread_join(thread, NULL));
+    EXPECT(pthread_mutex_lock(&robust) == EOWNERDEAD && !pthread_mutex_unlock(&robust));
+    EXPECT(pthread_mutex_lock(&robust) == ENOTRECOVERABLE);
+    EXPECT(pthread_mutex_lock(&robust) == ENOTRECOVERABLE);
 }
 
 static void sleeps(void)
@@ -216,6 +246,15 @@ static void jump(int number)
     siglongjmp(back, number);
 }
 
+/* As deep on the stack as the call was that a handler jumped out of, whose place is not written over here. */
+static __attribute__((noinline)) void sleep_below(void)
+{
+    char covered[16384];
+    __asm__ volatile("" : : "r"(covered) : "memory");
+    for (int i = 0; i < 3; i++)
+        usleep(2000 + covered[0] % 1);
+}
+
 static void note(int number)
 {
     (void)number;
@@ -239,6 +278,7 @@ static void leaves(void)
         EXPECT(read(ends[0], bytes, 1) < 0);
         EXPECT(0);
     }
+    sleep_below();
     struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
     ualarm(10000, 0);
@@ -312,6 +352,33 @@ static void contended(void)
     pthread_join(thread, NULL);
 }
 
+/* The end of system calls but for read, write and _exit. */
+static void restricted(void)
+{
+    EXPECT(write(1, "before\n", 7) == 7);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+        return;
+    (void)!write(1, "behind\n", 7);
+    for (int i = 0; i < 100; i++)
+        (void)!read(0, bytes, 1);
+    syscall(SYS_exit, 0);
+}
+
+static void loads(void)
+{
+    EXPECT(dlopen(getenv("OSRT_LIBRARY"), RTLD_NOW));
+}
+
+/* More names than are kept. */
+static void names(void)
+{
+    char name[64];
+    for (int i = 0; i < 70000; i++) {
+        snprintf(name, sizeof(name), "/nowhere/%d", i);
+        EXPECT(access(name, F_OK) == -1);
+    }
+}
+
 static void ranges(void)
 {
     usleep(5000);
@@ -360,13 +427,24 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*function)(void);
-    } all[] = {{"files", files},        {"locks", locks},   {"sleeps", sleeps},
-               {"sockets", sockets},    {"prints", prints}, {"processes", processes},
-               {"leaves", leaves},      {"hangs", hangs},   {"hangs-in-open", hangs_in_open},
-               {"ranges", ranges},      {"many", many},     {"busy", busy},
-               {"contended", contended}};
-    folder = argc > 2 ? argv[2] : ".";
-    for (size_t i = 0; argc > 1 && i < sizeof(all) / sizeof(all[0]); i++)
+    } all[] = {{"files", files},
+               {"locks", locks},
+               {"sleeps", sleeps},
+               {"sockets", sockets},
+               {"prints", prints},
+               {"processes", processes},
+               {"leaves", leaves},
+               {"hangs", hangs},
+               {"hangs-in-open", hangs_in_open},
+               {"ranges", ranges},
+               {"many", many},
+               {"busy", busy},
+               {"contended", contended},
+               {"restricted", restricted},
+               {"loads", loads},
+               {"names", names}};
+    folder = argc > 2 ? argv[2] : "";
+    for (size_t i = 0; argc > 2 && i < sizeof(all) / sizeof(all[0]); i++)
         if (!strcmp(argv[1], all[i].name)) {
             all[i].function();
             return failures != 0;
