@@ -167,10 +167,15 @@ static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
                                       {"help", no_argument, NULL, HELP},
                                       {NULL, 0, NULL, 0}};
 
-/* Of --max-age, or of --max-size. 0, or 2. */
-static int parse_limit(int is_age, const char *text, struct nvt_retain_limits *limits)
+/* Of --max-age, --max-size, --osrt-threshold. 0, or 2. */
+static int parse_limit(int option, const char *text, struct nvt_record_options *options)
 {
-    if (is_age)
+    struct nvt_retain_limits *limits = &options->keep;
+    if (option == OSRT_THRESHOLD)
+        return parse_threshold(text, &options->os_threshold_ns)
+                   ? complain("--osrt-threshold %s: must be a number of ns, at most 10^12", text)
+                   : 0;
+    if (option == MAX_AGE)
         return nvt_axis_duration(text, &limits->age_ns)
                    ? complain("--max-age %s: must be a time such as 500ms, 30s, 5min or 2h", text)
                    : 0;
@@ -195,17 +200,13 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
                                 "overhead, external, graph, um, machine, mpi, osrt, full",
                                 optarg);
             break;
-        case OSRT_THRESHOLD:
-            if (parse_threshold(optarg, &options->os_threshold_ns))
-                return complain("--osrt-threshold %s: must be a number of ns, at most 10^12",
-                                optarg);
-            break;
         case CAPTURE:
             options->capture = optarg;
             break;
+        case OSRT_THRESHOLD:
         case MAX_AGE:
         case MAX_SIZE:
-            if (parse_limit(option == MAX_AGE, optarg, &options->keep))
+            if (parse_limit(option, optarg, options))
                 return 2;
             break;
         case PYTORCH:

@@ -102,7 +102,7 @@ static void name_socket(int descriptor, char *out, size_t size)
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
         struct sockaddr_un local;
-    } end;
+    } end = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t length = sizeof(end);
     char host[INET6_ADDRSTRLEN];
     snprintf(out, size, "socket");
