@@ -157,6 +157,12 @@ static void locks_are_those_that_are_waited_for(void **state)
     nvt_trace_free(trace);
 }
 
+static void locks_whose_owner_died_say_so(void **state)
+{
+    (void)state;
+    nvt_trace_free(record("robust", "osrt"));
+}
+
 static void waits_have_their_names_and_lengths(void **state)
 {
     static const char *const names[] = {"nanosleep", "usleep",        "clock_nanosleep",
@@ -527,6 +533,7 @@ int main(void)
         cmocka_unit_test(calls_know_their_files),
         cmocka_unit_test(stats_names_the_reports),
         cmocka_unit_test(locks_are_those_that_are_waited_for),
+        cmocka_unit_test(locks_whose_owner_died_say_so),
         cmocka_unit_test(waits_have_their_names_and_lengths),
         cmocka_unit_test(sockets_and_pipes_are_told_by_their_ends),
         cmocka_unit_test(output_stays_as_it_is),
