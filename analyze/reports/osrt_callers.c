@@ -6,7 +6,7 @@
 
 #include "../../lib/grow.h"
 #include "../model/os_names.h"
-#include "../studies/groups.h"
+#include "../studies/calls_by_range.h"
 #include "osrt.h"
 
 #define MEGABYTE 1e6
@@ -17,13 +17,7 @@ static const struct nvt_column_spec columns[] = {
     [CALLER] = {"Caller", "", NVT_TEXT, 0, 0},
     [CALL] = {"Call", "", NVT_TEXT, 0, 0},
     [KIND] = {"Kind", "", NVT_TEXT, 0, 0},
-    [CALLS] = {"Num Calls", "", NVT_INT, 0, 0},
-    [TOTAL] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-    {"Avg (ns)", "ns", NVT_REAL, 1, 0},
-    {"Med (ns)", "ns", NVT_REAL, 1, 0},
-    {"Min (ns)", "ns", NVT_INT, 0, 0},
-    {"Max (ns)", "ns", NVT_INT, 0, 0},
-    {"StdDev (ns)", "ns", NVT_REAL, 1, 0},
+    NVT_CALLS_COLUMNS,
     [READ] = {"Read (MB)", "MB", NVT_REAL, 3, 0},
     [WRITTEN] = {"Written (MB)", "MB", NVT_REAL, 3, 0},
 };

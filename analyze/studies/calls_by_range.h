@@ -53,6 +53,15 @@ int nvt_calls_by_range_add(struct nvt_calls_by_range *all, const struct nvt_trac
                            const struct nvt_held_calls *calls, struct nvt_error *err);
 void nvt_calls_by_range_free(struct nvt_calls_by_range *all);
 
+/* The columns of how many there were, and how long. */
+#define NVT_CALLS_COLUMNS                                                                          \
+    {"Num Calls", "", NVT_INT, 0, 0}, {"Total Time (ns)", "ns", NVT_INT, 0, 0},                    \
+        {"Avg (ns)", "ns", NVT_REAL, 1, 0}, {"Med (ns)", "ns", NVT_REAL, 1, 0},                    \
+        {"Min (ns)", "ns", NVT_INT, 0, 0}, {"Max (ns)", "ns", NVT_INT, 0, 0},                      \
+    {                                                                                              \
+        "StdDev (ns)", "ns", NVT_REAL, 1, 0                                                        \
+    }
+
 /*
  * Rows of a table, sorted by total time: range and call into the first two columns, and from `first` on how many there were,
  * total time, the five columns of nvt_put_summary, the share of the range's time, and megabytes (10^6 bytes) into the columns

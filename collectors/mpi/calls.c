@@ -3,9 +3,8 @@
  * libraries (LD_PRELOAD), so that calls come here first and go on to MPI from here. NVTX takes the ranges, so that other
  * tools see them, too.
  *
- * No MPI is needed to build it, and it goes with every MPI: arguments are handed on as they are, in whole registers,
- * whatever their types. (So it is for ABIs that pass integers and pointers alike, one a register or a place of eight bytes: those
- * of x86-64 and 64-bit Arm on Linux.) Handles are pointers in Open MPI and numbers in MPICH.
+ * No MPI is needed to build it, and it goes with every MPI, as arguments are handed on as they are (pass_on.h). Handles are
+ * pointers in Open MPI and numbers in MPICH.
  *
  * What MPI is asked about a call, the size of a type and that of a communicator, it is asked when the call has returned without an
  * error, and only of arguments that count at this rank: with another handle MPI would end the program. So bytes are told at the end
@@ -24,6 +23,7 @@
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include "../outermost.h"
+#include "../pass_on.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -32,7 +32,6 @@
 
 #define ARGUMENTS 13
 
-typedef intptr_t word;
 typedef word mpi_function(word, word, word, word, word, word, word, word, word, word, word, word,
                           word);
 
@@ -389,35 +388,6 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
 }
 
 /* --- the calls ---------------------------------------------------------------------------------- */
-
-#define PARAMETERS_0  void
-#define PARAMETERS_1  word a
-#define PARAMETERS_2  PARAMETERS_1, word b
-#define PARAMETERS_3  PARAMETERS_2, word c
-#define PARAMETERS_4  PARAMETERS_3, word d
-#define PARAMETERS_5  PARAMETERS_4, word e
-#define PARAMETERS_6  PARAMETERS_5, word f
-#define PARAMETERS_7  PARAMETERS_6, word g
-#define PARAMETERS_8  PARAMETERS_7, word h
-#define PARAMETERS_9  PARAMETERS_8, word i
-#define PARAMETERS_10 PARAMETERS_9, word j
-#define PARAMETERS_11 PARAMETERS_10, word k
-#define PARAMETERS_12 PARAMETERS_11, word l
-#define PARAMETERS_13 PARAMETERS_12, word m
-#define GIVEN_0
-#define GIVEN_1  , a
-#define GIVEN_2  GIVEN_1, b
-#define GIVEN_3  GIVEN_2, c
-#define GIVEN_4  GIVEN_3, d
-#define GIVEN_5  GIVEN_4, e
-#define GIVEN_6  GIVEN_5, f
-#define GIVEN_7  GIVEN_6, g
-#define GIVEN_8  GIVEN_7, h
-#define GIVEN_9  GIVEN_8, i
-#define GIVEN_10 GIVEN_9, j
-#define GIVEN_11 GIVEN_10, k
-#define GIVEN_12 GIVEN_11, l
-#define GIVEN_13 GIVEN_12, m
 
 #define CALL_OF_C(Name, count, kind_, ...)                                                         \
     static const struct call call_##Name = {                                                       \

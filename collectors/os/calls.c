@@ -3,9 +3,7 @@
  * the program's libraries (LD_PRELOAD), so that these calls come here first, and go on to libc from here. lib/os_calls.def has
  * the list; what becomes of a call is collectors/inject/os.h's business.
  *
- * Arguments are handed on as they are, in whole registers, whatever their types. (So it is for ABIs that pass integers and
- * pointers alike, one a register or a place of eight bytes: those of x86-64 and 64-bit Arm on Linux.) What looks at its
- * arguments is written out at the end.
+ * Arguments are handed on as they are (pass_on.h). What looks at its arguments is written out at the end.
  *
  * A lock that is free is taken without a look at the clock: it is tried first.
  */
@@ -25,10 +23,10 @@
 #include "../../lib/os_calls.h"
 #include "../inject/os.h"
 #include "../outermost.h"
+#include "../pass_on.h"
 
 #define EXPORT NVT_EXPORT
 
-typedef intptr_t word;
 typedef word libc_function(word, word, word, word, word, word, word);
 #define ARGUMENTS 7
 
@@ -282,23 +280,6 @@ static word pass(unsigned number, libc_function *function, const word *a, const 
 }
 
 /* --- the list --------------------------------------------------------------------------------------- */
-
-#define PARAMETERS_0 void
-#define PARAMETERS_1 word a
-#define PARAMETERS_2 PARAMETERS_1, word b
-#define PARAMETERS_3 PARAMETERS_2, word c
-#define PARAMETERS_4 PARAMETERS_3, word d
-#define PARAMETERS_5 PARAMETERS_4, word e
-#define PARAMETERS_6 PARAMETERS_5, word f
-#define PARAMETERS_7 PARAMETERS_6, word g
-#define GIVEN_0
-#define GIVEN_1 , a
-#define GIVEN_2 GIVEN_1, b
-#define GIVEN_3 GIVEN_2, c
-#define GIVEN_4 GIVEN_3, d
-#define GIVEN_5 GIVEN_4, e
-#define GIVEN_6 GIVEN_5, f
-#define GIVEN_7 GIVEN_6, g
 
 /* The function that takes the place of libc's. In C it has a name of its own, as the compiler knows some of these. */
 #define DECLARE(name, count) EXPORT word nvt_os_call_##name(PARAMETERS_##count) __asm__(#name);
