@@ -101,11 +101,11 @@ static void *holder(void *nothing)
     pthread_rwlock_wrlock(&rwlock);
     mtx_lock(&plain);
     pthread_barrier_wait(&barrier);
-    usleep(30000);
+    usleep(60000);
     pthread_mutex_unlock(&mutex);
-    usleep(30000);
+    usleep(60000);
     pthread_rwlock_unlock(&rwlock);
-    usleep(30000);
+    usleep(60000);
     mtx_unlock(&plain);
     return nothing;
 }
