@@ -7,6 +7,7 @@
 
 #include "../../collectors/mpi/calls.h"
 #include "../../collectors/ring.h"
+#include "../../lib/grow.h"
 #include "reader.h"
 
 static int recognizes(const uint8_t *head, size_t size)
@@ -199,13 +200,28 @@ static int define_resource(struct nvt_nvt_reader *reader, struct nvt_nvt_process
     return nvt_resource_add(reader->trace, &row) == NVT_NONE ? -1 : 0;
 }
 
-static void name_thread(struct nvt_nvt_reader *reader, uint32_t process, uint64_t tid,
-                        uint32_t name)
+/* The thread may come behind its name. */
+static int keep_thread_name(struct nvt_nvt_reader *reader, uint32_t process, uint64_t tid,
+                            uint32_t name)
+{
+    struct nvt_nvt_thread_names *names = &reader->thread_names;
+    if (nvt_grow(&names->items, names->count, sizeof(*names->items)))
+        return -1;
+    names->items[names->count++] = (struct nvt_nvt_thread_name){(int64_t)tid, process, name};
+    return 0;
+}
+
+/* The last name that a thread was given holds. */
+static void name_threads(struct nvt_nvt_reader *reader)
 {
     struct nvt_threads *threads = &reader->trace->threads;
-    for (uint32_t i = 0; i < threads->count; i++)
-        if (threads->process[i] == process && threads->tid[i] == (int64_t)tid)
-            threads->name[i] = name;
+    for (size_t k = 0; k < reader->thread_names.count; k++) {
+        const struct nvt_nvt_thread_name *name = &reader->thread_names.items[k];
+        for (uint32_t i = 0; i < threads->count; i++)
+            if (threads->process[i] == name->process && threads->tid[i] == name->tid)
+                threads->name[i] = name->name;
+    }
+    reader->thread_names.count = 0;
 }
 
 static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
@@ -235,7 +251,7 @@ static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process
     if (kind == NVT_DEFINITION_RESOURCE)
         return define_resource(reader, process, id, value, name);
     if (kind == NVT_DEFINITION_THREAD)
-        name_thread(reader, process->row, id, name);
+        return keep_thread_name(reader, process->row, id, name);
     if (kind == NVT_DEFINITION_CATEGORY) {
         uint32_t row = model_domain(process, domain);
         uint32_t *category = row == NVT_MAP_NONE ? NULL
@@ -333,6 +349,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
     nvt_nvt_counters_free(&reader->counters);
     nvt_nvt_machine_free(&reader->machine);
     free(reader->mpi.items);
+    free(reader->thread_names.items);
     nvt_nvt_device_free(&reader->devices);
 }
 
@@ -399,6 +416,7 @@ static void read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *fi
             break;
         nvt_trace_file_skip(file, &chunk);
     }
+    name_threads(reader);
     damage->no_memory = status < 0 && errno == ENOMEM;
     damage->number = status < 0 ? reader->number : NVT_NONE;
     nvt_chunk_memory_free(&memory);

@@ -121,6 +121,15 @@ struct nvt_nvt_mpi {
     size_t count;
 };
 
+/* Names of threads, until all threads are known. */
+struct nvt_nvt_thread_names {
+    struct nvt_nvt_thread_name {
+        int64_t tid;
+        uint32_t process, name; /* of the model */
+    } * items;
+    size_t count;
+};
+
 struct nvt_nvt_reader {
     struct nvt_trace *trace;
     struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
@@ -149,6 +158,7 @@ struct nvt_nvt_reader {
     struct nvt_nvt_counters counters;
     struct nvt_nvt_machine machine;
     struct nvt_nvt_mpi mpi;
+    struct nvt_nvt_thread_names thread_names;
     struct nvt_nvt_devices devices;
     int ended;    /* the END chunk was there */
     int is_cut;   /* what ended before that was cut off: */
