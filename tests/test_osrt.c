@@ -330,6 +330,7 @@ static void a_killed_process_was_in_a_call(void **state)
     const char *note = strstr(result.err, "ended within: step (");
     assert_non_null(note);
     assert_non_null(strstr(note, " > read pipe ("));
+    assert_non_null(strstr(note, ": pthread_mutex_lock 0x"));
     cli_result_free(&result);
 }
 

@@ -99,8 +99,8 @@ static void a_call_stands_behind_one_of_mpi(void **state)
            "note: made up: process 1 ended within: MPI_Recv (5.00 s) > epoll_wait (5.00 s)\n");
 }
 
-/* Threads without ranges in a process with some say nothing. */
-static void other_threads_are_silent_beside_ranges(void **state)
+/* Threads without ranges in a process with some: the main one, and those that wait for locks, which others may wait for. */
+static void beside_ranges_there_are_locks(void **state)
 {
     (void)state;
     struct maker maker = make_begin();
@@ -108,8 +108,11 @@ static void other_threads_are_silent_beside_ranges(void **state)
     open_range(&maker, second, "load", 4);
     open_call(&maker, second, "read", "/data/a", 0, 5);
     open_call(&maker, first, "pthread_join", NULL, 0, 5);
-    expect(&maker, "note: made up: process 1, thread 2, ended within: load (6.00 s) > read /data/a "
-                   "(5.00 s)\n");
+    open_call(&maker, thread_of(&maker, 3), "pthread_mutex_lock", NULL, 0x10, 6);
+    open_call(&maker, thread_of(&maker, 4), "read", "pipe", 0, 7);
+    expect(&maker, "note: made up: process 1 ended within: pthread_join (5.00 s); thread 2 within: "
+                   "load (6.00 s) > read /data/a (5.00 s); thread 3: pthread_mutex_lock 0x10 "
+                   "(4.00 s)\n");
 }
 
 /* The main thread first, whichever row it is; of others, those that wait for locks and files. */
@@ -156,7 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_stands_behind_the_ranges_of_its_thread),
         cmocka_unit_test(a_call_stands_behind_one_of_mpi),
-        cmocka_unit_test(other_threads_are_silent_beside_ranges),
+        cmocka_unit_test(beside_ranges_there_are_locks),
         cmocka_unit_test(a_hang_without_ranges_is_told),
         cmocka_unit_test(three_other_threads_are_named),
         cmocka_unit_test(a_process_that_ended_in_order_has_no_note),

@@ -121,8 +121,8 @@ static void add_call(struct open *open, struct carried *carried, uint32_t i)
 /* What is open on a thread, or on any of a process: what an item may be, and a call of the system on its main thread. */
 enum { HAS_ITEM = 1, HAS_MAIN = 2 };
 
-/* Whether a thread's call of the system is told: behind what else is open there. Where nothing else is in its process,
- * on the main thread, and if that has one, on others that wait for a lock or a file: so hangs look. */
+/* Whether a thread's call of the system is told: behind what else is open there; in a process that ended within something,
+ * on the main thread, and on others that wait for a lock, or, where nothing else is open, for a file: so hangs look. */
 static int tells_call(const struct nvt_trace *trace, const uint8_t *threads,
                       const uint8_t *processes, uint32_t call)
 {
@@ -132,10 +132,11 @@ static int tells_call(const struct nvt_trace *trace, const uint8_t *threads,
         nvt_os_call_find(nvt_name(trace, trace->os_calls.name[call]));
     if (threads[thread] & HAS_ITEM)
         return 1;
-    if (process & HAS_ITEM || !(process & HAS_MAIN))
+    if (!process)
         return 0;
     return is_main(trace, thread) ||
-           (info && (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_FILES));
+           (info &&
+            (info->kind == NVT_OS_LOCKS || (info->kind == NVT_OS_FILES && !(process & HAS_ITEM))));
 }
 
 /* The last call of the system that each thread began and that never returned, NVT_NONE without any. */
