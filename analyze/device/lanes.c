@@ -5,6 +5,7 @@
 
 #include "../model/column.h"
 #include "../../lib/map.h"
+#include "../../lib/grow.h"
 #include "../model/sort.h"
 
 static int reserve(void *items, uint32_t *capacity, uint32_t count, uint64_t more, size_t width)
@@ -65,13 +66,8 @@ uint32_t nvt_lanes_add_kind(struct nvt_lanes *lanes, const struct nvt_lane_kind 
 {
     if (lanes->kind_count == NVT_NONE - NVT_LANE_KIND)
         return NVT_NONE;
-    if (!(lanes->kind_count & (lanes->kind_count - 1))) {
-        size_t capacity = lanes->kind_count ? (size_t)lanes->kind_count * 2 : 1;
-        struct nvt_lane_kind *kinds = realloc(lanes->kinds, capacity * sizeof(*kinds));
-        if (!kinds)
-            return NVT_NONE;
-        lanes->kinds = kinds;
-    }
+    if (nvt_grow(&lanes->kinds, lanes->kind_count, sizeof(*lanes->kinds)))
+        return NVT_NONE;
     lanes->kinds[lanes->kind_count] = *kind;
     return NVT_LANE_KIND | lanes->kind_count++;
 }

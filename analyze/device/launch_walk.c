@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/grow.h"
 
 /* Classes times names, at most, of all threads: beyond that a table is not what is wanted. */
 #define CELLS_MOST (1u << 21)
@@ -43,13 +44,8 @@ int nvt_launch_grow_times(struct nvt_launch_times *times)
 
 static int add_longer(struct nvt_launch_class *class, int64_t ns)
 {
-    if (!(class->longer_count & (class->longer_count - 1))) {
-        size_t capacity = class->longer_count ? (size_t) class->longer_count * 2 : 1;
-        int64_t *longer = realloc(class->longer, capacity * sizeof(*longer));
-        if (!longer)
-            return -1;
-        class->longer = longer;
-    }
+    if (nvt_grow(&class->longer, class->longer_count, sizeof(*class->longer)))
+        return -1;
     class->longer[class->longer_count++] = ns;
     return 0;
 }

@@ -7,6 +7,7 @@
 
 #ifdef HAVE_YAJL
 
+#include "../../lib/grow.h"
 #include "../readers/yajl_memory.h"
 
 #define DEPTH_MAX   16
@@ -39,13 +40,8 @@ static int add(struct parser *parser, enum nvt_value_type type, const char *text
     if (record->count >= MEMBERS_MAX)
         return refuse(parser, "has too many members");
     /* The capacity is the next power of two, so it is known without being kept. */
-    if (!(record->count & (record->count - 1))) {
-        size_t capacity = record->count ? record->count * 2 : 1;
-        struct nvt_member *members = realloc(record->members, capacity * sizeof(*members));
-        if (!members)
-            return refuse(parser, "out of memory");
-        record->members = members;
-    }
+    if (nvt_grow(&record->members, record->count, sizeof(*record->members)))
+        return refuse(parser, "out of memory");
     struct nvt_member member = {strdup(parser->key), strndup(text, size), NAN, type};
     if (!member.key || !member.text) {
         free(member.key);

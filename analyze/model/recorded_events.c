@@ -2,16 +2,14 @@
 
 #include <stdlib.h>
 
+#include "../../lib/grow.h"
+
 int nvt_recorded_events_add(struct nvt_recorded_events *events,
                             const struct nvt_recorded_event *event)
 {
     size_t count = events->count;
-    if (!(count & (count - 1))) {
-        void *grown = realloc(events->items, (count ? count * 2 : 1) * sizeof(*events->items));
-        if (!grown)
-            return -1;
-        events->items = grown;
-    }
+    if (nvt_grow(&events->items, count, sizeof(*events->items)))
+        return -1;
     events->items[events->count++] = *event;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../exports/export.h"
 
 enum class {
@@ -71,13 +72,8 @@ static struct nvt_kineto_owner *owner_at(struct nvt_kineto *reader, uint32_t *in
         return NULL;
     if (*index == NVT_MAP_NONE) {
         uint32_t count = reader->owner_count;
-        if (!(count & (count - 1))) {
-            size_t capacity = count ? (size_t)count * 2 : 1;
-            void *grown = realloc(reader->owners, capacity * sizeof(*reader->owners));
-            if (!grown)
-                return NULL;
-            reader->owners = grown;
-        }
+        if (nvt_grow(&reader->owners, count, sizeof(*reader->owners)))
+            return NULL;
         reader->owners[count] = (struct nvt_kineto_owner){NVT_NONE, 0, NVT_NONE};
         *index = reader->owner_count++;
     }

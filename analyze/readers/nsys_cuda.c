@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "../exports/export.h"
 
@@ -49,13 +50,8 @@ static int add_launch(struct nvt_nsys *reader, const struct nvt_api *call)
     uint32_t count = reader->launch_count;
     uint32_t process = reader->trace->threads.process[call->thread];
     uint32_t *at = nvt_map_at(&reader->launched, launch_key(process, call->correlation));
-    if (!(count & (count - 1))) {
-        size_t capacity = count ? (size_t)count * 2 : 1;
-        void *grown = realloc(reader->launches, capacity * sizeof(*reader->launches));
-        if (!grown)
-            return -1;
-        reader->launches = grown;
-    }
+    if (nvt_grow(&reader->launches, count, sizeof(*reader->launches)))
+        return -1;
     if (!at)
         return -1;
     reader->launches[count].time = call->start;

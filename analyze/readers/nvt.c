@@ -22,12 +22,8 @@ static int extend(void *array, uint32_t index, uint32_t *count, size_t width)
     void **items = array;
     if (index != *count || index >= (1u << 24))
         return -1;
-    if (!(index & (index - 1))) {
-        void *grown = realloc(*items, (index ? (size_t)index * 2 : 1) * width);
-        if (!grown)
-            return -1;
-        *items = grown;
-    }
+    if (nvt_grow(array, index, width))
+        return -1;
     memset((char *)*items + index * width, 0, width);
     (*count)++;
     return 0;
@@ -66,14 +62,8 @@ static int read_clock(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
         /* The axis runs forward, or it is none. */
         if (last && (sample.ticks <= last->ticks || sample.monotonic_ns <= last->monotonic_ns))
             return -1;
-        if (!(reader->sample_count & (reader->sample_count - 1))) {
-            size_t capacity = reader->sample_count ? reader->sample_count * 2 : 1;
-            void *grown = realloc(reader->samples, capacity * sizeof(*reader->samples));
-            if (!grown)
-                return -1;
-            reader->samples = grown;
-        }
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made at 0, grown at powers of two */
+        if (nvt_grow(&reader->samples, reader->sample_count, sizeof(*reader->samples)))
+            return -1;
         reader->samples[reader->sample_count++] = sample;
     }
     return 0;
@@ -371,13 +361,8 @@ static int keep_for_later(struct nvt_nvt_reader *reader, const struct nvt_chunk 
     struct nvt_nvt_laters *laters = is_events ? &reader->events : &reader->device_rows;
     if (is_events ? chunk->thread >= reader->thread_count : chunk->process >= reader->process_count)
         return -1;
-    if (!(laters->count & (laters->count - 1))) {
-        size_t capacity = laters->count ? laters->count * 2 : 1;
-        void *grown = realloc(laters->items, capacity * sizeof(*laters->items));
-        if (!grown)
-            return -1;
-        laters->items = grown;
-    }
+    if (nvt_grow(&laters->items, laters->count, sizeof(*laters->items)))
+        return -1;
     laters->items[laters->count++] =
         (struct nvt_nvt_later){*chunk, offset, reader->number, reader->strings.count};
     laters->rows += chunk->count;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../../lib/map.h"
+#include "../../lib/grow.h"
 #include "../model/sort.h"
 
 /* Of a device, or of a pool. */
@@ -23,13 +24,8 @@ static struct level *level_at(struct levels *levels, struct nvt_map *map, uint64
     if (!index)
         return NULL;
     if (*index == NVT_MAP_NONE) {
-        if (!(levels->count & (levels->count - 1))) {
-            size_t capacity = levels->count ? (size_t)levels->count * 2 : 1;
-            struct level *items = realloc(levels->items, capacity * sizeof(*items));
-            if (!items)
-                return NULL;
-            levels->items = items;
-        }
+        if (nvt_grow(&levels->items, levels->count, sizeof(*levels->items)))
+            return NULL;
         levels->items[levels->count] = (struct level){0, 0};
         *index = levels->count++;
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../device/devices.h"
+#include "../../lib/grow.h"
 #include "../studies/groups.h"
 #include "../memory/levels.h"
 #include "../memory/memory_runs.h"
@@ -89,13 +90,8 @@ static struct peak *peak_of(struct peak **peaks, uint32_t *count, struct nvt_map
     if (!at)
         return NULL;
     if (*at == NVT_MAP_NONE) {
-        if (!(*count & (*count - 1))) {
-            size_t capacity = *count ? (size_t)*count * 2 : 1;
-            struct peak *grown = realloc(*peaks, capacity * sizeof(*grown));
-            if (!grown)
-                return NULL;
-            *peaks = grown;
-        }
+        if (nvt_grow(peaks, *count, sizeof(**peaks)))
+            return NULL;
         (*peaks)[*count] = (struct peak){.range = range};
         *at = (*count)++;
     }

@@ -26,6 +26,7 @@
 #include "../readers/align.h"
 #include "../device/devices.h"
 #include "../../lib/map.h"
+#include "../../lib/grow.h"
 #include "report.h"
 #include "straggler_ranks.h"
 
@@ -115,13 +116,8 @@ static struct series *series_at(struct stragglers *all, uint32_t rank, uint32_t 
     uint32_t *at = nvt_map_at(&all->by_rank, (uint64_t)rank << 32 | name);
     if (!at || *at != NVT_MAP_NONE)
         return at ? &all->series[*at] : NULL;
-    if (!(all->series_count & (all->series_count - 1))) {
-        size_t capacity = all->series_count ? (size_t)all->series_count * 2 : 1;
-        struct series *grown = realloc(all->series, capacity * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        all->series = grown;
-    }
+    if (nvt_grow(&all->series, all->series_count, sizeof(*all->series)))
+        return NULL;
     all->series[all->series_count] = (struct series){.rank = rank, .name = name};
     *at = all->series_count++;
     return &all->series[*at];
@@ -155,13 +151,8 @@ static int for_each(struct stragglers *all, uint32_t rank, visit what)
 static int note_end(struct stragglers *all, struct series *series, const struct nvt_rank_part *part,
                     uint32_t number)
 {
-    if (!(series->count & (series->count - 1))) {
-        size_t capacity = series->count ? (size_t)series->count * 2 : 1;
-        int64_t *ends = realloc(series->ends, capacity * sizeof(*ends));
-        if (!ends)
-            return -1;
-        series->ends = ends;
-    }
+    if (nvt_grow(&series->ends, series->count, sizeof(*series->ends)))
+        return -1;
     series->ends[series->count++] = part->end;
     all->ranks.items[series->rank].takes_part = 1;
     (void)number;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "../../lib/map.h"
+#include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "../studies/groups.h"
 #include "report.h"
@@ -107,13 +108,8 @@ static struct pages *pages_at(struct addresses *addresses, uint64_t address)
         return NULL;
     if (*row != NVT_MAP_NONE)
         return &addresses->items[*row];
-    if (!(count & (count - 1))) {
-        size_t capacity = count ? (size_t)count * 2 : 1;
-        struct pages *grown = realloc(addresses->items, capacity * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        addresses->items = grown;
-    }
+    if (nvt_grow(&addresses->items, count, sizeof(*addresses->items)))
+        return NULL;
     *row = addresses->count++;
     addresses->items[*row] = (struct pages){.address = address};
     return &addresses->items[*row];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
+#include "../../lib/grow.h"
 #include "../model/column.h"
 
 void nvt_groups_free(struct nvt_groups *groups)
@@ -181,13 +182,8 @@ int nvt_group_grow(struct nvt_group *group, int64_t value)
 
 static int add_piece(struct nvt_group *to, const struct nvt_piece *piece)
 {
-    if (!(to->piece_count & (to->piece_count - 1))) {
-        size_t capacity = to->piece_count ? (size_t)to->piece_count * 2 : 1;
-        struct nvt_piece *pieces = realloc(to->pieces, capacity * sizeof(*pieces));
-        if (!pieces)
-            return -1;
-        to->pieces = pieces;
-    }
+    if (nvt_grow(&to->pieces, to->piece_count, sizeof(*to->pieces)))
+        return -1;
     to->pieces[to->piece_count++] = *piece;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../input/clocks.h"
 #include "../model/payload.h"
 #include "phases.h"
@@ -60,22 +61,12 @@ struct reading {
     uint32_t main_thread;
 };
 
-static void *grow(void *items, size_t count, size_t size)
-{
-    /* The capacity is the next power of two, so it is known without being kept. */
-    if (count & (count - 1))
-        return items;
-    return realloc(items, (count ? 2 * count : 1) * size);
-}
-
 static int add_step(struct reading *reading, uint32_t range)
 {
     struct nvt_pipeline_view *view = reading->view;
     const struct nvt_ranges *ranges = &reading->trace->ranges;
-    struct nvt_pipeline_step *grown = grow(view->steps, view->step_count, sizeof(*grown));
-    if (!grown)
+    if (nvt_grow(&view->steps, view->step_count, sizeof(*view->steps)))
         return -1;
-    view->steps = grown;
     view->steps[view->step_count++] = (struct nvt_pipeline_step){
         ranges->start[range] + reading->offset, ranges->end[range] + reading->offset, INT64_MAX};
     return 0;
@@ -135,10 +126,8 @@ static int read_span(const struct reading *reading, uint32_t range, struct nvt_p
 
 static int put_span(struct nvt_pipeline_view *view, const struct nvt_pipeline_span *span)
 {
-    struct nvt_pipeline_span *grown = grow(view->spans, view->span_count, sizeof(*grown));
-    if (!grown)
+    if (nvt_grow(&view->spans, view->span_count, sizeof(*view->spans)))
         return -1;
-    view->spans = grown;
     view->spans[view->span_count++] = *span;
     if (span->partition >= view->partitions)
         view->partitions = span->partition + 1;
@@ -212,10 +201,8 @@ static int add_level(struct reading *reading, uint32_t mark)
         return 0;
     level.microbatch = (int)microbatch;
     level.is_backward = nvt_member_number(payload, "\"is_backward\"") > 0;
-    struct nvt_pipeline_level *grown = grow(view->levels, view->level_count, sizeof(*grown));
-    if (!grown)
+    if (nvt_grow(&view->levels, view->level_count, sizeof(*view->levels)))
         return -1;
-    view->levels = grown;
     view->levels[view->level_count++] = level;
     return 0;
 }
