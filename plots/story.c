@@ -110,6 +110,9 @@ static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"over
                                             "collectives",
                                             NULL},
                          *const calls[] = {"cuda_api_sum", NULL},
+                         *const mpi[] = {"mpi_ranks", "nvtx_mpi_sum", "stragglers", NULL},
+                         *const system_calls[] = {"nvtx_osrt_sum", "osrt_files", "osrt_locks",
+                                                  "osrt_callers", NULL},
                          *const machine[] = {"machine", NULL},
                          *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 
@@ -164,6 +167,18 @@ static const struct part
                     TOP_ROWS,
                     NVT_CHART_NOWHERE,
                     NULL},
+    mpi_part = {"Calls of MPI",
+                "What the ranks did in MPI, and in which ranges.",
+                mpi,
+                TOP_ROWS,
+                NVT_CHART_NOWHERE,
+                NULL},
+    system_part = {"Calls of the operating system",
+                   "What the host waited for: by range, by file, by lock, and by who called.",
+                   system_calls,
+                   TOP_ROWS,
+                   NVT_CHART_NOWHERE,
+                   NULL},
     device_part = {"On the device",
                    "Kernels, copies, and how busy the devices were.",
                    device,
@@ -328,6 +343,10 @@ static void put_trace_reports(const struct nvt_story *story, struct nvt_document
         put_part(story, &device_part, document);
     if (apis)
         put_part(story, &calls_part, document);
+    if (nvt_report_has_mpi(input))
+        put_part(story, &mpi_part, document);
+    if (nvt_report_has_os_calls(input))
+        put_part(story, &system_part, document);
 }
 
 static void put_reference(const struct nvt_story *story, struct nvt_document *document)

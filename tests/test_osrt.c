@@ -355,6 +355,17 @@ static void diagnose_names_the_lock_and_the_file(void **state)
     assert_non_null(strstr(result.out, ",os_calls,:want\n"));
     assert_non_null(strstr(result.out, cli_in(cli_folder, "first")));
     cli_result_free(&result);
+    const char *document = cli_in(cli_folder, "t.md");
+    result =
+        cli_run((const char *const[]){"nvtally", "report", recorded_path(), "-o", document, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = cli_read_file(document, NULL);
+    assert_non_null(text);
+    const char *part = strstr(text, "Calls of the operating system");
+    assert_non_null(part);
+    assert_non_null(strstr(part, lock));
+    free(text);
 }
 
 static void an_open_that_hangs_has_its_path(void **state)
