@@ -330,6 +330,10 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
             "nvtally: no call of MPI was seen (MPI must be a shared library; see nvtally-record(1) "
             "for what is recorded)\n",
             stderr);
+    if ((options->trace & NVT_TRACE_OSRT) && !result->os_calls && !lost)
+        fputs("nvtally: no call of the operating system was seen: none took as long as "
+              "--osrt-threshold, or the command is linked statically or drops LD_PRELOAD\n",
+              stderr);
     if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->other_tool)
         report_no_ranges(options, result, command);
 }

@@ -418,6 +418,10 @@ static void a_threshold_leaves_out_what_is_shorter(void **state)
     struct nvt_trace *trace = recorded_trace();
     assert_int_equal(trace->os_calls.count, 1);
     nvt_trace_free(trace);
+    result = run("ranges", "osrt", "--osrt-threshold", "1000000000000");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "no call of the operating system was seen"));
+    cli_result_free(&result);
     static const char *const wrong[] = {"-1", "", "1ms", "1000000000001", "99999999999999999999"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         result = run("ranges", "osrt", "--osrt-threshold", wrong[i]);
