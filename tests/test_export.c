@@ -548,7 +548,7 @@ static void chrome_has_calls_of_the_system(void **state)
     assert_non_null(strstr(json, "\"args\":{\"result\":4096,\"file\":\"/data/a "
                                  "\\\"b\\\"\",\"caller\":\"libio.so.1\",\"bytes\":4096}"));
     assert_non_null(strstr(json, "\"args\":{\"result\":-1,\"address\":\"0xffffdeadbeef0040\"}"));
-    assert_non_null(strstr(json, "\"args\":{\"result\":0,\"unfinished\":true}"));
+    assert_non_null(strstr(json, "\"args\":{\"result\":0,\"unclosed\":1}"));
     free(json);
     struct nvt_trace *back = read_back(path);
     const struct nvt_os_calls *ours = &trace->os_calls, *theirs = &back->os_calls;

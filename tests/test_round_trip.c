@@ -111,7 +111,7 @@ static const char system_calls[] =
     "\"name\":\"pthread_mutex_lock\",\"args\":{\"result\":0,\"address\":\"0x7f12\"}},"
     "{\"ph\":\"X\",\"pid\":7,\"tid\":8,\"ts\":20,\"dur\":9,\"cat\":\"os_runtime\",\"name\":"
     "\"poll\","
-    "\"args\":{\"result\":0,\"unfinished\":true}}]}";
+    "\"args\":{\"result\":0,\"unclosed\":1}}]}";
 
 static const char *const of_system_calls[] = {"osrt_sum",     "osrt_trace", "nvtx_osrt_sum",
                                               "osrt_threads", "osrt_files", "osrt_locks",

@@ -73,7 +73,7 @@ int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
     if (calls->bytes[call])
         failed |= nvt_buffer_printf(text, ",\"bytes\":%" PRIu64, calls->bytes[call]);
     if (calls->flags[call] & NVT_RANGE_UNCLOSED)
-        failed |= nvt_buffer_printf(text, ",\"unfinished\":true");
+        failed |= nvt_buffer_printf(text, ",\"unclosed\":1");
     return failed || nvt_buffer_printf(text, "}") ? -1 : 0;
 }
 

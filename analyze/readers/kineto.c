@@ -74,7 +74,6 @@ static const struct {
     {"wait_on_cuda_event_record_corr_id", KEY_NUMBER + NVT_KN_RECORDED},
     {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
     {"unclosed", KEY_NUMBER + NVT_KN_UNCLOSED},
-    {"unfinished", KEY_NUMBER + NVT_KN_UNCLOSED}, /* true */
     {"process", KEY_NUMBER + NVT_KN_PROCESS},
     {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
     {"result", KEY_NUMBER + NVT_KN_RESULT},
@@ -293,10 +292,6 @@ static int args_value(struct parser *parser, enum nvt_json_type type, const char
     }
     if (parser->key == KEY_ADDRESS)
         event->address = address(text, size);
-    if (type == NVT_JSON_TRUE && parser->key == KEY_NUMBER + NVT_KN_UNCLOSED) {
-        event->number[NVT_KN_UNCLOSED] = 1;
-        event->have |= 1u << NVT_KN_UNCLOSED;
-    }
     if (parser->key >= KEY_NUMBER && !nvt_parse_scaled(text, size, 0, &number)) {
         event->number[parser->key - KEY_NUMBER] = number;
         event->have |= 1u << (parser->key - KEY_NUMBER);
