@@ -53,11 +53,6 @@ static int count_entries(struct nvt_blocking *blocking)
     return 0;
 }
 
-static int is_main(const struct nvt_trace *trace, uint32_t thread)
-{
-    return trace->threads.tid[thread] == trace->processes.pid[trace->threads.process[thread]];
-}
-
 /* Without iterations. 0, or -1 when out of memory. */
 static int find_main_threads(struct nvt_blocking *blocking)
 {
@@ -66,12 +61,13 @@ static int find_main_threads(struct nvt_blocking *blocking)
     const uint32_t *process = trace->threads.process;
     unsigned char *has = calloc((size_t)trace->processes.count + 1, 1);
     for (uint32_t i = 0; has && i < trace->threads.count; i++)
-        if (blocking->threads[i] & REPEATS && is_main(trace, i))
+        if (blocking->threads[i] & REPEATS && nvt_is_main_thread(trace, i))
             has[process[i]] |= MAIN;
     for (uint32_t i = 0; has && i < trace->ops.count; i++)
         has[trace->ops.process[i]] |= DEVICE;
     for (uint32_t i = 0; has && i < trace->threads.count; i++)
-        if (blocking->threads[i] & REPEATS && (is_main(trace, i) || !(has[process[i]] & MAIN)) &&
+        if (blocking->threads[i] & REPEATS &&
+            (nvt_is_main_thread(trace, i) || !(has[process[i]] & MAIN)) &&
             (has[process[i]] & DEVICE || !trace->ops.count))
             blocking->threads[i] |= LOOP;
     free(has);
@@ -221,7 +217,7 @@ int nvt_blocking_make(struct nvt_blocking *blocking, const struct nvt_view *view
     int failed = !others.until || !blocking->threads || !blocking->until;
     for (uint32_t i = 0; i < threads && !failed; i++)
         others.until[i] = blocking->until[i] = INT64_MIN;
-    failed = failed || nvt_thread_ranges_make(&blocking->ranges, view->trace) ||
+    failed = failed || nvt_thread_ranges_make(&blocking->ranges, view->trace, NULL) ||
              count_entries(blocking) || find_threads(blocking) || add_calls(blocking, &others);
     free(others.until);
     return failed ? -1 : 0;

@@ -66,36 +66,3 @@ const struct nvt_place *nvt_places_most(const struct nvt_places *places)
             most = &places->items[i];
     return most;
 }
-
-int nvt_thread_ranges_make(struct nvt_thread_ranges *ranges, const struct nvt_trace *trace)
-{
-    const struct nvt_ranges *rows = &trace->ranges;
-    uint32_t threads = trace->threads.count;
-    uint32_t *owner = malloc(((size_t)rows->count + 1) * sizeof(*owner));
-    ranges->trace = trace;
-    for (uint32_t i = 0; owner && i < rows->count; i++)
-        owner[i] = rows->style[i] == NVT_PUSH_POP ? rows->thread[i] : threads;
-    int status = owner ? nvt_buckets_make(&ranges->threads, owner, threads, NULL, rows->count) : -1;
-    free(owner);
-    ranges->parent = status ? NULL : nvt_nest_threads(trace, NULL);
-    return ranges->parent ? 0 : -1;
-}
-
-void nvt_thread_ranges_free(struct nvt_thread_ranges *ranges)
-{
-    nvt_buckets_free(&ranges->threads);
-    free(ranges->parent);
-    ranges->parent = NULL;
-}
-
-uint32_t nvt_thread_ranges_open(const struct nvt_thread_ranges *ranges, uint32_t thread,
-                                int64_t moment, uint32_t open[NVT_NESTING_DEPTH])
-{
-    const struct nvt_ranges *rows = &ranges->trace->ranges;
-    uint32_t at = nvt_buckets_behind(&ranges->threads, thread, rows->start, moment), depth = 0;
-    uint32_t row = at > ranges->threads.first[thread] ? ranges->threads.rows[at - 1] : NVT_NONE;
-    for (; row != NVT_NONE && depth < NVT_NESTING_DEPTH; row = ranges->parent[row])
-        if (rows->end[row] > moment)
-            open[depth++] = row;
-    return depth;
-}

@@ -6,8 +6,7 @@
 #define NVT_PLACES_H
 
 #include "../../lib/map.h"
-#include "../model/buckets.h"
-#include "../model/nesting.h"
+#include "../model/thread_ranges.h"
 
 struct nvt_span {
     int64_t start, end; /* ns */
@@ -40,21 +39,5 @@ const struct nvt_place *nvt_places_best(const struct nvt_places *places, int64_t
 
 /* The one with most time; NULL: there is none. */
 const struct nvt_place *nvt_places_most(const struct nvt_places *places);
-
-/* Push/pop ranges by thread, whatever their domains. Zero-initialise; release with nvt_thread_ranges_free. */
-struct nvt_thread_ranges {
-    const struct nvt_trace *trace;
-    struct nvt_buckets threads; /* rows of each, by their starts */
-    uint32_t *parent;           /* of each range */
-};
-
-/* 0, or -1 when out of memory. */
-int nvt_thread_ranges_make(struct nvt_thread_ranges *ranges, const struct nvt_trace *trace);
-void nvt_thread_ranges_free(struct nvt_thread_ranges *ranges);
-
-/* The ranges that a thread is in at a moment, the innermost first; returns how many. Those that begin at it are
- * among them. */
-uint32_t nvt_thread_ranges_open(const struct nvt_thread_ranges *ranges, uint32_t thread,
-                                int64_t moment, uint32_t open[NVT_NESTING_DEPTH]);
 
 #endif

@@ -81,10 +81,7 @@ static int is_writing(const char *name)
         return 0;
     if (nvt_os_writes(info) || strstr(name, "sync") || strstr(name, "flush") || strstr(name, "put"))
         return 1;
-    return info->result == NVT_OS_READS || info->result == NVT_OS_READS_ITEMS ||
-                   info->result == NVT_OS_READS_ITEMS_CHECKED || strstr(name, "fgets")
-               ? -1
-               : 0;
+    return nvt_os_reads(info) || strstr(name, "fgets") ? -1 : 0;
 }
 
 /* 0, or -1 when out of memory. */

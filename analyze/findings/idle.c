@@ -81,7 +81,7 @@ static void add_gap(void *context, const struct nvt_gap *gap)
 static int begin(struct host *host)
 {
     const struct nvt_os_calls *calls = &host->trace->os_calls;
-    if (nvt_thread_ranges_make(&host->ranges, host->trace))
+    if (nvt_thread_ranges_make(&host->ranges, host->trace, NULL))
         return -1;
     return nvt_buckets_make(&host->calls, calls->thread, host->trace->threads.count, NULL,
                             calls->count);

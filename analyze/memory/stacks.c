@@ -130,16 +130,9 @@ static void add(struct nvt_stack *stack, uint64_t count, int64_t ns)
 
 /* --- time of the host --- */
 
-/* Calls of one table, sorted by start, as far as no earlier one of their thread covers them. */
-struct calls {
-    uint32_t count;
-    const int64_t *start, *end;
-    const uint32_t *thread, *name;
-};
-
 /* What a call takes is none of the range's own time. 0, or -1 when out of memory. */
-static int add_call(struct build *build, const struct nvt_holders *holders,
-                    const struct calls *calls, uint32_t call)
+static int add_call(struct build *build, const struct nvt_thread_ranges *holders,
+                    const struct nvt_held_calls *calls, uint32_t call)
 {
     int64_t ns = calls->end[call] - calls->start[call];
     uint32_t range =
@@ -161,23 +154,30 @@ static int add_calls(struct build *build)
     const struct nvt_trace *trace = build->trace;
     const struct nvt_mpi_calls *mpi = &trace->mpi_calls;
     const struct nvt_os_calls *os = &trace->os_calls;
-    const struct calls tables[] = {{mpi->count, mpi->start, mpi->end, mpi->thread, mpi->name},
-                                   {os->count, os->start, os->end, os->thread, os->name}};
-    struct nvt_holders holders = {0};
+    const struct nvt_held_calls tables[] = {{.count = mpi->count,
+                                             .start = mpi->start,
+                                             .end = mpi->end,
+                                             .thread = mpi->thread,
+                                             .name = mpi->name},
+                                            {.count = os->count,
+                                             .start = os->start,
+                                             .end = os->end,
+                                             .thread = os->thread,
+                                             .name = os->name}};
+    struct nvt_thread_ranges holders = {0};
     int64_t *until = malloc(((size_t)trace->threads.count + 1) * sizeof(*until));
-    int status = until ? nvt_holders_make(&holders, trace, NULL) : -1;
+    int status = until ? nvt_thread_ranges_make(&holders, trace, NULL) : -1;
     for (uint32_t t = 0; t < trace->threads.count && !status; t++)
         until[t] = INT64_MIN;
     for (uint32_t i = 0, k = 0; i < mpi->count + os->count && !status; i++) {
         int is_os = k == mpi->count || (i - k < os->count && os->start[i - k] < mpi->start[k]);
         uint32_t call = is_os ? i - k : k;
-        const struct calls *table = &tables[is_os];
+        const struct nvt_held_calls *table = &tables[is_os];
         k += !is_os;
-        if (nvt_cover(&until[table->thread[call]], table->start[call], table->end[call]) ==
-            table->end[call] - table->start[call])
+        if (nvt_cover_begins(&until[table->thread[call]], table->start[call], table->end[call]))
             status = add_call(build, &holders, table, call);
     }
-    nvt_holders_free(&holders);
+    nvt_thread_ranges_free(&holders);
     free(until);
     return status;
 }

@@ -14,4 +14,10 @@ static inline int64_t nvt_cover(int64_t *until, int64_t start, int64_t end)
     return end > from ? end - from : 0;
 }
 
+/* Whether a span begins behind all earlier ones: of calls within each other, that it is an outermost one. */
+static inline int nvt_cover_begins(int64_t *until, int64_t start, int64_t end)
+{
+    return nvt_cover(until, start, end) == end - start;
+}
+
 #endif

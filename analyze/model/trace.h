@@ -466,6 +466,12 @@ static inline int nvt_is_cuda_call(const struct nvt_apis *apis, uint32_t i)
     return apis->class[i] == NVT_API_RUNTIME || apis->class[i] == NVT_API_DRIVER;
 }
 
+/* Whether a thread bears its process's number: it is the first one. */
+static inline int nvt_is_main_thread(const struct nvt_trace *trace, uint32_t thread)
+{
+    return trace->threads.tid[thread] == trace->processes.pid[trace->threads.process[thread]];
+}
+
 /* A row's name. */
 static inline const char *nvt_name(const struct nvt_trace *trace, uint32_t id)
 {

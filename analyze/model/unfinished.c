@@ -46,11 +46,6 @@ static uint32_t process_of(const struct open *open, uint32_t i)
     return open->trace->threads.process[open->items[i].thread];
 }
 
-static int is_main(const struct nvt_trace *trace, uint32_t thread)
-{
-    return trace->threads.tid[thread] == trace->processes.pid[trace->threads.process[thread]];
-}
-
 static int compare(const void *left, const void *right, void *context)
 {
     const struct nvt_trace *trace = context;
@@ -58,8 +53,8 @@ static int compare(const void *left, const void *right, void *context)
     uint32_t own = trace->threads.process[a->thread], others = trace->threads.process[b->thread];
     if (own != others)
         return own < others ? -1 : 1;
-    if (is_main(trace, a->thread) != is_main(trace, b->thread))
-        return is_main(trace, a->thread) ? -1 : 1;
+    if (nvt_is_main_thread(trace, a->thread) != nvt_is_main_thread(trace, b->thread))
+        return nvt_is_main_thread(trace, a->thread) ? -1 : 1;
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
     if (a->begun != b->begun)
@@ -134,7 +129,7 @@ static int tells_call(const struct nvt_trace *trace, const uint8_t *threads,
         return 1;
     if (!process)
         return 0;
-    return is_main(trace, thread) ||
+    return nvt_is_main_thread(trace, thread) ||
            (info &&
             (info->kind == NVT_OS_LOCKS || (info->kind == NVT_OS_FILES && !(process & HAS_ITEM))));
 }
@@ -159,7 +154,7 @@ static void add_os_calls(struct open *open, const uint32_t *last, uint8_t *threa
         processes[process_of(open, i)] |= HAS_ITEM;
     }
     for (uint32_t i = 0; i < trace->threads.count; i++)
-        if (last[i] != NVT_NONE && is_main(trace, i))
+        if (last[i] != NVT_NONE && nvt_is_main_thread(trace, i))
             processes[trace->threads.process[i]] |= HAS_MAIN;
     for (uint32_t i = 0; i < trace->threads.count; i++)
         if (last[i] != NVT_NONE && tells_call(trace, threads, processes, last[i]))

@@ -420,8 +420,7 @@ static int group_os_calls(struct nvt_path_index *index)
     for (uint32_t t = 0; t < threads && !status; t++)
         until[t] = INT64_MIN;
     for (uint32_t i = 0; i < calls->count && !status; i++)
-        owner[i] = nvt_cover(&until[calls->thread[i]], calls->start[i], calls->end[i]) ==
-                           calls->end[i] - calls->start[i]
+        owner[i] = nvt_cover_begins(&until[calls->thread[i]], calls->start[i], calls->end[i])
                        ? calls->thread[i]
                        : NVT_NONE;
     if (!status)

@@ -211,6 +211,12 @@ static void add_path(struct sums *sums, const struct nvt_trace *trace,
     sums->inferred += path->inferred;
 }
 
+static void add_total(struct sums *sums, enum nvt_path_kind kind, uint32_t name, int64_t ns)
+{
+    const uint32_t key[] = {kind, nvt_groups_string(&sums->all, name)};
+    nvt_groups_add(&sums->all, nvt_groups_key(&sums->all, key, 2), ns);
+}
+
 /* Everything of a process that could be on its path, in the same part. */
 static void add_totals(struct sums *sums, const struct nvt_trace *trace, uint32_t process,
                        const struct part *part)
@@ -222,24 +228,20 @@ static void add_totals(struct sums *sums, const struct nvt_trace *trace, uint32_
         int64_t ns = within(part, ops->start[i], ops->end[i]);
         if (!ns || ops->process[i] != process)
             continue;
-        const uint32_t key[] = {nvt_path_kind_of_op(trace, i),
-                                nvt_groups_string(&sums->all, ops->name[i])};
-        nvt_groups_add(&sums->all, nvt_groups_key(&sums->all, key, 2), ns);
+        add_total(sums, nvt_path_kind_of_op(trace, i), ops->name[i], ns);
     }
     for (uint32_t i = 0; i < apis->count; i++) {
         int64_t ns = within(part, apis->start[i], apis->end[i]);
         if (!ns || apis->thread[i] >= trace->threads.count ||
             trace->threads.process[apis->thread[i]] != process)
             continue;
-        const uint32_t key[] = {NVT_PATH_CALL, nvt_groups_string(&sums->all, apis->name[i])};
-        nvt_groups_add(&sums->all, nvt_groups_key(&sums->all, key, 2), ns);
+        add_total(sums, NVT_PATH_CALL, apis->name[i], ns);
     }
     for (uint32_t i = 0; i < calls->count; i++) {
         int64_t ns = within(part, calls->start[i], calls->end[i]);
         if (!ns || trace->threads.process[calls->thread[i]] != process)
             continue;
-        const uint32_t key[] = {NVT_PATH_SYSTEM, nvt_groups_string(&sums->all, calls->name[i])};
-        nvt_groups_add(&sums->all, nvt_groups_key(&sums->all, key, 2), ns);
+        add_total(sums, NVT_PATH_SYSTEM, calls->name[i], ns);
     }
 }
 

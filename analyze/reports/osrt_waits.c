@@ -219,8 +219,8 @@ struct locks {
     struct parts calls, ranges, threads, callers;
 };
 
-static int add_wait(struct locks *locks, const struct nvt_holders *holders, uint32_t trace_number,
-                    uint32_t call, enum nvt_os_kind kind)
+static int add_wait(struct locks *locks, const struct nvt_thread_ranges *holders,
+                    uint32_t trace_number, uint32_t call, enum nvt_os_kind kind)
 {
     const struct nvt_trace *trace = holders->trace;
     const struct nvt_os_calls *calls = &trace->os_calls;
@@ -251,8 +251,8 @@ static int add_trace(struct locks *locks, const struct nvt_trace *trace, uint32_
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
     struct nvt_os_names names = {{0}};
-    struct nvt_holders holders = {0};
-    int status = nvt_holders_make(&holders, trace, err);
+    struct nvt_thread_ranges holders = {0};
+    int status = nvt_thread_ranges_make(&holders, trace, err);
     nvt_groups_trace(&locks->groups, trace);
     for (uint32_t i = 0; i < calls->count && !status; i++) {
         enum nvt_os_kind kind = nvt_os_names_kind(&names, trace, calls->name[i]);
@@ -260,7 +260,7 @@ static int add_trace(struct locks *locks, const struct nvt_trace *trace, uint32_
         if (is_wait && add_wait(locks, &holders, number, i, kind))
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
     }
-    nvt_holders_free(&holders);
+    nvt_thread_ranges_free(&holders);
     nvt_os_names_free(&names);
     return status;
 }

@@ -3,39 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model/nesting.h"
-
 #define MEGABYTE 1e6
 
 /* --- which ranges hold a call --- */
 
-int nvt_holders_make(struct nvt_holders *holders, const struct nvt_trace *trace,
-                     struct nvt_error *err)
-{
-    const struct nvt_ranges *ranges = &trace->ranges;
-    uint32_t *owner = malloc(((size_t)ranges->count + 1) * sizeof(*owner));
-    holders->trace = trace;
-    for (uint32_t i = 0; owner && i < ranges->count; i++)
-        owner[i] = ranges->style[i] == NVT_PUSH_POP ? ranges->thread[i] : trace->threads.count;
-    int status = owner ? nvt_buckets_make(&holders->threads, owner, trace->threads.count, NULL,
-                                          ranges->count)
-                       : -1;
-    free(owner);
-    if (status)
-        return nvt_fail_at(err, trace->path, -1, "out of memory");
-    holders->parent = nvt_nest_threads(trace, err);
-    return holders->parent ? 0 : -1;
-}
-
-void nvt_holders_free(struct nvt_holders *holders)
-{
-    nvt_buckets_free(&holders->threads);
-    free(holders->parent);
-    *holders = (struct nvt_holders){0};
-}
-
 /* Whether no range of the same name is around it. */
-static int is_outermost(const struct nvt_holders *holders, uint32_t row)
+static int is_outermost(const struct nvt_thread_ranges *holders, uint32_t row)
 {
     const struct nvt_ranges *ranges = &holders->trace->ranges;
     uint32_t depth = 0;
@@ -47,7 +20,7 @@ static int is_outermost(const struct nvt_holders *holders, uint32_t row)
 }
 
 /* From `row` outwards, the first range that ends no earlier; `depth` counts those that were looked at. */
-static uint32_t holder_from(const struct nvt_holders *holders, uint32_t row, int64_t end,
+static uint32_t holder_from(const struct nvt_thread_ranges *holders, uint32_t row, int64_t end,
                             uint32_t *depth)
 {
     while (row != NVT_NONE && holders->trace->ranges.end[row] < end)
@@ -56,7 +29,7 @@ static uint32_t holder_from(const struct nvt_holders *holders, uint32_t row, int
 }
 
 /* The one around it, likewise. */
-static uint32_t holder_around(const struct nvt_holders *holders, uint32_t row, int64_t end,
+static uint32_t holder_around(const struct nvt_thread_ranges *holders, uint32_t row, int64_t end,
                               uint32_t *depth)
 {
     if (++*depth > NVT_NESTING_DEPTH)
@@ -64,16 +37,13 @@ static uint32_t holder_around(const struct nvt_holders *holders, uint32_t row, i
     return holder_from(holders, holders->parent[row], end, depth);
 }
 
-static uint32_t innermost(const struct nvt_holders *holders, uint32_t thread, int64_t start,
+static uint32_t innermost(const struct nvt_thread_ranges *holders, uint32_t thread, int64_t start,
                           int64_t end, uint32_t *depth)
 {
-    const struct nvt_buckets *threads = &holders->threads;
-    uint32_t at = nvt_buckets_behind(threads, thread, holders->trace->ranges.start, start);
-    uint32_t row = at > threads->first[thread] ? threads->rows[at - 1] : NVT_NONE;
-    return holder_from(holders, row, end, depth);
+    return holder_from(holders, nvt_thread_ranges_last(holders, thread, start), end, depth);
 }
 
-uint32_t nvt_holder_of(const struct nvt_holders *holders, uint32_t thread, int64_t start,
+uint32_t nvt_holder_of(const struct nvt_thread_ranges *holders, uint32_t thread, int64_t start,
                        int64_t end)
 {
     uint32_t depth = 0;
@@ -111,7 +81,7 @@ static void add_call(struct nvt_calls_by_range *all, const struct nvt_trace *tra
     calls->bytes(calls->context, trace, call, all->bytes[group]);
 }
 
-static void add_ranges(struct nvt_calls_by_range *all, const struct nvt_holders *holders)
+static void add_ranges(struct nvt_calls_by_range *all, const struct nvt_thread_ranges *holders)
 {
     const struct nvt_ranges *ranges = &holders->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
@@ -129,8 +99,8 @@ static void add_ranges(struct nvt_calls_by_range *all, const struct nvt_holders 
 int nvt_calls_by_range_add(struct nvt_calls_by_range *all, const struct nvt_trace *trace,
                            const struct nvt_held_calls *calls, struct nvt_error *err)
 {
-    struct nvt_holders holders = {0};
-    int status = nvt_holders_make(&holders, trace, err);
+    struct nvt_thread_ranges holders = {0};
+    int status = nvt_thread_ranges_make(&holders, trace, err);
     nvt_groups_trace(&all->groups, trace);
     if (!status)
         add_ranges(all, &holders);
@@ -146,7 +116,7 @@ int nvt_calls_by_range_add(struct nvt_calls_by_range *all, const struct nvt_trac
         if (!held)
             add_call(all, trace, calls, i, nvt_groups_text(&all->groups, ""));
     }
-    nvt_holders_free(&holders);
+    nvt_thread_ranges_free(&holders);
     return status;
 }
 

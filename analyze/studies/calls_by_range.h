@@ -5,27 +5,14 @@
 #ifndef NVT_CALLS_BY_RANGE_H
 #define NVT_CALLS_BY_RANGE_H
 
-#include "../model/buckets.h"
+#include "../model/thread_ranges.h"
 #include "groups.h"
 
 /* --- which ranges hold a call --- */
 
-/* Push/pop ranges of each thread by start, and the nesting across domains. Zero-initialise; release with
- * nvt_holders_free, also after a failure. */
-struct nvt_holders {
-    const struct nvt_trace *trace;
-    struct nvt_buckets threads;
-    uint32_t *parent;
-};
-
-/* 0, or -1 with err filled (out of memory). */
-int nvt_holders_make(struct nvt_holders *holders, const struct nvt_trace *trace,
-                     struct nvt_error *err);
-void nvt_holders_free(struct nvt_holders *holders);
-
 /* The innermost range that holds what a thread did from one moment to another; NVT_NONE: none, or none of the
  * NVT_NESTING_DEPTH around it. */
-uint32_t nvt_holder_of(const struct nvt_holders *holders, uint32_t thread, int64_t start,
+uint32_t nvt_holder_of(const struct nvt_thread_ranges *holders, uint32_t thread, int64_t start,
                        int64_t end);
 
 /* --- sums by range and call --- */

@@ -148,19 +148,19 @@ static struct nvt_os_subject subject_of(const struct nvt_os_call_info *call, con
     return subject;
 }
 
-/* Whether the call is to be recorded, which it then is until end(). */
-static inline int begin(struct running *running, unsigned number, const word *a, const void *caller)
+/* From here on until end() it is open, if it is to be recorded. */
+static inline void begin(struct running *running, unsigned number, const word *a,
+                         const void *caller)
 {
     running->is_open = 0;
     if (NVT_UNLIKELY(!watches) || nvt_os_is_own(caller) ||
         nvt_place_enter(&outermost, &running->place) == NVT_ENTERED_WITHIN)
-        return 0;
+        return;
     running->open.number = number;
     running->open.from = caller;
     running->open.subject = subject_of(&calls[number], a);
     running->is_open = 1;
     nvt_os_begin(&running->open);
-    return 1;
 }
 
 static uint64_t items(word count, word size)
@@ -270,11 +270,11 @@ static word pass(unsigned number, libc_function *function, const word *a, const 
 {
     struct running running __attribute__((cleanup(abandon)));
     const struct nvt_os_call_info *call = &calls[number];
-    int is_recorded = begin(&running, number, a, caller);
+    begin(&running, number, a, caller);
     forget_before(call, a);
     word result = go_on(function, a);
     forget(call, result, a);
-    if (is_recorded)
+    if (running.is_open)
         end(&running, result, a);
     return result;
 }
@@ -417,11 +417,11 @@ static int print(unsigned number, FILE *to, int flag, const char *format, va_lis
 {
     struct running running __attribute__((cleanup(abandon)));
     const word arguments[ARGUMENTS + 1] = {[1] = (word)to};
-    int is_recorded = begin(&running, number, arguments, caller);
+    begin(&running, number, arguments, caller);
     print_function *plain = real(&known_vfprintf, "vfprintf");
     print_checked_function *checked = real(&known_vfprintf_chk, "__vfprintf_chk");
     int written = flag < 0 ? plain(to, format, list) : checked(to, flag, format, list);
-    if (is_recorded)
+    if (running.is_open)
         end(&running, written, arguments);
     return written;
 }
