@@ -2,13 +2,17 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "../analyze/device/machine.h"
 #include "../analyze/memory/refusals.h"
 #include "../analyze/model/cuda_names.h"
+#include "../analyze/reports/report.h"
+#include "../lib/render.h"
 
 struct maker make_begin(void)
 {
@@ -114,6 +118,29 @@ void make_wait(struct maker *maker)
 {
     int64_t until = maker->device > maker->now ? maker->device - maker->now : 0;
     make_call(maker, "cudaStreamSynchronize", until + 1000);
+}
+
+char *make_report(const char *name, struct nvt_trace *const *traces, size_t count, char **note)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace inputs[4] = {{.trace = NULL}};
+    struct nvt_report_input input = {.traces = inputs, .trace_count = count};
+    struct nvt_tables tables = {0};
+    char *out = NULL;
+    size_t size;
+    for (size_t i = 0; i < count; i++)
+        inputs[i] = (struct nvt_input_trace){.trace = traces[i]};
+    FILE *stream = open_memstream(&out, &size);
+    assert_non_null(stream);
+    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_render_csv(&tables, stream), 0);
+    fclose(stream);
+    assert_int_equal(input.notes.size != 0, note != NULL);
+    if (note)
+        *note = strndup((const char *)input.notes.data, input.notes.size);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    return out;
 }
 
 struct nvt_trace *make_end(struct maker *maker)

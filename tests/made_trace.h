@@ -39,6 +39,10 @@ void make_wait(struct maker *maker);
 /* Finish it; the caller owns the trace. */
 struct nvt_trace *make_end(struct maker *maker);
 
+/* A report over four traces at most as CSV, the caller's; *note gets what it notes, the caller's. Where it notes anything,
+ * note must not be NULL, and it must be where it does not. */
+char *make_report(const char *name, struct nvt_trace *const *traces, size_t count, char **note);
+
 /* One iteration of a loop, in this order; what is 0 is not done. */
 struct program {
     int iterations; /* 0: 32 */

@@ -12,37 +12,12 @@
 #include <cmocka.h>
 
 #include "../analyze/reports/report.h"
-#include "../lib/render.h"
 #include "made_trace.h"
-
-/* A report over some traces as CSV, the caller's; *note gets what it notes, the caller's, unless NULL. */
-static char *report(const char *name, struct nvt_trace *const *traces, size_t count, char **note)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace inputs[2] = {{.trace = NULL}};
-    struct nvt_report_input input = {.traces = inputs, .trace_count = count};
-    struct nvt_tables tables = {0};
-    char *out = NULL;
-    size_t size;
-    for (size_t i = 0; i < count; i++)
-        inputs[i] = (struct nvt_input_trace){.trace = traces[i]};
-    FILE *stream = open_memstream(&out, &size);
-    assert_non_null(stream);
-    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
-    assert_int_equal(nvt_render_csv(&tables, stream), 0);
-    fclose(stream);
-    assert_int_equal(input.notes.size != 0, note != NULL);
-    if (note)
-        *note = strndup((const char *)input.notes.data, input.notes.size);
-    nvt_tables_free(&tables);
-    nvt_buffer_free(&input.notes);
-    return out;
-}
 
 /* What it says of one trace, which has nothing to note. */
 static void expect(const char *name, struct nvt_trace *trace, const char *text)
 {
-    char *out = report(name, &trace, 1, NULL);
+    char *out = make_report(name, &trace, 1, NULL);
     assert_string_equal(out, text);
     free(out);
 }
@@ -60,16 +35,17 @@ static void add_calls(struct maker *maker, const struct call *calls, size_t coun
 {
     struct nvt_os_calls *rows = &maker->trace->os_calls;
     for (size_t i = 0; i < count; i++) {
-        make_os_call(maker, calls[i].name, calls[i].thread, calls[i].start, calls[i].end);
-        uint32_t row = rows->count - 1;
-        rows->result[row] = calls[i].result;
-        rows->file[row] =
-            calls[i].file ? nvt_strings_add_text(maker->trace->strings, calls[i].file) : 0;
-        rows->caller[row] =
-            calls[i].caller ? nvt_strings_add_text(maker->trace->strings, calls[i].caller) : 0;
-        rows->address[row] = calls[i].address;
-        rows->bytes[row] = calls[i].bytes;
-        rows->flags[row] = calls[i].flags;
+        const struct call *call = &calls[i];
+        make_os_call_row(maker, call->name, call->file,
+                         (struct nvt_os_call){.start = call->start,
+                                              .end = call->end,
+                                              .thread = call->thread,
+                                              .result = call->result,
+                                              .address = call->address,
+                                              .bytes = call->bytes,
+                                              .flags = call->flags});
+        rows->caller[rows->count - 1] =
+            call->caller ? nvt_strings_add_text(maker->trace->strings, call->caller) : 0;
     }
 }
 
@@ -161,7 +137,7 @@ static void ranges_of_traces_add_up(void **state)
         add_calls(&maker, calls, 1);
         traces[i] = make_end(&maker);
     }
-    char *out = report("nvtx_osrt_sum", traces, 2, NULL);
+    char *out = make_report("nvtx_osrt_sum", traces, 2, NULL);
     assert_string_equal(out, RANGE_HEADINGS ":wait,usleep,sleep,2,400,200.0,200.0,200,200,0.0,"
                                             "20.0,0.000,0.000\n");
     free(out);
@@ -306,7 +282,7 @@ static void without_calls_it_says_how_to_get_them(void **state)
     make_range(&maker, "step", 0);
     struct nvt_trace *trace = make_end(&maker);
     for (size_t i = 0; i < COUNT(names); i++) {
-        char *note, *out = report(names[i], &trace, 1, &note);
+        char *note, *out = make_report(names[i], &trace, 1, &note);
         assert_non_null(strstr(note, "note: no OS runtime calls"));
         assert_non_null(strstr(note, "(record --trace osrt, nsys profile --trace=osrt)"));
         assert_null(strchr(strchr(out, '\n') + 1, '\n'));
@@ -328,7 +304,7 @@ static void without_files_and_locks_it_says_so(void **state)
     add_calls(&maker, calls, COUNT(calls));
     struct nvt_trace *trace = make_end(&maker);
     for (size_t i = 0; i < COUNT(names); i++) {
-        char *note, *out = report(names[i][0], &trace, 1, &note);
+        char *note, *out = make_report(names[i][0], &trace, 1, &note);
         assert_non_null(strstr(note, names[i][1]));
         assert_null(strchr(strchr(out, '\n') + 1, '\n'));
         free(note);

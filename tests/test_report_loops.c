@@ -14,7 +14,7 @@
 
 #include "../analyze/device/iterations.h"
 #include "../analyze/reports/report.h"
-#include "../lib/render.h"
+#include "made_trace.h"
 
 static struct nvt_trace *new_trace(const char *path, uint32_t rank)
 {
@@ -54,29 +54,12 @@ static void finish(struct nvt_trace *trace)
 static void expect(const char *name, struct nvt_trace **traces, size_t count, const char *text,
                    const char *note)
 {
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace inputs[4] = {{.trace = NULL}};
-    struct nvt_report_input input = {.traces = inputs, .trace_count = count};
-    struct nvt_tables tables = {0};
-    char *out = NULL;
-    size_t size;
-    for (size_t i = 0; i < count; i++)
-        inputs[i] = (struct nvt_input_trace){.trace = traces[i]};
-    FILE *stream = open_memstream(&out, &size);
-    assert_non_null(stream);
-    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
-    assert_int_equal(nvt_render_csv(&tables, stream), 0);
-    fclose(stream);
+    char *noted = NULL, *out = make_report(name, traces, count, note ? &noted : NULL);
     assert_string_equal(out, text);
-    if (note) {
-        assert_int_not_equal(input.notes.size, 0);
-        assert_memory_equal(input.notes.data, note, strlen(note));
-    } else {
-        assert_int_equal(input.notes.size, 0);
-    }
+    if (note)
+        assert_memory_equal(noted, note, strlen(note));
+    free(noted);
     free(out);
-    nvt_tables_free(&tables);
-    nvt_buffer_free(&input.notes);
     for (size_t i = 0; i < count; i++)
         nvt_trace_free(traces[i]);
 }
