@@ -12,6 +12,7 @@
 #include "../lib/terminal.h"
 #include "command.h"
 #include "model/counters.h"
+#include "memory/stacks.h"
 #include "model/parallel.h"
 #include "device/project.h"
 #include "reports/report.h"
@@ -192,7 +193,7 @@ static void list_formats(FILE *out)
 static int is_of_memory(const struct nvt_trace *trace)
 {
     return trace->memory.count && !trace->apis.count &&
-           (!trace->ranges.count || trace->call_frames.count);
+           (!trace->ranges.count || nvt_stacks_has_callers(trace));
 }
 
 /* Without -r: of traces of a device, or of its memory, all at a glance, else the report that fits. */

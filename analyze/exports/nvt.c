@@ -115,6 +115,9 @@ static int find_used(struct writing *writing)
     for (uint32_t i = 0; i < trace->memory.count; i++)
         if (trace->memory.frame[i])
             used->call_frames[trace->memory.frame[i] - 1] = 1;
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
+        if (trace->cpu_samples.frame[i])
+            used->call_frames[trace->cpu_samples.frame[i] - 1] = 1;
     for (uint32_t i = trace->call_frames.count; i-- > 0;)
         if (used->call_frames[i] && trace->call_frames.parent[i])
             used->call_frames[trace->call_frames.parent[i] - 1] = 1;

@@ -34,6 +34,7 @@ struct build {
     struct place *places; /* of operations, or allocations */
     const uint32_t *threads; /* theirs */
     uint8_t *is_wanted;      /* ranges of which there shall be rows */
+    int has_callers;         /* of memory: the functions that took it are on record */
     uint32_t *alike;         /* names of ranges -> what stands for all that are alike, or NULL */
 };
 
@@ -371,14 +372,22 @@ static uint32_t row_of_calls(struct build *build, uint32_t row, uint32_t frame)
     return row;
 }
 
+int nvt_stacks_has_callers(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; trace->call_frames.count && i < trace->memory.count; i++)
+        if (trace->memory.frame[i])
+            return 1;
+    return 0;
+}
+
 /* What stands for the function and range of an allocation of which neither is known; NULL: its range does. */
-static const char *stands_for(const struct nvt_trace *trace, const struct place *place)
+static const char *stands_for(const struct build *build, const struct place *place)
 {
     if (outer_of(place) != NVT_NONE)
         return NULL;
-    return trace->call_frames.count ? NVT_STACKS_STACKLESS
-           : trace->ranges.count    ? NVT_STACKS_NOWHERE
-                                    : NULL;
+    return build->has_callers           ? NVT_STACKS_STACKLESS
+           : build->trace->ranges.count ? NVT_STACKS_NOWHERE
+                                        : NULL;
 }
 
 /* An allocation into the row of the function that took it, or else of its innermost range, below that of its series. */
@@ -388,7 +397,7 @@ static int add_held(struct build *build, uint32_t event, uint32_t around)
     uint32_t row = around, frame = build->trace->memory.frame[event];
     const struct place *place =
         build->trace->memory.is_earlier[event] ? &nowhere : &build->places[event];
-    const char *instead = frame ? NULL : stands_for(build->trace, place);
+    const char *instead = frame ? NULL : stands_for(build, place);
     if (instead)
         row = row_at(build, row, nvt_strings_add_text(build->stacks->names, instead),
                      NVT_STACK_RANGE);
@@ -511,7 +520,10 @@ static int begin(struct build *build, unsigned flags)
 int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
                     enum nvt_stacks_of what, unsigned flags, struct nvt_error *err)
 {
-    struct build build = {.stacks = stacks, .trace = trace};
+    struct build build = {.stacks = stacks,
+                          .trace = trace,
+                          .has_callers =
+                              what == NVT_STACKS_MEMORY && nvt_stacks_has_callers(trace)};
     int status = begin(&build, flags);
     if (!status)
         status = what == NVT_STACKS_HOST     ? add_host(&build)

@@ -90,6 +90,9 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
                     enum nvt_stacks_of what, unsigned flags, struct nvt_error *err);
 void nvt_stacks_free(struct nvt_stacks *stacks);
 
+/* Whether the functions that took memory are on record. */
+int nvt_stacks_has_callers(const struct nvt_trace *trace);
+
 /* The name of a row, the last one of its path. Owned by the stacks. */
 const char *nvt_stacks_name(const struct nvt_stacks *stacks, uint32_t row);
 

@@ -235,6 +235,7 @@ DEFINE_SORT(os_calls, NVT_OS_CALL_COLUMNS, table->start, table->end)
 DEFINE_SORT(mpi_calls, NVT_MPI_CALL_COLUMNS, table->start, table->end)
 DEFINE_SORT(syncs, NVT_SYNC_COLUMNS, table->start, NULL)
 DEFINE_SORT(um_events, NVT_UM_EVENT_COLUMNS, table->start, NULL)
+DEFINE_SORT(cpu_samples, NVT_CPU_SAMPLE_COLUMNS, table->time, NULL)
 DEFINE_SORT(memory, NVT_MEMORY_COLUMNS, table->time, NULL)
 DEFINE_SORT(overheads, NVT_OVERHEAD_COLUMNS, table->start, NULL)
 
@@ -453,6 +454,13 @@ static void widen_by_calls(const struct nvt_trace *trace, struct extent *extent)
         }
 }
 
+/* Where nothing else says when the program was busy. */
+static void widen_by_cpu_samples(const struct nvt_trace *trace, struct extent *extent)
+{
+    if (!trace->ranges.count && !trace->marks.count && !trace->ops.count && !trace->apis.count)
+        widen(trace->cpu_samples.time, trace->cpu_samples.count, extent);
+}
+
 static int finish_ranges(struct nvt_trace *trace, struct extent *extent)
 {
     struct nvt_sort_scratch scratch = {0};
@@ -482,12 +490,14 @@ static int finish_calls(struct nvt_trace *trace, struct extent *extent)
     cut_to_start(trace->os_calls.start, trace->os_calls.end, trace->os_calls.count, &nobody);
     cut_to_start(trace->mpi_calls.start, trace->mpi_calls.end, trace->mpi_calls.count, &nobody);
     widen_by_calls(trace, extent);
+    widen_by_cpu_samples(trace, extent);
     cut_to_start(trace->um_events.start, trace->um_events.end, trace->um_events.count, extent);
     widen(trace->memory.time, trace->memory.count, extent);
     int status =
         sort_apis(&trace->apis, &scratch) || sort_syncs(&trace->syncs, &scratch) ||
         sort_os_calls(&trace->os_calls, &scratch) || sort_mpi_calls(&trace->mpi_calls, &scratch) ||
-        sort_um_events(&trace->um_events, &scratch) || sort_memory(&trace->memory, &scratch) ||
+        sort_um_events(&trace->um_events, &scratch) ||
+        sort_cpu_samples(&trace->cpu_samples, &scratch) || sort_memory(&trace->memory, &scratch) ||
         sort_overheads(&trace->overheads, &scratch);
     nvt_sort_free(&scratch);
     return status ? -1 : 0;

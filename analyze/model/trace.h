@@ -50,6 +50,9 @@ enum nvt_op_kind { NVT_OP_KERNEL, NVT_OP_MEMCPY, NVT_OP_MEMSET };
 enum nvt_api_class { NVT_API_RUNTIME, NVT_API_DRIVER, NVT_API_LIBRARY, NVT_API_OTHER };
 enum nvt_mpi_kind { NVT_MPI_OTHER, NVT_MPI_P2P, NVT_MPI_COLLECTIVE, NVT_MPI_WAIT, NVT_MPI_KINDS };
 #define NVT_MPI_NONE INT32_MIN
+enum nvt_cpu_sample_flags {
+    NVT_CPU_SAMPLE_NO_CALLERS = 1, /* the function alone was looked for, not who called it */
+};
 enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
 /* What a sample of a counter says: how much there is, how much more since the one before, or since the start. */
 enum nvt_counter_values { NVT_COUNTER_ABSOLUTE, NVT_COUNTER_DELTA, NVT_COUNTER_SINCE_START };
@@ -283,10 +286,21 @@ enum nvt_sample_flags {
     X(uint8_t, kind)               /* enum nvt_memory_kind */                                      \
     X(uint8_t, is_earlier)         /* it was before the window, at whose begin it now stands */
 
-/* Functions on the stacks of what took memory, as a tree: each once below each that called it. */
+/* Functions on stacks, of what took memory and of what was sampled, as a tree: each once below each that called it. */
 #define NVT_CALL_FRAME_COLUMNS(X)                                                                  \
     X(nvt_call_frame_and_1, parent) /* row of its caller and 1, a lower one; 0: there is none */   \
-    X(nvt_text, name)               /* "forward (linear.py:117)" */
+    X(nvt_text, name)   /* "forward (linear.py:117)", "at::matmul", of no known name "0x1234" */   \
+    X(nvt_text, module) /* path of the library or program it is in; 0 unknown, or interpreted */
+
+/* Samples of what threads run (record --trace cpu, nsys profile --sample), sorted by time: each stands for processor time that
+ * its thread took, up to there. The trace's extent is that of the others, where there are others. */
+#define NVT_CPU_SAMPLE_COLUMNS(X)                                                                  \
+    X(nvt_ns, time)                                                                                \
+    X(nvt_thread_row, thread)                                                                      \
+    X(int64_t, cpu_ns) /* processor time it stands for; 0 unknown */                               \
+    X(nvt_call_frame_and_1,                                                                        \
+      frame)          /* row of call_frames of the innermost function, and 1; 0 unknown */         \
+    X(uint8_t, flags) /* enum nvt_cpu_sample_flags */
 
 /* What an allocator held from the system when its snapshot was taken, at the end of the trace. */
 #define NVT_SEGMENT_COLUMNS(X)                                                                     \
@@ -354,6 +368,7 @@ enum nvt_sample_flags {
     X(mpi_calls, mpi_call, NVT_MPI_CALL_COLUMNS)                                                   \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
     X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
+    X(cpu_samples, cpu_sample, NVT_CPU_SAMPLE_COLUMNS)                                             \
     X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
     X(segments, segment, NVT_SEGMENT_COLUMNS)                                                      \
     X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
@@ -447,7 +462,7 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Sort ranges, marks, samples of counters, ops, apis, os_calls, mpi_calls, syncs, memory, um_events by time; link ranges to their parents and levels
+ * Sort ranges, marks, samples of counters, ops, apis, os_calls, mpi_calls, syncs, cpu_samples, memory, um_events by time; link ranges to their parents and levels
  * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
  * their correlation id and process. A range whose end precedes its start is cut to zero length. 0
  * or -1 (out of memory). Rows must not be added after it.

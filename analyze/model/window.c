@@ -293,6 +293,7 @@ DEFINE_MOVE(ops, NVT_OP_COLUMNS)
 DEFINE_MOVE(apis, NVT_API_COLUMNS)
 DEFINE_MOVE(os_calls, NVT_OS_CALL_COLUMNS)
 DEFINE_MOVE(mpi_calls, NVT_MPI_CALL_COLUMNS)
+DEFINE_MOVE(cpu_samples, NVT_CPU_SAMPLE_COLUMNS)
 DEFINE_MOVE(syncs, NVT_SYNC_COLUMNS)
 DEFINE_MOVE(memory, NVT_MEMORY_COLUMNS)
 DEFINE_MOVE(overheads, NVT_OVERHEAD_COLUMNS)
@@ -314,6 +315,7 @@ DEFINE_MOVE(um_events, NVT_UM_EVENT_COLUMNS)
 DEFINE_CUT(marks, span_of_thread(spans, table->thread[i]), time)
 DEFINE_CUT(os_calls, span_of_thread(spans, table->thread[i]), start)
 DEFINE_CUT(mpi_calls, span_of_thread(spans, table->thread[i]), start)
+DEFINE_CUT(cpu_samples, span_of_thread(spans, table->thread[i]), time)
 DEFINE_CUT(syncs, span_of_process(spans, table->process[i]), start)
 DEFINE_CUT(overheads, span_of_process(spans, table->process[i]), start)
 DEFINE_CUT(um_events, span_of_process(spans, table->process[i]), start)
@@ -519,9 +521,10 @@ int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, str
         (cut_ranges(&spans, &trace->ranges) || cut_marks(&spans, &trace->marks) ||
          cut_samples(&spans, &trace->counters, &trace->counter_samples) ||
          cut_calls(&spans, &trace->apis, &trace->ops) || cut_os_calls(&spans, &trace->os_calls) ||
-         cut_mpi_calls(&spans, &trace->mpi_calls) || cut_syncs(&spans, &trace->syncs) ||
-         cut_overheads(&spans, &trace->overheads) || cut_um_events(&spans, &trace->um_events) ||
-         cut_memory(&spans, &trace->memory) || set_condition(window, trace)))
+         cut_mpi_calls(&spans, &trace->mpi_calls) || cut_cpu_samples(&spans, &trace->cpu_samples) ||
+         cut_syncs(&spans, &trace->syncs) || cut_overheads(&spans, &trace->overheads) ||
+         cut_um_events(&spans, &trace->um_events) || cut_memory(&spans, &trace->memory) ||
+         set_condition(window, trace)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status)
         set_extent(&spans, trace);

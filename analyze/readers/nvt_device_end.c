@@ -374,6 +374,7 @@ static int is_captured(const struct nvt_nvt_devices *devices, uint32_t process, 
 DEFINE_KEEP(ranges, NVT_RANGE_COLUMNS, start)
 DEFINE_KEEP(marks, NVT_MARK_COLUMNS, time)
 DEFINE_KEEP(os_calls, NVT_OS_CALL_COLUMNS, start)
+DEFINE_KEEP(cpu_samples, NVT_CPU_SAMPLE_COLUMNS, time)
 
 /* Samples go by when they were handed over: they are not in the trace yet. */
 static void keep_samples(struct nvt_nvt_reader *reader)
@@ -405,6 +406,7 @@ int nvt_nvt_device_capture(struct nvt_nvt_reader *reader)
     keep_ranges(reader, files);
     keep_marks(reader, files);
     keep_os_calls(reader, files);
+    keep_cpu_samples(reader, files);
     keep_samples(reader);
     free(files);
     return 0;

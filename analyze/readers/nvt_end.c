@@ -245,6 +245,7 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
     convert(reader, completion.origin, trace->os_calls.start, trace->os_calls.count);
     convert(reader, completion.origin, trace->os_calls.end, trace->os_calls.count);
+    convert(reader, completion.origin, trace->cpu_samples.time, trace->cpu_samples.count);
     if (nvt_nvt_complete_counters(reader, completion.origin) ||
         nvt_nvt_complete_machine(reader, completion.origin))
         return -1;

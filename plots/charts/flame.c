@@ -245,7 +245,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
 /* What the boxes are of that are no operations: of memory it may be the program's stack that is known. */
 static const char *callers(const struct sheet *sheet)
 {
-    if (sheet->what != NVT_STACKS_MEMORY || !sheet->trace->call_frames.count)
+    if (sheet->what != NVT_STACKS_MEMORY || !nvt_stacks_has_callers(sheet->trace))
         return looks[RANGE].key;
     return sheet->trace->ranges.count ? "functions and ranges" : "functions";
 }
@@ -412,7 +412,7 @@ static int draw_memory(const struct nvt_chart_request *request, struct nvt_error
 
 static int has_memory(const struct nvt_trace *trace)
 {
-    return trace->memory.count > 0 && (trace->ranges.count > 0 || trace->call_frames.count > 0);
+    return trace->memory.count > 0 && (trace->ranges.count > 0 || nvt_stacks_has_callers(trace));
 }
 
 static int fits_memory(const struct nvt_report_input *input)
