@@ -93,7 +93,11 @@ MPI_CALLS     := $(BUILD)/libnvtally-mpi-calls.so
 OS_CALLS_SRC := $(sort $(wildcard collectors/os/*.c))
 OS_CALLS     := $(BUILD)/libnvtally-os-calls.so
 
-all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) ## build everything for this machine
+# In front of libc, too: threads that begin, to be sampled.
+CPU_SAMPLES_SRC := $(sort $(wildcard collectors/cpu/*.c))
+CPU_SAMPLES     := $(BUILD)/libnvtally-cpu-samples.so
+
+all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES) ## build everything for this machine
 
 # What was built in another way is built again: with a compiler, an option or a library that was not there before.
 WAY := $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(CUPTI_FLAGS) $(SANITIZE) $(INJECT_SANITIZE) $(HOST_ARCH)
@@ -144,7 +148,7 @@ $(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
 
 # It is loaded into Python, which has no sanitizer's runtime.
-$(call pic,$(PYTORCH_SRC) $(MPI_CALLS_SRC) $(OS_CALLS_SRC)) $(BUILD)/libnvtally-pytorch.so $(MPI_CALLS) $(OS_CALLS): override SANITIZE :=
+$(call pic,$(PYTORCH_SRC) $(MPI_CALLS_SRC) $(OS_CALLS_SRC) $(CPU_SAMPLES_SRC)) $(BUILD)/libnvtally-pytorch.so $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES): override SANITIZE :=
 $(BUILD)/libnvtally-pytorch.so: $(call pic,$(PYTORCH_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs $^ -ldl -o $@
@@ -155,7 +159,10 @@ $(MPI_CALLS): $(call pic,$(MPI_CALLS_SRC))
 
 # Threads are cancelled in calls, and exceptions come out of callbacks: they pass through.
 $(call pic,$(OS_CALLS_SRC)): PIC_FLAGS := -O3 -fno-plt -fexceptions
-$(OS_CALLS): $(call pic,$(OS_CALLS_SRC)) $(BUILD)/libnvtally-inject.so
+$(call pic,$(CPU_SAMPLES_SRC)): PIC_FLAGS := -O3 -fno-plt -fexceptions
+$(OS_CALLS): $(call pic,$(OS_CALLS_SRC))
+$(CPU_SAMPLES): $(call pic,$(CPU_SAMPLES_SRC))
+$(OS_CALLS) $(CPU_SAMPLES): $(BUILD)/libnvtally-inject.so
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' $(filter %.o,$^) -L$(BUILD) -l:libnvtally-inject.so -ldl -o $@
 

@@ -191,6 +191,7 @@ static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
         return take_bulk(cut, chunk, err);
     case NVT_CHUNK_MACHINE:
     case NVT_CHUNK_OS_CALLS:
+    case NVT_CHUNK_CPU_SAMPLES:
         return chunk->last < cut->ticks ? 0 : copy(cut, chunk, err);
     case NVT_CHUNK_CLOCK:
         return take_moment(cut, chunk, err);

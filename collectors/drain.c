@@ -9,6 +9,7 @@
 
 #include "../lib/device_columns.h"
 #include "../lib/event_columns.h"
+#include "drain_cpu.h"
 #include "drain_os.h"
 
 /* Slots are copied into columns in batches, and the producer gets its room back after each. */
@@ -36,6 +37,7 @@ struct nvt_drain {
     uint32_t last_attribute; /* event that last had attributes */
     uint32_t last_sample;    /* event that last was a sample */
     struct nvt_drain_os os;
+    struct nvt_drain_cpu cpu;
     struct nvt_drain_totals totals;
 };
 
@@ -51,6 +53,7 @@ static void free_drain(struct nvt_drain *drain)
     nvt_buffer_free(&drain->samples);
     nvt_buffer_free(&drain->payload);
     nvt_drain_os_free(&drain->os);
+    nvt_drain_cpu_free(&drain->cpu);
     free(drain->path);
     free(drain);
 }
@@ -126,6 +129,8 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
     drain->mask = ring->slots - 1;
     drain->os =
         (struct nvt_drain_os){.output = output, .process = drain->process, .thread = drain->thread};
+    drain->cpu = (struct nvt_drain_cpu){
+        .output = output, .process = drain->process, .thread = drain->thread};
     *result = drain;
     return 0;
 }
@@ -282,6 +287,8 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
     size_t length = size - sizeof(header);
     if (header[1] < length)
         length = (size_t)header[1];
+    if (kind == NVT_DEFINE_FILE)
+        nvt_drain_cpu_define(&drain->cpu, header[0], text, length);
     if (kind == NVT_DEFINE_STRING) {
         uint32_t id = nvt_output_string(drain->output, text, length);
         drain->names[NVT_WORD_VALUE(slot->word) % NVT_STRING_SLOTS] = id == NVT_NO_STRING ? 0 : id;
@@ -404,6 +411,8 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
         put_batch(drain, &slot, data, (size_t)extra * sizeof(slot));
     else if (kind == NVT_OS_CALL)
         nvt_drain_os_take(&drain->os, NVT_WORD_VALUE(word), data, (size_t)extra * sizeof(slot));
+    else if (kind == NVT_CPU_SAMPLE)
+        nvt_drain_cpu_take(&drain->cpu, slot.ticks, data, (size_t)extra * sizeof(slot));
     else
         put_definition(drain, &slot, data, (size_t)extra * sizeof(slot));
     return extra + 1;
@@ -493,6 +502,7 @@ static int is_default_throughout(const struct nvt_drain *drain)
 void nvt_drain_flush(struct nvt_drain *drain, int force)
 {
     nvt_drain_os_flush(&drain->os, force, &drain->totals);
+    nvt_drain_cpu_flush(&drain->cpu, force, &drain->totals);
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_buffer *out = &drain->payload;
     size_t size =
@@ -582,9 +592,11 @@ void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_tot
     totals->events += drain->totals.events;
     totals->device_records += drain->totals.device_records;
     totals->os_calls += drain->totals.os_calls;
+    totals->cpu_samples += drain->totals.cpu_samples;
     totals->batches += drain->totals.batches;
     totals->device_threads +=
-        drain->totals.batches && !drain->totals.events && !drain->totals.os_calls;
+        drain->totals.batches && !drain->totals.events && !drain->totals.os_calls &&
+        !drain->totals.cpu_samples;
     totals->dropped += drain->totals.dropped;
     totals->too_deep |= atomic_load(&drain->ring->too_deep) != 0;
     totals->nested += drain->totals.nested;

@@ -44,6 +44,7 @@ struct nvt_drain_totals {
     int too_deep;            /* some of the dropped, as open ranges had filled the ring */
     uint64_t device_records; /* what devices and the CUDA API did */
     uint64_t os_calls;       /* of the operating system's libraries */
+    uint64_t cpu_samples;    /* of what threads run */
     uint64_t batches;        /* in which rows about devices came */
     uint32_t device_threads; /* that sent nothing else: the collector's own */
     struct nvt_error error;  /* first failed write */

@@ -19,9 +19,11 @@
 #define INJECT_LIBRARY "libnvtally-inject.so"
 #define NVTX_VARIABLE  "NVTX_INJECTION64_PATH"
 #define CUDA_VARIABLE  "CUDA_INJECTION64_PATH"
+#define PYTORCH_VARIABLE "NVTALLY_PYTORCH" /* its ranges are wanted */
 #define PYTHON_MODULE  "pytorch/sitecustomize.py"
 #define MPI_LIBRARY    "libnvtally-mpi-calls.so"
 #define OS_LIBRARY     "libnvtally-os-calls.so"
+#define CPU_LIBRARY    "libnvtally-cpu-samples.so"
 
 static int can_execute(const char *path)
 {
@@ -177,7 +179,7 @@ static int lead(const char *variable, const char *folder)
 
 /* Libraries and folders that the command gets, NULL: not. */
 struct gifts {
-    const char *nvtx, *cuda, *python, *mpi, *os;
+    const char *nvtx, *cuda, *python, *mpi, *os, *cpu, *pytorch;
     pid_t ends_with; /* 0: with nobody */
 };
 
@@ -186,8 +188,10 @@ static void become_command(char *const argv[], const char *folder,
                            int report)
 {
     if (!inject(NVTX_VARIABLE, gifts->nvtx) && !inject(CUDA_VARIABLE, gifts->cuda) &&
-        !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->os) &&
-        !lead("LD_PRELOAD", gifts->mpi) && !setenv(NVT_SESSION_ENV, folder, 1)) {
+        !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->cpu) &&
+        !lead("LD_PRELOAD", gifts->os) && !lead("LD_PRELOAD", gifts->mpi) &&
+        !(gifts->pytorch ? setenv(PYTORCH_VARIABLE, gifts->pytorch, 1)
+                         : unsetenv(PYTORCH_VARIABLE)) && !setenv(NVT_SESSION_ENV, folder, 1)) {
         restore_actions(before);
         sigprocmask(SIG_SETMASK, &before->mask, NULL);
         if (gifts->ends_with)
@@ -226,15 +230,16 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
                      const struct nvt_launch_signals *before, struct nvt_launch *launch,
                      struct nvt_error *err)
 {
-    char library[PATH_MAX], python[PATH_MAX], mpi[PATH_MAX], os[PATH_MAX];
-    int report[2], cause = 0;
+    char library[PATH_MAX], python[PATH_MAX], mpi[PATH_MAX], os[PATH_MAX], cpu[PATH_MAX];
+    int report[2], cause = 0, is_python = wish.pytorch || wish.cpu;
     *launch = (struct nvt_launch){.pid = -1};
     if (find_absolute(INJECT_LIBRARY, library, err) ||
         (wish.mpi && find_preload(MPI_LIBRARY, mpi, err)) ||
         (wish.os && find_preload(OS_LIBRARY, os, err)) ||
-        (wish.pytorch && find_absolute(PYTHON_MODULE, python, err)))
+        (wish.cpu && find_preload(CPU_LIBRARY, cpu, err)) ||
+        (is_python && find_absolute(PYTHON_MODULE, python, err)))
         return -1;
-    if (wish.pytorch)
+    if (is_python)
         *strrchr(python, '/') = 0;
     if (pipe2(report, O_CLOEXEC))
         return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(errno));
@@ -243,7 +248,9 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
     const struct gifts gifts = {
         .nvtx = launch->other_tool ? NULL : library,
         .cuda = wish.devices && !launch->other_device_tool ? library : NULL,
-        .python = wish.pytorch ? python : NULL,
+        .python = is_python ? python : NULL,
+        .pytorch = wish.pytorch ? "1" : NULL,
+        .cpu = wish.cpu ? cpu : NULL,
         .mpi = wish.mpi ? mpi : NULL,
         .os = wish.os ? os : NULL,
         .ends_with = wish.ends_with_us ? getpid() : 0,

@@ -41,6 +41,7 @@ struct nvt_launch_wish {
     int devices; /* the library injected into CUDA as well */
     int mpi;     /* the library in front of MPI, first of $LD_PRELOAD */
     int os;      /* that in front of libc, likewise */
+    int cpu;     /* the one that has threads sampled, likewise, and Python tell of its stack */
     int pytorch; /* ranges of PyTorch, from the folder in front of $PYTHONPATH */
     int ends_with_us;
 };

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "functions.h"
+
 /* Bytes in a chunk of definitions, where one alone does not need more. */
 #define DEFINITIONS_MOST (NVT_CHUNK_MAX / 4)
 
@@ -38,6 +40,7 @@ struct nvt_output {
     int64_t origin;            /* CLOCK_MONOTONIC of the first moment, */
     uint64_t origin_ticks;     /* and its ticks */
     int has_origin;
+    struct nvt_functions *functions; /* NULL: nobody has asked */
 };
 
 static void free_output(struct nvt_output *output)
@@ -53,6 +56,7 @@ static void free_output(struct nvt_output *output)
     nvt_buffer_free(&output->facts);
     nvt_strings_free(output->strings);
     nvt_retain_free(output->retain);
+    nvt_functions_free(output->functions);
     free(output);
 }
 
@@ -170,6 +174,11 @@ void nvt_output_discard(struct nvt_output *output)
 uint32_t nvt_output_string(struct nvt_output *output, const char *text, size_t length)
 {
     return nvt_strings_add(output->strings, text, length);
+}
+
+const char *nvt_output_text(const struct nvt_output *output, uint32_t string)
+{
+    return nvt_strings_get(output->strings, string, NULL);
 }
 
 /* Room for one more of `width` bytes in a growing array. */
@@ -453,4 +462,11 @@ uint32_t nvt_output_processes(const struct nvt_output *output)
 uint32_t nvt_output_threads(const struct nvt_output *output)
 {
     return output->thread_count;
+}
+
+struct nvt_functions *nvt_output_functions(struct nvt_output *output)
+{
+    if (!output->functions)
+        output->functions = nvt_functions_new(output);
+    return output->functions;
 }

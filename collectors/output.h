@@ -12,6 +12,7 @@
 #include "retain.h"
 
 struct nvt_output;
+struct nvt_functions;
 
 /* A file that is there stays as it is until nvt_output_begin, as with nvt_trace_writer_open. */
 struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error *err);
@@ -46,6 +47,9 @@ int nvt_output_close(struct nvt_output *output, int wait_status, uint64_t lost,
 /* The file's id of a text. NVT_NO_STRING when out of memory. */
 uint32_t nvt_output_string(struct nvt_output *output, const char *text, size_t length);
 
+/* The text of an id, owned by the output. */
+const char *nvt_output_text(const struct nvt_output *output, uint32_t string);
+
 /* The index of a process, added when new; of a new thread. UINT32_MAX when out of memory. */
 uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint64_t image,
                             const char *command, const struct nvt_costs *costs);
@@ -70,6 +74,9 @@ int64_t nvt_output_origin(const struct nvt_output *output);
 
 /* A duration in ticks, by what has gone by since that first moment. */
 uint64_t nvt_output_ticks(const struct nvt_output *output, enum nvt_clock clock, int64_t ns);
+
+/* Functions whose names its strings have; made on first use. NULL when out of memory. */
+struct nvt_functions *nvt_output_functions(struct nvt_output *output);
 
 uint64_t nvt_output_size(const struct nvt_output *output);
 uint32_t nvt_output_processes(const struct nvt_output *output);

@@ -30,9 +30,12 @@ static const char usage_text[] =
     "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory,\n"
     "                         api, sync, overhead, external, graph, um (managed memory),\n"
     "                         machine (clocks, power, load beside the program), mpi, osrt\n"
-    "                         (calls of the operating system that may block), or full\n"
+    "                         (calls of the operating system that may block), cpu (samples\n"
+    "                         of the functions that run on the host), or full\n"
     "                         (default: nvtx,kernel)\n"
     "      --osrt-threshold NS  leave out calls of --trace osrt that take less (default: 1000)\n"
+    "      --cpu-rate N       samples of --trace cpu in a second of processor time of a\n"
+    "                         thread, 1 to 1000 (default: 200)\n"
     "      --capture RANGE    record only while this NVTX range is open: RANGE, RANGE@DOMAIN (or\n"
     "                         DOMAIN@RANGE), RANGE@*; /N selects the N-th of this name, from 0,\n"
     "                         and /FROM-TO several: step/100-104; or cudaProfilerApi: from\n"
@@ -77,6 +80,7 @@ static int parse_trace(const char *text, uint64_t *trace)
                   {"machine", NVT_TRACE_MACHINE},
                   {"mpi", NVT_TRACE_MPI | NVT_TRACE_NVTX},
                   {"osrt", NVT_TRACE_OSRT},
+                  {"cpu", NVT_TRACE_CPU},
                   {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE}};
     *trace = 0;
     for (const char *at = text; *at;) {
@@ -104,14 +108,23 @@ static int parse_level(const char *text, int *level)
     return 0;
 }
 
-static int parse_threshold(const char *text, int64_t *ns)
+static int parse_number(const char *text, int64_t least, int64_t most, int64_t *number)
 {
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (end == text || *end || errno || value < 0 || value > 1000000000000)
+    if (end == text || *end || errno || value < least || value > most)
         return -1;
-    *ns = value;
+    *number = value;
+    return 0;
+}
+
+static int parse_rate(const char *text, struct nvt_record_options *options)
+{
+    int64_t rate;
+    if (parse_number(text, 1, 1000, &rate))
+        return complain("--cpu-rate %s: must be a number of samples a second, 1 to 1000", text);
+    options->cpu_period_ns = 1000000000 / rate;
     return 0;
 }
 
@@ -143,6 +156,7 @@ enum { RECORD_BYTES_MAX = 4096 };
 enum {
     TRACE = 256,
     OSRT_THRESHOLD,
+    CPU_RATE,
     CAPTURE,
     MAX_AGE,
     MAX_SIZE,
@@ -156,6 +170,7 @@ enum {
 static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
                                       {"trace", required_argument, NULL, TRACE},
                                       {"osrt-threshold", required_argument, NULL, OSRT_THRESHOLD},
+                                      {"cpu-rate", required_argument, NULL, CPU_RATE},
                                       {"capture", required_argument, NULL, CAPTURE},
                                       {"max-age", required_argument, NULL, MAX_AGE},
                                       {"max-size", required_argument, NULL, MAX_SIZE},
@@ -167,12 +182,14 @@ static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
                                       {"help", no_argument, NULL, HELP},
                                       {NULL, 0, NULL, 0}};
 
-/* Of --max-age, --max-size, --osrt-threshold. 0, or 2. */
+/* Of --max-age, --max-size, --osrt-threshold, --cpu-rate. 0, or 2. */
 static int parse_limit(int option, const char *text, struct nvt_record_options *options)
 {
     struct nvt_retain_limits *limits = &options->keep;
+    if (option == CPU_RATE)
+        return parse_rate(text, options);
     if (option == OSRT_THRESHOLD)
-        return parse_threshold(text, &options->os_threshold_ns)
+        return parse_number(text, 0, 1000000000000, &options->os_threshold_ns)
                    ? complain("--osrt-threshold %s: must be a number of ns, at most 10^12", text)
                    : 0;
     if (option == MAX_AGE)
@@ -197,13 +214,14 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
         case TRACE:
             if (parse_trace(optarg, &options->trace))
                 return complain("--trace %s: the list may hold nvtx, kernel, memory, api, sync, "
-                                "overhead, external, graph, um, machine, mpi, osrt, full",
+                                "overhead, external, graph, um, machine, mpi, osrt, cpu, full",
                                 optarg);
             break;
         case CAPTURE:
             options->capture = optarg;
             break;
         case OSRT_THRESHOLD:
+        case CPU_RATE:
         case MAX_AGE:
         case MAX_SIZE:
             if (parse_limit(option, optarg, options))
@@ -319,6 +337,10 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
     if (options->trace & NVT_TRACE_OSRT)
         snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
                  ", %" PRIu64 " OS call%s", result->os_calls, result->os_calls == 1 ? "" : "s");
+    if (options->trace & NVT_TRACE_CPU)
+        snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
+                 ", %" PRIu64 " CPU sample%s", result->cpu_samples,
+                 result->cpu_samples == 1 ? "" : "s");
     fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
             result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
             result->processes == 1 ? "" : "es", devices, options->output);
@@ -333,6 +355,10 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
     if ((options->trace & NVT_TRACE_OSRT) && !result->os_calls && !lost)
         fputs("nvtally: no call of the operating system was seen: none took as long as "
               "--osrt-threshold, or the command is linked statically or drops LD_PRELOAD\n",
+              stderr);
+    if ((options->trace & NVT_TRACE_CPU) && !result->cpu_samples && !lost)
+        fputs("nvtally: no sample of what ran was taken: the command took too little processor "
+              "time, or it is linked statically or drops LD_PRELOAD\n",
               stderr);
     if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->other_tool)
         report_no_ranges(options, result, command);

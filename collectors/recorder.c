@@ -131,6 +131,7 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
         return -1;
     if (nvt_recorder_axis(recorder, err))
         return -1;
+    recorder->control->cpu_period_ns = (uint64_t)options->cpu_period_ns;
     recorder->control->os_threshold =
         nvt_output_ticks(recorder->output, recorder->clock, options->os_threshold_ns);
     return 0;
@@ -145,6 +146,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->events = totals->events;
     result->device_records = totals->device_records;
     result->os_calls = totals->os_calls;
+    result->cpu_samples = totals->cpu_samples;
     result->used_devices = totals->batches > 0;
     result->dropped = totals->dropped;
     result->too_deep = totals->too_deep;
@@ -168,6 +170,7 @@ static struct nvt_launch_wish wish_of(const struct nvt_record_options *options)
     return (struct nvt_launch_wish){.devices = (options->trace & NVT_TRACE_DEVICE) != 0,
                                     .mpi = (options->trace & NVT_TRACE_MPI) != 0,
                                     .os = (options->trace & NVT_TRACE_OSRT) != 0,
+                                    .cpu = (options->trace & NVT_TRACE_CPU) != 0,
                                     .pytorch = options->pytorch,
                                     .ends_with_us = options->ends_with_us};
 }

@@ -67,7 +67,7 @@ void nvt_retain_note(struct nvt_retain *retain, const struct nvt_chunk *chunk, u
 {
     if (chunk->kind != NVT_CHUNK_EVENTS && chunk->kind != NVT_CHUNK_DEVICE &&
         chunk->kind != NVT_CHUNK_DEVICE_COLUMNS && chunk->kind != NVT_CHUNK_MACHINE &&
-        chunk->kind != NVT_CHUNK_OS_CALLS)
+        chunk->kind != NVT_CHUNK_OS_CALLS && chunk->kind != NVT_CHUNK_CPU_SAMPLES)
         return;
     if (retain->count == retain->capacity) {
         size_t capacity = retain->capacity ? retain->capacity * 2 : 256;

@@ -33,7 +33,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 11u
+#define NVT_SHARED_VERSION 12u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -65,6 +65,7 @@ struct nvt_control {
     _Atomic uint32_t captured; /* with --capture: what is captured has begun (any writer sets it) */
     uint64_t
         os_threshold; /* ticks: calls of the operating system's libraries that take less are left out */
+    uint64_t cpu_period_ns; /* processor time of a thread between two samples of it */
 };
 
 enum nvt_trace_what {
@@ -81,12 +82,14 @@ enum nvt_trace_what {
     NVT_TRACE_MACHINE = 512, /* the state of the machine beside them, which the recorder samples */
     NVT_TRACE_OSRT =
         2048, /* calls of the operating system's libraries, by a library in front of them */
+    NVT_TRACE_CPU = 4096, /* samples of what threads run */
 };
 /* All but the coarser view of graphs, and what slows managed memory down. */
 #define NVT_TRACE_FULL 127u
 /* What needs CUPTI. */
 #define NVT_TRACE_DEVICE                                                                           \
-    (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE | NVT_TRACE_MPI | NVT_TRACE_OSRT))
+    (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE | NVT_TRACE_MPI | NVT_TRACE_OSRT |             \
+                 NVT_TRACE_CPU))
 
 enum nvt_ring_state {
     NVT_RING_OPEN = 0,
@@ -177,6 +180,7 @@ enum nvt_record_kind {
     NVT_DEFINE_FILE,        /* id: of what a call of the operating system's libraries works with */
     NVT_OS_CALL,            /* one that has ended, enum nvt_os_call_number is the value: an
                                nvt_ring_os_call */
+    NVT_CPU_SAMPLE,         /* of what the thread runs: an nvt_ring_cpu_sample */
 };
 
 /* Flags of ranges and marks. */
@@ -189,6 +193,19 @@ struct nvt_ring_sample {
     uint64_t counter;
     int64_t time;
 };
+
+/* What stands before the frames of a sample, 8 bytes each and the innermost first, and the text of Python's stack, as its
+ * faulthandler writes it. */
+struct nvt_ring_cpu_sample {
+    uint64_t cpu_ns; /* processor time that it stands for */
+    uint32_t frames;
+    uint32_t text; /* bytes */
+};
+
+/* A frame: the id of a file (NVT_DEFINE_FILE) and the place in it, as its symbols have it; of none, the address. */
+#define NVT_CPU_FRAME(file, place) ((uint64_t)(file) << 48 | ((uint64_t)(place)&0xffffffffffffu))
+#define NVT_CPU_FRAME_FILE(frame)  ((uint32_t)((frame) >> 48))
+#define NVT_CPU_FRAME_PLACE(frame) ((frame)&0xffffffffffffu)
 
 struct nvt_ring_os_call {
     uint64_t start, end; /* ticks */

@@ -22,6 +22,7 @@ struct nvt_record_options {
     int wait_for_all;    /* go on until the last descendant has ended, not only the command */
     int64_t
         os_threshold_ns; /* calls of the operating system's libraries that take less are left out */
+    int64_t cpu_period_ns; /* processor time of a thread between two samples of it */
     int level;           /* of zstd; 0 stores uncompressed */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;
@@ -29,10 +30,10 @@ struct nvt_record_options {
     struct nvt_retain_limits keep; /* the latest part of the trace alone */
 };
 
-/* NVTX alone, 1 MiB a ring, waiting when full, all descendants, calls from 1 us on, level 1. */
+/* NVTX alone, 1 MiB a ring, waiting when full, all descendants, calls from 1 us on, 200 samples a second, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 1, NULL, 0,            \
+        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, NULL, 0,            \
         {                                                                                          \
             0, 0                                                                                   \
         }                                                                                          \
@@ -46,6 +47,7 @@ struct nvt_record_result {
     uint64_t events;         /* NVTX events in the file */
     uint64_t device_records; /* operations, API calls and the like in the file */
     uint64_t os_calls;       /* calls of the operating system's libraries in it */
+    uint64_t cpu_samples;    /* samples of what threads run in it */
     int used_devices;        /* a process came up with CUDA */
     int captured;            /* what options.capture names has begun, at least once */
     uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */

@@ -44,6 +44,7 @@ enum nvt_chunk_kind {
     NVT_CHUNK_TABLES,         /* which tables and columns there are */
     NVT_CHUNK_ROWS,           /* some rows of one */
     NVT_CHUNK_OS_CALLS,       /* calls of the operating system's libraries, of one thread */
+    NVT_CHUNK_CPU_SAMPLES,    /* samples of what one thread runs */
 };
 
 /* A chunk's header, in the machine's order. */
@@ -111,6 +112,21 @@ enum nvt_os_field {
     NVT_OS_ROW_BYTES,
     NVT_OS_ROW_CALLER, /* id of a file: the library or program that called, 0 unknown */
     NVT_OS_ROW_FIELDS
+};
+
+/* Fields of a frame and of a row of CPU_SAMPLES, a varint each. */
+enum nvt_cpu_frame_field {
+    NVT_CPU_FRAME_PARENT, /* number of the caller's frame in the chunk, from 1; 0 none; a lower one */
+    NVT_CPU_FRAME_NAME,   /* string */
+    NVT_CPU_FRAME_MODULE, /* string */
+    NVT_CPU_FRAME_FIELDS
+};
+enum nvt_cpu_row_field {
+    NVT_CPU_ROW_TIME,  /* ticks since the row before, the first: since `first` */
+    NVT_CPU_ROW_CPU,   /* ns of processor time */
+    NVT_CPU_ROW_FRAME, /* number of the innermost function's, 0 unknown */
+    NVT_CPU_ROW_FLAGS, /* 1: nobody knows who called it */
+    NVT_CPU_ROW_FIELDS
 };
 
 /* What the time that a program gives with a sample of a counter is. */

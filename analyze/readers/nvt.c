@@ -298,6 +298,9 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     case NVT_CHUNK_OS_CALLS:
         status = nvt_nvt_read_os(reader, chunk, cursor);
         break;
+    case NVT_CHUNK_CPU_SAMPLES:
+        status = nvt_nvt_read_cpu(reader, chunk, cursor);
+        break;
     case NVT_CHUNK_END:
         reader->ended = 1;
         break;
@@ -338,6 +341,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
     nvt_buffer_free(&reader->blobs);
     nvt_nvt_counters_free(&reader->counters);
     nvt_nvt_machine_free(&reader->machine);
+    nvt_frames_free(&reader->frames);
     free(reader->mpi.items);
     free(reader->thread_names.items);
     nvt_nvt_device_free(&reader->devices);

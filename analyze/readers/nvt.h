@@ -14,6 +14,7 @@
 #include "../../lib/map.h"
 #include "nvt_counters.h"
 #include "nvt_device.h"
+#include "frames.h"
 #include "nvt_strings.h"
 struct nvt_mpi_said; /* collectors/mpi/calls.h */
 #include "../model/trace.h"
@@ -30,7 +31,7 @@ struct nvt_nvt_thread {
     struct nvt_open_range *open;
     uint32_t depth, capacity;
     uint64_t last;      /* ticks of its last event, */
-    uint64_t last_call; /* and of the last end of a call of the operating system's libraries */
+    uint64_t last_call; /* and of the last end of a call of the operating system's libraries, or sample */
     uint64_t first;     /* and of its first behind a cut, */
     int has_first;      /* if there is one */
     uint64_t ended;     /* when its end was noticed, 0 unknown */
@@ -158,6 +159,7 @@ struct nvt_nvt_reader {
     struct nvt_nvt_counters counters;
     struct nvt_nvt_machine machine;
     struct nvt_nvt_mpi mpi;
+    struct nvt_frames frames;
     struct nvt_nvt_thread_names thread_names;
     struct nvt_nvt_devices devices;
     int ended;    /* the END chunk was there */
@@ -181,6 +183,10 @@ void nvt_nvt_machine_free(struct nvt_nvt_machine *machine);
 /* A chunk of calls of the operating system's libraries, whose times are ticks until all is read. 0 or -1, likewise. */
 int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                     struct nvt_cursor cursor);
+
+/* A chunk of samples of what a thread runs, likewise. */
+int nvt_nvt_read_cpu(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                     struct nvt_cursor cursor);
 
 /* Whether a payload is a call's of MPI: 1, and it is kept; 0; -1 when out of memory. */
 int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_payload *pending);

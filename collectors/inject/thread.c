@@ -14,6 +14,7 @@
 
 #include "../wake.h"
 #include "capture.h"
+#include "cpu.h"
 #include "os.h"
 #include "session.h"
 
@@ -42,6 +43,7 @@ static void thread_ends(void *state)
     if (++thread->rounds < LAST_ROUND && !pthread_setspecific(at_exit, thread))
         return;
     nvt_self = &nvt_nobody;
+    nvt_cpu_end_thread();
     nvt_os_own_thread(NULL); /* as nobody is here to record for */
     if (thread->slots) {
         struct nvt_ring *ring = nvt_thread_ring(thread);
@@ -351,14 +353,30 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t ope
     return status;
 }
 
+/* Whether there is a ring, which a thread without one gets now. */
+static int has_ring(struct nvt_thread *thread)
+{
+    if (!thread->slots && (!retry_at || nvt_monotonic_ns() >= retry_at))
+        between_signals(thread, try_ring);
+    return thread->slots != NULL;
+}
+
+int nvt_thread_offers(struct nvt_thread *thread, uint64_t slots)
+{
+    int saved = errno, has_room = has_ring(thread);
+    if (has_room) {
+        nvt_thread_advance(thread, 0);
+        uint64_t open = nvt_thread_open_ranges(thread);
+        has_room = slots + open + 2 < thread->size && fits(thread, slots, open);
+    }
+    errno = saved;
+    return has_room;
+}
+
 int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
 {
     int saved = errno, status = 0;
-    if (!thread->slots) {
-        if (!retry_at || nvt_monotonic_ns() >= retry_at)
-            between_signals(thread, try_ring);
-    }
-    if (!thread->slots) {
+    if (!has_ring(thread)) {
         errno = saved;
         return -1;
     }

@@ -129,6 +129,9 @@ uint64_t nvt_thread_open_ranges(const struct nvt_thread *thread);
  */
 int nvt_thread_room(struct nvt_thread *thread, uint64_t slots);
 
+/* Whether there is such room at once. Creates the ring likewise. */
+int nvt_thread_offers(struct nvt_thread *thread, uint64_t slots);
+
 /* A piece of a record's data. */
 struct nvt_piece {
     const void *data;

@@ -1,0 +1,49 @@
+/*
+ * Samples of what threads run (--trace cpu), as the library in front of libc (collectors/cpu/samples.c) tells of threads.
+ *
+ * Each thread has a timer of its own processor time (timer_create, CLOCK_THREAD_CPUTIME_ID), which sends it a signal. Who
+ * waits takes no time and is not disturbed. The signal's handler notes where the thread is, who called that (by the tables
+ * for exceptions), and Python's stack where there is one: one record in the thread's ring.
+ *
+ * Rules of the handler: it takes no lock of anybody else's, allocates nothing, never waits for the recorder, and leaves errno
+ * as it was. A sample that comes while an event is written is left out. Other signals wait for its end.
+ *
+ * How exact: the system looks at these timers when its clock ticks (every 4 ms, say), so there are no more samples than
+ * ticks. Each carries the processor time that it stands for.
+ */
+#ifndef NVT_INJECT_CPU_H
+#define NVT_INJECT_CPU_H
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "thread.h"
+
+/* Python writes its stack to this descriptor, which cannot be one. */
+#define NVT_CPU_STACK_DESCRIPTOR 0x7ffffff0
+
+/* Tells Python which signal it is whose handler writes its stack. */
+#define NVT_CPU_SIGNAL_ENV "NVTALLY_SAMPLE_SIGNAL"
+
+/* What libc's functions are behind the library in front of it. */
+struct nvt_cpu_system {
+    int (*sigaction)(int number, const struct sigaction *action, struct sigaction *before);
+};
+
+/* Join the session, and find a signal that nobody uses. Its number, or 0: nothing is to be sampled. */
+NVT_EXPORT int nvt_cpu_watch(const struct nvt_cpu_system *system);
+
+/* The calling thread is sampled from now on, and no more. */
+NVT_EXPORT void nvt_cpu_begin_thread(void);
+NVT_EXPORT void nvt_cpu_end_thread(void);
+
+/* The calling thread is that of a forked process. */
+NVT_EXPORT void nvt_cpu_forked(void);
+
+/* Somebody wants to handle the signal that is ours. The action is kept, and not the system's. As sigaction's. */
+NVT_EXPORT int nvt_cpu_action(const struct sigaction *action, struct sigaction *before);
+
+/* Whether bytes written to NVT_CPU_STACK_DESCRIPTOR were taken: who writes is Python, within the handler. */
+NVT_EXPORT int nvt_cpu_take_stack(const void *bytes, size_t size);
+
+#endif
