@@ -594,9 +594,8 @@ void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_tot
     totals->os_calls += drain->totals.os_calls;
     totals->cpu_samples += drain->totals.cpu_samples;
     totals->batches += drain->totals.batches;
-    totals->device_threads +=
-        drain->totals.batches && !drain->totals.events && !drain->totals.os_calls &&
-        !drain->totals.cpu_samples;
+    totals->device_threads += drain->totals.batches && !drain->totals.events &&
+                              !drain->totals.os_calls && !drain->totals.cpu_samples;
     totals->dropped += drain->totals.dropped;
     totals->too_deep |= atomic_load(&drain->ring->too_deep) != 0;
     totals->nested += drain->totals.nested;

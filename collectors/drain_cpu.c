@@ -59,10 +59,12 @@ static const char *short_path(const char *path)
     return at;
 }
 
-/* A line `  File "PATH", line N in NAME` as "NAME (FILE:N)". 0, or -1: it is none, or there is no memory. */
+/* A line `  File "PATH", line N in NAME` as "NAME (FILE:N)". 0, or -1: it is none, or there is no memory. What imports modules
+ * is left out, as Python leaves it out of its own messages. */
 static int take_line(struct nvt_drain_cpu *cpu, char *line, struct stack *stack)
 {
     static const char begin[] = "  File \"", middle[] = "\", line ", in[] = " in ";
+    static const char importer[] = "<frozen importlib.";
     struct nvt_buffer text = {0};
     if (strncmp(line, begin, sizeof(begin) - 1))
         return -1;
@@ -72,6 +74,8 @@ static int take_line(struct nvt_drain_cpu *cpu, char *line, struct stack *stack)
     char *name = at ? strstr(at, in) : NULL;
     if (!name || stack->python_count == FRAMES_MOST)
         return -1;
+    if (!strncmp(path, importer, sizeof(importer) - 1))
+        return 0;
     *at = *name = 0;
     uint32_t string = NVT_NO_STRING;
     if (!nvt_buffer_printf(&text, "%s (%s:%s)", name + sizeof(in) - 1, short_path(path),
@@ -176,7 +180,8 @@ static uint32_t frame_below(struct nvt_drain_cpu *cpu, uint32_t parent, struct f
 /* The innermost frame of a stack, and 1. 0: no memory. */
 static uint32_t frame_of(struct nvt_drain_cpu *cpu, const struct stack *stack)
 {
-    uint32_t frame = 0, native = stack->python_count ? called_by_python(stack) : stack->native_count;
+    uint32_t frame = 0,
+             native = stack->python_count ? called_by_python(stack) : stack->native_count;
     for (uint32_t i = stack->python_count; i-- > 0;)
         if (!(frame = frame_below(cpu, frame, stack->python[i])))
             return 0;

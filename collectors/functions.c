@@ -98,9 +98,15 @@ uint32_t nvt_functions_file(struct nvt_functions *functions, const char *path)
 
 static enum nvt_function_kind kind_of(const struct file *file, const char *name)
 {
-    static const char *const starts[] = {"_start",  "__libc_start_main", "__libc_start_call_main",
-                                         "clone",   "__clone",           "clone3",
-                                         "__clone3", "start_thread"};
+    static const char *const starts[] = {"_start",
+                                         "__libc_start_main",
+                                         "__libc_start_call_main",
+                                         "__GI___clone3",
+                                         "clone3",
+                                         "__clone3",
+                                         "clone",
+                                         "__clone",
+                                         "start_thread"};
     if (file->is_ours)
         return NVT_FUNCTION_OURS;
     if (file->is_python)

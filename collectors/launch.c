@@ -16,14 +16,14 @@
 #include "session.h"
 #include "wake.h"
 
-#define INJECT_LIBRARY "libnvtally-inject.so"
-#define NVTX_VARIABLE  "NVTX_INJECTION64_PATH"
-#define CUDA_VARIABLE  "CUDA_INJECTION64_PATH"
+#define INJECT_LIBRARY   "libnvtally-inject.so"
+#define NVTX_VARIABLE    "NVTX_INJECTION64_PATH"
+#define CUDA_VARIABLE    "CUDA_INJECTION64_PATH"
 #define PYTORCH_VARIABLE "NVTALLY_PYTORCH" /* its ranges are wanted */
-#define PYTHON_MODULE  "pytorch/sitecustomize.py"
-#define MPI_LIBRARY    "libnvtally-mpi-calls.so"
-#define OS_LIBRARY     "libnvtally-os-calls.so"
-#define CPU_LIBRARY    "libnvtally-cpu-samples.so"
+#define PYTHON_MODULE    "pytorch/sitecustomize.py"
+#define MPI_LIBRARY      "libnvtally-mpi-calls.so"
+#define OS_LIBRARY       "libnvtally-os-calls.so"
+#define CPU_LIBRARY      "libnvtally-cpu-samples.so"
 
 static int can_execute(const char *path)
 {
@@ -191,7 +191,8 @@ static void become_command(char *const argv[], const char *folder,
         !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->cpu) &&
         !lead("LD_PRELOAD", gifts->os) && !lead("LD_PRELOAD", gifts->mpi) &&
         !(gifts->pytorch ? setenv(PYTORCH_VARIABLE, gifts->pytorch, 1)
-                         : unsetenv(PYTORCH_VARIABLE)) && !setenv(NVT_SESSION_ENV, folder, 1)) {
+                         : unsetenv(PYTORCH_VARIABLE)) &&
+        !setenv(NVT_SESSION_ENV, folder, 1)) {
         restore_actions(before);
         sigprocmask(SIG_SETMASK, &before->mask, NULL);
         if (gifts->ends_with)

@@ -23,7 +23,7 @@ struct nvt_record_options {
     int64_t
         os_threshold_ns; /* calls of the operating system's libraries that take less are left out */
     int64_t cpu_period_ns; /* processor time of a thread between two samples of it */
-    int level;           /* of zstd; 0 stores uncompressed */
+    int level;             /* of zstd; 0 stores uncompressed */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;
     int ends_with_us; /* the command gets SIGTERM when the recorder is killed; else it goes on */
@@ -33,7 +33,7 @@ struct nvt_record_options {
 /* NVTX alone, 1 MiB a ring, waiting when full, all descendants, calls from 1 us on, 200 samples a second, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, NULL, 0,            \
+        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, NULL, 0,   \
         {                                                                                          \
             0, 0                                                                                   \
         }                                                                                          \

@@ -30,11 +30,12 @@ struct nvt_nvt_thread {
     uint32_t process;
     struct nvt_open_range *open;
     uint32_t depth, capacity;
-    uint64_t last;      /* ticks of its last event, */
-    uint64_t last_call; /* and of the last end of a call of the operating system's libraries, or sample */
-    uint64_t first;     /* and of its first behind a cut, */
-    int has_first;      /* if there is one */
-    uint64_t ended;     /* when its end was noticed, 0 unknown */
+    uint64_t last; /* ticks of its last event, */
+    uint64_t
+        last_call; /* and of the last end of a call of the operating system's libraries, or sample */
+    uint64_t first; /* and of its first behind a cut, */
+    int has_first;  /* if there is one */
+    uint64_t ended; /* when its end was noticed, 0 unknown */
 };
 
 struct nvt_nvt_process {

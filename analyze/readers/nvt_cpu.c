@@ -32,10 +32,10 @@ static uint32_t *read_frames(struct nvt_nvt_reader *reader, struct nvt_cursor *c
         int is_wrong = read_fields(cursor, width, fields, NVT_CPU_FRAME_FIELDS) ||
                        fields[NVT_CPU_FRAME_PARENT] >= i;
         if (!is_wrong)
-            rows[i] = nvt_frames_below(
-                &reader->frames, reader->trace, rows[fields[NVT_CPU_FRAME_PARENT]],
-                nvt_file_string(&reader->strings, fields[NVT_CPU_FRAME_NAME]),
-                nvt_file_string(&reader->strings, fields[NVT_CPU_FRAME_MODULE]));
+            rows[i] =
+                nvt_frames_below(&reader->frames, reader->trace, rows[fields[NVT_CPU_FRAME_PARENT]],
+                                 nvt_file_string(&reader->strings, fields[NVT_CPU_FRAME_NAME]),
+                                 nvt_file_string(&reader->strings, fields[NVT_CPU_FRAME_MODULE]));
         if (is_wrong || !rows[i]) {
             free(rows);
             return NULL;

@@ -183,7 +183,8 @@ static void record(struct nvt_thread *thread, struct sampler *sampler, uint64_t 
                                        {sampler->frames, sampler->count * sizeof(uint64_t)},
                                        {sampler->text, sampler->text_size}};
     nvt_thread_enter(thread);
-    if (!thread->slots || nvt_thread_record(thread, NVT_WORD(NVT_CPU_SAMPLE, 0, 0, 0, 0), pieces, 3))
+    if (!thread->slots ||
+        nvt_thread_record(thread, NVT_WORD(NVT_CPU_SAMPLE, 0, 0, 0, 0), pieces, 3))
         nvt_thread_drop(thread, 1);
     nvt_thread_leave(thread);
 }
