@@ -47,6 +47,13 @@ $(BUILD)/bench/osrt: tests/bench/osrt.c lib/clock.h
 bench-osrt: all $(BUILD)/bench/osrt ## what recording costs a call of the operating system's libraries, beside nsys (NSYS=path)
 	$(Q)BUILD=$(BUILD) tests/bench/osrt
 
+$(BUILD)/bench/cpu: tests/bench/cpu.c lib/clock.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $< -o $@
+
+bench-cpu: all $(BUILD)/bench/cpu ## what being sampled costs a program, beside nsys (NSYS=path) and py-spy (PYSPY=path)
+	$(Q)BUILD=$(BUILD) tests/bench/cpu
+
 bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-columns
@@ -55,6 +62,7 @@ bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BU
 	$(Q)$(MAKE) --no-print-directory bench-nsys-ai
 	$(Q)$(MAKE) --no-print-directory bench-mpi
 	$(Q)$(MAKE) --no-print-directory bench-osrt
+	$(Q)$(MAKE) --no-print-directory bench-cpu
 
 bench-disturbance: all ## what collecting does to every workload on the host, with intervals (a quarter of an hour)
 	$(Q)BUILD=$(BUILD) tests/bench/disturbance
@@ -75,4 +83,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-columns bench-analyze bench-path bench-mpi bench-osrt bench-load bench-disturbance
+.PHONY: bench bench-columns bench-analyze bench-path bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
