@@ -60,7 +60,7 @@ static const char *short_path(const char *path)
 }
 
 /* A line `  File "PATH", line N in NAME` as "NAME (FILE:N)". 0, or -1: it is none, or there is no memory. What imports modules
- * is left out, as Python leaves it out of its own messages. */
+ * is left out, as Python leaves it out of its own messages, and so is what we have put around PyTorch's functions. */
 static int take_line(struct nvt_drain_cpu *cpu, char *line, struct stack *stack)
 {
     static const char begin[] = "  File \"", middle[] = "\", line ", in[] = " in ";
@@ -74,7 +74,8 @@ static int take_line(struct nvt_drain_cpu *cpu, char *line, struct stack *stack)
     char *name = at ? strstr(at, in) : NULL;
     if (!name || stack->python_count == FRAMES_MOST)
         return -1;
-    if (!strncmp(path, importer, sizeof(importer) - 1))
+    if (!strncmp(path, importer, sizeof(importer) - 1) ||
+        !strcmp(short_path(path), "nvtally_pytorch.py"))
         return 0;
     *at = *name = 0;
     uint32_t string = NVT_NO_STRING;
