@@ -74,10 +74,10 @@ static int take_line(struct nvt_drain_cpu *cpu, char *line, struct stack *stack)
     char *name = at ? strstr(at, in) : NULL;
     if (!name || stack->python_count == FRAMES_MOST)
         return -1;
+    *at = *name = 0;
     if (!strncmp(path, importer, sizeof(importer) - 1) ||
         !strcmp(short_path(path), "nvtally_pytorch.py"))
         return 0;
-    *at = *name = 0;
     uint32_t string = NVT_NO_STRING;
     if (!nvt_buffer_printf(&text, "%s (%s:%s)", name + sizeof(in) - 1, short_path(path),
                            at + sizeof(middle) - 1))
