@@ -341,3 +341,16 @@ double nvt_student_t95(size_t degrees)
     }
     return (low + high) / 2;
 }
+
+void nvt_share_interval(uint64_t of, uint64_t n, double *low, double *high)
+{
+    const double z2 = 1.959963984540054 * 1.959963984540054, draws = (double)n;
+    *low = 0;
+    *high = 1;
+    if (!n)
+        return;
+    double share = (double)of / draws, centre = share + z2 / (2 * draws);
+    double half = sqrt(z2 * (share * (1 - share) / draws + z2 / (4 * draws * draws)));
+    *low = of ? (centre - half) / (1 + z2 / draws) : 0;
+    *high = of < n ? (centre + half) / (1 + z2 / draws) : 1;
+}

@@ -79,4 +79,11 @@ double nvt_sample_quantile(const double *sorted, size_t n, double q);
  */
 double nvt_student_t95(size_t degrees);
 
+/*
+ * Between what shares a share lies with 95 % confidence of which `of` of n draws, at most all, were seen: the score interval of
+ * Wilson, "Probable inference, the law of succession, and statistical inference" (1927), which holds for few of them and for
+ * shares near 0 and 1, too. 0 and 1 for no draw.
+ */
+void nvt_share_interval(uint64_t of, uint64_t n, double *low, double *high);
+
 #endif

@@ -68,6 +68,25 @@ void make_os_call_row(struct maker *maker, const char *name, const char *file,
     assert_int_not_equal(nvt_os_call_add(maker->trace, &row), NVT_NONE);
 }
 
+uint32_t make_function(struct maker *maker, uint32_t caller, const char *name, const char *module)
+{
+    struct nvt_call_frame row = {
+        .parent = caller,
+        .name = nvt_strings_add_text(maker->trace->strings, name),
+        .module = module ? nvt_strings_add_text(maker->trace->strings, module) : 0};
+    uint32_t function = nvt_call_frame_add(maker->trace, &row);
+    assert_int_not_equal(function, NVT_NONE);
+    return function + 1;
+}
+
+void make_sample(struct maker *maker, uint32_t thread, int64_t time, int64_t cpu_ns,
+                 uint32_t function)
+{
+    struct nvt_cpu_sample row = {
+        .time = time, .thread = thread, .cpu_ns = cpu_ns, .frame = function};
+    assert_int_not_equal(nvt_cpu_sample_add(maker->trace, &row), NVT_NONE);
+}
+
 static struct nvt_op next_op(struct maker *maker, const char *name, int64_t launched, int64_t ns)
 {
     int64_t start = launched + 5000 > maker->device ? launched + 5000 : maker->device;

@@ -32,6 +32,12 @@ void make_os_call(struct maker *maker, const char *name, uint32_t thread, int64_
 /* The same with all that is given of it; of a file, NULL: unknown. */
 void make_os_call_row(struct maker *maker, const char *name, const char *file,
                       struct nvt_os_call row);
+/* A function below another one, 0: below none; in a module, NULL: none. What samples and the functions that it calls name it by:
+ * its row and 1. */
+uint32_t make_function(struct maker *maker, uint32_t caller, const char *name, const char *module);
+/* A sample of a thread, of so much processor time. */
+void make_sample(struct maker *maker, uint32_t thread, int64_t time, int64_t cpu_ns,
+                 uint32_t function);
 /* A kernel of so many ns: launched now, 5 us later on the device, or when that is free. */
 void make_launch(struct maker *maker, const char *name, int64_t ns);
 /* A wait until the device has done everything, and 1 us more. */

@@ -196,6 +196,23 @@ static void test_adding(void **state)
     assert_true(isnan(sum.std) && isnan(sum.min) && sum.n == 14);
 }
 
+/* Newcombe, "Two-sided confidence intervals for the single proportion" (1998), table I, method 3. */
+static void test_shares(void **state)
+{
+    static const struct {
+        uint64_t of, n;
+        double low, high;
+    } cases[] = {{81, 263, 0.2553, 0.3662}, {15, 148, 0.0624, 0.1605}, {0, 20, 0, 0.1611},
+                 {1, 29, 0.0061, 0.1718},   {20, 20, 0.8389, 1},       {0, 0, 0, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        double low, high;
+        nvt_share_interval(cases[i].of, cases[i].n, &low, &high);
+        assert_true(fabs(low - cases[i].low) < 5.1e-5);
+        assert_true(fabs(high - cases[i].high) < 5.1e-5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_large_offset),  cmocka_unit_test(test_median_and_quantiles),
         cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_student),
         cmocka_unit_test(test_adding),        cmocka_unit_test(test_ascending_pieces),
+        cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

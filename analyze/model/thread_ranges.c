@@ -26,6 +26,17 @@ void nvt_thread_ranges_free(struct nvt_thread_ranges *ranges)
     *ranges = (struct nvt_thread_ranges){0};
 }
 
+int nvt_thread_ranges_is_outermost(const struct nvt_thread_ranges *ranges, uint32_t row)
+{
+    const struct nvt_ranges *rows = &ranges->trace->ranges;
+    uint32_t depth = 0;
+    for (uint32_t at = ranges->parent[row]; at != NVT_NONE && depth++ < NVT_NESTING_DEPTH;
+         at = ranges->parent[at])
+        if (rows->name[at] == rows->name[row] && rows->domain[at] == rows->domain[row])
+            return 0;
+    return 1;
+}
+
 uint32_t nvt_thread_ranges_last(const struct nvt_thread_ranges *ranges, uint32_t thread,
                                 int64_t moment)
 {

@@ -155,6 +155,14 @@ int nvt_report_has_os_calls(const struct nvt_report_input *input)
     return 0;
 }
 
+int nvt_report_has_cpu_samples(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->cpu_samples.count)
+            return 1;
+    return 0;
+}
+
 /* A file or a lock, which nsys does not record. */
 static int has_subjects(const struct nvt_report_input *input)
 {
@@ -175,6 +183,9 @@ void nvt_report_note_calls(struct nvt_report_input *input)
         nvt_note(input,
                  "note: there are calls of the operating system: -r osrt_sum,nvtx_osrt_sum%s",
                  has_subjects(input) ? ",osrt_files,osrt_locks,osrt_callers" : "");
+    if (nvt_report_has_cpu_samples(input))
+        nvt_note(input,
+                 "note: there are samples of what threads run: -r cpu_functions,nvtx_cpu_sum");
 }
 
 void nvt_note(struct nvt_report_input *input, const char *format, ...)

@@ -47,6 +47,10 @@
     X(osrt_files)                                                                                  \
     X(osrt_locks)                                                                                  \
     X(osrt_callers)                                                                                \
+    X(cpu_functions)                                                                               \
+    X(cpu_modules)                                                                                 \
+    X(nvtx_cpu_sum)                                                                                \
+    X(cpu_threads)                                                                                 \
     X(mpi_event_sum)                                                                               \
     X(mpi_event_trace)                                                                             \
     X(nvtx_mpi_sum)                                                                                \
@@ -173,7 +177,11 @@ int nvt_report_has_mpi(const struct nvt_report_input *input);
 /* Whether any trace has calls of the operating system. */
 int nvt_report_has_os_calls(const struct nvt_report_input *input);
 
-/* Notes that there are calls of MPI, or of the operating system, and which reports have them; none where there is none. */
+/* Whether any trace has samples of what threads run. */
+int nvt_report_has_cpu_samples(const struct nvt_report_input *input);
+
+/* Notes that there are calls of MPI, or of the operating system, or samples of what threads run, and which reports have them;
+ * none where there is none. */
 void nvt_report_note_calls(struct nvt_report_input *input);
 
 /*

@@ -7,18 +7,6 @@
 
 /* --- which ranges hold a call --- */
 
-/* Whether no range of the same name is around it. */
-static int is_outermost(const struct nvt_thread_ranges *holders, uint32_t row)
-{
-    const struct nvt_ranges *ranges = &holders->trace->ranges;
-    uint32_t depth = 0;
-    for (uint32_t at = holders->parent[row]; at != NVT_NONE && depth++ < NVT_NESTING_DEPTH;
-         at = holders->parent[at])
-        if (ranges->name[at] == ranges->name[row] && ranges->domain[at] == ranges->domain[row])
-            return 0;
-    return 1;
-}
-
 /* From `row` outwards, the first range that ends no earlier; `depth` counts those that were looked at. */
 static uint32_t holder_from(const struct nvt_thread_ranges *holders, uint32_t row, int64_t end,
                             uint32_t *depth)
@@ -86,7 +74,7 @@ static void add_ranges(struct nvt_calls_by_range *all, const struct nvt_thread_r
     const struct nvt_ranges *ranges = &holders->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
         uint32_t name = nvt_groups_range(&all->groups, i);
-        if (ranges->style[i] != NVT_PUSH_POP || !is_outermost(holders, i))
+        if (ranges->style[i] != NVT_PUSH_POP || !nvt_thread_ranges_is_outermost(holders, i))
             continue;
         if (name == NVT_NO_STRING ||
             make_room(&all->ranges_ns, name, &all->range_capacity, sizeof(*all->ranges_ns)))
@@ -109,7 +97,7 @@ int nvt_calls_by_range_add(struct nvt_calls_by_range *all, const struct nvt_trac
         for (uint32_t row =
                  innermost(&holders, calls->thread[i], calls->start[i], calls->end[i], &depth);
              row != NVT_NONE; row = holder_around(&holders, row, calls->end[i], &depth))
-            if (is_outermost(&holders, row)) {
+            if (nvt_thread_ranges_is_outermost(&holders, row)) {
                 add_call(all, trace, calls, i, nvt_groups_range(&all->groups, row));
                 held = 1;
             }

@@ -1,0 +1,95 @@
+#include "cpu.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../lib/clock.h"
+
+static void look_at(struct nvt_cpu_input *all, const struct nvt_cpu_samples *samples)
+{
+    all->samples += samples->count;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        all->alone += (samples->flags[i] & NVT_CPU_SAMPLE_NO_CALLERS) != 0;
+        all->unknown += !samples->frame[i];
+        all->has_times &= samples->cpu_ns[i] > 0;
+        all->weight = nvt_clock_sum(all->weight, samples->cpu_ns[i]);
+    }
+}
+
+struct nvt_cpu_input nvt_cpu_look(struct nvt_report_input *input, int totals)
+{
+    struct nvt_cpu_input all = {.has_times = 1};
+    for (size_t i = 0; i < input->trace_count; i++)
+        look_at(&all, &input->traces[i].trace->cpu_samples);
+    if (!all.has_times)
+        all.weight = (int64_t)all.samples;
+    if (!all.samples)
+        nvt_note(input, "note: no " NVT_CPU_SAMPLES " in the input");
+    else if (all.samples < NVT_FEW_SAMPLES)
+        nvt_note(input,
+                 "note: only %" PRIu64 " sample%s of what threads run: shares are rough guesses",
+                 all.samples, all.samples == 1 ? "" : "s");
+    if (!all.has_times)
+        nvt_note(input, "note: samples do not say which processor time they stand for: each "
+                        "counts the same, and there are no times");
+    if (totals && all.alone)
+        nvt_note(input,
+                 "note: of %.0f %% of the samples the function alone is known, not who called it: "
+                 "totals are what is known at least",
+                 100 * (double)all.alone / (double)all.samples);
+    return all;
+}
+
+struct nvt_table *nvt_cpu_table(const struct nvt_report *report,
+                                const struct nvt_report_input *input, const char *title,
+                                const struct nvt_cpu_input *all, struct nvt_error *err)
+{
+    char full[160];
+    snprintf(full, sizeof(full), "%s (%" PRIu64 " sample%s)", title, all->samples,
+             all->samples == 1 ? "" : "s");
+    return nvt_report_table(report, input, full, err);
+}
+
+void nvt_cpu_put(struct nvt_table *table, size_t row, size_t share, size_t time,
+                 const struct nvt_cpu_input *all, int64_t weight, int64_t of)
+{
+    if (of > 0)
+        nvt_table_set_real(table, row, share, 100 * (double)weight / (double)of);
+    if (all->has_times)
+        nvt_table_set_int(table, row, time, weight);
+}
+
+int nvt_cpu_functions(struct nvt_sampled_functions *functions, const struct nvt_trace *trace,
+                      enum nvt_sampled_functions_by by, const struct nvt_cpu_input *all,
+                      struct nvt_error *err)
+{
+    if (nvt_sampled_functions_make(functions, trace, by, err))
+        return -1;
+    functions->has_times = all->has_times;
+    return 0;
+}
+
+uint32_t *nvt_cpu_groups(struct nvt_groups *groups, const struct nvt_sampled_functions *functions)
+{
+    uint32_t *group = malloc(((size_t)functions->count + 1) * sizeof(*group));
+    for (uint32_t i = 0; group && i < functions->count; i++) {
+        const uint32_t key[] = {nvt_groups_text(groups, functions->items[i].name),
+                                nvt_groups_text(groups, functions->items[i].module)};
+        group[i] = nvt_groups_key(groups, key, 2);
+        if (group[i] == NVT_NONE || nvt_groups_failed(groups)) {
+            free(group);
+            return NULL;
+        }
+    }
+    return group;
+}
+
+void nvt_cpu_put_function(struct nvt_table *table, size_t row, size_t name, size_t module,
+                          const struct nvt_groups *groups, uint32_t group)
+{
+    const uint32_t *key = groups->groups[group].key;
+    const char *module_name = nvt_groups_name(groups, key[1]);
+    nvt_table_set_name(table, row, name, nvt_groups_name(groups, key[0]));
+    nvt_table_set_name(table, row, module, module_name);
+}

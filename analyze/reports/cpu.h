@@ -1,0 +1,49 @@
+/*
+ * What the reports of sampled processor time have in common.
+ */
+#ifndef NVT_REPORT_CPU_H
+#define NVT_REPORT_CPU_H
+
+#include "../studies/groups.h"
+#include "../studies/hot_functions.h"
+#include "../studies/pairs.h"
+#include "report.h"
+
+/* What they are called, and how they get on record. */
+#define NVT_CPU_SAMPLES "samples of what threads run (record --trace cpu, nsys profile --sample)"
+
+/* Of all traces of the input. */
+struct nvt_cpu_input {
+    uint64_t samples, alone,
+        unknown;    /* in all; of which the callers, or any function, is not known */
+    int64_t weight; /* ns of all; samples, where any trace has no times */
+    int has_times;
+};
+
+/* Count them; and note what must be known to read numbers of them: that there are none, or few, or no times; with `totals` also
+ * that callers are not known of all. */
+struct nvt_cpu_input nvt_cpu_look(struct nvt_report_input *input, int totals);
+
+/* A table whose title says how many samples it is made of. NULL with err filled. */
+struct nvt_table *nvt_cpu_table(const struct nvt_report *report,
+                                const struct nvt_report_input *input, const char *title,
+                                const struct nvt_cpu_input *all, struct nvt_error *err);
+
+/* A weight and its share of another one, in %, into two cells; a weight that is no time is left out. */
+void nvt_cpu_put(struct nvt_table *table, size_t row, size_t share, size_t time,
+                 const struct nvt_cpu_input *all, int64_t weight, int64_t of);
+
+/* The functions of a trace, weighed as those of all are. 0, or -1 with err filled. */
+int nvt_cpu_functions(struct nvt_sampled_functions *functions, const struct nvt_trace *trace,
+                      enum nvt_sampled_functions_by by, const struct nvt_cpu_input *all,
+                      struct nvt_error *err);
+
+/* The group of each function of a trace, whose key is its name and its module as texts of the groups': the same for all traces.
+ * malloc'ed; NULL when out of memory. */
+uint32_t *nvt_cpu_groups(struct nvt_groups *groups, const struct nvt_sampled_functions *functions);
+
+/* The name and the module of such a group into two cells. */
+void nvt_cpu_put_function(struct nvt_table *table, size_t row, size_t name, size_t module,
+                          const struct nvt_groups *groups, uint32_t group);
+
+#endif
