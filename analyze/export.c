@@ -20,10 +20,12 @@
 static const struct nvt_exporter *const exporters[] = {
     &nvt_exporter_nvt,           &nvt_exporter_sqlite,        &nvt_exporter_chrome,
     &nvt_exporter_chrome_path,   &nvt_exporter_csv,           &nvt_exporter_folded,
-    &nvt_exporter_folded_device, &nvt_exporter_folded_memory,
+    &nvt_exporter_folded_device, &nvt_exporter_folded_memory, &nvt_exporter_folded_cpu,
 };
 
-#define NAMES "nvt, sqlite, chrome, chrome-path, csv, folded, folded-device or folded-memory"
+#define NAMES                                                                                      \
+    "nvt, sqlite, chrome, chrome-path, csv, folded, folded-device, folded-memory or "              \
+    "folded-cpu"
 
 #define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
 
@@ -42,6 +44,7 @@ static const char usage_text[] =
     "                       (flamegraph.pl, speedscope)\n"
     "                       folded-device: the same of device time, with kernels below ranges\n"
     "                       folded-memory: the same of memory in use at its peak, in bytes\n"
+    "                       folded-cpu: the same of processor time, with functions, from samples\n"
     "  -o, --output OUT     write to this file (default: stdout; for nvt and sqlite, FILE with\n"
     "                       that ending)\n" NVT_WINDOW_HELP "      --help           this text\n";
 

@@ -19,6 +19,7 @@
     X(phases)                                                                                      \
     X(timeline)                                                                                    \
     X(flame)                                                                                       \
+    X(cpu)                                                                                         \
     X(ranges)                                                                                      \
     X(critical_path)                                                                               \
     X(osrt)                                                                                        \

@@ -470,6 +470,102 @@ static void memory_without_addresses(void **state)
     nvt_trace_free(trace);
 }
 
+/* --- samples --- */
+
+#define CORE "/opt/lib/libcore.so"
+
+/* A loop in Python that runs a library's operator in a step and outside of it, and a thread beside it. */
+static struct nvt_trace *make_samples(int has_times)
+{
+    struct maker maker = make_begin();
+    uint32_t start = make_function(&maker, 0, "_start", "/usr/bin/python3.12");
+    uint32_t run = make_function(&maker, start, "pymain_run", "/usr/bin/python3.12");
+    uint32_t loop = make_function(&maker, run, "train (train.py:9)", NULL);
+    uint32_t eval = make_function(&maker, loop, "_PyEval_Vector", "/usr/bin/python3.12");
+    uint32_t mm = make_function(&maker, eval, "at::mm(at::Tensor const&, at::Tensor const&)", CORE);
+    uint32_t call = make_function(&maker, mm, "at::redispatch<at::Tensor (int)>", CORE);
+    uint32_t gemm = make_function(&maker, call, "0x7f12", CORE);
+    uint32_t copy = make_function(&maker, mm, "memcpy", "[kernel]");
+    uint32_t worker = make_function(&maker, 0, "clone3", "/lib/libc.so.6");
+    uint32_t spin = make_function(&maker, worker, "spin", "/lib/libpool.so.1");
+    uint32_t beside = nvt_trace_thread(maker.trace, maker.process, 2);
+    add_range(maker.trace, 0, "step", 0, 50);
+    add_range(maker.trace, 0, "forward", 10, 50);
+    const struct {
+        uint32_t thread, function;
+        int64_t time, ns;
+    } samples[] = {{0, mm, 5, 100},       {0, gemm, 12, 300}, {0, gemm, 20, 300},
+                   {0, gemm, 60, 200},    {0, copy, 45, 50},  {beside, spin, 20, 70},
+                   {beside, spin, 21, 7}, {0, 0, 30, 3}};
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
+        make_sample(&maker, samples[i].thread, samples[i].time, has_times ? samples[i].ns : 0,
+                    samples[i].function);
+    maker.trace->cpu_samples.flags[6] = NVT_CPU_SAMPLE_NO_CALLERS;
+    return make_end(&maker);
+}
+
+#define MM     "at::mm(at::Tensor const&, at::Tensor const&)"
+#define PYTHON "_start;pymain_run;train (train.py:9);_PyEval_Vector;" MM
+#define GEMM   PYTHON ";at::redispatch<at::Tensor (int)>;libcore.so [no symbol]"
+
+static void samples_stand_below_their_ranges(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = make_samples(1);
+    expect_written(trace, &nvt_exporter_folded_cpu,
+                   "step;forward;" GEMM " 600\n"
+                   "step;forward;" PYTHON ";memcpy 50\n"
+                   "step;forward;[unknown] 3\n"
+                   "step;" PYTHON " 100\n" NVT_STACKS_NOWHERE ";" GEMM " 200\n" NVT_STACKS_NOWHERE
+                   ";clone3;spin 70\n" NVT_STACKS_NOWHERE ";" NVT_STACKS_STACKLESS ";spin 7\n");
+    nvt_trace_free(trace);
+    trace = make_samples(0);
+    expect_written(trace, &nvt_exporter_folded_cpu,
+                   "step;forward;" GEMM " 2\n"
+                   "step;forward;" PYTHON ";memcpy 1\n"
+                   "step;forward;[unknown] 1\n"
+                   "step;" PYTHON " 1\n" NVT_STACKS_NOWHERE ";" NVT_STACKS_STACKLESS
+                   ";spin 1\n" NVT_STACKS_NOWHERE ";" GEMM " 1\n" NVT_STACKS_NOWHERE
+                   ";clone3;spin 1\n");
+    nvt_trace_free(trace);
+    /* Where no sample has callers, that is nothing to say of each. */
+    trace = make_samples(1);
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
+        trace->cpu_samples.flags[i] = NVT_CPU_SAMPLE_NO_CALLERS;
+    expect_written(trace, &nvt_exporter_folded_cpu,
+                   "step;forward;libcore.so [no symbol] 600\n"
+                   "step;forward;memcpy 50\n"
+                   "step;forward;[unknown] 3\n"
+                   "step;" MM " 100\n" NVT_STACKS_NOWHERE
+                   ";libcore.so [no symbol] 200\n" NVT_STACKS_NOWHERE ";spin 77\n");
+    nvt_trace_free(trace);
+}
+
+/* What starts programs, what the interpreter does around Python, what libraries only pass on. */
+static void what_says_little_is_left_out(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "forward", "train (train.py:9)", MM, "libcore.so [no symbol]", "memcpy", "[unknown]"};
+    struct nvt_trace *trace = make_samples(1);
+    struct nvt_stacks stacks = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_stacks_make(&stacks, trace, NVT_STACKS_CPU,
+                                     NVT_STACKS_SHORT | NVT_STACKS_NO_UNSEEN, &err),
+                     0);
+    assert_int_equal(stacks.total, 1023);
+    assert_int_equal(stacks.unseen, 7);
+    assert_string_equal(nvt_stacks_name(&stacks, stacks.order[0]), "step");
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        assert_string_equal(nvt_stacks_name(&stacks, stacks.order[i + 1]), paths[i]);
+    assert_int_equal(stacks.items[stacks.order[4]].depth, 4);
+    assert_int_equal(stacks.items[stacks.order[4]].kind, NVT_STACK_LIBRARY);
+    assert_int_equal(stacks.items[stacks.order[4]].total, 600);
+    assert_int_equal(stacks.items[stacks.order[5]].kind, NVT_STACK_SYSTEM);
+    nvt_stacks_free(&stacks);
+    nvt_trace_free(trace);
+}
+
 /* --- the chart --- */
 
 /* The data of a chart of a trace, which is freed; NULL: it draws none. */
@@ -584,6 +680,25 @@ static void memory_is_drawn(void **state)
     free(data);
 }
 
+/* Names in C++ for short; shares with what is not drawn. */
+static void samples_are_drawn(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    char *data = drawn(make_samples(1), &nvt_chart_cpu, "made_up-cpu.dat");
+    assert_non_null(strstr(data, "# from_µs\tto_µs"));
+    assert_non_null(strstr(data, "\tstep 73.1 %\n"));
+    assert_non_null(strstr(data, "\ttrain (train.py:9) 63.1 %\n"));
+    assert_non_null(strstr(data, "\tmm 63.1 %\n"));
+    assert_null(strstr(data, "Tensor"));
+    assert_null(strstr(data, "_start"));
+    free(data);
+    data = drawn(make_samples(0), &nvt_chart_cpu, "made_up-cpu.dat");
+    assert_non_null(strstr(data, "# from_samples\tto_samples"));
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -602,6 +717,9 @@ int main(void)
         cmocka_unit_test(names_go_on_from_those_around_them),
         cmocka_unit_test(what_lies_in_nothing_is_not_drawn),
         cmocka_unit_test(memory_is_drawn),
+        cmocka_unit_test(samples_stand_below_their_ranges),
+        cmocka_unit_test(what_says_little_is_left_out),
+        cmocka_unit_test(samples_are_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

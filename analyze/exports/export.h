@@ -64,5 +64,6 @@ extern const struct nvt_exporter nvt_exporter_csv;
 extern const struct nvt_exporter nvt_exporter_folded;
 extern const struct nvt_exporter nvt_exporter_folded_device;
 extern const struct nvt_exporter nvt_exporter_folded_memory;
+extern const struct nvt_exporter nvt_exporter_folded_cpu;
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Collapsed stacks, "outer;inner;kernel 1234" with nanoseconds, or bytes: what flamegraph.pl, inferno and
+ * Collapsed stacks, "outer;inner;kernel 1234" with nanoseconds, bytes, or numbers of samples: what flamegraph.pl, inferno and
  * speedscope draw.
  */
 #include <inttypes.h>
@@ -66,6 +66,11 @@ static int write_memory(const struct nvt_trace *trace, FILE *out, struct nvt_err
     return put_stacks(trace, NVT_STACKS_MEMORY, out, err);
 }
 
+static int write_cpu(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
+{
+    return put_stacks(trace, NVT_STACKS_CPU, out, err);
+}
+
 const struct nvt_exporter nvt_exporter_folded = {.name = "folded",
                                                  .about = "collapsed stacks: host time by ranges",
                                                  .of = "push/pop range",
@@ -82,3 +87,9 @@ const struct nvt_exporter nvt_exporter_folded_memory = {
     .about = "collapsed stacks: memory in use at the peak, by the ranges that allocated it",
     .of = "memory event",
     .write = write_memory};
+
+const struct nvt_exporter nvt_exporter_folded_cpu = {
+    .name = "folded-cpu",
+    .about = "collapsed stacks: processor time by ranges and functions, from samples",
+    .of = "sample of what threads run",
+    .write = write_cpu};

@@ -347,11 +347,14 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
     if (!status)
         status = what == NVT_STACKS_HOST     ? add_host(&build)
                  : what == NVT_STACKS_DEVICE ? add_devices(&build, flags)
+                 : what == NVT_STACKS_CPU    ? nvt_stacks_of_samples(&build, flags)
                                              : nvt_stacks_of_memory(&build, flags);
-    if (!status) {
+    if (!status)
         add_up(stacks);
+    if (!status && flags & NVT_STACKS_SHORT)
+        status = nvt_stacks_shorten(stacks);
+    if (!status)
         status = put_in_order(stacks);
-    }
     nvt_nesting_free(&build.nesting);
     nvt_map_free(&build.by_path);
     free(build.translated);

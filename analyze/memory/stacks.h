@@ -20,22 +20,36 @@
  * a process takes it, or the host's (levels.h), each at its own peak, below it the ranges as for operations, and the functions of
  * the program's stack where they are on record (call_frames). What is in use and of no allocation on record, or taken before
  * it began and of no known stack, is NVT_STACKS_BEFORE.
+ *
+ * NVT_STACKS_CPU: processor time by what threads ran (hot_functions.h): the functions on the stack of each sample, below the
+ * push/pop ranges that its thread was in, or NVT_STACKS_NOWHERE where there are others. Functions of no known name are "libx.so.1
+ * [no symbol]". Where a sample's function alone is known it stands below NVT_STACKS_STACKLESS, unless that is so of all.
  */
 #ifndef NVT_STACKS_H
 #define NVT_STACKS_H
 
 #include "../model/trace.h"
 
-enum nvt_stacks_of { NVT_STACKS_HOST, NVT_STACKS_DEVICE, NVT_STACKS_MEMORY };
+enum nvt_stacks_of { NVT_STACKS_HOST, NVT_STACKS_DEVICE, NVT_STACKS_MEMORY, NVT_STACKS_CPU };
 
-enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY, NVT_STACK_CALL };
+enum nvt_stack_kind {
+    NVT_STACK_RANGE,
+    NVT_STACK_KERNEL,
+    NVT_STACK_MEMORY,
+    NVT_STACK_CALL,
+    NVT_STACK_PYTHON, /* functions of samples */
+    NVT_STACK_PROGRAM,
+    NVT_STACK_LIBRARY,
+    NVT_STACK_SYSTEM,
+};
 
 /* What stands around operations that were launched in no range, and those of which nobody knows where: their launch is not
  * on record. */
 #define NVT_STACKS_NOWHERE "[in no range]"
 #define NVT_STACKS_UNKNOWN "[launch not on record]"
 
-/* What stands around memory taken in no range and with no stack, in a trace that has the stacks of others. */
+/* What stands around memory taken in no range and with no stack, in a trace that has the stacks of others; and around samples
+ * without callers. */
 #define NVT_STACKS_STACKLESS "[stack not on record]"
 
 /* What stands for memory whose allocation is not on record, and where allocations have no addresses, so that nobody knows
@@ -49,8 +63,8 @@ struct nvt_stack {
     uint32_t depth;  /* 0: outermost */
     uint32_t
         kind; /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets; NVT_STACK_CALL: of MPI, of the system */
-    uint64_t count; /* of ranges, operations or allocations of its own */
-    int64_t self;   /* ns or bytes */
+    uint64_t count; /* of ranges, operations, allocations or samples of its own */
+    int64_t self;   /* ns, bytes, or samples (counts_samples) */
     int64_t total;  /* the same with all stacks below */
     int64_t
         at; /* of a device's memory: the moment of its peak; else, and where it is not known, INT64_MIN */
@@ -61,9 +75,11 @@ struct nvt_stacks {
     uint32_t count;
     uint32_t *order; /* rows: each before those below it, brothers by total, greatest first */
     int64_t total;   /* of all */
-    int64_t unseen;  /* bytes: NVT_STACKS_BEFORE and NVT_STACKS_NAMELESS of all devices */
+    int64_t
+        unseen; /* bytes: NVT_STACKS_BEFORE and NVT_STACKS_NAMELESS of all devices; of samples, NVT_STACKS_STACKLESS */
     int has_nameless;
-    int has_alike; /* there are names with a '*' for numbers */
+    int counts_samples; /* that do not say which time they stand for */
+    int has_alike;      /* there are names with a '*' for numbers */
     struct nvt_strings *names;
 };
 
@@ -77,8 +93,12 @@ enum nvt_stacks_flags {
     NVT_STACKS_ALIKE = 0x200,
     /* The host's memory is left out where there is a device's. */
     NVT_STACKS_NO_HOST_MEMORY = 0x400,
-    /* So is what has no allocation on record: struct nvt_stacks tells how much it is. */
+    /* So is what has no allocation, or no callers, on record: struct nvt_stacks tells how much it is. */
     NVT_STACKS_NO_UNSEEN = 0x800,
+    /* Of samples: functions that say little are left out. Those that start programs and threads; those of the interpreter around
+     * functions that it runs; and of libraries' that call each other, and spend all their time in that, all but the first
+     * and the last. */
+    NVT_STACKS_SHORT = 0x1000,
 };
 
 /*

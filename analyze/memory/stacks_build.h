@@ -66,4 +66,7 @@ int nvt_stacks_find_place(void *context, uint32_t op, const uint32_t *rows, uint
 int nvt_stacks_of_memory(struct nvt_stacks_build *build, unsigned flags);
 int nvt_stacks_of_samples(struct nvt_stacks_build *build, unsigned flags);
 
+/* What NVT_STACKS_SHORT leaves out when totals are known. Rows get new numbers. 0, or -1 when out of memory. */
+int nvt_stacks_shorten(struct nvt_stacks *stacks);
+
 #endif

@@ -2,7 +2,8 @@
  * flame: where the time of a trace went, names within names: each range is as wide as its time, and
  * below it is what lies within it, the widest first; what is bare below one is its own time. One
  * picture of the host's time, and one of the devices', where kernels and copies stand below the
- * ranges that launched them. memory_at_peak: the same of memory, below the ranges that allocated it.
+ * ranges that launched them. memory_at_peak: the same of memory, below the ranges that allocated it. cpu: of processor
+ * time, of the functions that samples show below the ranges that their thread was in.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "../../analyze/device/project.h"
 #include "../../analyze/memory/stacks.h"
+#include "../../analyze/model/cuda_names.h"
 #include "../../lib/text.h"
 #include "../chart.h"
 #include "../frame.h"
@@ -21,14 +23,28 @@ enum {
     SIDE = 14,                                /* pixels beside the boxes */
     WIDTH = NVT_FRAME_WIDTH - 2 * SIDE,       /* of the boxes, all together */
     LEVEL = 20,                               /* pixels: height of a level */
-    DEPTH_MOST = 20,                          /* levels that are drawn */
+    DEPTH_MOST = 40,                          /* levels that are drawn */
     BOXES_MOST = DEPTH_MOST * (WIDTH / 2 + 1) /* a box is two pixels wide at least */
 };
 
 /* A letter of a label is at most so wide, in pixels, as a rule. */
 #define LETTER 7.1
 
-enum look { RANGE, FORWARD, BACKWARD, OPTIMIZER, KERNEL, MEMORY, CALL, OTHERS, LOOKS };
+enum look {
+    RANGE,
+    FORWARD,
+    BACKWARD,
+    OPTIMIZER,
+    KERNEL,
+    MEMORY,
+    CALL,
+    PYTHON,
+    PROGRAM,
+    LIBRARY,
+    SYSTEM,
+    OTHERS,
+    LOOKS
+};
 
 /* Pale enough to be written on. `known` is the colour of the names that have it in all charts. */
 static const struct {
@@ -41,6 +57,10 @@ static const struct {
     [KERNEL] = {"#E6BCD3", "kernels", NULL},
     [MEMORY] = {"#F4EE9A", "copies and memsets", NULL},
     [CALL] = {"#F2C1A0", "calls of the system, and of MPI", NULL},
+    [PYTHON] = {"#F4EE9A", "Python", NULL},
+    [PROGRAM] = {"#C5E2A3", "the program", NULL},
+    [LIBRARY] = {"#F2C1A0", "libraries", NULL},
+    [SYSTEM] = {"#D6C6EA", "the kernel", NULL},
     [OTHERS] = {NVT_OTHERS_COLOR, "too narrow to be drawn, together", NULL},
 };
 
@@ -68,6 +88,30 @@ struct sheet {
     struct unit unit;
 };
 
+/* What differs between the pictures. */
+static const struct {
+    const char *file, *title, *axis, *note; /* note: NULL of memory, see put_notes */
+    uint32_t depth;                         /* levels that are drawn */
+} pictures[] = {
+    [NVT_STACKS_HOST] =
+        {"flame-host", "Where host time went", "time",
+         "Below each range what lies within it, the widest first. All times it ran and "
+         "all threads are added up. The bare part below a range is its own time.",
+         20},
+    [NVT_STACKS_DEVICE] = {"flame-device", "Where device time went", "time",
+                           "Kernels and copies below the ranges that launched them, the widest "
+                           "first. All times they ran are added up, even those at the same time.",
+                           20},
+    [NVT_STACKS_MEMORY] = {"memory-at-peak", "What memory was in use for at its peak", "memory",
+                           NULL, 20},
+    [NVT_STACKS_CPU] =
+        {"cpu", "What processors worked on", "processor time",
+         "Functions in samples, below what called them and the ranges that their thread was in, "
+         "the widest first. Left out: what starts programs and threads, and calls between "
+         "functions of libraries that spend no time of their own.",
+         DEPTH_MOST},
+};
+
 /* --- boxes --- */
 
 /* Where the next one within a row begins; for those drawn, else negative. */
@@ -80,7 +124,9 @@ struct place {
 static enum look look_of(const struct sheet *sheet, uint32_t row, enum look around)
 {
     static const enum look kinds[] = {
-        [NVT_STACK_KERNEL] = KERNEL, [NVT_STACK_MEMORY] = MEMORY, [NVT_STACK_CALL] = CALL};
+        [NVT_STACK_KERNEL] = KERNEL, [NVT_STACK_MEMORY] = MEMORY,   [NVT_STACK_CALL] = CALL,
+        [NVT_STACK_PYTHON] = PYTHON, [NVT_STACK_PROGRAM] = PROGRAM, [NVT_STACK_LIBRARY] = LIBRARY,
+        [NVT_STACK_SYSTEM] = SYSTEM};
     if (sheet->stacks.items[row].kind != NVT_STACK_RANGE)
         return kinds[sheet->stacks.items[row].kind];
     const char *color = nvt_known_color(nvt_stacks_name(&sheet->stacks, row));
@@ -99,7 +145,7 @@ static void place_row(struct sheet *sheet, uint32_t row, struct place *around, s
     own->next = -1;
     if (around->next < 0 || stack->total <= 0)
         return;
-    if (stack->depth >= DEPTH_MOST) {
+    if (stack->depth >= pictures[sheet->what].depth) {
         sheet->is_cut = 1;
         return;
     }
@@ -186,6 +232,23 @@ static double share_of(const struct sheet *sheet, const struct box *box)
     return (box->to - box->from) * drawn / (drawn + (double)sheet->stacks.unseen);
 }
 
+/* Of a function that has a name as C++ writes it. */
+static int is_native(uint32_t kind)
+{
+    return kind == NVT_STACK_PROGRAM || kind == NVT_STACK_LIBRARY || kind == NVT_STACK_SYSTEM;
+}
+
+/* Without scopes, templates and parameters: as kernels are called for short. */
+static const char *brief_name(const char *name, char *out, size_t size)
+{
+    size_t length;
+    const char *own = nvt_short_name(name, strlen(name), &length);
+    if (!strpbrk(name, "(<:"))
+        return name;
+    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), own);
+    return out;
+}
+
 /* As much of a name as has so many letters' room, and its share where that has, too; empty: nothing to be read. */
 static void write_within(const struct sheet *sheet, const struct box *box, size_t room, char *out,
                          size_t size)
@@ -195,6 +258,9 @@ static void write_within(const struct sheet *sheet, const struct box *box, size_
     struct nvt_label label = {*name ? name : "(no name)",
                               sheet->stacks.items[box->row].kind == NVT_STACK_KERNEL};
     struct nvt_labels labels = {&label, 1};
+    char brief[256];
+    if (sheet->what == NVT_STACKS_CPU && is_native(sheet->stacks.items[box->row].kind))
+        label.name = brief_name(name, brief, sizeof(brief));
     if (nvt_text_width(label.name) > room)
         label.name = *name ? own_part(sheet, box->row) : label.name;
     nvt_label_write(&labels, 0, room, out, size);
@@ -262,29 +328,23 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     }
 }
 
-/* What differs between the pictures. */
-static const struct {
-    const char *file, *title, *axis, *note; /* note: NULL of memory, see put_notes */
-} pictures[] = {
-    [NVT_STACKS_HOST] =
-        {"flame-host", "Where host time went", "time",
-         "Below each range what lies within it, the widest first. All times it ran and "
-         "all threads are added up. The bare part below a range is its own time."},
-    [NVT_STACKS_DEVICE] = {"flame-device", "Where device time went", "time",
-                           "Kernels and copies below the ranges that launched them, the widest "
-                           "first. All times they ran are added up, even those at the same time."},
-    [NVT_STACKS_MEMORY] = {"memory-at-peak", "What memory was in use for at its peak", "memory",
-                           NULL},
-};
-
 static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text), "Not drawn: %.4g %s more, %s. Shares are of all that was in use.",
-             (double)sheet->stacks.unseen / sheet->unit.one, sheet->unit.name,
-             sheet->stacks.has_nameless
-                 ? "of allocations without addresses on record"
-                 : "allocated before the recording, or what is shown of it, began");
+    double unseen = (double)sheet->stacks.unseen, drawn = (double)sheet->stacks.total;
+    if (sheet->what == NVT_STACKS_CPU)
+        snprintf(
+            text, sizeof(text),
+            "Not drawn: %.3g %% of all, in samples whose callers are not on record. Shares are "
+            "of all.",
+            100 * unseen / (unseen + drawn));
+    else
+        snprintf(text, sizeof(text),
+                 "Not drawn: %.4g %s more, %s. Shares are of all that was in use.",
+                 unseen / sheet->unit.one, sheet->unit.name,
+                 sheet->stacks.has_nameless
+                     ? "of allocations without addresses on record"
+                     : "allocated before the recording, or what is shown of it, began");
     nvt_frame_note(frame, text);
 }
 
@@ -292,6 +352,11 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
                       struct nvt_frame *frame)
 {
     char note[NVT_FRAME_TEXT];
+    if (sheet->what == NVT_STACKS_CPU) {
+        snprintf(note, sizeof(note), "%u samples of what threads run.",
+                 sheet->trace->cpu_samples.count);
+        nvt_frame_note(frame, note);
+    }
     if (sheet->what == NVT_STACKS_MEMORY)
         snprintf(note, sizeof(note),
                  "What was allocated and not yet freed when most was allocated, below the %s that "
@@ -340,13 +405,16 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static struct unit unit_for(enum nvt_stacks_of part, double total)
+static struct unit unit_for(enum nvt_stacks_of part, const struct nvt_stacks *stacks)
 {
+    const double total = (double)stacks->total;
     static const struct unit bytes[] = {{"GiB", 1073741824}, {"MiB", 1048576}, {"KiB", 1024}};
     const struct nvt_time_unit time = nvt_time_unit_for(total);
     size_t i = 0;
     while (i < 2 && total < 2 * bytes[i].one)
         i++;
+    if (stacks->counts_samples)
+        return (struct unit){"samples", 1};
     return part == NVT_STACKS_MEMORY ? bytes[i] : (struct unit){time.name, time.ns};
 }
 
@@ -356,16 +424,17 @@ static int draw_part(const struct nvt_chart_request *request, const char *base,
 {
     struct sheet sheet = {.trace = request->input->traces[0].trace, .what = part};
     char name[160];
-    int status = nvt_stacks_make(&sheet.stacks, sheet.trace, part,
-                                 NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
-                                     NVT_STACKS_NO_HOST_MEMORY | NVT_STACKS_NO_UNSEEN,
-                                 err);
+    int status =
+        nvt_stacks_make(&sheet.stacks, sheet.trace, part,
+                        NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
+                            NVT_STACKS_NO_HOST_MEMORY | NVT_STACKS_NO_UNSEEN | NVT_STACKS_SHORT,
+                        err);
     snprintf(name, sizeof(name), "%s-%s", base, pictures[part].file);
     if (!status && sheet.stacks.total > 0) {
-        sheet.unit = unit_for(part, (double)sheet.stacks.total);
+        sheet.unit = unit_for(part, &sheet.stacks);
         status = place_all(&sheet) ? nvt_fail(err, "out of memory") : 0;
     }
-    if (!status && sheet.levels > 1)
+    if (!status && (sheet.levels > 1 || (part == NVT_STACKS_CPU && sheet.levels)))
         status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
     nvt_stacks_free(&sheet.stacks);
     free(sheet.boxes);
@@ -426,4 +495,25 @@ const struct nvt_chart nvt_chart_memory_at_peak = {
     .part = NVT_CHART_MEMORY,
     .fits = fits_memory,
     .draw = draw_memory,
+};
+
+/* --- cpu --- */
+
+static int draw_cpu_of(const struct nvt_chart_request *request, const char *base,
+                       struct nvt_error *err)
+{
+    return draw_part(request, base, NVT_STACKS_CPU, err);
+}
+
+static int draw_cpu(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    return nvt_chart_each_trace(request, draw_cpu_of, err);
+}
+
+const struct nvt_chart nvt_chart_cpu = {
+    .name = "cpu",
+    .about = "what processors worked on: functions in samples, below the ranges they ran in",
+    .part = NVT_CHART_TIME,
+    .fits = nvt_report_has_cpu_samples,
+    .draw = draw_cpu,
 };
