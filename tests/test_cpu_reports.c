@@ -66,7 +66,7 @@ static void functions_have_owners(void **state)
         {"f", "/usr/lib/libpython3.12.so.1.0", "f", "libpython3.12.so.1.0", NVT_OF_INTERPRETER},
         {"f", "/x/pythonic", "f", "pythonic", NVT_OF_PROGRAM},
         {"clear_page", "[kernel]", "clear_page", "[kernel]", NVT_OF_SYSTEM},
-        {"0x12ab", BLAS, "[no symbol]", "libblas.so.3", NVT_OF_LIBRARY},
+        {"0x12ab", BLAS, "[libblas.so.3]", "libblas.so.3", NVT_OF_LIBRARY},
         {"0x12ax", BLAS, "0x12ax", "libblas.so.3", NVT_OF_LIBRARY},
         {"0x", BLAS, "0x", "libblas.so.3", NVT_OF_LIBRARY},
     };
@@ -196,27 +196,27 @@ static void every_report_adds_up(void **state)
     (void)state;
     struct nvt_trace *trace = make_step();
     expect("cpu_functions", trace,
-           FUNCTIONS "50.0,20000,50.0,20000,20,[no symbol],libblas.so.3,f,100.0\n"
+           FUNCTIONS "50.0,20000,50.0,20000,20,[libblas.so.3],libblas.so.3,f,100.0\n"
                      "25.0,10000,25.0,10000,10,read (data.py:7),Python,,\n"
                      "15.0,6000,15.0,6000,6,malloc,libc.so.6,f,66.7\n"
                      "10.0,4000,70.0,28000,4,f,tool,main,100.0\n"
                      "0.0,0,75.0,30000,0,main,tool,,\n",
            NULL);
     expect("cpu_modules", trace,
-           MODULES "50.0,20000,50.0,20000,20,libblas.so.3,[no symbol],100.0\n"
+           MODULES "50.0,20000,50.0,20000,20,libblas.so.3,[libblas.so.3],100.0\n"
                    "25.0,10000,25.0,10000,10,Python,read (data.py:7),100.0\n"
                    "15.0,6000,15.0,6000,6,libc.so.6,malloc,100.0\n"
                    "10.0,4000,75.0,30000,4,tool,f,100.0\n",
            NULL);
     expect("nvtx_cpu_sum", trace,
-           RANGES ":step,1,40000,30000,75.0,75.0,30,\"[no symbol] (libblas.so.3) 67 %, malloc "
+           RANGES ":step,1,40000,30000,75.0,75.0,30,\"[libblas.so.3] 67 %, malloc "
                   "(libc.so.6) 20 %, f (tool) 13 %\"\n"
-                  ":multiply,1,20000,20000,100.0,50.0,20,[no symbol] (libblas.so.3) 100 %\n"
+                  ":multiply,1,20000,20000,100.0,50.0,20,[libblas.so.3] 100 %\n"
                   "[in no range],,,10000,,25.0,10,read (data.py:7) 100 %\n"
                   ":idle,1,100000,0,0.0,0.0,0,\n",
            NULL);
     expect("cpu_threads", trace,
-           THREADS "1,1,main thread,30000,30.0,75.0,30,[no symbol],libblas.so.3,66.7\n"
+           THREADS "1,1,main thread,30000,30.0,75.0,30,[libblas.so.3],libblas.so.3,66.7\n"
                    "1,2,,10000,10.0,25.0,10,read (data.py:7),Python,100.0\n",
            NULL);
     nvt_trace_free(trace);

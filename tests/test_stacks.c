@@ -506,7 +506,7 @@ static struct nvt_trace *make_samples(int has_times)
 
 #define MM     "at::mm(at::Tensor const&, at::Tensor const&)"
 #define PYTHON "_start;pymain_run;train (train.py:9);_PyEval_Vector;" MM
-#define GEMM   PYTHON ";at::redispatch<at::Tensor (int)>;libcore.so [no symbol]"
+#define GEMM   PYTHON ";at::redispatch<at::Tensor (int)>;[libcore.so]"
 
 static void samples_stand_below_their_ranges(void **state)
 {
@@ -533,11 +533,11 @@ static void samples_stand_below_their_ranges(void **state)
     for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
         trace->cpu_samples.flags[i] = NVT_CPU_SAMPLE_NO_CALLERS;
     expect_written(trace, &nvt_exporter_folded_cpu,
-                   "step;forward;libcore.so [no symbol] 600\n"
+                   "step;forward;[libcore.so] 600\n"
                    "step;forward;memcpy 50\n"
                    "step;forward;[unknown] 3\n"
-                   "step;" MM " 100\n" NVT_STACKS_NOWHERE
-                   ";libcore.so [no symbol] 200\n" NVT_STACKS_NOWHERE ";spin 77\n");
+                   "step;" MM " 100\n" NVT_STACKS_NOWHERE ";[libcore.so] 200\n" NVT_STACKS_NOWHERE
+                   ";spin 77\n");
     nvt_trace_free(trace);
 }
 
@@ -545,8 +545,8 @@ static void samples_stand_below_their_ranges(void **state)
 static void what_says_little_is_left_out(void **state)
 {
     (void)state;
-    static const char *const paths[] = {
-        "forward", "train (train.py:9)", MM, "libcore.so [no symbol]", "memcpy", "[unknown]"};
+    static const char *const paths[] = {"forward", "train (train.py:9)", MM, "[libcore.so]",
+                                        "memcpy",  "[unknown]"};
     struct nvt_trace *trace = make_samples(1);
     struct nvt_stacks stacks = {0};
     struct nvt_error err = NVT_ERROR_INIT;

@@ -22,8 +22,7 @@
  * it began and of no known stack, is NVT_STACKS_BEFORE.
  *
  * NVT_STACKS_CPU: processor time by what threads ran (hot_functions.h): the functions on the stack of each sample, below the
- * push/pop ranges that its thread was in, or NVT_STACKS_NOWHERE where there are others. Functions of no known name are "libx.so.1
- * [no symbol]". Where a sample's function alone is known it stands below NVT_STACKS_STACKLESS, unless that is so of all.
+ * push/pop ranges that its thread was in, or NVT_STACKS_NOWHERE where there are others. Where a sample's function alone is known it stands below NVT_STACKS_STACKLESS, unless that is so of all.
  */
 #ifndef NVT_STACKS_H
 #define NVT_STACKS_H

@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,13 +49,8 @@ static uint32_t row_of(struct samples *samples, uint32_t around, uint32_t functi
 {
     const struct nvt_sampled_function *what = &samples->functions.items[function];
     uint32_t *name = &samples->names[function];
-    char text[256];
-    if (*name == NVT_NONE) {
-        int is_nameless = !strcmp(what->name, NVT_NAMELESS) && *what->module;
-        snprintf(text, sizeof(text), "%.200s " NVT_NAMELESS, what->module);
-        *name =
-            nvt_strings_add_text(samples->build->stacks->names, is_nameless ? text : what->name);
-    }
+    if (*name == NVT_NONE)
+        *name = nvt_strings_add_text(samples->build->stacks->names, what->name);
     return nvt_stacks_row(samples->build, around, *name, kind_of(what));
 }
 

@@ -157,12 +157,13 @@ static void put_hottest(struct nvt_table *table, size_t row, const struct by_ran
         double share = 100 * (double)pairs[i].weight / (double)all->items[group].weight;
         const uint32_t *key = all->functions.groups[pairs[i].part].key;
         const char *module = nvt_groups_name(&all->functions, key[1]);
-        int has_module = *module && strcmp(module, NVT_PYTHON_MODULE) != 0;
+        const char *name = nvt_groups_name(&all->functions, key[0]);
+        int has_module = *module && *name != '[' && strcmp(module, NVT_PYTHON_MODULE) != 0;
         if (share < 1)
             break;
-        failed = nvt_buffer_printf(&text, "%s%s%s%s%s %.0f %%", i ? ", " : "",
-                                   nvt_groups_name(&all->functions, key[0]), has_module ? " (" : "",
-                                   has_module ? module : "", has_module ? ")" : "", share);
+        failed = nvt_buffer_printf(&text, "%s%s%s%s%s %.0f %%", i ? ", " : "", name,
+                                   has_module ? " (" : "", has_module ? module : "",
+                                   has_module ? ")" : "", share);
     }
     failed = failed || nvt_buffer_append(&text, "", 1);
     if (!failed)

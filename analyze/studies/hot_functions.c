@@ -1,6 +1,7 @@
 #include "hot_functions.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,16 +57,35 @@ static enum nvt_function_owner owner_of(const char *name, const char *module)
     return ending && (!ending[3] || ending[3] == '.') ? NVT_OF_LIBRARY : NVT_OF_PROGRAM;
 }
 
-static struct nvt_sampled_function function_of(const struct nvt_trace *trace, uint32_t frame)
+/* "[libx.so.1]" of a module; NULL when out of memory. */
+static const char *nameless(struct nvt_sampled_functions *functions, const char *module)
 {
+    char text[256];
+    if (!*module)
+        return NVT_UNKNOWN_FUNCTION;
+    snprintf(text, sizeof(text), *module == '[' ? "%.250s" : "[%.250s]", module);
+    uint32_t id = nvt_strings_add_text(functions->texts, text);
+    return id == NVT_NO_STRING ? NULL : nvt_strings_get(functions->texts, id, NULL);
+}
+
+static int is_nameless(const char *name)
+{
+    return !*name || is_address(name);
+}
+
+/* Without a name when out of memory. */
+static struct nvt_sampled_function function_of(struct nvt_sampled_functions *functions,
+                                               uint32_t frame)
+{
+    const struct nvt_trace *trace = functions->trace;
     struct nvt_sampled_function function = {
         .name = nvt_name(trace, trace->call_frames.name[frame]),
         .module = nvt_file_name(nvt_name(trace, trace->call_frames.module[frame]))};
     function.owner = owner_of(function.name, function.module);
     if (function.owner == NVT_OF_PYTHON)
         function.module = NVT_PYTHON_MODULE;
-    if (!*function.name || is_address(function.name))
-        function.name = NVT_NAMELESS;
+    if (is_nameless(function.name))
+        function.name = nameless(functions, function.module);
     return function;
 }
 
@@ -77,9 +97,7 @@ static uint64_t key_of(const struct nvt_trace *trace, uint32_t frame,
     uint32_t module = trace->call_frames.module[frame];
     if (by == NVT_BY_MODULE)
         return module ? module : is_interpreted(name) ? UINT64_MAX : 0;
-    return (uint64_t)(!*name || is_address(name) ? NVT_NONE : trace->call_frames.name[frame])
-               << 32 |
-           module;
+    return (uint64_t)(is_nameless(name) ? NVT_NONE : trace->call_frames.name[frame]) << 32 | module;
 }
 
 /* The function of a frame, new or old. 0, or -1 when out of memory. */
@@ -92,7 +110,9 @@ static int find_function(struct nvt_sampled_functions *functions, struct nvt_map
     if (*at == NVT_MAP_NONE) {
         if (nvt_grow(&functions->items, functions->count, sizeof(*functions->items)))
             return -1;
-        functions->items[functions->count] = function_of(functions->trace, frame);
+        functions->items[functions->count] = function_of(functions, frame);
+        if (!functions->items[functions->count].name)
+            return -1;
         if (by == NVT_BY_MODULE)
             functions->items[functions->count].name = "";
         *at = functions->count++;
@@ -193,7 +213,9 @@ int nvt_sampled_functions_make(struct nvt_sampled_functions *functions,
     functions->of_frame = malloc((frames + 1) * sizeof(*functions->of_frame));
     functions->own_caller = malloc((frames + 1) * sizeof(*functions->own_caller));
     functions->is_outermost = calloc(frames + 1, 1);
+    functions->texts = nvt_strings_new();
     int status = functions->of_frame && functions->own_caller && functions->is_outermost &&
+                         functions->texts &&
                          !nvt_grow(&functions->items, 0, sizeof(*functions->items))
                      ? 0
                      : -1;
@@ -216,6 +238,7 @@ void nvt_sampled_functions_free(struct nvt_sampled_functions *functions)
     free(functions->of_frame);
     free(functions->own_caller);
     free(functions->is_outermost);
+    nvt_strings_free(functions->texts);
     *functions = (struct nvt_sampled_functions){0};
 }
 

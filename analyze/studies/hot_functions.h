@@ -1,7 +1,7 @@
 /*
  * What threads run, by function: the samples of a trace (cpu_samples) added up.
  *
- * A function is a name in a module. What is in a module and of no known name ("0x1234") is one function of it, NVT_NAMELESS.
+ * A function is a name in a module. What is in a module and of no known name ("0x1234", "[libx.so.1]") is one function of it, "[libx.so.1]".
  * Its own time, `self`, is that of the samples that it was the innermost function of; its `total` that of all whose stack it
  * is on, of one that calls itself once. A sample of which the function alone is known (NVT_CPU_SAMPLE_NO_CALLERS) counts
  * for that function, and for the totals of none that called it: where there are such, totals are what is known at least.
@@ -14,8 +14,7 @@
 
 #include "../model/trace.h"
 
-/* What stands for functions of no known name, and for the function of a sample that has none at all. */
-#define NVT_NAMELESS         "[no symbol]"
+/* What stands for functions of which neither name nor module is known, and for the function of a sample that has none. */
 #define NVT_UNKNOWN_FUNCTION "[unknown]"
 /* The module of what an interpreter runs. */
 #define NVT_PYTHON_MODULE "Python"
@@ -32,7 +31,7 @@ enum nvt_function_owner {
     NVT_OF_SYSTEM,      /* the kernel's: "[kernel]", "[vdso]" */
 };
 
-/* Texts are the trace's, or static. */
+/* Texts are the trace's, static, or of the list of functions. */
 struct nvt_sampled_function {
     const char *name, *module; /* module: without folders; NVT_PYTHON_MODULE; "" unknown */
     enum nvt_function_owner owner;
@@ -43,7 +42,8 @@ struct nvt_sampled_functions {
     const struct nvt_trace *trace;
     struct nvt_sampled_function *items; /* the first is NVT_UNKNOWN_FUNCTION */
     uint32_t count;
-    uint32_t *of_frame; /* of each row of call_frames: which function */
+    struct nvt_strings *texts; /* of its own */
+    uint32_t *of_frame;        /* of each row of call_frames: which function */
     uint32_t *
         own_caller; /* of each row: that of the innermost function of the program's own (Python's, where it is
                               interpreted) that called it, and 1; 0: none is known. Another function. */

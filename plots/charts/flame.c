@@ -232,21 +232,40 @@ static double share_of(const struct sheet *sheet, const struct box *box)
     return (box->to - box->from) * drawn / (drawn + (double)sheet->stacks.unseen);
 }
 
-/* Of a function that has a name as C++ writes it. */
-static int is_native(uint32_t kind)
+/* "operator()" of a class, with that: "Loop::operator()". */
+static void brief_operator(const char *own, const char *name, char *out, size_t size)
 {
-    return kind == NVT_STACK_PROGRAM || kind == NVT_STACK_LIBRARY || kind == NVT_STACK_SYSTEM;
+    const char *scope = own;
+    while (scope - 3 >= name && (isalnum((unsigned char)scope[-3]) || scope[-3] == '_'))
+        scope--;
+    if (scope < own && !strncmp(own - 2, "::", 2))
+        snprintf(out, size, "%.*s::operator()", (int)(own - scope), scope - 2);
+    else
+        snprintf(out, size, "operator()");
 }
 
-/* Without scopes, templates and parameters: as kernels are called for short. */
-static const char *brief_name(const char *name, char *out, size_t size)
+/* A function's name in samples: as C++ writes it, without scopes, templates and parameters, as kernels are called for short;
+ * of Python without its line, where that has no room. */
+static const char *brief_name(const char *name, uint32_t kind, size_t room, char *out, size_t size)
 {
-    size_t length;
-    const char *own = nvt_short_name(name, strlen(name), &length);
-    if (!strpbrk(name, "(<:"))
-        return name;
-    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), own);
+    size_t length = strlen(name);
+    const char *own = name;
+    if (kind == NVT_STACK_PYTHON) {
+        const char *line = strstr(name, " (");
+        length = nvt_text_width(name) > room && line > name ? (size_t)(line - name) : length;
+    } else if (*name != '[' && strpbrk(name, "(<:"))
+        own = nvt_short_name(name, length, &length);
+    if (length == 8 && !strncmp(own, "operator", length) && own > name + 2)
+        brief_operator(own, name, out, size);
+    else
+        snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), own);
     return out;
+}
+
+static int is_function(uint32_t kind)
+{
+    return kind == NVT_STACK_PYTHON || kind == NVT_STACK_PROGRAM || kind == NVT_STACK_LIBRARY ||
+           kind == NVT_STACK_SYSTEM;
 }
 
 /* As much of a name as has so many letters' room, and its share where that has, too; empty: nothing to be read. */
@@ -259,9 +278,10 @@ static void write_within(const struct sheet *sheet, const struct box *box, size_
                               sheet->stacks.items[box->row].kind == NVT_STACK_KERNEL};
     struct nvt_labels labels = {&label, 1};
     char brief[256];
-    if (sheet->what == NVT_STACKS_CPU && is_native(sheet->stacks.items[box->row].kind))
-        label.name = brief_name(name, brief, sizeof(brief));
-    if (nvt_text_width(label.name) > room)
+    if (is_function(sheet->stacks.items[box->row].kind) && *name)
+        label.name =
+            brief_name(name, sheet->stacks.items[box->row].kind, room, brief, sizeof(brief));
+    else if (nvt_text_width(label.name) > room)
         label.name = *name ? own_part(sheet, box->row) : label.name;
     nvt_label_write(&labels, 0, room, out, size);
     if (nvt_text_width(out) > room && room >= LEAST)
