@@ -178,7 +178,7 @@ static int read_all(struct nvt_nsys *reader)
 {
     if (open_file(reader) || measure(reader) || nvt_nsys_read(reader, &strings) ||
         nvt_nsys_read_nvtx(reader) || nvt_nsys_read_cuda(reader) || nvt_nsys_read_um(reader) ||
-        nvt_nsys_read_os(reader) || nvt_nsys_read_mpi(reader))
+        nvt_nsys_read_os(reader) || nvt_nsys_read_mpi(reader) || nvt_nsys_read_samples(reader))
         return -1;
     if (!reader->known)
         return nvt_fail_at(reader->err, reader->path, -1,

@@ -47,6 +47,7 @@ struct nvt_nsys {
     struct nvt_map metrics;      /* that << 32 | metricId -> row of counters */
     uint32_t metric_type_count, metric_count;
     uint32_t metric_thread; /* that stands for whoever sampled them */
+    struct nvt_nsys_samples *samples; /* while they are read */
     struct nvt_os_names os_names;
     struct nvt_recorded_events events;
     struct nvt_buffer words; /* struct nvt_pool_word, of each row of memory */
@@ -116,6 +117,7 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader);
 int nvt_nsys_read_um(struct nvt_nsys *reader); /* faults of managed memory */
 int nvt_nsys_read_os(struct nvt_nsys *reader);
 int nvt_nsys_read_mpi(struct nvt_nsys *reader); /* behind those, whose processes get ranks */
+int nvt_nsys_read_samples(struct nvt_nsys *reader); /* behind those, whose processes they are of */
 int nvt_nsys_read_facts(struct nvt_nsys *reader);
 int nvt_nsys_read_metrics(struct nvt_nsys *reader);
 /* A note about tables that have rows of what devices did and that are not read. */
