@@ -569,6 +569,7 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
         for (uint32_t i = 0; i < kinds[kind].count && !writer.failed; i++)
             kinds[kind].put(&writer, i);
+    writer.failed |= nvt_chrome_samples(trace, out, &writer.events);
     int status = with_paths ? put_paths(&writer, err) : 0;
     fputs("\n]}\n", out);
     free(writer.levels);

@@ -5,6 +5,8 @@
 #ifndef NVT_EXPORT_CHROME_ARGS_H
 #define NVT_EXPORT_CHROME_ARGS_H
 
+#include <stdio.h>
+
 #include "../../lib/buffer.h"
 #include "../model/trace.h"
 
@@ -29,5 +31,9 @@ int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
 
 /* Whether it has a length: a device waits. Others are moments. */
 int nvt_chrome_um_lasts(const struct nvt_trace *trace, uint32_t event);
+
+/* Write samples of what threads run, as V8's profiles; *events counts the events of the file, as a comma stands between two. 0,
+ * or -1 when out of memory. */
+int nvt_chrome_samples(const struct nvt_trace *trace, FILE *out, int *events);
 
 #endif

@@ -189,6 +189,29 @@ static void put_mpi_calls(const struct nvt_trace *trace, FILE *out)
     }
 }
 
+/* The name is the innermost function, the category the library or program that it is in, the payload the processor time that it
+ * stands for, ns. */
+static void put_cpu_samples(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_cpu_samples *samples = &trace->cpu_samples;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        struct line line = empty;
+        char payload[24];
+        line.kind = "CPU sample";
+        line.start = line.end = samples->time[i];
+        line.thread = samples->thread[i];
+        if (samples->frame[i]) {
+            line.name = nvt_name(trace, trace->call_frames.name[samples->frame[i] - 1]);
+            line.category = optional_name(trace, trace->call_frames.module[samples->frame[i] - 1]);
+        }
+        if (samples->cpu_ns[i]) {
+            snprintf(payload, sizeof(payload), "%" PRId64, samples->cpu_ns[i]);
+            line.payload = payload;
+        }
+        put(trace, &line, out);
+    }
+}
+
 enum { ADDRESS_MAX = 24 };
 
 static const char *address_text(uint64_t address, char out[ADDRESS_MAX])
@@ -312,6 +335,7 @@ static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error 
     put_calls(trace, out);
     put_os_calls(trace, out);
     put_mpi_calls(trace, out);
+    put_cpu_samples(trace, out);
     put_ops(trace, out);
     put_syncs(trace, out);
     put_memory(trace, out);

@@ -53,6 +53,7 @@ int nvt_sql_nvtx(struct nvt_sql *sql);
 int nvt_sql_cuda(struct nvt_sql *sql);
 int nvt_sql_um(struct nvt_sql *sql); /* managed memory */
 int nvt_sql_mpi(struct nvt_sql *sql);
+int nvt_sql_samples(struct nvt_sql *sql); /* of what threads run */
 int nvt_sql_facts(struct nvt_sql *sql);
 
 #endif

@@ -1,0 +1,134 @@
+/*
+ * Samples of what threads run in nsys's schema: COMPOSITE_EVENTS, a row a sample, and SAMPLING_CALLCHAINS, a row a function on its
+ * stack. Only where there are some, as nsys takes the tables for a sign that it sampled. Beyond nsys: the column cpuNs, the
+ * processor time that a sample stands for, as nsys has one period for all of them. A sample of which nobody looked for callers has
+ * no method of unwinding, as in nsys; others have the method "Undefined", since the model does not know which it was.
+ */
+#ifdef HAVE_SQLITE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sqlite.h"
+
+#define NO_METHOD 0
+#define UNDEFINED 1000
+#define RUNNING   1
+
+static const char tables[] =
+    "CREATE TABLE COMPOSITE_EVENTS (id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL,"
+    " cpu INTEGER, threadState INTEGER, globalTid INTEGER, cpuCycles INTEGER NOT NULL,"
+    " cpuNs INTEGER);"
+    "CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER NOT NULL,"
+    " module INTEGER NOT NULL, kernelMode INTEGER, thumbCode INTEGER, unresolved INTEGER,"
+    " specialEntry INTEGER, originalIP INTEGER, unwindMethod INTEGER,"
+    " stackDepth INTEGER NOT NULL, PRIMARY KEY (id, stackDepth));"
+    "CREATE TABLE ENUM_SAMPLING_THREAD_STATE (id INTEGER NOT NULL PRIMARY KEY, name TEXT,"
+    " label TEXT);"
+    "CREATE TABLE ENUM_STACK_UNWIND_METHOD (id INTEGER NOT NULL PRIMARY KEY, name TEXT,"
+    " label TEXT);"
+    "INSERT INTO ENUM_SAMPLING_THREAD_STATE VALUES (0, 'Unknown', 'Unknown'),"
+    " (1, 'Running', 'Running');"
+    "INSERT INTO ENUM_STACK_UNWIND_METHOD VALUES (0, 'Unknown', 'Unknown'),"
+    " (1000, 'Undefined', 'Undefined');";
+
+static int put_sample(struct nvt_sql *sql, uint32_t i)
+{
+    const struct nvt_cpu_samples *samples = &sql->trace->cpu_samples;
+    nvt_sql_int(sql, (int64_t)i + 1);
+    nvt_sql_int(sql, samples->time[i]);
+    nvt_sql_null(sql);
+    nvt_sql_int(sql, RUNNING);
+    nvt_sql_thread(sql, samples->thread[i]);
+    nvt_sql_int(sql, 1); /* as nsys has it where a clock was the trigger */
+    nvt_sql_int(sql, samples->cpu_ns[i]);
+    return nvt_sql_row(sql);
+}
+
+/* Without a name a function is its address. */
+static int put_function(struct nvt_sql *sql, uint32_t sample, uint32_t frame, int64_t depth)
+{
+    const struct nvt_call_frames *frames = &sql->trace->call_frames;
+    const char *name = nvt_name(sql->trace, frames->name[frame]);
+    int is_address = name[0] == '0' && name[1] == 'x';
+    int is_alone = sql->trace->cpu_samples.flags[sample] & NVT_CPU_SAMPLE_NO_CALLERS;
+    nvt_sql_int(sql, (int64_t)sample + 1);
+    nvt_sql_string(sql, frames->name[frame]);
+    nvt_sql_string(sql, frames->module[frame]);
+    if (!strncmp(nvt_name(sql->trace, frames->module[frame]), "[kernel", 7))
+        nvt_sql_int(sql, 1);
+    else
+        nvt_sql_null(sql);
+    nvt_sql_null(sql);
+    if (is_address)
+        nvt_sql_int(sql, 1);
+    else
+        nvt_sql_null(sql);
+    nvt_sql_null(sql);
+    if (is_address)
+        nvt_sql_int(sql, (int64_t)strtoull(name + 2, NULL, 16));
+    else
+        nvt_sql_null(sql);
+    nvt_sql_int(sql, is_alone ? NO_METHOD : UNDEFINED);
+    nvt_sql_int(sql, depth);
+    return nvt_sql_row(sql);
+}
+
+static int put_stacks(struct nvt_sql *sql)
+{
+    const struct nvt_cpu_samples *samples = &sql->trace->cpu_samples;
+    if (nvt_sql_prepare(sql, "SAMPLING_CALLCHAINS", 10))
+        return -1;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        int is_alone = samples->flags[i] & NVT_CPU_SAMPLE_NO_CALLERS;
+        int64_t depth = 0;
+        for (uint32_t at = samples->frame[i]; at;
+             at = is_alone ? 0 : sql->trace->call_frames.parent[at - 1])
+            if (put_function(sql, i, at - 1, depth++))
+                return -1;
+    }
+    return 0;
+}
+
+static int put_setting(struct nvt_sql *sql, const char *name, const char *value)
+{
+    nvt_sql_text(sql, name);
+    nvt_sql_text(sql, value);
+    return nvt_sql_row(sql);
+}
+
+/* The period is there if all samples have the same. */
+static int put_settings(struct nvt_sql *sql)
+{
+    const struct nvt_cpu_samples *samples = &sql->trace->cpu_samples;
+    char period[24];
+    uint32_t same = 0;
+    while (same < samples->count && samples->cpu_ns[same] == samples->cpu_ns[0])
+        same++;
+    snprintf(period, sizeof(period), "%" PRId64, samples->cpu_ns[0]);
+    if (nvt_sql_prepare(sql, "META_DATA_CAPTURE", 2) ||
+        put_setting(sql, "LINUX_PERF_OPTIONS:COLLECTION_MODE", "ProcessTree"))
+        return -1;
+    if (same < samples->count || samples->cpu_ns[0] <= 0)
+        return 0;
+    return put_setting(sql, "LINUX_PERF_OPTIONS:CPU_IP_TRIGGER_TYPE", "Software") ||
+                   put_setting(sql, "LINUX_PERF_OPTIONS:SAMPLING_PERIOD", period)
+               ? -1
+               : 0;
+}
+
+int nvt_sql_samples(struct nvt_sql *sql)
+{
+    const struct nvt_cpu_samples *samples = &sql->trace->cpu_samples;
+    if (!samples->count)
+        return 0;
+    if (nvt_sql_run(sql, tables) || put_settings(sql) ||
+        nvt_sql_prepare(sql, "COMPOSITE_EVENTS", 7))
+        return -1;
+    for (uint32_t i = 0; i < samples->count; i++)
+        if (put_sample(sql, i))
+            return -1;
+    return put_stacks(sql);
+}
+#endif
