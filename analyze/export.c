@@ -45,8 +45,9 @@ static const char usage_text[] =
     "                       folded-device: the same of device time, with kernels below ranges\n"
     "                       folded-memory: the same of memory in use at its peak, in bytes\n"
     "                       folded-cpu: the same of processor time, with functions, from samples\n"
-    "  -o, --output OUT     write to this file (default: stdout; for nvt and sqlite, FILE with\n"
-    "                       that ending)\n" NVT_WINDOW_HELP "      --help           this text\n";
+    "  -o, --output OUT     write to this file (default: stdout, which - is, too; for nvt and\n"
+    "                       sqlite, FILE with that ending)\n" NVT_WINDOW_HELP
+    "      --help           this text\n";
 
 struct request {
     const struct nvt_exporter *exporter;
@@ -95,6 +96,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     if (!request->exporter)
         return nvt_fail(err, "export: give a format with --to: " NAMES);
     request->input = argv[optind];
+    if (request->exporter->write_file)
+        return nvt_check_not_stdout(request->output, "an export to nvt or sqlite", "file", err);
+    if (request->output && !strcmp(request->output, "-"))
+        request->output = NULL;
     return 0;
 }
 

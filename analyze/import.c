@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../lib/commands.h"
+#include "../lib/create_file.h"
 #include "../lib/folder.h"
 #include "command.h"
 #include "published/published.h"
@@ -56,6 +57,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         switch (option) {
         case 'o':
             request->directory = optarg;
+            if (nvt_check_not_stdout(optarg, "an import", "directory", err))
+                return -1;
             break;
         case SOURCE:
             request->facts.source = optarg;

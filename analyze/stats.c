@@ -34,7 +34,7 @@ static const char usage_text[] =
     "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or "
     "published:\n"
     "                       the layout of the workload's published file; 'list' lists them\n"
-    "  -o, --output FILE    write to this file instead of stdout\n"
+    "  -o, --output FILE    write to this file instead of stdout (-, as is the default)\n"
     "      --wide           do not shorten text, and print the whole configuration in every row\n"
     "      --across-threads assign operations of threads without ranges to the ranges open on\n"
     "                       other threads of the process (PyTorch's backward pass)\n"
@@ -129,7 +129,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             status = set_format(request, optarg, err);
             break;
         case 'o':
-            request->output = optarg;
+            request->output = strcmp(optarg, "-") != 0 ? optarg : NULL;
             break;
         case 'a':
             request->project_flags |= NVT_ACROSS_THREADS;

@@ -15,6 +15,7 @@
 #include "../lib/axis.h"
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
+#include "../lib/create_file.h"
 #include "../lib/shell.h"
 #include "capture_wish.h"
 #include "output_name.h"
@@ -418,7 +419,8 @@ int nvt_cmd_record(int argc, char **argv)
         return 2;
     if (options.pytorch && !(options.trace & NVT_TRACE_NVTX))
         return complain("--pytorch makes NVTX ranges: --trace must include %s", "nvtx");
-    if (nvt_output_name(options.output, output, sizeof(output), &err)) {
+    if (nvt_output_name(options.output, output, sizeof(output), &err) ||
+        nvt_check_not_stdout(output, "a trace", "file", &err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }

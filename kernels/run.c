@@ -11,6 +11,7 @@
 
 #include "../collectors/session.h"
 #include "../lib/commands.h"
+#include "../lib/create_file.h"
 #include "../lib/temporary.h"
 #include "kept_peak.h"
 #include "run_end.h"
@@ -227,9 +228,6 @@ static int keep_plain(struct request *request, int option)
     case LIST:
         request->list = 1;
         return 1;
-    case 'o':
-        sweep->directory = optarg;
-        return 1;
     default:
         return 0;
     }
@@ -244,6 +242,9 @@ static int parse_option(struct request *request, int option, int index, char **a
     if (keep_plain(request, option))
         return 0;
     switch (option) {
+    case 'o':
+        sweep->directory = optarg;
+        return nvt_check_not_stdout(optarg, "a sweep", "directory", err);
     case AXIS:
         return keep_axis(request, request->options[index].name, err);
     case BACKEND:

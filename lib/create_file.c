@@ -81,6 +81,15 @@ FILE *nvt_create_stream(const char *path)
     return stream;
 }
 
+int nvt_check_not_stdout(const char *output, const char *what, const char *kind,
+                         struct nvt_error *err)
+{
+    if (!output || strcmp(output, "-") != 0)
+        return 0;
+    return nvt_fail(err, "-o -: %s cannot go to standard output; a %s of that name is ./-", what,
+                    kind);
+}
+
 int nvt_check_output(const char *output, const char *input, struct nvt_error *err)
 {
     struct stat out, in;

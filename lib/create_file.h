@@ -23,6 +23,11 @@ int nvt_open_file(const char *path);
 /* The same as a stream; NULL with errno. */
 FILE *nvt_create_stream(const char *path);
 
+/* Whether an option -o says "-", as who wants standard output does, for `what`, "a trace", which cannot go there; `kind` is "file"
+ * or "directory". 0, or -1 with err: it does. */
+int nvt_check_not_stdout(const char *output, const char *what, const char *kind,
+                         struct nvt_error *err);
+
 /* Whether `output` would go over a file that is read, by whatever name. 0, or -1 with err: it would. */
 int nvt_check_output(const char *output, const char *input, struct nvt_error *err);
 

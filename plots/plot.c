@@ -220,6 +220,8 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
             break;
         case 'o':
             options->output = optarg;
+            if (nvt_check_not_stdout(optarg, "a plot", "directory", err))
+                return -1;
             break;
         case 'h':
             options->help = 1;

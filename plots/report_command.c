@@ -63,6 +63,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         switch (option) {
         case 'o':
             request->output = optarg;
+            if (nvt_check_not_stdout(optarg, "a report", "file", err))
+                return -1;
             break;
         case TITLE:
             request->title = optarg;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -386,6 +387,40 @@ static void test_full_stdout(void **state)
     expect_failure(in_shell, "stdout: cannot be written: No space left");
 }
 
+/* Whoever gives -o - means standard output, and gets it, or hears why not; no file of that name is made. */
+static void output_to_a_dash_is_standard_output(void **state)
+{
+    const struct commands *commands = *state;
+    static const char json[] = "[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":1,"
+                               "\"dur\":2}]";
+    const char *path = cli_in(commands->directory, "dash.json");
+    const struct {
+        const char *argv[10];
+        const char *needle;
+    } refused[] = {
+        {{"nvtally", "record", "-o", "-", "--", "true", NULL},
+         "-o -: a trace cannot go to standard output; a file of that name is ./-"},
+        {{"nvtally", "plot", path, "-o", "-", NULL}, "a directory of that name is ./-"},
+        {{"nvtally", "report", path, "-o", "-", NULL}, "a file of that name is ./-"},
+        {{"nvtally", "import", path, "-o", "-", NULL}, "a directory of that name is ./-"},
+        {{"nvtally", "run", "linear", "--size", "8", "--output=-", NULL},
+         "a directory of that name is ./-"},
+    };
+    cli_write_file(path, json, sizeof(json) - 1);
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        expect_failure(refused[i].argv, refused[i].needle);
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "stats", "-f", "csv", path, "-o", "-", NULL});
+    cli_expect_status(&result, 0);
+    struct cli_result without =
+        cli_run((const char *const[]){"nvtally", "stats", "-f", "csv", path, NULL});
+    assert_string_equal(result.out, without.out);
+    assert_true(*result.out);
+    cli_result_free(&result);
+    cli_result_free(&without);
+    assert_int_not_equal(access("-", F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_unwritable_output),
         cmocka_unit_test(test_command_that_cannot_be_run),
         cmocka_unit_test(test_full_stdout),
+        cmocka_unit_test(output_to_a_dash_is_standard_output),
     };
     return cmocka_run_group_tests(tests, find_commands, release_commands);
 }

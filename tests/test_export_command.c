@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -87,6 +88,10 @@ static void the_command_says_what_it_cannot_do(void **state)
          "cannot be opened"},
         {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", "/dev/full", NULL},
          "cannot be written"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "nvt", "-o", "-", NULL},
+         "cannot go to standard output; a file of that name is ./-"},
+        {(const char *const[]){"nvtally", "export", path, "-o", "-", "--to", "sqlite", NULL},
+         "cannot go to standard output; a file of that name is ./-"},
 #ifdef HAVE_SQLITE
         {(const char *const[]){"nvtally", "export", path, "--to", "sqlite", "-o", "/dev/null",
                                NULL},
@@ -112,6 +117,16 @@ static void the_command_writes_where_it_should(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "range,1000,2000,1,1,"));
     cli_result_free(&result);
+    /* Standard output by its common name, too. */
+    const char *const texts[] = {"csv", "chrome", "chrome-path", "folded"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        result = cli_run(
+            (const char *const[]){"nvtally", "export", "--to", texts[i], path, "-o", "-", NULL});
+        cli_expect_status(&result, 0);
+        assert_non_null(strchr(result.out, 'r'));
+        assert_int_not_equal(access("-", F_OK), 0);
+        cli_result_free(&result);
+    }
 #ifdef HAVE_SQLITE
     struct stat status;
     result = cli_run((const char *const[]){"nvtally", "export", "--to", "sqlite", path, NULL});
