@@ -311,9 +311,9 @@ static void leaves_out_what_others_run(void **state)
         assert_int_equal(trace->processes.count, cases[i].samples);
         expect_sample(trace, 0, "hot", 0);
         assert_int_equal(trace->call_frames.count, cases[i].samples);
-        assert_non_null(strstr(trace->notes, "1 samples are left out: their threads did not run"));
+        assert_non_null(strstr(trace->notes, "1 sample is left out: of threads that did not run"));
         assert_true((cases[i].samples == 1) ==
-                    (strstr(trace->notes, "1 samples are left out: of processes") != NULL));
+                    (strstr(trace->notes, "1 sample is left out: of processes") != NULL));
         nvt_trace_free(trace);
     }
 }

@@ -46,7 +46,7 @@ struct nvt_nsys {
     struct nvt_map metric_types; /* typeId of GPU metrics -> small number */
     struct nvt_map metrics;      /* that << 32 | metricId -> row of counters */
     uint32_t metric_type_count, metric_count;
-    uint32_t metric_thread; /* that stands for whoever sampled them */
+    uint32_t metric_thread;           /* that stands for whoever sampled them */
     struct nvt_nsys_samples *samples; /* while they are read */
     struct nvt_os_names os_names;
     struct nvt_recorded_events events;
@@ -116,7 +116,7 @@ int nvt_nsys_read_nvtx(struct nvt_nsys *reader);
 int nvt_nsys_read_cuda(struct nvt_nsys *reader);
 int nvt_nsys_read_um(struct nvt_nsys *reader); /* faults of managed memory */
 int nvt_nsys_read_os(struct nvt_nsys *reader);
-int nvt_nsys_read_mpi(struct nvt_nsys *reader); /* behind those, whose processes get ranks */
+int nvt_nsys_read_mpi(struct nvt_nsys *reader);     /* behind those, whose processes get ranks */
 int nvt_nsys_read_samples(struct nvt_nsys *reader); /* behind those, whose processes they are of */
 int nvt_nsys_read_facts(struct nvt_nsys *reader);
 int nvt_nsys_read_metrics(struct nvt_nsys *reader);

@@ -7,7 +7,8 @@
  *    function alone was looked. One of which callers were looked for and not found has a method, or an entry that says so.
  *  - Such entries, "[Broken backtraces]" (of a module of the same name) behind the last function that was found, are no functions;
  *    specialEntry is not always set. Most stacks end with one, whether anything is missing or not.
- *  - A function of no known name is "0x55bcadd541a4", unresolved, in the module that it lies in. It is kept as it is.
+ *  - A function of no known name is "0x55bcadd541a4", unresolved, in the module that it lies in. It is kept as it is, where that is
+ *    "[Unknown]" (what a frame pointer that is none points at) without one.
  *  - LINUX_PERF_OPTIONS:SAMPLING_PERIOD is in ns of processor time where CPU_IP_TRIGGER_TYPE is Software, and elsewhere in events
  *    of the processor, of which it is unknown how long they took.
  *  - Sampled are the process tree, or all of the machine: then only processes matter of which there is something else, or that
@@ -367,17 +368,11 @@ static int read_stacks(struct nvt_nsys *reader)
     return finish_stack(reader) ? nvt_fail_at(reader->err, reader->path, -1, "out of memory") : 0;
 }
 
-static void note_rest(struct nvt_nsys *reader)
+static void note_left_out(struct nvt_nsys *reader, uint64_t count, const char *why)
 {
-    const struct nvt_nsys_samples *samples = reader->samples;
-    if (samples->others)
-        nvt_trace_note(reader->trace,
-                       "%" PRIu64 " samples are left out: of processes of which nothing else is in "
-                       "the trace",
-                       samples->others);
-    if (samples->idle)
-        nvt_trace_note(reader->trace, "%" PRIu64 " samples are left out: their threads did not run",
-                       samples->idle);
+    if (count)
+        nvt_trace_note(reader->trace, "%" PRIu64 " sample%s left out: %s", count,
+                       count == 1 ? " is" : "s are", why);
 }
 
 static int read_all(struct nvt_nsys *reader)
@@ -395,7 +390,8 @@ static int read_all(struct nvt_nsys *reader)
     samples->takes_all |= !reader->processes.used && !samples->tree.used;
     if (nvt_nsys_read(reader, &rows))
         return -1;
-    note_rest(reader);
+    note_left_out(reader, samples->others, "of processes of which nothing else is in the trace");
+    note_left_out(reader, samples->idle, "of threads that did not run");
     sort_ids(samples);
     return samples->count ? read_stacks(reader) : 0;
 }

@@ -54,12 +54,16 @@ $(BUILD)/bench/cpu: tests/bench/cpu.c lib/clock.h
 bench-cpu: all $(BUILD)/bench/cpu ## what being sampled costs a program, beside nsys (NSYS=path) and py-spy (PYSPY=path)
 	$(Q)BUILD=$(BUILD) tests/bench/cpu
 
+bench-samples: all ## the speed of reading samples of what threads run from an export of nsys's, beside SQL's
+	$(Q)BUILD=$(BUILD) tests/bench/samples
+
 bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-columns
 	$(Q)$(MAKE) --no-print-directory bench-analyze
 	$(Q)$(MAKE) --no-print-directory bench-path
 	$(Q)$(MAKE) --no-print-directory bench-nsys-ai
+	$(Q)$(MAKE) --no-print-directory bench-samples
 	$(Q)$(MAKE) --no-print-directory bench-mpi
 	$(Q)$(MAKE) --no-print-directory bench-osrt
 	$(Q)$(MAKE) --no-print-directory bench-cpu
@@ -83,4 +87,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-columns bench-analyze bench-path bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
+.PHONY: bench bench-columns bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
