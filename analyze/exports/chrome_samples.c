@@ -21,10 +21,9 @@ struct profiles {
     const struct nvt_trace *trace;
     FILE *out;
     int *events;
-    uint32_t *order; /* samples, thread by thread */
-    uint32_t *told;  /* by row of call_frames: the last thread and 1 of whose nodes it is */
-    uint32_t *
-        told_of; /* the same by id, of the nodes that are no functions, and of functions below NODE_ALONE */
+    /* The last thread and 1 whose profile has a node: by row of call_frames, of functions below their callers and below NODE_ALONE;
+     * and by id, of the nodes that are no functions. */
+    uint32_t *told, *told_alone, told_other[FIRST];
     uint32_t *path;
     struct nvt_buffer nodes, samples, deltas;
     uint32_t thread;
@@ -52,9 +51,9 @@ static int put_node(struct profiles *profiles, uint64_t id, uint64_t parent, con
 /* One of the nodes that are no functions, told once a thread. */
 static int tell(struct profiles *profiles, uint32_t id, const char *name)
 {
-    if (profiles->told_of[id] == profiles->thread + 1)
+    if (profiles->told_other[id] == profiles->thread + 1)
         return 0;
-    profiles->told_of[id] = profiles->thread + 1;
+    profiles->told_other[id] = profiles->thread + 1;
     return put_node(profiles, id, 0, name, "");
 }
 
@@ -69,7 +68,7 @@ static int put_path(struct profiles *profiles, uint32_t sample, uint64_t *node)
     if (!frame)
         return tell(profiles, NODE_UNKNOWN, "[unknown]");
     *node = (uint64_t)frame - 1 + FIRST + (is_alone ? frames->count : 0);
-    uint32_t *told = is_alone ? profiles->told_of + FIRST : profiles->told;
+    uint32_t *told = is_alone ? profiles->told_alone : profiles->told;
     if (is_alone && tell(profiles, NODE_ALONE, "[callers not recorded]"))
         return -1;
     for (uint32_t at = frame; at && told[at - 1] != profiles->thread + 1;
@@ -143,35 +142,40 @@ static int put_thread(struct profiles *profiles, const uint32_t *order, uint32_t
     return status;
 }
 
-/* ends[thread]: where its samples end in the order, which is that of time. Without those before the others, as of programs that
- * start. */
-static void sort_samples(struct profiles *profiles, uint32_t *ends)
+/* Samples thread by thread, each one's in the order of time; ends[thread]: where they end. Without those before everything else,
+ * as of programs that start. */
+static void sort_samples(const struct nvt_trace *trace, uint32_t *order, uint32_t *ends)
 {
-    const struct nvt_cpu_samples *samples = &profiles->trace->cpu_samples;
-    uint32_t threads = profiles->trace->threads.count, sum = 0;
+    const struct nvt_cpu_samples *samples = &trace->cpu_samples;
+    uint32_t sum = 0;
     for (uint32_t i = 0; i < samples->count; i++)
-        if (samples->time[i] >= profiles->trace->first_ns)
+        if (samples->time[i] >= trace->first_ns)
             ends[samples->thread[i]]++;
-    for (uint32_t i = 0; i < threads; i++) {
+    for (uint32_t i = 0; i < trace->threads.count; i++) {
         uint32_t count = ends[i];
         ends[i] = sum;
         sum += count;
     }
     for (uint32_t i = 0; i < samples->count; i++)
-        if (samples->time[i] >= profiles->trace->first_ns)
-            profiles->order[ends[samples->thread[i]]++] = i;
+        if (samples->time[i] >= trace->first_ns)
+            order[ends[samples->thread[i]]++] = i;
 }
 
-static int put_all(struct profiles *profiles, uint32_t *ends)
+static int put_threads(struct profiles *profiles)
 {
-    uint32_t from = 0;
-    int status = 0;
-    sort_samples(profiles, ends);
-    for (uint32_t i = 0; i < profiles->trace->threads.count && !status; i++) {
+    const struct nvt_trace *trace = profiles->trace;
+    uint32_t *order = malloc(((size_t)trace->cpu_samples.count + 1) * sizeof(*order));
+    uint32_t *ends = calloc((size_t)trace->threads.count + 1, sizeof(*ends)), from = 0;
+    int status = order && ends ? 0 : -1;
+    if (!status)
+        sort_samples(trace, order, ends);
+    for (uint32_t i = 0; !status && i < trace->threads.count; i++) {
         profiles->thread = i;
-        status = put_thread(profiles, profiles->order + from, ends[i] - from);
+        status = put_thread(profiles, order + from, ends[i] - from);
         from = ends[i];
     }
+    free(order);
+    free(ends);
     return status;
 }
 
@@ -181,18 +185,13 @@ int nvt_chrome_samples(const struct nvt_trace *trace, FILE *out, int *events)
     size_t frames = (size_t)trace->call_frames.count + 1;
     if (!trace->cpu_samples.count)
         return 0;
-    uint32_t *ends = calloc((size_t)trace->threads.count + 1, sizeof(*ends));
-    profiles.order = malloc(((size_t)trace->cpu_samples.count + 1) * sizeof(*profiles.order));
     profiles.told = calloc(frames, sizeof(*profiles.told));
-    profiles.told_of = calloc(frames + FIRST, sizeof(*profiles.told_of));
+    profiles.told_alone = calloc(frames, sizeof(*profiles.told_alone));
     profiles.path = malloc(frames * sizeof(*profiles.path));
-    int status = -1;
-    if (ends && profiles.order && profiles.told && profiles.told_of && profiles.path)
-        status = put_all(&profiles, ends);
-    free(ends);
-    free(profiles.order);
+    int status =
+        profiles.told && profiles.told_alone && profiles.path ? put_threads(&profiles) : -1;
     free(profiles.told);
-    free(profiles.told_of);
+    free(profiles.told_alone);
     free(profiles.path);
     nvt_buffer_free(&profiles.nodes);
     nvt_buffer_free(&profiles.samples);
