@@ -148,6 +148,7 @@ static void tables_give_every_report_again(void **state)
     tables_keep_calls_of_the_system();
 #ifdef HAVE_SQLITE
     assert_true(compare_file("tests/fuzz/corpus/nsys/both.sqlite") >= 10);
+    assert_true(compare_file("tests/fuzz/corpus/nsys/samples.sqlite") >= 2);
 #endif
 }
 
