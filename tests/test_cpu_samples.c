@@ -546,8 +546,8 @@ static void csv_has_a_line_a_sample(void **state)
     nvt_trace_free(trace);
 }
 
-/* As Perfetto reads profiles of V8: nodes before what refers to them, ids that are one's own in a thread's profile, as many times as
- * samples. tests/test_docs.c's readers would do for JSON; ours takes these events for nothing. */
+/* As Perfetto reads profiles of V8: nodes before what refers to them, each once in a thread's profile, and a time for every sample.
+ * Our own reader takes these events for nothing. */
 static void chrome_has_a_profile_a_thread(void **state)
 {
     (void)state;

@@ -23,8 +23,8 @@ struct nvt_exporter {
 /*
  * nsys's own SQLite schema (3.25, as far as the model goes), so that nsys's statistics and other
  * readers of its exports work on it. Beyond nsys: facts of the trace are rows of META_DATA_EXPORT
- * named "NVTALLY_FACT:…"; memory events have a globalTid; an operation whose launching call was not
- * recorded, but whose thread and launch time were, gets a call of no length, named
+ * named "NVTALLY_FACT:…"; memory events have a globalTid, samples of what threads run a cpuNs; an
+ * operation whose launching call was not recorded, but whose thread and launch time were, gets a call of no length, named
  * NVT_EXPORT_LAUNCH. Our reader takes all of it back. Of managed memory nsys has faults and migrations, and no more.
  */
 extern const struct nvt_exporter nvt_exporter_sqlite;
@@ -41,8 +41,8 @@ extern const struct nvt_exporter nvt_exporter_nvt;
 /*
  * Chrome's trace events as Kineto writes them: opens in Perfetto. Ranges and calls nest on their
  * threads, every device is a process with a row a stream, arrows lead from launches to operations,
- * memory is a counter. Time 0 is the first event's. Beyond Kineto: operations and waits have the number of their
- * process, in which alone their correlation ids are one call's.
+ * memory is a counter; samples of what threads run are profiles of V8 (chrome_samples.c). Time 0 is
+ * the first event's. Beyond Kineto: operations and waits have the number of their process, in which alone their correlation ids are one call's.
  */
 extern const struct nvt_exporter nvt_exporter_chrome;
 
@@ -55,7 +55,7 @@ extern const struct nvt_exporter nvt_exporter_chrome_path;
 /* So have calls of MPI. */
 #define NVT_EXPORT_MPI "mpi"
 
-/* One line an event: ranges, marks, calls, operations, synchronisations, memory, overhead; each
+/* One line an event: ranges, marks, calls, samples, operations, synchronisations, memory, overhead; each
  * kind in the order of time. */
 extern const struct nvt_exporter nvt_exporter_csv;
 
