@@ -353,6 +353,19 @@ static void sample_machine(struct maker *maker, const struct program *program)
     sample_gpu(maker, gpu, NVT_MACHINE_BY_HEAT, 1, program->limited / 2);
 }
 
+static void be_busy(struct maker *maker, const struct program *program)
+{
+    enum { SAMPLES_EACH = 4 };
+    if (!program->busy)
+        return;
+    if (!maker->trace->call_frames.count)
+        make_function(maker, 0, program->busy, "/lib/libc.so.6");
+    for (int i = 0; i < SAMPLES_EACH; i++) {
+        maker->now += program->busy_ns / SAMPLES_EACH;
+        make_sample(maker, maker->thread, maker->now, program->busy_ns / SAMPLES_EACH, 1);
+    }
+}
+
 struct nvt_trace *make_program(const struct program *program)
 {
     struct maker maker = make_begin();
@@ -373,6 +386,7 @@ struct nvt_trace *make_program(const struct program *program)
             make_os_call(&maker, program->os_call, maker.thread, maker.now,
                          maker.now + program->os_ns);
         maker.now += program->os_ns;
+        be_busy(&maker, program);
         work(&maker, program, &seed);
         leak(&maker, program, i);
         refuse(&maker, program);

@@ -57,6 +57,9 @@ struct program {
     int64_t host_ns;     /* the host works */
     const char *os_call; /* it is in a call of the system, of os_ns; NULL: in none */
     int64_t os_ns;
+    const char
+        *busy; /* it works for busy_ns in this function of libc, in four samples; NULL: in none */
+    int64_t busy_ns;
     int allocations;
     const char *allocation; /* the call, NULL: cudaMalloc */
     int64_t allocation_ns;

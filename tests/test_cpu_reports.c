@@ -51,8 +51,8 @@ static void functions_have_owners(void **state)
         const char *name, *module, *shown, *shown_module;
         enum nvt_function_owner owner;
     } cases[] = {
-        {"forward (model.py:117)", NULL, "forward (model.py:117)", "Python", NVT_OF_PYTHON},
-        {"<module> (<string>:1)", NULL, "<module> (<string>:1)", "Python", NVT_OF_PYTHON},
+        {"forward (model.py:117)", NULL, "forward (model.py)", "Python", NVT_OF_PYTHON},
+        {"<module> (<string>:1)", NULL, "<module> (<string>)", "Python", NVT_OF_PYTHON},
         {"f(int)", NULL, "f(int)", "", NVT_OF_UNKNOWN},
         {"g (x:)", NULL, "g (x:)", "", NVT_OF_UNKNOWN},
         {":1)", NULL, ":1)", "", NVT_OF_UNKNOWN},
@@ -164,6 +164,7 @@ static struct nvt_trace *make_step(void)
     uint32_t malloc = make_function(&maker, f, "malloc", LIBC);
     uint32_t late = make_function(&maker, main, "malloc", LIBC);
     uint32_t read = make_function(&maker, 0, "read (data.py:7)", NULL);
+    uint32_t read_on = make_function(&maker, 0, "read (data.py:9)", NULL);
     add_range(&maker, 0, "step", 0, 40000);
     add_range(&maker, 0, "multiply", 0, 20000);
     add_range(&maker, 0, "multiply", 0, 10000);
@@ -173,7 +174,8 @@ static struct nvt_trace *make_step(void)
     add_samples(&maker, 0, 20000, 4, malloc);
     add_samples(&maker, 0, 24000, 2, late);
     add_samples(&maker, 0, 26000, 4, f);
-    add_samples(&maker, 1, 100000, 10, read);
+    add_samples(&maker, 1, 100000, 6, read);
+    add_samples(&maker, 1, 106000, 4, read_on);
     maker.trace->threads.name[0] = nvt_strings_add_text(maker.trace->strings, "main thread");
     return make_end(&maker);
 }
@@ -197,14 +199,14 @@ static void every_report_adds_up(void **state)
     struct nvt_trace *trace = make_step();
     expect("cpu_functions", trace,
            FUNCTIONS "50.0,20000,50.0,20000,20,[libblas.so.3],libblas.so.3,f,100.0\n"
-                     "25.0,10000,25.0,10000,10,read (data.py:7),Python,,\n"
+                     "25.0,10000,25.0,10000,10,read (data.py),Python,,\n"
                      "15.0,6000,15.0,6000,6,malloc,libc.so.6,f,66.7\n"
                      "10.0,4000,70.0,28000,4,f,tool,main,100.0\n"
                      "0.0,0,75.0,30000,0,main,tool,,\n",
            NULL);
     expect("cpu_modules", trace,
            MODULES "50.0,20000,50.0,20000,20,libblas.so.3,[libblas.so.3],100.0\n"
-                   "25.0,10000,25.0,10000,10,Python,read (data.py:7),100.0\n"
+                   "25.0,10000,25.0,10000,10,Python,read (data.py),100.0\n"
                    "15.0,6000,15.0,6000,6,libc.so.6,malloc,100.0\n"
                    "10.0,4000,75.0,30000,4,tool,f,100.0\n",
            NULL);
@@ -212,12 +214,12 @@ static void every_report_adds_up(void **state)
            RANGES ":step,1,40000,30000,75.0,75.0,30,\"[libblas.so.3] 67 %, malloc "
                   "(libc.so.6) 20 %, f (tool) 13 %\"\n"
                   ":multiply,1,20000,20000,100.0,50.0,20,[libblas.so.3] 100 %\n"
-                  "[in no range],,,10000,,25.0,10,read (data.py:7) 100 %\n"
+                  "[in no range],,,10000,,25.0,10,read (data.py) 100 %\n"
                   ":idle,1,100000,0,0.0,0.0,0,\n",
            NULL);
     expect("cpu_threads", trace,
            THREADS "1,1,main thread,30000,30.0,75.0,30,[libblas.so.3],libblas.so.3,66.7\n"
-                   "1,2,,10000,10.0,25.0,10,read (data.py:7),Python,100.0\n",
+                   "1,2,,10000,10.0,25.0,10,read (data.py),Python,100.0\n",
            NULL);
     nvt_trace_free(trace);
 }

@@ -259,27 +259,21 @@ int nvt_blocking_places(const struct nvt_blocking *blocking, uint32_t item,
     return failed;
 }
 
-/* When a device works for a process, overlaps joined. */
-struct work {
-    struct nvt_span *spans;
-    size_t count;
-};
-
-/* 0, or -1 when out of memory. */
-static int find_work(const struct nvt_view *view, uint32_t process, struct work *work)
+int nvt_device_work(const struct nvt_view *view, uint32_t process, struct nvt_span **spans,
+                    size_t *count)
 {
     const struct nvt_ops *ops = &view->trace->ops;
     for (uint32_t i = 0; i < ops->count && ops->start[i] <= view->to; i++) {
-        struct nvt_span *last = work->count ? &work->spans[work->count - 1] : NULL;
+        struct nvt_span *last = *count ? &(*spans)[*count - 1] : NULL;
         if (ops->process[i] != process || ops->end[i] <= view->from)
             continue;
         if (last && ops->start[i] <= last->end) {
             last->end = ops->end[i] > last->end ? ops->end[i] : last->end;
             continue;
         }
-        if (nvt_grow(&work->spans, work->count, sizeof(*work->spans)))
+        if (nvt_grow(spans, *count, sizeof(**spans)))
             return -1;
-        work->spans[work->count++] = (struct nvt_span){ops->start[i], ops->end[i]};
+        (*spans)[(*count)++] = (struct nvt_span){ops->start[i], ops->end[i]};
     }
     return 0;
 }
@@ -287,24 +281,25 @@ static int find_work(const struct nvt_view *view, uint32_t process, struct work 
 double nvt_blocking_busy(const struct nvt_blocking *blocking, uint32_t item)
 {
     const struct nvt_trace *trace = blocking->view->trace;
-    struct work work = {0};
+    struct nvt_span *work = NULL;
+    size_t count = 0;
     double ns = 0;
     size_t first = 0;
-    int failed =
-        find_work(blocking->view, trace->threads.process[blocking->items[item].thread], &work);
+    int failed = nvt_device_work(
+        blocking->view, trace->threads.process[blocking->items[item].thread], &work, &count);
     for (uint32_t i = 0; i < blocking->call_count && !failed; i++) {
         const struct nvt_span *call = &blocking->calls[i].span;
         if (blocking->calls[i].blocked != item)
             continue;
-        while (first < work.count && work.spans[first].end <= call->start)
+        while (first < count && work[first].end <= call->start)
             first++;
-        for (size_t k = first; k < work.count && work.spans[k].start < call->end; k++) {
-            const struct nvt_span *busy = &work.spans[k];
+        for (size_t k = first; k < count && work[k].start < call->end; k++) {
+            const struct nvt_span *busy = &work[k];
             int64_t start = busy->start > call->start ? busy->start : call->start;
             int64_t end = busy->end < call->end ? busy->end : call->end;
             ns += (double)(end - start);
         }
     }
-    free(work.spans);
+    free(work);
     return failed ? -1 : ns;
 }

@@ -25,6 +25,7 @@
     X(idle)                                                                                        \
     X(input)                                                                                       \
     X(blocked)                                                                                     \
+    X(busy)                                                                                        \
     X(stalled)                                                                                     \
     X(pageable)                                                                                    \
     X(transfers)                                                                                   \

@@ -94,7 +94,7 @@ enum nvt_stacks_flags {
     NVT_STACKS_NO_HOST_MEMORY = 0x400,
     /* So is what has no allocation, or no callers, on record: struct nvt_stacks tells how much it is. */
     NVT_STACKS_NO_UNSEEN = 0x800,
-    /* Of samples: functions that say little are left out. Those that start programs and threads; those of the interpreter around
+    /* Of samples: functions of Python are one, whatever line runs, and those that say little are left out. Those that start programs and threads; those of the interpreter around
      * functions that it runs; and of libraries' that call each other, and spend all their time in that, all but the first
      * and the last. */
     NVT_STACKS_SHORT = 0x1000,

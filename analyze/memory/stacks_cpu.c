@@ -54,6 +54,18 @@ static uint32_t row_of(struct samples *samples, uint32_t around, uint32_t functi
     return nvt_stacks_row(samples->build, around, *name, kind_of(what));
 }
 
+/* The row of a frame below another row: of its function, or where nothing is left out also of its line. */
+static uint32_t row_of_frame(struct samples *samples, uint32_t around, uint32_t frame)
+{
+    const struct nvt_trace *trace = samples->build->trace;
+    const uint32_t function = samples->functions.of_frame[frame];
+    const struct nvt_sampled_function *what = &samples->functions.items[function];
+    if (samples->flags & NVT_STACKS_SHORT || what->owner != NVT_OF_PYTHON)
+        return row_of(samples, around, function);
+    return nvt_stacks_row_of(samples->build, around,
+                             nvt_name(trace, trace->call_frames.name[frame]), NVT_STACK_PYTHON);
+}
+
 /* --- stacks --- */
 
 /* Whether a function that called others is left out of a stack, which has functions of Python or not. */
@@ -73,13 +85,14 @@ static uint32_t row_of_stack(struct samples *samples, uint32_t around, uint32_t 
     if (!frame)
         return row_of(samples, around, 0);
     for (; frame && depth < NVT_NESTING_DEPTH; frame = frames->parent[frame - 1]) {
-        path[depth] = samples->functions.of_frame[frame - 1];
-        has_python |= samples->functions.items[path[depth++]].owner == NVT_OF_PYTHON;
+        path[depth++] = frame - 1;
+        has_python |=
+            samples->functions.items[samples->functions.of_frame[frame - 1]].owner == NVT_OF_PYTHON;
     }
     while (depth--) {
-        if (depth && says_little(samples, path[depth], has_python))
+        if (depth && says_little(samples, samples->functions.of_frame[path[depth]], has_python))
             continue;
-        row = row_of(samples, row, path[depth]);
+        row = row_of_frame(samples, row, path[depth]);
         if (row == NVT_NONE)
             break;
     }
@@ -108,7 +121,9 @@ static int add_alone(struct samples *samples, uint32_t around, uint32_t sample)
         if (around == NVT_NONE)
             return -1;
     }
-    return put(samples, row_of(samples, around, nvt_function_of(&samples->functions, sample)), 1,
+    const uint32_t frame = samples->build->trace->cpu_samples.frame[sample];
+    return put(samples,
+               frame ? row_of_frame(samples, around, frame - 1) : row_of(samples, around, 0), 1,
                weight);
 }
 

@@ -61,15 +61,20 @@ static int add_item(struct tally *tally, uint32_t row, const struct nvt_hot_func
     return 0;
 }
 
-/* The function that is told beside the row of a sample; NVT_NONE: none is known. */
-static uint32_t part_of(const struct tally *tally, const struct nvt_sampled_functions *functions,
-                        uint32_t sample)
+/* The group of the function that is told beside the row of a sample, a caller with the line that calls; NVT_NONE: none is known. */
+static uint32_t part_of(struct tally *tally, const struct nvt_sampled_functions *functions,
+                        const uint32_t *groups, uint32_t sample)
 {
+    const struct nvt_call_frames *frames = &functions->trace->call_frames;
     uint32_t frame = functions->trace->cpu_samples.frame[sample];
     uint32_t caller = frame ? functions->own_caller[frame - 1] : 0;
     if (tally->by == NVT_BY_MODULE)
-        return nvt_function_of(functions, sample);
-    return caller ? functions->of_frame[caller - 1] : NVT_NONE;
+        return groups[nvt_function_of(functions, sample)];
+    if (!caller)
+        return NVT_NONE;
+    const uint32_t key[] = {nvt_groups_string(&tally->parts, frames->name[caller - 1]),
+                            nvt_groups_string(&tally->parts, frames->module[caller - 1])};
+    return nvt_groups_key(&tally->parts, key, 2);
 }
 
 /* Sums of a trace. `rows` and `parts`: its functions by both; the groups of each. 0, or -1 when out of memory. */
@@ -83,12 +88,12 @@ static int add_up(struct tally *tally, const struct nvt_hot *hot,
         if (hot->items[i].total_samples || hot->items[i].samples)
             status = add_item(tally, row_groups[i], &hot->items[i]);
     for (uint32_t i = 0; i < rows->trace->cpu_samples.count && !status; i++) {
-        uint32_t part = part_of(tally, parts, i);
+        uint32_t part = part_of(tally, parts, part_groups, i);
         if (part != NVT_NONE)
-            status = nvt_pairs_add(&tally->pairs, row_groups[nvt_function_of(rows, i)],
-                                   part_groups[part], nvt_sample_weight(rows, i));
+            status = nvt_pairs_add(&tally->pairs, row_groups[nvt_function_of(rows, i)], part,
+                                   nvt_sample_weight(rows, i));
     }
-    return status;
+    return status || nvt_groups_failed(&tally->parts) ? -1 : 0;
 }
 
 static int add_trace(struct tally *tally, const struct nvt_trace *trace,
@@ -96,6 +101,7 @@ static int add_trace(struct tally *tally, const struct nvt_trace *trace,
 {
     struct nvt_sampled_functions rows = {0}, parts = {0};
     struct nvt_hot hot = {0};
+    nvt_groups_trace(&tally->parts, trace);
     int status = nvt_cpu_functions(&rows, trace, tally->by, all, err) ||
                          nvt_cpu_functions(&parts, trace, NVT_BY_FUNCTION, all, err) ||
                          nvt_hot_make(&hot, &rows, err)

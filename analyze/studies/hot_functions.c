@@ -9,6 +9,7 @@
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../../lib/text.h"
+#include "../model/cuda_names.h"
 
 /* --- which functions there are --- */
 
@@ -57,6 +58,15 @@ static enum nvt_function_owner owner_of(const char *name, const char *module)
     return ending && (!ending[3] || ending[3] == '.') ? NVT_OF_LIBRARY : NVT_OF_PROGRAM;
 }
 
+/* "forward (model.py)" of "forward (model.py:117)", which has the line that runs. */
+static uint32_t without_line(struct nvt_strings *texts, const char *name)
+{
+    char text[512];
+    size_t length = (size_t)(strrchr(name, ':') - name);
+    snprintf(text, sizeof(text), "%.*s)", (int)(length < 500 ? length : 500), name);
+    return nvt_strings_add_text(texts, text);
+}
+
 /* "[libx.so.1]" of a module; NULL when out of memory. */
 static const char *nameless(struct nvt_sampled_functions *functions, const char *module)
 {
@@ -82,29 +92,45 @@ static struct nvt_sampled_function function_of(struct nvt_sampled_functions *fun
         .name = nvt_name(trace, trace->call_frames.name[frame]),
         .module = nvt_file_name(nvt_name(trace, trace->call_frames.module[frame]))};
     function.owner = owner_of(function.name, function.module);
-    if (function.owner == NVT_OF_PYTHON)
+    if (function.owner == NVT_OF_PYTHON) {
+        uint32_t id = without_line(functions->texts, function.name);
         function.module = NVT_PYTHON_MODULE;
+        function.name = id == NVT_NO_STRING ? NULL : nvt_strings_get(functions->texts, id, NULL);
+        return function;
+    }
     if (is_nameless(function.name))
         function.name = nameless(functions, function.module);
     return function;
 }
 
-/* What frames of one function have in common. */
-static uint64_t key_of(const struct nvt_trace *trace, uint32_t frame,
-                       enum nvt_sampled_functions_by by)
+/* What frames of one function have in common. 0, or -1 when out of memory. */
+static int find_key(const struct nvt_sampled_functions *functions, uint32_t frame,
+                    enum nvt_sampled_functions_by by, uint64_t *key)
 {
+    const struct nvt_trace *trace = functions->trace;
     const char *name = nvt_name(trace, trace->call_frames.name[frame]);
-    uint32_t module = trace->call_frames.module[frame];
-    if (by == NVT_BY_MODULE)
-        return module ? module : is_interpreted(name) ? UINT64_MAX : 0;
-    return (uint64_t)(is_nameless(name) ? NVT_NONE : trace->call_frames.name[frame]) << 32 | module;
+    const uint32_t module = trace->call_frames.module[frame];
+    const int is_python = !module && is_interpreted(name);
+    if (by == NVT_BY_MODULE) {
+        *key = is_python ? UINT64_MAX : module;
+        return 0;
+    }
+    uint32_t id = is_nameless(name) ? NVT_NONE : trace->call_frames.name[frame];
+    if (is_python) {
+        id = without_line(functions->texts, name);
+        if (id == NVT_NO_STRING)
+            return -1;
+    }
+    *key = (uint64_t)id << 32 | (is_python ? NVT_NONE : module);
+    return 0;
 }
 
 /* The function of a frame, new or old. 0, or -1 when out of memory. */
 static int find_function(struct nvt_sampled_functions *functions, struct nvt_map *known,
                          enum nvt_sampled_functions_by by, uint32_t frame)
 {
-    uint32_t *at = nvt_map_at(known, key_of(functions->trace, frame, by));
+    uint64_t key;
+    uint32_t *at = find_key(functions, frame, by, &key) ? NULL : nvt_map_at(known, key);
     if (!at)
         return -1;
     if (*at == NVT_MAP_NONE) {
@@ -240,6 +266,21 @@ void nvt_sampled_functions_free(struct nvt_sampled_functions *functions)
     free(functions->is_outermost);
     nvt_strings_free(functions->texts);
     *functions = (struct nvt_sampled_functions){0};
+}
+
+const char *nvt_function_text(const struct nvt_sampled_function *function,
+                              char out[NVT_FUNCTION_TEXT_MAX])
+{
+    enum { NAME = 56, MODULE = 36 };
+    size_t length = strlen(function->name);
+    const char *own = function->name;
+    int has_module = *function->module && *own != '[' && function->owner != NVT_OF_PYTHON;
+    if (function->owner != NVT_OF_PYTHON && *own != '[' && strpbrk(own, "(<:"))
+        own = nvt_short_name(own, length, &length);
+    snprintf(out, NVT_FUNCTION_TEXT_MAX, "%.*s%s%.*s%s", (int)(length < NAME ? length : NAME), own,
+             has_module ? " (" : "", MODULE, has_module ? function->module : "",
+             has_module ? ")" : "");
+    return out;
 }
 
 uint32_t nvt_own_frame(const struct nvt_sampled_functions *functions, uint32_t sample)

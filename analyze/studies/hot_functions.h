@@ -1,7 +1,8 @@
 /*
  * What threads run, by function: the samples of a trace (cpu_samples) added up.
  *
- * A function is a name in a module. What is in a module and of no known name ("0x1234", "[libx.so.1]") is one function of it, "[libx.so.1]".
+ * A function is a name in a module. What is in a module and of no known name ("0x1234", "[libx.so.1]") is one function of it, "[libx.so.1]". Of a function in Python
+ * frames have the line that runs: "forward (model.py)" is all of "forward (model.py:117)" and others.
  * Its own time, `self`, is that of the samples that it was the innermost function of; its `total` that of all whose stack it
  * is on, of one that calls itself once. A sample of which the function alone is known (NVT_CPU_SAMPLE_NO_CALLERS) counts
  * for that function, and for the totals of none that called it: where there are such, totals are what is known at least.
@@ -24,7 +25,7 @@
 /* Whose a function is. */
 enum nvt_function_owner {
     NVT_OF_UNKNOWN,
-    NVT_OF_PYTHON,      /* interpreted: "forward (model.py:117)", of no module */
+    NVT_OF_PYTHON,      /* interpreted, of no module */
     NVT_OF_PROGRAM,     /* in a module that is no library */
     NVT_OF_LIBRARY,     /* in one that is */
     NVT_OF_INTERPRETER, /* in Python's own, whether program or library */
@@ -85,6 +86,13 @@ static inline int64_t nvt_sample_weight(const struct nvt_sampled_functions *func
 {
     return functions->has_times ? functions->trace->cpu_samples.cpu_ns[sample] : 1;
 }
+
+/* A function in a sentence: "forward (model.py)", "mm (libtorch_cpu.so)", "[libgomp.so.1]": of a name in C++ without scopes,
+ * templates and parameters. Cut to what fits; returns out. */
+#define NVT_FUNCTION_TEXT_MAX 96
+const char *nvt_function_text(const struct nvt_sampled_function *function,
+                              char out[NVT_FUNCTION_TEXT_MAX]);
+#define NVT_FUNCTION_TEXT(function) nvt_function_text((function), (char[NVT_FUNCTION_TEXT_MAX]){0})
 
 /* The row of call_frames, and 1, of the function of the program's own that a sample is in, be it the innermost one; 0:
  * none is known. */
