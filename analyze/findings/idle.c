@@ -5,6 +5,7 @@
 #include "../device/gaps.h"
 #include "../diagnosis/diagnose.h"
 #include "../diagnosis/places.h"
+#include "../diagnosis/running.h"
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
@@ -162,6 +163,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              NVT_COUNT((double)sum.count / view->units), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)sum.longest_ns[0]));
+    if (nvt_running_tell_gaps(view, NVT_GAP_HOST, &finding, err))
+        return -1;
     return nvt_findings_add(findings, &finding, err);
 }
 

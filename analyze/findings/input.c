@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/running.h"
 #include "../model/batches.h"
 
 #define LEAST_SHARE 0.1
@@ -76,6 +76,26 @@ static void tell_making(const struct nvt_view *view, struct nvt_finding *finding
                  "workers (num_workers=, persistent_workers=True)");
 }
 
+/* What the loop's threads ran while they waited, and those that made batches. 0, or -1 when out of memory. */
+static int tell_running(const struct nvt_view *view, struct nvt_finding *finding)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    struct nvt_running running = {.is_taken = NULL};
+    int status = nvt_running_begin(&running, view->trace);
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        int is_wait =
+            nvt_is_viewed_thread(view, ranges->thread[i]) && nvt_is_batch_wait(view->trace, i);
+        if (nvt_is_steady(view, ranges->start[i]) &&
+            (is_wait || nvt_is_of_pytorch(view->trace, i, "dataset") ||
+             nvt_is_of_pytorch(view->trace, i, "collate")))
+            nvt_running_add(&running, ranges->thread[i], ranges->start[i], ranges->end[i]);
+    }
+    if (!status)
+        nvt_running_tell(&running, finding);
+    nvt_running_free(&running);
+    return status;
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
@@ -97,6 +117,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              NVT_COUNT(waits.count / view->units), view->per, NVT_TIME(waits.ns / waits.count),
              NVT_TIME(waits.longest.ns[0]));
     tell_making(view, &finding);
+    if (view->trace->cpu_samples.count && tell_running(view, &finding))
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     nvt_finding_point_longest(&finding, &waits.longest);
     return nvt_findings_add(findings, &finding, err);
 }

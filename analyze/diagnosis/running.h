@@ -1,0 +1,37 @@
+/*
+ * What threads ran during spans of time, such as gaps of a device, as samples tell: the end of the evidence of a finding.
+ */
+#ifndef NVT_RUNNING_H
+#define NVT_RUNNING_H
+
+#include "../model/buckets.h"
+#include "../studies/hot_functions.h"
+#include "diagnose.h"
+
+/* From how many samples within the spans on something is told. */
+#define NVT_RUNNING_LEAST 10
+
+/* Zero-initialise; release with nvt_running_free. */
+struct nvt_running {
+    struct nvt_sampled_functions functions;
+    struct nvt_buckets threads; /* samples of each */
+    struct nvt_hot hot;
+    uint8_t *is_taken; /* of each sample */
+};
+
+/* Nothing is done for a trace without samples. 0, or -1 when out of memory. */
+int nvt_running_begin(struct nvt_running *running, const struct nvt_trace *trace);
+
+/* The samples of a thread that were taken within a span. One in several spans counts once. */
+void nvt_running_add(struct nvt_running *running, uint32_t thread, int64_t start, int64_t end);
+
+/* "; meanwhile, in 211 samples: forward (model.py) 63 %, memmove (libc.so.6) 12 %" behind the evidence, where there are as many as
+ * that takes. */
+void nvt_running_tell(const struct nvt_running *running, struct nvt_finding *finding);
+void nvt_running_free(struct nvt_running *running);
+
+/* The same of all gaps of a cause that a rule tells of (nvt_view_gaps). 0, or -1 with err filled (out of memory). */
+int nvt_running_tell_gaps(const struct nvt_view *view, unsigned cause, struct nvt_finding *finding,
+                          struct nvt_error *err);
+
+#endif

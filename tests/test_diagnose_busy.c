@@ -1,0 +1,301 @@
+/*
+ * What samples tell of a host: kinds of work, who asked for it and in which range, and what is nobody's fault; and what threads
+ * ran in the gaps of a device.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/diagnosis/work_kinds.h"
+#include "made_trace.h"
+
+#define MS     INT64_C(1000000)
+#define TOOL   "/home/x/bin/tool"
+#define LIBC   "/usr/lib/libc.so.6"
+#define PYTHON "/usr/bin/python3.12"
+
+static struct nvt_findings look(struct maker *maker, const struct nvt_rule *rule)
+{
+    struct nvt_input_trace trace = {.trace = make_end(maker)};
+    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_case facts = {&input, NULL};
+    struct nvt_findings findings = {0};
+    assert_int_equal(nvt_rule_apply(rule, &facts, &findings, NULL), 0);
+    nvt_trace_free(trace.trace);
+    return findings;
+}
+
+static void expect_nothing(struct maker *maker)
+{
+    struct nvt_findings findings = look(maker, &nvt_rule_busy);
+    if (findings.count)
+        fail_msg("%s; %s", findings.items[0].what, findings.items[0].evidence);
+    free(findings.items);
+}
+
+static void expect_one(struct maker *maker, double cost_ns, const char *what, const char *evidence)
+{
+    struct nvt_findings findings = look(maker, &nvt_rule_busy);
+    if (findings.count != 1)
+        fail_msg("%zu findings instead of %s", findings.count, what);
+    assert_string_equal(findings.items[0].what, what);
+    assert_string_equal(findings.items[0].evidence, evidence);
+    assert_true(fabs(findings.items[0].cost_ns - cost_ns) < 1);
+    free(findings.items);
+}
+
+/* Samples of a function of 1 ms each, from now on. */
+static void work(struct maker *maker, uint32_t function, int count)
+{
+    for (int i = 0; i < count; i++) {
+        maker->now += MS;
+        make_sample(maker, maker->thread, maker->now, MS, function);
+    }
+}
+
+/* 20 iterations of 10 ms, in each so many samples of a function, in a range, and of another one behind it. */
+static void loop(struct maker *maker, const char *range, uint32_t function, int count,
+                 uint32_t other, int others)
+{
+    for (int i = 0; i < 20; i++) {
+        int64_t start = maker->now;
+        work(maker, function, count);
+        if (range)
+            make_range(maker, range, start);
+        work(maker, other, others);
+        maker->now = start + 10 * MS;
+        make_range(maker, "iteration", start);
+    }
+}
+
+static const struct kind_case {
+    const char *name, *module, *does, *remedy;
+} kind_cases[] = {
+    {"gomp_team_barrier_wait_end", "/lib/libgomp.so.1", "spins, waiting for other threads",
+     "OMP_NUM_THREADS"},
+    {"sched_yield", LIBC, "spins, waiting for other threads", "processors that are free"},
+    {"gc_collect_main", PYTHON, "collects garbage", "gc.freeze"},
+    {"deepcopy (copy.py:146)", NULL, "copies objects of Python deeply", "or none"},
+    {"save", "/x/_pickle.cpython-312.so", "serialises or parses", "shared memory"},
+    {"iterencode (encoder.py:258)", NULL, "serialises or parses", "binary form"},
+    {"inflate_fast", TOOL, "compresses or unpacks", "codec"},
+    {"[libz.so.1]", "/lib/libz.so.1", "compresses or unpacks", "codec"},
+    {"decode_mcu", "/lib/libjpeg.so.62", "decodes or encodes images or video", "on the device"},
+    {"gauss (random.py:598)", NULL, "draws random numbers", "at once"},
+    {"__vfprintf_internal", LIBC, "formats or reads text", "binary form"},
+    {"_int_malloc", LIBC, "takes and frees memory", "before the loop"},
+    {"brk", LIBC, "takes and frees memory", "before the loop"},
+    {"clear_page_erms", "[kernel]", "takes and frees memory", "before the loop"},
+    {"__memmove_avx512_unaligned_erms", LIBC, "copies or fills memory", "views"},
+    {"_PyEval_EvalFrameDefault", PYTHON, "is in the interpreter of Python", "whole arrays"},
+    {"step (model.py:3)", NULL, "is in the interpreter of Python", "whole arrays"},
+};
+
+static void each_kind_has_its_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(kind_cases) / sizeof(kind_cases[0]); i++) {
+        const struct kind_case *kind = &kind_cases[i];
+        struct maker maker = make_begin();
+        char what[256];
+        uint32_t main = make_function(&maker, 0, "main", TOOL);
+        uint32_t function = make_function(&maker, main, kind->name, kind->module);
+        snprintf(what, sizeof(what), "for 60 %% of its time the loop %s in range a", kind->does);
+        loop(&maker, "a", function, 6, 0, 0);
+        struct nvt_findings findings = look(&maker, &nvt_rule_busy);
+        if (findings.count != 1 || strcmp(findings.items[0].what, what) != 0)
+            fail_msg("%s: %zu findings, %s", kind->name, findings.count,
+                     findings.count ? findings.items[0].what : "");
+        assert_non_null(strstr(findings.items[0].remedy, kind->remedy));
+        assert_int_equal(findings.items[0].confidence, NVT_LIKELY);
+        assert_int_equal(findings.items[0].moment_count, 3);
+        free(findings.items);
+    }
+}
+
+static void who_asked_for_it_is_named(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    uint32_t train = make_function(&maker, 0, "train (train.py:9)", NULL);
+    uint32_t copy = make_function(&maker, train, "deepcopy (copy.py:146)", NULL);
+    uint32_t inner = make_function(&maker, copy, "_deepcopy_dict (copy.py:231)", NULL);
+    uint32_t other = make_function(&maker, train, "at::mm(int)", "/x/libtorch.so");
+    loop(&maker, "load", inner, 6, other, 3);
+    expect_one(&maker, 6e6,
+               "for 60 % of its time the loop copies objects of Python deeply in range load",
+               "60 of 90 samples of its processor time (67 %, between 56 and 76 %); of them in "
+               "_deepcopy_dict (copy.py) 100 %; 100 % of them from train (train.py:9); the thread "
+               "is at work for 90 % of the time");
+}
+
+/* Of one stack the kind that explains the most: memory within unpacking is unpacking; user's code ends the search. */
+static void of_several_kinds_one_counts(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    uint32_t main = make_function(&maker, 0, "main", TOOL);
+    uint32_t parallel = make_function(&maker, main, "GOMP_parallel", "/lib/libgomp.so.1");
+    uint32_t region = make_function(&maker, parallel, "sum._omp_fn.0", TOOL);
+    uint32_t add = make_function(&maker, parallel, "axpy", "/lib/libvec.so");
+    uint32_t unpack = make_function(&maker, region, "inflate", "/lib/libz.so.1");
+    uint32_t copy = make_function(&maker, unpack, "memcpy", LIBC);
+    uint32_t back = make_function(&maker, unpack, "callback", TOOL);
+    uint32_t late = make_function(&maker, back, "memcpy", LIBC);
+    static const enum nvt_work_kind expected[] = {
+        NVT_WORK_NONE,       NVT_WORK_SPINS,      NVT_WORK_NONE, NVT_WORK_NONE,
+        NVT_WORK_COMPRESSES, NVT_WORK_COMPRESSES, NVT_WORK_NONE, NVT_WORK_COPIES};
+    const uint32_t functions[] = {main, parallel, region, add, unpack, copy, back, late};
+    for (int i = 0; i < 8; i++)
+        make_sample(&maker, 0, i, 1, functions[i]);
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_sampled_functions sampled = {0};
+    struct nvt_work kinds = {0};
+    assert_int_equal(nvt_sampled_functions_make(&sampled, trace, NVT_BY_FUNCTION, NULL), 0);
+    assert_int_equal(nvt_work_make(&kinds, &sampled), 0);
+    for (uint32_t i = 0; i < 8; i++)
+        if (nvt_work_of(&kinds, i) != expected[i])
+            fail_msg("sample %u: %d", i, (int)nvt_work_of(&kinds, i));
+    assert_int_equal(kinds.caller[copy - 1], region);
+    assert_int_equal(kinds.caller[late - 1], back);
+    nvt_work_free(&kinds);
+    nvt_sampled_functions_free(&sampled);
+    nvt_trace_free(trace);
+}
+
+static void one_function_has_a_higher_threshold(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    uint32_t main = make_function(&maker, 0, "main", TOOL);
+    uint32_t solve = make_function(&maker, main, "sim::solve<double>(int, double)", TOOL);
+    loop(&maker, NULL, solve, 6, main, 1);
+    struct nvt_findings findings = look(&maker, &nvt_rule_busy);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(
+        findings.items[0].what,
+        "for 60 % of its time the loop is in one function, solve (tool) in range iteration");
+    assert_non_null(strstr(findings.items[0].evidence, "; 100 % of them from main (tool);"));
+    assert_int_equal(findings.items[0].confidence, NVT_POSSIBLE);
+    free(findings.items);
+    for (int computes = 0; computes < 2; computes++) {
+        maker = make_begin();
+        main = make_function(&maker, 0, "main", TOOL);
+        solve = make_function(&maker, main, computes ? "dgemm_kernel" : "solve", TOOL);
+        loop(&maker, NULL, solve, computes ? 9 : 4, main, 1);
+        expect_nothing(&maker);
+    }
+}
+
+/* Beside a device at work, on another thread, at times that are unknown, in few samples. */
+static void what_costs_nothing_is_not_told(void **state)
+{
+    (void)state;
+    enum { DEVICE, THREAD, TIMES, FEW, BEFORE, CASES };
+    for (int i = 0; i < CASES; i++) {
+        struct maker maker = make_begin();
+        uint32_t copy = make_function(&maker, 0, "memcpy", LIBC);
+        uint32_t other = nvt_trace_thread(maker.trace, maker.process, 9);
+        if (i == DEVICE)
+            for (int k = 0; k < 20; k++) {
+                make_launch(&maker, "gemm", 10 * MS);
+                maker.now = 1000;
+            }
+        for (int k = 0; k < 20; k++) {
+            int64_t start = maker.now;
+            int count = i == FEW ? 4 : i == BEFORE && k >= 10 ? 0 : 6;
+            maker.thread = i == THREAD ? other : 0;
+            work(&maker, copy, count);
+            maker.thread = 0;
+            if (i == THREAD)
+                make_sample(&maker, 0, maker.now, MS / 1000, copy);
+            maker.now = start + 10 * MS;
+            make_range(&maker, "iteration", start);
+        }
+        if (i == TIMES)
+            maker.trace->cpu_samples.cpu_ns[0] = 0;
+        expect_nothing(&maker);
+    }
+}
+
+/* Without ranges, the second half of the main thread. */
+static void programs_without_ranges_have_their_main_thread(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    uint32_t copy = make_function(&maker, 0, "memcpy", LIBC);
+    work(&maker, copy, 200);
+    struct nvt_findings findings = look(&maker, &nvt_rule_busy);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].what,
+                        "for 100 % of its time a thread copies or fills memory");
+    free(findings.items);
+}
+
+/* --- in the gaps of a device --- */
+
+static void gaps_tell_what_ran_meanwhile(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    uint32_t load = make_function(&maker, 0, "load (data.py:7)", NULL);
+    uint32_t copy = make_function(&maker, load, "memcpy", LIBC);
+    uint32_t wait = make_function(&maker, 0, "wait", TOOL);
+    for (int i = 0; i < 8; i++) {
+        int64_t start = maker.now;
+        work(&maker, load, 3);
+        work(&maker, copy, 1);
+        make_launch(&maker, "gemm", 4 * MS);
+        make_sample(&maker, 0, maker.now + MS, MS, wait);
+        make_wait(&maker);
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_findings findings = look(&maker, &nvt_rule_idle);
+    assert_int_equal(findings.count, 1);
+    if (!strstr(findings.items[0].evidence,
+                "; meanwhile, in 16 samples: load (data.py) 75 %, memcpy (libc.so.6) 25 %"))
+        fail_msg("%s", findings.items[0].evidence);
+    free(findings.items);
+}
+
+static void waits_for_batches_tell_what_ran_meanwhile(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    uint32_t decode = make_function(&maker, 0, "decode", "/lib/libimage.so");
+    for (int i = 0; i < 8; i++) {
+        int64_t start = maker.now;
+        work(&maker, decode, 5);
+        make_range(&maker, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", start);
+        maker.now += MS;
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_findings findings = look(&maker, &nvt_rule_input);
+    assert_int_equal(findings.count, 1);
+    assert_non_null(strstr(findings.items[0].evidence,
+                           "; meanwhile, in 20 samples: decode (libimage.so) 100 %"));
+    free(findings.items);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_has_its_words),
+        cmocka_unit_test(who_asked_for_it_is_named),
+        cmocka_unit_test(of_several_kinds_one_counts),
+        cmocka_unit_test(one_function_has_a_higher_threshold),
+        cmocka_unit_test(what_costs_nothing_is_not_told),
+        cmocka_unit_test(programs_without_ranges_have_their_main_thread),
+        cmocka_unit_test(gaps_tell_what_ran_meanwhile),
+        cmocka_unit_test(waits_for_batches_tell_what_ran_meanwhile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
