@@ -21,7 +21,7 @@
 #include "input/rows.h"
 #include "model/unfinished.h"
 
-#define REPORTS_MAX 64
+#define REPORTS_MAX 128
 
 static const char usage_text[] =
     "usage: nvtally stats [OPTIONS] FILE|DIRECTORY…\n\n"

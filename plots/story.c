@@ -113,6 +113,8 @@ static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"over
                          *const mpi[] = {"mpi_ranks", "nvtx_mpi_sum", "stragglers", NULL},
                          *const system_calls[] = {"nvtx_osrt_sum", "osrt_files", "osrt_locks",
                                                   "osrt_callers", NULL},
+                         *const cpu[] = {"nvtx_cpu_sum", "cpu_functions", "cpu_modules",
+                                         "cpu_threads", NULL},
                          *const machine[] = {"machine", NULL},
                          *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 
@@ -179,6 +181,13 @@ static const struct part
                    TOP_ROWS,
                    NVT_CHART_NOWHERE,
                    NULL},
+    cpu_part = {"What processors worked on",
+                "Functions in samples of what threads run: by range, by function with who called "
+                "it, by library, and by thread.",
+                cpu,
+                TOP_ROWS,
+                NVT_CHART_CPU,
+                NULL},
     device_part = {"On the device",
                    "Kernels, copies, and how busy the devices were.",
                    device,
@@ -347,6 +356,8 @@ static void put_trace_reports(const struct nvt_story *story, struct nvt_document
         put_part(story, &mpi_part, document);
     if (nvt_report_has_os_calls(input))
         put_part(story, &system_part, document);
+    if (nvt_report_has_cpu_samples(input))
+        put_part(story, &cpu_part, document);
 }
 
 static void put_reference(const struct nvt_story *story, struct nvt_document *document)

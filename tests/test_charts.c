@@ -151,11 +151,12 @@ static const struct {
     {"osrt", {"share of the ", "files", "outside", "in calls of the"}},
     {"mpi_peers", {"to rank", "from rank", "3 MB", "in bytes"}},
     {"mpi", {"time (", "outside of MPI", "collectives", "rank 3 · 25.0 % in MPI"}},
+    {"made-cpu", {"processor time (", "forward", "samples of what threads run", "matmul"}},
     {"made-memory-at-peak", {"memory (", "forward", "not yet freed when most was allocated"}},
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
     {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
 };
-enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 12 /* the last ones */ };
+enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 13 /* the last ones */ };
 
 static void expect_said(const char *path, const struct picture *picture, int seen[CHARTS])
 {
@@ -447,6 +448,14 @@ static struct nvt_trace *make_trace(void)
                                          .allocated = (uint64_t)(i % 5 + 1) << 20,
                                          .reserved = 6u << 20,
                                          .kind = i % 5 ? NVT_MEMORY_ALLOC : NVT_MEMORY_FREE};
+        const struct nvt_call_frame frame = {
+            .parent = (uint32_t)i,
+            .name = nvt_strings_add_text(trace->strings, i ? "at::matmul(int)" : "main"),
+            .module = nvt_strings_add_text(trace->strings, i ? "/x/libat.so" : "/x/prog")};
+        const struct nvt_cpu_sample sample = {
+            .time = i * 11000 + 100, .thread = thread, .cpu_ns = 5000, .frame = (uint32_t)i + 1};
+        assert_true(nvt_call_frame_add(trace, &frame) != NVT_NONE);
+        assert_true(nvt_cpu_sample_add(trace, &sample) != NVT_NONE);
         const struct nvt_api call = {.start = i * 10000,
                                      .end = i * 10000 + 400,
                                      .thread = thread,
@@ -526,7 +535,8 @@ static void draw_trace(struct nvt_trace *trace, const char *directory)
     for (size_t i = CHARTS - TRACE_CHARTS; i < CHARTS; i++)
         if (!seen[i] && (trace->apis.count || strcmp(said[i].name, "made-critical-path") != 0) &&
             (trace->mpi_calls.count || strncmp(said[i].name, "mpi", 3) != 0) &&
-            (trace->os_calls.count || strcmp(said[i].name, "osrt") != 0))
+            (trace->os_calls.count || strcmp(said[i].name, "osrt") != 0) &&
+            (trace->cpu_samples.count || strcmp(said[i].name, "made-cpu") != 0))
             fail_msg("no chart %s was drawn", said[i].name);
     free(paths);
     nvt_trace_free(trace);

@@ -170,7 +170,7 @@ static int begin(struct samples *samples)
         nvt_thread_ranges_make(&samples->ranges, build->trace, NULL))
         return -1;
     build->stacks->counts_samples = !samples->functions.has_times;
-    samples->innermost = malloc(((size_t)rows->count + 1) * sizeof(*samples->innermost));
+    samples->innermost = calloc((size_t)rows->count + 1, sizeof(*samples->innermost));
     samples->names = malloc((size_t)samples->functions.count * sizeof(*samples->names));
     if (!samples->innermost || !samples->names)
         return -1;

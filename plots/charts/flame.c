@@ -533,7 +533,7 @@ static int draw_cpu(const struct nvt_chart_request *request, struct nvt_error *e
 const struct nvt_chart nvt_chart_cpu = {
     .name = "cpu",
     .about = "what processors worked on: functions in samples, below the ranges they ran in",
-    .part = NVT_CHART_TIME,
+    .part = NVT_CHART_CPU,
     .fits = nvt_report_has_cpu_samples,
     .draw = draw_cpu,
 };
