@@ -554,7 +554,38 @@ static void loops_wait_for_what_they_wait_for(void **state)
     }
 }
 
-/* In Chrome's trace events: an event a step, in a row of its own. */
+/* Functions in samples of the host where it is on the path: not beside a kernel that is waited for. */
+static void functions_on_the_path_are_listed(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    struct nvt_tables tables = {0};
+    uint32_t load = make_function(&maker, 0, "load (data.py:7)", NULL);
+    uint32_t poll = make_function(&maker, 0, "poll", "/lib/libc.so.6");
+    for (int i = 0; i < 8; i++) {
+        int64_t start = maker.now;
+        make_sample(&maker, 0, start + 300000, 300000, load);
+        make_sample(&maker, 0, start + 400000, 100000, poll);
+        maker.now += 500000;
+        make_launch(&maker, "gemm", 400000);
+        make_sample(&maker, 0, maker.now + 100000, 100000, poll);
+        make_wait(&maker);
+        make_range(&maker, "iteration", start);
+    }
+    report_on(make_end(&maker), &tables);
+    assert_int_equal(tables.count, 4);
+    const struct nvt_table *code = tables.items[3];
+    assert_string_equal(nvt_table_title(code),
+                        "Host code on the critical path, in these iterations (8 samples)");
+    assert_int_equal(nvt_table_rows(code), 2);
+    assert_string_equal(nvt_table_text(code, 0, nvt_table_find(code, "Function")),
+                        "load (data.py)");
+    assert_true(cell(code, 0, "Of Host Code (%)") == 75);
+    assert_true(cell(code, 0, "CPU Time (ns)") == 4 * 300000);
+    assert_true(cell(code, 1, "Samples") == 4);
+    nvt_tables_free(&tables);
+}
+
 /* Of several processes the time on the path is more than passed: the tables say why. */
 static void paths_of_several_processes_are_added_up(void **state)
 {
@@ -581,6 +612,7 @@ static void paths_of_several_processes_are_added_up(void **state)
     nvt_trace_free(traces[1].trace);
 }
 
+/* In Chrome's trace events: an event a step, in a row of its own. */
 static void steps_are_events(void **state)
 {
     (void)state;
@@ -645,6 +677,7 @@ int main(void)
         cmocka_unit_test(nothing_to_follow),
         cmocka_unit_test(loops_wait_for_what_they_wait_for),
         cmocka_unit_test(paths_of_several_processes_are_added_up),
+        cmocka_unit_test(functions_on_the_path_are_listed),
         cmocka_unit_test(every_step_is_listed),
         cmocka_unit_test(steps_are_events),
     };

@@ -11,19 +11,24 @@ static void look_at(struct nvt_cpu_input *all, const struct nvt_cpu_samples *sam
     all->samples += samples->count;
     for (uint32_t i = 0; i < samples->count; i++) {
         all->alone += (samples->flags[i] & NVT_CPU_SAMPLE_NO_CALLERS) != 0;
-        all->unknown += !samples->frame[i];
         all->has_times &= samples->cpu_ns[i] > 0;
         all->weight = nvt_clock_sum(all->weight, samples->cpu_ns[i]);
     }
 }
 
-struct nvt_cpu_input nvt_cpu_look(struct nvt_report_input *input, int totals)
+struct nvt_cpu_input nvt_cpu_count(const struct nvt_report_input *input)
 {
     struct nvt_cpu_input all = {.has_times = 1};
     for (size_t i = 0; i < input->trace_count; i++)
         look_at(&all, &input->traces[i].trace->cpu_samples);
     if (!all.has_times)
         all.weight = (int64_t)all.samples;
+    return all;
+}
+
+struct nvt_cpu_input nvt_cpu_look(struct nvt_report_input *input, int totals)
+{
+    const struct nvt_cpu_input all = nvt_cpu_count(input);
     if (!all.samples)
         nvt_note(input, "note: no " NVT_CPU_SAMPLES " in the input");
     else if (all.samples < NVT_FEW_SAMPLES)

@@ -14,13 +14,15 @@
 
 /* Of all traces of the input. */
 struct nvt_cpu_input {
-    uint64_t samples, alone,
-        unknown;    /* in all; of which the callers, or any function, is not known */
-    int64_t weight; /* ns of all; samples, where any trace has no times */
+    uint64_t samples, alone; /* in all; those without callers */
+    int64_t weight;          /* ns of all; samples, where any trace has no times */
     int has_times;
 };
 
-/* Count them; and note what must be known to read numbers of them: that there are none, or few, or no times; with `totals` also
+/* Count them. */
+struct nvt_cpu_input nvt_cpu_count(const struct nvt_report_input *input);
+
+/* The same; and note what must be known to read numbers of them: that there are none, or few, or no times; with `totals` also
  * that callers are not known of all. */
 struct nvt_cpu_input nvt_cpu_look(struct nvt_report_input *input, int totals);
 

@@ -4,6 +4,7 @@
  * or `ProfilerStep#…`), which the other tables are about where there are any. The second says what is on the path: of kernels, copies and calls also
  * how much time they took in all, and how much of it is hidden: beside the path, so that nothing is won by making it
  * shorter; and the host by the innermost range that it was in. The third has the same by range: of what was launched in it, and of the host's time in it.
+ * Where there are samples, the fourth has the functions that the host ran on it (critical_path_code.h).
  *
  * critical_path_trace: the path step by step.
  */
@@ -15,6 +16,7 @@
 #include "../diagnosis/diagnose.h"
 #include "../studies/groups.h"
 #include "../device/project.h"
+#include "critical_path_code.h"
 #include "report.h"
 
 enum { PID, PART, PATH, FIRST_KIND, INFERRED = FIRST_KIND + NVT_PATH_KINDS, HANDOVERS };
@@ -126,6 +128,7 @@ static void tell_missing(struct nvt_report_input *input, const struct nvt_trace 
 /* Of all traces. Keys: kind and name; of ranges the name ("": none) and what their time is (device, between, host). */
 struct sums {
     struct nvt_groups on_path, all, ranges;
+    struct nvt_path_code code;
     struct nvt_table *table;
     int64_t path_ns; /* of what these are about */
     uint64_t inferred;
@@ -260,6 +263,23 @@ static void add_process(struct sums *sums, const struct nvt_trace *trace,
     add_totals(sums, trace, path->process, &steady);
 }
 
+/* Functions of the host, in the same parts. 0, or -1 with err. */
+static int add_code(struct sums *sums, const struct nvt_trace *trace,
+                    const struct nvt_critical_paths *paths, const uint32_t *iterations,
+                    uint32_t count, struct nvt_error *err)
+{
+    struct nvt_path_part *parts = malloc(((size_t)paths->count + 1) * sizeof(*parts));
+    if (!parts)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < paths->count; i++) {
+        struct part steady = steady_part(trace, paths->items[i].process, iterations, count);
+        parts[i] = (struct nvt_path_part){&paths->items[i], steady.from, steady.to};
+    }
+    int status = nvt_path_code_add(&sums->code, trace, parts, paths->count, err);
+    free(parts);
+    return status;
+}
+
 static int add_trace(struct nvt_report_input *input, struct sums *sums,
                      const struct nvt_trace *trace, struct nvt_error *err)
 {
@@ -276,6 +296,8 @@ static int add_trace(struct nvt_report_input *input, struct sums *sums,
     }
     for (uint32_t i = 0; i < paths.count; i++)
         add_process(sums, trace, &paths.items[i], iterations, count);
+    if (!status)
+        status = add_code(sums, trace, &paths, iterations, count, err);
     nvt_critical_paths_free(&paths);
     free(iterations);
     return status;
@@ -404,6 +426,12 @@ static int add_tables(struct sums *sums, struct nvt_tables *tables, struct nvt_e
         status = nvt_report_add(tables, ranges, err);
         ranges = NULL;
     }
+    if (sums->code.samples && !status)
+        status = nvt_report_add(
+            tables,
+            nvt_path_code_table(&sums->code, "critical_path",
+                                sums->has_iterations ? ", in these iterations" : "", err),
+            err);
     nvt_table_free(names);
     nvt_table_free(ranges);
     return status;
@@ -411,7 +439,7 @@ static int add_tables(struct sums *sums, struct nvt_tables *tables, struct nvt_e
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
-    struct sums sums = {0};
+    struct sums sums = {.code = {.input = nvt_cpu_count(input)}};
     sums.table = nvt_report_table(&nvt_report_critical_path, input, "Critical path", err);
     int status = sums.table ? 0 : -1;
     for (size_t i = 0; i < input->trace_count && !status; i++)
@@ -431,6 +459,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     nvt_groups_free(&sums.on_path);
     nvt_groups_free(&sums.all);
     nvt_groups_free(&sums.ranges);
+    nvt_path_code_free(&sums.code);
     return status;
 }
 

@@ -1,0 +1,113 @@
+#include "critical_path_code.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../lib/clock.h"
+#include "../model/buckets.h"
+
+enum { SHARE, TIME, SAMPLES, NAME, MODULE };
+
+static const struct nvt_column_spec columns[] = {
+    [SHARE] = {"Of Host Code (%)", "%", NVT_REAL, 1, 0},
+    [TIME] = {"CPU Time (ns)", "ns", NVT_INT, 0, 0},
+    [SAMPLES] = {"Samples", "", NVT_INT, 0, 0},
+    [NAME] = {"Function", "", NVT_TEXT, 0, 0},
+    [MODULE] = {"Module", "", NVT_TEXT, 0, 0},
+};
+
+/* Of a trace. */
+struct sampled {
+    const struct nvt_trace *trace;
+    struct nvt_sampled_functions functions;
+    struct nvt_buckets threads; /* samples of each */
+    uint32_t *groups;           /* of each function */
+};
+
+/* The samples of a step of the path. 0, or -1 when out of memory. */
+static int add_segment(struct nvt_path_code *code, const struct sampled *sampled,
+                       const struct nvt_path_segment *segment, int64_t from, int64_t to)
+{
+    const struct nvt_cpu_samples *rows = &sampled->trace->cpu_samples;
+    const uint32_t thread = segment->thread;
+    from = from > segment->start ? from : segment->start;
+    to = to < segment->end ? to : segment->end;
+    if (segment->kind != NVT_PATH_HOST || thread >= sampled->trace->threads.count)
+        return 0;
+    uint32_t at = nvt_buckets_behind(&sampled->threads, thread, rows->time, from);
+    for (; at < sampled->threads.first[thread + 1]; at++) {
+        const uint32_t sample = sampled->threads.rows[at];
+        const int64_t weight = nvt_sample_weight(&sampled->functions, sample);
+        if (rows->time[sample] > to)
+            break;
+        if (nvt_pairs_add(&code->pairs, 0,
+                          sampled->groups[nvt_function_of(&sampled->functions, sample)], weight))
+            return -1;
+        code->weight = nvt_clock_sum(code->weight, weight);
+        code->samples++;
+    }
+    return 0;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_all(struct nvt_path_code *code, struct sampled *sampled,
+                   const struct nvt_path_part *parts, uint32_t count)
+{
+    const struct nvt_trace *trace = sampled->trace;
+    sampled->groups = nvt_cpu_groups(&code->functions, &sampled->functions);
+    if (!sampled->groups || nvt_buckets_make(&sampled->threads, trace->cpu_samples.thread,
+                                             trace->threads.count, NULL, trace->cpu_samples.count))
+        return -1;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < parts[i].path->count; k++)
+            if (add_segment(code, sampled, &parts[i].path->segments[k], parts[i].from, parts[i].to))
+                return -1;
+    return 0;
+}
+
+int nvt_path_code_add(struct nvt_path_code *code, const struct nvt_trace *trace,
+                      const struct nvt_path_part *parts, uint32_t count, struct nvt_error *err)
+{
+    struct sampled sampled = {.trace = trace};
+    if (!trace->cpu_samples.count)
+        return 0;
+    int status = nvt_cpu_functions(&sampled.functions, trace, NVT_BY_FUNCTION, &code->input, err);
+    if (!status && add_all(code, &sampled, parts, count))
+        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    nvt_sampled_functions_free(&sampled.functions);
+    nvt_buckets_free(&sampled.threads);
+    free(sampled.groups);
+    return status;
+}
+
+struct nvt_table *nvt_path_code_table(struct nvt_path_code *code, const char *report,
+                                      const char *title_end, struct nvt_error *err)
+{
+    char title[160];
+    snprintf(title, sizeof(title), "Host code on the critical path%s (%" PRIu64 " sample%s)",
+             title_end, code->samples, code->samples == 1 ? "" : "s");
+    struct nvt_table *table =
+        nvt_table_new(report, title, columns, sizeof(columns) / sizeof(columns[0]));
+    if (!table || nvt_pairs_sort(&code->pairs, 1)) {
+        nvt_table_free(table);
+        nvt_fail(err, "out of memory");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < code->pairs.count; i++) {
+        const struct nvt_pair *pair = &code->pairs.items[i];
+        size_t row = nvt_table_add_row(table);
+        nvt_cpu_put(table, row, SHARE, TIME, &code->input, pair->weight, code->weight);
+        nvt_table_set_int(table, row, SAMPLES, pair->count);
+        nvt_cpu_put_function(table, row, NAME, MODULE, &code->functions, pair->part);
+    }
+    nvt_table_sort(table, NAME, 0);
+    nvt_table_sort(table, SHARE, 1);
+    return table;
+}
+
+void nvt_path_code_free(struct nvt_path_code *code)
+{
+    nvt_groups_free(&code->functions);
+    nvt_pairs_free(&code->pairs);
+}
