@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/memory/stacks.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/hot_functions.h"
 #include "made_trace.h"
@@ -308,12 +310,115 @@ static void deep_stacks_take_linear_time(void **state)
     nvt_trace_free(trace);
 }
 
+/* Own times add up to all, whatever is left out; and rules look at it. */
+static void look_at_stacks(struct nvt_trace *trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace from = {.trace = trace};
+    struct nvt_report_input input = {.traces = &from, .trace_count = 1};
+    struct nvt_findings findings = {0};
+    int64_t totals[2];
+    for (int is_short = 0; is_short < 2; is_short++) {
+        struct nvt_stacks stacks = {0};
+        assert_int_equal(
+            nvt_stacks_make(&stacks, trace, NVT_STACKS_CPU, is_short ? NVT_STACKS_SHORT : 0, &err),
+            0);
+        totals[is_short] = stacks.total;
+        for (uint32_t i = 0; i < stacks.count; i++)
+            assert_true(stacks.items[i].parent == NVT_NONE || stacks.items[i].parent < i);
+        nvt_stacks_free(&stacks);
+    }
+    assert_int_equal(totals[0], totals[1]);
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, &err), 0);
+    nvt_buffer_free(&input.notes);
+    free(findings.items);
+}
+
+/* A number below `count`, by a linear congruential generator. */
+static uint32_t next(uint32_t *random, uint32_t count)
+{
+    *random = *random * 1664525u + 1013904223u;
+    return (*random >> 16) % count;
+}
+
+/* What tables may hold: any names, any times, frames that call themselves in any way. */
+static struct nvt_trace *make_anything(uint32_t seed)
+{
+    static const char *const names[] = {"f",
+                                        "",
+                                        "0x1",
+                                        "main",
+                                        "a::b<c>(d)",
+                                        "run (x.py:1)",
+                                        "run (x.py:22)",
+                                        "memcpy",
+                                        "operator()",
+                                        " (:1)",
+                                        "[libc.so.6]"};
+    static const char *const modules[] = {NULL, LIBC, TOOL, "[kernel]", "/", "/usr/bin/python3"};
+    static const int64_t weights[] = {0, 1, -1, 1000, INT64_MAX, INT64_MIN, 5000000};
+    static const int64_t limit = INT64_MAX / 16;
+    uint32_t random = seed;
+    struct maker maker = begin();
+    for (uint32_t i = 0; i < 40; i++) {
+        uint32_t caller = next(&random, i + 1);
+        const char *name = names[next(&random, 11)];
+        make_function(&maker, caller, name, modules[next(&random, 6)]);
+    }
+    for (uint32_t i = 0; i < 20; i++) {
+        int64_t start = (int64_t)next(&random, 1000);
+        const char *name = names[next(&random, 11)];
+        add_range(&maker, i % 2, name, start, start + (int64_t)next(&random, 500));
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        int64_t time = (int64_t)next(&random, 1500);
+        if (!next(&random, 50))
+            time = i % 2 ? limit : -limit;
+        int64_t weight = weights[seed % 3 ? 3 : next(&random, 7)];
+        make_sample(&maker, i % 2, time, weight, next(&random, 41));
+        maker.trace->cpu_samples.flags[i] = next(&random, 9) ? 0 : NVT_CPU_SAMPLE_NO_CALLERS;
+    }
+    make_launch(&maker, "gemm", 100);
+    return make_end(&maker);
+}
+
+/* Nothing is a reason to fall over, and shares of functions add up. */
+static void anything_that_tables_hold_is_taken(void **state)
+{
+    static const char *const reports[] = {"cpu_functions", "cpu_modules", "nvtx_cpu_sum",
+                                          "cpu_threads", "critical_path"};
+    (void)state;
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        struct nvt_trace *trace = make_anything(seed);
+        for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+            struct nvt_error err = NVT_ERROR_INIT;
+            struct nvt_input_trace from = {.trace = trace};
+            struct nvt_report_input input = {.traces = &from, .trace_count = 1};
+            struct nvt_tables tables = {0};
+            double sum = 0;
+            assert_int_equal(nvt_report_find(reports[i])->make(&input, &tables, &err), 0);
+            for (size_t row = 0; i < 2 && row < nvt_table_rows(tables.items[0]); row++)
+                sum += nvt_table_real(tables.items[0], row, 0);
+            if (i < 2 && seed % 3 && (sum < 99.9 || sum > 100.1))
+                fail_msg("%s, seed %u: %g %%", reports[i], seed, sum);
+            nvt_tables_free(&tables);
+            nvt_buffer_free(&input.notes);
+        }
+        look_at_stacks(trace);
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_have_owners),     cmocka_unit_test(recursion_counts_once),
-        cmocka_unit_test(every_report_adds_up),      cmocka_unit_test(traces_add_up),
-        cmocka_unit_test(what_is_not_known_is_said), cmocka_unit_test(deep_stacks_take_linear_time),
+        cmocka_unit_test(functions_have_owners),
+        cmocka_unit_test(recursion_counts_once),
+        cmocka_unit_test(every_report_adds_up),
+        cmocka_unit_test(traces_add_up),
+        cmocka_unit_test(what_is_not_known_is_said),
+        cmocka_unit_test(deep_stacks_take_linear_time),
+        cmocka_unit_test(anything_that_tables_hold_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
