@@ -7,8 +7,8 @@
 
 #include "../../lib/clock.h"
 #include "column.h"
+#include "extent.h"
 #include "../../lib/map.h"
-#include "mpi.h"
 #include "nesting.h"
 #include "parallel.h"
 #include "sort.h"
@@ -398,101 +398,50 @@ static int link_ops(struct nvt_trace *trace)
     return status;
 }
 
-/* From the first to the last time of something. */
-struct extent {
-    int64_t first, last;
-};
-
-/* No end before its start; and both into the extent. */
-static void cut_to_start(const int64_t *start, int64_t *end, uint32_t count, struct extent *extent)
-{
-    int64_t first = extent->first, last = extent->last;
-    for (uint32_t i = 0; i < count; i++) {
-        if (end[i] < start[i])
-            end[i] = start[i];
-        first = start[i] < first ? start[i] : first;
-        last = end[i] > last ? end[i] : last;
-    }
-    *extent = (struct extent){first, last};
-}
-
-static void widen(const int64_t *times, uint32_t count, struct extent *extent)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        extent->first = times[i] < extent->first ? times[i] : extent->first;
-        extent->last = times[i] > extent->last ? times[i] : extent->last;
-    }
-}
-
 /* Parts of the work that touch different tables. */
 enum { OPS, RANGES, CALLS, FINISH_PARTS };
 
 struct finish {
     struct nvt_trace *trace;
-    struct extent extents[FINISH_PARTS];
+    struct nvt_extent extents[FINISH_PARTS];
     int failed[FINISH_PARTS];
 };
 
-/* What is sampled of the machine goes on before a program begins and behind its end. */
-static void widen_by_samples(const struct nvt_trace *trace, struct extent *extent)
-{
-    const struct nvt_counter_samples *samples = &trace->counter_samples;
-    for (uint32_t i = 0; i < samples->count; i++)
-        if (samples->counter[i] >= trace->counters.count ||
-            !trace->counters.is_of_machine[samples->counter[i]])
-            widen(&samples->time[i], 1, extent);
-}
-
-/* A program works between MPI_Init and MPI_Finalize, which take long. */
-static void widen_by_calls(const struct nvt_trace *trace, struct extent *extent)
-{
-    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
-    for (uint32_t i = 0; i < calls->count; i++)
-        if (!nvt_mpi_is_edge(trace, i)) {
-            widen(&calls->start[i], 1, extent);
-            widen(&calls->end[i], 1, extent);
-        }
-}
-
-/* Where nothing else says when the program was busy. */
-static void widen_by_cpu_samples(const struct nvt_trace *trace, struct extent *extent)
-{
-    if (!trace->ranges.count && !trace->marks.count && !trace->ops.count && !trace->apis.count)
-        widen(trace->cpu_samples.time, trace->cpu_samples.count, extent);
-}
-
-static int finish_ranges(struct nvt_trace *trace, struct extent *extent)
+static int finish_ranges(struct nvt_trace *trace, struct nvt_extent *extent)
 {
     struct nvt_sort_scratch scratch = {0};
-    cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count, extent);
-    widen(trace->marks.time, trace->marks.count, extent);
+    nvt_extent_cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count, extent);
+    nvt_extent_widen(trace->marks.time, trace->marks.count, extent);
     int status = sort_ranges(&trace->ranges, &scratch) || sort_marks(&trace->marks, &scratch) ||
                  sort_counter_samples(&trace->counter_samples, &scratch);
     nvt_sort_free(&scratch);
     return status || link_ranges(trace) ? -1 : 0;
 }
 
-static int finish_ops(struct nvt_trace *trace, struct extent *extent)
+static int finish_ops(struct nvt_trace *trace, struct nvt_extent *extent)
 {
     struct nvt_sort_scratch scratch = {0};
-    cut_to_start(trace->ops.start, trace->ops.end, trace->ops.count, extent);
+    nvt_extent_cut_to_start(trace->ops.start, trace->ops.end, trace->ops.count, extent);
     int status = sort_ops(&trace->ops, &scratch);
     nvt_sort_free(&scratch);
     return status;
 }
 
-static int finish_calls(struct nvt_trace *trace, struct extent *extent)
+static int finish_calls(struct nvt_trace *trace, struct nvt_extent *extent)
 {
     struct nvt_sort_scratch scratch = {0};
-    struct extent nobody = *extent; /* waits are within calls; other calls are of no interest */
-    cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count, extent);
-    cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count, &nobody);
-    cut_to_start(trace->os_calls.start, trace->os_calls.end, trace->os_calls.count, &nobody);
-    cut_to_start(trace->mpi_calls.start, trace->mpi_calls.end, trace->mpi_calls.count, &nobody);
-    widen_by_calls(trace, extent);
-    widen_by_cpu_samples(trace, extent);
-    cut_to_start(trace->um_events.start, trace->um_events.end, trace->um_events.count, extent);
-    widen(trace->memory.time, trace->memory.count, extent);
+    struct nvt_extent nobody = *extent; /* waits are within calls; other calls are of no interest */
+    nvt_extent_cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count, extent);
+    nvt_extent_cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count, &nobody);
+    nvt_extent_cut_to_start(trace->os_calls.start, trace->os_calls.end, trace->os_calls.count,
+                            &nobody);
+    nvt_extent_cut_to_start(trace->mpi_calls.start, trace->mpi_calls.end, trace->mpi_calls.count,
+                            &nobody);
+    nvt_extent_widen_by_calls(trace, extent);
+    nvt_extent_widen_by_cpu_samples(trace, extent);
+    nvt_extent_cut_to_start(trace->um_events.start, trace->um_events.end, trace->um_events.count,
+                            extent);
+    nvt_extent_widen(trace->memory.time, trace->memory.count, extent);
     int status =
         sort_apis(&trace->apis, &scratch) || sort_syncs(&trace->syncs, &scratch) ||
         sort_os_calls(&trace->os_calls, &scratch) || sort_mpi_calls(&trace->mpi_calls, &scratch) ||
@@ -505,7 +454,7 @@ static int finish_calls(struct nvt_trace *trace, struct extent *extent)
 
 static void finish_part(void *context, size_t part)
 {
-    static int (*const parts[])(struct nvt_trace *, struct extent *) = {
+    static int (*const parts[])(struct nvt_trace *, struct nvt_extent *) = {
         [OPS] = finish_ops, [RANGES] = finish_ranges, [CALLS] = finish_calls};
     struct finish *finish = context;
     finish->failed[part] = parts[part](finish->trace, &finish->extents[part]);
@@ -554,7 +503,7 @@ static void note_other_clock(struct nvt_trace *trace)
 }
 
 /* A window that was cut out of a trace begins behind samples that stay of it. Nothing else may lie outside. */
-static void keep_extent(struct nvt_trace *trace, const struct extent *all)
+static void keep_extent(struct nvt_trace *trace, const struct nvt_extent *all)
 {
     trace->first_ns = all->first < trace->first_ns ? all->first : trace->first_ns;
     trace->last_ns = all->last > trace->last_ns ? all->last : trace->last_ns;
@@ -563,14 +512,14 @@ static void keep_extent(struct nvt_trace *trace, const struct extent *all)
     trace->levels_ns = trace->levels_ns < trace->last_ns ? trace->levels_ns : trace->last_ns;
 }
 
-static void set_extent(struct nvt_trace *trace, struct extent *all)
+static void set_extent(struct nvt_trace *trace, struct nvt_extent *all)
 {
-    widen_by_samples(trace, all);
+    nvt_extent_widen_by_samples(trace, all);
     if (all->first > all->last) /* there is nothing else */
-        widen(trace->counter_samples.time, trace->counter_samples.count, all);
+        nvt_extent_widen(trace->counter_samples.time, trace->counter_samples.count, all);
     if (all->first > all->last) {
-        widen(trace->mpi_calls.start, trace->mpi_calls.count, all);
-        widen(trace->mpi_calls.end, trace->mpi_calls.count, all);
+        nvt_extent_widen(trace->mpi_calls.start, trace->mpi_calls.count, all);
+        nvt_extent_widen(trace->mpi_calls.end, trace->mpi_calls.count, all);
     }
     if (all->first > all->last)
         all->first = all->last = 0;
@@ -582,7 +531,7 @@ static void set_extent(struct nvt_trace *trace, struct extent *all)
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
 {
     struct finish finish = {.trace = trace};
-    struct extent all = {INT64_MAX, INT64_MIN};
+    struct nvt_extent all = {INT64_MAX, INT64_MIN};
     int failed = 0;
     for (size_t part = 0; part < FINISH_PARTS; part++)
         finish.extents[part] = all;

@@ -4,6 +4,7 @@ void nvt_frames_free(struct nvt_frames *frames)
 {
     nvt_map_free(&frames->pairs);
     nvt_map_free(&frames->rows);
+    *frames = (struct nvt_frames){0};
 }
 
 uint32_t nvt_frames_below(struct nvt_frames *frames, struct nvt_trace *trace, uint32_t caller,

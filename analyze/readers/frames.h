@@ -14,7 +14,7 @@ struct nvt_frames {
     uint32_t pair_count;
 };
 
-void nvt_frames_free(struct nvt_frames *frames);
+void nvt_frames_free(struct nvt_frames *frames); /* it is empty then */
 
 /* The row of call_frames, and 1, of a function below another one (its row and 1; 0: below none); both texts are strings of the
  * trace. Added when new. 0: out of memory. */

@@ -17,6 +17,7 @@
  * cpuNs, too (exports/sqlite_samples.c).
  */
 #ifdef HAVE_SQLITE
+#include "frames.h"
 #include "nsys.h"
 
 #include <inttypes.h>
@@ -55,10 +56,10 @@ struct nvt_nsys_samples {
     struct nvt_map tree; /* processes that nsys started, as their global ids have them */
     struct sample_id *ids;
     uint32_t count;
-    uint64_t others, idle;  /* that were left out */
-    struct nvt_map ids_of;  /* symbol << 32 | module << 1 | whether of the kernel -> function */
-    struct nvt_map texts;   /* name << 32 | module -> function */
-    struct nvt_map entries; /* row of call_frames and 1 << 32 | function -> row */
+    uint64_t others, idle; /* that were left out */
+    struct nvt_map ids_of; /* symbol << 32 | module << 1 | whether of the kernel -> function */
+    struct nvt_map texts;  /* name << 32 | module -> function */
+    struct nvt_frames frames;
     struct function *functions;
     uint32_t function_count;
     /* The stack that is being read, and the last one that was, from its outermost function on. */
@@ -248,21 +249,6 @@ static uint32_t function_of(struct nvt_nsys *reader, struct nvt_nsys_table *tabl
 
 /* --- stacks --- */
 
-/* Row of call_frames and 1; 0 when out of memory. */
-static uint32_t frame_below(struct nvt_nsys *reader, uint32_t caller, uint32_t function)
-{
-    struct nvt_nsys_samples *samples = reader->samples;
-    uint32_t *row = nvt_map_at(&samples->entries, (uint64_t)caller << 32 | function);
-    if (!row)
-        return 0;
-    const struct nvt_call_frame frame = {.parent = caller,
-                                         .name = samples->functions[function].name,
-                                         .module = samples->functions[function].module};
-    if (*row == NVT_MAP_NONE)
-        *row = nvt_call_frame_add(reader->trace, &frame);
-    return *row == NVT_NONE ? 0 : *row + 1;
-}
-
 /* The stack is complete: its sample gets it. Most stacks begin as the last one did. 0 or -1. */
 static int finish_stack(struct nvt_nsys *reader)
 {
@@ -277,7 +263,9 @@ static int finish_stack(struct nvt_nsys *reader)
     for (; level < count; level++) {
         uint32_t function = samples->stack[count - 1 - level];
         samples->before[level] = function;
-        samples->rows[level] = frame_below(reader, level ? samples->rows[level - 1] : 0, function);
+        samples->rows[level] = nvt_frames_below(
+            &samples->frames, reader->trace, level ? samples->rows[level - 1] : 0,
+            samples->functions[function].name, samples->functions[function].module);
         if (!samples->rows[level])
             return -1;
         samples->before_count = level + 1;
@@ -351,7 +339,7 @@ static int read_stacks(struct nvt_nsys *reader)
     if (nvt_nsys_read(reader, &as_they_come))
         return -1;
     if (samples->is_disordered) {
-        nvt_map_free(&samples->entries);
+        nvt_frames_free(&samples->frames);
         reader->trace->call_frames.count = 0;
         for (uint32_t i = 0; i < samples->count; i++) {
             samples->ids[i].is_done = 0;
@@ -405,7 +393,7 @@ int nvt_nsys_read_samples(struct nvt_nsys *reader)
     nvt_map_free(&reader->samples->tree);
     nvt_map_free(&reader->samples->ids_of);
     nvt_map_free(&reader->samples->texts);
-    nvt_map_free(&reader->samples->entries);
+    nvt_frames_free(&reader->samples->frames);
     free(reader->samples->ids);
     free(reader->samples->functions);
     free(reader->samples);
