@@ -448,6 +448,8 @@ uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buff
         if (result != CUPTI_SUCCESS)
             return unknown + (result != CUPTI_ERROR_MAX_LIMIT_REACHED);
         unknown += add(decoder, record, batch) != 0;
+        if (decoder->devices)
+            *decoder->devices += record->kind == CUPTI_ACTIVITY_KIND_DEVICE;
         release(decoder, record);
     }
 }

@@ -502,6 +502,30 @@ static void an_empty_buffer_is_not_waited_for(void **state)
     nvt_trace_free(trace);
 }
 
+/* Devices that CUPTI has told of before we were there are asked for: at the end, and of what is killed, a second after its
+ * first records. Those that it has told of are not. */
+static void devices_are_asked_for_again(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "plain", .levels = "kernel", .refuses = "devices"}, NULL);
+    assert_int_equal(trace->devices.count, 1);
+    assert_string_equal(nvt_name(trace, trace->devices.name[0]), "dumped");
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+    trace = record(
+        &(struct run){
+            .how = "killed late", .levels = "kernel", .refuses = "devices", .signal = SIGKILL},
+        NULL);
+    assert_int_equal(trace->devices.count, 1);
+    assert_string_equal(nvt_name(trace, trace->devices.name[0]), "dumped");
+    nvt_trace_free(trace);
+    trace = record_plainly("plain", "kernel");
+    assert_int_equal(trace->devices.count, 1);
+    assert_string_equal(nvt_name(trace, trace->devices.name[0]), "stand-in");
+    nvt_trace_free(trace);
+}
+
 static void old_and_missing_libraries(void **state)
 {
     (void)state;
@@ -955,6 +979,7 @@ int main(void)
         cmocka_unit_test(who_has_subscribed_before_is_left_alone),
         cmocka_unit_test(what_another_tool_takes_is_told),
         cmocka_unit_test(an_empty_buffer_is_not_waited_for),
+        cmocka_unit_test(devices_are_asked_for_again),
         cmocka_unit_test(old_and_missing_libraries),
         cmocka_unit_test(the_real_library_without_a_device),
         cmocka_unit_test(every_end_but_a_kill_delivers_all),

@@ -30,6 +30,7 @@
     X(cuptiActivityEnableRuntimeApi, (CUpti_CallbackId id, uint8_t enable))                        \
     X(cuptiActivityEnableDriverApi, (CUpti_CallbackId id, uint8_t enable))                         \
     X(cuptiActivityEnableAllSyncRecords, (uint8_t enable))                                         \
+    X(cuptiActivityEnableAndDump, (CUpti_ActivityKind kind))                                       \
     X(cuptiActivityConfigureUnifiedMemoryCounter,                                                  \
       (CUpti_ActivityUnifiedMemoryCounterConfig * config, uint32_t count))                         \
     X(cuptiActivitySetAttribute, (CUpti_ActivityAttribute which, size_t * size, void *value))      \

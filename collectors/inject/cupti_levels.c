@@ -134,6 +134,15 @@ void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, c
     set_calls(api, trace, on, refused, size);
 }
 
+const char *nvt_cupti_defect(const struct nvt_cupti_api *api, uint64_t trace)
+{
+    enum { CUDA_13_0 = 130000 }; /* before its Update 1 */
+    return api->version == CUDA_13_0 && (trace & NVT_TRACE_SYNC)
+               ? "this libcupti makes no records of cudaDeviceSynchronize; that of CUDA 13.0 "
+                 "Update 1 does"
+               : NULL;
+}
+
 void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size)
 {
     CUptiResult devices = api->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DEVICE);
@@ -142,6 +151,12 @@ void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t si
         nvt_cupti_refuse(api, "devices", devices, refused, size);
     if (contexts != CUPTI_SUCCESS)
         nvt_cupti_refuse(api, "contexts", contexts, refused, size);
+}
+
+void nvt_cupti_dump_devices(const struct nvt_cupti_api *api)
+{
+    if (api->cuptiActivityEnableAndDump)
+        api->cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_DEVICE);
 }
 
 #endif

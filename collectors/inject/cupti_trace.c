@@ -46,6 +46,7 @@ static struct {
     struct nvt_cupti_decoder decoder;
     struct nvt_device_batch batch;
     uint64_t lost, unknown; /* by CUPTI; since the last row about it */
+    uint32_t devices;       /* records of them so far */
     struct nvt_cupti_keeper keeper;
 } cupti = {.switching = PTHREAD_MUTEX_INITIALIZER};
 
@@ -152,23 +153,10 @@ static void decode_filled(void)
     }
 }
 
-/* The same moment on both clocks, as near as the best of some tries gets. */
 static void add_moment(void)
 {
-    uint64_t fields[NVT_CLOCK_FIELDS] = {0, 0};
-    int64_t best = INT64_MAX;
-    for (int i = 0; i < 5; i++) {
-        uint64_t now = 0;
-        int64_t before = nvt_monotonic_ns();
-        CUptiResult result = cupti.api.cuptiGetTimestamp(&now);
-        int64_t took = nvt_monotonic_ns() - before;
-        if (result != CUPTI_SUCCESS || took >= best)
-            continue;
-        best = took;
-        fields[NVT_CLOCK_CUPTI] = now;
-        fields[NVT_CLOCK_MONOTONIC_NS] = (uint64_t)(before + took / 2);
-    }
-    if (best != INT64_MAX)
+    uint64_t fields[NVT_CLOCK_FIELDS];
+    if (!nvt_cupti_moment(&cupti.api, fields))
         add(NVT_DEVICE_CLOCK, fields, NVT_CLOCK_FIELDS);
 }
 
@@ -235,9 +223,20 @@ static void hand_over(int final)
         problem("CUPTI refuses to record unified memory (CUPTI_ERROR_NOT_INITIALIZED)");
 }
 
+/* Of devices there should be records by now. */
+static void ask_for_devices(void)
+{
+    static int was_asked;
+    if (was_asked || cupti.devices || !atomic_load(&cupti.is_up) || !nvt_cupti_buffers_made())
+        return;
+    was_asked = 1;
+    nvt_cupti_dump_devices(&cupti.api);
+}
+
 static void *flush(void *memory)
 {
-    int has_records = 0;
+    enum { ROUNDS = 10 }; /* in which a buffer with devices should have come */
+    int has_records = 0, rounds = 0;
     int64_t next = nvt_monotonic_ns() + HANDOVER_NS;
     nvt_os_own_thread("nvtally-cupti");
     /* Its ring may be a smaller one, for want of room. */
@@ -259,6 +258,8 @@ static void *flush(void *memory)
              * asked a round after there was a context, or more than fits one buffer. */
             if (has_records)
                 hand_over(0);
+            if (has_records && ++rounds == ROUNDS)
+                ask_for_devices();
             if (atomic_load(&cupti.is_up))
                 try_um();
             uint32_t made = nvt_cupti_buffers_made();
@@ -269,6 +270,9 @@ static void *flush(void *memory)
         decode_filled();
         wait_on(&cupti.bell, bell, next - now);
     }
+    if (!cupti.devices && atomic_load(&cupti.is_up))
+        hand_over(0);
+    ask_for_devices();
     /* Nothing calls CUPTI behind this: its own exit handlers may run from here on. */
     hand_over(1);
     wake(&cupti.finished);
@@ -524,15 +528,6 @@ static void set_up_clock(void)
         problem("CUPTI cannot say which thread called: launches are not linked to ranges");
 }
 
-/* What a libcupti is known to leave out, by NVIDIA's release notes. */
-static void tell_defects(void)
-{
-    enum { CUDA_13_0 = 130000 }; /* before its Update 1 */
-    if (cupti.api.version == CUDA_13_0 && (nvt_session.control->trace & NVT_TRACE_SYNC))
-        problem("this libcupti makes no records of cudaDeviceSynchronize; that of CUDA 13.0 "
-                "Update 1 does");
-}
-
 static void start(void)
 {
     char text[512], refused[512] = "";
@@ -544,11 +539,14 @@ static void start(void)
         problem(text);
     if (subscribe())
         return;
-    tell_defects();
+    const char *defect = nvt_cupti_defect(&cupti.api, nvt_session.control->trace);
+    if (defect)
+        problem(defect);
     nvt_cupti_keeper_init(&cupti.keeper);
     cupti.decoder = (struct nvt_cupti_decoder){.next = cupti.api.cuptiActivityGetNextRecord,
                                                .callback_name = cupti.api.cuptiGetCallbackName,
                                                .full = send_batch,
+                                               .devices = &cupti.devices,
                                                .release = free};
     const struct nvt_cupti_buffers_use use = {ring_bell, nvt_cupti_take_zeros(&cupti.api),
                                               cupti.api.version < NVT_CUPTI_REFUSABLE};

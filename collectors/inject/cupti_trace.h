@@ -34,6 +34,8 @@ __attribute__((visibility("default"))) void nvtally_inject_hand_over(void);
 
 #ifdef HAVE_CUPTI
 
+#include "../../lib/device_rows.h"
+
 #include "cupti_api.h"
 
 /* cupti_levels.c: start or stop the kinds of records that the levels in `trace` (enum
@@ -46,14 +48,21 @@ void nvt_cupti_refuse(const struct nvt_cupti_api *api, const char *name, CUptiRe
 /* cupti_um.c: the same for managed memory, which is added to `refused`. 1: the driver is not up yet, and it has to be tried
  * again; else 0. */
 int nvt_cupti_um(const struct nvt_cupti_api *api, int on, char *refused, size_t size);
+/* What a libcupti is known to leave out, by NVIDIA's release notes; NULL: nothing of these levels. */
+const char *nvt_cupti_defect(const struct nvt_cupti_api *api, uint64_t trace);
 /* Devices and contexts, which are recorded when they come up, whatever is captured. */
 void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size);
+/* CUPTI makes records of devices "on CUDA driver initialization", and none where that was before they were asked for
+ * (cuptiActivityEnableAndDump in its headers): then they are asked for as what is there now. */
+void nvt_cupti_dump_devices(const struct nvt_cupti_api *api);
 
 /* cupti_clock.c: what the decoder can know of times of ours: from when on operations can be, before the first; and until
  * when, now. */
 struct nvt_cupti_decoder;
 void nvt_cupti_clock_begins(struct nvt_cupti_decoder *decoder);
 void nvt_cupti_clock_until(struct nvt_cupti_decoder *decoder);
+/* The same moment on CUPTI's own clock and on ours. 0, or -1 when CUPTI tells no time. */
+int nvt_cupti_moment(const struct nvt_cupti_api *api, uint64_t fields[NVT_CLOCK_FIELDS]);
 
 /* cupti_buffers.c: what CUPTI fills, and what it has filled. */
 struct nvt_cupti_buffers_use {

@@ -389,7 +389,11 @@ int main(int argc, char **argv)
         killed(SIGKILL, 0);
     else if (!strcmp(how, "held"))
         killed(SIGKILL, 500000);
-    else if (!strcmp(how, "segv"))
+    else if (!strcmp(how, "killed late")) {
+        step("delivered", 5);
+        usleep(1600000);
+        raise(SIGKILL);
+    } else if (!strcmp(how, "segv"))
         killed(SIGSEGV, 0);
     else if (!strcmp(how, "fork"))
         forks();

@@ -186,11 +186,25 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
         (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL && refuses("pools")) ||
         (kind == CUPTI_ACTIVITY_KIND_CONTEXT && refuses("contexts")))
         return CUPTI_ERROR_NOT_SUPPORTED;
-    stand_in.on[kind] = 1;
+    /* Of devices it has told when the driver came up, before anybody asked. */
+    stand_in.on[kind] = kind != CUPTI_ACTIVITY_KIND_DEVICE || !refuses("devices");
     /* The kind has the last word about single calls. */
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER)
         memset(stand_in.calls[kind == CUPTI_ACTIVITY_KIND_RUNTIME], 1, sizeof(stand_in.calls[0]));
     return CUPTI_SUCCESS;
+}
+
+/* What is there already is told once more. */
+CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
+{
+    CUpti_ActivityDevice5 device = {
+        .kind = CUPTI_ACTIVITY_KIND_DEVICE, .name = "dumped", .isCudaVisible = 1};
+    CUptiResult result = cuptiActivityEnable(kind);
+    if (stand_in.is_over)
+        abort();
+    if (result == CUPTI_SUCCESS && kind == CUPTI_ACTIVITY_KIND_DEVICE)
+        PUT(device);
+    return result;
 }
 
 /* What is still running has no record that could be told: CUPTI's would end when the kind is enabled again. */
