@@ -290,6 +290,20 @@ static void managed_memory_is_not_in_full(void **state)
     nvt_trace_free(trace);
 }
 
+/* Before the first context, and where that is refused or cannot be known, with it. */
+static void managed_memory_is_asked_for_in_time(void **state)
+{
+    static const char *const refuses[] = {"latecomers", "early", "finish"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(refuses) / sizeof(refuses[0]); i++) {
+        struct nvt_trace *trace =
+            record(&(struct run){.how = "plain", .levels = "um", .refuses = refuses[i]}, NULL);
+        assert_true(trace->um_events.count > 0);
+        assert_null(trace->notes);
+        nvt_trace_free(trace);
+    }
+}
+
 static void managed_memory_that_is_refused(void **state)
 {
     static const struct {
@@ -968,6 +982,7 @@ int main(void)
         cmocka_unit_test(memory_level),
         cmocka_unit_test(managed_memory),
         cmocka_unit_test(managed_memory_is_not_in_full),
+        cmocka_unit_test(managed_memory_is_asked_for_in_time),
         cmocka_unit_test(managed_memory_that_is_refused),
         cmocka_unit_test(single_levels),
         cmocka_unit_test(nvtx_alone_does_not_touch_cuda),

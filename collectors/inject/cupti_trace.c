@@ -39,7 +39,7 @@ static struct {
     _Atomic uint32_t handed;   /* futex: so many of them have been answered */
     _Atomic uint32_t progress; /* grows as buffers are filled, decoded and sent */
     _Atomic uint32_t is_up;    /* there is a context, or nobody tells */
-    _Atomic int um_waits;      /* managed memory is wanted, and there was no context */
+    _Atomic int um_waits;      /* managed memory is wanted, and the driver was not up */
     CUpti_SubscriberHandle subscriber;
     CUptiResult subscribed;
     /* The flushing thread's. */
@@ -101,7 +101,8 @@ static void report_refused(const char *refused)
         problem(text);
 }
 
-/* There is a context by now. Called by CUPTI, too, and so without waiting: who has the lock may be waiting for CUPTI. */
+/* The driver is up by now; what is refused before there is a context is tried once more with one. Called by CUPTI, too, and
+ * so without waiting: who has the lock may be waiting for CUPTI. */
 static void try_um(void)
 {
     char refused[512] = "";
@@ -109,6 +110,10 @@ static void try_um(void)
         return;
     if (atomic_load(&cupti.um_waits))
         atomic_store(&cupti.um_waits, nvt_cupti_um(&cupti.api, 1, refused, sizeof(refused)));
+    if (refused[0] && !atomic_load(&cupti.is_up)) {
+        atomic_store(&cupti.um_waits, 1);
+        refused[0] = 0;
+    }
     pthread_mutex_unlock(&cupti.switching);
     report_refused(refused);
 }
@@ -414,35 +419,17 @@ void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
     nvt_device_send_row(NVT_DEVICE_NAME, fields, NVT_NAME_FIELDS, NVT_NAME_TEXT, name);
 }
 
-/* The calls after which a context is gone, and with it the records of what ran in it that are not handed over by then:
- * NVIDIA's sample cupti_trace_injection flushes at the first of them. What still runs is waited for before those that end a
- * context in any case; a release ends it only if it is the last. */
-static const struct ending {
-    CUpti_CallbackDomain domain;
-    CUpti_CallbackId id;
-    int waits;
-} endings[] = {
-    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020, 1},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset, 1},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2, 1},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease, 0},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2, 0},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy, 1},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, 1},
-};
-#define ENDINGS (sizeof(endings) / sizeof(endings[0]))
-
-/* Before such a call. From callbacks of the driver's and the runtime's calls CUPTI may be flushed (cuptiActivityFlushAll in
- * the headers of CUDA 13.4 and later), from no others. */
-static void before_ending(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+/* Before a call that may end a context. From callbacks of the driver's and the runtime's calls CUPTI may be flushed
+ * (cuptiActivityFlushAll in the headers of CUDA 13.4 and later), from no others. */
+static void before_call(CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
+    const enum nvt_cupti_ending ending = nvt_cupti_ending(domain, id);
     /* Destructors end contexts, too, behind the end of recording. */
-    for (size_t i = 0; i < ENDINGS && !atomic_load(&cupti.ending); i++)
-        if (endings[i].domain == domain && endings[i].id == id) {
-            if (endings[i].waits)
-                settle();
-            cupti.api.cuptiActivityFlushAll(0);
-        }
+    if (ending == NVT_ENDS_NOTHING || atomic_load(&cupti.ending))
+        return;
+    if (ending == NVT_ENDS_CONTEXT)
+        settle();
+    cupti.api.cuptiActivityFlushAll(0);
 }
 
 static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
@@ -450,9 +437,9 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
 {
     const CUpti_CallbackData *call = data;
     (void)context;
-    /* The driver may have handlers of its own since we were loaded, behind which it gives CUPTI nothing. */
     if (is_active() && domain == CUPTI_CB_DOMAIN_RESOURCE) {
-        if (!atomic_exchange(&cupti.is_up, 1))
+        /* The driver may have handlers of its own since we were loaded, behind which it gives CUPTI nothing. */
+        if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && !atomic_exchange(&cupti.is_up, 1))
             finish_at_exit();
         try_um();
     }
@@ -461,7 +448,7 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
         return;
     int enters = call->callbackSite == CUPTI_API_ENTER;
     if (enters)
-        before_ending(domain, id);
+        before_call(domain, id);
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
         return;
     if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart && !enters)
@@ -500,8 +487,9 @@ static void listen(void)
     if (result == CUPTI_SUCCESS) {
         told = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                         CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
-        for (size_t i = 0; i < ENDINGS; i++)
-            api->cuptiEnableCallback(1, cupti.subscriber, endings[i].domain, endings[i].id);
+        api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                 CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
+        nvt_cupti_listen_to_endings(api, cupti.subscriber);
         if (profiler)
             result = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
                                               CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);

@@ -56,6 +56,12 @@ void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t si
  * (cuptiActivityEnableAndDump in its headers): then they are asked for as what is there now. */
 void nvt_cupti_dump_devices(const struct nvt_cupti_api *api);
 
+/* cupti_endings.c: calls that end a context, and the callbacks before them. */
+enum nvt_cupti_ending { NVT_ENDS_NOTHING, NVT_MAY_END_CONTEXT, NVT_ENDS_CONTEXT };
+void nvt_cupti_listen_to_endings(const struct nvt_cupti_api *api,
+                                 CUpti_SubscriberHandle subscriber);
+enum nvt_cupti_ending nvt_cupti_ending(CUpti_CallbackDomain domain, CUpti_CallbackId id);
+
 /* cupti_clock.c: what the decoder can know of times of ours: from when on operations can be, before the first; and until
  * when, now. */
 struct nvt_cupti_decoder;

@@ -1,8 +1,9 @@
 /*
  * Managed memory: page faults, migrations, thrashing. CUPTI is told which of its counters are wanted before the kind of
  * their records is enabled, and only "after CUDA driver initialization" (cuptiActivityConfigureUnifiedMemoryCounter in
- * cupti_activity.h). We come up within that very initialization, so it waits for the first context, before which there is no
- * managed memory.
+ * cupti_activity.h). We come up within that very initialization, so it waits for CUPTI to say that it has finished. That is
+ * before the first context, as in NVIDIA's sample unified_memory; where it is not said, or refused then, the context is
+ * waited for.
  */
 #include "cupti_trace.h"
 

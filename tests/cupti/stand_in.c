@@ -154,13 +154,17 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
     return CUPTI_SUCCESS;
 }
 
-/* Only when the driver is up, which a context tells: before that it is not defined. */
+/* Only when the driver is up: before that it is not defined. With "latecomers" a context that is there by then has none. */
 CUptiResult
 cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *config,
                                            uint32_t count)
 {
-    if (!stand_in.has_context)
+    if (!stand_in.has_driver)
         abort();
+    if (refuses("early") && !stand_in.has_context)
+        return CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_DEVICE;
+    if (refuses("latecomers") && stand_in.has_context)
+        return CUPTI_SUCCESS;
     if (refuses("managed"))
         return CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED;
     if (refuses("up"))
@@ -282,6 +286,9 @@ CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscrib
                                 CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
     (void)subscriber;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED &&
+        refuses("finish"))
+        return CUPTI_ERROR_INVALID_PARAMETER;
     stand_in.callbacks[domain][id] = (uint8_t)enable;
     return CUPTI_SUCCESS;
 }
@@ -361,14 +368,20 @@ static void hand_back(void)
     pthread_mutex_lock(&stand_in.lock);
 }
 
-/* The first record of anything but a device tells of a context. */
+static void tell_once(_Atomic int *is_told, CUpti_CallbackIdResource id)
+{
+    if (!atomic_exchange(is_told, 1) && stand_in.callback &&
+        stand_in.callbacks[CUPTI_CB_DOMAIN_RESOURCE][id])
+        stand_in.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &(CUpti_ResourceData){0});
+}
+
+/* The first record of anything but a device tells of a context, and of a driver that is up. */
 static void tell_of_context(const CUpti_Activity *record)
 {
-    if (record->kind != CUPTI_ACTIVITY_KIND_DEVICE && !atomic_exchange(&stand_in.has_context, 1) &&
-        stand_in.callback &&
-        stand_in.callbacks[CUPTI_CB_DOMAIN_RESOURCE][CUPTI_CBID_RESOURCE_CONTEXT_CREATED])
-        stand_in.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
-                          &(CUpti_ResourceData){0});
+    if (record->kind == CUPTI_ACTIVITY_KIND_DEVICE)
+        return;
+    tell_once(&stand_in.has_driver, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
+    tell_once(&stand_in.has_context, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
 }
 
 /* --- another tool in the process, which has not subscribed: it takes CUPTI's buffers, as PyTorch's profiler does --- */

@@ -18,13 +18,14 @@ struct stand_in_state {
     int has_other; /* subscriber: CUPTI is that one's */
     int thread_ids;
     _Atomic int coming_up, is_down; /* the driver is */
-    _Atomic int has_context;        /* it has been told of one */
-    uint8_t counters[16];           /* of managed memory, that are configured */
-    _Atomic int is_over;            /* it has been flushed by force */
-    int gets_zeros;                 /* buffers have to come with nothing else */
-    int wants_answers;      /* of questions, only those that something has ended are recorded */
-    uint8_t on[64];         /* kinds */
-    uint8_t calls[2][4096]; /* single calls: driver, runtime */
+    _Atomic int has_driver;  /* it is up, which has been told where somebody wanted to know */
+    _Atomic int has_context; /* it has been told of one */
+    uint8_t counters[16];    /* of managed memory, that are configured */
+    _Atomic int is_over;     /* it has been flushed by force */
+    int gets_zeros;          /* buffers have to come with nothing else */
+    int wants_answers;       /* of questions, only those that something has ended are recorded */
+    uint8_t on[64];          /* kinds */
+    uint8_t calls[2][4096];  /* single calls: driver, runtime */
     uint8_t callbacks[8][4096];
     uint8_t *buffer;
     size_t size, used;
