@@ -437,6 +437,18 @@ static void release(const struct nvt_cupti_decoder *decoder, const CUpti_Activit
         decoder->release(cost->overheadData);
 }
 
+static void see(struct nvt_cupti_seen *seen, const CUpti_Activity *record)
+{
+    const int is_kernel = record->kind == CUPTI_ACTIVITY_KIND_KERNEL ||
+                          record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    seen->devices += record->kind == CUPTI_ACTIVITY_KIND_DEVICE;
+    seen->calls +=
+        record->kind == CUPTI_ACTIVITY_KIND_RUNTIME || record->kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    seen->kernels += (uint64_t)is_kernel;
+    seen->linked +=
+        is_kernel && ((const CUpti_ActivityKernel8 *)(const void *)record)->correlationId;
+}
+
 uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buffer, size_t size,
                           struct nvt_device_batch *batch)
 {
@@ -448,8 +460,8 @@ uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buff
         if (result != CUPTI_SUCCESS)
             return unknown + (result != CUPTI_ERROR_MAX_LIMIT_REACHED);
         unknown += add(decoder, record, batch) != 0;
-        if (decoder->devices)
-            *decoder->devices += record->kind == CUPTI_ACTIVITY_KIND_DEVICE;
+        if (decoder->seen)
+            see(decoder->seen, record);
         release(decoder, record);
     }
 }

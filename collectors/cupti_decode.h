@@ -26,8 +26,11 @@ struct nvt_cupti_decoder {
     /* Called when the batch is full: hand it on and clear it. */
     void (*full)(void *context, struct nvt_device_batch *batch);
     void *context;
-    /* Grows with each record of a device. NULL: nobody asks. */
-    uint32_t *devices;
+    /* What has been seen so far. NULL: nobody asks. */
+    struct nvt_cupti_seen {
+        uint64_t devices, calls, kernels,
+            linked; /* linked: kernels that have the number of a call */
+    } * seen;
     /* Frees what that libcupti allocated beside a record and leaves to its reader. NULL: nobody does. */
     void (*release)(void *memory);
     /* Between which moments operations lie, where that is known; latest 0: it is not. CUPTI may take the times of its own

@@ -440,6 +440,23 @@ static void a_single_refusal_stops_nothing_else(void **state)
     nvt_trace_free(trace);
 }
 
+/* CUPTI takes the choice of calls and makes no records of them. */
+static void kernels_without_calls_are_told(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "plain", .levels = "nvtx,kernel", .refuses = "silently"}, NULL);
+    assert_true(count_ops(trace, NVT_OP_KERNEL) > 0);
+    assert_int_equal(trace->apis.count, 0);
+    assert_true(has_note(trace, "CUPTI does not tell which calls launched the kernels"));
+    nvt_trace_free(trace);
+    trace = record(
+        &(struct run){.how = "plain", .levels = "nvtx,kernel,api", .refuses = "silently"}, NULL);
+    assert_true(trace->apis.count > 0);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
 static void what_is_refused_is_named(void **state)
 {
     (void)state;
@@ -990,6 +1007,7 @@ int main(void)
         cmocka_unit_test(another_clock_is_followed),
         cmocka_unit_test(without_choice_all_calls_are_recorded),
         cmocka_unit_test(a_single_refusal_stops_nothing_else),
+        cmocka_unit_test(kernels_without_calls_are_told),
         cmocka_unit_test(what_is_refused_is_named),
         cmocka_unit_test(who_has_subscribed_before_is_left_alone),
         cmocka_unit_test(what_another_tool_takes_is_told),

@@ -46,7 +46,7 @@ static struct {
     struct nvt_cupti_decoder decoder;
     struct nvt_device_batch batch;
     uint64_t lost, unknown; /* by CUPTI; since the last row about it */
-    uint32_t devices;       /* records of them so far */
+    struct nvt_cupti_seen seen;
     struct nvt_cupti_keeper keeper;
 } cupti = {.switching = PTHREAD_MUTEX_INITIALIZER};
 
@@ -206,6 +206,15 @@ static void tell_of_others(int64_t asked)
                 "misses them");
 }
 
+/* At `kernel` CUPTI is asked for single calls. */
+static void tell_of_missing_calls(void)
+{
+    if ((nvt_session.control->trace & NVT_TRACE_KERNEL) && cupti.seen.kernels &&
+        (!cupti.seen.calls || !cupti.seen.linked))
+        problem("CUPTI does not tell which calls launched the kernels, which are in no range: "
+                "--trace api may help");
+}
+
 static void hand_over(int final)
 {
     int64_t asked = nvt_monotonic_ns();
@@ -222,8 +231,10 @@ static void hand_over(int final)
     if (result == CUPTI_SUCCESS)
         add_delivered(final, asked);
     send_batch(NULL, &cupti.batch);
-    if (final && result == CUPTI_SUCCESS)
+    if (final && result == CUPTI_SUCCESS) {
         tell_of_others(asked);
+        tell_of_missing_calls();
+    }
     if (final && atomic_load(&cupti.um_waits) && atomic_load(&cupti.is_up))
         problem("CUPTI refuses to record unified memory (CUPTI_ERROR_NOT_INITIALIZED)");
 }
@@ -232,7 +243,7 @@ static void hand_over(int final)
 static void ask_for_devices(void)
 {
     static int was_asked;
-    if (was_asked || cupti.devices || !atomic_load(&cupti.is_up) || !nvt_cupti_buffers_made())
+    if (was_asked || cupti.seen.devices || !atomic_load(&cupti.is_up) || !nvt_cupti_buffers_made())
         return;
     was_asked = 1;
     nvt_cupti_dump_devices(&cupti.api);
@@ -275,7 +286,7 @@ static void *flush(void *memory)
         decode_filled();
         wait_on(&cupti.bell, bell, next - now);
     }
-    if (!cupti.devices && atomic_load(&cupti.is_up))
+    if (!cupti.seen.devices && atomic_load(&cupti.is_up))
         hand_over(0);
     ask_for_devices();
     /* Nothing calls CUPTI behind this: its own exit handlers may run from here on. */
@@ -534,7 +545,7 @@ static void start(void)
     cupti.decoder = (struct nvt_cupti_decoder){.next = cupti.api.cuptiActivityGetNextRecord,
                                                .callback_name = cupti.api.cuptiGetCallbackName,
                                                .full = send_batch,
-                                               .devices = &cupti.devices,
+                                               .seen = &cupti.seen,
                                                .release = free};
     const struct nvt_cupti_buffers_use use = {ring_bell, nvt_cupti_take_zeros(&cupti.api),
                                               cupti.api.version < NVT_CUPTI_REFUSABLE};

@@ -232,7 +232,7 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
     if (refuses("choice") ||
         (id == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 && refuses("kernel launches")))
         return CUPTI_ERROR_NOT_SUPPORTED;
-    stand_in.calls[1][id] = enable;
+    stand_in.calls[1][id] = enable && !refuses("silently");
     return CUPTI_SUCCESS;
 }
 
@@ -241,7 +241,7 @@ CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
     if (refuses("choice") ||
         (id == CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2 && refuses("one call")))
         return CUPTI_ERROR_NOT_SUPPORTED;
-    stand_in.calls[0][id] = enable;
+    stand_in.calls[0][id] = enable && !refuses("silently");
     return CUPTI_SUCCESS;
 }
 
