@@ -440,6 +440,20 @@ static void a_single_refusal_stops_nothing_else(void **state)
     nvt_trace_free(trace);
 }
 
+/* What goes wrong within CUPTI is told in its words, and not without end. */
+static void what_cupti_says_is_told(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("warned", "nvtx,kernel");
+    assert_true(has_note(trace, "CUPTI warns: a stand-in has its reasons "
+                                "(CUPTI_ERROR_NOT_SUPPORTED)"));
+    assert_true(has_note(trace, "CUPTI has ended itself, and what comes behind this has no device "
+                                "records: a stand-in has its reasons"));
+    assert_true(has_note(trace, "CUPTI warns: no reason is given"));
+    assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 2);
+    nvt_trace_free(trace);
+}
+
 /* CUPTI takes the choice of calls and makes no records of them. */
 static void kernels_without_calls_are_told(void **state)
 {
@@ -1007,6 +1021,7 @@ int main(void)
         cmocka_unit_test(another_clock_is_followed),
         cmocka_unit_test(without_choice_all_calls_are_recorded),
         cmocka_unit_test(a_single_refusal_stops_nothing_else),
+        cmocka_unit_test(what_cupti_says_is_told),
         cmocka_unit_test(kernels_without_calls_are_told),
         cmocka_unit_test(what_is_refused_is_named),
         cmocka_unit_test(who_has_subscribed_before_is_left_alone),

@@ -447,7 +447,10 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
                              const void *data)
 {
     const CUpti_CallbackData *call = data;
+    char text[512];
     (void)context;
+    if (is_open() && !nvt_cupti_state(&cupti.api, domain, id, data, text, sizeof(text)))
+        problem(text);
     if (is_active() && domain == CUPTI_CB_DOMAIN_RESOURCE) {
         /* The driver may have handlers of its own since we were loaded, behind which it gives CUPTI nothing. */
         if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && !atomic_exchange(&cupti.is_up, 1))
@@ -492,15 +495,15 @@ static int subscribe(void)
 static void listen(void)
 {
     const struct nvt_cupti_api *api = &cupti.api;
-    CUptiResult result = cupti.subscribed;
+    CUptiResult result = cupti.subscribed, told = result;
     int profiler = nvt_capture_mode() == NVT_CAPTURE_PROFILER;
-    CUptiResult told = result;
     if (result == CUPTI_SUCCESS) {
         told = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                         CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
         api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                  CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
         nvt_cupti_listen_to_endings(api, cupti.subscriber);
+        nvt_cupti_listen_to_state(api, cupti.subscriber);
         if (profiler)
             result = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
                                               CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);

@@ -62,6 +62,11 @@ void nvt_cupti_listen_to_endings(const struct nvt_cupti_api *api,
                                  CUpti_SubscriberHandle subscriber);
 enum nvt_cupti_ending nvt_cupti_ending(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 
+/* cupti_state.c: callbacks about CUPTI itself, and what one of them says. -1: it is none, or enough has been said. */
+void nvt_cupti_listen_to_state(const struct nvt_cupti_api *api, CUpti_SubscriberHandle subscriber);
+int nvt_cupti_state(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain,
+                    CUpti_CallbackId id, const void *data, char *text, size_t size);
+
 /* cupti_clock.c: what the decoder can know of times of ours: from when on operations can be, before the first; and until
  * when, now. */
 struct nvt_cupti_decoder;

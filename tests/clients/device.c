@@ -30,6 +30,7 @@ static stand_in_reset_function reset;
 static stand_in_drop_function drop;
 static stand_in_come_up_function come_up;
 static stand_in_take_over_function take_over;
+static stand_in_warn_function warn;
 
 static void *find(void *library, const char *name)
 {
@@ -68,6 +69,7 @@ static void load_device(void)
     *(void **)&drop = find(library, "stand_in_drop");
     *(void **)&come_up = find(library, "stand_in_come_up");
     *(void **)&take_over = find(library, "stand_in_take_over");
+    *(void **)&warn = find(library, "stand_in_warn");
 }
 
 static void step(const char *name, int launches)
@@ -342,6 +344,9 @@ static void contexts(const char *how)
         launch(KERNEL, UINT64_C(1) << 60, 1); /* by no clock */
         setenv("STAND_IN_CLOCK", "real", 1);
         launch(KERNEL, 1000, 1);
+    } else if (!strcmp(how, "warned")) {
+        step("kernels", 2);
+        warn();
     } else if (!strcmp(how, "drop")) {
         drop(3);
         step("dropped", 4);

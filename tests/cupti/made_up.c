@@ -281,6 +281,22 @@ void stand_in_reset(void)
     tell(calls[i].domain, calls[i].id, CUPTI_API_EXIT);
 }
 
+/* As CUPTI does: often, and once more. */
+void stand_in_warn(void);
+void stand_in_warn(void)
+{
+    CUpti_StateData state = {
+        .notification = {CUPTI_ERROR_NOT_SUPPORTED, "a stand-in has its reasons"}};
+    const CUpti_CallbackId ids[] = {CUPTI_CBID_STATE_WARNING, CUPTI_CBID_STATE_FATAL_ERROR};
+    for (int i = 0; i < 10; i++) {
+        const CUpti_CallbackId id = ids[i == 1];
+        if (i == 2)
+            state.notification.message = NULL;
+        if (stand_in.callback && stand_in.callbacks[CUPTI_CB_DOMAIN_STATE][id])
+            stand_in.callback(NULL, CUPTI_CB_DOMAIN_STATE, id, &state);
+    }
+}
+
 static void go_down(void)
 {
     stand_in.is_down = 1;

@@ -25,6 +25,8 @@ typedef void (*stand_in_profiler_function)(int start);
 typedef void (*stand_in_reset_function)(void);
 /* The driver comes up, which takes so many us: first of all CUPTI makes records of devices. It goes down at exit. */
 typedef void (*stand_in_come_up_function)(unsigned us);
+/* CUPTI says something of itself: a warning, that it has ended, and more warnings. */
+typedef void (*stand_in_warn_function)(void);
 /* Another tool in this process gives CUPTI its own buffers, and takes what comes. */
 typedef void (*stand_in_take_over_function)(void);
 /* The next `count` records find no room. */
