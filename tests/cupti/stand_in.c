@@ -39,8 +39,22 @@ CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
     return CUPTI_SUCCESS;
 }
 
+/* Whether anything is recorded already, and not for another tool that nobody can know of: some settings have to be made
+ * before, or CUPTI mixes the old and the new. */
+static int is_taken_over;
+static int has_begun(void)
+{
+    size_t kind = 0;
+    while (kind < sizeof(stand_in.on) && !stand_in.on[kind])
+        kind++;
+    return kind < sizeof(stand_in.on) && !is_taken_over;
+}
+
+/* Before any kind is enabled (its headers), and once: a second one makes times of another clock (PyTorch issue 192021). */
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function)
 {
+    if (has_begun() || stand_in.timestamp)
+        abort();
     if (refuses("clock"))
         return CUPTI_ERROR_NOT_SUPPORTED;
     stand_in.timestamp = function;
@@ -74,8 +88,11 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
     return CUPTI_SUCCESS;
 }
 
+/* "Thread id type must not be changed during the profiling session." */
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 {
+    if (has_begun())
+        abort();
     stand_in.thread_ids = (int)type;
     return CUPTI_SUCCESS;
 }
@@ -343,11 +360,17 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t size, CUpti_Activ
     return size_of(*record) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
 }
 
+/* This thread is in a callback from which CUPTI may not be flushed: about buffers, or in any other domain than those of calls
+ * ("Flushing Activity Buffers" in its manual). */
+static _Thread_local int may_not_flush;
+
 /* A buffer, and what CUPTI makes of it: it relies on zeros. */
 static void ask(void)
 {
     size_t most = 0;
+    may_not_flush++;
     stand_in.requested(&stand_in.buffer, &stand_in.size, &most);
+    may_not_flush--;
     for (size_t i = 0; stand_in.buffer && i < stand_in.size; i++) {
         if (stand_in.gets_zeros && stand_in.buffer[i])
             abort();
@@ -364,15 +387,20 @@ static void hand_back(void)
     stand_in.used = stand_in.size = 0;
     stand_in.incomplete = 0;
     pthread_mutex_unlock(&stand_in.lock);
+    may_not_flush++;
     stand_in.completed(NULL, 0, buffer, size, used);
+    may_not_flush--;
     pthread_mutex_lock(&stand_in.lock);
 }
 
 static void tell_once(_Atomic int *is_told, CUpti_CallbackIdResource id)
 {
-    if (!atomic_exchange(is_told, 1) && stand_in.callback &&
-        stand_in.callbacks[CUPTI_CB_DOMAIN_RESOURCE][id])
-        stand_in.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &(CUpti_ResourceData){0});
+    if (atomic_exchange(is_told, 1) || !stand_in.callback ||
+        !stand_in.callbacks[CUPTI_CB_DOMAIN_RESOURCE][id])
+        return;
+    may_not_flush++;
+    stand_in.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &(CUpti_ResourceData){0});
+    may_not_flush--;
 }
 
 /* The first record of anything but a device tells of a context, and of a driver that is up. */
@@ -410,6 +438,7 @@ void stand_in_take_over(void);
 void stand_in_take_over(void)
 {
     pthread_mutex_lock(&stand_in.lock);
+    is_taken_over = 1;
     stand_in.requested = others_requested;
     stand_in.completed = others_completed;
     pthread_mutex_unlock(&stand_in.lock);
@@ -441,6 +470,8 @@ void stand_in_put(const void *record, size_t size, int complete)
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
+    if (may_not_flush)
+        abort();
     /* The driver is coming up, with its locks held. */
     if (stand_in.coming_up && !(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED))
         abort();
