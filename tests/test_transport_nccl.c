@@ -368,6 +368,46 @@ static void ranks_without_memory_end(void **state)
     expect_row_without_memory();
 }
 
+/* What NCCL says of an error, in its first line. */
+static void an_error_has_nccls_own_words(void **state)
+{
+    (void)state;
+    const char *const environment[] = {stand_in, "TMPDIR=/nowhere", NULL};
+    const char *const argv[] = {"nvtally",
+                                "run",
+                                "gpipe",
+                                "--partitions",
+                                "2",
+                                "--microbatches",
+                                "2",
+                                "--checkpoint",
+                                "off",
+                                "--engine",
+                                "self",
+                                "--transport",
+                                "nccl",
+                                SMALL,
+                                "--backend",
+                                "host",
+                                "--collect",
+                                "off",
+                                "--warmup",
+                                "0",
+                                "--iterations",
+                                "1",
+                                "-o",
+                                cli_in(directory, "why"),
+                                NULL};
+    struct cli_result result =
+        cli_run_with(&(struct cli_options){.environment = environment}, argv);
+    cli_expect_status(&result, 2);
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(cli_in(directory, "why"));
+    assert_string_equal(nvt_record_text(&runs->records[0], "message"),
+                        "NCCL: starting: an error of the stand-in (the stand-in found no folder)");
+    nvt_runs_free(runs);
+}
+
 static void without_nccl_one_line_says_so(void **state)
 {
     static const char *const environment[] = {"NVTALLY_NCCL=/nowhere/libnccl.so.2", NULL};
@@ -415,6 +455,7 @@ int main(void)
         DEVICE(a_rank_that_is_gone_is_noticed),
         DEVICE(a_rank_without_memory_ends_all),
         DEVICE(ranks_without_memory_end),
+        HERE(an_error_has_nccls_own_words),
         cmocka_unit_test(without_nccl_one_line_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,9 +49,14 @@ struct nccl {
     pthread_t watchman;
 };
 
+/* What NCCL says of the kind of error, and, as of 2.13, of this one: that it found no network, as a rule. */
 static int fail(const struct nccl *nccl, struct nvt_error *err, const char *what, int result)
 {
-    return nvt_fail(err, "NCCL: %s: %s", what, nccl->api.error_string(result));
+    const char *why = nccl->api.last_error ? nccl->api.last_error(NULL) : NULL;
+    int length = why ? (int)strcspn(why, "\n") : 0;
+    return nvt_fail(err, "NCCL: %s: %s%s%.*s%s", what, nccl->api.error_string(result),
+                    length ? " (" : "", length < 300 ? length : 300, why ? why : "",
+                    length ? ")" : "");
 }
 
 /* --- loading --- */
@@ -66,6 +71,8 @@ static int load_api(struct nccl_api *api, struct nvt_error *err)
             return nvt_fail(err, "NCCL: this library has no %s", names[i]);
         memcpy((char *)api + i * sizeof(symbol), &symbol, sizeof(symbol));
     }
+    if (handle)
+        *(void **)&api->last_error = dlsym(handle, "ncclGetLastError");
     return handle ? 0 : -1;
 }
 

@@ -29,6 +29,7 @@ struct nccl_api {
     int (*async_error)(nccl_comm comm, int *result);
     int (*abort)(nccl_comm comm);
     int (*destroy)(nccl_comm comm);
+    const char *(*last_error)(nccl_comm comm); /* behind those of NCCL_NAMES; NULL before 2.13 */
 };
 
 /* Their names in the library, in the order of the members. */
