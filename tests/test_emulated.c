@@ -677,6 +677,27 @@ static void calls_that_fail_are_told(void **state)
     }
 }
 
+/* A graph takes memory of the device, which may be full: as everywhere, that is an answer. */
+static void graphs_without_memory_have_no_room(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cudaGraphInstantiate", "cudaGraphLaunch"};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        char setting[96], folder[64];
+        const char *const environment[] = {setting, NULL};
+        snprintf(setting, sizeof(setting), "EMULATED_FULL=%s:1", calls[i]);
+        snprintf(folder, sizeof(folder), "full-%s", calls[i]);
+        struct nvt_runs *runs =
+            rows_that_end(0,
+                          "transformer " SMALL_MODEL
+                          "--phase forward --precision fp32 --graph on --iterations 2 --warmup 1",
+                          "cuda", folder, environment);
+        assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
+        print_message("%s: %s\n", calls[i], nvt_record_text(&runs->records[0], "message"));
+        nvt_runs_free(runs);
+    }
+}
+
 static void captures_that_fail_are_told(void **state)
 {
     (void)state;
@@ -728,6 +749,7 @@ int main(void)
         cmocka_unit_test(a_rank_takes_its_device),
         cmocka_unit_test(without_a_device_it_is_one_line),
         cmocka_unit_test(calls_that_fail_are_told),
+        cmocka_unit_test(graphs_without_memory_have_no_room),
         cmocka_unit_test(captures_that_fail_are_told),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

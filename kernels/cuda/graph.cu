@@ -3,8 +3,10 @@
  */
 #include "device.h"
 
+/* A graph takes memory of the device, too: whether it was for want of that is remembered. */
 static int fail(cudaError_t status, const char *what, struct nvt_error *err)
 {
+    nvt_cuda_note(status, what);
     return nvt_fail(err, "%s: %s", what, cudaGetErrorString(status));
 }
 

@@ -28,6 +28,7 @@
  *   EMULATED_NUMBERED=1    devices of different kinds: each has its number in its name
  *   EMULATED_PEERS=0       no device can be given access to another's memory
  *   EMULATED_FAIL=CALL:N   the N-th call of that name fails with cudaErrorUnknown
+ *   EMULATED_FULL=CALL:N   the N-th call of that name finds no memory
  *   EMULATED_LOSE=KERNEL   behind its launch every call of this process fails, as behind an illegal address
  *   EMULATED_REFUSE=FORM   products of 8-bit integers (int8), with a bias (bias), or without a workspace (bare) are
  *                          not supported

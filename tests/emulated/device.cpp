@@ -28,14 +28,26 @@ bool emulated_has_access(int device, int to)
     return device == to || accesses[device][to];
 }
 
-bool emulated_fails(const char *call)
+/* Whether it is the N-th call of that name, which a variable has as CALL:N. */
+static bool is_named(const char *variable, const char *call, std::atomic<size_t> &calls)
 {
-    static std::atomic<size_t> calls;
-    const char *which = getenv("EMULATED_FAIL");
+    const char *which = getenv(variable);
     size_t length = strlen(call);
     if (!which || strncmp(which, call, length) != 0 || which[length] != ':')
         return false;
     return ++calls == strtoull(which + length + 1, nullptr, 10);
+}
+
+bool emulated_fails(const char *call)
+{
+    static std::atomic<size_t> calls;
+    return is_named("EMULATED_FAIL", call, calls);
+}
+
+bool emulated_lacks(const char *call)
+{
+    static std::atomic<size_t> calls;
+    return is_named("EMULATED_FULL", call, calls);
 }
 
 static std::atomic<bool> is_lost;

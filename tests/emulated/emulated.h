@@ -50,8 +50,9 @@ void emulated_run_streams();
 /* A broken rule: a line on stderr, and the program ends. */
 [[noreturn]] void emulated_stop(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether EMULATED_FAIL has it fail this time. */
+/* Whether EMULATED_FAIL has it fail this time, and whether EMULATED_FULL has, for want of memory. */
 bool emulated_fails(const char *call);
+bool emulated_lacks(const char *call);
 
 /* Whether EMULATED_LOSE named a kernel that has been launched: from then on nothing but a new process is of help. */
 bool emulated_is_lost();
@@ -94,7 +95,9 @@ stand_in_operation emulated_kernel(const emulated_call &by, const char *name, in
 #define ENTER()                                                                                    \
     emulated_call call(__func__);                                                                  \
     if (emulated_is_lost() || emulated_fails(__func__))                                            \
-    return emulated_error(cudaErrorUnknown)
+        return emulated_error(cudaErrorUnknown);                                                   \
+    if (emulated_lacks(__func__))                                                                  \
+    return emulated_error(cudaErrorMemoryAllocation)
 
 /* Behind all that the stream was given before, or into the graph that it is recorded to. `what` says what
  * it is; times, stream and numbers are filled in. */
