@@ -291,25 +291,6 @@ static void what_is_not_known_is_said(void **state)
     nvt_trace_free(trace);
 }
 
-/* Stacks as deep as a reader takes them cost no more than their length. */
-static void deep_stacks_take_linear_time(void **state)
-{
-    enum { DEEP = 200000 };
-    (void)state;
-    struct maker maker = begin();
-    uint32_t caller = 0;
-    for (int i = 0; i < DEEP; i++)
-        caller = make_function(&maker, caller, i % 2 ? "odd" : "even", TOOL);
-    for (int i = 0; i < 1000; i++)
-        make_sample(&maker, 0, i, 10, caller - (uint32_t)i);
-    struct nvt_trace *trace = make_end(&maker);
-    expect("cpu_functions", trace,
-           FUNCTIONS "50.0,5000,100.0,10000,500,even,tool,odd,100.0\n"
-                     "50.0,5000,100.0,10000,500,odd,tool,even,100.0\n",
-           NULL);
-    nvt_trace_free(trace);
-}
-
 /* Own times add up to all, whatever is left out; and rules look at it. */
 static void look_at_stacks(struct nvt_trace *trace)
 {
@@ -332,6 +313,26 @@ static void look_at_stacks(struct nvt_trace *trace)
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, &err), 0);
     nvt_buffer_free(&input.notes);
     free(findings.items);
+}
+
+/* Stacks as deep as a reader takes them cost no more than their length. */
+static void deep_stacks_take_linear_time(void **state)
+{
+    enum { DEEP = 200000 };
+    (void)state;
+    struct maker maker = begin();
+    uint32_t caller = 0;
+    for (int i = 0; i < DEEP; i++)
+        caller = make_function(&maker, caller, i % 2 ? "odd" : "even", TOOL);
+    for (int i = 0; i < 1000; i++)
+        make_sample(&maker, 0, i, 10, caller - (uint32_t)i);
+    struct nvt_trace *trace = make_end(&maker);
+    expect("cpu_functions", trace,
+           FUNCTIONS "50.0,5000,100.0,10000,500,even,tool,odd,100.0\n"
+                     "50.0,5000,100.0,10000,500,odd,tool,even,100.0\n",
+           NULL);
+    look_at_stacks(trace);
+    nvt_trace_free(trace);
 }
 
 /* A number below `count`, by a linear congruential generator. */

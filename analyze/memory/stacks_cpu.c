@@ -15,8 +15,13 @@ struct samples {
         pairs;       /* row around and 1, row of call_frames and 1: so each path is walked once */
     uint32_t *names; /* of each function; NVT_NONE: not yet */
     uint32_t *innermost; /* of each sample: the range, NVT_NONE: none */
+    uint32_t *depth;     /* of each row of call_frames: how many are around it */
+    struct nvt_map
+        callers; /* row around and 1, row of call_frames and 1 -> the row around what that calls */
     unsigned flags;
-    int all_alone; /* no sample has callers */
+    int all_alone;  /* no sample has callers */
+    int has_python; /* there are functions of Python */
+    int failed;
 };
 
 /* --- functions --- */
@@ -68,35 +73,50 @@ static uint32_t row_of_frame(struct samples *samples, uint32_t around, uint32_t 
 
 /* --- stacks --- */
 
-/* Whether a function that called others is left out of a stack, which has functions of Python or not. */
-static int says_little(const struct samples *samples, uint32_t function, int has_python)
+/* Whether a function that called others is left out. */
+static int says_little(const struct samples *samples, uint32_t frame)
 {
-    const struct nvt_sampled_function *what = &samples->functions.items[function];
+    const struct nvt_sampled_function *what =
+        &samples->functions.items[samples->functions.of_frame[frame]];
     return samples->flags & NVT_STACKS_SHORT &&
-           (is_start(what->name) || (has_python && what->owner == NVT_OF_INTERPRETER));
+           (is_start(what->name) || (samples->has_python && what->owner == NVT_OF_INTERPRETER));
+}
+
+/* The row around what a function calls (`frame`: its row and 1; 0: around all), below another row. Each is found once, but
+ * for the innermost part of stacks that are too deep to be kept. NVT_NONE: the top, or out of memory (`failed`). */
+static uint32_t row_of_caller(struct samples *samples, uint32_t around, uint32_t frame)
+{
+    const struct nvt_call_frames *frames = &samples->build->trace->call_frames;
+    const uint64_t key = (uint64_t)(around + 1) << 32;
+    const int is_cut = frame && samples->depth[frame - 1] >= NVT_NESTING_DEPTH;
+    uint32_t path[NVT_NESTING_DEPTH], depth = 0, row = around;
+    for (; frame && depth < NVT_NESTING_DEPTH; frame = frames->parent[frame - 1]) {
+        uint32_t known = is_cut ? NVT_MAP_NONE : nvt_map_get(&samples->callers, key | frame);
+        if (known != NVT_MAP_NONE) {
+            row = known;
+            break;
+        }
+        path[depth++] = frame - 1;
+    }
+    while (depth-- && !samples->failed) {
+        if (!says_little(samples, path[depth]))
+            row = row_of_frame(samples, row, path[depth]);
+        uint32_t *at = is_cut ? &row : nvt_map_at(&samples->callers, key | (path[depth] + 1));
+        samples->failed |= !at || (row == NVT_NONE && !says_little(samples, path[depth]));
+        if (at)
+            *at = row;
+    }
+    return row;
 }
 
 /* The row of a stack's innermost function, below another row; NVT_NONE: out of memory. */
 static uint32_t row_of_stack(struct samples *samples, uint32_t around, uint32_t frame)
 {
-    const struct nvt_call_frames *frames = &samples->build->trace->call_frames;
-    uint32_t path[NVT_NESTING_DEPTH], depth = 0, row = around;
-    int has_python = 0;
     if (!frame)
         return row_of(samples, around, 0);
-    for (; frame && depth < NVT_NESTING_DEPTH; frame = frames->parent[frame - 1]) {
-        path[depth++] = frame - 1;
-        has_python |=
-            samples->functions.items[samples->functions.of_frame[frame - 1]].owner == NVT_OF_PYTHON;
-    }
-    while (depth--) {
-        if (depth && says_little(samples, samples->functions.of_frame[path[depth]], has_python))
-            continue;
-        row = row_of_frame(samples, row, path[depth]);
-        if (row == NVT_NONE)
-            break;
-    }
-    return row;
+    uint32_t row =
+        row_of_caller(samples, around, samples->build->trace->call_frames.parent[frame - 1]);
+    return samples->failed ? NVT_NONE : row_of_frame(samples, row, frame - 1);
 }
 
 static int put(struct samples *samples, uint32_t row, uint64_t count, int64_t weight)
@@ -165,6 +185,7 @@ static int begin(struct samples *samples)
 {
     struct nvt_stacks_build *build = samples->build;
     const struct nvt_cpu_samples *rows = &build->trace->cpu_samples;
+    const struct nvt_call_frames *frames = &build->trace->call_frames;
     uint32_t open[NVT_NESTING_DEPTH];
     if (nvt_sampled_functions_make(&samples->functions, build->trace, NVT_BY_FUNCTION, NULL) ||
         nvt_thread_ranges_make(&samples->ranges, build->trace, NULL))
@@ -172,10 +193,15 @@ static int begin(struct samples *samples)
     build->stacks->counts_samples = !samples->functions.has_times;
     samples->innermost = calloc((size_t)rows->count + 1, sizeof(*samples->innermost));
     samples->names = malloc((size_t)samples->functions.count * sizeof(*samples->names));
-    if (!samples->innermost || !samples->names)
+    samples->depth = malloc(((size_t)frames->count + 1) * sizeof(*samples->depth));
+    if (!samples->innermost || !samples->names || !samples->depth)
         return -1;
-    for (uint32_t i = 0; i < samples->functions.count; i++)
+    for (uint32_t i = 0; i < samples->functions.count; i++) {
         samples->names[i] = NVT_NONE;
+        samples->has_python |= samples->functions.items[i].owner == NVT_OF_PYTHON;
+    }
+    for (uint32_t i = 0; i < frames->count; i++)
+        samples->depth[i] = frames->parent[i] ? samples->depth[frames->parent[i] - 1] + 1 : 0;
     for (uint32_t i = 0; i < rows->count; i++) {
         uint32_t depth =
             nvt_thread_ranges_open(&samples->ranges, rows->thread[i], rows->time[i], open);
@@ -196,6 +222,8 @@ int nvt_stacks_of_samples(struct nvt_stacks_build *build, unsigned flags)
     nvt_pairs_free(&samples.pairs);
     free(samples.innermost);
     free(samples.names);
+    free(samples.depth);
+    nvt_map_free(&samples.callers);
     return status;
 }
 
