@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/grow.h"
 #include "../model/cover.h"
 #include "../model/os_names.h"
 #include "../studies/calls_by_range.h"
+#include "../studies/pairs.h"
 
 /* --- by thread ---------------------------------------------------------------------------------- */
 
@@ -180,43 +180,13 @@ static const struct nvt_column_spec lock_columns[] = {
     [L_IN] = {"Most In", "", NVT_TEXT, 0, 0},
 };
 
-/* Time of each lock's waits by one more thing: a call, a range, a thread. */
-struct parts {
-    struct nvt_map rows; /* lock << 32 | part -> item */
-    struct part {
-        uint32_t lock, part;
-        int64_t ns;
-    } * items;
-    uint32_t count;
-};
-
-static int add_part(struct parts *parts, uint32_t lock, uint32_t part, int64_t ns)
-{
-    uint32_t *row = nvt_map_at(&parts->rows, (uint64_t)lock << 32 | part);
-    if (!row)
-        return -1;
-    if (*row == NVT_MAP_NONE) {
-        if (nvt_grow(&parts->items, parts->count, sizeof(*parts->items)))
-            return -1;
-        *row = parts->count;
-        parts->items[parts->count++] = (struct part){.lock = lock, .part = part};
-    }
-    parts->items[*row].ns += ns;
-    return 0;
-}
-
-static void free_parts(struct parts *parts)
-{
-    nvt_map_free(&parts->rows);
-    free(parts->items);
-}
-
 /* Locks of all traces are the groups; their keys: trace, process, upper and lower half of the address, kind. */
 enum { OF_TRACE, OF_PROCESS, OF_HIGH, OF_LOW, OF_KIND, KEY_PARTS };
 
 struct locks {
     struct nvt_groups groups;
-    struct parts calls, ranges, threads, callers;
+    struct nvt_pairs calls, ranges, threads,
+        callers; /* time of each lock's waits by one more thing */
 };
 
 static int add_wait(struct locks *locks, const struct nvt_thread_ranges *holders,
@@ -237,11 +207,11 @@ static int add_wait(struct locks *locks, const struct nvt_thread_ranges *holders
     uint32_t name = nvt_groups_string(&locks->groups, calls->name[call]);
     uint32_t lock = nvt_groups_key(&locks->groups, key, KEY_PARTS);
     nvt_groups_add(&locks->groups, lock, ns);
-    return lock == NVT_NONE || add_part(&locks->calls, lock, name, ns) ||
-                   add_part(&locks->ranges, lock, range_name, ns) ||
-                   add_part(&locks->threads, lock, thread, ns) ||
-                   add_part(&locks->callers, lock,
-                            nvt_groups_string(&locks->groups, calls->caller[call]), ns)
+    return lock == NVT_NONE || nvt_pairs_add(&locks->calls, lock, name, ns) ||
+                   nvt_pairs_add(&locks->ranges, lock, range_name, ns) ||
+                   nvt_pairs_add(&locks->threads, lock, thread, ns) ||
+                   nvt_pairs_add(&locks->callers, lock,
+                                 nvt_groups_string(&locks->groups, calls->caller[call]), ns)
                ? -1
                : 0;
 }
@@ -265,48 +235,32 @@ static int add_trace(struct locks *locks, const struct nvt_trace *trace, uint32_
     return status;
 }
 
-/* What has most of a lock's time, and of how many. */
-struct most {
-    uint32_t part, count;
-    int64_t ns;
-};
-
-/* One for each lock; NULL when out of memory. */
-static struct most *most_of(const struct parts *parts, uint32_t locks)
-{
-    struct most *all = calloc((size_t)locks + 1, sizeof(*all));
-    for (uint32_t i = 0; all && i < parts->count; i++) {
-        const struct part *item = &parts->items[i];
-        struct most *most = &all[item->lock];
-        if (!most->count++ || item->ns > most->ns) {
-            most->part = item->part;
-            most->ns = item->ns;
-        }
-    }
-    return all;
-}
-
 static void put_lock(struct nvt_table *table, const struct nvt_report_input *input,
-                     struct locks *locks, uint32_t lock, const struct most most[4])
+                     struct locks *locks, uint32_t lock)
 {
+    const struct nvt_pairs *calls = &locks->calls, *threads = &locks->threads;
     const struct nvt_group *group = &locks->groups.groups[lock];
     const struct nvt_trace *trace = input->traces[group->key[OF_TRACE]].trace;
     struct nvt_summary summary = nvt_groups_summary(&locks->groups, lock);
     char call[100];
     size_t row = nvt_table_add_row(table);
-    snprintf(call, sizeof(call), "%.80s%s", nvt_groups_name(&locks->groups, most[0].part),
-             most[0].count > 1 ? ", …" : "");
+    snprintf(call, sizeof(call), "%.80s%s",
+             nvt_groups_name(&locks->groups, nvt_pairs_most(calls, lock)->part),
+             calls->first[lock + 1] - calls->first[lock] > 1 ? ", …" : "");
     nvt_table_set_int(table, row, L_PID, trace->processes.pid[group->key[OF_PROCESS]]);
     nvt_osrt_put_address(table, row, L_ADDRESS,
                          (uint64_t)group->key[OF_HIGH] << 32 | group->key[OF_LOW]);
     nvt_table_set_text(table, row, L_CALL, call);
     nvt_table_set_text(table, row, L_KIND, nvt_os_kind_name(group->key[OF_KIND]));
-    nvt_table_set_int(table, row, L_THREADS, most[2].count);
+    nvt_table_set_int(table, row, L_THREADS, threads->first[lock + 1] - threads->first[lock]);
     nvt_table_set_int(table, row, L_WAITS, (int64_t)group->count);
     nvt_table_set_int(table, row, L_TOTAL, group->total);
     nvt_put_summary(table, row, L_AVG, &summary, 1);
-    nvt_table_set_name(table, row, L_CALLER, nvt_groups_name(&locks->groups, most[3].part));
-    nvt_table_set_name(table, row, L_IN, nvt_groups_name(&locks->groups, most[1].part));
+    nvt_table_set_name(
+        table, row, L_CALLER,
+        nvt_groups_name(&locks->groups, nvt_pairs_most(&locks->callers, lock)->part));
+    nvt_table_set_name(table, row, L_IN,
+                       nvt_groups_name(&locks->groups, nvt_pairs_most(&locks->ranges, lock)->part));
 }
 
 static int put_locks(struct nvt_table *table, const struct nvt_report_input *input,
@@ -315,21 +269,14 @@ static int put_locks(struct nvt_table *table, const struct nvt_report_input *inp
     const uint32_t count = locks->groups.count;
     if (nvt_groups_finish(&locks->groups, err))
         return -1;
-    struct most *calls = most_of(&locks->calls, count), *ranges = most_of(&locks->ranges, count);
-    struct most *threads = most_of(&locks->threads, count);
-    struct most *callers = most_of(&locks->callers, count);
-    int status = calls && ranges && threads && callers ? 0 : nvt_fail(err, "out of memory");
-    for (uint32_t i = 0; i < count && !status; i++) {
-        const struct most most[4] = {calls[i], ranges[i], threads[i], callers[i]};
-        put_lock(table, input, locks, i, most);
-    }
-    free(calls);
-    free(ranges);
-    free(threads);
-    free(callers);
+    if (nvt_pairs_sort(&locks->calls, count) || nvt_pairs_sort(&locks->ranges, count) ||
+        nvt_pairs_sort(&locks->threads, count) || nvt_pairs_sort(&locks->callers, count))
+        return nvt_fail(err, "out of memory");
+    for (uint32_t i = 0; i < count; i++)
+        put_lock(table, input, locks, i);
     nvt_table_sort(table, L_TOTAL, 1);
     nvt_table_sort(table, L_KIND, 0); /* "locks" before "threads" */
-    return status;
+    return 0;
 }
 
 static int make_locks(struct nvt_report_input *input, struct nvt_tables *tables,
@@ -344,10 +291,10 @@ static int make_locks(struct nvt_report_input *input, struct nvt_tables *tables,
     if (!status)
         status = put_locks(table, input, &locks, err);
     nvt_groups_free(&locks.groups);
-    free_parts(&locks.calls);
-    free_parts(&locks.ranges);
-    free_parts(&locks.threads);
-    free_parts(&locks.callers);
+    nvt_pairs_free(&locks.calls);
+    nvt_pairs_free(&locks.ranges);
+    nvt_pairs_free(&locks.threads);
+    nvt_pairs_free(&locks.callers);
     if (status) {
         nvt_table_free(table);
         return -1;
