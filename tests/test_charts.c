@@ -410,6 +410,19 @@ static void add_os_calls(struct nvt_trace *trace, uint32_t thread)
     add_os_call(trace, thread, "pthread_mutex_lock", 70000, 80000);
 }
 
+/* The i-th sample, in a function that the one before it called. */
+static void add_cpu_sample(struct nvt_trace *trace, uint32_t thread, uint32_t i)
+{
+    const struct nvt_call_frame frame = {
+        .parent = i,
+        .name = nvt_strings_add_text(trace->strings, i ? "at::matmul(int)" : "main"),
+        .module = nvt_strings_add_text(trace->strings, i ? "/x/libat.so" : "/x/prog")};
+    const struct nvt_cpu_sample sample = {
+        .time = i * 11000 + 100, .thread = thread, .cpu_ns = 5000, .frame = i + 1};
+    assert_true(nvt_call_frame_add(trace, &frame) != NVT_NONE);
+    assert_true(nvt_cpu_sample_add(trace, &sample) != NVT_NONE);
+}
+
 /* Two iterations with phases, kernels on one stream, and an allocator that takes and gives. */
 static struct nvt_trace *make_trace(void)
 {
@@ -448,14 +461,7 @@ static struct nvt_trace *make_trace(void)
                                          .allocated = (uint64_t)(i % 5 + 1) << 20,
                                          .reserved = 6u << 20,
                                          .kind = i % 5 ? NVT_MEMORY_ALLOC : NVT_MEMORY_FREE};
-        const struct nvt_call_frame frame = {
-            .parent = (uint32_t)i,
-            .name = nvt_strings_add_text(trace->strings, i ? "at::matmul(int)" : "main"),
-            .module = nvt_strings_add_text(trace->strings, i ? "/x/libat.so" : "/x/prog")};
-        const struct nvt_cpu_sample sample = {
-            .time = i * 11000 + 100, .thread = thread, .cpu_ns = 5000, .frame = (uint32_t)i + 1};
-        assert_true(nvt_call_frame_add(trace, &frame) != NVT_NONE);
-        assert_true(nvt_cpu_sample_add(trace, &sample) != NVT_NONE);
+        add_cpu_sample(trace, thread, (uint32_t)i);
         const struct nvt_api call = {.start = i * 10000,
                                      .end = i * 10000 + 400,
                                      .thread = thread,
