@@ -261,7 +261,8 @@ static void gaps_tell_what_ran_meanwhile(void **state)
     struct nvt_findings findings = look(&maker, &nvt_rule_idle);
     assert_int_equal(findings.count, 1);
     if (!strstr(findings.items[0].evidence,
-                "; meanwhile, in 16 samples: load (data.py) 75 %, memcpy (libc.so.6) 25 %"))
+                "; meanwhile, in 16 samples: load (data.py) 75 %, memcpy (libc.so.6) 25 %; "
+                "100 % of them from load (data.py:7)"))
         fail_msg("%s", findings.items[0].evidence);
     free(findings.items);
 }

@@ -1,5 +1,6 @@
 #include "running.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,21 @@ int nvt_running_begin(struct nvt_running *running, const struct nvt_trace *trace
                    nvt_sampled_functions_make(&running->functions, trace, NVT_BY_FUNCTION, NULL) ||
                    nvt_buckets_make(&running->threads, samples->thread, trace->threads.count, NULL,
                                     samples->count) ||
-                   nvt_hot_begin(&running->hot, &running->functions)
+                   nvt_hot_begin(&running->hot, &running->functions) ||
+                   nvt_work_make(&running->work, &running->functions)
                ? -1
                : 0;
+}
+
+static void add_sample(struct nvt_running *running, uint32_t sample)
+{
+    const struct nvt_trace *trace = running->functions.trace;
+    const uint32_t frame = trace->cpu_samples.frame[sample];
+    const uint32_t caller = frame ? running->work.caller[frame - 1] : 0;
+    nvt_hot_add(&running->hot, sample);
+    if (caller && nvt_pairs_add(&running->callers, 0, trace->call_frames.name[caller - 1],
+                                nvt_sample_weight(&running->functions, sample)))
+        running->failed = 1;
 }
 
 void nvt_running_add(struct nvt_running *running, uint32_t thread, int64_t start, int64_t end)
@@ -32,32 +45,44 @@ void nvt_running_add(struct nvt_running *running, uint32_t thread, int64_t start
         if (trace->cpu_samples.time[sample] > end)
             break;
         if (!running->is_taken[sample])
-            nvt_hot_add(&running->hot, sample);
+            add_sample(running, sample);
         running->is_taken[sample] = 1;
     }
 }
 
-void nvt_running_tell(const struct nvt_running *running, struct nvt_finding *finding)
+static void __attribute__((format(printf, 2, 3)))
+append(struct nvt_finding *finding, const char *format, ...)
+{
+    size_t used = strlen(finding->evidence);
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(finding->evidence + used, sizeof(finding->evidence) - used, format, values);
+    va_end(values);
+}
+
+int nvt_running_tell(struct nvt_running *running, struct nvt_finding *finding)
 {
     enum { MOST = 2 };
+    const struct nvt_hot *hot = &running->hot;
+    const double all = (double)hot->all;
     uint32_t most[MOST];
-    const size_t size = sizeof(finding->evidence);
-    if (running->hot.samples < NVT_RUNNING_LEAST || running->hot.all <= 0)
-        return;
-    uint32_t count = nvt_hot_most(&running->hot, most, MOST);
-    size_t used = strlen(finding->evidence);
-    for (uint32_t i = 0; i < count && i < MOST && used < size; i++) {
-        double share = 100 * (double)running->hot.items[most[i]].self / (double)running->hot.all;
-        if (i && share < 5)
-            break;
-        if (!i)
-            snprintf(finding->evidence + used, size - used,
-                     "; meanwhile, in %u samples: ", running->hot.samples);
-        used = strlen(finding->evidence);
-        snprintf(finding->evidence + used, size - used, "%s%s %.0f %%", i ? ", " : "",
-                 NVT_FUNCTION_TEXT(&running->functions.items[most[i]]), share);
-        used = strlen(finding->evidence);
+    if (running->failed || (hot->samples && nvt_pairs_sort(&running->callers, 1)))
+        return -1;
+    if (hot->samples < NVT_RUNNING_LEAST || hot->all <= 0)
+        return 0;
+    uint32_t count = nvt_hot_most(hot, most, MOST);
+    append(finding, "; meanwhile, in %u samples: ", hot->samples);
+    for (uint32_t i = 0; i < count && i < MOST; i++) {
+        double share = 100 * (double)hot->items[most[i]].self / all;
+        if (!i || share >= 5)
+            append(finding, "%s%s %.0f %%", i ? ", " : "",
+                   NVT_FUNCTION_TEXT(&running->functions.items[most[i]]), share);
     }
+    const struct nvt_pair *caller = nvt_pairs_most(&running->callers, 0);
+    if (caller)
+        append(finding, "; %.0f %% of them from %.80s", 100 * (double)caller->weight / all,
+               nvt_name(running->functions.trace, caller->part));
+    return 0;
 }
 
 void nvt_running_free(struct nvt_running *running)
@@ -65,6 +90,8 @@ void nvt_running_free(struct nvt_running *running)
     nvt_sampled_functions_free(&running->functions);
     nvt_buckets_free(&running->threads);
     nvt_hot_free(&running->hot);
+    nvt_work_free(&running->work);
+    nvt_pairs_free(&running->callers);
     free(running->is_taken);
 }
 
@@ -87,8 +114,8 @@ int nvt_running_tell_gaps(const struct nvt_view *view, unsigned cause, struct nv
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     else
         status = nvt_view_gaps(view, &sum, &share, &usual, err);
-    if (!status)
-        nvt_running_tell(&running, finding);
+    if (!status && nvt_running_tell(&running, finding))
+        status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     nvt_running_free(&running);
     return status;
 }

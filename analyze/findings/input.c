@@ -91,7 +91,7 @@ static int tell_running(const struct nvt_view *view, struct nvt_finding *finding
             nvt_running_add(&running, ranges->thread[i], ranges->start[i], ranges->end[i]);
     }
     if (!status)
-        nvt_running_tell(&running, finding);
+        status = nvt_running_tell(&running, finding);
     nvt_running_free(&running);
     return status;
 }
