@@ -5,8 +5,10 @@
  * waits takes no time and is not disturbed. The signal's handler notes where the thread is, who called that (by the tables
  * for exceptions), and Python's stack where there is one: one record in the thread's ring.
  *
- * Rules of the handler: it takes no lock of anybody else's, allocates nothing, never waits for the recorder, and leaves errno
- * as it was. A sample that comes while an event is written is left out. Other signals wait for its end.
+ * Rules of the handler: it takes no lock of anybody else's, allocates nothing but memory of its own, never waits for the
+ * recorder, and leaves errno as it was. A sample that comes while an event is written is left out. Other signals wait for its
+ * end, and so does who cancels the thread. It runs where the program wants handlers to run (SA_ONSTACK), and then on a stack of
+ * its own.
  *
  * How exact: the system looks at these timers when its clock ticks (every 4 ms, say), so there are no more samples than
  * ticks. Each carries the processor time that it stands for.
@@ -21,6 +23,9 @@
 
 /* Python writes its stack to this descriptor, which cannot be one. */
 #define NVT_CPU_STACK_DESCRIPTOR 0x7ffffff0
+
+/* Who writes this there says that the next handler for the signal that it sets is Python's. */
+#define NVT_CPU_WISH "nvtally: a handler that writes the stack"
 
 /* Tells Python which signal it is whose handler writes its stack. */
 #define NVT_CPU_SIGNAL_ENV "NVTALLY_SAMPLE_SIGNAL"
@@ -40,10 +45,11 @@ NVT_EXPORT void nvt_cpu_end_thread(void);
 /* The calling thread is that of a forked process. */
 NVT_EXPORT void nvt_cpu_forked(void);
 
-/* Somebody wants to handle the signal that is ours. The action is kept, and not the system's. As sigaction's. */
+/* Somebody wants to handle the signal that is ours. The action is kept, and not the system's: it gets the signals that are not
+ * from our timers. As sigaction's. */
 NVT_EXPORT int nvt_cpu_action(const struct sigaction *action, struct sigaction *before);
 
-/* Whether bytes written to NVT_CPU_STACK_DESCRIPTOR were taken: who writes is Python, within the handler. */
+/* Whether bytes written to NVT_CPU_STACK_DESCRIPTOR were taken: who writes is Python, within the handler, or with a wish. */
 NVT_EXPORT int nvt_cpu_take_stack(const void *bytes, size_t size);
 
 #endif

@@ -253,11 +253,16 @@ static void recover(struct nvt_thread *thread)
     thread->open_limit = NULL;
 }
 
+void nvt_thread_recover(struct nvt_thread *thread)
+{
+    recover(thread);
+    nvt_thread_leave(thread);
+}
+
 int nvt_thread_nested(struct nvt_thread *thread)
 {
     if (is_past(thread, (uintptr_t)__builtin_frame_address(0))) {
-        recover(thread);
-        nvt_thread_leave(thread);
+        nvt_thread_recover(thread);
         return 0;
     }
     if (thread->slots)
@@ -363,7 +368,10 @@ static int has_ring(struct nvt_thread *thread)
 
 int nvt_thread_offers(struct nvt_thread *thread, uint64_t slots)
 {
-    int saved = errno, has_room = has_ring(thread);
+    int saved = errno, has_room;
+    if (thread->slots && is_gone(thread))
+        between_signals(thread, renew_ring);
+    has_room = has_ring(thread);
     if (has_room) {
         nvt_thread_advance(thread, 0);
         uint64_t open = nvt_thread_open_ranges(thread);

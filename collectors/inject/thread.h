@@ -156,6 +156,9 @@ void nvt_thread_drop(struct nvt_thread *thread, uint64_t events);
  */
 int nvt_thread_nested(struct nvt_thread *thread);
 
+/* Somebody jumped out of the event that the thread is busy with: it is no more, and its ring is in order. */
+void nvt_thread_recover(struct nvt_thread *thread);
+
 /* The calling thread's state, or NULL. */
 static inline struct nvt_thread *nvt_thread_get(void)
 {

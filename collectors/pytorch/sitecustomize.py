@@ -1,5 +1,6 @@
 """Python imports this module when it starts, as `nvtally record` puts its folder in front of PYTHONPATH.
-It sees to the ranges (--pytorch), has Python tell where it is when a sample is taken (--trace cpu), and then makes way for the module of this name that it hides."""
+It sees to the ranges (--pytorch), has Python tell where it is when a sample is taken (--trace cpu), and then
+makes way for the module of this name that it hides."""
 import os
 import sys
 
@@ -14,9 +15,12 @@ if os.environ.get("NVTALLY_PYTORCH"):
 
 if os.environ.get("NVTALLY_SAMPLE_SIGNAL"):
     try:
+        # What is written to this descriptor, which there is none of, goes to the collector.
+        os.write(0x7ffffff0, b"nvtally: a handler that writes the stack")
         import faulthandler
-        # What it writes to this descriptor, which there is none of, goes to the collector.
         faulthandler.register(int(os.environ["NVTALLY_SAMPLE_SIGNAL"]), file=0x7ffffff0, all_threads=False)
+    except OSError:
+        pass  # nobody takes samples of this process
     except Exception as error:
         sys.stderr.write("nvtally: --trace cpu: no stacks of Python in this process: %s\n" % error)
 

@@ -1,0 +1,136 @@
+/*
+ * What others want to do with the signal that samples come by: the program, which may set handlers for all signals there are,
+ * and Python, whose handler writes its stack.
+ */
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cpu_sampler.h"
+
+/* Each is written by the thread that sets it, and read by handlers: an odd number while it changes. */
+struct action {
+    _Atomic uint32_t version;
+    struct sigaction value;
+};
+
+static struct action theirs, python;
+static _Atomic int is_python; /* the next action that somebody sets is Python's */
+static _Atomic int dumping;   /* one thread at a time does */
+
+/* Where Python's stack goes; NULL: nobody takes it. */
+static __thread struct nvt_sampler *taker __attribute__((tls_model("initial-exec")));
+
+/* Who finds it odd is late, and leaves it to who came first. */
+static void set(struct action *action, const struct sigaction *value)
+{
+    uint32_t version = atomic_load(&action->version);
+    if (version & 1 || !atomic_compare_exchange_strong(&action->version, &version, version + 1))
+        return;
+    action->value = *value;
+    atomic_store(&action->version, version + 2);
+}
+
+/* Zeros, as of the default, where it changes just now. */
+static struct sigaction get(const struct action *action)
+{
+    struct sigaction value;
+    uint32_t version = atomic_load(&action->version);
+    memcpy(&value, &action->value, sizeof(value));
+    atomic_thread_fence(memory_order_acquire);
+    if (version & 1 || atomic_load(&action->version) != version)
+        memset(&value, 0, sizeof(value));
+    return value;
+}
+
+static void call(const struct sigaction *action, int signal, siginfo_t *info, void *context)
+{
+    if (action->sa_flags & SA_SIGINFO)
+        action->sa_sigaction(signal, info, context);
+    else if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN)
+        action->sa_handler(signal);
+}
+
+static void let_others_run(int turn)
+{
+    if (turn > 100)
+        syscall(SYS_sched_yield);
+}
+
+/* Python comes to an end: it takes its handler back, and then what that needs. Nobody may be in it, or come. */
+static void forget_python(void)
+{
+    const struct sigaction none = {.sa_flags = 0};
+    if (!get(&python).sa_handler)
+        return;
+    set(&python, &none);
+    for (int turn = 0; atomic_load(&dumping) && turn < 100000; turn++)
+        let_others_run(turn);
+}
+
+int nvt_cpu_action(const struct sigaction *action, struct sigaction *before)
+{
+    if (before)
+        *before = get(&theirs);
+    if (!action)
+        return 0;
+    set(&theirs, action);
+    if (atomic_exchange(&is_python, 0))
+        set(&python, action);
+    else if (action->sa_handler == SIG_DFL)
+        forget_python();
+    return 0;
+}
+
+void nvt_action_call(int signal, siginfo_t *info, void *context)
+{
+    const struct sigaction action = get(&theirs);
+    call(&action, signal, info, context);
+}
+
+/* --- Python's stack ------------------------------------------------------------------------------- */
+
+int nvt_cpu_take_stack(const void *bytes, size_t size)
+{
+    struct nvt_sampler *sampler = taker;
+    if (!sampler) {
+        int is_wish = size == sizeof(NVT_CPU_WISH) - 1 && !memcmp(bytes, NVT_CPU_WISH, size);
+        if (is_wish)
+            atomic_store(&is_python, 1);
+        return is_wish;
+    }
+    size_t room = sizeof(sampler->text) - sampler->text_size;
+    size = size < room ? size : room;
+    memcpy(sampler->text + sampler->text_size, bytes, size);
+    sampler->text_size += size;
+    return 1;
+}
+
+/* The handler (faulthandler.register) writes down the stack of the thread that it runs on. It can do so for one thread at a
+ * time, and takes some 10 us. */
+void nvt_python_find(struct nvt_sampler *sampler, int signal, siginfo_t *info, void *context)
+{
+    sampler->text_size = 0;
+    if (!get(&python).sa_handler)
+        return;
+    for (int turn = 0; atomic_exchange(&dumping, 1); turn++) {
+        if (turn == 1000)
+            return;
+        let_others_run(turn);
+    }
+    const struct sigaction action = get(&python); /* it may be gone meanwhile */
+    taker = sampler;
+    call(&action, signal, info, context);
+    taker = NULL;
+    atomic_store(&dumping, 0);
+}
+
+void nvt_actions_forked(void)
+{
+    /* Whoever was in the middle is not here. */
+    atomic_store(&dumping, 0);
+    if (atomic_load(&theirs.version) & 1)
+        atomic_fetch_add(&theirs.version, 1);
+    if (atomic_load(&python.version) & 1)
+        atomic_fetch_add(&python.version, 1);
+}

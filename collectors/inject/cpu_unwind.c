@@ -1,0 +1,162 @@
+#include "cpu_unwind.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "cpu_dwarf.h"
+
+#if defined(__x86_64__)
+#define STACK_POINTER 7
+#elif defined(__aarch64__)
+#define STACK_POINTER 31
+#else
+#define STACK_POINTER 0
+#endif
+
+void nvt_unwind_begin(struct nvt_unwind *unwind, const void *context)
+{
+    const ucontext_t *user = context;
+    memset(unwind, 0, sizeof(*unwind));
+    unwind->is_exact = 1;
+#if defined(__x86_64__)
+    static const uint8_t order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                    REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                    REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+    for (unsigned i = 0; i < sizeof(order); i++)
+        unwind->registers[i] = (uintptr_t)user->uc_mcontext.gregs[order[i]];
+    unwind->ip = (uintptr_t)user->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    for (unsigned i = 0; i < 31; i++)
+        unwind->registers[i] = user->uc_mcontext.regs[i];
+    unwind->registers[31] = user->uc_mcontext.sp;
+    unwind->ip = user->uc_mcontext.pc;
+#else
+    (void)user;
+#endif
+}
+
+uintptr_t nvt_unwind_stack(const struct nvt_unwind *unwind)
+{
+    return unwind->registers[STACK_POINTER];
+}
+
+/* --- reading ---------------------------------------------------------------------------------------- */
+
+#define PAGE 4096u /* no page is smaller */
+
+/* Whether a page can be read: the system reads a set of signals there, and then finds that it is asked for nothing. */
+static int can_read(struct nvt_unwind *unwind, uintptr_t page)
+{
+    for (unsigned i = 0; i < sizeof(unwind->pages) / sizeof(unwind->pages[0]); i++)
+        if (unwind->pages[i] == page)
+            return 1;
+    if (syscall(SYS_rt_sigprocmask, -1, page, NULL, 8) != -1 || errno != EINVAL)
+        return 0;
+    unwind->pages[unwind->next_page++ % 4] = page;
+    return 1;
+}
+
+int nvt_dwarf_read(void *given, uintptr_t address, uintptr_t *value)
+{
+    uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+    if (address % sizeof(*value) || !page || !can_read(given, page))
+        return -1;
+    *value = *(const uintptr_t *)address; // NOLINT(performance-no-int-to-ptr): a place on a stack
+    return 0;
+}
+
+/* --- a step ------------------------------------------------------------------------------------------ */
+
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+static int find_rules(const struct nvt_unwind *unwind, struct nvt_dwarf_rules *rules)
+{
+    struct dl_find_object found;
+    uintptr_t address = unwind->ip - !unwind->is_exact;
+    /* It takes no lock, as dl_iterate_phdr does. */
+    if (!unwind->ip || _dl_find_object((void *)address, &found) || !found.dlfo_eh_frame)
+        return -1;
+    const struct nvt_dwarf_tables tables = {
+        .header = found.dlfo_eh_frame, .from = found.dlfo_map_start, .to = found.dlfo_map_end};
+    return nvt_dwarf_find(&tables, address, rules);
+}
+#else
+static int find_rules(const struct nvt_unwind *unwind, struct nvt_dwarf_rules *rules)
+{
+    (void)unwind;
+    (void)rules;
+    return -1;
+}
+#endif
+
+/* The column as the caller had it. */
+static int restore(struct nvt_unwind *unwind, const struct nvt_dwarf_rule *rule, unsigned column,
+                   uintptr_t cfa, uintptr_t *value)
+{
+    uintptr_t at = 0;
+    switch (rule->kind) {
+    case NVT_RULE_OFFSET:
+        return nvt_dwarf_read(unwind, cfa + (uintptr_t)rule->offset, value);
+    case NVT_RULE_VALUE:
+        *value = cfa + (uintptr_t)rule->offset;
+        return 0;
+    case NVT_RULE_REGISTER:
+        *value = unwind->registers[(uintptr_t)rule->offset % NVT_REGISTERS];
+        return 0;
+    case NVT_RULE_EXPRESSION:
+    case NVT_RULE_VALUE_EXPRESSION:
+        if (nvt_dwarf_evaluate(rule->expression, rule->size, unwind->registers, &cfa, &at, unwind))
+            return -1;
+        if (rule->kind == NVT_RULE_EXPRESSION)
+            return nvt_dwarf_read(unwind, at, value);
+        *value = at;
+        return 0;
+    case NVT_RULE_UNDEFINED:
+        *value = 0;
+        return 0;
+    default:
+        *value = unwind->registers[column];
+        return 0;
+    }
+}
+
+static int find_cfa(struct nvt_unwind *unwind, const struct nvt_dwarf_rules *rules, uintptr_t *cfa)
+{
+    if (rules->cfa.kind == NVT_RULE_EXPRESSION)
+        return nvt_dwarf_evaluate(rules->cfa.expression, rules->cfa.size, unwind->registers, NULL,
+                                  cfa, unwind);
+    if (rules->cfa_register >= NVT_REGISTERS)
+        return -1;
+    *cfa = unwind->registers[rules->cfa_register] + (uintptr_t)rules->cfa.offset;
+    return 0;
+}
+
+int nvt_unwind_step(struct nvt_unwind *unwind)
+{
+    struct nvt_dwarf_rules rules;
+    uintptr_t cfa = 0, before[NVT_REGISTERS], found[NVT_REGISTERS];
+    if (find_rules(unwind, &rules) || find_cfa(unwind, &rules, &cfa) || !cfa ||
+        rules.columns[rules.return_column].kind == NVT_RULE_UNDEFINED)
+        return -1;
+    memcpy(before, unwind->registers, sizeof(before));
+    for (unsigned i = 0; i < NVT_REGISTERS; i++)
+        if (restore(unwind, &rules.columns[i], i, cfa, &found[i]))
+            return -1;
+    if (rules.columns[STACK_POINTER].kind == NVT_RULE_SAME)
+        found[STACK_POINTER] = cfa;
+    uintptr_t ip = found[rules.return_column];
+#if defined(__aarch64__)
+    ip &= UINT64_C(0xffffffffffff); /* without its signature */
+#endif
+    /* Of two frames of one function the stack differs, unless it is none. */
+    if (ip == unwind->ip && found[STACK_POINTER] == before[STACK_POINTER])
+        return -1;
+    memcpy(unwind->registers, found, sizeof(found));
+    unwind->ip = ip;
+    unwind->is_exact = rules.is_signal;
+    unwind->cfa = cfa;
+    return ip ? 0 : -1;
+}
