@@ -10,14 +10,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../inject/cpu.h"
 
 #define EXPORT NVT_EXPORT
 
-/* Threads with smaller stacks are not sampled: the handler needs some 10 KiB of it. */
-#define STACK_LEAST 65536u
+/* Threads with smaller stacks are not sampled: what the system puts on one for a handler has 4 KiB where registers are large. */
+#define STACK_LEAST 32768u
 
 static int number; /* the signal that is ours, 0: nothing is sampled */
 
@@ -26,6 +28,10 @@ typedef int sigaction_function(int, const struct sigaction *, struct sigaction *
 typedef sighandler_t signal_function(int, sighandler_t);
 typedef int mask_function(int, const sigset_t *, sigset_t *);
 typedef ssize_t write_function(int, const void *, size_t);
+typedef int c11_function(thrd_t *, thrd_start_t, void *);
+typedef int wait_function(const sigset_t *, int *);
+typedef int wait_info_function(const sigset_t *, siginfo_t *);
+typedef int wait_timed_function(const sigset_t *, siginfo_t *, const struct timespec *);
 
 static struct {
     create_function *pthread_create;
@@ -33,6 +39,11 @@ static struct {
     signal_function *signal;
     mask_function *pthread_sigmask, *sigprocmask;
     write_function *write;
+    c11_function *thrd_create;
+    wait_function *sigwait;
+    wait_info_function *sigwaitinfo;
+    wait_timed_function *sigtimedwait;
+    signal_function *__sysv_signal;
 } libc;
 
 /* Calls that come before our beginning, of other libraries', find it, too. */
@@ -47,6 +58,11 @@ static void find_all(void)
     FIND(pthread_sigmask);
     FIND(sigprocmask);
     FIND(write);
+    FIND(thrd_create);
+    FIND(sigwait);
+    FIND(sigwaitinfo);
+    FIND(sigtimedwait);
+    FIND(__sysv_signal);
 #undef FIND
 }
 
@@ -54,6 +70,7 @@ static void find_all(void)
 
 struct start {
     void *(*routine)(void *);
+    thrd_start_t c11;
     void *argument;
 };
 
@@ -63,6 +80,14 @@ static void *begin(void *given)
     free(given);
     nvt_cpu_begin_thread();
     return start.routine(start.argument);
+}
+
+static int begin_c11(void *given)
+{
+    struct start start = *(struct start *)given;
+    free(given);
+    nvt_cpu_begin_thread();
+    return start.c11(start.argument);
 }
 
 static int is_roomy(const pthread_attr_t *attributes)
@@ -78,9 +103,22 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     struct start *start = number && is_roomy(attributes) ? malloc(sizeof(*start)) : NULL;
     if (!start)
         return libc.pthread_create(thread, attributes, routine, argument);
-    *start = (struct start){routine, argument};
+    *start = (struct start){.routine = routine, .argument = argument};
     int status = libc.pthread_create(thread, attributes, begin, start);
     if (status)
+        free(start);
+    return status;
+}
+
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
+{
+    find_all();
+    struct start *start = number ? malloc(sizeof(*start)) : NULL;
+    if (!start)
+        return libc.thrd_create(thread, routine, argument);
+    *start = (struct start){.c11 = routine, .argument = argument};
+    int status = libc.thrd_create(thread, begin_c11, start);
+    if (status != thrd_success)
         free(start);
     return status;
 }
@@ -94,25 +132,43 @@ EXPORT int sigaction(int signal, const struct sigaction *action, struct sigactio
                                       : libc.sigaction(signal, action, before);
 }
 
-EXPORT sighandler_t signal(int which, sighandler_t handler)
+static sighandler_t set_handler(signal_function *function, int which, sighandler_t handler)
 {
-    find_all();
     if (!number || which != number)
-        return libc.signal(which, handler);
+        return function(which, handler);
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
     nvt_cpu_action(&action, &before);
     return before.sa_handler;
 }
 
+EXPORT sighandler_t signal(int which, sighandler_t handler)
+{
+    find_all();
+    return set_handler(libc.signal, which, handler);
+}
+
+/* What signal() is in a program that asks for System V's. */
+EXPORT sighandler_t __sysv_signal(int which, sighandler_t handler)
+{
+    find_all();
+    return set_handler(libc.__sysv_signal, which, handler);
+}
+
+/* The set without the signal that is ours. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
+{
+    if (!number || !set || !sigismember(set, number))
+        return set;
+    *room = *set;
+    sigdelset(room, number);
+    return room;
+}
+
 /* What blocks every signal does not block this one. */
 static int change_mask(mask_function *function, int how, const sigset_t *set, sigset_t *before)
 {
-    sigset_t without;
-    if (!number || !set || how == SIG_UNBLOCK || !sigismember(set, number))
-        return function(how, set, before);
-    without = *set;
-    sigdelset(&without, number);
-    return function(how, &without, before);
+    sigset_t room;
+    return function(how, how == SIG_UNBLOCK ? set : without_ours(set, &room), before);
 }
 
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
@@ -125,6 +181,28 @@ EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 {
     find_all();
     return change_mask(libc.sigprocmask, how, set, before);
+}
+
+/* Who waits for every signal does not get this one, which may come as it begins to wait. */
+EXPORT int sigwait(const sigset_t *set, int *which)
+{
+    sigset_t room;
+    find_all();
+    return libc.sigwait(without_ours(set, &room), which);
+}
+
+EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+    sigset_t room;
+    find_all();
+    return libc.sigwaitinfo(without_ours(set, &room), info);
+}
+
+EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *time)
+{
+    sigset_t room;
+    find_all();
+    return libc.sigtimedwait(without_ours(set, &room), info, time);
 }
 
 /* --- Python's stack -------------------------------------------------------------------------------- */
@@ -151,8 +229,10 @@ __attribute__((constructor)) static void watch(void)
     find_all();
     const struct nvt_cpu_system system = {.sigaction = libc.sigaction};
     number = nvt_cpu_watch(&system);
-    if (!number)
+    if (!number) {
+        unsetenv(NVT_CPU_SIGNAL_ENV); /* what it is in the process that started this one */
         return;
+    }
     snprintf(text, sizeof(text), "%d", number);
     setenv(NVT_CPU_SIGNAL_ENV, text, 1);
     pthread_atfork(NULL, NULL, watch_child);
