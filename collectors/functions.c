@@ -109,13 +109,13 @@ static enum nvt_function_kind kind_of(const struct file *file, const char *name)
                                          "start_thread"};
     if (file->is_ours)
         return NVT_FUNCTION_OURS;
+    for (size_t i = 0; name && i < sizeof(starts) / sizeof(starts[0]); i++)
+        if (!strcmp(name, starts[i]) || (begins(name, starts[i]) && name[strlen(starts[i])] == '@'))
+            return NVT_FUNCTION_START;
     if (file->is_python)
         return name && (begins(name, "_PyEval_EvalFrame") || begins(name, "PyEval_EvalFrame"))
                    ? NVT_FUNCTION_EVALUATES
                    : NVT_FUNCTION_INTERPRETER;
-    for (size_t i = 0; name && i < sizeof(starts) / sizeof(starts[0]); i++)
-        if (!strcmp(name, starts[i]) || (begins(name, starts[i]) && name[strlen(starts[i])] == '@'))
-            return NVT_FUNCTION_START;
     return NVT_FUNCTION_PLAIN;
 }
 
