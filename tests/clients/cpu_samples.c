@@ -1,0 +1,597 @@
+/*
+ * Programs to be sampled, for `record --trace cpu`: cpu_samples WHAT, where WHAT is one of the names at the end. Each burns
+ * processor time in functions of known names. What is wrong about the calls themselves is told, and the exit status is 1.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <nvtx3/nvToolsExt.h>
+
+extern char **environ;
+
+static const char *program;
+static int failures;
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, strerror(errno));          \
+            failures++;                                                                            \
+        }                                                                                          \
+    } while (0)
+
+static int64_t processor_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static volatile uint64_t sink;
+
+/* Most of the time goes to this function itself. */
+__attribute__((noinline)) static void burn(int ms)
+{
+    int64_t end = processor_ms() + ms;
+    while (processor_ms() < end)
+        for (int i = 0; i < 20000; i++)
+            sink += (uint64_t)i * 7919u;
+}
+
+/* A function that burns. It is no jump at its end, and unlike all others, or the compiler would make one of them. */
+#define BURNS(name)                                                                                \
+    __attribute__((noinline)) static void name(int ms)                                             \
+    {                                                                                              \
+        burn(ms);                                                                                  \
+        __asm__ volatile("# " #name);                                                              \
+    }
+
+BURNS(heavy_work)
+BURNS(light_work)
+BURNS(child_work)
+BURNS(work_before)
+BURNS(work_after)
+BURNS(work_of_a)
+BURNS(work_of_b)
+BURNS(work_of_main)
+BURNS(deepest_work)
+BURNS(small_work)
+
+static void ranges(void)
+{
+    nvtxRangePushA("heavy");
+    heavy_work(600);
+    nvtxRangePop();
+    nvtxRangePushA("light");
+    light_work(200);
+    nvtxRangePop();
+}
+
+/* --- threads --------------------------------------------------------------------------------------- */
+
+static void *thread_a(void *none)
+{
+    pthread_setname_np(pthread_self(), "worker a");
+    work_of_a(300);
+    return none;
+}
+
+static void *thread_b(void *none)
+{
+    pthread_setname_np(pthread_self(), "worker b");
+    work_of_b(600);
+    return none;
+}
+
+static int thread_c11(void *number)
+{
+    small_work(300);
+    return *(int *)number;
+}
+
+static void threads(void)
+{
+    pthread_t a, b;
+    thrd_t c;
+    int number = 7, result = 0;
+    EXPECT(!pthread_create(&a, NULL, thread_a, &number) &&
+           !pthread_create(&b, NULL, thread_b, NULL));
+    EXPECT(thrd_create(&c, thread_c11, &number) == thrd_success);
+    void *returned = NULL;
+    EXPECT(!pthread_join(a, &returned) && returned == &number);
+    EXPECT(!pthread_join(b, NULL) && thrd_join(c, &result) == thrd_success && result == 7);
+}
+
+static void *thread_short(void *none)
+{
+    burn(1);
+    return none;
+}
+
+/* Timers of this process, -1: nobody knows. */
+static int count_timers(void)
+{
+    char line[256];
+    int count = 0;
+    FILE *file = fopen("/proc/self/timers", "r");
+    if (!file)
+        return -1;
+    while (fgets(line, sizeof(line), file))
+        count += !strncmp(line, "ID:", 3);
+    fclose(file);
+    return count;
+}
+
+static void short_threads(void)
+{
+    pthread_t thread;
+    int at_first = count_timers();
+    for (int i = 0; i < 500; i++)
+        EXPECT(!pthread_create(&thread, NULL, thread_short, NULL) && !pthread_join(thread, NULL));
+    EXPECT(count_timers() == at_first && at_first <= 1);
+}
+
+/* There may be no further timers, nor more memory for anything. */
+static void no_timers(void)
+{
+    struct rlimit none = {0, 0};
+    EXPECT(!setrlimit(RLIMIT_SIGPENDING, &none));
+    threads();
+    if (!fork())
+        _exit((child_work(100), 0));
+    int status = 1;
+    EXPECT(wait(&status) > 0 && !status);
+}
+
+/* A filter of system calls forbids them. */
+static void seccomp_forbids(void)
+{
+#if defined(__x86_64__)
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog filter = {sizeof(rules) / sizeof(rules[0]), rules};
+    EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    EXPECT(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0));
+#endif
+    threads();
+    work_of_main(300);
+}
+
+static void *thread_small(void *none)
+{
+    small_work(300);
+    return none;
+}
+
+static void *thread_least(void *none)
+{
+    burn(200);
+    return none;
+}
+
+static void small_stacks(void)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    EXPECT(!pthread_attr_setstacksize(&attributes, 32768));
+    EXPECT(!pthread_create(&thread, &attributes, thread_small, NULL));
+    EXPECT(!pthread_join(thread, NULL));
+    EXPECT(!pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN));
+    EXPECT(!pthread_create(&thread, &attributes, thread_least, NULL));
+    EXPECT(!pthread_join(thread, NULL));
+    pthread_attr_destroy(&attributes);
+}
+
+static ucontext_t outside, inside;
+
+static void on_its_own_stack(void)
+{
+    small_work(300);
+}
+
+/* Bytes of a stack that were never touched, from its end on. */
+static size_t untouched(const unsigned char *stack, size_t size)
+{
+    size_t count = 0;
+    while (count < size && stack[count] == 0x5a)
+        count++;
+    return count;
+}
+
+/* Programs that switch stacks have small ones: what a sample takes of one is told. With an alternate stack it is nothing. */
+static void own_stacks(void)
+{
+    enum { SIZE = 32768, OTHER = 65536 };
+    static unsigned char stack[SIZE] __attribute__((aligned(64)));
+    static unsigned char other[OTHER];
+    const stack_t alternate = {.ss_sp = other, .ss_size = sizeof(other)};
+    for (int turn = 0; turn < 2; turn++) {
+        memset(stack, 0x5a, sizeof(stack));
+        memset(other, 0x5a, sizeof(other));
+        EXPECT(!turn || !sigaltstack(&alternate, NULL));
+        EXPECT(!getcontext(&inside));
+        inside.uc_stack.ss_sp = stack;
+        inside.uc_stack.ss_size = sizeof(stack);
+        inside.uc_link = &outside;
+        makecontext(&inside, on_its_own_stack, 0);
+        EXPECT(!swapcontext(&outside, &inside));
+        printf("%zu %zu\n", sizeof(stack) - untouched(stack, sizeof(stack)),
+               sizeof(other) - untouched(other, sizeof(other)));
+    }
+}
+
+static void *thread_to_cancel(void *asynchronously)
+{
+    if (asynchronously)
+        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (;;) {
+        for (int i = 0; i < 1000; i++)
+            sink += (uint64_t)i;
+        if (!asynchronously)
+            pthread_testcancel();
+    }
+    return NULL;
+}
+
+static void *thread_of_nobody(void *none)
+{
+    pthread_testcancel();
+    return none;
+}
+
+static void cancelled(void)
+{
+    pthread_t thread;
+    void *result;
+    int turns = 60;
+    for (int i = 0; i < turns; i++) {
+        struct timespec moment = {0, i % 20 * 700000L};
+        EXPECT(!pthread_create(&thread, NULL, thread_to_cancel, i % 2 ? &turns : NULL));
+        nanosleep(&moment, NULL);
+        EXPECT(!pthread_cancel(thread) && !pthread_join(thread, &result));
+        EXPECT(result ==
+               PTHREAD_CANCELED); // NOLINT(performance-no-int-to-ptr): as the standard has it
+        EXPECT(!pthread_create(&thread, NULL, thread_of_nobody, NULL));
+        EXPECT(!pthread_cancel(thread) && !pthread_join(thread, &result));
+    }
+    EXPECT(count_timers() <= 1);
+    work_of_main(300);
+}
+
+/* --- processes ------------------------------------------------------------------------------------- */
+
+static void forks(void)
+{
+    int status = 1;
+    fflush(NULL);
+    work_before(100);
+    pid_t child = fork();
+    if (!child) {
+        child_work(300);
+        _exit(0);
+    }
+    EXPECT(waitpid(child, &status, 0) == child && !status);
+}
+
+static void after(void)
+{
+    work_after(300);
+}
+
+static void executes(void)
+{
+    char *const argv[] = {(char *)(uintptr_t)program, "after", NULL};
+    work_before(300);
+    execv(program, argv);
+    EXPECT(!"it came back");
+}
+
+static void spawns(void)
+{
+    char *const argv[] = {(char *)(uintptr_t)program, "after", NULL};
+    int status = 1;
+    pid_t child;
+    work_before(50);
+    EXPECT(!posix_spawn(&child, program, NULL, NULL, argv, environ));
+    EXPECT(waitpid(child, &status, 0) == child && !status);
+    child = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork): it is what is tested
+    if (!child) {
+        execv(program, argv);
+        _exit(1);
+    }
+    EXPECT(waitpid(child, &status, 0) == child && !status);
+}
+
+/* A signal that is on its way when a program becomes another one does not end that. */
+static void many_executes(void)
+{
+    const char *text = getenv("CPU_SAMPLES_TURNS");
+    int turns = text ? atoi(text) : 300, ended = 0;
+    char *const argv[] = {"true", NULL};
+    for (int i = 0; i < turns; i++) {
+        int status = 1;
+        pid_t child = fork();
+        if (!child) {
+            for (int k = 0; k < i % 37 * 40; k++)
+                for (int n = 0; n < 1000; n++)
+                    sink += (uint64_t)n;
+            execv("/bin/true", argv);
+            _exit(1);
+        }
+        EXPECT(waitpid(child, &status, 0) == child);
+        ended += !status;
+    }
+    EXPECT(ended == turns);
+}
+
+static void killed(void)
+{
+    work_before(400);
+    kill(getpid(), SIGKILL);
+}
+
+static void closes(void)
+{
+    for (int i = 0; i < 1024; i++)
+        close(i);
+    work_of_main(300);
+}
+
+/* --- signals --------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t signals_seen, last_signal;
+
+static void count_signal(int which)
+{
+    signals_seen++;
+    last_signal = which;
+}
+
+static void blocked(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    EXPECT(!sigprocmask(SIG_SETMASK, &all, NULL) && !pthread_sigmask(SIG_BLOCK, &all, &before));
+    EXPECT(sigismember(&before, SIGUSR1) && sigismember(&before, SIGTERM));
+    work_of_main(400);
+    EXPECT(!pthread_sigmask(SIG_SETMASK, &before, NULL));
+}
+
+static int ours(void)
+{
+    const char *text = getenv("NVTALLY_SAMPLE_SIGNAL");
+    return text ? atoi(text) : 0;
+}
+
+/* SIGKILL, SIGSTOP, and what libc keeps for itself. */
+static int is_settable(int which)
+{
+    return which != SIGKILL && which != SIGSTOP && (which < 32 || which >= SIGRTMIN);
+}
+
+static void set_all(void (*handler)(int), int by_signal)
+{
+    struct sigaction action, now;
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = handler;
+    for (int i = 1; i <= SIGRTMAX; i++) {
+        if (!is_settable(i))
+            continue;
+        if (by_signal)
+            EXPECT(signal(i, handler) != SIG_ERR);
+        else
+            EXPECT(!sigaction(i, &action, NULL));
+        EXPECT(!sigaction(i, NULL, &now) && now.sa_handler == handler);
+    }
+}
+
+/* Who handles all signals there are, and then none of them: samples are none of these. */
+static void handlers(void)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        signals_seen = 0;
+        set_all(count_signal, turn);
+        work_of_main(200);
+        EXPECT(!signals_seen);
+        EXPECT(!raise(SIGRTMIN + 2) && signals_seen == 1 && last_signal == SIGRTMIN + 2);
+        if (ours()) { /* one that the program sends itself */
+            EXPECT(!raise(ours()) && signals_seen == 2 && last_signal == ours());
+            EXPECT(signal(ours(), SIG_IGN) == count_signal);
+        }
+        set_all(SIG_DFL, turn);
+        work_of_main(200);
+    }
+    const struct timespec none = {0, 0};
+    sigset_t all;
+    sigfillset(&all);
+    for (int i = 0; i < 10000; i++)
+        EXPECT(sigtimedwait(&all, NULL, &none) == -1 && errno == EAGAIN);
+}
+
+static sigjmp_buf back;
+static volatile sig_atomic_t jumps_left;
+
+static void jump(int which)
+{
+    (void)which;
+    if (jumps_left > 0) {
+        jumps_left--;
+        siglongjmp(back, 1);
+    }
+}
+
+/* Handlers that jump out of whatever they have interrupted: events, samples. */
+static void jumps(void)
+{
+    struct sigaction action;
+    const struct itimerval each = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = jump;
+    EXPECT(!sigaction(SIGPROF, &action, NULL));
+    jumps_left = 60;
+    EXPECT(!setitimer(ITIMER_PROF, &each, NULL));
+    sigsetjmp(back, 1);
+    while (jumps_left > 0) {
+        nvtxRangePushA("jumped out of");
+        nvtxRangePop();
+    }
+    EXPECT(!setitimer(ITIMER_PROF, &none, NULL));
+    work_of_main(400);
+}
+
+/* --- the rest -------------------------------------------------------------------------------------- */
+
+/* NOLINTNEXTLINE(misc-no-recursion) */
+__attribute__((noinline)) static int descend(int levels)
+{
+    if (!levels) {
+        deepest_work(300);
+        return 0;
+    }
+    int result = descend(levels - 1) + 1;
+    __asm__ volatile("" : "+r"(result));
+    return result;
+}
+
+static void deep(void)
+{
+    EXPECT(descend(5000) == 5000);
+}
+
+#define PAIRS 1000000
+
+static void pairs(void)
+{
+    for (int i = 0; i < PAIRS; i++) {
+        nvtxRangePushA("pair");
+        nvtxRangePop();
+    }
+}
+
+static void *thread_that_loads(void *none)
+{
+    int64_t end = processor_ms() + 400;
+    for (int i = 0; processor_ms() < end; i++) {
+        void *library = dlopen(i % 2 ? "libresolv.so.2" : "libanl.so.1", RTLD_NOW);
+        if (library)
+            dlclose(library);
+    }
+    return none;
+}
+
+static void libraries(void)
+{
+    pthread_t thread;
+    EXPECT(!pthread_create(&thread, NULL, thread_that_loads, NULL));
+    thread_that_loads(NULL);
+    EXPECT(!pthread_join(thread, NULL));
+    work_of_main(200);
+}
+
+/* For --capture. */
+static void captured(void)
+{
+    work_before(200);
+    nvtxRangePushA("wanted");
+    work_of_main(300);
+    nvtxRangePop();
+    work_after(200);
+}
+
+static void idle(void)
+{
+    const struct timespec moment = {0, 20000000};
+    nanosleep(&moment, NULL);
+}
+
+/* How often calls that wait are interrupted, in a second of processor time; told. */
+static void interruptions(void)
+{
+    int64_t end = processor_ms() + 1000;
+    uint64_t calls = 0, interrupted = 0;
+    const struct timespec moment = {0, 1000};
+    int ends[2];
+    char byte = 0;
+    EXPECT(!pipe(ends));
+    while (processor_ms() < end) {
+        for (int i = 0; i < 100; i++) {
+            int status = i % 3 == 0   ? nanosleep(&moment, NULL)
+                         : i % 3 == 1 ? poll(NULL, 0, 0)
+                                      : (int)write(ends[1], &byte, 1) - 1;
+            if (i % 3 == 2)
+                status |= (int)read(ends[0], &byte, 1) - 1;
+            calls++;
+            interrupted += status < 0 && errno == EINTR;
+        }
+        burn(1);
+    }
+    printf("%llu of %llu\n", (unsigned long long)interrupted, (unsigned long long)calls);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} all[] = {{"ranges", ranges},
+           {"threads", threads},
+           {"short-threads", short_threads},
+           {"no-timers", no_timers},
+           {"seccomp", seccomp_forbids},
+           {"small-stacks", small_stacks},
+           {"own-stacks", own_stacks},
+           {"cancelled", cancelled},
+           {"forks", forks},
+           {"after", after},
+           {"executes", executes},
+           {"spawns", spawns},
+           {"many-executes", many_executes},
+           {"killed", killed},
+           {"closes", closes},
+           {"blocked", blocked},
+           {"handlers", handlers},
+           {"jumps", jumps},
+           {"deep", deep},
+           {"pairs", pairs},
+           {"libraries", libraries},
+           {"captured", captured},
+           {"idle", idle},
+           {"interruptions", interruptions}};
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    program = argv[0];
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (!strcmp(all[i].name, what)) {
+            all[i].run();
+            return failures ? 1 : 0;
+        }
+    fprintf(stderr, "cpu_samples: there is no '%s'\n", what);
+    return 1;
+}

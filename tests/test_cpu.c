@@ -1,0 +1,671 @@
+/*
+ * `record --trace cpu`: samples of programs whose functions burn so much processor time, and of programs that do everything that
+ * samples could be in the way of. A sample carries the processor time that it stands for, so that a busy machine changes
+ * nothing about shares.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "read_kit.h"
+#include "record_kit.h"
+
+/* --- recording --------------------------------------------------------------------------------------- */
+
+/* A program, recorded with these levels and options (of which up to four count); its output is the caller's. */
+static struct cli_result run_with(const char *levels, const char *const options[4],
+                                  const char *const command[])
+{
+    const char *argv[32] = {"nvtally", "record", "--trace", levels, "-o", recorded_path()};
+    size_t count = 6;
+    for (size_t i = 0; i < 4 && options && options[i]; i++)
+        argv[count++] = options[i];
+    argv[count++] = "--";
+    while (*command)
+        argv[count++] = *command++;
+    argv[count] = NULL;
+    return cli_run_with(&(struct cli_options){.timeout_s = 120}, argv);
+}
+
+static struct cli_result run(const char *what, const char *levels, const char *option,
+                             const char *value)
+{
+    const char *const options[4] = {option, value};
+    return run_with(levels, options, (const char *const[]){cli_client("cpu_samples"), what, NULL});
+}
+
+/* The trace of it; it found nothing wrong, nothing was lost, and it heard nothing of us. */
+static struct nvt_trace *record(const char *what, const char *levels, const char *option,
+                                const char *value)
+{
+    struct cli_result result = run(what, levels, option, value);
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "lost"));
+    assert_null(strstr(result.err, "dropped"));
+    assert_null(strstr(result.err, "line "));
+    cli_result_free(&result);
+    return recorded_trace();
+}
+
+/* --- what is in a trace ------------------------------------------------------------------------------- */
+
+/* Compilers and versions of libc add something behind a name. */
+static int is_called(const struct nvt_trace *trace, uint32_t frame, const char *name)
+{
+    const char *found = nvt_name(trace, trace->call_frames.name[frame]);
+    size_t length = strlen(name);
+    return !strncmp(found, name, length) && (!found[length] || strchr(".( @", found[length]));
+}
+
+/* Whether a sample's stack has a function of that name. */
+static int is_in(const struct nvt_trace *trace, uint32_t sample, const char *name)
+{
+    for (uint32_t at = trace->cpu_samples.frame[sample]; at; at = trace->call_frames.parent[at - 1])
+        if (is_called(trace, at - 1, name))
+            return 1;
+    return 0;
+}
+
+/* Whether it has the one, and further out the other. */
+static int is_below(const struct nvt_trace *trace, uint32_t sample, const char *inner,
+                    const char *outer)
+{
+    uint32_t at = trace->cpu_samples.frame[sample];
+    while (at && !is_called(trace, at - 1, inner))
+        at = trace->call_frames.parent[at - 1];
+    while (at && !is_called(trace, at - 1, outer))
+        at = trace->call_frames.parent[at - 1];
+    return at != 0;
+}
+
+/* Milliseconds of processor time in a function (NULL: anywhere), of threads of that name (NULL: any). */
+static int64_t time_in(const struct nvt_trace *trace, const char *function, const char *thread)
+{
+    int64_t ns = 0;
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
+        if ((!thread ||
+             !strcmp(nvt_name(trace, trace->threads.name[trace->cpu_samples.thread[i]]), thread)) &&
+            (!function || is_in(trace, i, function)))
+            ns += trace->cpu_samples.cpu_ns[i];
+    return ns / 1000000;
+}
+
+/* Processor time is looked at when the system's clock ticks: some ticks are at stake at the ends, and what the collector takes. */
+static void expect_time(const struct nvt_trace *trace, const char *function, const char *thread,
+                        int64_t ms)
+{
+    int64_t found = time_in(trace, function, thread), most = ms / 10 + 40;
+    if (found < ms - most || found > ms + most)
+        fail_msg("%s of %s: %lld ms, not %lld", function ? function : "everything",
+                 thread ? thread : "any thread", (long long)found, (long long)ms);
+}
+
+/* Samples in a function that were taken while a range was open. */
+static int64_t time_within(const struct nvt_trace *trace, const char *function, const char *range)
+{
+    int64_t ns = 0;
+    uint32_t row = recorded_range(trace, range);
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
+        if (trace->cpu_samples.time[i] >= trace->ranges.start[row] &&
+            trace->cpu_samples.time[i] <= trace->ranges.end[row] && is_in(trace, i, function))
+            ns += trace->cpu_samples.cpu_ns[i];
+    return ns / 1000000;
+}
+
+/* --- programs ----------------------------------------------------------------------------------------- */
+
+static void functions_have_their_shares(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("ranges", "nvtx,cpu", NULL, NULL);
+    expect_time(trace, "heavy_work", NULL, 600);
+    expect_time(trace, "light_work", NULL, 200);
+    expect_time(trace, "main", NULL, 800);
+    assert_true(time_within(trace, "heavy_work", "heavy") >=
+                time_in(trace, "heavy_work", NULL) - 20);
+    assert_int_equal(time_within(trace, "heavy_work", "light"), 0);
+    assert_int_equal(time_within(trace, "light_work", "heavy"), 0);
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
+        if (is_in(trace, i, "heavy_work")) {
+            assert_true(is_below(trace, i, "heavy_work", "ranges"));
+            assert_true(is_below(trace, i, "ranges", "main"));
+            assert_false(trace->cpu_samples.flags[i]);
+        }
+    nvt_trace_free(trace);
+}
+
+static void more_samples_are_not_more_time(void **state)
+{
+    uint32_t counts[2];
+    (void)state;
+    static const char *const rates[] = {"20", "1000"};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvt_trace *trace = record("ranges", "nvtx,cpu", "--cpu-rate", rates[i]);
+        int64_t heavy = time_in(trace, "heavy_work", NULL),
+                light = time_in(trace, "light_work", NULL);
+        assert_true(heavy >= 450 && heavy <= 700 && light >= 90 && light <= 300);
+        counts[i] = trace->cpu_samples.count;
+        nvt_trace_free(trace);
+    }
+    assert_true(counts[0] >= 10 && counts[0] <= 20);
+    assert_true(counts[1] > 3 * counts[0]); /* as many as the clock ticks */
+}
+
+static void threads_have_their_own(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("threads", "cpu", NULL, NULL);
+    expect_time(trace, "work_of_a", NULL, 300);
+    expect_time(trace, "work_of_b", NULL, 600);
+    expect_time(trace, "small_work", NULL, 300); /* by thrd_create */
+    uint32_t of_a = NVT_NONE, of_b = NVT_NONE;
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++) {
+        uint32_t thread = trace->cpu_samples.thread[i];
+        if (is_in(trace, i, "work_of_a")) {
+            assert_true(of_a == NVT_NONE || of_a == thread);
+            of_a = thread;
+            assert_true(is_below(trace, i, "work_of_a", "thread_a"));
+        } else if (is_in(trace, i, "work_of_b")) {
+            assert_true(of_b == NVT_NONE || of_b == thread);
+            of_b = thread;
+        }
+        /* What starts threads, ours or libc's, is no part of a stack. */
+        assert_false(is_in(trace, i, "start_thread"));
+        assert_false(is_in(trace, i, "begin"));
+    }
+    assert_int_not_equal(of_a, of_b);
+    nvt_trace_free(trace);
+}
+
+static void threads_that_come_and_go(void **state)
+{
+    (void)state;
+    nvt_trace_free(record("short-threads", "cpu", "--ring-size", "64K"));
+    struct nvt_trace *trace = record("cancelled", "cpu", "--cpu-rate", "1000");
+    expect_time(trace, "work_of_main", NULL, 300);
+    nvt_trace_free(trace);
+}
+
+static void stacks_may_be_small(void **state)
+{
+    unsigned own[2], other[2];
+    (void)state;
+    struct nvt_trace *trace = record("small-stacks", "cpu", NULL, NULL);
+    expect_time(trace, "small_work", NULL, 300);
+    nvt_trace_free(trace);
+    struct cli_result result = run("own-stacks", "cpu", NULL, NULL);
+    cli_expect_status(&result, 0);
+    assert_int_equal(sscanf(result.out, "%u %u %u %u", &own[0], &other[0], &own[1], &other[1]), 4);
+    cli_result_free(&result);
+    /* The registers, of which some processors have 12 KiB, and little more; where there is another stack, nothing at all. */
+    assert_true(own[0] < 16384 && !other[0]);
+    assert_true(own[1] < 1024 && other[1] > 0 && other[1] < 16384);
+    trace = recorded_trace();
+    expect_time(trace, "small_work", NULL, 600);
+    nvt_trace_free(trace);
+}
+
+static void processes_have_their_own(void **state)
+{
+    (void)state;
+    if (!recorded_wipes())
+        skip();
+    struct nvt_trace *trace = record("forks", "cpu", NULL, NULL);
+    expect_time(trace, "child_work", NULL, 300);
+    expect_time(trace, "work_before", NULL, 100);
+    assert_int_equal(trace->processes.count, 2);
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++) {
+        uint32_t process = trace->threads.process[trace->cpu_samples.thread[i]];
+        if (is_in(trace, i, "child_work"))
+            assert_int_equal(process, 1);
+    }
+    nvt_trace_free(trace);
+    trace = record("executes", "cpu", NULL, NULL);
+    expect_time(trace, "work_before", NULL, 300);
+    expect_time(trace, "work_after", NULL, 300);
+    nvt_trace_free(trace);
+    trace = record("spawns", "cpu", NULL, NULL);
+    expect_time(trace, "work_before", NULL, 50);
+    expect_time(trace, "work_after", NULL, 600);
+    nvt_trace_free(trace);
+}
+
+/* A signal that is on its way to a program that becomes another one would end that. */
+static void programs_become_others(void **state)
+{
+    (void)state;
+    if (!recorded_wipes())
+        skip();
+    nvt_trace_free(record("many-executes", "cpu", "--cpu-rate", "1000"));
+}
+
+static void samples_survive_a_kill(void **state)
+{
+    (void)state;
+    struct cli_result result = run("killed", "cpu", NULL, NULL);
+    assert_int_equal(result.signal, SIGKILL);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    expect_time(trace, "work_before", NULL, 400);
+    nvt_trace_free(trace);
+}
+
+static void signals_are_the_programs_own(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("blocked", "cpu", NULL, NULL);
+    expect_time(trace, "work_of_main", NULL, 400);
+    nvt_trace_free(trace);
+    trace = record("handlers", "cpu", NULL, NULL);
+    expect_time(trace, "work_of_main", NULL, 800);
+    nvt_trace_free(trace);
+}
+
+/* The thread is sampled although the event that it was in never ended. */
+static void handlers_may_jump(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("jumps", "nvtx,cpu", "--cpu-rate", "1000");
+    expect_time(trace, "work_of_main", NULL, 400);
+    assert_true(recorded_count(trace, "jumped out of") > 100);
+    nvt_trace_free(trace);
+}
+
+/* The innermost functions are kept. */
+static void recursion_may_be_deep(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("deep", "cpu", NULL, NULL);
+    expect_time(trace, "deepest_work", NULL, 300);
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++) {
+        uint32_t depth = 0;
+        for (uint32_t at = trace->cpu_samples.frame[i]; at; at = trace->call_frames.parent[at - 1])
+            depth++;
+        if (is_in(trace, i, "deepest_work"))
+            assert_true(depth == 192 && !is_in(trace, i, "main"));
+    }
+    nvt_trace_free(trace);
+}
+
+/* Who throws unwinds the same stack; libgcc's tables are wrong where it lands in a handler. */
+static void exceptions_are_thrown_meanwhile(void **state)
+{
+    (void)state;
+    static const char *const options[4] = {"--cpu-rate", "1000"};
+    for (int turn = 0; turn < 3; turn++) {
+        struct cli_result result =
+            run_with("cpu", options, (const char *const[]){cli_client("cpu_exceptions"), NULL});
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+        struct nvt_trace *trace = recorded_trace();
+        expect_time(trace, NULL, NULL, 1000);
+        assert_true(time_in(trace, "_Unwind_RaiseException", NULL) > 50);
+        int64_t thrown = 0, below_main = 0;
+        for (uint32_t i = 0; i < trace->cpu_samples.count; i++) {
+            thrown += is_in(trace, i, "_Unwind_RaiseException");
+            below_main += is_below(trace, i, "_Unwind_RaiseException", "main");
+        }
+        assert_true(below_main >= thrown - thrown / 10 - 2);
+        nvt_trace_free(trace);
+    }
+}
+
+static void libraries_come_and_go(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("libraries", "cpu", "--cpu-rate", "1000");
+    expect_time(trace, "thread_that_loads", NULL, 800);
+    expect_time(trace, "work_of_main", NULL, 200);
+    assert_true(time_in(trace, "dlopen", NULL) > 100);
+    nvt_trace_free(trace);
+}
+
+/* A sample that interrupts an event is left out, and the event is as it would be. */
+static void events_are_not_disturbed(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("pairs", "nvtx,cpu", "--cpu-rate", "1000");
+    assert_int_equal(recorded_count(trace, "pair"), 1000000);
+    assert_int_equal(trace->ranges.count, 1000000);
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        assert_int_equal(trace->ranges.level[i], 0);
+    nvt_trace_free(trace);
+}
+
+static void forbidden_timers_do_no_harm(void **state)
+{
+    (void)state;
+    if (!recorded_wipes())
+        skip();
+    nvt_trace_free(record("no-timers", "cpu", NULL, NULL));
+    struct nvt_trace *trace = record("seccomp", "cpu", NULL, NULL);
+    expect_time(trace, "work_of_main", NULL, 300);
+    nvt_trace_free(trace);
+}
+
+static void descriptors_may_be_closed(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("closes", "cpu", NULL, NULL);
+    expect_time(trace, "work_of_main", NULL, 300);
+    nvt_trace_free(trace);
+}
+
+/* --- options ------------------------------------------------------------------------------------------ */
+
+static void calls_and_samples_go_together(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("threads", "nvtx,osrt,cpu", NULL, NULL);
+    expect_time(trace, "work_of_a", NULL, 300);
+    expect_time(trace, "work_of_b", NULL, 600);
+    int joins = 0;
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        joins += !strcmp(nvt_name(trace, trace->os_calls.name[i]), "pthread_join");
+    assert_true(joins > 0);
+    nvt_trace_free(trace);
+    trace = record("cancelled", "osrt,cpu", "--cpu-rate", "1000");
+    expect_time(trace, "work_of_main", NULL, 300);
+    nvt_trace_free(trace);
+}
+
+static void small_rings_will_do(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("deep", "cpu", "--ring-size", "64K");
+    expect_time(trace, "deepest_work", NULL, 300);
+    nvt_trace_free(trace);
+    static const char *const options[4] = {"--on-full", "drop", "--ring-size", "64K"};
+    struct cli_result result =
+        run_with("cpu", options, (const char *const[]){cli_client("cpu_samples"), "threads", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    trace = recorded_trace();
+    expect_time(trace, "work_of_b", NULL, 600);
+    nvt_trace_free(trace);
+}
+
+static void capture_and_age_hold_for_samples(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("captured", "nvtx,cpu", "--capture", "wanted");
+    expect_time(trace, "work_of_main", NULL, 300);
+    assert_int_equal(time_in(trace, "work_before", NULL), 0);
+    assert_int_equal(time_in(trace, "work_after", NULL), 0);
+    nvt_trace_free(trace);
+    trace = record("ranges", "nvtx,cpu", "--max-age", "250ms");
+    assert_true(time_in(trace, "light_work", NULL) >= 60);
+    assert_true(time_in(trace, "heavy_work", NULL) <= 350);
+    nvt_trace_free(trace);
+}
+
+static void what_cannot_be_is_told(void **state)
+{
+    (void)state;
+    static const char *const rates[] = {"0", "1001", "x", "-5", "", "1e2", "100000000000000000000"};
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        struct cli_result result = cli_run((const char *const[]){
+            "nvtally", "record", "--trace", "cpu", "--cpu-rate", rates[i], "true", NULL});
+        cli_expect_failure(&result, "--cpu-rate");
+        cli_result_free(&result);
+    }
+    struct cli_result result = run("idle", "cpu", NULL, NULL);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "no sample of what ran was taken"));
+    cli_result_free(&result);
+    result = run("ranges", "nvtx", NULL, NULL);
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "sample"));
+    cli_result_free(&result);
+    nvt_trace_free(recorded_trace());
+    result = cli_run((const char *const[]){"nvtally", "record", "--trace", "cpu", "-o",
+                                           "/nonexistent/t.nvt", "--", "true", NULL});
+    cli_expect_failure(&result, "/nonexistent");
+    cli_result_free(&result);
+}
+
+/* --- Python ------------------------------------------------------------------------------------------- */
+
+static const char *python_script(const char *name, const char *text)
+{
+    const char *path = recorded_in(name);
+    cli_write_file(path, text, strlen(text));
+    return path;
+}
+
+static void skip_without_python(void)
+{
+    struct cli_result result = cli_run((const char *const[]){"python3", "-c", "pass", NULL});
+    int status = result.status;
+    cli_result_free(&result);
+    if (status) {
+        print_message("no python3 here: not run\n");
+        skip();
+    }
+}
+
+static struct nvt_trace *record_python(const char *const options[4], const char *const command[])
+{
+    struct cli_result result = run_with("cpu", options, command);
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "no stacks of Python"));
+    assert_null(strstr(result.err, "lost"));
+    cli_result_free(&result);
+    return recorded_trace();
+}
+
+#define BURNING                                                                                    \
+    "import time, zlib, sys, os\n"                                                                 \
+    "def inner(ms):\n"                                                                             \
+    "    end = time.thread_time() + ms / 1000\n"                                                   \
+    "    x = 0\n"                                                                                  \
+    "    while time.thread_time() < end:\n"                                                        \
+    "        for i in range(1000):\n"                                                              \
+    "            x += i * i\n"                                                                     \
+    "def outer(ms):\n"                                                                             \
+    "    inner(ms)\n"
+
+static void python_tells_its_functions(void **state)
+{
+    (void)state;
+    skip_without_python();
+    const char *path =
+        python_script("burns.py", BURNING "def packing(ms):\n"
+                                          "    data = os.urandom(1 << 20)\n"
+                                          "    end = time.thread_time() + ms / 1000\n"
+                                          "    while time.thread_time() < end:\n"
+                                          "        zlib.compress(data, 6)\n"
+                                          "outer(600)\n"
+                                          "packing(400)\n");
+    struct nvt_trace *trace = record_python(NULL, (const char *const[]){"python3", path, NULL});
+    int64_t inner = 0, compress = 0, within = 0;
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++) {
+        int is_inner = 0;
+        for (uint32_t at = trace->cpu_samples.frame[i]; at; at = trace->call_frames.parent[at - 1])
+            is_inner |=
+                !strncmp(nvt_name(trace, trace->call_frames.name[at - 1]), "inner (burns.py:", 16);
+        if (is_inner) {
+            inner += trace->cpu_samples.cpu_ns[i] / 1000000;
+            assert_true(is_in(trace, i, "outer (burns.py:9)"));
+            assert_true(is_in(trace, i, "<module> (burns.py:15)"));
+        }
+        if (is_in(trace, i, "packing (burns.py:14)")) {
+            uint32_t innermost = trace->cpu_samples.frame[i] - 1;
+            compress += trace->cpu_samples.cpu_ns[i] / 1000000;
+            within += strstr(nvt_name(trace, trace->call_frames.module[innermost]), "libz") != NULL;
+        }
+        /* Of the interpreter's own functions there is none. */
+        if (is_inner || is_in(trace, i, "packing (burns.py:14)"))
+            assert_false(is_in(trace, i, "_PyEval_EvalFrameDefault"));
+    }
+    assert_true(inner >= 540 && inner <= 680);
+    assert_true(compress >= 340 && compress <= 480);
+    (void)within; /* a Python may have zlib in itself */
+    nvt_trace_free(trace);
+}
+
+static void python_threads_and_processes(void **state)
+{
+    (void)state;
+    skip_without_python();
+    const char *path =
+        python_script("many.py", BURNING
+                      "import threading, subprocess, multiprocessing\n"
+                      "def in_thread():\n"
+                      "    outer(300)\n"
+                      "def in_process():\n"
+                      "    outer(300)\n"
+                      "if __name__ == '__main__':\n"
+                      "    if len(sys.argv) > 1:\n"
+                      "        outer(300)\n"
+                      "        sys.exit(0)\n"
+                      "    threads = [threading.Thread(target=in_thread) for _ in range(2)]\n"
+                      "    [t.start() for t in threads]; [t.join() for t in threads]\n"
+                      "    child = multiprocessing.get_context('fork').Process(target=in_process)\n"
+                      "    child.start(); child.join()\n"
+                      "    subprocess.run([sys.executable, __file__, 'again'], check=True)\n");
+    struct nvt_trace *trace = record_python(NULL, (const char *const[]){"python3", path, NULL});
+    expect_time(trace, "in_thread (many.py:12)", NULL, 600);
+    if (recorded_wipes())
+        expect_time(trace, "in_process (many.py:14)", NULL, 300);
+    expect_time(trace, "<module> (many.py:17)", NULL, 300);
+    nvt_trace_free(trace);
+}
+
+/* Python takes its handler back when it ends, and still runs for a while. */
+static void python_ends(void **state)
+{
+    (void)state;
+    skip_without_python();
+    static const char *const options[4] = {"--cpu-rate", "1000"};
+    static const char program[] = "import json, decimal, argparse, email, threading\n"
+                                  "threads = [threading.Thread(target=lambda: sum(range(10**7)), "
+                                  "daemon=True) for _ in range(2)]\n"
+                                  "[t.start() for t in threads]\n";
+    for (int turn = 0; turn < 30; turn++)
+        nvt_trace_free(record_python(
+            options, (const char *const[]){"python3", "-c", turn % 2 ? program : "pass", NULL}));
+}
+
+/* What Python leaves out by these options is no failure. */
+static void python_without_site(void **state)
+{
+    (void)state;
+    skip_without_python();
+    const char *path = python_script("burns.py", BURNING "outer(400)\n");
+    static const char *const options[] = {"-S", "-I", "-E"};
+    for (size_t i = 0; i < 3; i++) {
+        struct nvt_trace *trace =
+            record_python(NULL, (const char *const[]){"python3", options[i], path, NULL});
+        assert_true(time_in(trace, NULL, NULL) >= 350);
+        assert_false(time_in(trace, "outer (burns.py:9)", NULL));
+        nvt_trace_free(trace);
+    }
+}
+
+/* The user's path, module of that name, handlers and descriptors are as they would be. */
+static void python_is_the_users(void **state)
+{
+    char folder[4200], path_is[4400];
+    (void)state;
+    skip_without_python();
+    snprintf(folder, sizeof(folder), "%s", recorded_in("."));
+    snprintf(path_is, sizeof(path_is), "PYTHONPATH=%s", folder);
+    python_script("sitecustomize.py", "import builtins\nbuiltins.mine = 42\n");
+    const char *script = python_script(
+        "users.py", BURNING
+        "import faulthandler, signal\n"
+        "assert mine == 42\n"
+        "assert os.environ['PYTHONPATH'].split(':')[-1] == sys.argv[1], os.environ['PYTHONPATH']\n"
+        "faulthandler.enable()\n"
+        "with open(sys.argv[2], 'w+') as file:\n"
+        "    faulthandler.register(signal.SIGUSR1, file=file, all_threads=True)\n"
+        "    seen = []\n"
+        "    for number in signal.valid_signals():\n"
+        "        if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGUSR1):\n"
+        "            try: signal.signal(number, lambda n, f: seen.append(n))\n"
+        "            except (OSError, ValueError): pass\n"
+        "    outer(300)\n"
+        "    os.kill(os.getpid(), signal.SIGUSR1)\n"
+        "    assert not seen, seen\n"
+        "    file.seek(0)\n"
+        "    text = file.read()\n"
+        "    assert 'users.py\", line 22 in <module>' in text, text\n"
+        "    faulthandler.dump_traceback(file, False)\n"
+        "    faulthandler.dump_traceback_later(0.05, file=file)\n"
+        "    outer(100)\n"
+        "    faulthandler.cancel_dump_traceback_later()\n"
+        "    os.closerange(3, 1024)\n"
+        "    outer(100)\n"
+        "    os._exit(0)\n");
+    const char *argv[] = {"nvtally",           "record", "--trace", "cpu",  "-o",
+                          recorded_path(),     "--",     "python3", script, folder,
+                          recorded_in("dump"), NULL};
+    struct cli_result result = cli_run_with(
+        &(struct cli_options){.environment = (const char *const[]){path_is, NULL}}, argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "");
+    assert_null(strstr(result.err, "Traceback"));
+    cli_result_free(&result);
+    unlink(recorded_in("sitecustomize.py"));
+    struct nvt_trace *trace = recorded_trace();
+    expect_time(trace, "outer (users.py:9)", NULL, 500);
+    nvt_trace_free(trace);
+}
+
+/* Programs that no library comes in front of are told of. */
+static void programs_that_drop_the_library(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        run_with("cpu", NULL,
+                 (const char *const[]){"env", "-u", "LD_PRELOAD", cli_client("cpu_samples"),
+                                       "ranges", NULL});
+    cli_expect_status(&result, 0);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(time_in(trace, "heavy_work", NULL), 0);
+    nvt_trace_free(trace);
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(functions_have_their_shares),
+        cmocka_unit_test(more_samples_are_not_more_time),
+        cmocka_unit_test(threads_have_their_own),
+        cmocka_unit_test(threads_that_come_and_go),
+        cmocka_unit_test(stacks_may_be_small),
+        cmocka_unit_test(processes_have_their_own),
+        cmocka_unit_test(programs_become_others),
+        cmocka_unit_test(samples_survive_a_kill),
+        cmocka_unit_test(signals_are_the_programs_own),
+        cmocka_unit_test(handlers_may_jump),
+        cmocka_unit_test(recursion_may_be_deep),
+        cmocka_unit_test(exceptions_are_thrown_meanwhile),
+        cmocka_unit_test(libraries_come_and_go),
+        cmocka_unit_test(events_are_not_disturbed),
+        cmocka_unit_test(forbidden_timers_do_no_harm),
+        cmocka_unit_test(descriptors_may_be_closed),
+        cmocka_unit_test(calls_and_samples_go_together),
+        cmocka_unit_test(small_rings_will_do),
+        cmocka_unit_test(capture_and_age_hold_for_samples),
+        cmocka_unit_test(what_cannot_be_is_told),
+        cmocka_unit_test(python_tells_its_functions),
+        cmocka_unit_test(python_threads_and_processes),
+        cmocka_unit_test(python_ends),
+        cmocka_unit_test(python_without_site),
+        cmocka_unit_test(python_is_the_users),
+        cmocka_unit_test(programs_that_drop_the_library),
+    };
+    return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
+}
