@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/device_columns.h"
 #include "../lib/event_columns.h"
 #include "drain_cpu.h"
+#include "drain_device.h"
 #include "drain_os.h"
 
 /* Slots are copied into columns in batches, and the producer gets its room back after each. */
@@ -302,68 +302,6 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
     }
 }
 
-/* Number of 8 bytes at `at`. */
-static uint64_t number_at(const uint8_t *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof(value));
-    return value;
-}
-
-/* A batch's names as the file's ids of them, then its rows as columns; as they are where that cannot
- * be. *kind gets that of the chunk. */
-static int pack_batch(struct nvt_drain *drain, uint64_t names, const uint8_t *at, size_t names_size,
-                      size_t size, struct nvt_buffer *out, uint16_t *kind)
-{
-    const uint8_t *end = at + names_size;
-    if (nvt_buffer_varint(out, names))
-        return -1;
-    for (uint64_t i = 0; i < names; i++) {
-        uint64_t length = 0;
-        at = nvt_varint_get(at, end, &length);
-        if (!at || length > (uint64_t)(end - at))
-            return -1;
-        uint32_t id = nvt_output_string(drain->output, (const char *)at, (size_t)length);
-        if (nvt_buffer_varint(out, id == NVT_NO_STRING ? 0 : id))
-            return -1;
-        at += length;
-    }
-    *kind = NVT_CHUNK_DEVICE_COLUMNS;
-    if (!nvt_device_columns_put(out, end, size - names_size))
-        return 0;
-    *kind = NVT_CHUNK_DEVICE;
-    return nvt_buffer_append(out, end, size - names_size);
-}
-
-/* A batch of rows about devices is a chunk of its own; its time is when it was handed over. */
-static void put_batch(struct nvt_drain *drain, const struct nvt_slot *slot, const uint8_t *data,
-                      size_t size)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_buffer out = {0};
-    if (size < 32)
-        return;
-    uint64_t rows = number_at(data) & UINT32_MAX, records = number_at(data) >> 32;
-    uint64_t length = number_at(data + 8);
-    uint64_t names = number_at(data + 16), names_size = number_at(data + 24);
-    if (length < 16 || length > size - 16 || names_size > length - 16 || rows > length)
-        return;
-    struct nvt_chunk chunk = {.process = drain->process,
-                              .thread = drain->thread,
-                              .count = (uint32_t)rows,
-                              .first = slot->ticks,
-                              .last = slot->ticks};
-    int status = pack_batch(drain, names, data + 32, (size_t)names_size, (size_t)length - 16, &out,
-                            &chunk.kind);
-    if (!status)
-        status = nvt_output_chunk(drain->output, &chunk, out.data, out.size, &err);
-    nvt_buffer_free(&out);
-    *(status ? &drain->totals.unwritten : &drain->totals.device_records) += records;
-    drain->totals.batches++;
-    if (status && !drain->totals.error.message[0])
-        drain->totals.error = err;
-}
-
 /* The bytes of the `extra` slots behind `tail`, in one piece. NULL when out of memory. */
 static const uint8_t *gather(struct nvt_drain *drain, uint64_t tail, uint64_t extra)
 {
@@ -408,7 +346,8 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
     else if (kind >= NVT_EVENT_PUSH && kind <= NVT_EVENT_END)
         put_event(drain, &slot, data, (size_t)extra * sizeof(slot));
     else if (kind == NVT_DEVICE_RECORDS)
-        put_batch(drain, &slot, data, (size_t)extra * sizeof(slot));
+        nvt_drain_device_take(drain->output, drain->process, drain->thread, slot.ticks, data,
+                              (size_t)extra * sizeof(slot), &drain->totals);
     else if (kind == NVT_OS_CALL)
         nvt_drain_os_take(&drain->os, NVT_WORD_VALUE(word), data, (size_t)extra * sizeof(slot));
     else if (kind == NVT_CPU_SAMPLE)

@@ -1,5 +1,5 @@
 # libnvtally.so, for others' benchmarks: its public functions and what they need of the program.
-LIBRARY_SRC := library/nvtally.c collectors/here.c collectors/recorder_rings.c collectors/stale.c collectors/drain.c collectors/drain_os.c collectors/drain_cpu.c \
+LIBRARY_SRC := library/nvtally.c collectors/here.c collectors/recorder_rings.c collectors/stale.c collectors/drain.c collectors/drain_os.c collectors/drain_cpu.c collectors/drain_device.c \
   collectors/owners.c collectors/output.c collectors/functions.c collectors/symbols.c $(patsubst %,collectors/%.c,capture_wish retain cut carry carry_device) \
   $(patsubst %,analyze/model/%.c,trace extent mpi sort column recorded_events parallel cuda_names) \
   $(patsubst %,analyze/device/%.c,project lanes launches launch_lane launch_walk) \
