@@ -69,7 +69,7 @@ static uint64_t take_address(struct cursor *cursor, unsigned encoding)
     return base == BASE_HERE ? here + value : value;
 }
 
-static struct cursor skip(struct cursor cursor, uint64_t size)
+static struct cursor behind(struct cursor cursor, uint64_t size)
 {
     if (cursor.at && size <= (uint64_t)(cursor.end - cursor.at))
         cursor.at += size;
@@ -255,7 +255,7 @@ static void set_expression(struct cursor *cursor, struct nvt_dwarf_rule *rule,
 {
     uint64_t size = take_uleb(cursor);
     const uint8_t *from = cursor->at;
-    *cursor = skip(*cursor, size);
+    *cursor = behind(*cursor, size);
     if (cursor->at && rule)
         *rule = (struct nvt_dwarf_rule){.kind = kind, .size = (uint32_t)size, .expression = from};
 }
@@ -380,7 +380,7 @@ static int read_letters(struct cursor *cursor, const char *letters, struct commo
     if (*letters != 'z')
         return *letters ? -1 : 0;
     uint64_t size = take_uleb(cursor);
-    struct cursor rest = *cursor, behind = skip(*cursor, size);
+    struct cursor rest = *cursor, end = behind(*cursor, size);
     common->has_sizes = 1;
     while (*++letters && rest.at) {
         if (*letters == 'R')
@@ -395,8 +395,8 @@ static int read_letters(struct cursor *cursor, const char *letters, struct commo
         else if (*letters != 'B')
             return -1;
     }
-    *cursor = behind;
-    return rest.at && behind.at ? 0 : -1;
+    *cursor = end;
+    return rest.at && end.at ? 0 : -1;
 }
 
 static int read_common(const struct nvt_dwarf_tables *tables, const uint8_t *at,
@@ -432,7 +432,7 @@ static const uint8_t *find_entry(const struct nvt_dwarf_tables *tables, uintptr_
     /* Version 1; the way that all linkers write the table: 4 bytes each, from the header on. */
     if ((kind & 0xff) != 1 || kind >> 16 != 0x3b03 || (kind >> 8 & 0x0f) != 0x0b)
         return NULL;
-    cursor = skip(cursor, 4);
+    cursor = behind(cursor, 4);
     uint64_t count = take_bytes(&cursor, 4), low = 0;
     if (!cursor.at || count > (uint64_t)(cursor.end - cursor.at) / 8)
         return NULL;
@@ -472,7 +472,7 @@ int nvt_dwarf_find(const struct nvt_dwarf_tables *tables, uintptr_t address,
         return -1;
     if (common.has_sizes) {
         uint64_t more = take_uleb(&cursor);
-        cursor = skip(cursor, more);
+        cursor = behind(cursor, more);
     }
     run.wanted = UINT64_MAX;
     run_all(&run, common.instructions);
