@@ -55,7 +55,8 @@ static int read_rows(struct nvt_nvt_reader *reader, const struct nvt_chunk *chun
         return -1;
     for (uint32_t i = 0; i < chunk->count; i++) {
         if (read_fields(cursor, width, fields, NVT_CPU_ROW_FIELDS) ||
-            fields[NVT_CPU_ROW_FRAME] > frame_count || fields[NVT_CPU_ROW_CPU] > INT64_MAX / 4)
+            fields[NVT_CPU_ROW_FRAME] > frame_count || fields[NVT_CPU_ROW_CPU] > INT64_MAX / 4 ||
+            fields[NVT_CPU_ROW_TIME] > UINT64_MAX - ticks)
             return -1;
         ticks += fields[NVT_CPU_ROW_TIME];
         if (reader->is_cut && ticks < reader->cut)

@@ -19,7 +19,7 @@ $(BUILD)/fuzz/seed_tables: $(call obj,tests/fuzz/seed_tables.c) $(BUILD)/libnvta
 	$(Q)$(CC) $(CFLAGS) $(subst fuzzer-no-link$(,),,$(SANITIZE)) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 # The seed of our own format is recorded here, so that no checkout holds facts about a machine.
-fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BUILD)/tests/clients/device $(BUILD)/tests/clients/os_calls $(BUILD)/tests/clients/load $(BUILD)/tests/libcupti-stand-in.so $(BUILD)/tests/mpi/program $(MPI_CALLS) ## fuzz every reader for FUZZ_SECONDS
+fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BUILD)/tests/clients/device $(BUILD)/tests/clients/os_calls $(BUILD)/tests/clients/cpu_samples $(BUILD)/tests/libcupti-stand-in.so $(BUILD)/tests/mpi/program $(MPI_CALLS) ## fuzz every reader for FUZZ_SECONDS
 	$(Q)$(MAKE) BUILD=build-fuzz CC=$(FUZZ_CLANG) CFLAGS="-O1 -g" \
 	  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" \
 	  $(addprefix build-fuzz/fuzz/,$(FUZZERS) seed_tables)
@@ -34,8 +34,8 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BU
 	    $(BUILD)/tests/mpi/program sizes >/dev/null && \
 	  mkdir -p build-fuzz/calls && $(BUILD)/nvtally record --level 0 --trace osrt -o build-fuzz/corpus/nvt/osrt.nvt -- \
 	    $(BUILD)/tests/clients/os_calls files build-fuzz/calls >/dev/null && \
-	  $(BUILD)/nvtally record --level 0 --trace cpu --cpu-rate 1000 -o build-fuzz/corpus/nvt/cpu.nvt -- \
-	    $(BUILD)/tests/clients/load 0.2 2 >/dev/null
+	  $(BUILD)/nvtally record --level 0 --trace nvtx,cpu -o build-fuzz/corpus/nvt/cpu.nvt -- \
+	    $(BUILD)/tests/clients/cpu_samples forks
 	$(Q)for log in fragments.txt switchback.txt transformer.md gpipe.log; do \
 	  rm -rf build-fuzz/imported && \
 	  $(BUILD)/nvtally import data/published/$$log -o build-fuzz/imported 2>/dev/null && \
