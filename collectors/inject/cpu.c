@@ -17,6 +17,39 @@ static __thread struct nvt_sampler *self __attribute__((tls_model("initial-exec"
 static int
     number; /* the signal; 0: nothing is sampled. Its address tells our timers from others. */
 
+/* --- threads that end before their sample ------------------------------------------------------------ */
+
+/* Processor time of threads that have ended, which no sample stands for. Who begins takes over of it, so that its first sample
+ * comes as early, and stands for the rest: of threads that end within a period each, one in so many is sampled. */
+static _Atomic int64_t owed;
+
+static int64_t period(void)
+{
+    return (int64_t)nvt_session.control->cpu_period_ns;
+}
+
+/* As much of it as there is, up to `most`. */
+static int64_t take_over(int64_t most)
+{
+    int64_t left = atomic_load(&owed), taken;
+    do
+        taken = left < most ? left : most;
+    while (taken > 0 && !atomic_compare_exchange_weak(&owed, &left, left - taken));
+    return taken > 0 ? taken : 0;
+}
+
+static void leave_behind(const struct nvt_sampler *sampler)
+{
+    struct timespec now;
+    /* Time outside of what is captured is nobody's. */
+    if (*nvt_session.control->capture || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now))
+        return;
+    int64_t ns =
+        now.tv_sec * INT64_C(1000000000) + now.tv_nsec + sampler->taken_over - sampler->told;
+    if (ns > 0)
+        atomic_fetch_add(&owed, ns);
+}
+
 /* --- samples --------------------------------------------------------------------------------------- */
 
 /* What a signal has brought. */
@@ -25,6 +58,7 @@ struct visit {
     int signal;
     siginfo_t *info;
     void *context;
+    int64_t cpu_ns;
 };
 
 static void record(struct nvt_thread *thread, struct nvt_sampler *sampler, uint64_t cpu_ns)
@@ -47,9 +81,7 @@ static void take(void *given)
 {
     const struct visit *visit = given;
     struct nvt_thread *thread = visit->thread;
-    int overrun = visit->info->si_overrun;
-    /* Those that came while the signal was blocked, or nobody ran, are one. */
-    uint64_t count = 1 + (uint64_t)(overrun > 0 ? overrun : 0);
+    int64_t cpu_ns = visit->cpu_ns;
     if (nvt_thread_busy(thread)) {
         if (!nvt_frames_have_left(visit->context, nvt_thread_busy(thread)))
             return;
@@ -64,13 +96,16 @@ static void take(void *given)
     }
     nvt_frames_find(self, visit->context);
     nvt_python_find(self, visit->signal, visit->info, visit->context);
-    record(thread, self, count * nvt_session.control->cpu_period_ns);
+    if (self->is_first)
+        cpu_ns += take_over(atomic_load(&owed) / period() * period());
+    self->is_first = 0;
+    record(thread, self, (uint64_t)cpu_ns);
 }
 
 /* Whether a sample is to be taken here, and can be: not where another handler let the signal through to ours. */
 static int is_wanted(struct nvt_thread *thread, const void *context)
 {
-    return self && thread && thread != &nvt_nobody && !nvt_os_is_own(NULL) &&
+    return thread && thread != &nvt_nobody && !nvt_os_is_own(NULL) &&
            !nvt_sampler_holds(self, nvt_frames_stack_pointer(context)) &&
            !nvt_event_is_quiet(thread);
 }
@@ -78,10 +113,15 @@ static int is_wanted(struct nvt_thread *thread, const void *context)
 static void handle(int signal, siginfo_t *info, void *context)
 {
     int saved = errno, cancel;
-    struct visit visit = {nvt_self, signal, info, context};
+    struct visit visit = {nvt_self, signal, info, context, 0};
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &number) {
         nvt_action_call(signal, info, context);
-    } else if (is_wanted(visit.thread, context)) {
+    } else if (self) {
+        /* Those that came while the signal was blocked, or nobody ran, are one. */
+        visit.cpu_ns = period() * (1 + (info->si_overrun > 0 ? info->si_overrun : 0));
+        self->told += visit.cpu_ns;
+    }
+    if (visit.cpu_ns && is_wanted(visit.thread, context)) {
         /* Who may be cancelled at any moment is so before, or behind. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         nvt_sampler_run(self, take, &visit);
@@ -97,9 +137,12 @@ static void handle(int signal, siginfo_t *info, void *context)
 static void start_timer(struct nvt_sampler *sampler)
 {
     struct sigevent event;
-    uint64_t period = nvt_session.control->cpu_period_ns;
-    struct timespec each = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
-    struct itimerspec times = {each, each};
+    sampler->told = 0;
+    sampler->is_first = 1;
+    sampler->taken_over = take_over(period() - 1);
+    int64_t first = period() - sampler->taken_over;
+    const struct itimerspec times = {{period() / 1000000000, period() % 1000000000},
+                                     {first / 1000000000, first % 1000000000}};
     memset(&event, 0, sizeof(event));
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = number;
@@ -150,6 +193,7 @@ void nvt_cpu_end_thread(void)
     /* A child whose fork went past libc has none. */
     if (sampler->has_timer && sampler->process == (int)syscall(SYS_getpid))
         syscall(SYS_timer_delete, sampler->timer);
+    leave_behind(sampler);
     nvt_sampler_free(sampler);
 }
 
@@ -157,6 +201,7 @@ void nvt_cpu_forked(void)
 {
     int saved = errno;
     nvt_actions_forked();
+    atomic_store(&owed, 0); /* it is the parent's */
     if (self && number)
         start_timer(self); /* timers are not inherited */
     errno = saved;

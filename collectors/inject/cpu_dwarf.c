@@ -113,7 +113,9 @@ static int push_operand(struct machine *machine, unsigned operation, struct curs
     if (operation >= 0x30 && operation <= 0x4f) { /* lit */
         push(machine, operation - 0x30);
     } else if (operation >= 0x70 && operation <= 0x8f) { /* breg */
-        push(machine, registers[operation - 0x70] + (uintptr_t)take_sleb(cursor));
+        uintptr_t offset = (uintptr_t)take_sleb(cursor);
+        machine->failed |= operation - 0x70 >= NVT_REGISTERS;
+        push(machine, machine->failed ? 0 : registers[operation - 0x70] + offset);
     } else if (operation >= 0x08 && operation <= 0x0f) { /* const1u to const8s */
         size_t size = sizes[operation - 0x08];
         push(machine, operation & 1 ? (uintptr_t)take_signed(cursor, size)
@@ -457,7 +459,7 @@ int nvt_dwarf_find(const struct nvt_dwarf_tables *tables, uintptr_t address,
                    struct nvt_dwarf_rules *rules)
 {
     struct common common = {.encoding = 0};
-    struct run run = {.now = rules, .common = &common};
+    struct run run; /* most of it is written where it is needed, if at all */
     const uint8_t *entry = find_entry(tables, address);
     struct cursor cursor = entry ? entry_at(tables, entry) : (struct cursor){NULL, NULL};
     const uint8_t *here = cursor.at;
@@ -474,7 +476,13 @@ int nvt_dwarf_find(const struct nvt_dwarf_tables *tables, uintptr_t address,
         uint64_t more = take_uleb(&cursor);
         cursor = behind(cursor, more);
     }
+    run.now = rules;
+    run.common = &common;
+    run.kept_count = 0;
+    run.failed = 0;
+    run.place = 0;
     run.wanted = UINT64_MAX;
+    memset(&run.first, 0, sizeof(run.first));
     run_all(&run, common.instructions);
     run.first = *rules;
     run.place = from;

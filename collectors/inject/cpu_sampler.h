@@ -42,8 +42,11 @@ struct nvt_sampler {
     char stack[NVT_CPU_STACK] __attribute__((aligned(64)));
     int timer; /* as the kernel numbers it */
     int has_timer;
-    int process;     /* whose timer it is */
-    uint32_t number; /* of the sample */
+    int process;        /* whose timer it is */
+    int is_first;       /* no sample was taken yet */
+    int64_t taken_over; /* ns of other threads' time */
+    int64_t told;       /* ns that signals have come for */
+    uint32_t number;    /* of the sample */
     size_t text_size;
     uint32_t count;
     uint64_t frames[NVT_CPU_FRAMES];

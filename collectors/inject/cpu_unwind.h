@@ -11,8 +11,12 @@
 
 #include <stdint.h>
 
-/* As DWARF numbers them, with the column of the return address. */
+/* As DWARF numbers them, with the column of the return address; those that matter. */
+#if defined(__x86_64__)
+#define NVT_REGISTERS 17u
+#else
 #define NVT_REGISTERS 33u
+#endif
 
 struct nvt_unwind {
     uintptr_t ip;

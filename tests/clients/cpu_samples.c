@@ -79,6 +79,7 @@ BURNS(work_of_b)
 BURNS(work_of_main)
 BURNS(deepest_work)
 BURNS(small_work)
+BURNS(short_work)
 
 static void ranges(void)
 {
@@ -127,7 +128,7 @@ static void threads(void)
 
 static void *thread_short(void *none)
 {
-    burn(1);
+    short_work(1);
     return none;
 }
 
