@@ -99,14 +99,38 @@ static int64_t time_in(const struct nvt_trace *trace, const char *function, cons
     return ns / 1000000;
 }
 
+/* A machine that stands still for a while may count that as the time of who ran, and the system's clock does not tick then: what
+ * is wrong about times is wrong in each of CLI_TRIES. */
+static char wrong[512];
+
+#define EXPECT_TIMES(condition)                                                                    \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            snprintf(wrong, sizeof(wrong), "line %d: %s", __LINE__, #condition);                   \
+    } while (0)
+
+static void tried(void **state)
+{
+    void (*const *test)(void **) = *state;
+    for (int i = 0; i < CLI_TRIES; i++) {
+        wrong[0] = 0;
+        (*test)(NULL);
+        if (!wrong[0])
+            return;
+        print_message("%s\n", wrong);
+    }
+    fail_msg("%s, %d times", wrong, CLI_TRIES);
+}
+
 /* Processor time is looked at when the system's clock ticks: some ticks are at stake at the ends, and what the collector takes. */
 static void expect_time(const struct nvt_trace *trace, const char *function, const char *thread,
                         int64_t ms)
 {
     int64_t found = time_in(trace, function, thread), most = ms / 10 + 40;
     if (found < ms - most || found > ms + most)
-        fail_msg("%s of %s: %lld ms, not %lld", function ? function : "everything",
-                 thread ? thread : "any thread", (long long)found, (long long)ms);
+        snprintf(wrong, sizeof(wrong), "%s of %s: %lld ms, not %lld",
+                 function ? function : "everything", thread ? thread : "any thread",
+                 (long long)found, (long long)ms);
 }
 
 /* Samples in a function that were taken while a range was open. */
@@ -130,8 +154,8 @@ static void functions_have_their_shares(void **state)
     expect_time(trace, "heavy_work", NULL, 600);
     expect_time(trace, "light_work", NULL, 200);
     expect_time(trace, "main", NULL, 800);
-    assert_true(time_within(trace, "heavy_work", "heavy") >=
-                time_in(trace, "heavy_work", NULL) - 20);
+    EXPECT_TIMES(time_within(trace, "heavy_work", "heavy") >=
+                 time_in(trace, "heavy_work", NULL) - 20);
     assert_int_equal(time_within(trace, "heavy_work", "light"), 0);
     assert_int_equal(time_within(trace, "light_work", "heavy"), 0);
     for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
@@ -152,12 +176,12 @@ static void more_samples_are_not_more_time(void **state)
         struct nvt_trace *trace = record("ranges", "nvtx,cpu", "--cpu-rate", rates[i]);
         int64_t heavy = time_in(trace, "heavy_work", NULL),
                 light = time_in(trace, "light_work", NULL);
-        assert_true(heavy >= 450 && heavy <= 700 && light >= 90 && light <= 300);
+        EXPECT_TIMES(heavy >= 450 && heavy <= 700 && light >= 90 && light <= 300);
         counts[i] = trace->cpu_samples.count;
         nvt_trace_free(trace);
     }
-    assert_true(counts[0] >= 10 && counts[0] <= 20);
-    assert_true(counts[1] > 3 * counts[0]); /* as many as the clock ticks */
+    EXPECT_TIMES(counts[0] >= 10 && counts[0] <= 20);
+    EXPECT_TIMES(counts[1] > 3 * counts[0]); /* as many as the clock ticks */
 }
 
 static void threads_have_their_own(void **state)
@@ -191,9 +215,9 @@ static void threads_that_come_and_go(void **state)
     (void)state;
     struct nvt_trace *trace = record("short-threads", "cpu", "--ring-size", "64K");
     /* None of them lived for a period: some stand for all. */
-    assert_true(time_in(trace, "short_work", NULL) >= 350);
-    assert_true(time_in(trace, "short_work", NULL) <= 700);
-    assert_true(trace->cpu_samples.count >= 10);
+    EXPECT_TIMES(time_in(trace, "short_work", NULL) >= 350);
+    EXPECT_TIMES(time_in(trace, "short_work", NULL) <= 700);
+    EXPECT_TIMES(trace->cpu_samples.count >= 10);
     nvt_trace_free(trace);
     trace = record("cancelled", "cpu", "--cpu-rate", "1000");
     expect_time(trace, "work_of_main", NULL, 300);
@@ -313,7 +337,7 @@ static void exceptions_are_thrown_meanwhile(void **state)
         cli_result_free(&result);
         struct nvt_trace *trace = recorded_trace();
         expect_time(trace, NULL, NULL, 1000);
-        assert_true(time_in(trace, "_Unwind_RaiseException", NULL) > 50);
+        EXPECT_TIMES(time_in(trace, "_Unwind_RaiseException", NULL) > 50);
         int64_t thrown = 0, below_main = 0;
         for (uint32_t i = 0; i < trace->cpu_samples.count; i++) {
             thrown += is_in(trace, i, "_Unwind_RaiseException");
@@ -330,7 +354,7 @@ static void libraries_come_and_go(void **state)
     struct nvt_trace *trace = record("libraries", "cpu", "--cpu-rate", "1000");
     expect_time(trace, "thread_that_loads", NULL, 800);
     expect_time(trace, "work_of_main", NULL, 200);
-    assert_true(time_in(trace, "dlopen", NULL) > 100);
+    EXPECT_TIMES(time_in(trace, "dlopen", NULL) > 100);
     nvt_trace_free(trace);
 }
 
@@ -408,8 +432,8 @@ static void capture_and_age_hold_for_samples(void **state)
     assert_int_equal(time_in(trace, "work_after", NULL), 0);
     nvt_trace_free(trace);
     trace = record("ranges", "nvtx,cpu", "--max-age", "250ms");
-    assert_true(time_in(trace, "light_work", NULL) >= 60);
-    assert_true(time_in(trace, "heavy_work", NULL) <= 350);
+    EXPECT_TIMES(time_in(trace, "light_work", NULL) >= 60);
+    EXPECT_TIMES(time_in(trace, "heavy_work", NULL) <= 350);
     nvt_trace_free(trace);
 }
 
@@ -512,8 +536,8 @@ static void python_tells_its_functions(void **state)
         if (is_inner || is_in(trace, i, "packing (burns.py:14)"))
             assert_false(is_in(trace, i, "_PyEval_EvalFrameDefault"));
     }
-    assert_true(inner >= 540 && inner <= 680);
-    assert_true(compress >= 340 && compress <= 480);
+    EXPECT_TIMES(inner >= 540 && inner <= 680);
+    EXPECT_TIMES(compress >= 340 && compress <= 480);
     (void)within; /* a Python may have zlib in itself */
     nvt_trace_free(trace);
 }
@@ -571,7 +595,7 @@ static void python_without_site(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct nvt_trace *trace =
             record_python(NULL, (const char *const[]){"python3", options[i], path, NULL});
-        assert_true(time_in(trace, NULL, NULL) >= 350);
+        EXPECT_TIMES(time_in(trace, NULL, NULL) >= 350);
         assert_false(time_in(trace, "outer (burns.py:9)", NULL));
         nvt_trace_free(trace);
     }
@@ -642,35 +666,38 @@ static void programs_that_drop_the_library(void **state)
     cli_result_free(&result);
 }
 
+#define TESTS(X)                                                                                   \
+    X(functions_have_their_shares)                                                                 \
+    X(more_samples_are_not_more_time)                                                              \
+    X(threads_have_their_own)                                                                      \
+    X(threads_that_come_and_go)                                                                    \
+    X(stacks_may_be_small)                                                                         \
+    X(processes_have_their_own)                                                                    \
+    X(programs_become_others)                                                                      \
+    X(samples_survive_a_kill)                                                                      \
+    X(signals_are_the_programs_own)                                                                \
+    X(handlers_may_jump)                                                                           \
+    X(recursion_may_be_deep)                                                                       \
+    X(exceptions_are_thrown_meanwhile)                                                             \
+    X(libraries_come_and_go)                                                                       \
+    X(events_are_not_disturbed)                                                                    \
+    X(forbidden_timers_do_no_harm)                                                                 \
+    X(descriptors_may_be_closed)                                                                   \
+    X(calls_and_samples_go_together)                                                               \
+    X(small_rings_will_do)                                                                         \
+    X(capture_and_age_hold_for_samples)                                                            \
+    X(what_cannot_be_is_told)                                                                      \
+    X(python_tells_its_functions)                                                                  \
+    X(python_threads_and_processes)                                                                \
+    X(python_ends)                                                                                 \
+    X(python_without_site)                                                                         \
+    X(python_is_the_users)                                                                         \
+    X(programs_that_drop_the_library)
+
+#define TEST(name) {#name, tried, NULL, NULL, &(void (*)(void **)){name}},
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_have_their_shares),
-        cmocka_unit_test(more_samples_are_not_more_time),
-        cmocka_unit_test(threads_have_their_own),
-        cmocka_unit_test(threads_that_come_and_go),
-        cmocka_unit_test(stacks_may_be_small),
-        cmocka_unit_test(processes_have_their_own),
-        cmocka_unit_test(programs_become_others),
-        cmocka_unit_test(samples_survive_a_kill),
-        cmocka_unit_test(signals_are_the_programs_own),
-        cmocka_unit_test(handlers_may_jump),
-        cmocka_unit_test(recursion_may_be_deep),
-        cmocka_unit_test(exceptions_are_thrown_meanwhile),
-        cmocka_unit_test(libraries_come_and_go),
-        cmocka_unit_test(events_are_not_disturbed),
-        cmocka_unit_test(forbidden_timers_do_no_harm),
-        cmocka_unit_test(descriptors_may_be_closed),
-        cmocka_unit_test(calls_and_samples_go_together),
-        cmocka_unit_test(small_rings_will_do),
-        cmocka_unit_test(capture_and_age_hold_for_samples),
-        cmocka_unit_test(what_cannot_be_is_told),
-        cmocka_unit_test(python_tells_its_functions),
-        cmocka_unit_test(python_threads_and_processes),
-        cmocka_unit_test(python_ends),
-        cmocka_unit_test(python_without_site),
-        cmocka_unit_test(python_is_the_users),
-        cmocka_unit_test(programs_that_drop_the_library),
-    };
+    const struct CMUnitTest tests[] = {TESTS(TEST)};
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

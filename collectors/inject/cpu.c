@@ -96,7 +96,7 @@ static void take(void *given)
     }
     nvt_frames_find(self, visit->context);
     nvt_python_find(self, visit->signal, visit->info, visit->context);
-    if (self->is_first)
+    if (self->is_first && self->taken_over)
         cpu_ns += take_over(atomic_load(&owed) / period() * period());
     self->is_first = 0;
     record(thread, self, (uint64_t)cpu_ns);
@@ -191,9 +191,10 @@ void nvt_cpu_end_thread(void)
         return;
     self = NULL; /* a signal that is on its way finds nothing */
     /* A child whose fork went past libc has none. */
-    if (sampler->has_timer && sampler->process == (int)syscall(SYS_getpid))
+    if (sampler->has_timer && sampler->process == (int)syscall(SYS_getpid)) {
         syscall(SYS_timer_delete, sampler->timer);
-    leave_behind(sampler);
+        leave_behind(sampler);
+    }
     nvt_sampler_free(sampler);
 }
 
