@@ -29,11 +29,12 @@
 /* --- functions that are asked for --------------------------------------------------------------------- */
 
 /* Named as Python's loop, for a copy of this program whose name is that of Python's library. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): Python's name */
 __attribute__((noinline, used)) void *_PyEval_EvalFrameDefault(int value);
 __attribute__((noinline, used)) void *run_of_python(int value);
 __attribute__((noinline, used)) void *called_function(int value);
 
-void *_PyEval_EvalFrameDefault(int value) // NOLINT(bugprone-reserved-identifier)
+void *_PyEval_EvalFrameDefault(int value)
 {
     __asm__ volatile("# loop");
     return malloc((size_t)value + 1);

@@ -43,7 +43,7 @@ static struct {
     wait_function *sigwait;
     wait_info_function *sigwaitinfo;
     wait_timed_function *sigtimedwait;
-    signal_function *__sysv_signal;
+    signal_function *sysv_signal;
 } libc;
 
 /* Calls that come before our beginning, of other libraries', find it, too. */
@@ -62,7 +62,7 @@ static void find_all(void)
     FIND(sigwait);
     FIND(sigwaitinfo);
     FIND(sigtimedwait);
-    FIND(__sysv_signal);
+    FIND(sysv_signal);
 #undef FIND
 }
 
@@ -148,10 +148,11 @@ EXPORT sighandler_t signal(int which, sighandler_t handler)
 }
 
 /* What signal() is in a program that asks for System V's. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): libc's name */
 EXPORT sighandler_t __sysv_signal(int which, sighandler_t handler)
 {
     find_all();
-    return set_handler(libc.__sysv_signal, which, handler);
+    return set_handler(libc.sysv_signal, which, handler);
 }
 
 /* The set without the signal that is ours. */

@@ -30,6 +30,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+/* NOLINTNEXTLINE(readability-redundant-declaration): some headers have it */
 extern char **environ;
 
 static const char *program;
@@ -115,8 +116,8 @@ static int thread_c11(void *number)
 
 static void threads(void)
 {
-    pthread_t a, b;
-    thrd_t c;
+    pthread_t a = 0, b = 0;
+    thrd_t c = 0;
     int number = 7, result = 0;
     EXPECT(!pthread_create(&a, NULL, thread_a, &number) &&
            !pthread_create(&b, NULL, thread_b, NULL));
@@ -251,6 +252,7 @@ static void own_stacks(void)
 static void *thread_to_cancel(void *asynchronously)
 {
     if (asynchronously)
+        /* NOLINTNEXTLINE(cert-pos47-c): it is what is tested */
         pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
     for (;;) {
         for (int i = 0; i < 1000; i++)
@@ -270,7 +272,7 @@ static void *thread_of_nobody(void *none)
 static void cancelled(void)
 {
     pthread_t thread;
-    void *result;
+    void *result = NULL;
     int turns = 60;
     for (int i = 0; i < turns; i++) {
         struct timespec moment = {0, i % 20 * 700000L};
