@@ -108,12 +108,11 @@ class Ratio:
         return "" if self.cases else "not run", ", ".join(self.text(case) for case in self.cases), self
 
 
-def rounds(work, name, *places):
-    """(ours, theirs) of each round that ended, of all the places within it."""
+def rounds(work, name):
+    """(ours, theirs) of each round that ended."""
     for folder in sorted(work.glob(f"{name}-[0-9]*")):
         if (folder / "done").exists():
-            yield ([row for place in places or (".",) for row in rows_of(folder / place / "ours" / "results.jsonl")],
-                   [row for place in places or (".",) for row in rows_of(folder / place / "torch.jsonl")])
+            yield rows_of(folder / "ours" / "results.jsonl"), rows_of(folder / "torch.jsonl")
 
 
 def case_of(row, keys):
@@ -245,7 +244,7 @@ def overhead(work):
     ratios = {(what, level): Ratio(f"{level}, us", "bare, us", note="us a launch") for what in MEASURED
               for level in ("nvtx", "kernel", "full", "nsys")}
     added, counts, unfit = {}, {}, set()
-    for path in sorted(work.glob("overhead-[0-9]*/*/results.jsonl")):
+    for path in sorted([*work.glob("overhead-[0-9]*/*/results.jsonl"), *work.glob("nsys-[0-9]*/*/results.jsonl")]):
         unfit.update(overhead_case(row)[1] for row in rows_of(path, "oom"))
         rows = [(*overhead_case(row), row) for row in rows_of(path)]
         bare = {(what, case): typical(row, "forward") for what, case, row in rows if row["collect"] == "off"}
@@ -263,8 +262,8 @@ def overhead(work):
             judged = ratios[what, level].judge(bound, expected, unfit=unfit, shown=1 if what == MEASURED[0] else SHOWN)
             yield f"{what}: forward at {level} at most {bound:.2f} of bare", "overhead", *judged
         yield f"({what}: forward at nvtx)", "overhead", *ratios[what, "nvtx"].told()
-    yield f"({MEASURED[0]}: forward at nsys, published 1.28 to 2.87)", "overhead", *ratios[MEASURED[0], "nsys"].told()
-    yield f"({MEASURED[2]}: forward at nsys)", "overhead", *ratios[MEASURED[2], "nsys"].told()
+    yield f"({MEASURED[0]}: forward at nsys, published 1.28 to 2.87)", "nsys", *ratios[MEASURED[0], "nsys"].told()
+    yield f"({MEASURED[2]}: forward at nsys)", "nsys", *ratios[MEASURED[2], "nsys"].told()
 
 
 def linear(work):
@@ -298,29 +297,26 @@ def other_forms(work):
     for mode, variant, what in (("train", None, "soft training"), ("inference", "looped", "looped")):
         for phase in ("forward", "backward"):
             ratio = Ratio("ours, us", "PyTorch, us")
-            for ours, theirs in rounds(work, "beside_linear", ".", "more"):
+            for ours, theirs in rounds(work, "beside_forms"):
                 form = [{case_of(row, ("size", "batch", "fragments")): mean(row, phase) for row in rows
                          if (row["mode"], row["variant"]) == (mode, variant)} for rows in (ours, theirs)]
                 for case, time in form[0].items():
                     ratio.add(case, time, form[1].get(case))
-            yield f"({what} {phase}, ours to PyTorch's)", "beside_linear", *ratio.told()
+            yield f"({what} {phase}, ours to PyTorch's)", "beside_forms", *ratio.told()
 
 
 def transformer(work):
-    def chosen(attention):
-        return lambda row: row["phase"] == "forward_backward" and row.get("attention", attention) == attention
-
     cases = ("size", "precision")
     expected = [f"{size} {precision}" for size in MODELS for precision in ("fp32", "bf16")]
     unfit = {case_of(row, cases) for folder in work.glob("beside_transformer-[0-9]*")
              for name in ("ours/results.jsonl", "torch.jsonl") for row in rows_of(folder / name, "oom")}
     for phase in ("forward", "backward"):
         # Eager PyTorch has a fused attention to choose; the goal is of the one whose operations ours has, too.
-        for what, attention in ((f"transformer {phase} at most eager's, attention written out", "eager"),
-                                (f"(transformer {phase}, to scaled_dot_product_attention)", "fused")):
-            ratio = beside(work, "beside_transformer", cases, phase, chosen(attention))
-            judged = ratio.told() if attention == "fused" else ratio.judge(1.0, expected, unfit=unfit)
-            yield what, "beside_transformer", *judged
+        eager, fused = (beside(work, part, cases, phase, lambda row: row["phase"] == "forward_backward")
+                        for part in ("beside_transformer", "beside_fused"))
+        yield (f"transformer {phase} at most eager's, attention written out", "beside_transformer",
+               *eager.judge(1.0, expected, unfit=unfit))
+        yield f"(transformer {phase}, to scaled_dot_product_attention)", "beside_fused", *fused.told()
 
 
 STANDARD = ("standard_fwd", "standard_gw", "standard_gx")
