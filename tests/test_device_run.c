@@ -49,6 +49,12 @@ static void wrong_words_are_refused(void **state)
     cli_result_free(&result);
 }
 
+/* In the order of what they decide. */
+#define EVERY_PART                                                                                 \
+    "build check losses accumulate beside_linear overhead beside_transformer switchback "          \
+    "beside_gpipe fragments gpipe train nccl sanitize beside_switchback transformer nsys "         \
+    "beside_forms beside_fused warmup devices nccl_devices pack"
+
 static void without_a_device_parts_are_not_run(void **state)
 {
     (void)state;
@@ -58,10 +64,7 @@ static void without_a_device_parts_are_not_run(void **state)
     struct cli_result result = run("", "none", "1", parts);
     cli_expect_status(&result, 3);
     assert_non_null(strstr(result.err, "fragments: not run:"));
-    assert_non_null(strstr(result.out, "Not run: build check losses accumulate beside_linear "
-                                       "fragments overhead train sanitize beside_transformer "
-                                       "beside_switchback beside_gpipe gpipe switchback "
-                                       "transformer warmup devices nccl nccl_devices pack"));
+    assert_non_null(strstr(result.out, "Not run: " EVERY_PART));
     cli_result_free(&result);
 }
 
@@ -98,7 +101,8 @@ static struct cli_result run_stood_in(const char *programs, const char *dry,
     snprintf(variables[3], sizeof(variables[3]), "HELD=%s/held", folder);
     snprintf(variables[4], sizeof(variables[4]), "PATH=%s:%s", folder, getenv("PATH"));
     snprintf(variables[5], sizeof(variables[5]), "DRY=%s", dry);
-    snprintf(variables[6], sizeof(variables[6]), "ROUNDS=1");
+    const char *rounds = getenv("STANDS_IN_ROUNDS");
+    snprintf(variables[6], sizeof(variables[6]), "ROUNDS=%s", rounds ? rounds : "1");
     const char *const environment[] = {variables[0], variables[1], variables[2], variables[3],
                                        variables[4], variables[5], variables[6], NULL};
     struct cli_options options = {.environment = environment, .timeout_s = 120};
@@ -173,25 +177,179 @@ static int seconds_of_a_part(const char *part, const char *within)
     return seconds;
 }
 
-/* Without a word about time all is over in half an hour, and each part leaves some to the others. */
-static void half_an_hour_is_enough(void **state)
+/* Steps that a log has, in their order. */
+static void expect_steps(const char *log, const char *const steps[])
+{
+    for (size_t i = 0; steps[i]; i++) {
+        const char *at = strstr(log, steps[i]);
+        if (!at)
+            fail_msg("no '%s' at this place in\n%s", steps[i], log);
+        log = at + strlen(steps[i]);
+    }
+}
+
+/* Steps and their limits, a line each, in the order of a call without names. Returns the seconds of those up to the first
+ * one of what follows, all of them where none has its name. */
+static int seconds_until(const char *step, const char *within)
+{
+    if (within)
+        setenv("WITHIN", within, 1);
+    struct cli_result result = cli_run((const char *const[]){"tests/device/run", "--plan", NULL});
+    unsetenv("WITHIN");
+    cli_expect_status(&result, 0);
+    int sum = 0;
+    char *rest = NULL;
+    for (char *line = strtok_r(result.out, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *seconds = strchr(line, ' ');
+        assert_non_null(seconds);
+        *seconds = 0;
+        if (!strcmp(line, step))
+            break;
+        sum += atoi(seconds + 1);
+    }
+    cli_result_free(&result);
+    return sum;
+}
+
+/* Without a word about time a call has ended in less than ten minutes, packing included, and whatever a goal is decided by
+ * gets its turn in it, even if all before it needs all of its limit: its first round, where it has rounds. */
+static void nine_minutes_are_enough(void **state)
 {
     (void)state;
-    assert_in_range(seconds_of_a_part("overhead", NULL), 280, 300);
-    assert_in_range(seconds_of_a_part("losses", NULL), 50, 60);
+    assert_in_range(seconds_of_a_part("overhead", NULL), 160, 180);
+    assert_in_range(seconds_of_a_part("losses", NULL), 15, 25);
     assert_in_range(seconds_of_a_part("overhead", "none"), 460, 480);
     assert_in_range(seconds_of_a_part("overhead", "0"), 460, 480);
     assert_in_range(seconds_of_a_part("overhead", "90"), 70, 90);
+    /* More time is more for each, less is no less for each. */
+    assert_in_range(seconds_of_a_part("overhead", "1620"), 520, 540);
+    assert_in_range(seconds_of_a_part("losses", "90"), 15, 25);
     struct cli_result result = cli_run((const char *const[]){"tests/device/run", "--list", NULL});
-    assert_string_equal(
-        result.out,
-        "build check losses accumulate beside_linear fragments overhead train sanitize "
-        "beside_transformer beside_switchback beside_gpipe gpipe switchback transformer "
-        "warmup devices nccl nccl_devices pack\n");
+    assert_string_equal(result.out, EVERY_PART "\n");
     cli_result_free(&result);
     char *script = cli_read_file("tests/device/run", NULL);
-    assert_non_null(strstr(script, "WITHIN=${WITHIN:-1740}\n"));
+    assert_non_null(strstr(script, "WITHIN=${WITHIN:-540}\n"));
+    assert_non_null(strstr(script, "\nPACKING=30\n"));
     free(script);
+    assert_in_range(seconds_until("train", NULL), 500, 540);
+    assert_in_range(seconds_until("train", "1080"), 1000, 1080);
+    assert_int_equal(seconds_until("train", "200"), seconds_until("train", NULL));
+}
+
+/* Without names, each part that has rounds has its first before any has its second, and each step is run once. */
+static void first_rounds_come_first(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+        "[ \"$word\" != --list ] || { echo one; exit; }\n"
+        "[ \"$1\" = run ] || exit 0\n"
+        "mkdir -p \"$out\"\n"
+        "echo \"${out#*/work/} $*\" >>\"$HELD\"\n"
+        "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
+    static const char python[] =
+        "#!/bin/sh\n"
+        "case $* in *torch.jsonl) ;; *) exit 0 ;; esac\n"
+        "while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\"\n";
+    static const char *const steps[] = {"beside_linear-1/ours ",
+                                        "overhead-1/transformer-small ",
+                                        "overhead-1/fragmented ",
+                                        "beside_transformer-1/ours ",
+                                        "switchback-1-goal ",
+                                        "beside_gpipe-1/ours ",
+                                        "fragments-2048 ",
+                                        "gpipe-4 ",
+                                        "nccl ",
+                                        "beside_linear-2/ours ",
+                                        "overhead-2/fragmented ",
+                                        "beside_transformer-2/ours ",
+                                        "beside_gpipe-2/ours ",
+                                        "beside_switchback-1/ours ",
+                                        "transformer-small ",
+                                        "beside_forms-1/ours ",
+                                        "beside_fused-1/ours ",
+                                        "warmup-small ",
+                                        "beside_switchback-2/ours ",
+                                        "beside_forms-2/ours ",
+                                        "beside_fused-2/ours ",
+                                        NULL};
+    put_program("rounds", "nvtally", program);
+    put_program("rounds", "libnvtally-cuda.so", "");
+    put_program("rounds", "nvidia-smi", "#!/bin/sh\n");
+    put_program("rounds", "make", "#!/bin/sh\n");
+    put_program("rounds", "python3", python);
+    setenv("NSYS", "none", 1);
+    setenv("TRANSFORMERS", "small", 1);
+    setenv("SWITCHBACK_SIDES", "2048", 1);
+    setenv("NVTALLY_NCCL", "/dev/null", 1);
+    setenv("STANDS_IN_ROUNDS", "2", 1);
+    struct cli_result result = run_stood_in("rounds", "", (const char *[]){NULL});
+    unsetenv("STANDS_IN_ROUNDS");
+    unsetenv("NVTALLY_NCCL");
+    unsetenv("SWITCHBACK_SIDES");
+    unsetenv("TRANSFORMERS");
+    unsetenv("NSYS");
+    assert_non_null(strstr(result.err, "overhead: partly: 1 of 2 rounds of off,nvtx,kernel,full"));
+    assert_non_null(strstr(result.err, "overhead: ok: 2 rounds of off,nvtx,kernel,full\n"));
+    assert_non_null(strstr(result.err, "beside_gpipe: partly: 1 of 2 rounds; a second call"));
+    assert_non_null(strstr(result.out, "beside_gpipe       ok       2 rounds, ours and theirs"));
+    cli_result_free(&result);
+    char *log = cli_read_file(cli_in(cli_in(cli_folder, "rounds"), "held"), NULL);
+    expect_steps(log, steps);
+    for (size_t i = 0; steps[i]; i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "\n%s", steps[i]);
+        const char *once = strstr(log, line);
+        if (!once || strstr(once + 1, line))
+            fail_msg("'%s' was not run once in\n%s", steps[i], log);
+    }
+    free(log);
+}
+
+/* What its limit cut off is partly done, which is no failure, and goes on at the end of the call, in the time that is
+ * left. What failed is not run again in it. */
+static void what_was_cut_goes_on_at_the_end(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+        "[ \"$word\" != --list ] || { echo one; exit; }\n"
+        "[ \"$1\" = run ] || exit 0\n"
+        "mkdir -p \"$out\"\n"
+        "echo \"${out#*/work/}\" >>\"$HELD\"\n"
+        "case $out in\n"
+        "*/fragments-128) [ -e \"$HELD.cut\" ] || { : >\"$HELD.cut\"; exec sleep 60; } ;;\n"
+        "*/gpipe-1) echo '{\"status\": \"error\", \"message\": \"wrong\"}' "
+        ">\"$out/results.jsonl\"; exit 1 ;;\n"
+        "esac\n"
+        "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
+    put_program("goes-on", "nvtally", program);
+    put_program("goes-on", "make", "#!/bin/sh\n");
+    put_program("goes-on", "python3", "#!/bin/sh\nexit 1\n");
+    setenv("LIMIT", "3", 1);
+    struct cli_result result = run_stood_in("goes-on", "1", (const char *[]){"fragments", NULL});
+    cli_expect_status(&result, 3);
+    assert_non_null(strstr(result.err, "fragments: partly: 0 of 1 rows; a second call goes on\n"));
+    assert_non_null(strstr(result.out, "\nNot complete, a second call goes on: fragments\n"));
+    cli_result_free(&result);
+    unlink(cli_in(cli_in(cli_folder, "goes-on"), "held.cut"));
+    unlink(cli_in(cli_in(cli_folder, "goes-on"), "held"));
+    result = run_stood_in("goes-on", "1", (const char *[]){NULL});
+    unsetenv("LIMIT");
+    cli_expect_status(&result, 1);
+    const char *cut = strstr(result.err, "fragments: partly: 0 of 1 rows; a second call goes on\n");
+    assert_non_null(cut);
+    assert_non_null(strstr(cut, "fragments: ok: 1 of 1 rows"));
+    cli_result_free(&result);
+    char *log = cli_read_file(cli_in(cli_in(cli_folder, "goes-on"), "held"), NULL);
+    expect_steps(
+        log, (const char *const[]){"\nfragments-128\n", "warmup-tiny\n", "fragments-128\n", NULL});
+    const char *failed = strstr(log, "\ngpipe-1\n");
+    assert_non_null(failed);
+    assert_null(strstr(failed + 1, "\ngpipe-1\n"));
+    free(log);
 }
 
 /* A build is never skipped: what was changed would run as it was. */
@@ -290,18 +448,8 @@ static void both_sides_have_one_cublas(void **state)
     cli_result_free(&result);
 }
 
-/* Steps that a log has, in their order. */
-static void expect_steps(const char *log, const char *const steps[])
-{
-    for (size_t i = 0; steps[i]; i++) {
-        const char *at = strstr(log, steps[i]);
-        if (!at)
-            fail_msg("no '%s' at this place in\n%s", steps[i], log);
-        log = at + strlen(steps[i]);
-    }
-}
-
-/* Of the layers the goals' forms first, then ours and theirs of the others. */
+/* Of the layers the goals' forms are a part, ours and theirs of the others one of their own; of the language model the
+ * attention of the goal is one, and PyTorch's fused one another. */
 static void every_form_of_a_layer_is_compared(void **state)
 {
     (void)state;
@@ -322,16 +470,24 @@ static void every_form_of_a_layer_is_compared(void **state)
         "--fragments 2,128 --variant grouped",
         "theirs tests/device/fragmented.py",
         "--mode linear,inference --fragments 2,128",
+        "ours run transformer",
+        "theirs tests/device/transformer.py",
+        "--attention eager --warmup 20",
         "ours run fragmented --size 2048,4096,8192 --batch 1,8,16 --mode train,inference "
         "--fragments 2,128 --variant looped",
         "theirs tests/device/fragmented.py",
-        "--mode train --fragments 2,128",
+        "--mode train,inference --fragments 2,128",
+        "ours run transformer",
+        "theirs tests/device/transformer.py",
+        "--attention fused --warmup 10",
         NULL};
     put_program("forms", "nvtally", program);
     put_program("forms", "libnvtally-cuda.so", "");
     put_program("forms", "nvidia-smi", "#!/bin/sh\n");
     put_program("forms", "python3", python);
-    struct cli_result result = run_stood_in("forms", "", (const char *[]){"beside_linear", NULL});
+    struct cli_result result = run_stood_in("forms", "",
+                                            (const char *[]){"beside_linear", "beside_transformer",
+                                                             "beside_forms", "beside_fused", NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     char *log = cli_read_file(cli_in(cli_in(cli_folder, "forms"), "held"), NULL);
@@ -339,30 +495,29 @@ static void every_form_of_a_layer_is_compared(void **state)
     free(log);
 }
 
-/* What decides no goal may be cut off: the goals have their round, and the part goes on there. */
-static void no_goal_waits_for_the_other_forms(void **state)
+/* PyTorch takes long to come off a disk: it is asked for once, and while the build runs. */
+static void pytorch_is_asked_for_once(void **state)
 {
     (void)state;
     static const char python[] =
         "#!/bin/sh\n"
-        "case $* in *more/torch.jsonl) [ -z \"$CUT\" ] || exit 1 ;; *torch.jsonl) ;; *) exit 0 ;; "
-        "esac\n"
-        "while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\"\n";
-    put_program("forms-cut", "nvtally", ok_program);
-    put_program("forms-cut", "python3", python);
-    char folder[4200];
-    snprintf(folder, sizeof(folder), "%s/forms-cut/work/beside_linear-1", cli_folder);
-    for (int i = 0; i < 2; i++) {
-        setenv("CUT", i ? "" : "1", 1);
-        struct cli_result result =
-            run_stood_in("forms-cut", "1", (const char *[]){"beside_linear", NULL});
-        unsetenv("CUT");
-        cli_expect_status(&result, i ? 0 : 1);
-        assert_non_null(strstr(result.err, i ? "beside_linear: ok: 1 rounds" : "0 of 1 rounds"));
-        assert_int_equal(access(cli_in(folder, "done"), R_OK), 0);
-        assert_int_equal(access(cli_in(folder, "more/done"), R_OK), i ? 0 : -1);
-        cli_result_free(&result);
-    }
+        "case $* in\n"
+        "*'import sys, torch'*) echo torch >>\"$HELD\"; sleep 1; echo there >>\"$HELD\" ;;\n"
+        "*torch.jsonl) while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\" ;;\n"
+        "esac\n";
+    put_program("once", "nvtally", ok_program);
+    put_program("once", "make", "#!/bin/sh\necho make >>\"$HELD\"; sleep 2\n");
+    put_program("once", "python3", python);
+    struct cli_result result =
+        run_stood_in("once", "1", (const char *[]){"build", "beside_linear", "beside_gpipe", NULL});
+    assert_non_null(strstr(result.err, "beside_linear: ok: 1 rounds"));
+    assert_non_null(strstr(result.err, "beside_gpipe: ok: 1 rounds"));
+    cli_result_free(&result);
+    char *log = cli_read_file(cli_in(cli_in(cli_folder, "once"), "held"), NULL);
+    const char *make = strstr(log, "make\n"), *there = strstr(log, "there\n");
+    assert_true(make && there && make < there);
+    assert_null(strstr(there + 1, "torch\n"));
+    free(log);
 }
 
 /* An operation of the check that failed is named. */
@@ -395,7 +550,7 @@ static void what_failed_in_the_check_is_told(void **state)
     cli_result_free(&result);
 }
 
-/* An overhead without a row under the nsys that is there is not ok, and is not measured again for that. */
+/* Without a row under the nsys that is there it is not ok, and is not measured again for that. */
 static void an_nsys_that_ran_nothing_is_told(void **state)
 {
     (void)state;
@@ -412,16 +567,19 @@ static void an_nsys_that_ran_nothing_is_told(void **state)
     put_program("no-rows", "nsys", "#!/bin/sh\n");
     setenv("NSYS", cli_in(cli_in(cli_folder, "no-rows"), "nsys"), 1);
     for (int i = 0; i < 2; i++) {
-        struct cli_result result = run_stood_in("no-rows", "1", (const char *[]){"overhead", NULL});
+        struct cli_result result =
+            run_stood_in("no-rows", "1", (const char *[]){"overhead", "nsys", NULL});
         cli_expect_status(&result, 1);
-        assert_non_null(strstr(result.err, "overhead: failed: 2 rounds of off,nvtx, no row under "
-                                           "nsys; 4 failed: exit status 1\n"));
+        assert_non_null(strstr(result.err, i ? "overhead: was done before"
+                                             : "overhead: ok: 2 rounds of off,nvtx\n"));
+        assert_non_null(
+            strstr(result.err, "nsys: failed: no row under nsys; 2 failed: exit status 1\n"));
         cli_result_free(&result);
     }
     unsetenv("NSYS");
-    /* Two rounds of two steps, and as many under nsys. */
+    /* Two rounds of two steps, and one of them under nsys. */
     char *runs = cli_read_file(cli_in(cli_in(cli_folder, "no-rows"), "held"), NULL);
-    assert_int_equal(strlen(runs), (4 + 4) * strlen("run\n"));
+    assert_int_equal(strlen(runs), (4 + 2) * strlen("run\n"));
     free(runs);
 }
 
@@ -458,8 +616,8 @@ static void every_size_is_traced(void **state)
     free(log);
 }
 
-/* Each round has every level of every size, then each size that was published under nsys, smallest first; of an nsys that
- * hangs no more is asked in the same call. */
+/* Each round has every level of every size. Then each size that was published of nsys is run under it, smallest first; of an
+ * nsys that hangs no more is asked in the same call. */
 static void the_overhead_has_all_levels_and_nsys(void **state)
 {
     (void)state;
@@ -474,10 +632,9 @@ static void the_overhead_has_all_levels_and_nsys(void **state)
         ">>\"$out/results.jsonl\" ;; esac\n";
     static const char *const steps[] = {"--size small --warmup 3", "--collect off,nvtx,kernel,full",
                                         "--size 2.7B --warmup 3",  "--mode linear,inference",
-                                        "--size small --warmup 5", "--time-limit 60",
+                                        "--size small --warmup 3", "--mode linear,inference",
+                                        "--size small --warmup 5", "--time-limit 40",
                                         "--collect off,nsys",      "--size xl --warmup 5",
-                                        "--variant looped",        "--size small --warmup 3",
-                                        "--size small --warmup 5", "--size xl --warmup 5",
                                         "--variant looped",        NULL};
     put_program("levels", "nvtally", program);
     put_program("levels", "libnvtally-cuda.so", "");
@@ -487,9 +644,10 @@ static void the_overhead_has_all_levels_and_nsys(void **state)
     setenv("TRANSFORMERS", "small xl 2.7B", 1);
     setenv("HANGS", "30", 1);
     setenv("ROW_LIMIT", "2", 1);
-    struct cli_result result = run_stood_in("levels", "", (const char *[]){"overhead", NULL});
+    struct cli_result result =
+        run_stood_in("levels", "", (const char *[]){"overhead", "nsys", NULL});
     cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.err, "0 of 6 steps under nsys; a second call goes on"));
+    assert_non_null(strstr(result.err, "nsys: failed: 0 of 3 steps; a second call goes on"));
     cli_result_free(&result);
     char *log = cli_read_file(cli_in(cli_in(cli_folder, "levels"), "held"), NULL);
     const char *first = strstr(log, "off,nsys");
@@ -499,11 +657,12 @@ static void the_overhead_has_all_levels_and_nsys(void **state)
     unlink(cli_in(cli_in(cli_folder, "levels"), "held"));
     unsetenv("HANGS");
     unsetenv("ROW_LIMIT");
-    result = run_stood_in("levels", "", (const char *[]){"--again", "overhead", NULL});
+    result = run_stood_in("levels", "", (const char *[]){"--again", "overhead", "nsys", NULL});
     unsetenv("NSYS");
     unsetenv("TRANSFORMERS");
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "rounds of off,nvtx,kernel,full, 6 of 6 rows under nsys\n"));
+    assert_non_null(strstr(result.err, "overhead: ok: 2 rounds of off,nvtx,kernel,full\n"));
+    assert_non_null(strstr(result.err, "nsys: ok: 3 of 3 rows under nsys\n"));
     cli_result_free(&result);
     log = cli_read_file(cli_in(cli_in(cli_folder, "levels"), "held"), NULL);
     expect_steps(log, steps);
@@ -675,19 +834,19 @@ static void an_nsys_without_a_report_will_do(void **state)
         "\"$@\"\n"
         ": >\"${out%.nsys-rep}.qdstrm\"\n"
         "exit 1\n";
-    static const char *const parts[] = {"overhead", NULL};
+    static const char *const parts[] = {"nsys", NULL};
     put_program("half", "nsys", half_an_nsys);
     setenv("NSYS", cli_in(cli_in(cli_folder, "half"), "nsys"), 1);
     struct cli_result result = run("1", "half/work", "1", parts);
     unsetenv("NSYS");
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "2 rounds of off,nvtx, 4 of 4 rows under nsys"));
+    assert_non_null(strstr(result.out, "nsys               ok       2 of 2 rows under nsys"));
     assert_non_null(
         strstr(result.out, "(language model: forward at nsys, published 1.28 to 2.87)"));
     cli_result_free(&result);
     glob_t left;
     assert_int_equal(
-        glob(cli_in(cli_in(cli_folder, "half"), "work/overhead-1/*/*.qdstrm"), 0, NULL, &left),
+        glob(cli_in(cli_in(cli_folder, "half"), "work/nsys-1/*/*.qdstrm"), 0, NULL, &left),
         GLOB_NOMATCH);
     globfree(&left);
 }
@@ -734,15 +893,15 @@ static void a_part_is_resumed_and_packed(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "fragments: was done before"));
     assert_non_null(strstr(result.out,
-                           "Not run: build check losses accumulate beside_linear overhead train "
-                           "sanitize beside_transformer beside_switchback "
-                           "beside_gpipe gpipe switchback transformer warmup devices nccl "
-                           "nccl_devices"));
+                           "Not run: build check losses accumulate beside_linear overhead "
+                           "beside_transformer switchback beside_gpipe gpipe train nccl sanitize "
+                           "beside_switchback transformer nsys beside_forms beside_fused warmup "
+                           "devices nccl_devices\n"));
     assert_non_null(strstr(result.out, "A dry run on the processor"));
     cli_result_free(&result);
     glob_t packed;
     assert_int_equal(glob(cli_in(cli_in(cli_folder, "packed"), "*"), 0, NULL, &packed), 0);
-    /* The results, and the traces of the eight inference runs. */
+    /* The results, and the traces of the four inference runs. */
     assert_int_equal(packed.gl_pathc, 2);
     globfree(&packed);
     const char *argv[] = {"tar", "tzf", results, NULL};
@@ -752,16 +911,86 @@ static void a_part_is_resumed_and_packed(void **state)
     assert_non_null(strstr(result.out, "fragments-128/env.json"));
     cli_result_free(&result);
     /* Another machine goes on from there. */
-    mkdir(cli_in(cli_folder, "unpacked-work"), 0777);
-    const char *const unpack[] = {"tar", "xzf", results, "-C", cli_in(cli_folder, "unpacked-work"),
-                                  NULL};
-    result = cli_run(unpack);
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
+    setenv("FROM", cli_in(cli_folder, "packed"), 1);
     result = run("1", "unpacked-work", "1", fragments);
     cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "FROM: goes on from the results in "));
     assert_non_null(strstr(result.err, "fragments: was done before"));
     cli_result_free(&result);
+    /* What is here already is newer. */
+    result = run("1", "unpacked-work", "1", fragments);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "FROM: results are here already, nothing is unpacked"));
+    cli_result_free(&result);
+    setenv("FROM", cli_in(cli_folder, "nowhere"), 1);
+    result = run("1", "unpacked-nowhere", "1", fragments);
+    unsetenv("FROM");
+    cli_expect_status(&result, 2);
+    cli_result_free(&result);
+}
+
+static void put_in(const char *folder, const char *name, const char *text)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/%s", cli_folder, folder);
+    const char *const argv[] = {"mkdir", "-p", path, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    cli_write_file(cli_in(path, name), text, strlen(text));
+}
+
+/* On another machine a round begins anew that was cut: ours and theirs are of one machine. On one with another device all of a
+ * part does that is not complete: rows of one table are of one kind. What is complete stays. */
+static void no_ratio_is_of_two_machines(void **state)
+{
+    (void)state;
+    char packed[4200], work[4300];
+    put_program("moved", "nvtally", ok_program);
+    put_program("moved", "libnvtally-cuda.so", "");
+    put_program("moved", "nvidia-smi",
+                "#!/bin/sh\ncase $* in *query-gpu=name*) echo \"$DEVICE\" ;; esac\n");
+    snprintf(packed, sizeof(packed), "%s", cli_in(cli_folder, "moved/before"));
+    put_in("moved/before/overhead-1/fragmented", "results.jsonl", "{\"status\": \"ok\"}\n");
+    put_in("moved/before/overhead-1/fragmented", "done", "");
+    put_in("moved/before/overhead-2/fragmented", "results.jsonl", "{\"status\": \"ok\"}\n");
+    put_in("moved/before/beside_linear-1/ours", "results.jsonl", "{\"status\": \"ok\"}\n");
+    put_in("moved/before/gpipe-1", "results.jsonl", "{\"status\": \"ok\"}\n");
+    put_in("moved/before/losses", "results.jsonl", "{\"status\": \"ok\"}\n");
+    put_in("moved/before/state", "losses", "ok\t8 of 8 rows\n");
+    put_in("moved/before/state", "overhead", "partly\t1 of 2 rounds\n");
+    put_in("moved/before/state", "gpipe", "partly\t1 of 84 rows\n");
+    put_in("moved/before", "device.txt", "NVIDIA H100\n");
+    const char *const argv[] = {"sh", "-c",
+                                "cd \"$0\" && tar czf nvtally-device-results.tar.gz "
+                                "--exclude=*.tar.gz *",
+                                packed, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    setenv("FROM", packed, 1);
+    snprintf(work, sizeof(work), "%s/moved/work", cli_folder);
+    for (int other = 0; other < 2; other++) {
+        setenv("DEVICE", other ? "NVIDIA H200" : "NVIDIA H100", 1);
+        const char *const remove[] = {"rm", "-rf", work, NULL};
+        result = cli_run(remove);
+        cli_result_free(&result);
+        result = run_stood_in("moved", "", (const char *[]){"losses", NULL});
+        cli_expect_status(&result, 0);
+        assert_non_null(strstr(result.err, "losses: was done before"));
+        assert_int_equal(!!strstr(result.err, "results so far are of NVIDIA H100, this is NVIDIA "
+                                              "H200: parts that are not complete begin anew"),
+                         other);
+        cli_result_free(&result);
+        assert_int_equal(access(cli_in(work, "losses/results.jsonl"), R_OK), 0);
+        assert_int_equal(access(cli_in(work, "overhead-2/fragmented"), R_OK), -1);
+        assert_int_equal(access(cli_in(work, "beside_linear-1"), R_OK), -1);
+        assert_int_equal(access(cli_in(work, "overhead-1/fragmented/done"), R_OK), other ? -1 : 0);
+        assert_int_equal(access(cli_in(work, "gpipe-1/results.jsonl"), R_OK), other ? -1 : 0);
+        assert_int_equal(access(cli_in(work, "state/gpipe"), R_OK), other ? -1 : 0);
+    }
+    unsetenv("DEVICE");
+    unsetenv("FROM");
 }
 
 /* Parts with one iteration, dry, all of which end well; what is said then, up to NULL. */
@@ -1102,9 +1331,10 @@ static void put(const char *folder, const char *name, const char *text)
 #define EAGER "\"attention\": \"eager\", "
 #define FUSED "\"attention\": \"fused\", "
 
-/* 3 GB in a ms; PyTorch's copy moves 4. */
+/* 3 GB in a ms; PyTorch's copy moves 4, on another kind of device 9. */
 #define QUANTISED                                                                                  \
-    "{\"status\": \"ok\", \"dim\": 4096, \"width_multiplier\": 4, \"switch\": false, "             \
+    "{\"status\": \"ok\", \"device\": \"A\", \"dim\": 4096, \"width_multiplier\": 4, \"switch\": " \
+    "false, "                                                                                      \
     "\"batch\": 32768, \"x_quantize_rowwise_ns_mean\": 1e6, \"bytes_x_quantize_rowwise\": 3e9}\n"
 
 /* Of ten steps; the reference's is 3.21360614634975. */
@@ -1133,11 +1363,14 @@ static void put_layers(void)
              LAYER("2048", "1", "inference", "\"looped\"", "128", 1200));
     put("beside_linear-1", "ours/results.jsonl", ours);
     put("beside_linear-1", "torch.jsonl", theirs);
-    put("beside_linear-1/more", "ours/results.jsonl",
+    put("beside_linear-1", "done", "");
+    put("beside_forms-1", "ours/results.jsonl",
         LAYER("2048", "1", "train", "null", "2", 30)
             LAYER("2048", "1", "inference", "\"looped\"", "128", 300));
-    put("beside_linear-1/more", "torch.jsonl", LAYER("2048", "1", "train", "null", "2", 60));
-    put("beside_linear-1", "done", "");
+    put("beside_forms-1", "torch.jsonl",
+        LAYER("2048", "1", "train", "null", "2", 60)
+            LAYER("2048", "1", "inference", "\"looped\"", "128", 1200));
+    put("beside_forms-1", "done", "");
 }
 
 /* Of the small model at kernel 1.02 and 1.038, in the median 1.029; at full 1.2. The xl one, a hundred times as fast, has a
@@ -1162,13 +1395,19 @@ static void put_results(void)
     put_layers();
     put("beside_transformer-1", "ours/results.jsonl", MODEL("small", "", 80) "{\"status\": \"o");
     put("beside_transformer-1", "torch.jsonl",
-        MODEL("small", EAGER, 100) MODEL("small", FUSED, 40) MODEL("large", EAGER, 100));
+        MODEL("small", EAGER, 100) MODEL("large", EAGER, 100));
     put("beside_transformer-1", "done", "");
+    put("beside_fused-1", "ours/results.jsonl", MODEL("small", "", 80));
+    put("beside_fused-1", "torch.jsonl", MODEL("small", FUSED, 40));
+    put("beside_fused-1", "done", "");
+    put("nsys-1", "t/results.jsonl", LEVEL("small", OFF, 100) LEVEL("small", "nsys\"", 250));
     put("beside_linear-2", "ours/results.jsonl", LAYER("2048", "1", "linear", "null", "null", 900));
     put("switchback-1280", "results.jsonl", QUANTISED);
     put("switchback-1280", "env.json", "{\"peak_bytes\": 3e12}\n");
     put("beside_switchback-1", "ours/results.jsonl", "{\"status\": \"ok\"}\n");
-    put("beside_switchback-1", "torch.jsonl", "{\"status\": \"ok\", \"copy_bytes_per_s\": 4e12}\n");
+    put("beside_switchback-1", "torch.jsonl",
+        "{\"status\": \"ok\", \"device\": \"A\", \"copy_bytes_per_s\": 4e12}\n"
+        "{\"status\": \"ok\", \"device\": \"B\", \"copy_bytes_per_s\": 9e12}\n");
     put("beside_switchback-1", "done", "");
     put("warmup-small", "results.jsonl",
         "{\"status\": \"ok\", \"warmup\": 0, \"forward_ns_mean\": 30}\n"
@@ -1206,6 +1445,8 @@ static void goals_are_decided_by_ratios(void **state)
         "  linear layer: forward at kernel at most 1.03 of bare           missed   0 of 1 cases, "
         "rounds: 1; worst: 2048 1.400 [1.400 1.400] +2.00 us a launch\n",
         "  fragments: forward at kernel at most 1.03 of bare              not run\n",
+        "  (language model: forward at nsys, published 1.28 to 2.87)               small 2.500 "
+        "[2.500 2.500]\n",
         "  device records in every trace at kernel and full               missed   6 of 7 traces\n",
         "  (forward without warm-ups to that after five)                           small 1.500 "
         "[1.500 "
@@ -1486,12 +1727,15 @@ int main(void)
         cmocka_unit_test(without_a_device_parts_are_not_run),
         cmocka_unit_test(a_device_is_probed_and_held),
         cmocka_unit_test(a_failed_row_is_not_done),
-        cmocka_unit_test(half_an_hour_is_enough),
+        cmocka_unit_test(nine_minutes_are_enough),
+        cmocka_unit_test(first_rounds_come_first),
+        cmocka_unit_test(what_was_cut_goes_on_at_the_end),
+        cmocka_unit_test(no_ratio_is_of_two_machines),
         cmocka_unit_test(a_build_is_never_skipped),
         cmocka_unit_test(headers_of_packages_are_found),
         cmocka_unit_test(both_sides_have_one_cublas),
         cmocka_unit_test(every_form_of_a_layer_is_compared),
-        cmocka_unit_test(no_goal_waits_for_the_other_forms),
+        cmocka_unit_test(pytorch_is_asked_for_once),
         cmocka_unit_test(what_failed_in_the_check_is_told),
         cmocka_unit_test(an_nsys_that_ran_nothing_is_told),
         cmocka_unit_test(the_overhead_has_all_levels_and_nsys),

@@ -374,13 +374,14 @@ QUANTISED = ("x_quantize_rowwise", "g_quantize_rowwise", "w_quantize_rowwise", "
 
 
 def quantisation(work):
-    """To the faster of our copy and PyTorch's."""
+    """To the faster of our copy and PyTorch's on a device of that kind."""
     ratio = Ratio("GB/s", "the copy's GB/s", scale=1e-9)
     expected = [f"{name} {layer(row)} {row['batch']}" for row in SWITCHBACK for name in QUANTISED
                 if tensor_bytes(row, name) >= MIB_256]
-    copies = [row.get("copy_bytes_per_s", 0) for _, theirs in rounds(work, "beside_switchback") for row in theirs]
+    copies = [(row.get("device"), row.get("copy_bytes_per_s", 0))
+              for _, theirs in rounds(work, "beside_switchback") for row in theirs]
     for row, copy in study_rows(work):
-        bandwidth = max(copies + [copy or 0])
+        bandwidth = max([copy or 0] + [theirs for device, theirs in copies if device == row.get("device")])
         for key in row:
             name = key.removesuffix("_ns_mean")
             if name != key and "quantize" in name and tensor_bytes(row, name) >= MIB_256 and row[key]:
