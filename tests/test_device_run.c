@@ -370,6 +370,25 @@ static void a_build_is_never_skipped(void **state)
     free(made);
 }
 
+/* A rehearsal on the stand-in for CUDA makes that, and does not put the real backend in its place. */
+static void a_rehearsal_makes_what_it_runs(void **state)
+{
+    (void)state;
+    mkdir(cli_in(cli_folder, "rehearsed"), 0777);
+    put_program("rehearsed/emulated", "nvtally", "#!/bin/sh\necho 'CUDA activity  built into'\n");
+    put_program("rehearsed/emulated", "libnvtally-cuda.so", "");
+    put_program("rehearsed/emulated", "make", "#!/bin/sh\necho \"$*\" >\"$HELD\"\n");
+    struct cli_result result =
+        run_stood_in("rehearsed/emulated", "emulated", (const char *[]){"build", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *made = cli_read_file(cli_in(cli_folder, "rehearsed/emulated/held"), NULL), wanted[4200];
+    snprintf(wanted, sizeof(wanted), " BUILD=%s/rehearsed ", cli_folder);
+    assert_non_null(strstr(made, wanted));
+    assert_non_null(strstr(made, " emulated\n"));
+    free(made);
+}
+
 /* What the toolkit lacks is taken from PyTorch's packages, and with it goes the toolkit's, which their headers need. */
 static void headers_of_packages_are_found(void **state)
 {
@@ -1732,6 +1751,7 @@ int main(void)
         cmocka_unit_test(what_was_cut_goes_on_at_the_end),
         cmocka_unit_test(no_ratio_is_of_two_machines),
         cmocka_unit_test(a_build_is_never_skipped),
+        cmocka_unit_test(a_rehearsal_makes_what_it_runs),
         cmocka_unit_test(headers_of_packages_are_found),
         cmocka_unit_test(both_sides_have_one_cublas),
         cmocka_unit_test(every_form_of_a_layer_is_compared),
