@@ -471,6 +471,25 @@ static void kernels_without_calls_are_told(void **state)
     nvt_trace_free(trace);
 }
 
+/* Where that goes on, all calls are recorded. */
+static void all_calls_are_recorded_where_single_ones_are_not(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "long", .levels = "nvtx,kernel", .refuses = "silently"}, NULL);
+    assert_true(has_note(trace, "CUPTI does not tell of single calls"));
+    assert_null(strstr(trace->notes, "which are in no range"));
+    assert_true(trace->apis.count > 0);
+    uint32_t linked = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        linked += trace->ops.api[i] != NVT_NONE;
+    assert_true(linked && linked < trace->ops.count);
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "long", .levels = "nvtx,kernel"}, NULL);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
 static void what_is_refused_is_named(void **state)
 {
     (void)state;
@@ -1023,6 +1042,7 @@ int main(void)
         cmocka_unit_test(a_single_refusal_stops_nothing_else),
         cmocka_unit_test(what_cupti_says_is_told),
         cmocka_unit_test(kernels_without_calls_are_told),
+        cmocka_unit_test(all_calls_are_recorded_where_single_ones_are_not),
         cmocka_unit_test(what_is_refused_is_named),
         cmocka_unit_test(who_has_subscribed_before_is_left_alone),
         cmocka_unit_test(what_another_tool_takes_is_told),

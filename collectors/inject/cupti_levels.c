@@ -89,6 +89,28 @@ static CUptiResult choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackD
     return taken ? CUPTI_SUCCESS : refused;
 }
 
+int nvt_cupti_lacks_calls(uint64_t trace, const struct nvt_cupti_seen *seen)
+{
+    return (trace & NVT_TRACE_KERNEL) && seen->kernels && (!seen->calls || !seen->linked);
+}
+
+/* Single calls were asked for, and did not come. */
+static _Atomic int wants_all;
+
+int nvt_cupti_ask_for_calls(const struct nvt_cupti_api *api, uint64_t trace,
+                            const struct nvt_cupti_seen *seen)
+{
+    enum { ROUNDS = 10, KERNELS = 2000 }; /* in which a buffer with calls should have come */
+    static int rounds;
+    if ((trace & NVT_TRACE_API) || wants_all || !nvt_cupti_lacks_calls(trace, seen) ||
+        ++rounds < ROUNDS || seen->kernels < KERNELS)
+        return 0;
+    wants_all = 1;
+    api->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    api->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER);
+    return 1;
+}
+
 static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
                       size_t size)
 {
@@ -97,8 +119,9 @@ static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, c
         return;
     if (!on && (trace & NVT_TRACE_API))
         return;
-    CUptiResult chosen = choose_calls(api, CUPTI_CB_DOMAIN_RUNTIME_API,
-                                      api->cuptiActivityEnableRuntimeApi, trace, on);
+    CUptiResult chosen = wants_all ? CUPTI_ERROR_NOT_SUPPORTED
+                                   : choose_calls(api, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                                  api->cuptiActivityEnableRuntimeApi, trace, on);
     if (chosen == CUPTI_SUCCESS)
         chosen = choose_calls(api, CUPTI_CB_DOMAIN_DRIVER_API, api->cuptiActivityEnableDriverApi,
                               trace, on);
@@ -107,7 +130,7 @@ static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, c
     /* An older CUPTI has all calls or none. */
     CUptiResult (*set)(CUpti_ActivityKind) =
         on ? api->cuptiActivityEnable : api->cuptiActivityDisable;
-    if (on)
+    if (on && !wants_all)
         nvt_cupti_refuse(api, "some API calls without the others", chosen, refused, size);
     CUptiResult runtime = set(CUPTI_ACTIVITY_KIND_RUNTIME);
     CUptiResult driver = set(CUPTI_ACTIVITY_KIND_DRIVER);

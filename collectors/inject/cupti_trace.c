@@ -206,15 +206,6 @@ static void tell_of_others(int64_t asked)
                 "misses them");
 }
 
-/* At `kernel` CUPTI is asked for single calls. */
-static void tell_of_missing_calls(void)
-{
-    if ((nvt_session.control->trace & NVT_TRACE_KERNEL) && cupti.seen.kernels &&
-        (!cupti.seen.calls || !cupti.seen.linked))
-        problem("CUPTI does not tell which calls launched the kernels, which are in no range: "
-                "--trace api may help");
-}
-
 static void hand_over(int final)
 {
     int64_t asked = nvt_monotonic_ns();
@@ -233,7 +224,9 @@ static void hand_over(int final)
     send_batch(NULL, &cupti.batch);
     if (final && result == CUPTI_SUCCESS) {
         tell_of_others(asked);
-        tell_of_missing_calls();
+        if (nvt_cupti_lacks_calls(nvt_session.control->trace, &cupti.seen))
+            problem("CUPTI does not tell which calls launched the kernels, which are in no range: "
+                    "--trace api may help");
     }
     if (final && atomic_load(&cupti.um_waits) && atomic_load(&cupti.is_up))
         problem("CUPTI refuses to record unified memory (CUPTI_ERROR_NOT_INITIALIZED)");
@@ -276,6 +269,9 @@ static void *flush(void *memory)
                 hand_over(0);
             if (has_records && ++rounds == ROUNDS)
                 ask_for_devices();
+            if (nvt_cupti_ask_for_calls(&cupti.api, nvt_session.control->trace, &cupti.seen))
+                problem("CUPTI does not tell of single calls: behind the first second, all of them "
+                        "are recorded, which costs more");
             if (atomic_load(&cupti.is_up))
                 try_um();
             uint32_t made = nvt_cupti_buffers_made();

@@ -52,6 +52,13 @@ int nvt_cupti_um(const struct nvt_cupti_api *api, int on, char *refused, size_t 
 const char *nvt_cupti_defect(const struct nvt_cupti_api *api, uint64_t trace);
 /* Devices and contexts, which are recorded when they come up, whatever is captured. */
 void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size);
+/* Whether CUPTI, which is asked for single calls at `kernel`, has told of kernels and of no call that launched one: by its
+ * manual, numbers that link them need the kinds RUNTIME and DRIVER; by its headers, single calls will do. */
+struct nvt_cupti_seen;
+int nvt_cupti_lacks_calls(uint64_t trace, const struct nvt_cupti_seen *seen);
+/* To be asked after each hand-over. 1: it has been so for a second of many kernels, and all calls are recorded from now on. */
+int nvt_cupti_ask_for_calls(const struct nvt_cupti_api *api, uint64_t trace,
+                            const struct nvt_cupti_seen *seen);
 /* CUPTI makes records of devices "on CUDA driver initialization", and none where that was before they were asked for
  * (cuptiActivityEnableAndDump in its headers): then they are asked for as what is there now. */
 void nvt_cupti_dump_devices(const struct nvt_cupti_api *api);

@@ -166,6 +166,15 @@ static void rests_between(void)
     }
 }
 
+/* For longer than it may take until CUPTI has told of calls. */
+static void for_long(void)
+{
+    for (int i = 0; i < 16; i++) {
+        step("step", 200);
+        usleep(100000);
+    }
+}
+
 /* A device is reset while it still runs something, and once when it does not. */
 static void reset_running(void)
 {
@@ -386,6 +395,8 @@ int main(int argc, char **argv)
         taken_over();
     else if (!strcmp(how, "second"))
         step("kernels", 200);
+    else if (!strcmp(how, "long"))
+        for_long();
     else if (!strcmp(how, "rests"))
         rests_between();
     else if (!strcmp(how, "running"))
