@@ -407,7 +407,8 @@ int main(int argc, char **argv)
         killed(SIGKILL, 500000);
     else if (!strcmp(how, "killed late")) {
         step("delivered", 5);
-        usleep(1600000);
+        usleep(800000);
+        usleep(800000);
         raise(SIGKILL);
     } else if (!strcmp(how, "segv"))
         killed(SIGSEGV, 0);
