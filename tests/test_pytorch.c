@@ -208,7 +208,7 @@ static void what_fails_does_not_reach_the_program(void **state)
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     snprintf(path, sizeof(path), "PYTHONPATH=%s:%s", cli_in(folder, "alone"), stand_in);
-    const char *const environment[] = {path, NULL};
+    const char *const environment[] = {path, "NVTALLY_PYTORCH=1", NULL};
     const char *const argv[] = {"python3", "-B", "-c", "import torch; print('goes on')", NULL};
     struct cli_options options = {.environment = environment};
     result = cli_run_with(&options, argv);

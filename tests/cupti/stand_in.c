@@ -362,7 +362,8 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t size, CUpti_Activ
 
 /* This thread is in a callback from which CUPTI may not be flushed: about buffers, or in any other domain than those of calls
  * ("Flushing Activity Buffers" in its manual). */
-static _Thread_local int may_not_flush;
+/* Initial-exec: it takes no memory when it is first used, which tests have run out. */
+static _Thread_local int may_not_flush __attribute__((tls_model("initial-exec")));
 
 /* A buffer, and what CUPTI makes of it: it relies on zeros. */
 static void ask(void)
