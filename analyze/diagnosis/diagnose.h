@@ -302,6 +302,13 @@ void nvt_views_join(struct nvt_findings *findings, size_t first, size_t of);
  * rest. */
 int nvt_findings_by_cost(const void *left, const void *right);
 
+/* Those from `first` on, in that order. */
+void nvt_findings_sort(struct nvt_findings *findings, size_t first);
+
+/* Add to a finding's evidence, as far as there is room. */
+void nvt_finding_append(struct nvt_finding *finding, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Whether the rows of a process, or of a thread, count. */
 static inline int nvt_is_viewed(const struct nvt_view *view, uint32_t process)
 {

@@ -224,7 +224,7 @@ int nvt_diagnose(const struct nvt_report_input *input, const char *by,
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
         if (!by || rules[i]->is_along)
             status = nvt_rule_apply(rules[i], &facts, findings, err);
-    if (!status && findings->count)
-        qsort(findings->items, findings->count, sizeof(*findings->items), nvt_findings_by_cost);
+    if (!status)
+        nvt_findings_sort(findings, 0);
     return status;
 }

@@ -1,4 +1,5 @@
 /* What of a trace a rule looks at: its steady part, process by process. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,22 @@ int nvt_findings_by_cost(const void *left, const void *right)
         return a->cost_bytes < b->cost_bytes ? 1 : -1;
     int order = strcmp(a->cause, b->cause);
     return order ? order : strcmp(a->where, b->where);
+}
+
+void nvt_findings_sort(struct nvt_findings *findings, size_t first)
+{
+    if (findings->count > first + 1)
+        qsort(findings->items + first, findings->count - first, sizeof(*findings->items),
+              nvt_findings_by_cost);
+}
+
+void nvt_finding_append(struct nvt_finding *finding, const char *format, ...)
+{
+    size_t used = strlen(finding->evidence);
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(finding->evidence + used, sizeof(finding->evidence) - used, format, values);
+    va_end(values);
 }
 
 /* Say of which process a finding is, and how many have it. */

@@ -1,6 +1,5 @@
 #include "running.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,16 +49,6 @@ void nvt_running_add(struct nvt_running *running, uint32_t thread, int64_t start
     }
 }
 
-static void __attribute__((format(printf, 2, 3)))
-append(struct nvt_finding *finding, const char *format, ...)
-{
-    size_t used = strlen(finding->evidence);
-    va_list values;
-    va_start(values, format);
-    (void)vsnprintf(finding->evidence + used, sizeof(finding->evidence) - used, format, values);
-    va_end(values);
-}
-
 int nvt_running_tell(struct nvt_running *running, struct nvt_finding *finding)
 {
     enum { MOST = 2 };
@@ -71,17 +60,18 @@ int nvt_running_tell(struct nvt_running *running, struct nvt_finding *finding)
     if (hot->samples < NVT_RUNNING_LEAST || hot->all <= 0)
         return 0;
     uint32_t count = nvt_hot_most(hot, most, MOST);
-    append(finding, "; meanwhile, in %u samples: ", hot->samples);
+    nvt_finding_append(finding, "; meanwhile, in %u samples: ", hot->samples);
     for (uint32_t i = 0; i < count && i < MOST; i++) {
         double share = 100 * (double)hot->items[most[i]].self / all;
         if (!i || share >= 5)
-            append(finding, "%s%s %.0f %%", i ? ", " : "",
-                   NVT_FUNCTION_TEXT(&running->functions.items[most[i]]), share);
+            nvt_finding_append(finding, "%s%s %.0f %%", i ? ", " : "",
+                               NVT_FUNCTION_TEXT(&running->functions.items[most[i]]), share);
     }
     const struct nvt_pair *caller = nvt_pairs_most(&running->callers, 0);
     if (caller)
-        append(finding, "; %.0f %% of them from %.80s", 100 * (double)caller->weight / all,
-               nvt_name(running->functions.trace, caller->part));
+        nvt_finding_append(finding, "; %.0f %% of them from %.80s",
+                           100 * (double)caller->weight / all,
+                           nvt_name(running->functions.trace, caller->part));
     return 0;
 }
 

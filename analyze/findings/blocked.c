@@ -1,5 +1,4 @@
 /* host blocked: a loop spends much of its time in calls of the operating system, outside of those for CUDA and MPI. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,16 +130,6 @@ static int64_t count_waiting(const struct nvt_view *view, uint32_t process, uint
     return waits ? count : -1;
 }
 
-static void __attribute__((format(printf, 2, 3)))
-append(struct nvt_finding *finding, const char *format, ...)
-{
-    size_t used = strlen(finding->evidence);
-    va_list values;
-    va_start(values, format);
-    (void)vsnprintf(finding->evidence + used, sizeof(finding->evidence) - used, format, values);
-    va_end(values);
-}
-
 static const struct kind *say_of(const struct nvt_blocked *blocked, const struct detail *detail)
 {
     if (blocked->kind != NVT_OS_FILES)
@@ -188,15 +177,16 @@ static int tell_objects(const struct nvt_view *view, const struct nvt_blocked *b
     if (objects && detail->objects.count > 1)
         snprintf(of, sizeof(of), ", one of %u %.20s", detail->objects.count, objects);
     if (blocked->kind != NVT_OS_LOCKS) {
-        append(finding, "; %.0f %% of that time on %s%s", share_of(most, blocked),
-               nvt_file_text(nvt_name(view->trace, (uint32_t)most->key), NVT_FILE_TEXT_MAX, text),
-               of);
+        nvt_finding_append(
+            finding, "; %.0f %% of that time on %s%s", share_of(most, blocked),
+            nvt_file_text(nvt_name(view->trace, (uint32_t)most->key), NVT_FILE_TEXT_MAX, text), of);
         return 0;
     }
     int64_t waiting = count_waiting(view, view->trace->threads.process[blocked->thread], most->key);
-    append(finding, "; %.0f %% of that time for lock 0x%llx%s, for which %lld thread%s wait%s",
-           share_of(most, blocked), (unsigned long long)most->key, of, (long long)waiting,
-           waiting == 1 ? "" : "s", waiting == 1 ? "s" : "");
+    nvt_finding_append(finding,
+                       "; %.0f %% of that time for lock 0x%llx%s, for which %lld thread%s wait%s",
+                       share_of(most, blocked), (unsigned long long)most->key, of,
+                       (long long)waiting, waiting == 1 ? "" : "s", waiting == 1 ? "s" : "");
     return waiting < 0 ? -1 : 0;
 }
 
@@ -225,17 +215,19 @@ static int tell(const struct nvt_blocking *blocking, uint32_t item, double busy_
         const struct nvt_place *name = nvt_places_most(&detail.names);
         finding->cost_ns = (blocked->ns - busy_ns) / units;
         tell_what(blocking, blocked, &detail, finding);
-        append(finding, "%s%s %s%s %s, %s each, the longest %s; %.0f %% of that time in %.40s()",
-               is_lock ? "lock contention: " : "", each, is_lock ? "wait" : "call",
-               strcmp(each, "1") != 0 ? "s" : "", view->per, NVT_TIME(blocked->ns / blocked->count),
-               NVT_TIME(blocked->longest.ns[0]), share_of(name, blocked),
-               nvt_name(view->trace, (uint32_t)name->key));
+        nvt_finding_append(finding,
+                           "%s%s %s%s %s, %s each, the longest %s; %.0f %% of that time in %.40s()",
+                           is_lock ? "lock contention: " : "", each, is_lock ? "wait" : "call",
+                           strcmp(each, "1") != 0 ? "s" : "", view->per,
+                           NVT_TIME(blocked->ns / blocked->count), NVT_TIME(blocked->longest.ns[0]),
+                           share_of(name, blocked), nvt_name(view->trace, (uint32_t)name->key));
         failed = tell_objects(view, blocked, &detail, finding);
         if (detail.bytes > 0)
-            append(finding, "; %s %s, %s/s", NVT_BYTES(detail.bytes / units), view->per,
-                   NVT_BYTES(detail.bytes / blocked->ns * 1e9));
+            nvt_finding_append(finding, "; %s %s, %s/s", NVT_BYTES(detail.bytes / units), view->per,
+                               NVT_BYTES(detail.bytes / blocked->ns * 1e9));
         if (busy_ns > 0)
-            append(finding, "; a device works for %.0f %% of it", 100 * busy_ns / blocked->ns);
+            nvt_finding_append(finding, "; a device works for %.0f %% of it",
+                               100 * busy_ns / blocked->ns);
         nvt_finding_point_longest(finding, &blocked->longest);
     }
     nvt_places_free(&detail.ranges);
@@ -290,9 +282,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (!view->trace->os_calls.count)
         return 0;
     int failed = nvt_blocking_make(&blocking, view) || add_kinds(rule, &blocking, findings);
-    if (findings->count > first + 1)
-        qsort(findings->items + first, findings->count - first, sizeof(*findings->items),
-              nvt_findings_by_cost);
+    nvt_findings_sort(findings, first);
     nvt_blocking_free(&blocking);
     return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
 }

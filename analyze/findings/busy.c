@@ -1,5 +1,4 @@
 /* busy host: a loop spends much of its time on work of a kind that can be spared, or in one function, as samples tell. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,16 +293,6 @@ static void free_part(struct part *part)
     nvt_hot_free(&part->hot);
 }
 
-static void __attribute__((format(printf, 2, 3)))
-append(struct nvt_finding *finding, const char *format, ...)
-{
-    size_t used = strlen(finding->evidence);
-    va_list values;
-    va_start(values, format);
-    (void)vsnprintf(finding->evidence + used, sizeof(finding->evidence) - used, format, values);
-    va_end(values);
-}
-
 static void tell_what(const struct host *host, const struct part *part, struct nvt_finding *finding)
 {
     const struct kind *kind = &kinds[part->kind];
@@ -332,20 +321,23 @@ static void tell_evidence(const struct host *host, const struct part *part,
     uint32_t count = nvt_hot_most(&part->hot, most, 2);
     double low, high;
     nvt_share_interval(part->count, host->count, &low, &high);
-    append(finding, "%u of %u samples of its processor time (%.0f %%, between %.0f and %.0f %%)",
-           part->count, host->count, 100.0 * part->count / host->count, 100 * low, 100 * high);
+    nvt_finding_append(
+        finding, "%u of %u samples of its processor time (%.0f %%, between %.0f and %.0f %%)",
+        part->count, host->count, 100.0 * part->count / host->count, 100 * low, 100 * high);
     for (uint32_t i = 0; i < count && i < 2 && part->function == NVT_NONE; i++)
-        append(finding, "%s%s %.0f %%", i ? ", " : "; of them in ",
-               NVT_FUNCTION_TEXT(&host->functions.items[most[i]]),
-               100 * (double)part->hot.items[most[i]].self / part->ns);
+        nvt_finding_append(finding, "%s%s %.0f %%", i ? ", " : "; of them in ",
+                           NVT_FUNCTION_TEXT(&host->functions.items[most[i]]),
+                           100 * (double)part->hot.items[most[i]].self / part->ns);
     if (caller)
-        append(finding, "; %.0f %% of them from %s", 100 * (double)caller->ns / part->ns,
-               caller_text(host, caller->key, (char[NVT_FUNCTION_TEXT_MAX]){0}));
+        nvt_finding_append(finding, "; %.0f %% of them from %s",
+                           100 * (double)caller->ns / part->ns,
+                           caller_text(host, caller->key, (char[NVT_FUNCTION_TEXT_MAX]){0}));
     if (host->ns < host->view->span_ns)
-        append(finding, "; the thread is at work for %.0f %% of the time",
-               100 * host->ns / host->view->span_ns);
+        nvt_finding_append(finding, "; the thread is at work for %.0f %% of the time",
+                           100 * host->ns / host->view->span_ns);
     if (part->busy_ns > 0)
-        append(finding, "; a device works for %.0f %% of it", 100 * part->busy_ns / part->ns);
+        nvt_finding_append(finding, "; a device works for %.0f %% of it",
+                           100 * part->busy_ns / part->ns);
 }
 
 /* Whether it is enough, at the lower end of what the samples allow, and not beside the work of a device. */
@@ -422,9 +414,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     int failed = host.functions.has_times && begin(&host);
     if (!failed && host.count >= LEAST_SAMPLES)
         failed = tell_all(rule, &host, findings);
-    if (findings->count > before + 1)
-        qsort(findings->items + before, findings->count - before, sizeof(*findings->items),
-              nvt_findings_by_cost);
+    nvt_findings_sort(findings, before);
     free_host(&host);
     return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
 }
