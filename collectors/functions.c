@@ -123,8 +123,11 @@ static enum nvt_function_kind kind_of(const struct file *file, const char *name)
 static int look_up(struct nvt_functions *functions, struct file *file, uint64_t place,
                    struct nvt_function *function)
 {
-    if (!file->symbols)
+    if (!file->symbols) { /* of a library of 200 MB a tenth of a second, and nobody shall take us for dead */
+        nvt_output_takes_time(functions->output, 1);
         file->symbols = nvt_symbols_read(nvt_output_text(functions->output, file->module));
+        nvt_output_takes_time(functions->output, 0);
+    }
     if (!file->symbols)
         return -1;
     const char *name = nvt_symbols_find(file->symbols, place);

@@ -187,9 +187,10 @@ static void become_command(char *const argv[], const char *folder,
                            const struct nvt_launch_signals *before, const struct gifts *gifts,
                            int report)
 {
+    /* The one of samples in front of that of calls, which need not hear of stacks that Python writes. */
     if (!inject(NVTX_VARIABLE, gifts->nvtx) && !inject(CUDA_VARIABLE, gifts->cuda) &&
-        !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->cpu) &&
-        !lead("LD_PRELOAD", gifts->os) && !lead("LD_PRELOAD", gifts->mpi) &&
+        !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->os) &&
+        !lead("LD_PRELOAD", gifts->cpu) && !lead("LD_PRELOAD", gifts->mpi) &&
         !(gifts->pytorch ? setenv(PYTORCH_VARIABLE, gifts->pytorch, 1)
                          : unsetenv(PYTORCH_VARIABLE)) &&
         !setenv(NVT_SESSION_ENV, folder, 1)) {

@@ -105,6 +105,14 @@ static void end_writing(struct nvt_output *output)
     atomic_store(output->writing, 0);
 }
 
+void nvt_output_takes_time(struct nvt_output *output, int begins)
+{
+    if (begins)
+        begin_writing(output);
+    else
+        end_writing(output);
+}
+
 static int write_chunk(struct nvt_output *output, const struct nvt_chunk *chunk,
                        const void *payload, size_t size, struct nvt_error *err)
 {

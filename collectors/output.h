@@ -23,6 +23,9 @@ int nvt_output_begin(struct nvt_output *output, struct nvt_error *err);
 void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing,
                      _Atomic uint64_t *written);
 
+/* Something else that may take its time begins (1), or has ended (0): it is noted as a write is. */
+void nvt_output_takes_time(struct nvt_output *output, int begins);
+
 /* Keep only the latest part of what is written (retain.h). 0, or -1 with err: the file is none that can be cut, or
  * there is no memory. */
 int nvt_output_retain(struct nvt_output *output, const struct nvt_retain_limits *limits,

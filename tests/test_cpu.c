@@ -542,6 +542,29 @@ static void python_tells_its_functions(void **state)
     nvt_trace_free(trace);
 }
 
+/* A stack that Python writes down for us is no call of the program's. */
+static void python_writes_nothing_of_its_own(void **state)
+{
+    (void)state;
+    skip_without_python();
+    const char *path = python_script("burns.py", BURNING "outer(400)\n");
+    static const char *const options[4] = {"--osrt-threshold", "0", "--cpu-rate", "1000"};
+    struct cli_result result =
+        run_with("osrt,cpu", options, (const char *const[]){"python3", path, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    expect_time(trace, "outer (burns.py:9)", NULL, 400);
+    uint32_t samples = 0, writes = 0;
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
+        samples += is_in(trace, i, "outer (burns.py:9)") != 0;
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        writes += !strcmp(nvt_name(trace, trace->os_calls.name[i]), "write") &&
+                  strstr(nvt_name(trace, trace->os_calls.caller[i]), "python");
+    assert_true(samples > 20 && writes < samples);
+    nvt_trace_free(trace);
+}
+
 static void python_threads_and_processes(void **state)
 {
     (void)state;
@@ -688,11 +711,9 @@ static void programs_that_drop_the_library(void **state)
     X(capture_and_age_hold_for_samples)                                                            \
     X(what_cannot_be_is_told)                                                                      \
     X(python_tells_its_functions)                                                                  \
-    X(python_threads_and_processes)                                                                \
-    X(python_ends)                                                                                 \
-    X(python_without_site)                                                                         \
-    X(python_is_the_users)                                                                         \
-    X(programs_that_drop_the_library)
+    X(python_writes_nothing_of_its_own)                                                            \
+    X(python_threads_and_processes) X(python_ends) X(python_without_site) X(python_is_the_users)   \
+        X(programs_that_drop_the_library)
 
 #define TEST(name) {#name, tried, NULL, NULL, &(void (*)(void **)){name}},
 
