@@ -82,6 +82,8 @@ static void take(void *given)
     const struct visit *visit = given;
     struct nvt_thread *thread = visit->thread;
     int64_t cpu_ns = visit->cpu_ns;
+    if (thread == &nvt_nobody && !(thread = nvt_thread_new()))
+        return;
     if (nvt_thread_busy(thread)) {
         if (!nvt_frames_have_left(visit->context, nvt_thread_busy(thread)))
             return;
@@ -105,7 +107,7 @@ static void take(void *given)
 /* Whether a sample is to be taken here, and can be: not where another handler let the signal through to ours. */
 static int is_wanted(struct nvt_thread *thread, const void *context)
 {
-    return thread && thread != &nvt_nobody && !nvt_os_is_own(NULL) &&
+    return thread && !nvt_os_is_own(NULL) &&
            !nvt_sampler_holds(self, nvt_frames_stack_pointer(context)) &&
            !nvt_event_is_quiet(thread);
 }
@@ -159,28 +161,36 @@ static void start_timer(struct nvt_sampler *sampler)
     }
 }
 
-/* The thread has a ring from its beginning on: it may become another user's, or have another root. */
-static void begin(void *given)
+static pthread_key_t at_end;
+
+static void thread_ends(void *sampler)
+{
+    (void)sampler;
+    nvt_cpu_end_thread();
+}
+
+static void begin(void *sampler)
 {
     sigset_t ours;
-    if (nvt_self == &nvt_nobody && !nvt_thread_try())
-        return;
-    self = given;
+    self = sampler;
     sigemptyset(&ours);
     sigaddset(&ours, number);
     pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
     start_timer(self);
 }
 
+/* The thread gets a ring with its first sample: many have none. */
 void nvt_cpu_begin_thread(void)
 {
     int saved = errno;
     struct nvt_sampler *sampler = number && !self ? nvt_sampler_new() : NULL;
-    if (sampler) {
-        nvt_sampler_run(sampler, begin, sampler);
-        if (!self)
-            nvt_sampler_free(sampler);
+    /* Nobody would see it end. */
+    if (sampler && pthread_setspecific(at_end, sampler)) {
+        nvt_sampler_free(sampler);
+        sampler = NULL;
     }
+    if (sampler)
+        nvt_sampler_run(sampler, begin, sampler);
     errno = saved;
 }
 
@@ -230,8 +240,12 @@ int nvt_cpu_watch(const struct nvt_cpu_system *system)
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigfillset(&action.sa_mask);
     nvt_frames_prepare();
+    /* A ring now, as a program may become another user, or have another root. */
+    if (nvt_self == &nvt_nobody)
+        nvt_thread_try();
     int found = find_signal(system);
-    if (!found || system->sigaction(found, &action, NULL))
+    if (!found || pthread_key_create(&at_end, thread_ends) ||
+        system->sigaction(found, &action, NULL))
         return 0;
     number = found;
     nvt_cpu_begin_thread();

@@ -25,6 +25,8 @@ __thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-exec"))) 
 static __thread int64_t retry_at __attribute__((tls_model("initial-exec")));
 #define RETRY_NS 10000000
 
+#define NSIG_BYTES 8 /* of a set of signals, as the system has it */
+
 static pthread_key_t at_exit;
 static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 
@@ -51,6 +53,12 @@ static void thread_ends(void *state)
         munmap(ring, NVT_RING_HEADER + thread->size * sizeof(struct nvt_slot));
     }
     munmap(thread, sizeof(*thread));
+}
+
+/* Past the library in front of libc, which would leave out the signal that samples come by (collectors/cpu/samples.c). */
+static void set_mask(const sigset_t *mask, sigset_t *before)
+{
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, before, NSIG_BYTES);
 }
 
 static void make_key(void)
@@ -117,14 +125,15 @@ struct nvt_thread *nvt_thread_try(void)
 {
     int saved = errno;
     sigset_t all, before;
+    sigemptyset(&before);
     struct nvt_thread *thread = NULL;
     if (!retry_at || nvt_monotonic_ns() >= retry_at) {
         /* A handler that came in between would make a state and a ring of its own; one may have come just
          * before. */
         sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
+        set_mask(&all, &before);
         thread = nvt_self != &nvt_nobody ? nvt_self : new_thread();
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        set_mask(&before, NULL);
     }
     errno = saved;
     return thread;
@@ -293,10 +302,11 @@ static void renew_ring(struct nvt_thread *thread)
 static void between_signals(struct nvt_thread *thread, void (*change)(struct nvt_thread *thread))
 {
     sigset_t all, before;
+    sigemptyset(&before);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    set_mask(&all, &before);
     change(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    set_mask(&before, NULL);
 }
 
 /* See how far the recorder has come. Whether `slots` fit now, and the pops of what is open. */
