@@ -712,8 +712,8 @@ static void programs_that_drop_the_library(void **state)
     X(what_cannot_be_is_told)                                                                      \
     X(python_tells_its_functions)                                                                  \
     X(python_writes_nothing_of_its_own)                                                            \
-    X(python_threads_and_processes) X(python_ends) X(python_without_site) X(python_is_the_users)   \
-        X(programs_that_drop_the_library)
+    X(python_threads_and_processes)                                                                \
+    X(python_ends) X(python_without_site) X(python_is_the_users) X(programs_that_drop_the_library)
 
 #define TEST(name) {#name, tried, NULL, NULL, &(void (*)(void **)){name}},
 
