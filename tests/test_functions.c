@@ -222,51 +222,66 @@ static const char *stack_of(const struct nvt_trace *trace, uint32_t sample)
     return text;
 }
 
-static void python_takes_the_place_of_its_interpreter(void **state)
+static const char text_of_two[] = "Current thread 0x00007f0000000000 (most recent call first):\n"
+                                  "  File \"/home/x/a b.py\", line 12 in inner\n"
+                                  "  File \"<frozen importlib._bootstrap>\", line 241 in _call\n"
+                                  "  File \"/p/__init__.py\", line 3 in <module>\n"
+                                  "  File \"/p/cut";
+
+static void take_good_ones(struct nvt_drain_cpu *cpu)
 {
-    static const char two[] = "Current thread 0x00007f0000000000 (most recent call first):\n"
-                              "  File \"/home/x/a b.py\", line 12 in inner\n"
-                              "  File \"<frozen importlib._bootstrap>\", line 241 in _call\n"
-                              "  File \"/p/__init__.py\", line 3 in <module>\n"
-                              "  File \"/p/cut";
-    struct nvt_drain_cpu cpu;
-    struct nvt_drain_totals totals;
-    struct nvt_error err = NVT_ERROR_INIT;
-    (void)state;
-    memset(&totals, 0, sizeof(totals));
-    char python[4200];
-    size_t size;
-    snprintf(python, sizeof(python), "%s", cli_in(cli_folder, "libpython3.99.so.1.0"));
-    char *bytes = cli_read_file(own_program(), &size);
-    assert_non_null(bytes);
-    cli_write_file(python, bytes, size);
-    free(bytes);
-    const char *path = cli_in(cli_folder, "made.nvt");
-    struct nvt_output *output = begin_output(path, &cpu);
-    nvt_drain_cpu_define(&cpu, 1, own_program(), strlen(own_program()));
-    nvt_drain_cpu_define(&cpu, 2, python, strlen(python));
-    nvt_drain_cpu_define(&cpu, 3, "/x/libnvtally-cpu-samples.so", 28);
     uint64_t loop = place_of((void *)(uintptr_t)_PyEval_EvalFrameDefault, NULL) + 1,
              run = place_of((void *)(uintptr_t)run_of_python, NULL) + 1,
              called = place_of((void *)(uintptr_t)called_function, NULL) + 1;
     /* A library's function that Python's calls, with the interpreter around it. */
     const uint64_t calls[] = {NVT_CPU_FRAME(1, called), NVT_CPU_FRAME(2, run),
                               NVT_CPU_FRAME(2, loop), NVT_CPU_FRAME(2, run), NVT_CPU_FRAME(1, run)};
-    take(&cpu, 1000, calls, 5, two);
+    take(cpu, 1000, calls, 5, text_of_two);
     /* The interpreter alone; without a text; what is ours, and what nobody knows. */
-    take(&cpu, 2000, calls + 2, 3, two);
-    take(&cpu, 3000, calls, 5, "");
+    take(cpu, 2000, calls + 2, 3, text_of_two);
+    take(cpu, 3000, calls, 5, "");
     const uint64_t ours[] = {NVT_CPU_FRAME(1, called), NVT_CPU_FRAME(3, 77), NVT_CPU_FRAME(9, 5)};
-    take(&cpu, 4000, ours, 3, "");
-    take(&cpu, 5000, ours + 1, 1, ""); /* the collector's own is no sample */
-    /* Malformed ones are left out. */
-    struct nvt_ring_cpu_sample wrong = {.cpu_ns = 1, .frames = 1000, .text = 0};
-    nvt_drain_cpu_take(&cpu, 6000, (const uint8_t *)&wrong, sizeof(wrong));
-    wrong = (struct nvt_ring_cpu_sample){.cpu_ns = 1, .frames = 0, .text = UINT32_MAX};
-    nvt_drain_cpu_take(&cpu, 6000, (const uint8_t *)&wrong, sizeof(wrong));
-    wrong = (struct nvt_ring_cpu_sample){.cpu_ns = 1, .frames = UINT32_MAX, .text = UINT32_MAX};
-    nvt_drain_cpu_take(&cpu, 6000, (const uint8_t *)&wrong, sizeof(wrong));
-    nvt_drain_cpu_take(&cpu, 6000, (const uint8_t *)&wrong, 3);
+    take(cpu, 4000, ours, 3, "");
+    take(cpu, 5000, ours + 1, 1, ""); /* the collector's own is no sample */
+}
+
+static void take_malformed_ones(struct nvt_drain_cpu *cpu)
+{
+    static const struct nvt_ring_cpu_sample wrong[] = {
+        {.cpu_ns = 1, .frames = 1000, .text = 0},
+        {.cpu_ns = 1, .frames = 0, .text = UINT32_MAX},
+        {.cpu_ns = 1, .frames = UINT32_MAX, .text = UINT32_MAX}};
+    for (size_t i = 0; i < 3; i++)
+        nvt_drain_cpu_take(cpu, 6000, (const uint8_t *)&wrong[i], sizeof(wrong[i]));
+    nvt_drain_cpu_take(cpu, 6000, (const uint8_t *)&wrong[0], 3);
+}
+
+/* This program under the name that Python's library has. */
+static const char *own_python(void)
+{
+    size_t size;
+    const char *path = cli_in(cli_folder, "libpython3.99.so.1.0");
+    char *bytes = cli_read_file(own_program(), &size);
+    assert_non_null(bytes);
+    cli_write_file(path, bytes, size);
+    free(bytes);
+    return path;
+}
+
+static void python_takes_the_place_of_its_interpreter(void **state)
+{
+    struct nvt_drain_cpu cpu;
+    struct nvt_drain_totals totals;
+    struct nvt_error err = NVT_ERROR_INIT;
+    (void)state;
+    memset(&totals, 0, sizeof(totals));
+    const char *path = cli_in(cli_folder, "made.nvt"), *python = own_python();
+    struct nvt_output *output = begin_output(path, &cpu);
+    nvt_drain_cpu_define(&cpu, 1, own_program(), strlen(own_program()));
+    nvt_drain_cpu_define(&cpu, 2, python, strlen(python));
+    nvt_drain_cpu_define(&cpu, 3, "/x/libnvtally-cpu-samples.so", 28);
+    take_good_ones(&cpu);
+    take_malformed_ones(&cpu);
     nvt_drain_cpu_flush(&cpu, 1, &totals);
     assert_int_equal(totals.cpu_samples, 4);
     assert_int_equal(totals.unwritten, 0);
@@ -297,11 +312,17 @@ static void put_number(struct nvt_buffer *out, uint64_t value)
     assert_int_equal(nvt_buffer_append(out, &value, 8), 0);
 }
 
-static void put_chunk(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
-                      struct nvt_buffer *bytes)
+static void put_chunk(struct nvt_trace_writer *writer, enum nvt_chunk_kind kind, uint32_t process,
+                      uint32_t thread, uint32_t count, struct nvt_buffer *bytes)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    assert_int_equal(nvt_trace_writer_chunk(writer, chunk, bytes->data, bytes->size, &err), 0);
+    const struct nvt_chunk chunk = {.kind = (uint16_t)kind,
+                                    .process = process,
+                                    .thread = thread,
+                                    .count = count,
+                                    .first = kind == NVT_CHUNK_CPU_SAMPLES ? 5000 : 0,
+                                    .last = kind == NVT_CHUNK_CPU_SAMPLES ? 9000 : 0};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, bytes->data, bytes->size, &err), 0);
     bytes->size = 0;
 }
 
@@ -312,52 +333,27 @@ static const char *trace_of(const void *payload, size_t size, uint32_t count, ui
     struct nvt_buffer bytes = {0};
     const char *path = cli_in(cli_folder, "chunks.nvt");
     struct nvt_trace_writer *writer = nvt_trace_writer_new(path, 0, &err);
+    static const char strings[] = "\0\1a\1b";
     static const uint64_t process[] = {7, 1, 1000, 1};
     assert_non_null(writer);
     for (uint64_t i = 0; i < 2; i++) {
         for (int k = 0; k < 3; k++)
             put_number(&bytes, 1000 + i * 1000000000);
-        put_chunk(writer,
-                  &(struct nvt_chunk){.kind = NVT_CHUNK_CLOCK,
-                                      .process = NVT_NO_INDEX,
-                                      .thread = NVT_NO_INDEX,
-                                      .count = 1},
-                  &bytes);
+        put_chunk(writer, NVT_CHUNK_CLOCK, NVT_NO_INDEX, NVT_NO_INDEX, 1, &bytes);
     }
-    static const char strings[] = "\0\1a\1b";
     assert_int_equal(nvt_buffer_append(&bytes, strings, 5), 0);
-    put_chunk(
-        writer,
-        &(struct nvt_chunk){
-            .kind = NVT_CHUNK_STRINGS, .process = NVT_NO_INDEX, .thread = NVT_NO_INDEX, .count = 3},
-        &bytes);
+    put_chunk(writer, NVT_CHUNK_STRINGS, NVT_NO_INDEX, NVT_NO_INDEX, 3, &bytes);
     for (size_t i = 0; i < 4; i++)
         put(&bytes, process[i]);
-    put_chunk(writer,
-              &(struct nvt_chunk){
-                  .kind = NVT_CHUNK_PROCESS, .process = 0, .thread = NVT_NO_INDEX, .count = 1},
-              &bytes);
+    put_chunk(writer, NVT_CHUNK_PROCESS, 0, NVT_NO_INDEX, 1, &bytes);
     put(&bytes, 7);
     put(&bytes, 1);
-    put_chunk(writer,
-              &(struct nvt_chunk){.kind = NVT_CHUNK_THREAD, .process = 0, .thread = 0, .count = 1},
-              &bytes);
+    put_chunk(writer, NVT_CHUNK_THREAD, 0, 0, 1, &bytes);
     assert_int_equal(nvt_buffer_append(&bytes, payload, size), 0);
-    put_chunk(writer,
-              &(struct nvt_chunk){.kind = NVT_CHUNK_CPU_SAMPLES,
-                                  .process = 0,
-                                  .thread = thread,
-                                  .count = count,
-                                  .first = 5000,
-                                  .last = 9000},
-              &bytes);
+    put_chunk(writer, NVT_CHUNK_CPU_SAMPLES, 0, thread, count, &bytes);
     put(&bytes, 0);
     put(&bytes, 0);
-    put_chunk(
-        writer,
-        &(struct nvt_chunk){
-            .kind = NVT_CHUNK_END, .process = NVT_NO_INDEX, .thread = NVT_NO_INDEX, .count = 1},
-        &bytes);
+    put_chunk(writer, NVT_CHUNK_END, NVT_NO_INDEX, NVT_NO_INDEX, 1, &bytes);
     assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
     nvt_buffer_free(&bytes);
     return path;

@@ -133,65 +133,52 @@ static int push_operand(struct machine *machine, unsigned operation, struct curs
     return 0;
 }
 
+static uint64_t compute(unsigned operation, uint64_t first, uint64_t second)
+{
+    int64_t left = (int64_t)first, right = (int64_t)second;
+    switch (operation) {
+    case 0x1a:
+        return first & second;
+    case 0x1c:
+        return first - second;
+    case 0x1e:
+        return first * second;
+    case 0x21:
+        return first | second;
+    case 0x22:
+        return first + second;
+    case 0x24:
+        return second < 64 ? first << second : 0;
+    case 0x25:
+        return second < 64 ? first >> second : 0;
+    case 0x26:
+        return (uint64_t)(left >> (second < 63 ? second : 63));
+    case 0x27:
+        return first ^ second;
+    case 0x29:
+        return left == right;
+    case 0x2a:
+        return left >= right;
+    case 0x2b:
+        return left > right;
+    case 0x2c:
+        return left <= right;
+    case 0x2d:
+        return left < right;
+    default:
+        return left != right; /* 0x2e */
+    }
+}
+
 /* Of two values, the upper one second. 0, or -1: it is something else. */
 static int combine(struct machine *machine, unsigned operation)
 {
-    if (operation != 0x1a && operation != 0x1c && operation != 0x1e && operation != 0x21 &&
-        operation != 0x22 && !(operation >= 0x24 && operation <= 0x2e))
+    static const uint8_t known[] = {0x1a, 0x1c, 0x1e, 0x21, 0x22, 0x24, 0x25, 0x26,
+                                    0x27, 0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x2e};
+    if (!memchr(known, (int)operation, sizeof(known)))
         return -1;
     uint64_t second = pop(machine), first = pop(machine);
-    int64_t left = (int64_t)first, right = (int64_t)second;
-    uint64_t value = 0;
-    switch (operation) {
-    case 0x1a:
-        value = first & second;
-        break;
-    case 0x1c:
-        value = first - second;
-        break;
-    case 0x1e:
-        value = first * second;
-        break;
-    case 0x21:
-        value = first | second;
-        break;
-    case 0x22:
-        value = first + second;
-        break;
-    case 0x24:
-        value = second < 64 ? first << second : 0;
-        break;
-    case 0x25:
-        value = second < 64 ? first >> second : 0;
-        break;
-    case 0x26:
-        value = (uint64_t)(left >> (second < 63 ? second : 63));
-        break;
-    case 0x27:
-        value = first ^ second;
-        break;
-    case 0x29:
-        value = left == right;
-        break;
-    case 0x2a:
-        value = left >= right;
-        break;
-    case 0x2b:
-        value = left > right;
-        break;
-    case 0x2c:
-        value = left <= right;
-        break;
-    case 0x2d:
-        value = left < right;
-        break;
-    case 0x2e:
-        value = left != right;
-        break;
-    default:
-        machine->failed = 1; /* a branch */
-    }
-    push(machine, (uintptr_t)value);
+    push(machine, (uintptr_t)compute(operation, first, second));
     return 0;
 }
 
