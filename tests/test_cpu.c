@@ -608,6 +608,56 @@ static void python_ends(void **state)
             options, (const char *const[]){"python3", "-c", turn % 2 ? program : "pass", NULL}));
 }
 
+/* Python's handler may find a frame that is just being made, and follows a pointer to nowhere. */
+static void python_is_interrupted_anywhere(void **state)
+{
+    (void)state;
+    skip_without_python();
+    const char *path = python_script(
+        "anywhere.py", "import time, threading, json, gc, os\n"
+                       "end = time.time() + 3\n"
+                       "def gen(n):\n"
+                       "    for i in range(n):\n"
+                       "        yield from (x for x in range(3))\n"
+                       "def rec(n):\n"
+                       "    if n: return rec(n - 1)\n"
+                       "    raise ValueError\n"
+                       "class A:\n"
+                       "    def __getattr__(self, name): return name\n"
+                       "def work():\n"
+                       "    while time.time() < end:\n"
+                       "        list(gen(200))\n"
+                       "        try: rec(60)\n"
+                       "        except ValueError: pass\n"
+                       "        [A().foo for _ in range(50)]\n"
+                       "        json.loads(json.dumps({str(i): [i] * 3 for i in range(50)}))\n"
+                       "        sorted(range(200), key=lambda x: -x)\n"
+                       "        exec('def f(x): return x + 1\\nf(2)', {})\n"
+                       "        gc.collect(0)\n"
+                       "threads = [threading.Thread(target=work) for _ in range(3)]\n"
+                       "[t.start() for t in threads]; [t.join() for t in threads]\n"
+                       "pid = os.fork()\n"
+                       "if not pid: os.kill(os.getpid(), 11)\n"
+                       "assert os.waitpid(pid, 0)[1] & 127 == 11\n");
+    static const char *const options[4] = {"--cpu-rate", "1000"};
+    for (int turn = 0; turn < 2; turn++) {
+        struct nvt_trace *trace =
+            record_python(options, (const char *const[]){"python3", path, NULL});
+        int64_t all = time_in(trace, NULL, NULL), known = 0;
+        for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
+            known +=
+                is_in(trace, i, "work (anywhere.py:13)") ||
+                        is_in(trace, i, "gen (anywhere.py:5)") ||
+                        strstr(nvt_name(trace,
+                                        trace->call_frames.name[trace->cpu_samples.frame[i] - 1]),
+                               ".py:")
+                    ? trace->cpu_samples.cpu_ns[i] / 1000000
+                    : 0;
+        EXPECT_TIMES(known > all / 4); /* to the end: most are in other lines */
+        nvt_trace_free(trace);
+    }
+}
+
 /* What Python leaves out by these options is no failure. */
 static void python_without_site(void **state)
 {
@@ -713,7 +763,9 @@ static void programs_that_drop_the_library(void **state)
     X(python_tells_its_functions)                                                                  \
     X(python_writes_nothing_of_its_own)                                                            \
     X(python_threads_and_processes)                                                                \
-    X(python_ends) X(python_without_site) X(python_is_the_users) X(programs_that_drop_the_library)
+    X(python_ends)                                                                                 \
+    X(python_is_interrupted_anywhere)                                                              \
+    X(python_without_site) X(python_is_the_users) X(programs_that_drop_the_library)
 
 #define TEST(name) {#name, tried, NULL, NULL, &(void (*)(void **)){name}},
 

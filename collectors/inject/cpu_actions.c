@@ -2,11 +2,14 @@
  * What others want to do with the signal that samples come by: the program, which may set handlers for all signals there are,
  * and Python, whose handler writes its stack.
  */
+#include <pthread.h>
+#include <setjmp.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cpu_sampler.h"
+#include "cpu_unwind.h"
 
 /* Each is written by the thread that sets it, and read by handlers: an odd number while it changes. */
 struct action {
@@ -106,6 +109,68 @@ int nvt_cpu_take_stack(const void *bytes, size_t size)
     return 1;
 }
 
+static __thread sigjmp_buf *way_back __attribute__((tls_model("initial-exec")));
+static __thread int faults __attribute__((tls_model("initial-exec")));
+#define FAULTS_MOST 100
+
+/* Python's handler reads frames that its loop is just making: a pointer in one may lead nowhere. The function that has followed
+ * it returns then, and what called that goes on; none of them returns anything. A fault of another thread comes again, until
+ * the program's handler is back. */
+static void handle_fault(int signal, siginfo_t *info, void *context)
+{
+    struct nvt_unwind unwind;
+    if (!taker) {
+        if (info->si_code <= 0) /* it was sent */
+            syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
+        return;
+    }
+    nvt_unwind_begin(&unwind, context);
+    if (++faults > FAULTS_MOST || nvt_unwind_step(&unwind))
+        siglongjmp(*way_back, 1);
+    nvt_unwind_return(&unwind, context);
+}
+
+/* What the program does with faults otherwise, as one thread at a time dumps. */
+static struct sigaction of_segv, of_bus;
+static _Atomic int is_guarded;
+
+static void give_back_faults(void)
+{
+    if (!atomic_load(&is_guarded))
+        return;
+    sigaction(SIGSEGV, &of_segv, NULL);
+    sigaction(SIGBUS, &of_bus, NULL);
+    atomic_store(&is_guarded, 0);
+}
+
+static void call_guarded(const struct sigaction *action, int signal, siginfo_t *info, void *context)
+{
+    struct sigaction ours;
+    sigset_t both;
+    sigjmp_buf here;
+    memset(&ours, 0, sizeof(ours));
+    ours.sa_sigaction = handle_fault;
+    ours.sa_flags = SA_SIGINFO;
+    sigfillset(&ours.sa_mask);
+    sigemptyset(&both);
+    sigaddset(&both, SIGSEGV);
+    sigaddset(&both, SIGBUS);
+    if (sigaction(SIGSEGV, NULL, &of_segv) || sigaction(SIGBUS, NULL, &of_bus))
+        return;
+    atomic_store(&is_guarded, 1);
+    sigaction(SIGSEGV, &ours, NULL);
+    sigaction(SIGBUS, &ours, NULL);
+    way_back = &here;
+    faults = 0;
+    if (!sigsetjmp(here, 1)) {
+        pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+        call(action, signal, info, context);
+    }
+    pthread_sigmask(SIG_BLOCK, &both, NULL);
+    way_back = NULL;
+    give_back_faults();
+}
+
 /* The handler (faulthandler.register) writes down the stack of the thread that it runs on. It can do so for one thread at a
  * time, and takes some 10 us. */
 void nvt_python_find(struct nvt_sampler *sampler, int signal, siginfo_t *info, void *context)
@@ -120,7 +185,7 @@ void nvt_python_find(struct nvt_sampler *sampler, int signal, siginfo_t *info, v
     }
     const struct sigaction action = get(&python); /* it may be gone meanwhile */
     taker = sampler;
-    call(&action, signal, info, context);
+    call_guarded(&action, signal, info, context);
     taker = NULL;
     atomic_store(&dumping, 0);
 }
@@ -128,6 +193,7 @@ void nvt_python_find(struct nvt_sampler *sampler, int signal, siginfo_t *info, v
 void nvt_actions_forked(void)
 {
     /* Whoever was in the middle is not here. */
+    give_back_faults();
     atomic_store(&dumping, 0);
     if (atomic_load(&theirs.version) & 1)
         atomic_fetch_add(&theirs.version, 1);

@@ -39,6 +39,29 @@ void nvt_unwind_begin(struct nvt_unwind *unwind, const void *context)
 #endif
 }
 
+void nvt_unwind_return(const struct nvt_unwind *unwind, void *context)
+{
+    ucontext_t *user = context;
+#if defined(__x86_64__)
+    /* What functions leave as it was, by the system's numbers and DWARF's. */
+    static const uint8_t kept[][2] = {{REG_RBX, 3},  {REG_RBP, 6},  {REG_RSP, 7}, {REG_R12, 12},
+                                      {REG_R13, 13}, {REG_R14, 14}, {REG_R15, 15}};
+    for (unsigned i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        user->uc_mcontext.gregs[kept[i][0]] = (greg_t)unwind->registers[kept[i][1]];
+    user->uc_mcontext.gregs[REG_RAX] = 0;
+    user->uc_mcontext.gregs[REG_RIP] = (greg_t)unwind->ip;
+#elif defined(__aarch64__)
+    for (unsigned i = 19; i < 31; i++)
+        user->uc_mcontext.regs[i] = unwind->registers[i];
+    user->uc_mcontext.regs[0] = 0;
+    user->uc_mcontext.sp = unwind->registers[31];
+    user->uc_mcontext.pc = unwind->ip;
+#else
+    (void)unwind;
+    (void)user;
+#endif
+}
+
 uintptr_t nvt_unwind_stack(const struct nvt_unwind *unwind)
 {
     return unwind->registers[STACK_POINTER];

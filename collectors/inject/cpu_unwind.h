@@ -35,6 +35,9 @@ void nvt_unwind_begin(struct nvt_unwind *unwind, const void *context);
 /* To the caller. 0, or -1: that is unknown, or there is none. */
 int nvt_unwind_step(struct nvt_unwind *unwind);
 
+/* Have what was interrupted go on at its caller, as if its function had returned 0: behind a step. */
+void nvt_unwind_return(const struct nvt_unwind *unwind, void *context);
+
 /* The stack pointer. */
 uintptr_t nvt_unwind_stack(const struct nvt_unwind *unwind);
 
