@@ -298,23 +298,9 @@ static void report_no_capture(const struct nvt_record_options *options,
     fprintf(stderr, "nvtally: nothing was captured: %s never began\n", capture);
 }
 
-/* asked: as --trace had it, 0 without: of a device that was not used then nothing is said. */
-static void report(const struct nvt_record_options *options, uint64_t asked,
-                   const struct nvt_record_result *result, const char *command)
+static void report_lost(const struct nvt_record_options *options,
+                        const struct nvt_record_result *result, uint64_t lost)
 {
-    char text[1200];
-    uint64_t lost = result->dropped + result->homeless + result->unwritten + result->nested;
-    if (result->other_tool)
-        fprintf(stderr, "nvtally: another tool is injected already (NVTX_INJECTION64_PATH): it was "
-                        "left in place, and this trace has no NVTX events\n");
-    if (result->other_device_tool)
-        fprintf(stderr, "nvtally: another tool is injected already (CUDA_INJECTION64_PATH): it was "
-                        "left in place, and this trace has no device records\n");
-    if (result->write_error.message[0])
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&result->write_error, text, sizeof(text)));
-    if (result->cut_error.message[0])
-        fprintf(stderr, "nvtally: the part older than was to be kept could not be cut off: %s\n",
-                nvt_error_text(&result->cut_error, text, sizeof(text)));
     if (lost)
         fprintf(stderr,
                 "nvtally: %" PRIu64 " events were lost: %" PRIu64 " at full buffers, %" PRIu64
@@ -332,19 +318,32 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
                 " KiB has room for, which reserves 16 bytes for the end of each: give a larger "
                 "--ring-size\n",
                 options->ring_bytes >> 10);
-    char devices[96] = "";
+}
+
+/* asked: as --trace had it, 0 without: of a device that was not used then nothing is said. */
+static void report_counts(const struct nvt_record_options *options, uint64_t asked,
+                          const struct nvt_record_result *result)
+{
+    char others[96] = "";
     if (asked & NVT_TRACE_DEVICE || result->used_devices)
-        snprintf(devices, sizeof(devices), ", %" PRIu64 " device records", result->device_records);
+        snprintf(others, sizeof(others), ", %" PRIu64 " device records", result->device_records);
     if (options->trace & NVT_TRACE_OSRT)
-        snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
+        snprintf(others + strlen(others), sizeof(others) - strlen(others),
                  ", %" PRIu64 " OS call%s", result->os_calls, result->os_calls == 1 ? "" : "s");
     if (options->trace & NVT_TRACE_CPU)
-        snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
+        snprintf(others + strlen(others), sizeof(others) - strlen(others),
                  ", %" PRIu64 " CPU sample%s", result->cpu_samples,
                  result->cpu_samples == 1 ? "" : "s");
     fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
             result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
-            result->processes == 1 ? "" : "es", devices, options->output);
+            result->processes == 1 ? "" : "es", others, options->output);
+}
+
+/* What was asked for and is not there, and why that may be. */
+static void report_nothing(const struct nvt_record_options *options, uint64_t asked,
+                           const struct nvt_record_result *result, uint64_t lost,
+                           const char *command)
+{
     report_no_capture(options, result);
     if ((asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         fputs("nvtally: the command did not use CUDA\n", stderr);
@@ -363,6 +362,27 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
               stderr);
     if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->other_tool)
         report_no_ranges(options, result, command);
+}
+
+static void report(const struct nvt_record_options *options, uint64_t asked,
+                   const struct nvt_record_result *result, const char *command)
+{
+    char text[1200];
+    uint64_t lost = result->dropped + result->homeless + result->unwritten + result->nested;
+    if (result->other_tool)
+        fprintf(stderr, "nvtally: another tool is injected already (NVTX_INJECTION64_PATH): it was "
+                        "left in place, and this trace has no NVTX events\n");
+    if (result->other_device_tool)
+        fprintf(stderr, "nvtally: another tool is injected already (CUDA_INJECTION64_PATH): it was "
+                        "left in place, and this trace has no device records\n");
+    if (result->write_error.message[0])
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&result->write_error, text, sizeof(text)));
+    if (result->cut_error.message[0])
+        fprintf(stderr, "nvtally: the part older than was to be kept could not be cut off: %s\n",
+                nvt_error_text(&result->cut_error, text, sizeof(text)));
+    report_lost(options, result, lost);
+    report_counts(options, asked, result);
+    report_nothing(options, asked, result, lost, command);
 }
 
 /* End as the command ended, so that whoever waits for us sees the same. */
