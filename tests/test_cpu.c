@@ -300,6 +300,12 @@ static void signals_are_the_programs_own(void **state)
 }
 
 /* The thread is sampled although the event that it was in never ended. */
+static void handlers_of_faults_stay(void **state)
+{
+    (void)state;
+    nvt_trace_free(record("faults", "cpu", "--cpu-rate", "1000"));
+}
+
 static void handlers_may_jump(void **state)
 {
     (void)state;
@@ -749,6 +755,7 @@ static void programs_that_drop_the_library(void **state)
     X(programs_become_others)                                                                      \
     X(samples_survive_a_kill)                                                                      \
     X(signals_are_the_programs_own)                                                                \
+    X(handlers_of_faults_stay)                                                                     \
     X(handlers_may_jump)                                                                           \
     X(recursion_may_be_deep)                                                                       \
     X(exceptions_are_thrown_meanwhile)                                                             \

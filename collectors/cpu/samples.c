@@ -125,17 +125,35 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 
 /* --- signals --------------------------------------------------------------------------------------- */
 
+static int hold(int signal)
+{
+    return number && (signal == SIGSEGV || signal == SIGBUS) ? nvt_cpu_hold_faults() : 0;
+}
+
+static void release(int is_held)
+{
+    if (is_held)
+        nvt_cpu_release_faults();
+}
+
 EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *before)
 {
     find_all();
-    return number && signal == number ? nvt_cpu_action(action, before)
-                                      : libc.sigaction(signal, action, before);
+    if (number && signal == number)
+        return nvt_cpu_action(action, before);
+    int is_held = hold(signal), status = libc.sigaction(signal, action, before);
+    release(is_held);
+    return status;
 }
 
 static sighandler_t set_handler(signal_function *function, int which, sighandler_t handler)
 {
-    if (!number || which != number)
-        return function(which, handler);
+    if (!number || which != number) {
+        int is_held = hold(which);
+        sighandler_t before_it = function(which, handler);
+        release(is_held);
+        return before_it;
+    }
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
     nvt_cpu_action(&action, &before);
     return before.sa_handler;

@@ -49,6 +49,11 @@ NVT_EXPORT void nvt_cpu_forked(void);
  * from our timers. As sigaction's. */
 NVT_EXPORT int nvt_cpu_action(const struct sigaction *action, struct sigaction *before);
 
+/* While Python writes its stack, faults are handled here. Who sets a handler for them waits until that is over, a few us, or
+ * it would be undone. 1: it is to be released. */
+NVT_EXPORT int nvt_cpu_hold_faults(void);
+NVT_EXPORT void nvt_cpu_release_faults(void);
+
 /* Whether bytes written to NVT_CPU_STACK_DESCRIPTOR were taken: who writes is Python, within the handler, or with a wish. */
 NVT_EXPORT int nvt_cpu_take_stack(const void *bytes, size_t size);
 

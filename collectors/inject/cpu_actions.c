@@ -60,6 +60,24 @@ static void let_others_run(int turn)
         syscall(SYS_sched_yield);
 }
 
+/* Not within a signal handler of ours, whose turn it is then already. */
+int nvt_cpu_hold_faults(void)
+{
+    if (taker)
+        return 0;
+    for (int turn = 0; turn < 100000; turn++) {
+        if (!atomic_exchange(&dumping, 1))
+            return 1;
+        let_others_run(turn);
+    }
+    return 0;
+}
+
+void nvt_cpu_release_faults(void)
+{
+    atomic_store(&dumping, 0);
+}
+
 /* Python comes to an end: it takes its handler back, and then what that needs. Nobody may be in it, or come. */
 static void forget_python(void)
 {
@@ -193,8 +211,8 @@ void nvt_python_find(struct nvt_sampler *sampler, int signal, siginfo_t *info, v
 void nvt_actions_forked(void)
 {
     /* Whoever was in the middle is not here. */
-    give_back_faults();
     atomic_store(&dumping, 0);
+    give_back_faults();
     if (atomic_load(&theirs.version) & 1)
         atomic_fetch_add(&theirs.version, 1);
     if (atomic_load(&python.version) & 1)

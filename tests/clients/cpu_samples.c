@@ -561,6 +561,59 @@ static void interruptions(void)
     printf("%llu of %llu\n", (unsigned long long)interrupted, (unsigned long long)calls);
 }
 
+/* A handler that writes the stack, as Python's, and takes long. */
+static void writes_long(int number)
+{
+    struct timespec begin, now;
+    (void)number;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 300000);
+}
+
+static void first_handler(int number)
+{
+    (void)number;
+}
+
+static void second_handler(int number)
+{
+    (void)number;
+}
+
+static _Atomic int is_over;
+
+static void *sets_handlers(void *nothing)
+{
+    for (int i = 0; !is_over; i++) {
+        struct sigaction action = {.sa_handler = i & 1 ? first_handler : second_handler}, now;
+        EXPECT(!sigaction(SIGSEGV, &action, NULL) && !sigaction(SIGSEGV, NULL, &now));
+        EXPECT(now.sa_handler == action.sa_handler);
+        EXPECT(signal(SIGBUS, SIG_IGN) != SIG_ERR && signal(SIGBUS, SIG_DFL) == SIG_IGN);
+        if (failures)
+            break;
+    }
+    return nothing;
+}
+
+/* Handlers of faults that are set while a stack is written stay set. */
+static void faults(void)
+{
+    static const char wish[] = "nvtally: a handler that writes the stack";
+    const struct sigaction action = {.sa_handler = writes_long};
+    const char *number = getenv("NVTALLY_SAMPLE_SIGNAL");
+    pthread_t thread;
+    EXPECT(number && write(0x7ffffff0, wish, sizeof(wish) - 1) == (ssize_t)sizeof(wish) - 1);
+    if (failures)
+        return;
+    EXPECT(!sigaction(atoi(number), &action, NULL));
+    EXPECT(!pthread_create(&thread, NULL, sets_handlers, NULL));
+    work_of_main(600);
+    is_over = 1;
+    EXPECT(!pthread_join(thread, NULL));
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -581,6 +634,7 @@ static const struct {
            {"closes", closes},
            {"blocked", blocked},
            {"handlers", handlers},
+           {"faults", faults},
            {"jumps", jumps},
            {"deep", deep},
            {"pairs", pairs},
