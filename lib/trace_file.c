@@ -113,7 +113,9 @@ static struct nvt_trace_file *open_version(const char *path, unsigned version,
         nvt_trace_file_close(file);
         return NULL;
     }
-    file->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    do /* on some file systems, opening takes its time */
+        file->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    while (file->descriptor < 0 && errno == EINTR);
     struct stat status;
     int failed = file->descriptor < 0 || fstat(file->descriptor, &status);
     if (failed)

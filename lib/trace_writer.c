@@ -68,7 +68,10 @@ static void free_writer(struct nvt_trace_writer *writer)
 static ssize_t read_start(const char *path, char *start, size_t size)
 {
     ssize_t got = -1;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file;
+    do
+        file = open(path, O_RDONLY | O_CLOEXEC);
+    while (file < 0 && errno == EINTR);
     if (file < 0)
         return -1;
     do
