@@ -30,20 +30,12 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "expect.h"
+
 /* NOLINTNEXTLINE(readability-redundant-declaration): some headers have it */
 extern char **environ;
 
 static const char *program;
-static int failures;
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, strerror(errno));          \
-            failures++;                                                                            \
-        }                                                                                          \
-    } while (0)
-
 static int64_t processor_ms(void)
 {
     struct timespec now;

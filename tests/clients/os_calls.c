@@ -29,20 +29,12 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "expect.h"
+
 #define BYTES (4 << 20)
 
 static const char *folder;
 static char bytes[BYTES];
-static int failures;
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, strerror(errno));          \
-            failures++;                                                                            \
-        }                                                                                          \
-    } while (0)
-
 static const char *in_folder(const char *name)
 {
     static char path[4][4096];
