@@ -20,11 +20,9 @@ struct stack {
 
 static void forget_chunk(struct nvt_drain_cpu *cpu)
 {
-    nvt_map_free(&cpu->pairs);
-    nvt_map_free(&cpu->tree);
-    cpu->pairs = cpu->tree = (struct nvt_map){0};
+    nvt_frame_tree_free(&cpu->tree);
     cpu->frames.size = cpu->rows.size = 0;
-    cpu->pair_count = cpu->frame_count = cpu->count = 0;
+    cpu->frame_count = cpu->count = 0;
     cpu->failed = 0;
 }
 
@@ -157,12 +155,7 @@ static uint32_t called_by_python(const struct stack *stack)
 /* The frame of a function below another one, both as numbers and 1. 0: no memory. */
 static uint32_t frame_below(struct nvt_drain_cpu *cpu, uint32_t parent, struct frame frame)
 {
-    uint32_t *pair = nvt_map_at(&cpu->pairs, (uint64_t)frame.name << 32 | frame.module);
-    if (!pair)
-        return 0;
-    if (*pair == NVT_MAP_NONE)
-        *pair = cpu->pair_count++;
-    uint32_t *number = nvt_map_at(&cpu->tree, (uint64_t)parent << 32 | *pair);
+    uint32_t *number = nvt_frame_tree_at(&cpu->tree, parent, frame.name, frame.module);
     if (!number)
         return 0;
     if (*number == NVT_MAP_NONE) {
@@ -170,7 +163,6 @@ static uint32_t frame_below(struct nvt_drain_cpu *cpu, uint32_t parent, struct f
             nvt_buffer_varint(&cpu->frames, frame.name) ||
             nvt_buffer_varint(&cpu->frames, frame.module)) {
             cpu->frames.failed = 1;
-            *number = NVT_MAP_NONE;
             return 0;
         }
         *number = ++cpu->frame_count;

@@ -8,7 +8,7 @@
 #ifndef NVT_DRAIN_CPU_H
 #define NVT_DRAIN_CPU_H
 
-#include "../lib/map.h"
+#include "../lib/frame_tree.h"
 #include "drain.h"
 #include "functions.h"
 
@@ -17,9 +17,8 @@ struct nvt_drain_cpu {
     uint32_t process, thread;
     struct nvt_map files; /* ids of the process -> numbers of nvt_functions */
     /* The chunk in the making. */
-    struct nvt_map pairs,
-        tree; /* name << 32 | module -> pair; (frame and 1) << 32 | pair -> frame below it */
-    uint32_t pair_count, frame_count;
+    struct nvt_frame_tree tree; /* numbers of frames, from 1 */
+    uint32_t frame_count;
     struct nvt_buffer frames, rows;
     uint32_t count;
     uint64_t first, last; /* ticks */

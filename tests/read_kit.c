@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -31,6 +32,24 @@ void kit_expect_unreadable(const char *path, const char *needle)
     if (!strstr(text, needle))
         fail_msg("\"%s\" does not hold \"%s\"", text, needle);
     assert_null(strchr(text, '\n'));
+}
+
+void kit_survives_changed_bytes(const char *path, const char *name, size_t step)
+{
+    size_t size;
+    const char *changed = cli_in(cli_folder, name);
+    char *data = cli_read_file(path, &size);
+    for (size_t at = 0; at < size; at += 1 + at / step) {
+        char before = data[at];
+        data[at] = (char)(before ^ 0x41);
+        cli_write_file(changed, data, size);
+        data[at] = before;
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct nvt_trace *trace = nvt_trace_read(changed, &err);
+        assert_true(trace || *err.message);
+        nvt_trace_free(trace);
+    }
+    free(data);
 }
 
 #ifdef HAVE_SQLITE

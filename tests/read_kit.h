@@ -13,6 +13,10 @@ struct nvt_trace *kit_read(const char *path);
 /* The file is not read, for a reason of one line that holds `needle`. */
 void kit_expect_unreadable(const char *path, const char *needle);
 
+/* A file is read with one of its bytes changed, or not, and then for a reason. So it is for all bytes in turn, whose distance
+ * grows by one in `step` bytes; what is read is a file of that name in the fixture's folder (cli.h). */
+void kit_survives_changed_bytes(const char *path, const char *name, size_t step);
+
 #ifdef HAVE_SQLITE
 /* A new database from a script, t.sqlite of the fixture's folder (cli.h): its path. */
 const char *kit_make_export(const char *script);

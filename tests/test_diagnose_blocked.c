@@ -15,7 +15,7 @@
 
 #include "../analyze/diagnosis/blocking.h"
 #include "../analyze/diagnosis/diagnose.h"
-#include "made_trace.h"
+#include "finding_kit.h"
 
 #define MS INT64_C(1000000)
 
@@ -77,36 +77,6 @@ static void loop(struct maker *maker, const struct step *steps, size_t count, co
     }
 }
 
-static struct nvt_findings look(struct maker *maker)
-{
-    struct nvt_input_trace trace = {.trace = make_end(maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
-    struct nvt_case facts = {&input, NULL};
-    struct nvt_findings findings = {0};
-    assert_int_equal(nvt_rule_apply(&nvt_rule_blocked, &facts, &findings, NULL), 0);
-    nvt_trace_free(trace.trace);
-    return findings;
-}
-
-static void expect_nothing(struct maker *maker)
-{
-    struct nvt_findings findings = look(maker);
-    if (findings.count)
-        fail_msg("%s; %s", findings.items[0].what, findings.items[0].evidence);
-    free(findings.items);
-}
-
-static void expect_one(struct maker *maker, double cost_ns, const char *what, const char *evidence)
-{
-    struct nvt_findings findings = look(maker);
-    if (findings.count != 1)
-        fail_msg("%zu findings instead of %s", findings.count, what);
-    assert_string_equal(findings.items[0].what, what);
-    assert_string_equal(findings.items[0].evidence, evidence);
-    assert_true(fabs(findings.items[0].cost_ns - cost_ns) < 1);
-    free(findings.items);
-}
-
 static const struct kind_case {
     const char *call, *file, *does, *remedy;
     enum nvt_confidence confidence;
@@ -138,7 +108,7 @@ static void each_kind_has_its_words(void **state)
         char what[256];
         snprintf(what, sizeof(what), "for 20 %% of its time the loop %s in range a", kind->does);
         loop(&maker, &step, 1, "iteration");
-        struct nvt_findings findings = look(&maker);
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
         assert_int_equal(findings.count, 1);
         assert_string_equal(findings.items[0].what, what);
         if (!strstr(findings.items[0].remedy, kind->remedy))
@@ -157,9 +127,10 @@ static void a_file_is_named_with_its_bytes(void **state)
         {.call = "read", .file = "/data/a", .range = "load", .ns = 3 * MS, .bytes = 6000000},
         {.call = "pread64", .file = "/data/b", .range = "load", .ns = MS, .bytes = 2000000}};
     loop(&maker, steps, 2, "iteration");
-    expect_one(&maker, 4 * MS, "for 40 % of its time the loop reads files in range load",
-               "2 calls an iteration, 2.00 ms each, the longest 3.00 ms; 75 % of that time in "
-               "read(); 75 % of that time on /data/a, one of 2 files; 8 MB an iteration, 2 GB/s");
+    kit_find_one(&maker, &nvt_rule_blocked, 4 * MS,
+                 "for 40 % of its time the loop reads files in range load",
+                 "2 calls an iteration, 2.00 ms each, the longest 3.00 ms; 75 % of that time in "
+                 "read(); 75 % of that time on /data/a, one of 2 files; 8 MB an iteration, 2 GB/s");
 }
 
 /* Of a lock that several threads want, also those without ranges; the thread with most of it counts. */
@@ -178,10 +149,12 @@ static void a_lock_is_named_with_who_waits_for_it(void **state)
                                               .end = 1000 + i * 10 * MS + 9 * MS,
                                               .thread = other,
                                               .address = 0x7f0010});
-    expect_one(&maker, 4 * MS, "for 40 % of its time the loop waits for locks in range update",
-               "lock contention: 2 waits an iteration, 2.00 ms each, the longest 3.00 ms; 100 % of "
-               "that time in pthread_mutex_lock(); 75 % of that time for lock 0x7f0010, one of 2 "
-               "locks, for which 2 threads wait");
+    kit_find_one(
+        &maker, &nvt_rule_blocked, 4 * MS,
+        "for 40 % of its time the loop waits for locks in range update",
+        "lock contention: 2 waits an iteration, 2.00 ms each, the longest 3.00 ms; 100 % of "
+        "that time in pthread_mutex_lock(); 75 % of that time for lock 0x7f0010, one of 2 "
+        "locks, for which 2 threads wait");
 }
 
 /* A thread beside the loop, in ranges of its own: it may wait for work, but not for locks. */
@@ -197,7 +170,7 @@ static void other_threads_have_locks_alone(void **state)
         maker.thread = nvt_trace_thread(maker.trace, maker.process, 9);
         maker.now = 1000;
         loop(&maker, &step, 1, NULL);
-        struct nvt_findings findings = look(&maker);
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
         assert_int_equal(findings.count, i == 3);
         if (i == 3)
             assert_string_equal(findings.items[0].what,
@@ -217,7 +190,7 @@ static void without_iterations_the_main_thread_counts(void **state)
         maker.thread = nvt_trace_thread(maker.trace, maker.process, 9);
         maker.now = 1000;
         loop(&maker, &step, 1, NULL);
-        struct nvt_findings findings = look(&maker);
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
         assert_int_equal(findings.count, !has_main);
         free(findings.items);
     }
@@ -238,14 +211,14 @@ static void only_calls_in_ranges_of_the_loop_count(void **state)
     for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
         struct maker maker = make_begin();
         loop(&maker, &inner[i], 1, "iteration");
-        expect_nothing(&maker);
+        kit_find_nothing(&maker, &nvt_rule_blocked);
     }
     struct maker none = make_begin(), once = make_begin();
     loop(&none, &step, 1, NULL);
-    expect_nothing(&none);
+    kit_find_nothing(&none, &nvt_rule_blocked);
     loop(&once, &step, 1, NULL);
     make_range(&once, "all", 1000);
-    expect_nothing(&once);
+    kit_find_nothing(&once, &nvt_rule_blocked);
 }
 
 /* A batch that the loop reads by itself: files are told, whoever waits. */
@@ -255,8 +228,9 @@ static void files_of_a_batch_are_told(void **state)
     struct maker maker = make_begin();
     const struct step step = {.call = "read", .range = "data", .domain = "PyTorch", .ns = 5 * MS};
     loop(&maker, &step, 1, "iteration");
-    expect_one(
-        &maker, 5 * MS, "for 50 % of its time the loop reads files in range data",
+    kit_find_one(
+        &maker, &nvt_rule_blocked, 5 * MS,
+        "for 50 % of its time the loop reads files in range data",
         "1 call an iteration, 5.00 ms each, the longest 5.00 ms; 100 % of that time in read()");
 }
 
@@ -274,7 +248,7 @@ static void what_is_done_once_is_no_loop(void **state)
         if (hangs)
             maker.trace->os_calls.flags[maker.trace->os_calls.count - 1] = NVT_RANGE_UNCLOSED;
         make_range(&maker, "iteration", start);
-        expect_nothing(&maker);
+        kit_find_nothing(&maker, &nvt_rule_blocked);
     }
 }
 
@@ -289,7 +263,7 @@ static void a_device_that_works_meanwhile_is_no_trouble(void **state)
             const struct step step = {
                 .call = calls[i], .range = "wait", .ns = 6 * MS, .kernel_ns = works * MS};
             loop(&maker, &step, 1, "iteration");
-            struct nvt_findings findings = look(&maker);
+            struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
             assert_int_equal(findings.count, works < 3);
             if (works == 2)
                 assert_non_null(
@@ -310,7 +284,7 @@ static void kinds_are_told_apart(void **state)
                                  {.call = "read", .range = "look", .ns = 2 * MS},
                                  {.call = "munmap", .range = "load", .ns = MS}};
     loop(&maker, steps, 4, "iteration");
-    struct nvt_findings findings = look(&maker);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
     assert_int_equal(findings.count, 2);
     assert_string_equal(findings.items[0].what,
                         "for 50 % of its time the loop reads files, 60 % of that in range load");
@@ -328,11 +302,12 @@ static void no_range_is_blamed_for_others(void **state)
                                  {.call = "read", .range = "c", .ns = 2 * MS}};
     struct maker in = make_begin(), out = make_begin();
     loop(&in, steps, 3, "iteration");
-    expect_one(&in, 6 * MS, "for 60 % of its time the loop reads files in range iteration",
-               "3 calls an iteration, 2.00 ms each, the longest 2.00 ms; 100 % of that time in "
-               "read()");
+    kit_find_one(&in, &nvt_rule_blocked, 6 * MS,
+                 "for 60 % of its time the loop reads files in range iteration",
+                 "3 calls an iteration, 2.00 ms each, the longest 2.00 ms; 100 % of that time in "
+                 "read()");
     loop(&out, steps, 3, NULL);
-    struct nvt_findings findings = look(&out);
+    struct nvt_findings findings = kit_find(&out, &nvt_rule_blocked);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what, "for 61 % of its time a thread reads files");
     free(findings.items);
@@ -351,10 +326,10 @@ static void calls_within_calls_count_once(void **state)
         maker.now = start + 10 * MS;
         make_range(&maker, "iteration", start);
     }
-    expect_one(&maker, 4 * MS,
-               "for 40 % of its time the loop waits for the network in range iteration",
-               "1 call an iteration, 4.00 ms each, the longest 4.00 ms; 100 % of that time in "
-               "getaddrinfo()");
+    kit_find_one(&maker, &nvt_rule_blocked, 4 * MS,
+                 "for 40 % of its time the loop waits for the network in range iteration",
+                 "1 call an iteration, 4.00 ms each, the longest 4.00 ms; 100 % of that time in "
+                 "getaddrinfo()");
 }
 
 /* Each process is looked at by itself, and kinds are not mixed up when findings of several are joined. */
@@ -369,7 +344,7 @@ static void processes_are_told_apart(void **state)
     loop(&maker, &reads, 1, "iteration");
     make_process(&maker, 3, 0);
     loop(&maker, &sleeps, 1, "iteration");
-    struct nvt_findings findings = look(&maker);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
     assert_int_equal(findings.count, 2);
     assert_non_null(strstr(findings.items[0].evidence, "the costliest of the 2 that have it"));
     assert_non_null(strstr(findings.items[1].evidence, "in process 3, the only one of 3"));

@@ -2,7 +2,6 @@
  * What samples tell of a host: kinds of work, who asked for it and in which range, and what is nobody's fault; and what threads
  * ran in the gaps of a device.
  */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,42 +14,12 @@
 
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/diagnosis/work_kinds.h"
-#include "made_trace.h"
+#include "finding_kit.h"
 
 #define MS     INT64_C(1000000)
 #define TOOL   "/home/x/bin/tool"
 #define LIBC   "/usr/lib/libc.so.6"
 #define PYTHON "/usr/bin/python3.12"
-
-static struct nvt_findings look(struct maker *maker, const struct nvt_rule *rule)
-{
-    struct nvt_input_trace trace = {.trace = make_end(maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
-    struct nvt_case facts = {&input, NULL};
-    struct nvt_findings findings = {0};
-    assert_int_equal(nvt_rule_apply(rule, &facts, &findings, NULL), 0);
-    nvt_trace_free(trace.trace);
-    return findings;
-}
-
-static void expect_nothing(struct maker *maker)
-{
-    struct nvt_findings findings = look(maker, &nvt_rule_busy);
-    if (findings.count)
-        fail_msg("%s; %s", findings.items[0].what, findings.items[0].evidence);
-    free(findings.items);
-}
-
-static void expect_one(struct maker *maker, double cost_ns, const char *what, const char *evidence)
-{
-    struct nvt_findings findings = look(maker, &nvt_rule_busy);
-    if (findings.count != 1)
-        fail_msg("%zu findings instead of %s", findings.count, what);
-    assert_string_equal(findings.items[0].what, what);
-    assert_string_equal(findings.items[0].evidence, evidence);
-    assert_true(fabs(findings.items[0].cost_ns - cost_ns) < 1);
-    free(findings.items);
-}
 
 /* Samples of a function of 1 ms each, from now on. */
 static void work(struct maker *maker, uint32_t function, int count)
@@ -110,7 +79,7 @@ static void each_kind_has_its_words(void **state)
         uint32_t function = make_function(&maker, main, kind->name, kind->module);
         snprintf(what, sizeof(what), "for 60 %% of its time the loop %s in range a", kind->does);
         loop(&maker, "a", function, 6, 0, 0);
-        struct nvt_findings findings = look(&maker, &nvt_rule_busy);
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_busy);
         if (findings.count != 1 || strcmp(findings.items[0].what, what) != 0)
             fail_msg("%s: %zu findings, %s", kind->name, findings.count,
                      findings.count ? findings.items[0].what : "");
@@ -130,11 +99,12 @@ static void who_asked_for_it_is_named(void **state)
     uint32_t inner = make_function(&maker, copy, "_deepcopy_dict (copy.py:231)", NULL);
     uint32_t other = make_function(&maker, train, "at::mm(int)", "/x/libtorch.so");
     loop(&maker, "load", inner, 6, other, 3);
-    expect_one(&maker, 6e6,
-               "for 60 % of its time the loop copies objects of Python deeply in range load",
-               "60 of 90 samples of its processor time (67 %, between 56 and 76 %); of them in "
-               "_deepcopy_dict (copy.py) 100 %; 100 % of them from train (train.py:9); the thread "
-               "is at work for 90 % of the time");
+    kit_find_one(
+        &maker, &nvt_rule_busy, 6e6,
+        "for 60 % of its time the loop copies objects of Python deeply in range load",
+        "60 of 90 samples of its processor time (67 %, between 56 and 76 %); of them in "
+        "_deepcopy_dict (copy.py) 100 %; 100 % of them from train (train.py:9); the thread "
+        "is at work for 90 % of the time");
 }
 
 /* Of one stack the kind that explains the most: memory within unpacking is unpacking; user's code ends the search. */
@@ -178,7 +148,7 @@ static void one_function_has_a_higher_threshold(void **state)
     uint32_t main = make_function(&maker, 0, "main", TOOL);
     uint32_t solve = make_function(&maker, main, "sim::solve<double>(int, double)", TOOL);
     loop(&maker, NULL, solve, 6, main, 1);
-    struct nvt_findings findings = look(&maker, &nvt_rule_busy);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_busy);
     assert_int_equal(findings.count, 1);
     assert_string_equal(
         findings.items[0].what,
@@ -191,7 +161,7 @@ static void one_function_has_a_higher_threshold(void **state)
         main = make_function(&maker, 0, "main", TOOL);
         solve = make_function(&maker, main, computes ? "dgemm_kernel" : "solve", TOOL);
         loop(&maker, NULL, solve, computes ? 9 : 4, main, 1);
-        expect_nothing(&maker);
+        kit_find_nothing(&maker, &nvt_rule_busy);
     }
 }
 
@@ -222,7 +192,7 @@ static void what_costs_nothing_is_not_told(void **state)
         }
         if (i == TIMES)
             maker.trace->cpu_samples.cpu_ns[0] = 0;
-        expect_nothing(&maker);
+        kit_find_nothing(&maker, &nvt_rule_busy);
     }
 }
 
@@ -233,7 +203,7 @@ static void programs_without_ranges_have_their_main_thread(void **state)
     struct maker maker = make_begin();
     uint32_t copy = make_function(&maker, 0, "memcpy", LIBC);
     work(&maker, copy, 200);
-    struct nvt_findings findings = look(&maker, &nvt_rule_busy);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_busy);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what,
                         "for 100 % of its time a thread copies or fills memory");
@@ -258,7 +228,7 @@ static void gaps_tell_what_ran_meanwhile(void **state)
         make_wait(&maker);
         make_range(&maker, "iteration", start);
     }
-    struct nvt_findings findings = look(&maker, &nvt_rule_idle);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_idle);
     assert_int_equal(findings.count, 1);
     if (!strstr(findings.items[0].evidence,
                 "; meanwhile, in 16 samples: load (data.py) 75 %, memcpy (libc.so.6) 25 %; "
@@ -279,7 +249,7 @@ static void waits_for_batches_tell_what_ran_meanwhile(void **state)
         maker.now += MS;
         make_range(&maker, "iteration", start);
     }
-    struct nvt_findings findings = look(&maker, &nvt_rule_input);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_input);
     assert_int_equal(findings.count, 1);
     assert_non_null(strstr(findings.items[0].evidence,
                            "; meanwhile, in 20 samples: decode (libimage.so) 100 %"));

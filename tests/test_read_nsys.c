@@ -619,26 +619,13 @@ static void survives_pages_that_point_at_each_other(void **state)
 static void survives_any_changed_byte(void **state)
 {
     (void)state;
-    size_t size;
-    const char *path = cli_in(cli_folder, "changed.sqlite");
-    char *data = cli_read_file(
+    kit_survives_changed_bytes(
         kit_make_export(STRINGS RUNTIME_2020 KERNEL_2020 NVTX_2026 OSRT_2024
                         "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');"
                         "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57 ", 8, 1, 1, 0, 0);"
                         "INSERT INTO NVTX_EVENTS (start, end, eventType, text,"
                         " globalTid) VALUES (1, 2, 59, 'r', " T57 ");"),
-        &size);
-    for (size_t at = 0; at < size; at += 1 + at / 50) {
-        char before = data[at];
-        data[at] = (char)(before ^ 0x41);
-        cli_write_file(path, data, size);
-        data[at] = before;
-        struct nvt_error err = NVT_ERROR_INIT;
-        struct nvt_trace *trace = nvt_trace_read(path, &err);
-        assert_true(trace || *err.message);
-        nvt_trace_free(trace);
-    }
-    free(data);
+        "changed.sqlite", 50);
 }
 
 /* The columns of nsys 2024.3, in its order. */

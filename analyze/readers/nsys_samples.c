@@ -59,7 +59,7 @@ struct nvt_nsys_samples {
     uint64_t others, idle; /* that were left out */
     struct nvt_map ids_of; /* symbol << 32 | module << 1 | whether of the kernel -> function */
     struct nvt_map texts;  /* name << 32 | module -> function */
-    struct nvt_frames frames;
+    struct nvt_frame_tree frames;
     struct function *functions;
     uint32_t function_count;
     /* The stack that is being read, and the last one that was, from its outermost function on. */
@@ -339,7 +339,7 @@ static int read_stacks(struct nvt_nsys *reader)
     if (nvt_nsys_read(reader, &as_they_come))
         return -1;
     if (samples->is_disordered) {
-        nvt_frames_free(&samples->frames);
+        nvt_frame_tree_free(&samples->frames);
         reader->trace->call_frames.count = 0;
         for (uint32_t i = 0; i < samples->count; i++) {
             samples->ids[i].is_done = 0;
@@ -393,7 +393,7 @@ int nvt_nsys_read_samples(struct nvt_nsys *reader)
     nvt_map_free(&reader->samples->tree);
     nvt_map_free(&reader->samples->ids_of);
     nvt_map_free(&reader->samples->texts);
-    nvt_frames_free(&reader->samples->frames);
+    nvt_frame_tree_free(&reader->samples->frames);
     free(reader->samples->ids);
     free(reader->samples->functions);
     free(reader->samples);

@@ -341,7 +341,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
     nvt_buffer_free(&reader->blobs);
     nvt_nvt_counters_free(&reader->counters);
     nvt_nvt_machine_free(&reader->machine);
-    nvt_frames_free(&reader->frames);
+    nvt_frame_tree_free(&reader->frames);
     free(reader->mpi.items);
     free(reader->thread_names.items);
     nvt_nvt_device_free(&reader->devices);

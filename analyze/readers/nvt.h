@@ -160,7 +160,7 @@ struct nvt_nvt_reader {
     struct nvt_nvt_counters counters;
     struct nvt_nvt_machine machine;
     struct nvt_nvt_mpi mpi;
-    struct nvt_frames frames;
+    struct nvt_frame_tree frames;
     struct nvt_nvt_thread_names thread_names;
     struct nvt_nvt_devices devices;
     int ended;    /* the END chunk was there */

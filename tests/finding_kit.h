@@ -1,0 +1,20 @@
+/*
+ * What one rule finds in a trace that was made up (made_trace.h). For a test that includes cmocka.h.
+ */
+#ifndef NVT_FINDING_KIT_H
+#define NVT_FINDING_KIT_H
+
+#include "../analyze/diagnosis/diagnose.h"
+#include "made_trace.h"
+
+/* The rule's findings; the trace is finished, and gone. The caller frees the items. */
+struct nvt_findings kit_find(struct maker *maker, const struct nvt_rule *rule);
+
+/* There is none. */
+void kit_find_nothing(struct maker *maker, const struct nvt_rule *rule);
+
+/* There is one, which costs that much and says that. */
+void kit_find_one(struct maker *maker, const struct nvt_rule *rule, double cost_ns,
+                  const char *what, const char *evidence);
+
+#endif
