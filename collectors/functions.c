@@ -12,7 +12,9 @@
 
 struct file {
     struct nvt_symbols *symbols; /* NULL: nobody has asked */
-    uint32_t module, unknown; /* strings: its path, and what stands for functions without a name */
+    uint32_t module;             /* string: its path */
+    uint32_t
+        unknown; /* what stands for functions without a name; NVT_NO_STRING: there was none yet */
     int is_python, is_ours;
 };
 
@@ -56,14 +58,17 @@ static int begins(const char *text, const char *with)
     return !strncmp(text, with, strlen(with));
 }
 
-static uint32_t bracketed(struct nvt_functions *functions, const char *name)
+/* Files that calls of the system work with are none of these. */
+static uint32_t unknown_of(struct nvt_functions *functions, struct file *file)
 {
     struct nvt_buffer text = {0};
-    uint32_t string = NVT_NO_STRING;
-    if (!nvt_buffer_printf(&text, "[%s]", name))
-        string = nvt_output_string(functions->output, (const char *)text.data, text.size);
+    const char *path = nvt_output_text(functions->output, file->module);
+    const char *slash = strrchr(path, '/');
+    if (file->unknown == NVT_NO_STRING &&
+        !nvt_buffer_printf(&text, "[%s]", slash ? slash + 1 : path))
+        file->unknown = nvt_output_string(functions->output, (const char *)text.data, text.size);
     nvt_buffer_free(&text);
-    return string;
+    return file->unknown;
 }
 
 static int add_file(struct nvt_functions *functions, const char *path, uint32_t module)
@@ -72,14 +77,12 @@ static int add_file(struct nvt_functions *functions, const char *path, uint32_t 
     if (nvt_grow(&functions->files, functions->file_count, sizeof(*functions->files)))
         return -1;
     struct file file = {.module = module,
-                        .unknown = bracketed(functions, name),
+                        .unknown = NVT_NO_STRING,
                         .is_python = begins(name, "libpython") || begins(name, "python"),
                         .is_ours = begins(name, "libnvtally-inject.so") ||
                                    begins(name, "libnvtally-cpu-samples.so") ||
                                    begins(name, "libnvtally-os-calls.so") ||
                                    begins(name, "libnvtally-mpi-calls.so")};
-    if (file.unknown == NVT_NO_STRING)
-        return -1;
     functions->files[functions->file_count++] = file;
     return 0;
 }
@@ -134,7 +137,8 @@ static int look_up(struct nvt_functions *functions, struct file *file, uint64_t 
     char *plain = name ? nvt_demangle(functions->demangler, name) : NULL;
     const char *text = plain ? plain : name;
     *function = (struct nvt_function){
-        .name = text ? nvt_output_string(functions->output, text, strlen(text)) : file->unknown,
+        .name = text ? nvt_output_string(functions->output, text, strlen(text))
+                     : unknown_of(functions, file),
         .module = file->module,
         .kind = kind_of(file, name),
         .is_known = name != NULL};

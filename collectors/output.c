@@ -40,6 +40,7 @@ struct nvt_output {
     int64_t origin;            /* CLOCK_MONOTONIC of the first moment, */
     uint64_t origin_ticks;     /* and its ticks */
     int has_origin;
+    int takes_samples;
     struct nvt_functions *functions; /* NULL: nobody has asked */
 };
 
@@ -474,7 +475,12 @@ uint32_t nvt_output_threads(const struct nvt_output *output)
 
 struct nvt_functions *nvt_output_functions(struct nvt_output *output)
 {
-    if (!output->functions)
+    if (!output->functions && output->takes_samples)
         output->functions = nvt_functions_new(output);
     return output->functions;
+}
+
+void nvt_output_take_samples(struct nvt_output *output)
+{
+    output->takes_samples = 1;
 }

@@ -78,7 +78,10 @@ int64_t nvt_output_origin(const struct nvt_output *output);
 /* A duration in ticks, by what has gone by since that first moment. */
 uint64_t nvt_output_ticks(const struct nvt_output *output, enum nvt_clock clock, int64_t ns);
 
-/* Functions whose names its strings have; made on first use. NULL when out of memory. */
+/* There will be samples of what threads run. */
+void nvt_output_take_samples(struct nvt_output *output);
+
+/* Functions whose names its strings have; made on first use. NULL when out of memory, or there are to be no samples. */
 struct nvt_functions *nvt_output_functions(struct nvt_output *output);
 
 uint64_t nvt_output_size(const struct nvt_output *output);

@@ -124,6 +124,8 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
         nvt_recorder_control(recorder, options, err))
         return -1;
     nvt_recorder_watch(recorder);
+    if (options->trace & NVT_TRACE_CPU)
+        nvt_output_take_samples(recorder->output);
     if (nvt_facts_write(recorder->output, options->facts, argv, recorder->clock) ||
         (options->capture && nvt_output_fact(recorder->output, "capture", options->capture)))
         return nvt_fail(err, "out of memory");

@@ -180,6 +180,7 @@ static struct nvt_output *begin_output(const char *path, struct nvt_drain_cpu *c
     memset(&costs, 0, sizeof(costs));
     struct nvt_output *output = nvt_output_new(path, 0, &err);
     assert_non_null(output);
+    nvt_output_take_samples(output);
     assert_int_equal(nvt_output_begin(output, &err), 0);
     assert_int_equal(nvt_output_clock(output, NVT_CLOCK_MONOTONIC, &err), 0);
     uint32_t process = nvt_output_process(output, 7, 1, 1000, "program", &costs);
