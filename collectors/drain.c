@@ -477,6 +477,16 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
     start_over(drain);
 }
 
+void nvt_drain_take_long_call(struct nvt_drain *drain, uint64_t now, uint64_t least)
+{
+    nvt_drain_os_take_long(&drain->os, &drain->ring->calling, now, least);
+}
+
+void nvt_drain_was_cut(struct nvt_drain *drain)
+{
+    nvt_drain_os_was_cut(&drain->os);
+}
+
 uint64_t nvt_drain_lost(const struct nvt_drain *drain)
 {
     return atomic_load(&drain->ring->dropped) + atomic_load(&drain->ring->nested) +

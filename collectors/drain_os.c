@@ -45,6 +45,7 @@ static void put(struct nvt_drain_os *os, unsigned number, const struct nvt_ring_
     os->address = call->address;
     os->last = call->end > os->last ? call->end : os->last;
     os->count++;
+    os->ended++;
 }
 
 void nvt_drain_os_take(struct nvt_drain_os *os, unsigned number, const uint8_t *data, size_t size)
@@ -68,22 +69,67 @@ static uint64_t define_path(struct nvt_drain_os *os, const char *path)
                : id;
 }
 
+/* What a thread is in. It may leave it meanwhile, and enter another one. */
+struct seen {
+    uint32_t number; /* 0: nothing */
+    uint32_t file;
+    struct nvt_ring_os_call call;
+    char path[sizeof(((struct nvt_ring_calling *)0)->path)];
+};
+
+static void look(const struct nvt_ring_calling *calling, struct seen *seen)
+{
+    seen->number = atomic_load_explicit(&calling->number, memory_order_acquire);
+    seen->call = (struct nvt_ring_os_call){
+        .start = atomic_load_explicit(&calling->since, memory_order_relaxed),
+        .caller = atomic_load_explicit(&calling->caller, memory_order_relaxed),
+        .address = atomic_load_explicit(&calling->address, memory_order_relaxed)};
+    seen->file = atomic_load_explicit(&calling->file, memory_order_relaxed);
+    memcpy(seen->path, calling->path, sizeof(seen->path));
+    seen->path[sizeof(seen->path) - 1] = 0;
+}
+
+static void put_open(struct nvt_drain_os *os, struct seen *seen, uint64_t now)
+{
+    seen->call.end = now;
+    put(os, seen->number - 1, &seen->call, seen->path[0] ? define_path(os, seen->path) : seen->file,
+        1);
+}
+
 void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
                             uint64_t now)
 {
-    char path[sizeof(calling->path)];
-    uint32_t number = atomic_load_explicit(&calling->number, memory_order_acquire);
-    struct nvt_ring_os_call call = {
-        .start = atomic_load_explicit(&calling->since, memory_order_relaxed),
-        .end = now,
-        .caller = atomic_load_explicit(&calling->caller, memory_order_relaxed),
-        .address = atomic_load_explicit(&calling->address, memory_order_relaxed)};
-    if (!number || call.start > now)
+    struct seen seen;
+    look(calling, &seen);
+    if (seen.number && seen.call.start <= now)
+        put_open(os, &seen, now);
+}
+
+void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
+                            uint64_t now, uint64_t least)
+{
+    struct seen seen;
+    uint64_t since = atomic_load_explicit(&calling->since, memory_order_relaxed);
+    if (!atomic_load_explicit(&calling->number, memory_order_relaxed) || since > now ||
+        now - since < least || (since == os->told && now - os->told_at < os->told_at - since))
         return;
-    memcpy(path, calling->path, sizeof(path));
-    path[sizeof(path) - 1] = 0;
-    uint32_t file = atomic_load_explicit(&calling->file, memory_order_relaxed);
-    put(os, number - 1, &call, path[0] ? define_path(os, path) : file, 1);
+    look(calling, &seen);
+    /* Still the same one: then all of it is. */
+    atomic_thread_fence(memory_order_acquire);
+    if (!seen.number || seen.call.start != since ||
+        atomic_load_explicit(&calling->number, memory_order_relaxed) != seen.number ||
+        atomic_load_explicit(&calling->since, memory_order_relaxed) != since)
+        return;
+    uint32_t before = os->count;
+    put_open(os, &seen, now);
+    os->ended -= os->count - before;
+    os->told = since;
+    os->told_at = now;
+}
+
+void nvt_drain_os_was_cut(struct nvt_drain_os *os)
+{
+    os->told = 0;
 }
 
 void nvt_drain_os_flush(struct nvt_drain_os *os, int force, struct nvt_drain_totals *totals)
@@ -101,10 +147,10 @@ void nvt_drain_os_flush(struct nvt_drain_os *os, int force, struct nvt_drain_tot
     int status = os->failed
                      ? nvt_fail(&err, "out of memory")
                      : nvt_output_chunk(os->output, &chunk, os->rows.data, os->rows.size, &err);
-    *(status ? &totals->unwritten : &totals->os_calls) += os->count;
+    *(status ? &totals->unwritten : &totals->os_calls) += os->ended;
     if (status && !totals->error.message[0])
         totals->error = err;
     os->rows.size = 0;
-    os->count = 0;
+    os->count = os->ended = 0;
     os->failed = 0;
 }

@@ -10,10 +10,12 @@ struct nvt_drain_os {
     struct nvt_output *output;
     uint32_t process, thread;
     struct nvt_buffer rows;
-    uint32_t count;
+    uint32_t count, ended;   /* rows, and how many of them are not to come again */
     uint64_t first, last;    /* ticks: where the first row begins, and the latest end of one */
     uint64_t start, address; /* of the row before */
     int failed;              /* a row is missing: no memory */
+    uint64_t told,
+        told_at; /* ticks: when a call began that has a row though it goes on, and when it got that */
 };
 
 void nvt_drain_os_free(struct nvt_drain_os *os);
@@ -24,6 +26,17 @@ void nvt_drain_os_take(struct nvt_drain_os *os, unsigned number, const uint8_t *
 /* What the thread is in when it ends, at `now`; nothing if it is in none. */
 void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
                             uint64_t now);
+
+/*
+ * The thread lives, and at `now` has been in a call for `least` ticks: a row of it, as of one that never ends, so that a trace
+ * tells of it that is read meanwhile, or whose recorder is killed. Another one whenever it is twice as old as at the one
+ * before, and once it has ended, its own, with the same beginning: the last one counts.
+ */
+void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
+                            uint64_t now, uint64_t least);
+
+/* The front of the file has been cut off, maybe with such a row. */
+void nvt_drain_os_was_cut(struct nvt_drain_os *os);
 
 /* Write what there is as a chunk, when there is enough of it or `force`. It is counted, and what could not be written, too. */
 void nvt_drain_os_flush(struct nvt_drain_os *os, int force, struct nvt_drain_totals *totals);

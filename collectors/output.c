@@ -163,6 +163,11 @@ int nvt_output_cut(struct nvt_output *output, enum nvt_clock clock)
     return more;
 }
 
+uint64_t nvt_output_cuts(const struct nvt_output *output)
+{
+    return output->retain ? nvt_retain_cuts(output->retain) : 0;
+}
+
 int nvt_output_cut_all(struct nvt_output *output, enum nvt_clock clock, struct nvt_error *err)
 {
     if (!output->retain || !output->has_origin)

@@ -37,6 +37,9 @@ size_t nvt_output_chunk_bytes(const struct nvt_output *output);
 /* Go on with cutting; whether there is more to do soon. Where nothing is to be cut, nothing happens. */
 int nvt_output_cut(struct nvt_output *output, enum nvt_clock clock);
 
+/* How often the front of the file has been cut off. */
+uint64_t nvt_output_cuts(const struct nvt_output *output);
+
 /* At the end of the recording: the rest of it. 0, or -1 with err: what is too old may be in the file. */
 int nvt_output_cut_all(struct nvt_output *output, enum nvt_clock clock, struct nvt_error *err);
 

@@ -18,11 +18,12 @@
 #include "stale.h"
 #include "wake.h"
 
-#define FLUSH_NS 100000000  /* a killed recorder loses so much at most */
-#define CLOCK_NS 1000000000 /* between calibrations */
-#define NAP_NS   250000     /* shortest sleep */
-#define LOOK_NS  2000000    /* longest while the folder is to be read again */
-#define CUT_NS   10000000   /* longest while the trace is being cut */
+#define FLUSH_NS     100000000  /* a killed recorder loses so much at most */
+#define CLOCK_NS     1000000000 /* between calibrations */
+#define LONG_CALL_NS 1000000000 /* a call that takes so long is told of before it ends */
+#define NAP_NS       250000     /* shortest sleep */
+#define LOOK_NS      2000000    /* longest while the folder is to be read again */
+#define CUT_NS       10000000   /* longest while the trace is being cut */
 
 /* --- the session's folder --------------------------------------------------------------------- */
 
@@ -300,6 +301,23 @@ void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
     atomic_fetch_add(&recorder->control->cleared, 1);
 }
 
+/* Calls of the system that go on and on, and will have a row of their own once they have ended. */
+static void take_long_calls(struct nvt_recorder *recorder)
+{
+    const struct nvt_control *control = recorder->control;
+    uint64_t least = nvt_output_ticks(recorder->output, recorder->clock, LONG_CALL_NS);
+    if (!(control->trace & NVT_TRACE_OSRT) || control->capture[0])
+        return;
+    least = least < control->os_threshold ? control->os_threshold : least;
+    uint64_t now = nvt_ticks(recorder->clock), cuts = nvt_output_cuts(recorder->output);
+    for (size_t i = 0; i < recorder->count; i++) {
+        if (cuts != recorder->was_cut)
+            nvt_drain_was_cut(recorder->drains[i]);
+        nvt_drain_take_long_call(recorder->drains[i], now, least);
+    }
+    recorder->was_cut = cuts;
+}
+
 void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
 {
     int64_t now = nvt_monotonic_ns();
@@ -310,6 +328,7 @@ void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
     if (now < recorder->next_flush)
         return;
     recorder->next_flush = now + FLUSH_NS;
+    take_long_calls(recorder);
     for (size_t i = 0; i < recorder->count; i++)
         nvt_drain_flush(recorder->drains[i], 1);
     nvt_recorder_close_ended(recorder, 0);

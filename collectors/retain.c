@@ -29,6 +29,7 @@ struct nvt_retain {
     uint64_t ticks; /* where it is */
     uint64_t left;  /* what there was still to do at the last step */
     int64_t slice_ns, next_look;
+    uint64_t cuts;
     struct nvt_error error; /* the first since a cut went well */
 };
 
@@ -156,6 +157,7 @@ static int go_on(struct nvt_retain *retain, struct nvt_trace_writer *writer, int
     }
     nvt_cut_free(retain->cut);
     retain->cut = NULL;
+    retain->cuts++;
     retain->error.message[0] = 0; /* what failed before has been made up for */
     forget_before(retain, retain->ticks);
     return 0;
@@ -195,6 +197,11 @@ int nvt_retain_step(struct nvt_retain *retain, struct nvt_trace_writer *writer,
         retain->slice_ns *= 2;
     retain->left = left;
     return go_on(retain, writer, now + retain->slice_ns);
+}
+
+uint64_t nvt_retain_cuts(const struct nvt_retain *retain)
+{
+    return retain->cuts;
 }
 
 int nvt_retain_finish(struct nvt_retain *retain, struct nvt_trace_writer *writer,

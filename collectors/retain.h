@@ -45,6 +45,9 @@ struct nvt_retain_time {
 int nvt_retain_step(struct nvt_retain *retain, struct nvt_trace_writer *writer,
                     const struct nvt_retain_time *time);
 
+/* How often the front of the file has been cut off. */
+uint64_t nvt_retain_cuts(const struct nvt_retain *retain);
+
 /* At the end of the recording: the whole of it, with nothing in the file that is too old. 0; -1 with err, which is
  * the first thing that failed: what is too old may be in the file. */
 int nvt_retain_finish(struct nvt_retain *retain, struct nvt_trace_writer *writer,

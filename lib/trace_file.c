@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,6 +134,15 @@ static struct nvt_trace_file *open_version(const char *path, unsigned version,
 struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *err)
 {
     return open_version(path, NVT_FILE_VERSION, err);
+}
+
+int nvt_trace_file_is_written(const struct nvt_trace_file *file)
+{
+    /* Its writer holds the lock alone as long as it lives. */
+    if (flock(file->descriptor, LOCK_SH | LOCK_NB))
+        return errno == EWOULDBLOCK;
+    flock(file->descriptor, LOCK_UN);
+    return 0;
 }
 
 struct nvt_trace_file *nvt_trace_file_open_tables(const char *path, struct nvt_error *err)

@@ -210,6 +210,9 @@ struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *e
 struct nvt_trace_file *nvt_trace_file_open_tables(const char *path, struct nvt_error *err);
 void nvt_trace_file_close(struct nvt_trace_file *file);
 
+/* Whether somebody is writing it at this moment. Of a file that was copied, and where the file system has no locks, nobody is. */
+int nvt_trace_file_is_written(const struct nvt_trace_file *file);
+
 /* Whether it is there, and a file of tables. */
 int nvt_trace_file_is_tables(const char *path);
 

@@ -222,6 +222,10 @@ static uint32_t put_facts(struct writing *writing)
     put_number(writing, NVT_TABLES_LEVELS, trace->levels_ns, &count);
     if (trace->is_late)
         put_number(writing, NVT_TABLES_LATE, 1, &count);
+    if (trace->was_stopped)
+        put_number(writing, NVT_TABLES_STOPPED, 1, &count);
+    if (trace->open_ns)
+        put_number(writing, NVT_TABLES_OPEN, trace->open_ns, &count);
     if (trace->is_part)
         put_number(writing, NVT_TABLES_PART, 1, &count);
     if (trace->warning)

@@ -13,7 +13,9 @@
 #define NVT_TABLES_FIRST           "first"
 #define NVT_TABLES_LAST            "last"
 #define NVT_TABLES_LEVELS          "levels"
-#define NVT_TABLES_LATE            "late" /* "1": trace->is_late */
+#define NVT_TABLES_LATE            "late"    /* "1": trace->is_late */
+#define NVT_TABLES_STOPPED         "stopped" /* "1": trace->was_stopped */
+#define NVT_TABLES_OPEN            "open"    /* trace->open_ns */
 #define NVT_TABLES_WARNING         "warning"
 #define NVT_TABLES_NOTES           "notes"
 #define NVT_TABLES_PART            "part" /* "1": trace->is_part */

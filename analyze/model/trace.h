@@ -399,8 +399,12 @@ struct nvt_trace {
         levels_ns; /* until when memory and counters are told: last_ns, or where a window ends before it */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
     int was_finished; /* its rows are those of a trace that was finished: what that notes is noted, and */
-    int has_extent;           /* then: first_ns, last_ns and levels_ns are set */
-    int is_part;              /* a window was cut out of it: results of the whole are not its own */
+    int has_extent; /* then: first_ns, last_ns and levels_ns are set */
+    int is_part;    /* a window was cut out of it: results of the whole are not its own */
+    int64_t
+        open_ns; /* where the recording has no end: until when what it knows of threads goes (as their ended_ns); else 0 */
+    int was_stopped;          /* what was recorded did not end by itself, with exit status 0 */
+    int goes_on;              /* then: it is being recorded still */
     int is_late;              /* what its processes did first is not in it: it was cut off */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
     const char *iteration; /* ranges that are iterations (nvt_iterations_set), not owned, or NULL */

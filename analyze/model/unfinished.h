@@ -1,5 +1,6 @@
 /*
- * Ranges that a process had open when it, or its recording, ended: where it was then.
+ * Ranges that a process had open when it, or its recording, ended: where it was then; or where it is, if it is being recorded
+ * still.
  */
 #ifndef NVT_UNFINISHED_H
 #define NVT_UNFINISHED_H
@@ -15,6 +16,8 @@
  * Also for one without such ranges whose main thread is in such a call of the operating system: "process 123 ended
  * within: pthread_join (5 s); thread 125: pthread_mutex_lock 0x7f12 (5 s)", with other threads that wait for locks and
  * files.
+ *
+ * "is within" of a process that is being recorded still, "was within" of one whose recorder was killed.
  *
  * Of deep stacks the ends, of many threads the first ones. 0, or -1 with err filled (out of memory).
  */

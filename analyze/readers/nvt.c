@@ -303,6 +303,7 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
         break;
     case NVT_CHUNK_END:
         reader->ended = 1;
+        reader->trace->was_stopped = nvt_cursor_varint(&cursor) != 0;
         break;
     case NVT_CHUNK_CUT:
         reader->is_cut = 1;
@@ -327,8 +328,10 @@ static void free_reader(struct nvt_nvt_reader *reader)
         nvt_map_free(&reader->processes[i].schemas);
         nvt_map_free(&reader->processes[i].counters);
     }
-    for (uint32_t i = 0; i < reader->thread_count; i++)
+    for (uint32_t i = 0; i < reader->thread_count; i++) {
         free(reader->threads[i].open);
+        free(reader->threads[i].open_call);
+    }
     free(reader->events.items);
     free(reader->device_rows.items);
     nvt_strings_free(reader->texts);
@@ -464,6 +467,8 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
         return file ? nvt_fail_at(err, path, -1, "out of memory") : -1;
     }
     uint32_t whole = read_file(&reader, file, &damage);
+    trace->was_stopped |= !reader.ended;
+    trace->goes_on = !reader.ended && nvt_trace_file_is_written(file);
     nvt_trace_file_close(file);
     const char *message = damage.number == NVT_NONE ? "" : damage.err.message;
     if (damage.no_memory)
@@ -473,6 +478,8 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
                              *message ? ": " : "", message);
     else if (*message)
         warn(trace, &damage.err);
+    else if (!reader.ended && trace->goes_on)
+        nvt_trace_note(trace, "it is still being recorded: what was written until now was read");
     else if (!reader.ended)
         nvt_trace_warn(trace, "the recording was cut off: what was written until then was read");
     if (!status && nvt_nvt_complete(&reader))

@@ -35,6 +35,8 @@ struct nvt_nvt_thread {
         last_call; /* and of the last end of a call of the operating system's libraries, or sample */
     uint64_t first; /* and of its first behind a cut, */
     int has_first;  /* if there is one */
+    struct nvt_os_call *
+        open_call; /* its last call of the system that has not ended, if that was its last; else NULL */
     uint64_t ended; /* when its end was noticed, 0 unknown */
 };
 
@@ -184,6 +186,9 @@ void nvt_nvt_machine_free(struct nvt_nvt_machine *machine);
 /* A chunk of calls of the operating system's libraries, whose times are ticks until all is read. 0 or -1, likewise. */
 int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                     struct nvt_cursor cursor);
+
+/* Behind all chunks, before times are converted: the calls that never ended. 0, or -1 when out of memory. */
+int nvt_nvt_complete_os(struct nvt_nvt_reader *reader);
 
 /* A chunk of samples of what a thread runs, likewise. */
 int nvt_nvt_read_cpu(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,

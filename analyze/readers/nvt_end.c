@@ -97,6 +97,8 @@ static void note_ends(struct nvt_nvt_reader *reader)
         uint64_t last = reader->samples[reader->sample_count - 1].ticks;
         reader->trace->threads.ended_ns[thread->row] =
             time_of(reader, thread->ended ? thread->ended : last);
+        if (!reader->ended)
+            reader->trace->open_ns = time_of(reader, last);
     }
 }
 
@@ -241,6 +243,8 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     if (begin_at_cut(reader))
         return -1;
     note_ends(reader);
+    if (nvt_nvt_complete_os(reader))
+        return -1;
     trace->is_late = reader->is_cut;
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
     convert(reader, completion.origin, trace->os_calls.start, trace->os_calls.count);

@@ -1,6 +1,8 @@
 /*
  * Chunks OS_CALLS of our own format: calls of the operating system's libraries of a thread (docs/trace-format.md).
  */
+#include <stdlib.h>
+
 #include "../../lib/buffer.h"
 #include "nvt.h"
 
@@ -20,6 +22,27 @@ static uint32_t name_of(const struct nvt_map *files, uint64_t number)
 {
     uint32_t name = number ? nvt_map_get(files, number) : NVT_MAP_NONE;
     return name == NVT_MAP_NONE ? 0 : name;
+}
+
+/* One that has not ended is kept until it is known that no other follows. 0, or -1 when out of memory. */
+static int take_row(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
+                    const struct nvt_os_call *row)
+{
+    struct nvt_os_call *open = thread->open_call;
+    if (row->flags) {
+        thread->open_call = open ? open : malloc(sizeof(*open));
+        if (!thread->open_call)
+            return -1;
+        *thread->open_call = *row;
+        return 0;
+    }
+    if (open && row->start >= open->start) {
+        free(open);
+        thread->open_call = NULL;
+    }
+    if ((uint64_t)row->end > thread->last_call)
+        thread->last_call = (uint64_t)row->end;
+    return nvt_os_call_add(reader->trace, row) == NVT_NONE ? -1 : 0;
 }
 
 int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
@@ -47,10 +70,25 @@ int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk
             .address = address,
             .bytes = fields[NVT_OS_ROW_BYTES],
             .flags = fields[NVT_OS_ROW_FLAGS] & 1 ? NVT_RANGE_UNCLOSED : 0};
-        if (end < start || nvt_os_call_add(reader->trace, &row) == NVT_NONE)
+        if (end < start || take_row(reader, thread, &row))
             return -1;
-        if (!row.flags && end > thread->last_call)
-            thread->last_call = end;
     }
     return 0;
+}
+
+int nvt_nvt_complete_os(struct nvt_nvt_reader *reader)
+{
+    uint64_t last = reader->sample_count ? reader->samples[reader->sample_count - 1].ticks : 0;
+    int status = 0;
+    for (uint32_t i = 0; i < reader->thread_count && !status; i++) {
+        struct nvt_os_call *call = reader->threads[i].open_call;
+        if (!call)
+            continue;
+        /* It goes on until its thread ends, or the recording. */
+        uint64_t until = reader->threads[i].ended ? reader->threads[i].ended : last;
+        if (until <= INT64_MAX && (int64_t)until > call->end)
+            call->end = (int64_t)until;
+        status = nvt_os_call_add(reader->trace, call) == NVT_NONE;
+    }
+    return status ? -1 : 0;
 }

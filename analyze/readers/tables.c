@@ -178,6 +178,10 @@ static int set_fact(struct nvt_tables_reading *reading, const char *name, const 
         return set_notes(trace, value);
     if (!strcmp(name, NVT_TABLES_LATE))
         trace->is_late = !strcmp(value, "1");
+    if (!strcmp(name, NVT_TABLES_STOPPED))
+        trace->was_stopped = !strcmp(value, "1");
+    if (!strcmp(name, NVT_TABLES_OPEN))
+        return set_time(&trace->open_ns, value);
     if (!strcmp(name, NVT_TABLES_BYTES_OF_SOURCE))
         return set_number(&reading->source_bytes, value);
     if (!strcmp(name, NVT_TABLES_SOURCE))

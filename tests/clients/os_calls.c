@@ -311,6 +311,34 @@ static void hangs(void)
     (void)!read(ends[0], bytes, 1);
 }
 
+/* A thread waits for ever, and the main one goes on, with some MB of events a second. */
+static void hangs_beside_ranges(void)
+{
+    pthread_t thread;
+    uint64_t number = 1;
+    pthread_mutex_lock(&mutex);
+    pthread_create(&thread, NULL, waits, NULL);
+    nvtxRangePushA("main");
+    for (;;) {
+        for (int i = 0; i < 5000; i++) {
+            number = number * 6364136223846793005u + 1442695040888963407u;
+            const nvtxEventAttributes_t event = {.version = NVTX_VERSION,
+                                                 .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                                 .payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64,
+                                                 .payload.ullValue = number,
+                                                 .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                                                 .message.ascii = "noise"};
+            nvtxMarkEx(&event);
+        }
+        usleep(10000);
+    }
+}
+
+static void sleeps_long(void)
+{
+    sleep(3);
+}
+
 static void hangs_in_open(void)
 {
     EXPECT(!mkfifo(in_folder("fifo"), 0600));
@@ -441,7 +469,9 @@ int main(int argc, char **argv)
                {"processes", processes},
                {"leaves", leaves},
                {"hangs", hangs},
+               {"hangs-beside-ranges", hangs_beside_ranges},
                {"hangs-in-open", hangs_in_open},
+               {"sleeps-long", sleeps_long},
                {"ranges", ranges},
                {"many", many},
                {"busy", busy},

@@ -1,0 +1,355 @@
+/* hang: processes that stand still at the end of the recording, what they wait for, and who has not come. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/os_calls.h"
+#include "../diagnosis/diagnose.h"
+#include "../diagnosis/running.h"
+#include "../input/ranks.h"
+#include "../studies/standstill.h"
+
+/* Processes and threads that are told of by what they are in. */
+enum { TOLD = 3, STACK = 150 };
+
+static void name_of(const struct nvt_process_end *end, char *out, size_t size)
+{
+    if (end->rank != NVT_NONE)
+        snprintf(out, size, "rank %u", end->rank);
+    else
+        snprintf(out, size, "process %lld",
+                 (long long)end->open->trace->processes.pid[end->process]);
+}
+
+/* Until the end of the block. */
+#define NAME_MAX_TEXT 40
+static const char *name_text(const struct nvt_process_end *end, char out[NAME_MAX_TEXT])
+{
+    name_of(end, out, NAME_MAX_TEXT);
+    return out;
+}
+#define NAME_OF(end) name_text((end), (char[NAME_MAX_TEXT]){0})
+
+/* The innermost thing of a process: "MPI_Recv", "sem_wait". */
+static const char *innermost(const struct nvt_process_end *end)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    if (end->mpi != NVT_NONE)
+        return nvt_name(trace, trace->mpi_calls.name[end->mpi]);
+    return nvt_name(trace, end->open->items[end->front_end - 1].name);
+}
+
+/* "; rank 1: step (33 s) > load (31 s)" behind the evidence. 0, or -1 when out of memory. */
+static int tell_stack(struct nvt_finding *finding, const char *who,
+                      const struct nvt_process_end *end, uint32_t from, uint32_t to)
+{
+    struct nvt_buffer text = {0};
+    int failed = nvt_open_put_stack(end->open, from, to, &text);
+    int size = (int)text.size;
+    if (!failed && size > STACK) { /* the end of it says more, from a whole range on */
+        const char *cut = (const char *)text.data + size - STACK;
+        const char *step = memmem(cut, STACK, " > ", 3);
+        size = step ? size - (int)(step - (const char *)text.data) : STACK;
+    }
+    if (!failed)
+        nvt_finding_append(finding, "; %s: %s%.*s", who, size < (int)text.size ? "…" : "", size,
+                           (const char *)text.data + text.size - (size_t)size);
+    nvt_buffer_free(&text);
+    return failed ? -1 : 0;
+}
+
+/* The other rank of an open call of MPI; below 0: it has none, or none that is known. */
+static int32_t peer_of(const struct nvt_process_end *end)
+{
+    const struct nvt_mpi_calls *calls = &end->open->trace->mpi_calls;
+    return end->mpi != NVT_NONE && calls->kind[end->mpi] == NVT_MPI_P2P ? calls->peer[end->mpi]
+                                                                        : -1;
+}
+
+static int tell_front(struct nvt_finding *finding, const struct nvt_process_end *end)
+{
+    int status = tell_stack(finding, NAME_OF(end), end, end->front_first, end->front_end);
+    if (!status && peer_of(end) >= 0)
+        nvt_finding_append(finding, " with rank %d", peer_of(end));
+    return status;
+}
+
+/* The one that has stood still for longest: what it tells of is what began first. NULL: none does. */
+static const struct nvt_process_end *longest(const struct nvt_process_ends *ends)
+{
+    const struct nvt_process_end *most = NULL;
+    for (size_t i = 0; i < ends->count; i++)
+        if (ends->items[i].stands && (!most || nvt_still_ns(&ends->items[i]) > nvt_still_ns(most)))
+            most = &ends->items[i];
+    return most;
+}
+
+static size_t count_still(const struct nvt_process_ends *ends)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ends->count; i++)
+        count += ends->items[i].stands != 0;
+    return count;
+}
+
+static void tell_pace(struct nvt_finding *finding, const struct nvt_process_end *end)
+{
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "before that, nothing took longer than %s to begin (%s ranges, calls and marks)",
+             NVT_TIME((double)end->pause), NVT_COUNT((double)end->events));
+}
+
+/* What its threads ran meanwhile. 0, or -1 when out of memory. */
+static int tell_running(const struct nvt_process_end *end, struct nvt_finding *finding)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    struct nvt_running running = {.is_taken = NULL};
+    int status = nvt_running_begin(&running, trace);
+    for (uint32_t i = 0; i < trace->threads.count && !status; i++)
+        if (trace->threads.process[i] == end->process)
+            nvt_running_add(&running, i, end->last, end->ended);
+    if (!status && trace->cpu_samples.count)
+        status = nvt_running_tell(&running, finding);
+    nvt_running_free(&running);
+    return status;
+}
+
+/* --- ranks ---------------------------------------------------------------------------------------------- */
+
+static int in_mpi(const struct nvt_process_end *end)
+{
+    return end->mpi != NVT_NONE && end->stands;
+}
+
+/* Processes that call MPI and are not in it while others stand still there: whom these wait for. */
+static size_t find_absent(const struct nvt_process_ends *ends,
+                          const struct nvt_process_end **absent)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ends->count; i++)
+        if (ends->items[i].mpi_calls && ends->items[i].mpi == NVT_NONE)
+            absent[count++] = &ends->items[i];
+    return count;
+}
+
+/* "MPI_Recv from rank 1", "MPI_Allreduce". */
+static void tell_call(const struct nvt_process_end *end, char *out, size_t size)
+{
+    if (peer_of(end) >= 0)
+        snprintf(out, size, "%.40s with rank %d", innermost(end), peer_of(end));
+    else
+        snprintf(out, size, "%.40s", innermost(end));
+}
+
+/* All are in MPI, and none comes out: in what. 0, or -1 when out of memory. */
+static int judge_all_in(const struct nvt_process_ends *ends, const struct nvt_process_end *first,
+                        struct nvt_finding *finding)
+{
+    char call[80];
+    int differ = 0, told = 0, status = 0;
+    for (size_t i = 0; i < ends->count; i++)
+        differ |=
+            in_mpi(&ends->items[i]) && strcmp(innermost(&ends->items[i]), innermost(first)) != 0;
+    tell_call(first, call, sizeof(call));
+    snprintf(finding->what, sizeof(finding->what),
+             "all %zu ranks stand still in MPI for the last %s, %s in %s%s", count_still(ends),
+             NVT_TIME((double)nvt_still_ns(first)), NAME_OF(first), call,
+             differ ? ": they are not in the same call" : "");
+    for (size_t i = 0; i < ends->count && told < TOLD && !status; i++)
+        if (in_mpi(&ends->items[i])) {
+            status = tell_front(finding, &ends->items[i]);
+            told++;
+        }
+    snprintf(finding->remedy, sizeof(finding->remedy),
+             "what each rank sends and receives there does not fit together: order, number or "
+             "ranks of the calls");
+    return status;
+}
+
+/* Some are not in MPI. 0, or -1 when out of memory. */
+static int judge_absent(const struct nvt_process_ends *ends, const struct nvt_process_end *first,
+                        const struct nvt_process_end *const *absent, size_t count,
+                        struct nvt_finding *finding)
+{
+    char others[32] = "", call[80];
+    size_t waiting = 0;
+    int status = 0;
+    for (size_t i = 0; i < ends->count; i++)
+        waiting += in_mpi(&ends->items[i]) != 0;
+    tell_call(first, call, sizeof(call));
+    if (count > 1)
+        snprintf(others, sizeof(others), " and %zu more", count - 1);
+    snprintf(finding->what, sizeof(finding->what),
+             "%zu of %zu ranks %s still in %s for the last %s: %s%s %s", waiting, waiting + count,
+             waiting > 1 ? "stand" : "stands", call, NVT_TIME((double)nvt_still_ns(first)),
+             NAME_OF(absent[0]), others,
+             count == 1 && absent[0]->is_over ? "has ended"
+             : count == 1                     ? "has not come"
+                                              : "have not come");
+    for (size_t i = 0; i < count && i < TOLD && !status; i++)
+        if (!absent[i]->is_over)
+            status = tell_front(finding, absent[i]);
+        else
+            nvt_finding_append(finding, "; %s ended, and was not within anything",
+                               NAME_OF(absent[i]));
+    if (!status)
+        status = tell_front(finding, first) || tell_running(absent[0], finding) ? -1 : 0;
+    snprintf(finding->remedy, sizeof(finding->remedy),
+             "look at what %s is in (a debugger, py-spy dump): the others only wait for it",
+             NAME_OF(absent[0]));
+    return status;
+}
+
+/* What began fewer collectives of NCCL than another has not come to one. */
+static void tell_collectives(const struct nvt_process_ends *ends, struct nvt_finding *finding)
+{
+    const struct nvt_process_end *least = NULL, *most = NULL;
+    for (size_t i = 0; i < ends->count; i++) {
+        const struct nvt_process_end *end = &ends->items[i];
+        if (!end->collectives)
+            continue;
+        least = !least || end->collectives < least->collectives ? end : least;
+        most = !most || end->collectives > most->collectives ? end : most;
+    }
+    if (least && least->collectives < most->collectives)
+        nvt_finding_append(finding, "; %s has begun %s collectives of NCCL, %s %s", NAME_OF(least),
+                           NVT_COUNT((double)least->collectives), NAME_OF(most),
+                           NVT_COUNT((double)most->collectives));
+}
+
+/* --- threads -------------------------------------------------------------------------------------------- */
+
+/* Whether each thread of a process that is on record waits for another: in a call for a lock or a thread. */
+static int all_wait(const struct nvt_process_end *end)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    uint32_t waiting = 0, threads = 0;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        threads += trace->threads.process[i] == end->process &&
+                   trace->threads.ended_ns[i] + NVT_STILL_NS >= end->ended;
+    for (uint32_t i = 0; i < trace->os_calls.count; i++) {
+        const struct nvt_os_call_info *info =
+            nvt_os_call_find(nvt_name(trace, trace->os_calls.name[i]));
+        uint32_t thread = trace->os_calls.thread[i];
+        waiting += trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED &&
+                   trace->threads.process[thread] == end->process &&
+                   trace->threads.ended_ns[thread] + NVT_STILL_NS >= end->ended && info &&
+                   (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_THREADS);
+    }
+    return threads > 1 && waiting == threads;
+}
+
+/* What its other threads are in. 0, or -1 when out of memory. */
+static int tell_threads(const struct nvt_process_end *end, struct nvt_finding *finding)
+{
+    const struct nvt_open_items *open = end->open;
+    char who[48];
+    int told = 0, status = 0;
+    for (uint32_t at = end->first, behind; at < end->end && told < TOLD && !status; at = behind) {
+        behind = nvt_open_thread_end(open, at);
+        if (at == end->front_first)
+            continue;
+        snprintf(who, sizeof(who), "thread %lld",
+                 (long long)open->trace->threads.tid[open->items[at].thread]);
+        status = tell_stack(finding, who, end, at, behind);
+        told++;
+    }
+    return status;
+}
+
+/* No MPI: the process by itself, and others that stand still, too. 0, or -1 when out of memory. */
+static int judge_process(const struct nvt_process_ends *ends, const struct nvt_process_end *end,
+                         struct nvt_finding *finding)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    size_t still = count_still(ends);
+    char more[48] = "", object[100] = "";
+    const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
+    if (still > 1)
+        snprintf(more, sizeof(more), " and %zu more processes", still - 1);
+    if (item->what == NVT_OPEN_OS && trace->os_calls.file[item->row])
+        snprintf(object, sizeof(object), " %s",
+                 nvt_file_text(nvt_name(trace, trace->os_calls.file[item->row]), 60,
+                               (char[NVT_FILE_TEXT_MAX]){0}));
+    snprintf(finding->what, sizeof(finding->what), "%s%s %s still for the last %s, in %.80s%s%s",
+             NAME_OF(end), more, still > 1 ? "stand" : "stands",
+             NVT_TIME((double)nvt_still_ns(end)), innermost(end), object,
+             all_wait(end) ? ": every thread waits for another" : "");
+    if (tell_front(finding, end) || tell_threads(end, finding) || tell_running(end, finding))
+        return -1;
+    if (!trace->os_calls.count)
+        nvt_finding_append(finding, "; record --trace nvtx,osrt,cpu tells what it waits for");
+    return 0;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------ */
+
+static int judge(const struct nvt_rule *rule, const struct nvt_process_ends *ends,
+                 struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_process_end *first = longest(ends);
+    if (!first)
+        return 0;
+    const struct nvt_process_end **absent = malloc((ends->count + 1) * sizeof(const void *));
+    struct nvt_finding finding = nvt_finding_of(rule, NULL);
+    size_t count = absent ? find_absent(ends, absent) : 0;
+    int status = absent ? 0 : -1;
+    /* Who waits in MPI tells of the others; those that are not in it may stand still for longer. */
+    for (size_t i = 0; i < ends->count && !in_mpi(first); i++)
+        if (in_mpi(&ends->items[i]))
+            first = &ends->items[i];
+    nvt_case_name(first->from, finding.where, sizeof(finding.where));
+    finding.trace = first->open->trace;
+    finding.cost_ns = (double)nvt_still_ns(first);
+    finding.per = "at the end";
+    tell_pace(&finding, first);
+    nvt_finding_point(&finding, first->last);
+    if (!status && in_mpi(first))
+        status = count ? judge_absent(ends, first, absent, count, &finding)
+                       : judge_all_in(ends, first, &finding);
+    else if (!status)
+        status = judge_process(ends, first, &finding);
+    tell_collectives(ends, &finding);
+    free(absent);
+    return status ? nvt_fail(err, "out of memory") : nvt_findings_add(findings, &finding, err);
+}
+
+static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    size_t runs, *numbers;
+    int was_stopped = 0;
+    for (size_t i = 0; i < facts->input->trace_count; i++)
+        was_stopped |= facts->input->traces[i].trace->was_stopped;
+    if (!was_stopped)
+        return 0;
+    numbers = nvt_input_run_numbers(facts->input, &runs);
+    int status = numbers ? 0 : nvt_fail(err, "out of memory");
+    for (size_t run = 0; run < runs && !status; run++) {
+        struct nvt_process_ends ends = {0};
+        status = nvt_process_ends_make(&ends, facts->input, numbers, run)
+                     ? nvt_fail(err, "out of memory")
+                     : judge(rule, &ends, findings, err);
+        nvt_process_ends_free(&ends);
+    }
+    free(numbers);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_hang = {
+    .cause = "hang",
+    .about =
+        "processes in which nothing begins or ends any more, what they are in, and which rank has "
+        "not come",
+    .threshold = "nothing more for the last 5 s and for 5 times as long as ever before, of a "
+                 "process with at "
+                 "least 10 ranges, calls of MPI or marks, which is within one of them: a program "
+                 "that just works "
+                 "on comes to its next range as it did before. Not while it sleeps or waits for "
+                 "something from "
+                 "outside (poll, accept): that is meant",
+    .remedy = "a debugger shows more while it lives (gdb -p, py-spy dump); -r range_tree and -r "
+              "osrt_trace tell what it did before",
+    .confidence = NVT_LIKELY,
+    .compare = compare,
+};

@@ -1,0 +1,254 @@
+#include "open_items.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../collectors/mpi/calls.h"
+#include "../../lib/os_calls.h"
+#include "../../lib/text.h"
+#include "../diagnosis/diagnose.h"
+#include "buckets.h"
+
+/* Ranges on either side of a deep stack that are named, and characters of a name. */
+enum { OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
+
+static int is_open(const struct nvt_trace *trace, uint32_t i)
+{
+    return trace->ranges.flags[i] & NVT_RANGE_UNCLOSED && trace->ranges.style[i] == NVT_PUSH_POP;
+}
+
+static int is_open_call(const struct nvt_trace *trace, uint32_t i)
+{
+    return trace->mpi_calls.flags[i] & NVT_RANGE_UNCLOSED;
+}
+
+static int compare(const void *left, const void *right, void *context)
+{
+    const struct nvt_trace *trace = context;
+    const struct nvt_open_item *a = left, *b = right;
+    uint32_t own = trace->threads.process[a->thread], others = trace->threads.process[b->thread];
+    if (own != others)
+        return own < others ? -1 : 1;
+    if (nvt_is_main_thread(trace, a->thread) != nvt_is_main_thread(trace, b->thread))
+        return nvt_is_main_thread(trace, a->thread) ? -1 : 1;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->begun != b->begun)
+        return a->begun < b->begun ? -1 : 1;
+    if (a->what != b->what)
+        return a->what < b->what ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Rows of `carried`, by thread, and which of them are some item's. */
+struct carried {
+    struct nvt_buckets threads;
+    uint8_t *taken;
+};
+
+static int is_of(const struct nvt_trace *trace, const struct nvt_open_item *item, uint32_t row)
+{
+    uint32_t domain = trace->carried.domain[row];
+    if (trace->carried.name[row] != item->name)
+        return 0;
+    return item->what == NVT_OPEN_MPI
+               ? !strcmp(nvt_name(trace, trace->domains.name[domain]), NVT_MPI_DOMAIN)
+               : domain == trace->ranges.domain[item->row];
+}
+
+/* Of what began before what the trace has. */
+static int64_t carried_since(const struct nvt_trace *trace, struct carried *carried,
+                             const struct nvt_open_item *item, int64_t start)
+{
+    const uint32_t *first = carried->threads.first;
+    for (uint32_t i = first[item->thread]; i < first[item->thread + 1]; i++) {
+        uint32_t row = carried->threads.rows[i];
+        if (carried->taken[row] || !is_of(trace, item, row))
+            continue;
+        carried->taken[row] = 1;
+        return trace->carried.begun[row];
+    }
+    return start;
+}
+
+static void add_range(struct nvt_open_items *open, struct carried *carried, uint32_t i)
+{
+    const struct nvt_ranges *ranges = &open->trace->ranges;
+    struct nvt_open_item *item = &open->items[open->count++];
+    *item = (struct nvt_open_item){ranges->thread[i], ranges->name[i], i, NVT_OPEN_RANGE,
+                                   ranges->start[i]};
+    if (ranges->flags[i] & NVT_RANGE_CARRIED)
+        item->begun = carried_since(open->trace, carried, item, item->begun);
+}
+
+static void add_call(struct nvt_open_items *open, struct carried *carried, uint32_t i)
+{
+    const struct nvt_mpi_calls *calls = &open->trace->mpi_calls;
+    struct nvt_open_item *item = &open->items[open->count++];
+    *item =
+        (struct nvt_open_item){calls->thread[i], calls->name[i], i, NVT_OPEN_MPI, calls->start[i]};
+    if (calls->flags[i] & NVT_RANGE_CARRIED)
+        item->begun = carried_since(open->trace, carried, item, item->begun);
+}
+
+/* What is open on a thread, or on any of a process: what an item may be, and a call of the system on its main thread. */
+enum { HAS_ITEM = 1, HAS_MAIN = 2 };
+
+/* Whether a thread's call of the system is told: behind what else is open there; in a process that ended within something,
+ * on the main thread, and on others that wait for a lock, or, where nothing else is open, for a file: so hangs look. */
+static int tells_call(const struct nvt_trace *trace, const uint8_t *threads,
+                      const uint8_t *processes, uint32_t call)
+{
+    uint32_t thread = trace->os_calls.thread[call];
+    uint8_t process = processes[trace->threads.process[thread]];
+    const struct nvt_os_call_info *info =
+        nvt_os_call_find(nvt_name(trace, trace->os_calls.name[call]));
+    if (threads[thread] & HAS_ITEM)
+        return 1;
+    if (!process)
+        return 0;
+    return nvt_is_main_thread(trace, thread) ||
+           (info &&
+            (info->kind == NVT_OS_LOCKS || (info->kind == NVT_OS_FILES && !(process & HAS_ITEM))));
+}
+
+/* The last call of the system that each thread began and that never returned, NVT_NONE without any. */
+static void find_last_calls(const struct nvt_trace *trace, uint32_t *last)
+{
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        last[i] = NVT_NONE;
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        if (trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED)
+            last[trace->os_calls.thread[i]] = i;
+}
+
+static void add_os_calls(struct nvt_open_items *open, const uint32_t *last, uint8_t *threads,
+                         uint8_t *processes)
+{
+    const struct nvt_trace *trace = open->trace;
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    for (uint32_t i = 0; i < open->count; i++) {
+        threads[open->items[i].thread] |= HAS_ITEM;
+        processes[nvt_open_process(open, i)] |= HAS_ITEM;
+    }
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (last[i] != NVT_NONE && nvt_is_main_thread(trace, i))
+            processes[trace->threads.process[i]] |= HAS_MAIN;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (last[i] != NVT_NONE && tells_call(trace, threads, processes, last[i]))
+            open->items[open->count++] = (struct nvt_open_item){i, calls->name[last[i]], last[i],
+                                                                NVT_OPEN_OS, calls->start[last[i]]};
+}
+
+/* There is room for one of each thread. 0, or -1 when out of memory. */
+static int find_os_calls(struct nvt_open_items *open)
+{
+    const struct nvt_trace *trace = open->trace;
+    uint32_t *last = malloc(((size_t)trace->threads.count + 1) * sizeof(*last));
+    uint8_t *threads = calloc((size_t)trace->threads.count + 1, 1);
+    uint8_t *processes = calloc((size_t)trace->processes.count + 1, 1);
+    int failed = !last || !threads || !processes;
+    if (!failed) {
+        find_last_calls(trace, last);
+        add_os_calls(open, last, threads, processes);
+    }
+    free(last);
+    free(threads);
+    free(processes);
+    return failed ? -1 : 0;
+}
+
+int nvt_open_items_find(struct nvt_open_items *open, const struct nvt_trace *trace)
+{
+    struct carried carried = {.taken = calloc((size_t)trace->carried.count + 1, 1)};
+    size_t count = trace->threads.count;
+    *open = (struct nvt_open_items){.trace = trace};
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += is_open(trace, i) != 0;
+    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
+        count += is_open_call(trace, i) != 0;
+    open->items = malloc((count + 1) * sizeof(*open->items));
+    int failed = !carried.taken || !open->items ||
+                 nvt_buckets_make(&carried.threads, trace->carried.thread, trace->threads.count,
+                                  NULL, trace->carried.count);
+    for (uint32_t i = 0; i < trace->ranges.count && !failed; i++)
+        if (is_open(trace, i))
+            add_range(open, &carried, i);
+    for (uint32_t i = 0; i < trace->mpi_calls.count && !failed; i++)
+        if (is_open_call(trace, i))
+            add_call(open, &carried, i);
+    failed = failed || (trace->os_calls.count && find_os_calls(open));
+    if (!failed)
+        qsort_r(open->items, open->count, sizeof(*open->items), compare, (void *)trace);
+    nvt_buckets_free(&carried.threads);
+    free(carried.taken);
+    return failed ? -1 : 0;
+}
+
+/* A name, long ones cut between two characters, with "…". */
+static int put_name(const char *name, struct nvt_buffer *text)
+{
+    const char *at = name;
+    size_t kept = 0;
+    for (size_t count = 0; *at && count < NAME; count++) {
+        kept = (size_t)(at - name);
+        (void)nvt_utf8_next(&at);
+    }
+    return *at ? nvt_buffer_printf(text, "%.*s…", (int)kept, name)
+               : nvt_buffer_printf(text, "%s", name);
+}
+
+/* What a call of the system works with: " /data/a", " 0x7f12"; nothing where that is not known. */
+static int put_object(const struct nvt_trace *trace, uint32_t call, struct nvt_buffer *text)
+{
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    if (calls->file[call])
+        return nvt_buffer_printf(text, " ") || put_name(nvt_name(trace, calls->file[call]), text);
+    return calls->address[call] ? nvt_buffer_printf(text, " 0x%" PRIx64, calls->address[call]) : 0;
+}
+
+/* "name (5.2 s)": how long it had been open when its thread ended, where that is known. */
+static int put_item(const struct nvt_open_items *open, const struct nvt_open_item *item,
+                    struct nvt_buffer *text)
+{
+    const struct nvt_trace *trace = open->trace;
+    int64_t ended = trace->threads.ended_ns[item->thread];
+    if (!ended && item->what == NVT_OPEN_OS)
+        ended = trace->os_calls.end[item->row];
+    if (put_name(nvt_name(trace, item->name), text) ||
+        (item->what == NVT_OPEN_OS && put_object(trace, item->row, text)))
+        return -1;
+    return ended > item->begun
+               ? nvt_buffer_printf(text, " (%s)", NVT_TIME((double)(ended - item->begun)))
+               : 0;
+}
+
+int nvt_open_put_stack(const struct nvt_open_items *open, uint32_t from, uint32_t to,
+                       struct nvt_buffer *text)
+{
+    int failed = 0;
+    for (uint32_t i = from; i < to && !failed; i++) {
+        if (i - from >= OUTERMOST && to - from > OUTERMOST + INNERMOST + 1 && to - i > INNERMOST) {
+            failed = i - from == OUTERMOST && nvt_buffer_printf(text, " > …");
+            continue;
+        }
+        failed = nvt_buffer_printf(text, "%s", i > from ? " > " : "") ||
+                 put_item(open, &open->items[i], text);
+    }
+    return failed;
+}
+
+uint32_t nvt_open_thread_end(const struct nvt_open_items *open, uint32_t from)
+{
+    uint32_t end = from;
+    while (end < open->count && open->items[end].thread == open->items[from].thread)
+        end++;
+    return end;
+}
+
+void nvt_open_items_free(struct nvt_open_items *open)
+{
+    free(open->items);
+    *open = (struct nvt_open_items){0};
+}

@@ -1,0 +1,50 @@
+/*
+ * What threads had not come out of when they, or the recording, ended: push/pop ranges, calls of MPI, and the call of the
+ * operating system that they were in.
+ */
+#ifndef NVT_OPEN_ITEMS_H
+#define NVT_OPEN_ITEMS_H
+
+#include "../../lib/buffer.h"
+#include "trace.h"
+
+/* Of what begins at one moment, the outer one comes first. */
+enum nvt_open_what { NVT_OPEN_RANGE, NVT_OPEN_MPI, NVT_OPEN_OS };
+
+struct nvt_open_item {
+    uint32_t thread, name;
+    uint32_t row; /* of ranges, mpi_calls or os_calls */
+    enum nvt_open_what what;
+    int64_t begun; /* ns; before what the trace has, it may be */
+};
+
+/* By process, thread (the main one first) and begin: each item of a thread lies in the one before it. */
+struct nvt_open_items {
+    const struct nvt_trace *trace;
+    struct nvt_open_item *items;
+    uint32_t count;
+};
+
+/*
+ * Those of a trace. A call of the operating system is among them where its thread has something else open; in a process that
+ * has, on the main thread, and on those that wait for a lock; and in one whose main thread is in such a call, on that and on
+ * those that wait for locks and files: so hangs look. 0, or -1 when out of memory. Release with nvt_open_items_free in any
+ * case.
+ */
+int nvt_open_items_find(struct nvt_open_items *open, const struct nvt_trace *trace);
+void nvt_open_items_free(struct nvt_open_items *open);
+
+static inline uint32_t nvt_open_process(const struct nvt_open_items *open, uint32_t item)
+{
+    return open->trace->threads.process[open->items[item].thread];
+}
+
+/* Behind the last item of the thread of item `from`. */
+uint32_t nvt_open_thread_end(const struct nvt_open_items *open, uint32_t from);
+
+/* "step (6.0 s) > backward (5.2 s) > read /data/a (5.2 s)", with how long each had been open then, where that is known: the
+ * items [from, to) of a thread, of many the outermost and the innermost. 0, or -1 when out of memory. */
+int nvt_open_put_stack(const struct nvt_open_items *open, uint32_t from, uint32_t to,
+                       struct nvt_buffer *text);
+
+#endif

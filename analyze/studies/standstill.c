@@ -1,0 +1,236 @@
+#include "standstill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/os_calls.h"
+#include "../input/ranks.h"
+
+/* What is gathered of each process of a trace. */
+struct gathering {
+    const struct nvt_trace *trace;
+    struct nvt_process_end *ends;
+    int64_t *before; /* when its event before began */
+};
+
+static void gather_event(const struct gathering *gathering, uint32_t thread, int64_t time)
+{
+    uint32_t process = gathering->trace->threads.process[thread];
+    struct nvt_process_end *end = &gathering->ends[process];
+    if (end->events++ && time - gathering->before[process] > end->pause)
+        end->pause = time - gathering->before[process];
+    gathering->before[process] = time;
+    end->last = time > end->last ? time : end->last;
+}
+
+static void gather_end(const struct gathering *gathering, uint32_t process, int64_t time)
+{
+    struct nvt_process_end *end = &gathering->ends[process];
+    end->last = time > end->last ? time : end->last;
+}
+
+static int is_collective_of_nccl(const struct nvt_trace *trace, uint32_t range)
+{
+    static const char *const words[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast",
+                                        "ncclReduce"};
+    if (strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "NCCL") != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strstr(nvt_name(trace, trace->ranges.name[range]), words[i]))
+            return 1;
+    return 0;
+}
+
+static void gather_range(const struct gathering *gathering, uint32_t i)
+{
+    const struct nvt_ranges *ranges = &gathering->trace->ranges;
+    uint32_t process = gathering->trace->threads.process[ranges->thread[i]];
+    gather_event(gathering, ranges->thread[i], ranges->start[i]);
+    if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED))
+        gather_end(gathering, process, ranges->end[i]);
+    gathering->ends[process].collectives += is_collective_of_nccl(gathering->trace, i) != 0;
+}
+
+static void gather_mpi(const struct gathering *gathering, uint32_t i)
+{
+    const struct nvt_mpi_calls *calls = &gathering->trace->mpi_calls;
+    uint32_t process = gathering->trace->threads.process[calls->thread[i]];
+    gather_event(gathering, calls->thread[i], calls->start[i]);
+    if (!(calls->flags[i] & NVT_RANGE_UNCLOSED))
+        gather_end(gathering, process, calls->end[i]);
+    gathering->ends[process].mpi_calls++;
+}
+
+static int64_t time_at(const int64_t *times, uint32_t at, uint32_t count)
+{
+    return at < count ? times[at] : INT64_MAX;
+}
+
+/* All tables are sorted by time; of a process, events are wanted in the order of all of them. */
+static void gather_events(const struct gathering *gathering)
+{
+    const struct nvt_trace *trace = gathering->trace;
+    uint32_t range = 0, call = 0, mark = 0;
+    for (;;) {
+        int64_t a = time_at(trace->ranges.start, range, trace->ranges.count);
+        int64_t b = time_at(trace->mpi_calls.start, call, trace->mpi_calls.count);
+        int64_t c = time_at(trace->marks.time, mark, trace->marks.count);
+        if (range < trace->ranges.count && a <= b && a <= c)
+            gather_range(gathering, range++);
+        else if (call < trace->mpi_calls.count && b <= c)
+            gather_mpi(gathering, call++);
+        else if (mark < trace->marks.count)
+            gather_event(gathering, trace->marks.thread[mark++], c);
+        else
+            break;
+    }
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        gather_end(gathering, trace->ops.process[i], trace->ops.end[i]);
+    for (uint32_t i = 0; i < trace->threads.count; i++) {
+        struct nvt_process_end *end = &gathering->ends[trace->threads.process[i]];
+        int64_t ended = trace->threads.ended_ns[i];
+        end->ended = ended > end->ended ? ended : end->ended;
+    }
+}
+
+/* --- what is in front ----------------------------------------------------------------------------------- */
+
+/* The open call of MPI of items [from, to), a row; the innermost one that there is. */
+static uint32_t mpi_of(const struct nvt_open_items *open, uint32_t from, uint32_t to)
+{
+    uint32_t call = NVT_NONE;
+    for (uint32_t i = from; i < to; i++)
+        if (open->items[i].what == NVT_OPEN_MPI)
+            call = open->items[i].row;
+    return call;
+}
+
+/* A thread that ended before its process did has left its ranges behind: it waits for nothing. */
+static int lives(const struct nvt_process_end *end, uint32_t item)
+{
+    enum { NOTICED = 1000000000 };
+    const struct nvt_trace *trace = end->open->trace;
+    return trace->threads.ended_ns[end->open->items[item].thread] + NOTICED >= end->ended;
+}
+
+static void find_front(struct nvt_process_end *end)
+{
+    for (uint32_t at = end->first, behind; at < end->end; at = behind) {
+        behind = nvt_open_thread_end(end->open, at);
+        uint32_t mpi = mpi_of(end->open, at, behind);
+        int is_first = end->front_first == end->front_end;
+        if (!lives(end, at) || (!is_first && (mpi == NVT_NONE || end->mpi != NVT_NONE)))
+            continue;
+        end->front_first = at;
+        end->front_end = behind;
+        end->mpi = mpi;
+    }
+}
+
+/* Whether what is innermost is a call that waits on purpose: for a time, or for something from outside. */
+static int is_meant(const struct nvt_process_end *end)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
+    const struct nvt_os_call_info *info =
+        item->what == NVT_OPEN_OS ? nvt_os_call_find(nvt_name(trace, item->name)) : NULL;
+    return end->mpi == NVT_NONE && info &&
+           (info->kind == NVT_OS_SLEEPS || info->kind == NVT_OS_POLL ||
+            info->kind == NVT_OS_PROCESSES || !strncmp(info->name, "accept", 6));
+}
+
+static int has_range(const struct nvt_process_end *end)
+{
+    for (uint32_t i = end->front_first; i < end->front_end; i++)
+        if (end->open->items[i].what != NVT_OPEN_OS)
+            return 1;
+    return 0;
+}
+
+static void judge(struct nvt_process_end *end)
+{
+    find_front(end);
+    int64_t still = nvt_still_ns(end);
+    int has_front = end->front_first < end->front_end;
+    end->is_over = !has_front && end->ended > 0;
+    end->stands = end->open->trace->was_stopped && has_front && end->ended > 0 && has_range(end) &&
+                  end->events >= NVT_STILL_EVENTS && still >= NVT_STILL_NS &&
+                  still / NVT_STILL_PAUSES >= end->pause && !is_meant(end);
+}
+
+/* --- all of them ---------------------------------------------------------------------------------------- */
+
+/* Those of a trace, at ends->items[ends->count] and behind, which have room. */
+static void keep(struct nvt_process_ends *ends, const struct gathering *gathering,
+                 const struct nvt_open_items *open)
+{
+    uint32_t processes = gathering->trace->processes.count;
+    for (uint32_t i = 0, item = 0; i < processes; i++) {
+        struct nvt_process_end *end = &gathering->ends[i];
+        end->first = item;
+        while (item < open->count && nvt_open_process(open, item) == i)
+            item++;
+        end->end = item;
+        if (end->events || end->end > end->first) {
+            judge(end);
+            ends->items[ends->count++] = *end;
+        }
+    }
+}
+
+/* 0, or -1 when out of memory. */
+static int add_trace(struct nvt_process_ends *ends, const struct nvt_input_trace *from)
+{
+    const struct nvt_trace *trace = from->trace;
+    size_t processes = trace->processes.count;
+    struct nvt_open_items *open = &ends->open[ends->open_count++];
+    struct gathering gathering = {.trace = trace,
+                                  .ends = calloc(processes + 1, sizeof(*gathering.ends)),
+                                  .before = calloc(processes + 1, sizeof(*gathering.before))};
+    struct nvt_process_end *grown =
+        realloc(ends->items, (ends->count + processes + 1) * sizeof(*grown));
+    ends->items = grown ? grown : ends->items;
+    int failed = !grown || !gathering.ends || !gathering.before || nvt_open_items_find(open, trace);
+    for (uint32_t i = 0; i < processes && !failed; i++)
+        gathering.ends[i] = (struct nvt_process_end){.from = from,
+                                                     .open = open,
+                                                     .process = i,
+                                                     .rank = nvt_input_rank(from, i),
+                                                     .mpi = NVT_NONE,
+                                                     .last = INT64_MIN};
+    if (!failed) {
+        gather_events(&gathering);
+        keep(ends, &gathering, open);
+    }
+    free(gathering.ends);
+    free(gathering.before);
+    return failed ? -1 : 0;
+}
+
+/* Whether a trace knows how its processes ended. */
+static int is_told(const struct nvt_trace *trace)
+{
+    return !trace->is_part && trace->threads.count && trace->threads.ended_ns;
+}
+
+int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_report_input *input,
+                          const size_t *numbers, size_t run)
+{
+    int status = 0;
+    ends->open = calloc(input->trace_count + 1, sizeof(*ends->open));
+    if (!ends->open)
+        return -1;
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        if (numbers[i] == run && is_told(input->traces[i].trace))
+            status = add_trace(ends, &input->traces[i]);
+    return status;
+}
+
+void nvt_process_ends_free(struct nvt_process_ends *ends)
+{
+    for (size_t i = 0; i < ends->open_count; i++)
+        nvt_open_items_free(&ends->open[i]);
+    free(ends->open);
+    free(ends->items);
+    *ends = (struct nvt_process_ends){0};
+}

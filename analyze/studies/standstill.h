@@ -1,0 +1,52 @@
+/*
+ * Processes that stand still at the end of a recording: nothing more begins or ends in them, for much longer than ever before,
+ * and they have not come out of something. What the rule `hang` judges.
+ */
+#ifndef NVT_STANDSTILL_H
+#define NVT_STANDSTILL_H
+
+#include "../model/open_items.h"
+#include "../reports/report.h"
+
+/* From when on a process stands still. */
+#define NVT_STILL_NS     INT64_C(5000000000) /* for so long, */
+#define NVT_STILL_PAUSES 5  /* and for so many times as long as its longest pause before; */
+#define NVT_STILL_EVENTS 10 /* known from so many events */
+
+/* Events are beginnings of ranges and of calls of MPI, and marks. Times are those of the trace, ns. */
+struct nvt_process_end {
+    const struct nvt_input_trace *from;
+    const struct nvt_open_items *open; /* those of its trace */
+    uint32_t process, rank;            /* rank: NVT_NONE unknown */
+    uint32_t first, end;               /* its items */
+    uint32_t front_first,
+        front_end; /* those of one thread: of the one in MPI, else of the main one, else of the first */
+    uint32_t mpi;                            /* the call of MPI in front, a row, NVT_NONE */
+    uint64_t events, mpi_calls, collectives; /* collectives: of NCCL, as its ranges tell */
+    int64_t last;  /* when something of it began or ended last, operations of devices included */
+    int64_t pause; /* the longest time between two events */
+    int64_t ended; /* until when it is on record; 0 unknown */
+    int stands;    /* it stands still, and not to sleep or for something to come from outside */
+    int is_over;   /* it has ended, and not in the middle of anything */
+};
+
+/* Zero-initialise; release with nvt_process_ends_free. */
+struct nvt_process_ends {
+    struct nvt_process_end *items;
+    struct nvt_open_items *open; /* of each trace */
+    size_t count, open_count;
+};
+
+/* Those of the traces that are of run `run` (numbers[i], nvt_input_run_numbers): processes with events or open items. Where the
+ * recording ended by itself and well, none stands still. 0, or -1 when out of memory. */
+int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_report_input *input,
+                          const size_t *numbers, size_t run);
+void nvt_process_ends_free(struct nvt_process_ends *ends);
+
+/* For how long nothing more happened. */
+static inline int64_t nvt_still_ns(const struct nvt_process_end *end)
+{
+    return end->ended - end->last;
+}
+
+#endif

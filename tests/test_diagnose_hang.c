@@ -1,0 +1,415 @@
+/* Processes that stand still at the end: from when on, in what, and which rank has not come; and what is no hang. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "finding_kit.h"
+
+#define MS INT64_C(1000000)
+#define S  INT64_C(1000000000)
+
+/* Steps of 100 ms from the beginning on: until `maker->now`. */
+static void steps(struct maker *maker, int count)
+{
+    maker->now = 0;
+    for (int i = 0; i < count; i++) {
+        maker->now += 100 * MS;
+        make_range(maker, "step", maker->now - 100 * MS);
+    }
+}
+
+/* Begun now, and never ended. */
+static void open_range(struct maker *maker, uint32_t thread, const char *name)
+{
+    struct nvt_ranges *ranges = &maker->trace->ranges;
+    make_range(maker, name, maker->now);
+    ranges->thread[ranges->count - 1] = ranges->end_thread[ranges->count - 1] = thread;
+    ranges->flags[ranges->count - 1] = NVT_RANGE_UNCLOSED;
+}
+
+static void open_call(struct maker *maker, uint32_t thread, const char *name, const char *file,
+                      uint64_t address)
+{
+    make_os_call_row(maker, name, file,
+                     (struct nvt_os_call){.start = maker->now,
+                                          .end = maker->now,
+                                          .thread = thread,
+                                          .address = address,
+                                          .flags = NVT_RANGE_UNCLOSED});
+}
+
+static void mpi_call(struct maker *maker, const char *name, enum nvt_mpi_kind kind, int32_t peer,
+                     int is_open)
+{
+    const struct nvt_mpi_call row = {.start = maker->now,
+                                     .end = maker->now,
+                                     .thread = maker->thread,
+                                     .name = nvt_strings_add_text(maker->trace->strings, name),
+                                     .sent = UINT64_MAX,
+                                     .received = UINT64_MAX,
+                                     .peer = peer,
+                                     .tag = NVT_MPI_NONE,
+                                     .kind = (uint8_t)kind,
+                                     .flags = is_open ? NVT_RANGE_UNCLOSED : 0};
+    assert_int_not_equal(nvt_mpi_call_add(maker->trace, &row), NVT_NONE);
+}
+
+static uint32_t new_thread(struct maker *maker, int64_t tid)
+{
+    return nvt_trace_thread(maker->trace, maker->process, tid);
+}
+
+/* All threads were there until so long after now; whether what was recorded was stopped. */
+static void stop(struct maker *maker, int64_t after, int was_stopped)
+{
+    for (uint32_t i = 0; i < maker->trace->threads.count; i++)
+        if (!maker->trace->threads.ended_ns[i])
+            maker->trace->threads.ended_ns[i] = maker->now + after;
+    maker->trace->was_stopped = was_stopped;
+}
+
+static void expect(struct maker *maker, int64_t cost, const char *what, const char *evidence)
+{
+    kit_find_one(maker, &nvt_rule_hang, (double)cost, what, evidence);
+}
+
+#define PACE(count)                                                                                \
+    "before that, nothing took longer than 100 ms to begin (" #count " ranges, calls and marks)"
+
+/* --- threads -------------------------------------------------------------------------------------------- */
+
+static void a_process_whose_threads_wait_for_each_other(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    steps(&maker, 10);
+    uint32_t other = new_thread(&maker, 2);
+    open_range(&maker, maker.thread, "save");
+    open_call(&maker, maker.thread, "pthread_join", NULL, 0);
+    open_range(&maker, other, "write");
+    open_call(&maker, other, "pthread_mutex_lock", NULL, 0x7f10);
+    stop(&maker, 8 * S, 1);
+    expect(
+        &maker, 8 * S,
+        "process 1 stands still for the last 8.00 s, in pthread_join: every thread waits for "
+        "another",
+        PACE(12) "; process 1: save (8.00 s) > pthread_join (8.00 s); thread 2: write (8.00 s) > "
+                 "pthread_mutex_lock 0x7f10 (8.00 s)");
+}
+
+static void one_that_waits_for_a_file_names_it(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    steps(&maker, 12);
+    open_range(&maker, maker.thread, "load");
+    open_call(&maker, maker.thread, "read", "/net/data/a", 0);
+    stop(&maker, 6 * S, 1);
+    expect(&maker, 6 * S, "process 1 stands still for the last 6.00 s, in read /net/data/a",
+           PACE(13) "; process 1: load (6.00 s) > read /net/data/a (6.00 s)");
+}
+
+/* Where no calls are on record, it says how to get them. */
+static void one_with_nothing_but_ranges(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    steps(&maker, 12);
+    open_range(&maker, maker.thread, "load");
+    stop(&maker, 6 * S, 1);
+    expect(
+        &maker, 6 * S, "process 1 stands still for the last 6.00 s, in load",
+        PACE(
+            13) "; process 1: load (6.00 s); record --trace nvtx,osrt,cpu tells what it waits for");
+}
+
+/* It works, and what it runs is told. */
+static void one_that_spins_is_told_with_its_function(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    steps(&maker, 12);
+    make_os_call(&maker, "read", maker.thread, 0, MS);
+    open_range(&maker, maker.thread, "converge");
+    uint32_t function =
+        make_function(&maker, make_function(&maker, 0, "main", "/x/tool"), "iterate", "/x/tool");
+    for (int i = 1; i <= 20; i++)
+        make_sample(&maker, maker.thread, maker.now + i * 300 * MS, 300 * MS, function);
+    stop(&maker, 6 * S, 1);
+    expect(
+        &maker, 6 * S, "process 1 stands still for the last 6.00 s, in converge",
+        PACE(13) "; process 1: converge (6.00 s); meanwhile, in 20 samples: iterate (tool) 100 %; "
+                 "100 % of them from iterate");
+}
+
+/* --- from when on --------------------------------------------------------------------------------------- */
+
+/* So many steps, of which the third takes longer; and so long without anything. */
+static int hangs(int count, int64_t longest, int64_t still)
+{
+    struct maker maker = make_begin();
+    maker.now = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t start = maker.now;
+        maker.now += i == 2 ? longest : 100 * MS;
+        make_range(&maker, "step", start);
+    }
+    open_range(&maker, maker.thread, "load");
+    stop(&maker, still, 1);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_hang);
+    int count_found = (int)findings.count;
+    free(findings.items);
+    return count_found;
+}
+
+static void it_is_one_on_one_side_of_each_threshold(void **state)
+{
+    (void)state;
+    assert_int_equal(hangs(12, 100 * MS, 5 * S), 1);
+    assert_int_equal(hangs(12, 100 * MS, 5 * S - 1), 0);
+    assert_int_equal(hangs(12, 2 * S, 10 * S), 1);
+    assert_int_equal(hangs(12, 2 * S, 10 * S - 10), 0);
+    assert_int_equal(hangs(9, 100 * MS, 60 * S), 1); /* with `load` ten events */
+    assert_int_equal(hangs(8, 100 * MS, 60 * S), 0);
+}
+
+enum what { NO_RANGE, ENDED_WELL, PART, SLEEPS, POLLS, ACCEPTS, OTHER_THREAD, DEVICE, THREAD_OVER };
+
+static void nothing_is_found_where_nothing_hangs(void **state)
+{
+    (void)state;
+    for (enum what what = NO_RANGE; what <= THREAD_OVER; what++) {
+        struct maker maker = make_begin();
+        steps(&maker, 20);
+        uint32_t other = new_thread(&maker, 2);
+        if (what != NO_RANGE)
+            open_range(&maker, what == THREAD_OVER ? other : maker.thread, "serve");
+        if (what == SLEEPS)
+            open_call(&maker, maker.thread, "clock_nanosleep", NULL, 0);
+        if (what == POLLS)
+            open_call(&maker, maker.thread, "epoll_wait", NULL, 0);
+        if (what == ACCEPTS)
+            open_call(&maker, maker.thread, "accept4", NULL, 0);
+        if (what == DEVICE) {
+            maker.device = maker.now + 7 * S;
+            make_launch(&maker, "gemm", 100 * MS);
+        }
+        if (what == OTHER_THREAD) {
+            struct nvt_ranges *ranges = &maker.trace->ranges;
+            maker.now += 7 * S;
+            make_range(&maker, "work", maker.now - MS);
+            ranges->thread[ranges->count - 1] = ranges->end_thread[ranges->count - 1] = other;
+            maker.now -= 7 * S;
+        }
+        if (what == THREAD_OVER)
+            maker.trace->threads.ended_ns[other] = maker.now + 2 * S;
+        maker.trace->is_part = what == PART;
+        stop(&maker, 8 * S, what != ENDED_WELL);
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_hang);
+        if (findings.count)
+            fail_msg("case %d: %s", (int)what, findings.items[0].what);
+        free(findings.items);
+    }
+}
+
+/* --- ranks ---------------------------------------------------------------------------------------------- */
+
+/* A process that is this rank, with steps that have each a call of MPI. */
+static void begin_rank(struct maker *maker, uint32_t rank)
+{
+    make_process(maker, 100 + rank, 0);
+    maker->trace->processes.rank[maker->process] = rank;
+    maker->now = 0;
+    for (int i = 0; i < 10; i++) {
+        maker->now += 100 * MS;
+        make_range(maker, "step", maker->now - 100 * MS);
+        mpi_call(maker, "MPI_Allreduce", NVT_MPI_COLLECTIVE, NVT_MPI_NONE, 0);
+    }
+    open_range(maker, maker->thread, "step");
+}
+
+static struct maker begin_ranks(void)
+{
+    struct maker maker = make_begin();
+    nvt_trace_free(maker.trace);
+    maker.trace = nvt_trace_new("made up", "nvt");
+    return maker;
+}
+
+static void the_rank_that_has_not_come_is_named(void **state)
+{
+    (void)state;
+    struct maker maker = begin_ranks();
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        begin_rank(&maker, rank);
+        if (rank == 2) {
+            open_range(&maker, maker.thread, "load");
+            open_call(&maker, maker.thread, "read", "/net/a", 0);
+        } else {
+            mpi_call(&maker, "MPI_Allreduce", NVT_MPI_COLLECTIVE, NVT_MPI_NONE, 1);
+        }
+    }
+    stop(&maker, 30 * S, 1);
+    expect(&maker, 30 * S,
+           "3 of 4 ranks stand still in MPI_Allreduce for the last 30.0 s: rank 2 has not come",
+           PACE(22) "; rank 2: step (30.0 s) > load (30.0 s) > read /net/a (30.0 s); rank 0: step "
+                    "(30.0 s) > MPI_Allreduce (30.0 s)");
+}
+
+static void a_rank_that_has_ended_does_not_come(void **state)
+{
+    (void)state;
+    struct maker maker = begin_ranks();
+    begin_rank(&maker, 0);
+    mpi_call(&maker, "MPI_Recv", NVT_MPI_P2P, 1, 1);
+    begin_rank(&maker, 1);
+    struct nvt_ranges *ranges = &maker.trace->ranges;
+    ranges->flags[ranges->count - 1] = 0;
+    maker.trace->threads.ended_ns[maker.thread] = maker.now + 50 * MS;
+    stop(&maker, 9 * S, 1);
+    expect(
+        &maker, 9 * S,
+        "1 of 2 ranks stands still in MPI_Recv with rank 1 for the last 9.00 s: rank 1 has ended",
+        PACE(22) "; rank 1 ended, and was not within anything; rank 0: step (9.00 s) > MPI_Recv "
+                 "(9.00 s) with rank 1");
+}
+
+static void ranks_that_wait_for_each_other(void **state)
+{
+    (void)state;
+    struct maker maker = begin_ranks();
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        begin_rank(&maker, rank);
+        mpi_call(&maker, "MPI_Recv", NVT_MPI_P2P, 1 - (int32_t)rank, 1);
+    }
+    stop(&maker, 9 * S, 1);
+    expect(
+        &maker, 9 * S,
+        "all 2 ranks stand still in MPI for the last 9.00 s, rank 0 in MPI_Recv with rank 1",
+        PACE(22) "; rank 0: step (9.00 s) > MPI_Recv (9.00 s) with rank 1; rank 1: step (9.00 s) "
+                 "> MPI_Recv (9.00 s) with rank 0");
+}
+
+static void ranks_in_different_calls(void **state)
+{
+    (void)state;
+    struct maker maker = begin_ranks();
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        begin_rank(&maker, rank);
+        mpi_call(&maker, rank ? "MPI_Barrier" : "MPI_Allreduce", NVT_MPI_COLLECTIVE, NVT_MPI_NONE,
+                 1);
+    }
+    stop(&maker, 9 * S, 1);
+    expect(
+        &maker, 9 * S,
+        "all 2 ranks stand still in MPI for the last 9.00 s, rank 0 in MPI_Allreduce: they are not "
+        "in the same call",
+        PACE(22) "; rank 0: step (9.00 s) > MPI_Allreduce (9.00 s); rank 1: step (9.00 s) > "
+                 "MPI_Barrier (9.00 s)");
+}
+
+/* A file for each rank, as mpirun -n 2 nvtally record makes them. */
+static void ranks_in_files_of_their_own(void **state)
+{
+    (void)state;
+    struct nvt_input_trace traces[2] = {{.trace = NULL}};
+    static const char *const paths[] = {"t.rank0.nvt", "t.rank1.nvt"};
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        struct maker maker = make_begin();
+        nvt_trace_free(maker.trace);
+        maker.trace = nvt_trace_new(paths[rank], "nvt");
+        begin_rank(&maker, rank);
+        if (!rank)
+            mpi_call(&maker, "MPI_Bcast", NVT_MPI_COLLECTIVE, 1, 1);
+        stop(&maker, 9 * S, 1);
+        traces[rank].trace = make_end(&maker);
+    }
+    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_case facts = {&input, NULL};
+    struct nvt_findings findings = {0};
+    assert_int_equal(nvt_rule_apply(&nvt_rule_hang, &facts, &findings, NULL), 0);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].what, "1 of 2 ranks stands still in MPI_Bcast for the "
+                                                "last 9.00 s: rank 1 has not come");
+    assert_string_equal(findings.items[0].where, "t.rank0.nvt");
+    assert_non_null(strstr(findings.items[0].remedy, "rank 1"));
+    free(findings.items);
+    nvt_trace_free(traces[0].trace);
+    nvt_trace_free(traces[1].trace);
+}
+
+/* Without MPI, the collectives of NCCL that each has begun tell who is behind. */
+static void collectives_of_nccl_are_counted(void **state)
+{
+    (void)state;
+    struct maker maker = begin_ranks();
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        make_process(&maker, 100 + rank, 0);
+        maker.trace->processes.rank[maker.process] = rank;
+        maker.domain = nvt_trace_domain(maker.trace, maker.process, "NCCL");
+        maker.now = 0;
+        for (uint32_t i = 0; i < 20 - rank; i++) {
+            maker.now += 100 * MS;
+            make_range(&maker, "ncclDevKernel_AllReduce", maker.now - MS);
+            make_range(&maker, "ncclGroupStart", maker.now - MS);
+        }
+        maker.domain = 0;
+        maker.now = 2 * S;
+        open_range(&maker, maker.thread, rank ? "load" : "wait");
+    }
+    stop(&maker, 9 * S, 1);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_hang);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].what,
+                        "rank 0 and 1 more processes stand still for the last "
+                        "9.00 s, in wait");
+    assert_non_null(
+        strstr(findings.items[0].evidence, "; rank 1 has begun 19 collectives of NCCL, rank 0 20"));
+    free(findings.items);
+}
+
+/* Of a deep stack what lies innermost is told, from a whole range on. */
+static void a_deep_stack_is_cut(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    char name[32];
+    steps(&maker, 12);
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(name, sizeof(name), "a_range_with_a_long_name_%d", i);
+        open_range(&maker, maker.thread, name);
+    }
+    stop(&maker, 6 * S, 1);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_hang);
+    assert_int_equal(findings.count, 1);
+    assert_non_null(strstr(findings.items[0].evidence, "process 1: … > a_range_with_a_long_name_"));
+    assert_non_null(
+        strstr(findings.items[0].evidence, " > a_range_with_a_long_name_39 (6.00 s); "));
+    free(findings.items);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_whose_threads_wait_for_each_other),
+        cmocka_unit_test(one_that_waits_for_a_file_names_it),
+        cmocka_unit_test(one_with_nothing_but_ranges),
+        cmocka_unit_test(one_that_spins_is_told_with_its_function),
+        cmocka_unit_test(it_is_one_on_one_side_of_each_threshold),
+        cmocka_unit_test(nothing_is_found_where_nothing_hangs),
+        cmocka_unit_test(the_rank_that_has_not_come_is_named),
+        cmocka_unit_test(a_rank_that_has_ended_does_not_come),
+        cmocka_unit_test(ranks_that_wait_for_each_other),
+        cmocka_unit_test(ranks_in_different_calls),
+        cmocka_unit_test(ranks_in_files_of_their_own),
+        cmocka_unit_test(collectives_of_nccl_are_counted),
+        cmocka_unit_test(a_deep_stack_is_cut),
+    };
+    return cmocka_run_group_tests_name("hangs", tests, NULL, NULL);
+}
