@@ -479,7 +479,7 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
 
 void nvt_drain_take_long_call(struct nvt_drain *drain, uint64_t now, uint64_t least)
 {
-    nvt_drain_os_take_long(&drain->os, &drain->ring->calling, now, least);
+    nvt_drain_os_take_long(&drain->os, drain->ring, now, least);
 }
 
 void nvt_drain_was_cut(struct nvt_drain *drain)

@@ -22,7 +22,7 @@ static void forget_chunk(struct nvt_drain_cpu *cpu)
 {
     nvt_frame_tree_free(&cpu->tree);
     cpu->frames.size = cpu->rows.size = 0;
-    cpu->frame_count = cpu->count = 0;
+    cpu->frame_count = cpu->count = cpu->asked = 0;
     cpu->failed = 0;
 }
 
@@ -185,8 +185,7 @@ static uint32_t frame_of(struct nvt_drain_cpu *cpu, const struct stack *stack)
     return frame;
 }
 
-/* `is_alone`: nobody knows who called the function. */
-static void put(struct nvt_drain_cpu *cpu, uint64_t ticks, uint64_t cpu_ns, int is_alone,
+static void put(struct nvt_drain_cpu *cpu, uint64_t ticks, uint64_t cpu_ns, unsigned flags,
                 const struct stack *stack)
 {
     uint32_t frame = frame_of(cpu, stack);
@@ -196,12 +195,13 @@ static void put(struct nvt_drain_cpu *cpu, uint64_t ticks, uint64_t cpu_ns, int 
         cpu->first = cpu->last = ticks;
     uint64_t step = ticks > cpu->last ? ticks - cpu->last : 0;
     if (nvt_buffer_varint(&cpu->rows, step) || nvt_buffer_varint(&cpu->rows, cpu_ns) ||
-        nvt_buffer_varint(&cpu->rows, frame) || nvt_buffer_varint(&cpu->rows, (uint64_t)is_alone)) {
+        nvt_buffer_varint(&cpu->rows, frame) || nvt_buffer_varint(&cpu->rows, flags)) {
         cpu->failed = 1;
         return;
     }
     cpu->last += step;
     cpu->count++;
+    cpu->asked += (flags & NVT_CPU_ROW_WAITS) != 0;
 }
 
 void nvt_drain_cpu_take(struct nvt_drain_cpu *cpu, uint64_t ticks, const uint8_t *data, size_t size)
@@ -223,7 +223,10 @@ void nvt_drain_cpu_take(struct nvt_drain_cpu *cpu, uint64_t ticks, const uint8_t
     read_native(cpu, data, sample.frames, stack);
     read_python(cpu, data + sample.frames * sizeof(uint64_t), sample.text, stack);
     if (stack->native_count || stack->python_count) /* else it is the collector's own */
-        put(cpu, ticks, sample.cpu_ns, sample.frames == 1 && !stack->python_count, stack);
+        put(cpu, ticks, sample.cpu_ns,
+            (sample.frames == 1 && !stack->python_count ? NVT_CPU_ROW_ALONE : 0) |
+                (sample.cpu_ns ? 0 : NVT_CPU_ROW_WAITS),
+            stack);
     free(stack);
 }
 
@@ -256,7 +259,7 @@ void nvt_drain_cpu_flush(struct nvt_drain_cpu *cpu, int force, struct nvt_drain_
     int status = put_chunk(cpu, &out)
                      ? nvt_fail(&err, "out of memory")
                      : nvt_output_chunk(cpu->output, &chunk, out.data, out.size, &err);
-    *(status ? &totals->unwritten : &totals->cpu_samples) += cpu->count;
+    *(status ? &totals->unwritten : &totals->cpu_samples) += cpu->count - cpu->asked;
     if (status && !totals->error.message[0])
         totals->error = err;
     nvt_buffer_free(&out);

@@ -1,6 +1,11 @@
 #include "drain_os.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "../lib/os_calls.h"
 
@@ -105,9 +110,49 @@ void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calli
         put_open(os, &seen, now);
 }
 
-void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
-                            uint64_t now, uint64_t least)
+/* Whether a process handles a signal, as the system has it: it would end one that does not, such as another program that the
+ * process runs by now (exec). */
+static int handles(pid_t pid, uint32_t signal)
 {
+    static const char line[] = "\nSigCgt:\t";
+    char text[4096];
+    FILE *file = NULL;
+    size_t size = 0;
+    if (snprintf(text, sizeof(text), "/proc/%d/status", (int)pid) > 0)
+        file = fopen(text, "re");
+    if (file) {
+        size = fread(text, 1, sizeof(text) - 1, file);
+        fclose(file);
+    }
+    text[size] = 0;
+    const char *caught = strstr(text, line);
+    return caught && signal && signal <= 64 &&
+           strtoull(caught + sizeof(line) - 1, NULL, 16) >> (signal - 1) & 1;
+}
+
+/* Ask a thread in a call where that is: its sampler's signal, which no other one is taken for. */
+static void ask(const struct nvt_ring *ring, const struct seen *seen)
+{
+    const struct nvt_ring_calling *calling = &ring->calling;
+    siginfo_t info;
+    uint32_t signal = atomic_load_explicit(&calling->signal, memory_order_relaxed);
+    if (!signal || ring->foreign || !nvt_os_waits_on(seen->number - 1) ||
+        !handles(ring->pid, signal))
+        return;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = (int)signal;
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr =
+        (void *)(uintptr_t)atomic_load_explicit(&calling->value, memory_order_relaxed);
+    syscall(SYS_rt_tgsigqueueinfo, ring->pid, ring->tid, (int)signal, &info);
+}
+
+void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring *ring, uint64_t now,
+                            uint64_t least)
+{
+    const struct nvt_ring_calling *calling = &ring->calling;
     struct seen seen;
     uint64_t since = atomic_load_explicit(&calling->since, memory_order_relaxed);
     if (!atomic_load_explicit(&calling->number, memory_order_relaxed) || since > now ||
@@ -123,13 +168,15 @@ void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calli
     uint32_t before = os->count;
     put_open(os, &seen, now);
     os->ended -= os->count - before;
-    os->told = since;
+    if (since != os->asked)
+        ask(ring, &seen);
+    os->told = os->asked = since;
     os->told_at = now;
 }
 
 void nvt_drain_os_was_cut(struct nvt_drain_os *os)
 {
-    os->told = 0;
+    os->told = os->asked = 0;
 }
 
 void nvt_drain_os_flush(struct nvt_drain_os *os, int force, struct nvt_drain_totals *totals)

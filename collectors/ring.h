@@ -33,7 +33,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 12u
+#define NVT_SHARED_VERSION 13u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -104,7 +104,11 @@ struct nvt_ring_calling {
     _Atomic uint32_t caller;  /* likewise */
     _Atomic uint64_t since;   /* ticks */
     _Atomic uint64_t address; /* of what it waits for */
-    char path[104];           /* the beginning of the path that it was given, "": none */
+    /* Whether it can be asked for a sample of where it is (record --trace cpu): by this signal, queued with this value.
+     * 0: it cannot. */
+    _Atomic uint32_t signal;
+    _Atomic uint64_t value;
+    char path[104]; /* the beginning of the path that it was given, "": none */
 };
 
 /* First NVT_RING_HEADER bytes of a ring file; its slots follow. */
@@ -197,7 +201,8 @@ struct nvt_ring_sample {
 /* What stands before the frames of a sample, 8 bytes each and the innermost first, and the text of Python's stack, as its
  * faulthandler writes it. */
 struct nvt_ring_cpu_sample {
-    uint64_t cpu_ns; /* processor time that it stands for */
+    uint64_t
+        cpu_ns; /* processor time that it stands for; 0: none, it was asked for while the thread waited */
     uint32_t frames;
     uint32_t text; /* bytes */
 };

@@ -16,6 +16,25 @@ const struct nvt_os_call_info *nvt_os_call_find(const char *name)
     return NULL;
 }
 
+int nvt_os_waits_on(unsigned call)
+{
+    switch (call) {
+    case NVT_OS_CALL_pthread_mutex_lock:
+    case NVT_OS_CALL_pthread_rwlock_rdlock:
+    case NVT_OS_CALL_pthread_rwlock_wrlock:
+    case NVT_OS_CALL_mtx_lock:
+    case NVT_OS_CALL_pthread_cond_wait:
+    case NVT_OS_CALL_cnd_wait:
+    case NVT_OS_CALL_pthread_barrier_wait:
+    case NVT_OS_CALL_sem_wait:
+    case NVT_OS_CALL_pthread_join:
+    case NVT_OS_CALL_thrd_join:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 const char *nvt_os_kind_name(enum nvt_os_kind kind)
 {
     static const char *const names[NVT_OS_KINDS] = {

@@ -79,6 +79,10 @@ extern const struct nvt_os_call_info nvt_os_calls[NVT_OS_CALLS];
 /* The call of this name; NULL: it is none of these. */
 const struct nvt_os_call_info *nvt_os_call_find(const char *name);
 
+/* Whether a thread waits on in this call whatever handlers of signals (SA_RESTART) run on it meanwhile: enum
+ * nvt_os_call_number. Only of those that wait for other threads, without a limit; of signal(7) and what glibc does. */
+int nvt_os_waits_on(unsigned call);
+
 /* A kind in one word: "files". */
 const char *nvt_os_kind_name(enum nvt_os_kind kind);
 

@@ -125,8 +125,13 @@ enum nvt_cpu_row_field {
     NVT_CPU_ROW_TIME,  /* ticks since the row before, the first: since `first` */
     NVT_CPU_ROW_CPU,   /* ns of processor time */
     NVT_CPU_ROW_FRAME, /* number of the innermost function's, 0 unknown */
-    NVT_CPU_ROW_FLAGS, /* 1: nobody knows who called it */
+    NVT_CPU_ROW_FLAGS, /* enum nvt_cpu_row_flags */
     NVT_CPU_ROW_FIELDS
+};
+enum nvt_cpu_row_flags {
+    NVT_CPU_ROW_ALONE = 1, /* nobody knows who called it */
+    NVT_CPU_ROW_WAITS =
+        2, /* it is no sample, but where the thread is in the call of OS_CALLS at that time */
 };
 
 /* What the time that a program gives with a sample of a counter is. */

@@ -145,6 +145,77 @@ static void a_long_call_that_ends_is_one_row(void **state)
     nvt_trace_free(trace);
 }
 
+/* A recording to its end, with samples; the trace is the caller's. */
+static struct nvt_trace *record_waits(const char *what)
+{
+    struct cli_result result = cli_run(
+        (const char *const[]){"nvtally", "record", "--trace", "nvtx,osrt,cpu", "-o",
+                              recorded_path(), "--", cli_client("os_calls"), what, "/", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    return recorded_trace();
+}
+
+/* The function that called it, and 1 if that is known; else 0. */
+static uint32_t called_by(const struct nvt_trace *trace, uint32_t call, const char *name)
+{
+    uint32_t frame = trace->os_calls.frame[call];
+    while (frame && strcmp(nvt_name(trace, trace->call_frames.name[frame - 1]), name) != 0)
+        frame = trace->call_frames.parent[frame - 1];
+    return frame;
+}
+
+/* Who waits for other threads for more than a second is asked where; and waits on as if it was not. */
+static void a_thread_that_waits_is_asked_where(void **state)
+{
+    static const char *const names[] = {"pthread_mutex_lock", "pthread_rwlock_rdlock",
+                                        "pthread_cond_wait", "sem_wait", "pthread_join"};
+    (void)state;
+    struct nvt_trace *trace = record_waits("waits-long");
+    unsigned found = 0;
+    for (uint32_t i = 0; i < trace->os_calls.count; i++) {
+        int64_t ns = trace->os_calls.end[i] - trace->os_calls.start[i];
+        const char *name = nvt_name(trace, trace->os_calls.name[i]);
+        for (unsigned k = 0; k < sizeof(names) / sizeof(names[0]) && ns > 1500000000; k++)
+            if (!strcmp(name, names[k])) {
+                if (!called_by(trace, i, "waits_long"))
+                    fail_msg("nobody knows who called %s", name);
+                found |= 1u << k;
+            }
+        if (ns < 900000000 || !strcmp(name, "sleep"))
+            assert_int_equal(trace->os_calls.frame[i], 0);
+    }
+    assert_int_equal(found, 31);
+    for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
+        assert_true(trace->cpu_samples.cpu_ns[i] > 0);
+    nvt_trace_free(trace);
+}
+
+/* A program that has no handler for the signal would be ended by it. */
+static void a_program_that_takes_the_place_is_left_alone(void **state)
+{
+    (void)state;
+    nvt_trace_free(record_waits("execs-beside"));
+}
+
+static void a_hang_is_told_with_the_places(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "--trace", "nvtx,osrt,cpu", "-o", recorded_path(), "--", "timeout",
+        "-s", "KILL", "7", cli_client("os_calls"), "hangs", "/", NULL});
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "diagnose", recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    assert_int_equal(strncmp(result.out, "1. hang: process ", 17), 0);
+    assert_non_null(strstr(result.out, ", in read pipe ("));
+    assert_non_null(strstr(result.out, " > read pipe ("));
+    const char *other = strstr(result.out, ": pthread_mutex_lock 0x");
+    assert_non_null(other);
+    assert_non_null(strstr(other, " by waits (os_calls)"));
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +223,9 @@ int main(void)
         cmocka_unit_test(one_whose_recorder_was_killed_was_within_it),
         cmocka_unit_test(what_is_cut_off_is_told_again),
         cmocka_unit_test(a_long_call_that_ends_is_one_row),
+        cmocka_unit_test(a_thread_that_waits_is_asked_where),
+        cmocka_unit_test(a_program_that_takes_the_place_is_left_alone),
+        cmocka_unit_test(a_hang_is_told_with_the_places),
     };
     return cmocka_run_group_tests_name("traces that are being recorded", tests, recorded_set_up,
                                        recorded_tear_down);

@@ -8,6 +8,7 @@
 #include "../../lib/os_calls.h"
 #include "../../lib/text.h"
 #include "../diagnosis/diagnose.h"
+#include "../studies/hot_functions.h"
 #include "buckets.h"
 
 /* Ranges on either side of a deep stack that are named, and characters of a name. */
@@ -116,8 +117,7 @@ static int tells_call(const struct nvt_trace *trace, const uint8_t *threads,
 /* The last call of the system that each thread began and that never returned, NVT_NONE without any. */
 static void find_last_calls(const struct nvt_trace *trace, uint32_t *last)
 {
-    for (uint32_t i = 0; i < trace->threads.count; i++)
-        last[i] = NVT_NONE;
+    memset(last, 0xff, trace->threads.count * sizeof(*last)); /* NVT_NONE */
     for (uint32_t i = 0; i < trace->os_calls.count; i++)
         if (trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED)
             last[trace->os_calls.thread[i]] = i;
@@ -208,6 +208,17 @@ static int put_object(const struct nvt_trace *trace, uint32_t call, struct nvt_b
     return calls->address[call] ? nvt_buffer_printf(text, " 0x%" PRIx64, calls->address[call]) : 0;
 }
 
+/* Who called, where that is known: " by save (model.py:12) < main (train.py:80)". */
+static int put_callers(const struct nvt_trace *trace, uint32_t call, struct nvt_buffer *text)
+{
+    struct nvt_buffer callers = {0};
+    int failed = nvt_put_own_callers(trace, trace->os_calls.frame[call], &callers);
+    if (!failed && callers.size)
+        failed = nvt_buffer_printf(text, " by %.*s", (int)callers.size, (char *)callers.data);
+    nvt_buffer_free(&callers);
+    return failed;
+}
+
 /* "name (5.2 s)": how long it had been open when its thread ended, where that is known. */
 static int put_item(const struct nvt_open_items *open, const struct nvt_open_item *item,
                     struct nvt_buffer *text)
@@ -219,9 +230,10 @@ static int put_item(const struct nvt_open_items *open, const struct nvt_open_ite
     if (put_name(nvt_name(trace, item->name), text) ||
         (item->what == NVT_OPEN_OS && put_object(trace, item->row, text)))
         return -1;
-    return ended > item->begun
-               ? nvt_buffer_printf(text, " (%s)", NVT_TIME((double)(ended - item->begun)))
-               : 0;
+    if (ended > item->begun &&
+        nvt_buffer_printf(text, " (%s)", NVT_TIME((double)(ended - item->begun))))
+        return -1;
+    return item->what == NVT_OPEN_OS ? put_callers(trace, item->row, text) : 0;
 }
 
 int nvt_open_put_stack(const struct nvt_open_items *open, uint32_t from, uint32_t to,

@@ -241,7 +241,9 @@ enum nvt_sample_flags {
     X(uint64_t, address) /* of the lock and the like in its process, 0 unknown */                  \
     X(nvt_text, caller)  /* the library or program that called, 0 unknown */                       \
     X(uint64_t, bytes)   /* that it read or wrote, 0 unknown or none */                            \
-    X(uint8_t, flags)    /* NVT_RANGE_UNCLOSED: no end was seen */
+    X(nvt_call_frame_and_1,                                                                        \
+      frame) /* of who called, where it took long: row of call_frames, and 1; 0 unknown */         \
+    X(uint8_t, flags) /* NVT_RANGE_UNCLOSED: no end was seen */
 
 /* Calls of MPI, sorted by start. What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
 #define NVT_MPI_CALL_COLUMNS(X)                                                                    \
@@ -364,10 +366,10 @@ enum nvt_sample_flags {
     X(ops, op, NVT_OP_COLUMNS)                                                                     \
     X(um_events, um_event, NVT_UM_EVENT_COLUMNS)                                                   \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
+    X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
     X(os_calls, os_call, NVT_OS_CALL_COLUMNS)                                                      \
     X(mpi_calls, mpi_call, NVT_MPI_CALL_COLUMNS)                                                   \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
-    X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
     X(cpu_samples, cpu_sample, NVT_CPU_SAMPLE_COLUMNS)                                             \
     X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
     X(segments, segment, NVT_SEGMENT_COLUMNS)                                                      \

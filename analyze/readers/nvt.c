@@ -332,6 +332,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
         free(reader->threads[i].open);
         free(reader->threads[i].open_call);
     }
+    free(reader->waits.items);
     free(reader->events.items);
     free(reader->device_rows.items);
     nvt_strings_free(reader->texts);

@@ -134,8 +134,18 @@ struct nvt_nvt_thread_names {
     size_t count;
 };
 
+/* Where threads were in calls of the system, until all of these are known. */
+struct nvt_nvt_waits {
+    struct nvt_nvt_wait {
+        uint32_t thread, frame; /* of the model; frame: row and 1 */
+        int64_t ticks;
+    } * items;
+    size_t count;
+};
+
 struct nvt_nvt_reader {
     struct nvt_trace *trace;
+    struct nvt_nvt_waits waits;
     struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
     int walks;                   /* events are left to nvt_nvt_walk */
     struct nvt_nvt_laters events, device_rows;

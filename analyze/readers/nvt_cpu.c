@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "../../lib/grow.h"
 #include "nvt.h"
 
 /* So many varints, of which the first `known` are kept; those that an earlier version lacks are 0. */
@@ -44,6 +45,16 @@ static uint32_t *read_frames(struct nvt_nvt_reader *reader, struct nvt_cursor *c
     return rows;
 }
 
+/* 0, or -1 when out of memory. */
+static int keep_wait(struct nvt_nvt_waits *waits, const struct nvt_cpu_sample *row)
+{
+    if (nvt_grow(&waits->items, waits->count, sizeof(*waits->items)))
+        return -1;
+    waits->items[waits->count++] =
+        (struct nvt_nvt_wait){.thread = row->thread, .frame = row->frame, .ticks = row->time};
+    return 0;
+}
+
 /* 0 or -1. */
 static int read_rows(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                      struct nvt_cursor *cursor, const uint32_t *frames, uint64_t frame_count)
@@ -66,7 +77,12 @@ static int read_rows(struct nvt_nvt_reader *reader, const struct nvt_chunk *chun
             .thread = thread->row,
             .cpu_ns = (int64_t)fields[NVT_CPU_ROW_CPU],
             .frame = frames[fields[NVT_CPU_ROW_FRAME]],
-            .flags = fields[NVT_CPU_ROW_FLAGS] & 1 ? NVT_CPU_SAMPLE_NO_CALLERS : 0};
+            .flags = fields[NVT_CPU_ROW_FLAGS] & NVT_CPU_ROW_ALONE ? NVT_CPU_SAMPLE_NO_CALLERS : 0};
+        if (fields[NVT_CPU_ROW_FLAGS] & NVT_CPU_ROW_WAITS) {
+            if (keep_wait(&reader->waits, &row))
+                return -1;
+            continue;
+        }
         if (nvt_cpu_sample_add(reader->trace, &row) == NVT_NONE)
             return -1;
         if (ticks > thread->last_call)

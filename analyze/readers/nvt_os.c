@@ -76,6 +76,44 @@ int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk
     return 0;
 }
 
+static int compare_waits(const void *left, const void *right)
+{
+    const struct nvt_nvt_wait *a = left, *b = right;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
+}
+
+/* The first that is not before a thread's call. */
+static size_t first_wait(const struct nvt_nvt_waits *waits, uint32_t thread, int64_t start)
+{
+    const struct nvt_nvt_wait call = {.thread = thread, .ticks = start};
+    size_t from = 0, to = waits->count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (compare_waits(&waits->items[middle], &call) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* Each belongs to the call that its thread was in. */
+static void place_waits(struct nvt_nvt_reader *reader)
+{
+    struct nvt_nvt_waits *waits = &reader->waits;
+    struct nvt_os_calls *calls = &reader->trace->os_calls;
+    if (waits->count)
+        qsort(waits->items, waits->count, sizeof(*waits->items), compare_waits);
+    for (uint32_t i = 0; waits->count && i < calls->count; i++) {
+        size_t at = first_wait(waits, calls->thread[i], calls->start[i]);
+        if (at < waits->count && waits->items[at].thread == calls->thread[i] &&
+            waits->items[at].ticks <= calls->end[i])
+            calls->frame[i] = waits->items[at].frame;
+    }
+}
+
 int nvt_nvt_complete_os(struct nvt_nvt_reader *reader)
 {
     uint64_t last = reader->sample_count ? reader->samples[reader->sample_count - 1].ticks : 0;
@@ -90,5 +128,7 @@ int nvt_nvt_complete_os(struct nvt_nvt_reader *reader)
             call->end = (int64_t)until;
         status = nvt_os_call_add(reader->trace, call) == NVT_NONE;
     }
+    if (!status)
+        place_waits(reader);
     return status ? -1 : 0;
 }

@@ -58,6 +58,36 @@ static enum nvt_function_owner owner_of(const char *name, const char *module)
     return ending && (!ending[3] || ending[3] == '.') ? NVT_OF_LIBRARY : NVT_OF_PROGRAM;
 }
 
+enum nvt_function_owner nvt_frame_owner(const struct nvt_trace *trace, uint32_t row)
+{
+    return owner_of(nvt_name(trace, trace->call_frames.name[row]),
+                    nvt_file_name(nvt_name(trace, trace->call_frames.module[row])));
+}
+
+/* What Python does around a thread's function. */
+static int begins_thread(const char *name)
+{
+    return !strncmp(name, "_bootstrap", 10) || !strncmp(name, "run (threading.py:", 18);
+}
+
+int nvt_put_own_callers(const struct nvt_trace *trace, uint32_t frame, struct nvt_buffer *text)
+{
+    enum { MOST = 3 };
+    const struct nvt_call_frames *frames = &trace->call_frames;
+    int count = 0, failed = 0;
+    for (; frame && count < MOST && !failed; frame = frames->parent[frame - 1]) {
+        const struct nvt_sampled_function function = {
+            .name = nvt_name(trace, frames->name[frame - 1]),
+            .module = nvt_file_name(nvt_name(trace, frames->module[frame - 1])),
+            .owner = nvt_frame_owner(trace, frame - 1)};
+        if ((function.owner == NVT_OF_PYTHON || function.owner == NVT_OF_PROGRAM) &&
+            !begins_thread(function.name))
+            failed =
+                nvt_buffer_printf(text, "%s%s", count++ ? " < " : "", NVT_FUNCTION_TEXT(&function));
+    }
+    return failed ? -1 : 0;
+}
+
 /* "forward (model.py)" of "forward (model.py:117)", which has the line that runs. */
 static uint32_t without_line(struct nvt_strings *texts, const char *name)
 {

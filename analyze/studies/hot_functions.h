@@ -13,6 +13,7 @@
 #ifndef NVT_HOT_FUNCTIONS_H
 #define NVT_HOT_FUNCTIONS_H
 
+#include "../../lib/buffer.h"
 #include "../model/trace.h"
 
 /* What stands for functions of which neither name nor module is known, and for the function of a sample that has none. */
@@ -37,6 +38,13 @@ struct nvt_sampled_function {
     const char *name, *module; /* module: without folders; NVT_PYTHON_MODULE; "" unknown */
     enum nvt_function_owner owner;
 };
+
+/* Of a row of call_frames. */
+enum nvt_function_owner nvt_frame_owner(const struct nvt_trace *trace, uint32_t row);
+
+/* Append the innermost functions of the program's own of a stack, three at most: "save (model.py:12) < main (train.py:80)".
+ * `frame`: a row of call_frames, and 1; 0, or without such functions: nothing. 0, or -1 when out of memory. */
+int nvt_put_own_callers(const struct nvt_trace *trace, uint32_t frame, struct nvt_buffer *text);
 
 /* The functions of a trace. Zero-initialise; release with nvt_sampled_functions_free. */
 struct nvt_sampled_functions {

@@ -58,7 +58,7 @@ struct visit {
     int signal;
     siginfo_t *info;
     void *context;
-    int64_t cpu_ns;
+    int64_t cpu_ns; /* 0: somebody asks where the thread waits */
 };
 
 static void record(struct nvt_thread *thread, struct nvt_sampler *sampler, uint64_t cpu_ns)
@@ -98,9 +98,9 @@ static void take(void *given)
     }
     nvt_frames_find(self, visit->context);
     nvt_python_find(self, visit->signal, visit->info, visit->context);
-    if (self->is_first && self->taken_over)
+    if (cpu_ns && self->is_first && self->taken_over)
         cpu_ns += take_over(atomic_load(&owed) / period() * period());
-    self->is_first = 0;
+    self->is_first &= !cpu_ns;
     record(thread, self, (uint64_t)cpu_ns);
 }
 
@@ -112,18 +112,35 @@ static int is_wanted(struct nvt_thread *thread, const void *context)
            !nvt_event_is_quiet(thread);
 }
 
+/* Whether it is the recorder that asks. */
+static int is_question(const siginfo_t *info)
+{
+    return info->si_code == SI_QUEUE && info->si_value.sival_ptr == &number &&
+           info->si_pid == nvt_session.control->recorder;
+}
+
+/* Whether the thread is in a call of the operating system's libraries: the question may come late. */
+static int is_waiting(struct nvt_thread *thread)
+{
+    return thread && thread->slots &&
+           atomic_load_explicit(&nvt_thread_ring(thread)->calling.number, memory_order_relaxed);
+}
+
 static void handle(int signal, siginfo_t *info, void *context)
 {
     int saved = errno, cancel;
     struct visit visit = {nvt_self, signal, info, context, 0};
-    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &number) {
+    int is_asked = is_question(info);
+    if (is_asked) {
+        is_asked = self && is_waiting(visit.thread);
+    } else if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &number) {
         nvt_action_call(signal, info, context);
     } else if (self) {
         /* Those that came while the signal was blocked, or nobody ran, are one. */
         visit.cpu_ns = period() * (1 + (info->si_overrun > 0 ? info->si_overrun : 0));
         self->told += visit.cpu_ns;
     }
-    if (visit.cpu_ns && is_wanted(visit.thread, context)) {
+    if ((visit.cpu_ns || is_asked) && is_wanted(visit.thread, context)) {
         /* Who may be cancelled at any moment is so before, or behind. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         nvt_sampler_run(self, take, &visit);
@@ -206,6 +223,12 @@ void nvt_cpu_end_thread(void)
         leave_behind(sampler);
     }
     nvt_sampler_free(sampler);
+}
+
+int nvt_cpu_asked_by(uint64_t *value)
+{
+    *value = (uintptr_t)&number;
+    return self ? number : 0;
 }
 
 void nvt_cpu_forked(void)

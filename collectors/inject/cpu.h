@@ -2,7 +2,8 @@
  * Samples of what threads run (--trace cpu), as the library in front of libc (collectors/cpu/samples.c) tells of threads.
  *
  * Each thread has a timer of its own processor time (timer_create, CLOCK_THREAD_CPUTIME_ID), which sends it a signal. Who
- * waits takes no time and is not disturbed. The signal's handler notes where the thread is, who called that (by the tables
+ * waits takes no time and is not disturbed; but who waits for other threads for long, without a limit, is asked once where it
+ * is, by the same signal (ring.h, struct nvt_ring_calling), if such calls are recorded. The signal's handler notes where the thread is, who called that (by the tables
  * for exceptions), and Python's stack where there is one: one record in the thread's ring.
  *
  * Rules of the handler: it takes no lock of anybody else's, allocates nothing but memory of its own, never waits for the
@@ -41,6 +42,9 @@ NVT_EXPORT int nvt_cpu_watch(const struct nvt_cpu_system *system);
 /* The calling thread is sampled from now on, and no more. */
 NVT_EXPORT void nvt_cpu_begin_thread(void);
 NVT_EXPORT void nvt_cpu_end_thread(void);
+
+/* The signal that asks the calling thread for a sample while it waits, when it is queued with *value; 0: none does. */
+int nvt_cpu_asked_by(uint64_t *value);
 
 /* The calling thread is that of a forked process. */
 NVT_EXPORT void nvt_cpu_forked(void);

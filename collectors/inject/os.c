@@ -9,6 +9,7 @@
 
 #include "../../lib/os_calls.h"
 #include "capture.h"
+#include "cpu.h"
 #include "events.h"
 #include "session.h"
 
@@ -138,6 +139,10 @@ static void tell(struct nvt_thread *thread, struct nvt_os_open *open)
     atomic_store_explicit(&calling->file, open->file, memory_order_relaxed);
     atomic_store_explicit(&calling->caller, open->caller, memory_order_relaxed);
     atomic_store_explicit(&calling->address, subject->address, memory_order_relaxed);
+    uint64_t value;
+    atomic_store_explicit(&calling->signal, (uint32_t)nvt_cpu_asked_by(&value),
+                          memory_order_relaxed);
+    atomic_store_explicit(&calling->value, value, memory_order_relaxed);
     copy_path(calling->path, sizeof(calling->path), subject->path);
     open->start = nvt_ticks(thread->clock);
     atomic_store_explicit(&calling->since, open->start, memory_order_relaxed);

@@ -304,6 +304,10 @@ static void hangs(void)
     pthread_mutex_lock(&mutex);
     pthread_create(&thread, NULL, waits, NULL);
     EXPECT(!pipe(ends));
+    for (int i = 0; i < 10; i++) { /* as it comes on */
+        nvtxRangePushA("before");
+        nvtxRangePop();
+    }
     nvtxRangePushA("step");
     usleep(20000);
     puts("hangs");
@@ -332,6 +336,68 @@ static void hangs_beside_ranges(void)
         }
         usleep(10000);
     }
+}
+
+/* What others have to wait for, for more than a second. */
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t barrier;
+static sem_t semaphore;
+static int is_told;
+
+static void *holds(void *nothing)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_rwlock_wrlock(&shared);
+    pthread_barrier_wait(&barrier);
+    sleep(2);
+    pthread_mutex_unlock(&mutex);
+    sleep(2);
+    pthread_rwlock_unlock(&shared);
+    sleep(2);
+    pthread_mutex_lock(&mutex);
+    is_told = 1;
+    pthread_cond_signal(&condition);
+    pthread_mutex_unlock(&mutex);
+    sleep(2);
+    sem_post(&semaphore);
+    sleep(2);
+    return nothing;
+}
+
+/* Calls that wait for other threads say what they say of a thread that nobody asks where it is. */
+static void waits_long(void)
+{
+    pthread_t thread;
+    int woken = 0;
+    pthread_barrier_init(&barrier, NULL, 2);
+    EXPECT(!sem_init(&semaphore, 0, 0));
+    pthread_create(&thread, NULL, holds, NULL);
+    pthread_barrier_wait(&barrier);
+    EXPECT(!pthread_mutex_lock(&mutex));
+    EXPECT(!pthread_rwlock_rdlock(&shared));
+    for (; !is_told; woken++)
+        EXPECT(!pthread_cond_wait(&condition, &mutex));
+    EXPECT(woken == 1);
+    EXPECT(!sem_wait(&semaphore));
+    EXPECT(!pthread_join(thread, NULL));
+}
+
+/* The main thread waits for one that makes another program of the process, which knows nothing of the recording. */
+static void *becomes_another(void *nothing)
+{
+    char *arguments[] = {(char *)"/bin/sleep", (char *)"3", NULL}, *none[] = {NULL};
+    usleep(300000);
+    execve("/bin/sleep", arguments, none);
+    return nothing;
+}
+
+static void execs_beside(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, becomes_another, NULL);
+    pthread_join(thread, NULL);
+    EXPECT(0);
 }
 
 static void sleeps_long(void)
@@ -472,6 +538,8 @@ int main(int argc, char **argv)
                {"hangs-beside-ranges", hangs_beside_ranges},
                {"hangs-in-open", hangs_in_open},
                {"sleeps-long", sleeps_long},
+               {"waits-long", waits_long},
+               {"execs-beside", execs_beside},
                {"ranges", ranges},
                {"many", many},
                {"busy", busy},
