@@ -168,7 +168,7 @@ int nvt_open_items_find(struct nvt_open_items *open, const struct nvt_trace *tra
         count += is_open(trace, i) != 0;
     for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
         count += is_open_call(trace, i) != 0;
-    open->items = malloc((count + 1) * sizeof(*open->items));
+    open->items = calloc(count + 1, sizeof(*open->items));
     int failed = !carried.taken || !open->items ||
                  nvt_buckets_make(&carried.threads, trace->carried.thread, trace->threads.count,
                                   NULL, trace->carried.count);
