@@ -29,6 +29,7 @@ CUDA_OBJ     := $(patsubst %,$(BUILD)/cuda/%.o,$(CUDA_SRC) $(CUDA_OPS_SRC) $(CUD
 
 NVCC_HOST  := $(addprefix -ccbin ,$(NVCC_CCBIN))
 NVCC_FLAGS := $(NVCC_HOST) -std=c++20 -O3 $(if $(CUDA_LINES),-lineinfo) -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra \
+              -Xptxas=-warn-spills \
               $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a)$(,)code=sm_$(a)) \
               -gencode arch=compute_$(lastword $(CUDA_ARCH))$(,)code=compute_$(lastword $(CUDA_ARCH))
 # A distribution's package has its libraries where the loader looks.
