@@ -207,8 +207,8 @@ static void waits_for_a_slow_disk(void **state)
 }
 
 /* Run under a recorder that writes to a disk of this size. -1 when no disk can be mounted here. */
-static int record_to_disk(const char *size, const char *how, struct cli_result *result,
-                          struct nvt_trace **trace)
+static int record_to_disk(const char *size, const char *what, const char *client, const char *how,
+                          struct cli_result *result, struct nvt_trace **trace)
 {
     char script[2048], option[32];
     struct nvt_error err = NVT_ERROR_INIT;
@@ -217,9 +217,10 @@ static int record_to_disk(const char *size, const char *how, struct cli_result *
     snprintf(option, sizeof(option), "size=%s", size);
     if (mount("tmpfs", disk, "tmpfs", 0, option))
         return -1;
-    snprintf(script, sizeof(script), "%s %s; echo done; exit 4", cli_client("life"), how);
-    const char *argv[] = {"nvtally", "record", "--level", "0",    "-o", cli_in(disk, "t.nvt"),
-                          "--",      "sh",     "-c",      script, NULL};
+    snprintf(script, sizeof(script), "%s %s; echo done; exit 4", cli_client(client), how);
+    const char *argv[] = {
+        "nvtally", "record", "--trace", what,   "--level", "0", "-o", cli_in(disk, "t.nvt"),
+        "--",      "sh",     "-c",      script, NULL};
     *result = cli_run(argv);
     *trace = nvt_trace_read(cli_in(disk, "t.nvt"), &err);
     return umount(disk);
@@ -238,7 +239,7 @@ static void survives_a_full_disk(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct cli_result result = {0};
         struct nvt_trace *trace = NULL;
-        if (record_to_disk(disks[i].size, disks[i].how, &result, &trace)) {
+        if (record_to_disk(disks[i].size, "nvtx", "life", disks[i].how, &result, &trace)) {
             print_message("no right to mount a small disk here: not run\n");
             skip();
         }
@@ -255,6 +256,28 @@ static void survives_a_full_disk(void **state)
     }
 }
 
+/* Calls of the system and samples are counted, too, and not written half. */
+static void survives_a_disk_full_of_calls_and_samples(void **state)
+{
+    struct cli_result result = {0};
+    struct nvt_trace *trace = NULL;
+    (void)state;
+    if (record_to_disk("28k", "osrt,cpu", "os_calls", "many /", &result, &trace)) {
+        print_message("no right to mount a small disk here: not run\n");
+        skip();
+    }
+    cli_expect_status(&result, 4);
+    assert_string_equal(result.out, "done\n");
+    assert_non_null(strstr(result.err, "No space left on device"));
+    assert_true(faults_said_lost(&result) > 0);
+    assert_non_null(trace);
+    assert_true(trace->os_calls.count > 0);
+    assert_true(trace->os_calls.count + trace->cpu_samples.count + faults_said_lost(&result) >=
+                4000);
+    cli_result_free(&result);
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +289,7 @@ int main(void)
         cmocka_unit_test(goes_on_when_the_recorder_stops),
         cmocka_unit_test(waits_for_a_slow_disk),
         cmocka_unit_test(survives_a_full_disk),
+        cmocka_unit_test(survives_a_disk_full_of_calls_and_samples),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }
