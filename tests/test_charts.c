@@ -761,6 +761,47 @@ static void test_stack(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* A low lane below the ranges of a thread is of its calls of the system; what never ended goes on until its thread did. */
+static void test_calls_and_hangs(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("made", "nvt");
+    uint32_t process = nvt_trace_process(trace, 7), thread = nvt_trace_thread(trace, process, 7);
+    struct nvt_range range = {.start = 0,
+                              .end = 400,
+                              .thread = thread,
+                              .end_thread = thread,
+                              .name = nvt_strings_add_text(trace->strings, "step")};
+    assert_int_not_equal(nvt_range_add(trace, &range), NVT_NONE);
+    range.start = 500;
+    range.end = 500;
+    range.flags = NVT_RANGE_UNCLOSED;
+    assert_int_not_equal(nvt_range_add(trace, &range), NVT_NONE);
+    add_os_call(trace, thread, "read", 100, 200);
+    add_os_call(trace, thread, "pthread_mutex_lock", 600, 1000);
+    trace->threads.ended_ns[thread] = 1000;
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    free(draw_charts(trace, directory));
+    char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
+    assert_non_null(strstr(data, "\n0\t0.4\t0\t1\n"));
+    assert_non_null(strstr(data, "\n0.5\t1\t0\t1\n"));
+    const char *calls = strstr(data, "# c8\n");
+    assert_non_null(calls);
+    assert_non_null(strstr(calls, "\n0.1\t0.2\t0.54\t0.4\n"));
+    assert_non_null(strstr(calls, "\n0.6\t1\t0.54\t0.4\n"));
+    free(data);
+    char *svg = cli_read_file(cli_in(directory, "made-timeline.svg"), NULL);
+    assert_non_null(strstr(svg, "in calls of the system"));
+    assert_non_null(strstr(svg, "Ranges that never ended are drawn until"));
+    free(svg);
+    nvt_trace_free(trace);
+    cli_tempdir_remove(directory);
+}
+
 static void test_large_trace(void **state)
 {
     (void)state;
@@ -808,14 +849,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_YAJL
-        cmocka_unit_test(test_studies),
-        cmocka_unit_test(test_hostile_numbers),
+        cmocka_unit_test(test_studies),     cmocka_unit_test(test_hostile_numbers),
 #endif
-        cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_large_trace),
-        cmocka_unit_test(test_stack),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_calls_of_the_system),
+        cmocka_unit_test(test_trace),       cmocka_unit_test(test_calls_and_hangs),
+        cmocka_unit_test(test_large_trace), cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_long_names),  cmocka_unit_test(test_calls_of_the_system),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
