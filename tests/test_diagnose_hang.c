@@ -280,6 +280,43 @@ static void a_rank_that_has_ended_does_not_come(void **state)
                  "(9.00 s) with rank 1");
 }
 
+/* Killed in the middle of something, be it of MPI, long before the others. */
+static void a_rank_that_was_killed_does_not_come(void **state)
+{
+    (void)state;
+    struct maker maker = begin_ranks();
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        begin_rank(&maker, rank);
+        mpi_call(&maker, "MPI_Allreduce", NVT_MPI_COLLECTIVE, NVT_MPI_NONE, 1);
+        if (rank == 1)
+            maker.trace->threads.ended_ns[maker.thread] = maker.now + 50 * MS;
+    }
+    stop(&maker, 9 * S, 1);
+    expect(&maker, 9 * S,
+           "2 of 3 ranks stand still in MPI_Allreduce for the last 9.00 s: rank 1 has ended",
+           PACE(22) "; rank 1 ended within: step (50.0 ms) > MPI_Allreduce (50.0 ms); rank 0: step "
+                    "(9.00 s) > MPI_Allreduce (9.00 s)");
+}
+
+/* Without MPI, ranks wait for one that has ended in whatever they are in. */
+static void ranks_that_have_ended_are_told(void **state)
+{
+    (void)state;
+    struct maker maker = begin_ranks();
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        make_process(&maker, 100 + rank, 0);
+        maker.trace->processes.rank[maker.process] = rank;
+        steps(&maker, 12);
+        open_range(&maker, maker.thread, rank ? "save" : "wait");
+        if (rank)
+            maker.trace->threads.ended_ns[maker.thread] = maker.now + 50 * MS;
+    }
+    stop(&maker, 9 * S, 1);
+    expect(&maker, 9 * S, "rank 0 stands still for the last 9.00 s, in wait",
+           PACE(13) "; rank 1 ended within: save (50.0 ms); rank 0: wait (9.00 s); record --trace "
+                    "nvtx,osrt,cpu tells what it waits for");
+}
+
 static void ranks_that_wait_for_each_other(void **state)
 {
     (void)state;
@@ -405,6 +442,8 @@ int main(void)
         cmocka_unit_test(nothing_is_found_where_nothing_hangs),
         cmocka_unit_test(the_rank_that_has_not_come_is_named),
         cmocka_unit_test(a_rank_that_has_ended_does_not_come),
+        cmocka_unit_test(a_rank_that_was_killed_does_not_come),
+        cmocka_unit_test(ranks_that_have_ended_are_told),
         cmocka_unit_test(ranks_that_wait_for_each_other),
         cmocka_unit_test(ranks_in_different_calls),
         cmocka_unit_test(ranks_in_files_of_their_own),

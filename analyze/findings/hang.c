@@ -121,13 +121,13 @@ static int in_mpi(const struct nvt_process_end *end)
     return end->mpi != NVT_NONE && end->stands;
 }
 
-/* Processes that call MPI and are not in it while others stand still there: whom these wait for. */
+/* Processes that call MPI and are not in it, or not any more, while others stand still there: whom these wait for. */
 static size_t find_absent(const struct nvt_process_ends *ends,
                           const struct nvt_process_end **absent)
 {
     size_t count = 0;
     for (size_t i = 0; i < ends->count; i++)
-        if (ends->items[i].mpi_calls && ends->items[i].mpi == NVT_NONE)
+        if (ends->items[i].mpi_calls && (ends->items[i].mpi == NVT_NONE || ends->items[i].is_over))
             absent[count++] = &ends->items[i];
     return count;
 }
@@ -166,6 +166,18 @@ static int judge_all_in(const struct nvt_process_ends *ends, const struct nvt_pr
     return status;
 }
 
+/* What one is in, or was in when it ended. 0, or -1 when out of memory. */
+static int tell_absent(struct nvt_finding *finding, const struct nvt_process_end *end)
+{
+    char who[NAME_MAX_TEXT + 16];
+    int has_front = end->front_first < end->front_end;
+    snprintf(who, sizeof(who), "%s%s", NAME_OF(end), end->is_over ? " ended within" : "");
+    if (has_front)
+        return tell_stack(finding, who, end, end->front_first, end->front_end);
+    nvt_finding_append(finding, "; %s ended, and was not within anything", NAME_OF(end));
+    return 0;
+}
+
 /* Some are not in MPI. 0, or -1 when out of memory. */
 static int judge_absent(const struct nvt_process_ends *ends, const struct nvt_process_end *first,
                         const struct nvt_process_end *const *absent, size_t count,
@@ -187,16 +199,15 @@ static int judge_absent(const struct nvt_process_ends *ends, const struct nvt_pr
              : count == 1                     ? "has not come"
                                               : "have not come");
     for (size_t i = 0; i < count && i < TOLD && !status; i++)
-        if (!absent[i]->is_over)
-            status = tell_front(finding, absent[i]);
-        else
-            nvt_finding_append(finding, "; %s ended, and was not within anything",
-                               NAME_OF(absent[i]));
+        status = tell_absent(finding, absent[i]);
     if (!status)
         status = tell_front(finding, first) || tell_running(absent[0], finding) ? -1 : 0;
-    snprintf(finding->remedy, sizeof(finding->remedy),
-             "look at what %s is in (a debugger, py-spy dump): the others only wait for it",
-             NAME_OF(absent[0]));
+    snprintf(
+        finding->remedy, sizeof(finding->remedy),
+        absent[0]->is_over
+            ? "look at why %s ended (its own messages, the kernel's log): the others wait for it"
+            : "look at what %s is in (a debugger, py-spy dump): the others only wait for it",
+        NAME_OF(absent[0]));
     return status;
 }
 
@@ -257,6 +268,18 @@ static int tell_threads(const struct nvt_process_end *end, struct nvt_finding *f
     return status;
 }
 
+/* Ranks that have ended, for whom the others may wait. 0, or -1 when out of memory. */
+static int tell_ended(const struct nvt_process_ends *ends, struct nvt_finding *finding)
+{
+    int told = 0, status = 0;
+    for (size_t i = 0; i < ends->count && told < TOLD && !status; i++)
+        if (ends->items[i].is_over && ends->items[i].rank != NVT_NONE) {
+            status = tell_absent(finding, &ends->items[i]);
+            told++;
+        }
+    return status;
+}
+
 /* No MPI: the process by itself, and others that stand still, too. 0, or -1 when out of memory. */
 static int judge_process(const struct nvt_process_ends *ends, const struct nvt_process_end *end,
                          struct nvt_finding *finding)
@@ -275,7 +298,8 @@ static int judge_process(const struct nvt_process_ends *ends, const struct nvt_p
              NAME_OF(end), more, still > 1 ? "stand" : "stands",
              NVT_TIME((double)nvt_still_ns(end)), innermost(end), object,
              all_wait(end) ? ": every thread waits for another" : "");
-    if (tell_front(finding, end) || tell_threads(end, finding) || tell_running(end, finding))
+    if (tell_ended(ends, finding) || tell_front(finding, end) || tell_threads(end, finding) ||
+        tell_running(end, finding))
         return -1;
     if (!trace->os_calls.count)
         nvt_finding_append(finding, "; record --trace nvtx,osrt,cpu tells what it waits for");

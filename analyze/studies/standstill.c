@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/os_calls.h"
 #include "../input/ranks.h"
 
@@ -213,6 +214,43 @@ static int is_told(const struct nvt_trace *trace)
     return !trace->is_part && trace->threads.count && trace->threads.ended_ns;
 }
 
+/* On the clock that traces of a machine share. */
+static int64_t real_end(const struct nvt_process_end *end)
+{
+    return nvt_clock_sum(end->from->trace->origin_ns, end->ended);
+}
+
+/* Behind the last of those that are of the same trace as one. */
+static size_t trace_end(const struct nvt_process_ends *ends, size_t first)
+{
+    size_t i = first;
+    while (i < ends->count && ends->items[i].from == ends->items[first].from)
+        i++;
+    return i;
+}
+
+/* Those that were gone for long when the others ended. Traces that do not know when they began say nothing of each other. */
+static void find_gone(struct nvt_process_ends *ends)
+{
+    int64_t latest = INT64_MIN;
+    for (size_t i = 0; i < ends->count; i++)
+        if (ends->items[i].from->trace->origin_ns && ends->items[i].ended &&
+            real_end(&ends->items[i]) > latest)
+            latest = real_end(&ends->items[i]);
+    for (size_t from = 0, to; from < ends->count; from = to) {
+        const int64_t origin = ends->items[from].from->trace->origin_ns;
+        int64_t last = origin && latest > INT64_MIN ? nvt_clock_since(latest, origin) : 0;
+        to = trace_end(ends, from);
+        for (size_t i = from; i < to; i++)
+            last = ends->items[i].ended > last ? ends->items[i].ended : last;
+        for (size_t i = from; i < to; i++) {
+            struct nvt_process_end *end = &ends->items[i];
+            end->is_over |= end->ended && nvt_clock_since(last, end->ended) >= NVT_STILL_NS;
+            end->stands &= !end->is_over;
+        }
+    }
+}
+
 int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_report_input *input,
                           const size_t *numbers, size_t run)
 {
@@ -223,6 +261,8 @@ int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_report
     for (size_t i = 0; i < input->trace_count && !status; i++)
         if (numbers[i] == run && is_told(input->traces[i].trace))
             status = add_trace(ends, &input->traces[i]);
+    if (!status)
+        find_gone(ends);
     return status;
 }
 
