@@ -85,15 +85,17 @@ static int is_same(const struct nvt_backend_facts *kept, const struct nvt_backen
 struct kept_lines {
     FILE *file;
     struct utsname system;
+    const char *host; /* that is asked for, NULL: this machine */
     char line[LINE_ROOM];
     struct nvt_kept_peak peak; /* what it says */
-    int is_ours;               /* it is of this machine; the folder may be shared */
+    int is_ours;               /* it is of that machine; the folder may be shared */
 };
 
-static void open_lines(struct kept_lines *lines)
+static void open_lines(struct kept_lines *lines, const char *host)
 {
     char path[PATH_ROOM];
     uname(&lines->system);
+    lines->host = host;
     lines->file = find_file(path) ? NULL : fopen(path, "re");
 }
 
@@ -105,7 +107,7 @@ static int next_line(struct kept_lines *lines)
         memcpy(copy, lines->line, sizeof(copy));
         if (!read_line(copy, host, sizeof(host), &lines->peak))
             continue;
-        lines->is_ours = !strcmp(host, lines->system.nodename);
+        lines->is_ours = !strcmp(host, lines->host ? lines->host : lines->system.nodename);
         return 1;
     }
     if (lines->file)
@@ -117,7 +119,7 @@ int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_
 {
     struct kept_lines lines;
     int found = 0;
-    for (open_lines(&lines); next_line(&lines);)
+    for (open_lines(&lines, NULL); next_line(&lines);)
         if (!found && lines.is_ours && is_same(&lines.peak.backend, backend)) {
             *kept = lines.peak;
             found = 1;
@@ -125,14 +127,19 @@ int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_
     return found;
 }
 
-size_t nvt_kept_peaks(struct nvt_kept_peak *items, size_t room)
+size_t nvt_kept_peaks_of(const char *host, struct nvt_kept_peak *items, size_t room)
 {
     struct kept_lines lines;
     size_t count = 0;
-    for (open_lines(&lines); next_line(&lines);)
+    for (open_lines(&lines, host); next_line(&lines);)
         if (lines.is_ours && count < room)
             items[count++] = lines.peak;
     return count;
+}
+
+size_t nvt_kept_peaks(struct nvt_kept_peak *items, size_t room)
+{
+    return nvt_kept_peaks_of(NULL, items, room);
 }
 
 static void put_line(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
@@ -160,7 +167,7 @@ int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt
     FILE *out = nvt_folder_make_above(path) ? NULL : nvt_create_stream(fresh);
     if (!out)
         return nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
-    for (open_lines(&lines); next_line(&lines);)
+    for (open_lines(&lines, NULL); next_line(&lines);)
         if (!lines.is_ours || !is_same(&lines.peak.backend, backend))
             fputs(lines.line, out);
     put_line(backend, peak, &lines.system, out);

@@ -23,6 +23,9 @@ int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_
 /* All of this machine, as many as there is room for. Returns how many. */
 size_t nvt_kept_peaks(struct nvt_kept_peak *items, size_t room);
 
+/* The same of a machine of that name: the folder may be shared, or brought along. */
+size_t nvt_kept_peaks_of(const char *host, struct nvt_kept_peak *items, size_t room);
+
 /* Keep what was measured now, instead of what was known. 0, or -1 with err. */
 int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
                        struct nvt_error *err);

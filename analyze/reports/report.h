@@ -27,6 +27,7 @@
     X(nvtx_counter_ranges)                                                                         \
     X(machine)                                                                                     \
     X(phases)                                                                                      \
+    X(roofline)                                                                                    \
     X(fragments)                                                                                   \
     X(switchback)                                                                                  \
     X(gpipe)                                                                                       \

@@ -136,18 +136,24 @@ static int add_value(struct group *group, double value)
     return 0;
 }
 
+/* Behind the ':' that follows, NULL: none does. */
+static const char *behind_colon(const char *at)
+{
+    at += strspn(at, " ");
+    return *at == ':' ? at + 1 : NULL;
+}
+
 double nvt_declared_number(const char *payload, const char *key)
 {
-    const char *at = strstr(payload, key);
+    const char *at = strstr(payload, key), *type;
+    at = at ? behind_colon(at + strlen(key)) : NULL;
+    if (at && !strncmp(at, "{\"", 2) && (type = strchr(at + 2, '"')))
+        at = behind_colon(type + 1);
     if (!at)
         return NAN;
-    at += strlen(key);
-    at += strspn(at, " ");
-    if (*at != ':')
-        return NAN;
     char *end;
-    double value = strtod(at + 1, &end);
-    return end != at + 1 && isfinite(value) && value >= 0 ? value : NAN;
+    double value = strtod(at, &end);
+    return end != at && isfinite(value) && value >= 0 ? value : NAN;
 }
 
 static void add_work(struct nvt_work *work, double amount, double ns)

@@ -39,8 +39,8 @@ struct nvt_phase_row {
 
 struct nvt_phases;
 
-/* The number behind a key ("\"flops\"") in a payload like {"flops":1,"bytes":2}; NaN when there is none, or it
- * is negative. */
+/* The number behind a key ("\"flops\"") in a payload like {"flops":1,"bytes":2}, or {"flops":{"uint64":1}}, as Python's
+ * nvtx has what NumPy holds; NaN when there is none, or it is negative. */
 double nvt_declared_number(const char *payload, const char *key);
 
 /* Whether a domain is "nvtally", that of workloads. */

@@ -1,0 +1,27 @@
+/*
+ * The work that a program says a range stands for: FLOPs, and bytes that it must move at least.
+ *
+ * It says so in the range's payload, an NVTX schema with the entries `flops` and `bytes` (numbers) and, if it likes,
+ * `precision` (text), as {"flops":1,"bytes":2,"precision":"bf16"}; or, where it has no payloads, in the range's name, as
+ * words: "mlp flops=1e9 bytes=2e6 precision=bf16". The payload counts first.
+ */
+#ifndef NVT_DECLARED_H
+#define NVT_DECLARED_H
+
+#include "../input/peaks.h"
+
+struct nvt_declared {
+    double flops, bytes; /* NaN: not said */
+    enum nvt_roof roof;  /* of the precision; NVT_ROOFS: not said */
+};
+
+/* Of the text of a payload (trace.h). */
+struct nvt_declared nvt_declared_in_payload(const char *payload);
+
+/* Of a name, of which `plain` (malloc'ed, NULL when out of memory) gets what is left without these words. */
+struct nvt_declared nvt_declared_in_name(const char *name, char **plain);
+
+/* Whether both numbers are said, and any is more than nothing. */
+int nvt_declared_is_work(const struct nvt_declared *work);
+
+#endif

@@ -1,0 +1,2 @@
+/* The example of documents, which tests/test_roofline.c records. */
+#include "../../examples/work.c"
