@@ -17,6 +17,7 @@
     X(scaling)                                                                                     \
     X(growth)                                                                                      \
     X(phases)                                                                                      \
+    X(roofline)                                                                                    \
     X(timeline)                                                                                    \
     X(flame)                                                                                       \
     X(cpu)                                                                                         \
@@ -43,6 +44,7 @@ struct nvt_chart_request {
 /* The part of a report that its pictures belong to. */
 enum nvt_chart_part {
     NVT_CHART_RESULTS,
+    NVT_CHART_ROOFLINE,
     NVT_CHART_GROWTH,
     NVT_CHART_WARMUP,
     NVT_CHART_COST,

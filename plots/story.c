@@ -101,6 +101,7 @@ static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"over
                          *const memory[] = {"memory_peak", "memory_at_peak", "memory_segments",
                                             NULL},
                          *const growth[] = {"growth", NULL}, *const none[] = {NULL},
+                         *const roofline[] = {"roofline", NULL},
                          *const ranges[] = {"nvtx_sum", NULL},
                          *const device[] = {"cuda_gpu_kern_sum",
                                             "cuda_gpu_mem_time_sum",
@@ -127,6 +128,14 @@ static const struct part
          TOP_ROWS,
          NVT_CHART_GROWTH,
          NULL},
+    roofline_part = {"Below the roof of the machine",
+                     "FLOP/s of phases and ranges beside what products and a copy reached on the "
+                     "machine at their arithmetic intensity, by the time that would be gained "
+                     "there.",
+                     roofline,
+                     TOP_ROWS,
+                     NVT_CHART_ROOFLINE,
+                     NULL},
     warmup_part = {"What the warm-up did",
                    "Iterations since the start of each process: the first ones pay for loading, "
                    "first touches of memory and growing pools.",
@@ -496,6 +505,8 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
             put_part(story, &growth_part, document);
         put_time(story, document);
         put_results(story, document);
+        if (nvt_chart_roofline.fits(story->input))
+            put_part(story, &roofline_part, document);
         put_trace_reports(story, document);
         put_reference(story, document);
         status = put_findings(story, &findings, document, err);

@@ -139,6 +139,7 @@ static const struct {
     {"gpipe-schedule", {"partition", "time since the step began (ms)"}},
     {"scaling-", {"median (", ", log scale"}},
     {"phases-", {"time (", "forward", "one standard deviation"}},
+    {"roofline", {"FLOP/s, log scale", "arithmetic intensity (FLOP/byte)", "copy: ", "Roof: "}},
     {"warmup-", {"time (", "iteration since the start", "--warmup 0, 2 processes"}},
     {"overhead", {"slow-down (1: none)", "collection / bare time"}},
     {"reference-", {"ours / published", "Published: ", "Ours: "}},
@@ -254,7 +255,7 @@ static const char *const runs[][32] = {
      "4", "--repeat", "2"},
     {"nvtally",  "run",      "transformer", "--d-model",    "32", "--d-ff",       "64", "--layers",
      "1",        "--heads",  "2",           "--context",    "16", "--vocabulary", "50", "--collect",
-     "off,nvtx", "--warmup", "1",           "--iterations", "4"},
+     "off,nvtx", "--warmup", "1",           "--iterations", "4",  "--peak"},
     {"nvtally", "run", "switchback", "--dim", "64,128,1024", "--batch", "1024", "--timing",
      "single", "--warmup", "1", "--iterations", "2", "--width-multiplier", "4"},
     {"nvtally", "run", "fragmented", "--size", "64", "--batch", "1", "--fragments", "2,4,8",
@@ -344,6 +345,54 @@ static void test_hostile_numbers(void **state)
         cli_expect_status(&result, 0);
         expect_pictures(result.out, seen);
         expect_all(seen, 0, 1);
+        cli_result_free(&result);
+        cli_tempdir_remove(directory);
+    }
+}
+
+/* Phases in a heap, far apart, above the roof and far below it, with names as long as they come; and peaks of all kinds. */
+static void write_rooflines(const char *directory, double spread)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/env.json", directory);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs("{\"peak_flops_fp32\": 6e13, \"peak_flops_tf32\": 4e14, \"peak_flops_bf16\": 8e14, "
+          "\"peak_flops_fp16\": 8.1e14, \"peak_flops_int8\": 1.5e15, \"peak_bytes\": 3e12, "
+          "\"backend\": \"host\"}\n",
+          out);
+    assert_int_equal(fclose(out), 0);
+    snprintf(path, sizeof(path), "%s/results.jsonl", directory);
+    out = fopen(path, "w");
+    assert_non_null(out);
+    for (int i = 0; i < 60; i++)
+        fprintf(out,
+                "{\"workload\": \"made\", \"a_name_that_is_long\": %d, \"precision\": \"%s\", "
+                "\"backend\": \"host\", \"iterations\": 9, \"status\": \"ok\", "
+                "\"forward_ns_mean\": %.17g, \"forward_ns_std\": 9, \"flops_forward\": %.17g, "
+                "\"bytes_forward\": %.17g, "
+                "\"own_%d_ns_mean\": 1000, \"flops_own_%d\": 1e6, \"bytes_own_%d\": 0, "
+                "\"trace\": null}\n",
+                i, i % 2 ? "fp32" : "bf16", 1e6 + i, 1e9 * pow(spread, i % 7),
+                1e7 * pow(spread, i % 5), i, i, i);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void test_rooflines(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const double spreads[] = {1, 1.2, 10, 1e40, 1e-40};
+    for (size_t i = 0; i < sizeof(spreads) / sizeof(spreads[0]); i++) {
+        int seen[CHARTS] = {0};
+        char *directory = cli_tempdir();
+        write_rooflines(directory, spreads[i]);
+        const char *const plot[] = {"nvtally", "plot", directory, NULL};
+        struct cli_result result = cli_run(plot);
+        cli_expect_status(&result, 0);
+        expect_pictures(result.out, seen);
+        assert_non_null(strstr(result.out, "roofline.svg"));
         cli_result_free(&result);
         cli_tempdir_remove(directory);
     }
@@ -850,6 +899,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_studies),     cmocka_unit_test(test_hostile_numbers),
+        cmocka_unit_test(test_rooflines),
 #endif
         cmocka_unit_test(test_trace),       cmocka_unit_test(test_calls_and_hangs),
         cmocka_unit_test(test_large_trace), cmocka_unit_test(test_stack),

@@ -102,8 +102,9 @@ static void note(struct nvt_report_input *input, const struct nvt_roofline *roof
     note_peaks(input, roofline);
     if (above)
         nvt_note(input,
-                 "note: %zu above %s roof: data that stay in a cache move faster than a copy of "
-                 "memory",
+                 "note: %zu above %s roof: faster than the product or the copy was, as data that "
+                 "stay in a cache are, or more reading than writing; or the machine had other work "
+                 "then",
                  above, above == 1 ? "its" : "their");
     if (unknown)
         nvt_note(input,

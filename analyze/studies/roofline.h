@@ -8,8 +8,9 @@
  * share of the roof is that over its time. Work without FLOPs has a time at the roof as well.
  *
  * Theirs is the traffic between caches and memory, as it was measured. Here bytes are what the program has declared, for
- * workloads the least that must be moved (docs/workloads.md). What stays in a cache moves less through the memory, so a
- * share may be above 1: no error, but beyond what a copy of memory reaches. What moves more than declared looks slower.
+ * workloads the least that must be moved (docs/workloads.md). So a share may be above 1: no error, but faster than a copy of
+ * memory. What stays in a cache moves less through the memory; and a copy, which writes as much as it reads, is slower than
+ * what reads more, as most processors read what they are about to write. What moves more than declared looks slower.
  *
  * Time is from the first to the last device operation of a range (project.h) where it has any, else the range's own. In a
  * run on a device without operations on record only phases count, which wait for the device.
@@ -20,8 +21,8 @@
 #include "../reports/report.h"
 #include "declared.h"
 
-/* Below this share of the roof nothing of the machine bounds it: latency, launches, or the host. The share at which a
- * chart of two decades shows a point well below its roof. */
+/* Below this share of the roof nothing of the machine bounds it: latency, launches, or the host. A choice, as there is no
+ * sharp border: products that fill a machine reach more than 40 % of it, those that do not less than 25 %. */
 #define NVT_ROOFLINE_NEAR 0.3
 
 enum nvt_bound { NVT_BOUND_UNKNOWN, NVT_BOUND_COMPUTE, NVT_BOUND_MEMORY, NVT_BOUND_NEITHER };
