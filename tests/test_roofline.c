@@ -133,7 +133,7 @@ static void times_at_the_roof_are_those_by_hand(void **state)
            "compute,5000000,host\n"
            "toy n=2 precision=fp32,forward,,10,1000000.0,1.000,5.000,5.000,fp32,10.000,50.0,"
            "memory,5000000,host\n"
-           "toy n=7 precision=fp32,forward,,10,1000000.0,0.000,0.000,8.000,fp32,0.000,80.0,"
+           "toy n=7 precision=fp32,forward,,10,1000000.0,0.000,0.000,8.000,,,80.0,"
            "memory,2000000,host\n"
            "toy n=4 precision=fp32,forward,,10,1000000.0,1.000,20.000,20.000,fp32,10.000,200.0,"
            "memory,0,host\n"
@@ -255,7 +255,7 @@ static void ranges_lie_in_their_phases(void **state)
     push(trace, "nvtally", "cast_x", 30000, 40000, "{\"flops\":0,\"bytes\":10000}");
     push(trace, "", "alone", 50000, 51000, work);
     expect_of(trace,
-              "toy n=1,cast_x,,5,2000.0,0.000,0.000,1.000,fp32,,,,,host\n"
+              "toy n=1,cast_x,,5,2000.0,0.000,0.000,1.000,,,,,,host\n"
               "toy n=1,forward,,2,4000.0,4.000,1.000,0.250,fp32,,,,,host\n"
               "toy n=1,own phase,,2,2000.0,4.000,2.000,0.500,fp32,,,,,host\n"
               "toy n=1,forward,mlp,2,2000.0,2.000,0.500,0.250,fp32,,,,,host\n"

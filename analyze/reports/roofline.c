@@ -53,8 +53,10 @@ static void put_row(struct nvt_table *table, const struct nvt_roofline *roofline
     nvt_table_set_real(table, row, INTENSITY, point->flops / point->bytes);
     nvt_table_set_real(table, row, FLOPS, point->flops / point->ns);
     nvt_table_set_real(table, row, BYTES, point->bytes / point->ns);
-    nvt_table_set_text(table, row, PRECISION, nvt_roof_name(point->roof));
-    nvt_table_set_real(table, row, ROOF, nvt_roof_flops(roofline, point) / 1e9);
+    if (point->flops > 0) {
+        nvt_table_set_text(table, row, PRECISION, nvt_roof_name(point->roof));
+        nvt_table_set_real(table, row, ROOF, nvt_roof_flops(roofline, point) / 1e9);
+    }
     nvt_table_set_real(table, row, SHARE, 100 * nvt_roof_share(roofline, point));
     nvt_table_set_text(table, row, BOUND, bounds[nvt_roof_bound(roofline, point)]);
     nvt_table_set_real(table, row, GAIN, nvt_roof_gain(roofline, point));

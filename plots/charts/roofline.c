@@ -282,7 +282,7 @@ static const char *color_of(const struct sheet *sheet, size_t kind)
     return kind < sheet->kind_count ? sheet->colors[kind] : NVT_OTHERS_COLOR;
 }
 
-/* Dashes alone would not do: gnuplot's SVG has none in the legend before version 6. */
+/* Dashes alone would not do: gnuplot 5.4 draws a key like the one before it if both have one colour. */
 static const char *const copy_color = "#555555";
 static const struct nvt_look ceilings[NVT_ROOFS] = {
     {NVT_BLACK, 1, 0}, {"#666666", 2, 0}, {"#888888", 4, 0}, {"#AAAAAA", 5, 0}, {"#333333", 3, 0}};
