@@ -11,6 +11,9 @@
 
 /* A name on a line can be read, but is worse than any other place. */
 #define ON_LINE 100.0
+/* One that seems to be another point's is little better. */
+#define NEAR      5.0 /* px */
+#define NEAR_COST 60.0
 
 struct box {
     double left, right, top, bottom;
@@ -62,9 +65,9 @@ struct panel {
     double width, height;
 };
 
-/* How bad a place is of which a line goes to the point (NULL: none does), INFINITY: there is no room. */
+/* How bad a place of a point's name is, of which a line may go there; INFINITY: there is no room. */
 static double cost_of(const struct panel *panel, const struct box *box,
-                      const struct nvt_beside *point)
+                      const struct nvt_beside *point, int has_line)
 {
     double cost = 0;
     if (box->left < 0 || box->right > panel->width || box->top < 0 || box->bottom > panel->height)
@@ -73,20 +76,23 @@ static double cost_of(const struct panel *panel, const struct box *box,
         const struct nvt_beside *other = &panel->points[i];
         const struct box mark = box_of_mark(other),
                          text = box_at(other->left, other->middle, width_of(other));
+        const struct box around = {mark.left - NEAR, mark.right + NEAR, mark.top, mark.bottom};
         if (overlap(box, &mark) || (other->is_placed && overlap(box, &text)))
             return INFINITY;
+        if (other != point && overlap(box, &around))
+            cost += NEAR_COST;
         if (other->is_placed && other->is_far &&
             crosses(box, other->edge_x, other->edge_y, other->end_x, other->end_y))
             return INFINITY;
-        if (other->is_placed && point &&
+        if (other->is_placed && has_line &&
             crosses(&text, point->x, point->y, within(point->x, box->left, box->right),
                     within(point->y, box->top + 2, box->bottom - 2)))
             return INFINITY;
     }
-    for (size_t i = 0; i < panel->line_count && cost == 0; i++)
+    for (size_t i = 0; i < panel->line_count; i++)
         if (panel->lines[i].x > box->left && panel->lines[i].x < box->right &&
             panel->lines[i].y > box->top && panel->lines[i].y < box->bottom)
-            cost = ON_LINE;
+            return cost + ON_LINE;
     return cost;
 }
 
@@ -106,7 +112,7 @@ static void place(const struct panel *panel, struct nvt_beside *point)
             const double left = point->x + around[i].x * away - width * (1 - around[i].x) / 2;
             const double middle = point->y + around[i].y * (away + (is_corner ? 2 : HEIGHT / 2));
             const struct box box = box_at(left, middle, width);
-            const double cost = cost_of(panel, &box, ring ? point : NULL) + AROUND * ring + i;
+            const double cost = cost_of(panel, &box, point, ring > 0) + AROUND * ring + i;
             if (cost < best) {
                 best = cost;
                 point->left = left;

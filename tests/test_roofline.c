@@ -141,7 +141,8 @@ static void times_at_the_roof_are_those_by_hand(void **state)
            "note: the roof is what products and a copy reached on A toy with 2 threads, measured "
            "with the run\nnvtally: note: 1 above its roof: faster than the product or the copy "
            "was, as "
-           "data that stay in a cache are, or more reading than writing; or the machine had other "
+           "data that stay in a cache are, or work that writes what it has read; or the machine "
+           "had other "
            "work then\nnvtally: note: what the machine reaches is not known for 1 of 7;");
 }
 

@@ -105,8 +105,8 @@ static void note(struct nvt_report_input *input, const struct nvt_roofline *roof
     if (above)
         nvt_note(input,
                  "note: %zu above %s roof: faster than the product or the copy was, as data that "
-                 "stay in a cache are, or more reading than writing; or the machine had other work "
-                 "then",
+                 "stay in a cache are, or work that writes what it has read; or the machine had "
+                 "other work then",
                  above, above == 1 ? "its" : "their");
     if (unknown)
         nvt_note(input,

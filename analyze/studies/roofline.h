@@ -9,8 +9,9 @@
  *
  * Theirs is the traffic between caches and memory, as it was measured. Here bytes are what the program has declared, for
  * workloads the least that must be moved (docs/workloads.md). So a share may be above 1: no error, but faster than a copy of
- * memory. What stays in a cache moves less through the memory; and a copy, which writes as much as it reads, is slower than
- * what reads more, as most processors read what they are about to write. What moves more than declared looks slower.
+ * memory. What stays in a cache moves less through the memory. A copy counts two bytes where most processors move three, as
+ * they read what they are about to write; who writes what it has read (Adam's step) is spared that. What moves more than
+ * declared looks slower.
  *
  * Time is from the first to the last device operation of a range (project.h) where it has any, else the range's own. In a
  * run on a device without operations on record only phases count, which wait for the device.

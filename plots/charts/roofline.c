@@ -321,9 +321,8 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
     snprintf(text, sizeof(text), "Area: share of a configuration's time.%s",
              open ? " Open: ranges in the phase of that colour." : "");
     nvt_frame_note(frame, text);
-    nvt_frame_note(frame,
-                   "Bytes: the least to move, as the program says; work in a cache, or that mostly "
-                   "reads, may be above the roof.");
+    nvt_frame_note(frame, "Bytes: the least to move, as the program says. Work in a cache, or that "
+                          "writes what it has read, may be above the roof.");
     if (sheet->left_out) {
         snprintf(text, sizeof(text),
                  "The %zu with the most time; %zu more: nvtally stats -r roofline.", sheet->count,
