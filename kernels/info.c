@@ -19,6 +19,7 @@ static const char usage_text[] =
     "and how to get it.\n\n"
     "      --json     the same as one JSON object\n"
     "      --peak     measure what matrix products and copies reach here, and keep that for runs\n"
+    "                 and 'stats -r roofline'\n"
     "      --help     this text\n";
 
 /* A path has whatever bytes its folder's name has. */

@@ -34,7 +34,7 @@ static const char options_text[] =
     "                     without NVTX (runs)\n"
     "  --machine          sample the machine beside runs that are recorded: clocks, power,\n"
     "                     heat, load; 'stats -r machine', 'diagnose' and 'compare' read it\n"
-    "  --peak             measure what the backend reaches, for the shares of 'phases'\n"
+    "  --peak             measure what the backend reaches, for 'phases' and 'roofline'\n"
     "  --seed N           seed for weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most; K, M or G may follow\n"
     "  --time-limit N     seconds that a run may take at most\n"

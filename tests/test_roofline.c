@@ -305,6 +305,37 @@ static void without_work_there_is_no_row(void **state)
               "note: no range says its FLOPs and bytes: nvtally-stats(1) tells how one does\n");
 }
 
+/* The phases of a run over ranks carry the work of all of it: those of its first rank count. */
+static void ranks_count_once(void **state)
+{
+    (void)state;
+    static const char row[] = "{\"workload\": \"toy\", \"n\": 1, \"backend\": \"host\"}";
+    struct nvt_buffer results = {0}, env = {0};
+    struct nvt_report_input input = {.trace_count = 3};
+    struct nvt_roofline roofline = {0};
+    assert_int_equal(nvt_buffer_append(&results, row, strlen(row)), 0);
+    assert_int_equal(nvt_buffer_append(&env, "{}", 2), 0);
+    struct nvt_runs *runs = nvt_runs_of_text("toy", &results, &env, &err);
+    assert_non_null(runs);
+    runs->is_of_traces = 1;
+    input.traces = calloc(3, sizeof(*input.traces));
+    for (size_t i = 0; i < 3; i++) { /* the third is of another run */
+        struct nvt_trace *trace = new_trace();
+        push(trace, "nvtally", "forward", 0, 100, "{\"flops\":4000,\"bytes\":1000}");
+        assert_int_equal(nvt_trace_finish(trace, &err), 0);
+        input.traces[i] =
+            (struct nvt_input_trace){.trace = trace, .runs = i < 2 ? runs : NULL, .record = 0};
+    }
+    assert_int_equal(nvt_input_take(&input, runs), 0);
+    assert_int_equal(nvt_roofline_make(&roofline, &input, &err), 0);
+    assert_int_equal(roofline.count, 1);
+    assert_true(roofline.points[0].count == 2 && roofline.points[0].flops == 8000);
+    nvt_roofline_free(&roofline);
+    nvt_input_free(&input);
+    nvt_buffer_free(&results);
+    nvt_buffer_free(&env);
+}
+
 /* A trace of strangers: every range has a name, a payload and a configuration of its own. */
 static void many_names_take_no_time(void **state)
 {
@@ -381,6 +412,7 @@ int main(void)
         cmocka_unit_test(ranges_lie_in_their_phases),
         cmocka_unit_test(a_device_has_its_own_clock),
         cmocka_unit_test(without_work_there_is_no_row),
+        cmocka_unit_test(ranks_count_once),
         cmocka_unit_test(many_names_take_no_time),
         cmocka_unit_test(a_program_says_what_its_work_is),
     };

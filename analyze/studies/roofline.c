@@ -223,7 +223,8 @@ static int add_record(struct nvt_roofline_work *work, const struct nvt_runs *run
     return failed ? -1 : 0;
 }
 
-/* The records of a directory, in whose order its traces lie in the input. */
+/* The records of a directory, in whose order its traces lie in the input. Of several ranks the first one has the work and
+ * the time of all. */
 static int add_runs(struct nvt_roofline_work *work, const struct nvt_runs *runs,
                     struct nvt_error *err)
 {
@@ -235,17 +236,23 @@ static int add_runs(struct nvt_roofline_work *work, const struct nvt_runs *runs,
         while (cursor < input->trace_count &&
                (traces[cursor].runs != runs || traces[cursor].record < i))
             cursor++;
-        for (; cursor < input->trace_count && traces[cursor].runs == runs &&
-               traces[cursor].record == i;
-             cursor++)
-            if (nvt_roofline_add_trace(work, &traces[cursor], err))
-                return -1;
+        if (cursor < input->trace_count && traces[cursor].runs == runs &&
+            traces[cursor].record == i && nvt_roofline_add_trace(work, &traces[cursor], err))
+            return -1;
         /* A run's own clock was read with the collector's cost in it. */
         if (work->roofline->ranges == before && !input->compensate &&
             add_record(work, runs, &runs->records[i]))
             return nvt_fail(err, "out of memory");
     }
     return 0;
+}
+
+/* Whether a trace is of a further rank of the run before it. */
+static int is_further(const struct nvt_report_input *input, size_t index)
+{
+    const struct nvt_input_trace *from = &input->traces[index];
+    return from->runs && !from->is_by_name && index && from[-1].runs == from->runs &&
+           from[-1].record == from->record;
 }
 
 /* --- together --------------------------------------------------------------------------------- */
@@ -299,7 +306,7 @@ int nvt_roofline_make(struct nvt_roofline *roofline, const struct nvt_report_inp
         if (!input->runs[i]->is_of_traces)
             status = add_runs(&work, input->runs[i], err);
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        if (!nvt_roofline_has_directory(&input->traces[i]))
+        if (!nvt_roofline_has_directory(&input->traces[i]) && !is_further(input, i))
             status = nvt_roofline_add_trace(&work, &input->traces[i], err);
     nvt_map_free(&work.by_key);
     if (!status && sort(roofline))
