@@ -34,6 +34,8 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BU
 	    $(BUILD)/tests/mpi/program sizes >/dev/null && \
 	  mkdir -p build-fuzz/calls && $(BUILD)/nvtally record --level 0 --trace osrt -o build-fuzz/corpus/nvt/osrt.nvt -- \
 	    $(BUILD)/tests/clients/os_calls files build-fuzz/calls >/dev/null && \
+	  { $(BUILD)/nvtally record --level 0 --trace nvtx,osrt,cpu -o build-fuzz/corpus/nvt/waits.nvt -- \
+	    timeout -s KILL 3 $(BUILD)/tests/clients/os_calls hangs / >/dev/null; true; } && \
 	  $(BUILD)/nvtally record --level 0 --trace nvtx,cpu -o build-fuzz/corpus/nvt/cpu.nvt -- \
 	    $(BUILD)/tests/clients/cpu_samples forks
 	$(Q)for log in fragments.txt switchback.txt transformer.md gpipe.log; do \
