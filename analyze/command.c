@@ -12,8 +12,12 @@ int nvt_command_fail(const struct nvt_error *err)
 
 void nvt_command_notes(const struct nvt_report_input *input)
 {
-    const char *at = (const char *)input->notes.data;
-    const char *end = input->notes.size ? at + input->notes.size : at;
+    nvt_command_lines(input->notes.data, input->notes.size);
+}
+
+void nvt_command_lines(const void *lines, size_t size)
+{
+    const char *at = lines, *end = size ? at + size : at;
     while (at < end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         line_end = line_end ? line_end : end;

@@ -17,6 +17,9 @@ int nvt_command_fail(const struct nvt_error *err);
  */
 void nvt_command_notes(const struct nvt_report_input *input);
 
+/* The same of lines, each with its end. */
+void nvt_command_lines(const void *lines, size_t size);
+
 /*
  * The next option of a command: what getopt_long returns; -1 behind the last one; '?' with err
  * filled for one that is not known or lacks its value. Begin with optind 0. `letters` start with

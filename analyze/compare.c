@@ -5,24 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "command.h"
-#include "comparison/compare_join.h"
-#include "comparison/compare_machine.h"
 #include "comparison/compare_reference.h"
 #include "comparison/compare_table.h"
-#include "input/rows.h"
+#include "comparison/comparison.h"
 
 static const char usage_text[] =
     "usage: nvtally compare A B [C…] [OPTIONS]\n"
     "       nvtally compare A1 A2 … vs B1 B2 … [vs C1 …] [OPTIONS]\n"
     "       nvtally compare A… --reference [OPTIONS]\n\n"
-    "Compares runs (directories of nvtally run) or traces: how each phase, range and kernel has\n"
-    "changed against side A, with an interval and a verdict, and which peaks of memory differ.\n"
+    "Compares runs (directories of nvtally run) or traces: how each phase, range, kernel and\n"
+    "sampled function has changed against side A, with an interval and a verdict, and which peaks\n"
+    "of memory differ. 'nvtally plot A vs B' draws it.\n"
     "To take the noise between runs into account, give three or more runs of each side (better\n"
     "five), and put 'vs' between the sides.\n"
     "Traces of ranks (rank3 in their names) are compared rank with rank.\n"
@@ -54,14 +52,6 @@ struct request {
     struct nvt_window window;
     const char *iteration; /* ranges, NULL: those that are called so */
     int is_wide;           /* nothing is shortened */
-};
-
-/* Both that is compared. */
-struct compared {
-    struct nvt_sides groups;
-    struct nvt_compared_memory memory;
-    struct nvt_compared_machine machine;
-    size_t sides;
 };
 
 enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, FAIL_MEMORY, TOLERANCE, TOP, REFERENCE, WIDE, HELP };
@@ -158,129 +148,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     return 0;
 }
 
-static int add_argument(const struct request *request, struct compared *compared, size_t side,
-                        const char *path, struct nvt_error *err)
-{
-    struct nvt_report_input input = {
-        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
-    int status = nvt_input_add(&input, path, err);
-    if (!status)
-        nvt_sides_add_origin(&compared->groups, side, &input);
-    if (!status)
-        status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ||
-                 nvt_sides_add(&compared->groups, side, &input, err) ||
-                 nvt_compared_memory_add(&compared->memory, side, &input, err) ||
-                 nvt_compared_machine_add(&compared->machine, side, &input, err);
-    if (!status)
-        nvt_command_notes(&input);
-    nvt_input_free(&input);
-    return status ? -1 : 0;
-}
-
-/* Of traces that were run with something else on each side the rest of what they were run with is compared, and it is
- * said. 0, or -1 with err. */
-static int join_sides(struct compared *compared, size_t sides, struct nvt_error *err)
-{
-    struct nvt_buffer note = {0};
-    int joined = nvt_compare_join(&compared->groups, &compared->memory, sides, &note);
-    if (joined > 0 && nvt_buffer_append(&note, "", 1))
-        joined = -1;
-    if (joined > 0) {
-        fputs("nvtally: note: ", stderr);
-        nvt_render_visible((const char *)note.data, stderr);
-        putc('\n', stderr);
-    }
-    nvt_buffer_free(&note);
-    return joined < 0 ? nvt_fail(err, "out of memory") : 0;
-}
-
-static int is_same_file(const char *left, const char *right)
-{
-    struct stat a, b;
-    return !stat(left, &a) && !stat(right, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-/* A line where a side has a file more than once: that shows no noise between runs. */
-static void note_twice(int count, char **arguments)
-{
-    for (int i = 0; i < count; i++)
-        for (int k = i; k-- > 0 && strcmp(arguments[k], "vs") != 0;)
-            if (is_same_file(arguments[i], arguments[k])) {
-                fputs("nvtally: note: ", stderr);
-                nvt_render_visible(arguments[i], stderr);
-                fputs(" is given more than once on a side: that is not another run\n", stderr);
-                return;
-            }
-}
-
-/* A line where phases of a side are of the run's own clock, those of another of ranges. */
-static void note_clocks(const struct nvt_sides *groups, size_t sides)
-{
-    int records = 0, ranges = 0;
-    for (size_t side = 0; side < sides; side++) {
-        records |= groups->origins[side].has_records && !groups->origins[side].has_ranges;
-        ranges |= groups->origins[side].has_ranges;
-    }
-    if (records && ranges)
-        fputs("nvtally: note: phases of one side are timed by the run's own clock, of another by "
-              "ranges, which include the cost of their events and more: short ones differ by that; "
-              "stats -r overhead compares the same clock\n",
-              stderr);
-}
-
-/* A line where the machine was another. 0, or -1 with err. */
-static int note_machine(const struct nvt_compared_machine *machine, size_t sides,
-                        struct nvt_error *err)
-{
-    struct nvt_buffer text = {0};
-    int failed = nvt_compared_machine_text(machine, sides, &text);
-    if (!failed && text.size)
-        fprintf(stderr,
-                "nvtally: note: %.*s: what has changed may be the machine, not the program\n",
-                (int)text.size, (const char *)text.data);
-    nvt_buffer_free(&text);
-    return failed ? nvt_fail(err, "out of memory") : 0;
-}
-
-/* Read all sides. How many, or 0 with err. */
-static size_t read_sides(const struct request *request, int count, char **arguments,
-                         struct compared *compared, struct nvt_error *err)
-{
-    size_t side = 0;
-    int together = 0, given = 0;
-    for (int i = 0; i < count; i++)
-        together |= !strcmp(arguments[i], "vs");
-    for (int i = 0; i < count; i++) {
-        int is_border = !strcmp(arguments[i], "vs");
-        if (is_border || (!together && given)) {
-            if (!given || side + 1 == NVT_SIDES) {
-                nvt_fail(err, given ? "more than %d sides" : "a side has nothing to compare",
-                         NVT_SIDES);
-                return 0;
-            }
-            side++;
-            given = 0;
-        }
-        if (is_border)
-            continue;
-        given++;
-        if (add_argument(request, compared, side, arguments[i], err))
-            return 0;
-    }
-    if (!side || !given) {
-        nvt_fail(err, "compare needs two sides: nvtally compare A B");
-        return 0;
-    }
-    if (join_sides(compared, side + 1, err))
-        return 0;
-    if (together)
-        note_twice(count, arguments);
-    note_clocks(&compared->groups, side + 1);
-    return note_machine(&compared->machine, side + 1, err) ? 0 : side + 1;
-}
-
 /* Lines about peaks that a side has alone, and about those above the bound. */
-static void note_peaks(const struct compared *compared, const struct request *request, size_t above)
+static void note_peaks(const struct nvt_comparison *compared, const struct request *request,
+                       size_t above)
 {
     for (size_t side = 0; side < compared->sides; side++) {
         size_t alone = 0;
@@ -301,7 +171,7 @@ static void note_peaks(const struct compared *compared, const struct request *re
 }
 
 /* The second table, of what is not the same; and notes. How many peaks are above the bound, or -1 with err. */
-static int64_t add_memory(const struct request *request, const struct compared *compared,
+static int64_t add_memory(const struct request *request, const struct nvt_comparison *compared,
                           struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table = NULL;
@@ -327,7 +197,7 @@ static int64_t add_memory(const struct request *request, const struct compared *
 }
 
 /* How many peaks of memory are above the bound, or -1 with err. */
-static int64_t show(const struct request *request, const struct compared *compared,
+static int64_t show(const struct request *request, const struct nvt_comparison *compared,
                     const struct nvt_outcomes *outcomes, struct nvt_error *err)
 {
     struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout),
@@ -345,80 +215,6 @@ static int64_t show(const struct request *request, const struct compared *compar
     if (status >= 0 && (fflush(stdout) || ferror(stdout)))
         status = nvt_fail(err, "standard output cannot be written");
     return status;
-}
-
-/* What a side's first group is of; NULL: it has none. */
-static const char *first_configuration(const struct nvt_sides *groups, size_t side)
-{
-    for (size_t i = 0; i < groups->count; i++)
-        if (groups->items[i].sides[side].count)
-            return groups->items[i].configuration;
-    return NULL;
-}
-
-static int nothing_in_common(const struct nvt_sides *groups, size_t sides, struct nvt_error *err)
-{
-    const char *first = first_configuration(groups, 0), *other = NULL;
-    for (size_t side = 1; side < sides && !other; side++)
-        other = first_configuration(groups, side);
-    const int differ = first && other && strcmp(first, other) != 0;
-    return nvt_fail(err,
-                    "the sides have nothing in common: no phase, range or kernel of the same name "
-                    "and configuration%s%.200s%s%.200s%s",
-                    differ ? " (side A has '" : "", differ ? first : "",
-                    differ ? "', another one '" : "", differ ? other : "", differ ? "')" : "");
-}
-
-static void note_missing(const struct nvt_outcomes *outcomes, size_t sides)
-{
-    for (size_t side = 0; side < sides; side++) {
-        size_t counts[NVT_GROUP_KINDS] = {0}, all = 0;
-        for (size_t i = 0; i < outcomes->count; i++) {
-            const struct nvt_outcome *row = &outcomes->rows[i];
-            const int is_here = side ? side == row->side && !row->group->sides[0].count
-                                     : row->group->sides[0].count > 0;
-            counts[row->group->kind] += !nvt_outcome_has_both(row) && is_here;
-            all += !nvt_outcome_has_both(row) && is_here;
-        }
-        if (!all)
-            continue;
-        fprintf(stderr, "nvtally: only in %c:", (char)('A' + side));
-        for (size_t kind = 0, before = 0; kind < NVT_GROUP_KINDS; kind++)
-            if (counts[kind]) {
-                fprintf(stderr, "%s %zu %s%s", before ? "," : "", counts[kind],
-                        nvt_compared_kind_name((enum nvt_compared_kind)kind),
-                        counts[kind] == 1 ? "" : "s");
-                before = 1;
-            }
-        fputc('\n', stderr);
-    }
-}
-
-static void note_runs(const struct nvt_outcomes *outcomes)
-{
-    size_t runs = 0, paired = 0, left_out = 0;
-    if (!outcomes->compared)
-        return;
-    for (size_t i = 0; i < outcomes->compared; i++) {
-        const struct nvt_change *change = &outcomes->changes[i];
-        size_t fewer = change->runs[0] < change->runs[1] ? change->runs[0] : change->runs[1];
-        runs = fewer > runs ? fewer : runs;
-        paired += change->is_paired != 0;
-        left_out += change->left_out > 0;
-    }
-    if (runs < NVT_CHANGE_RUNS)
-        fprintf(stderr,
-                "nvtally: %s per side: the noise between runs is not known; five per side show it "
-                "(A1 A2 … vs B1 B2 …)\n",
-                runs == 1 ? "one run" : "two runs");
-    if (paired)
-        fprintf(stderr,
-                "nvtally: %zu of %zu rows compare the k-th run of a side with the k-th of the "
-                "other, because their times go together (ranks have rank in their names)\n",
-                paired, outcomes->compared);
-    if (left_out)
-        fprintf(stderr, "nvtally: %zu rows: ranks or runs that only one side has are left out\n",
-                left_out);
 }
 
 /* Whether the bound of times was exceeded. */
@@ -439,29 +235,35 @@ static int note_outcome(const struct request *request, const struct nvt_outcomes
     return slower || (unknown && request->fail_unknown);
 }
 
-/* 0, 1 when a bound was exceeded, -1 with err. */
-static int compare_groups(const struct request *request, const struct compared *compared,
-                          struct nvt_error *err)
+/* The tables, and lines about them. 0, 1 when a bound was exceeded, -1 with err. */
+static int show_all(const struct request *request, struct nvt_comparison *compared,
+                    struct nvt_error *err)
 {
-    struct nvt_outcomes outcomes = {0};
-    int status = 0;
-    if (nvt_outcomes_make(&outcomes, &compared->groups, compared->sides, request->tolerance,
-                          request->top > 0))
-        status = nvt_fail(err, "out of memory");
     /* Of memory alone no bound of times can be told. */
-    if (!status && !outcomes.compared &&
-        !(isnan(request->fail_above) &&
-          nvt_compared_memory_is_shared(&compared->memory, compared->sides)))
-        status = nothing_in_common(&compared->groups, compared->sides, err);
-    int64_t above = status ? -1 : show(request, compared, &outcomes, err);
-    if (above < 0)
-        status = -1;
-    if (!status) {
-        note_runs(&outcomes);
-        note_missing(&outcomes, compared->sides);
-        status = note_outcome(request, &outcomes) || above;
-    }
-    nvt_outcomes_free(&outcomes);
+    if (nvt_comparison_check(compared, isnan(request->fail_above), err))
+        return -1;
+    int64_t above = show(request, compared, &compared->outcomes, err);
+    const size_t before = compared->notes.size;
+    if (above < 0 || nvt_comparison_note_outcomes(compared, err))
+        return -1;
+    nvt_command_lines(compared->notes.data + before, compared->notes.size - before);
+    return note_outcome(request, &compared->outcomes) || above;
+}
+
+/* 0, 1 when a bound was exceeded, -1 with err. */
+static int compare_sides(const struct request *request, int count, char **arguments,
+                         struct nvt_error *err)
+{
+    const struct nvt_comparison_request how = {.window = &request->window,
+                                               .iteration = request->iteration,
+                                               .tolerance = request->tolerance,
+                                               .is_one_list = request->top > 0};
+    struct nvt_comparison compared = {.sides = 0};
+    int status = nvt_comparison_make(&compared, &how, count, arguments, err);
+    nvt_command_lines(compared.notes.data, compared.notes.size);
+    if (!status)
+        status = show_all(request, &compared, err);
+    nvt_comparison_free(&compared);
     return status;
 }
 
@@ -512,9 +314,8 @@ int nvt_cmd_compare(int argc, char **argv)
     struct request request = {.format = nvt_format_find("column"),
                               .fail_above = NAN,
                               .fail_memory_above = NAN,
-                              .tolerance = 0.01};
+                              .tolerance = NVT_COMPARISON_TOLERANCE};
     struct nvt_error err = NVT_ERROR_INIT;
-    struct compared compared = {.memory = {0}};
     int status = parse(argc, argv, &request, &err);
     if (status)
         return status == 1 ? 0 : nvt_command_fail(&err);
@@ -522,13 +323,6 @@ int nvt_cmd_compare(int argc, char **argv)
         return compare_reference(&request, argc - optind, argv + optind, &err)
                    ? nvt_command_fail(&err)
                    : 0;
-    if (nvt_sides_init(&compared.groups))
-        status = nvt_fail(&err, "out of memory");
-    if (!status)
-        compared.sides = read_sides(&request, argc - optind, argv + optind, &compared, &err);
-    if (compared.sides)
-        status = compare_groups(&request, &compared, &err);
-    nvt_sides_free(&compared.groups);
-    nvt_compared_memory_free(&compared.memory);
-    return !compared.sides || status < 0 ? nvt_command_fail(&err) : status;
+    status = compare_sides(&request, argc - optind, argv + optind, &err);
+    return status < 0 ? nvt_command_fail(&err) : status;
 }

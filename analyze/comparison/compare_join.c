@@ -167,6 +167,7 @@ static int join_groups(struct nvt_sides *groups, const struct nvt_strings *keys)
         nvt_buffer_free(&rest);
     }
     memcpy(joined.origins, groups->origins, sizeof(joined.origins));
+    joined.functions = groups->functions;
     nvt_sides_free(groups);
     *groups = joined;
     return status;

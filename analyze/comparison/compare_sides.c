@@ -41,7 +41,7 @@ void nvt_sides_free(struct nvt_sides *groups)
 
 const char *nvt_compared_kind_name(enum nvt_compared_kind kind)
 {
-    static const char *const names[] = {"phase", "range", "kernel"};
+    static const char *const names[] = {"phase", "range", "kernel", "function", "call tree"};
     return names[kind];
 }
 
@@ -73,7 +73,7 @@ static struct nvt_compared *find_group(struct nvt_sides *groups, enum nvt_compar
         return NULL;
     /* Ids are below 2^30 (lib/strings.c), so the three parts do not overlap. */
     uint32_t *index =
-        nvt_map_at(groups->by_key, (uint64_t)kind << 62 | (uint64_t)where << 31 | what);
+        nvt_map_at(groups->by_key, (uint64_t)kind << 60 | (uint64_t)where << 30 | what);
     if (!index)
         return NULL;
     if (*index != NVT_MAP_NONE)
@@ -334,5 +334,20 @@ int nvt_sides_move(struct nvt_sides *groups, const struct nvt_compared *from,
                 return -1;
             *series = from->sides[side].series[i];
         }
+    for (size_t side = 0; side < NVT_SIDES; side++)
+        to->sides[side].shown += from->sides[side].shown;
+    return 0;
+}
+
+int nvt_sides_add_samples(struct nvt_sides *groups, enum nvt_compared_kind kind,
+                          const char *configuration, const char *name, size_t side,
+                          const struct nvt_typical *value, double shown)
+{
+    struct nvt_compared *group = find_group(groups, kind, configuration, name);
+    struct nvt_typical *series = group ? new_series(&group->sides[side]) : NULL;
+    if (!series)
+        return -1;
+    *series = *value;
+    group->sides[side].shown += shown;
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * What two or more sides measured of the same thing: times of phases, ranges and kernels, by name
+ * What two or more sides measured of the same thing: times of phases, ranges, kernels and functions, by name
  * and configuration, side by side.
  */
 #ifndef NVT_COMPARE_SIDES_H
@@ -10,7 +10,15 @@
 
 #define NVT_SIDES 8
 
-enum nvt_compared_kind { NVT_GROUP_PHASE, NVT_GROUP_RANGE, NVT_GROUP_KERNEL, NVT_GROUP_KINDS };
+/* The last two are of samples (compare_functions.h): a function by itself, and with all that it calls. */
+enum nvt_compared_kind {
+    NVT_GROUP_PHASE,
+    NVT_GROUP_RANGE,
+    NVT_GROUP_KERNEL,
+    NVT_GROUP_FUNCTION,
+    NVT_GROUP_TREE,
+    NVT_GROUP_KINDS
+};
 
 /* Of a trace, or of one of its ranks, in the order of their starts. */
 struct nvt_compared_times {
@@ -24,6 +32,8 @@ struct nvt_compared_side {
     size_t count, capacity;
     struct nvt_compared_times *times; /* by rank, of the trace that is being added */
     size_t time_count;
+    double
+        shown; /* of functions: the sum over the series of the time that is shown, ns an iteration or in all */
 };
 
 struct nvt_compared {
@@ -40,6 +50,13 @@ struct nvt_origin {
     int has_ranges, has_records; /* where phases are from: traces, or records without one */
 };
 
+/* How functions are compared; where none are, all is 0. */
+struct nvt_compared_samples {
+    int are_there;
+    int by_iteration; /* else in all */
+    int are_counts;   /* of samples: what time they stand for is not known */
+};
+
 struct nvt_sides {
     struct nvt_strings *strings;
     struct nvt_compared *items;
@@ -47,6 +64,7 @@ struct nvt_sides {
     struct nvt_map *by_key;
     struct nvt_origin origins[NVT_SIDES];
     int has_directories; /* some side has one that a run wrote */
+    struct nvt_compared_samples functions;
 };
 
 int nvt_sides_init(struct nvt_sides *groups);
@@ -63,6 +81,17 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
  */
 int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
                   struct nvt_error *err);
+
+/* Add what samples tell of a function in one run, and the time of it that is shown. 0, or -1 when out of memory. */
+int nvt_sides_add_samples(struct nvt_sides *groups, enum nvt_compared_kind kind,
+                          const char *configuration, const char *name, size_t side,
+                          const struct nvt_typical *value, double shown);
+
+/* Whether it is of samples. */
+static inline int nvt_is_sampled(const struct nvt_compared *group)
+{
+    return group->kind == NVT_GROUP_FUNCTION || group->kind == NVT_GROUP_TREE;
+}
 
 /* Add what a group of others has to the one of its kind and name in this configuration. 0, or -1 when out of memory. */
 int nvt_sides_move(struct nvt_sides *groups, const struct nvt_compared *from,

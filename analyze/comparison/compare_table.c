@@ -59,11 +59,13 @@ static int has_configurations(const struct nvt_outcomes *outcomes)
 }
 
 /* `skipped`: columns that the table leaves out, of the first ones. */
-static void add_row(struct nvt_table *table, const struct nvt_outcome *from, size_t skipped)
+static void add_row(struct nvt_table *table, const struct nvt_sides *groups,
+                    const struct nvt_outcome *from, size_t skipped)
 {
     const struct nvt_compared *group = from->group;
     const struct nvt_change *change = from->change;
     const char name[] = {(char)('A' + from->side), 0};
+    const int has_times = !nvt_is_sampled(group) || !groups->functions.are_counts;
     size_t row = nvt_table_add_row(table);
     if (!skipped)
         nvt_table_set_name(table, row, CONFIGURATION, group->configuration);
@@ -72,9 +74,11 @@ static void add_row(struct nvt_table *table, const struct nvt_outcome *from, siz
     nvt_table_set_text(table, row, SIDE - skipped, name);
     nvt_table_set_int(table, row, N_A - skipped, (int64_t)change->n[0]);
     nvt_table_set_int(table, row, N - skipped, (int64_t)change->n[1]);
-    nvt_table_set_real(table, row, TOTAL - skipped, nvt_outcome_change_of_total(from));
-    nvt_table_set_real(table, row, TYPICAL_A - skipped, change->typical[0]);
-    nvt_table_set_real(table, row, TYPICAL - skipped, change->typical[1]);
+    if (has_times) {
+        nvt_table_set_real(table, row, TOTAL - skipped, nvt_outcome_change_of_total(from));
+        nvt_table_set_real(table, row, TYPICAL_A - skipped, change->typical[0]);
+        nvt_table_set_real(table, row, TYPICAL - skipped, change->typical[1]);
+    }
     nvt_table_set_real(table, row, CHANGE - skipped, 100 * (change->ratio - 1));
     nvt_table_set_real(table, row, LOW - skipped, 100 * (change->low - 1));
     if (change->high < NO_BOUND)
@@ -123,7 +127,8 @@ static void print_level(double level, char *out, size_t size)
     snprintf(out, size, "%.*f", decimals, 100 * level);
 }
 
-static void print_title(const struct nvt_outcomes *outcomes, char *out, size_t size)
+static void print_title(const struct nvt_outcomes *outcomes, const struct nvt_sides *groups,
+                        char *out, size_t size)
 {
     char level[32], rows[64] = "";
     size_t ranks = 0, runs = 0;
@@ -141,20 +146,24 @@ static void print_title(const struct nvt_outcomes *outcomes, char *out, size_t s
     if (ranks > 1 && used < size)
         used += (size_t)snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
     if (runs > 1 && used < size)
-        snprintf(out + used, size - used, "; totals are per run, n counts all runs of a side");
+        used += (size_t)snprintf(out + used, size - used,
+                                 "; totals are per run, n counts all runs of a side");
+    if (groups->functions.are_there && used < size)
+        snprintf(out + used, size - used, "; of functions: processor time %s, n counts samples",
+                 groups->functions.by_iteration ? "per iteration" : "in all");
 }
 
 struct nvt_table *nvt_compare_table(const struct nvt_outcomes *outcomes,
                                     const struct nvt_sides *groups, size_t sides, size_t top)
 {
-    char title[200];
-    print_title(outcomes, title, sizeof(title));
+    char title[320];
+    print_title(outcomes, groups, title, sizeof(title));
     const size_t skipped = has_configurations(outcomes) ? 0 : 1;
     struct nvt_table *table = nvt_table_new("compare", title, columns + skipped,
                                             sizeof(columns) / sizeof(columns[0]) - skipped);
     if (table)
         nvt_compare_set_provenance(table, groups, sides);
     for (size_t i = 0; table && i < outcomes->count && (!top || i < top); i++)
-        add_row(table, &outcomes->rows[i], skipped);
+        add_row(table, groups, &outcomes->rows[i], skipped);
     return table;
 }

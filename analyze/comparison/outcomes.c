@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../studies/hot_functions.h"
+
 int nvt_outcome_has_both(const struct nvt_outcome *row)
 {
     return row->group->sides[0].count && row->group->sides[row->side].count;
@@ -23,6 +25,32 @@ static size_t place_of(const struct nvt_sides *groups, size_t g)
     return first;
 }
 
+/* Whether a function has too few samples to be told anything of: on all sides together, which does not say which side has more. */
+static int is_rare(const struct nvt_compared *group, size_t sides)
+{
+    size_t samples = 0;
+    for (size_t side = 0; side < sides && nvt_is_sampled(group); side++)
+        for (size_t i = 0; i < group->sides[side].count; i++)
+            samples += group->sides[side].series[i].n;
+    return nvt_is_sampled(group) && samples < NVT_FEW_SAMPLES;
+}
+
+/* A row that has a place in the table. 0, or -1 (out of memory). */
+static int measure_row(struct nvt_outcome *row)
+{
+    const struct nvt_compared_side *sides[2] = {&row->group->sides[0],
+                                                &row->group->sides[row->side]};
+    const struct nvt_side a = {sides[0]->series, sides[0]->count};
+    const struct nvt_side b = {sides[1]->series, sides[1]->count};
+    if (nvt_change_measure(&a, &b, row->change))
+        return -1;
+    /* The ratio has half a sample more, the time that is shown has not. */
+    for (int side = 0; side < 2 && nvt_is_sampled(row->group); side++)
+        if (sides[side]->count)
+            row->change->typical[side] = sides[side]->shown / (double)sides[side]->count;
+    return 0;
+}
+
 /* All rows, those of both sides first, whose verdicts are then given. 0 or -1 (out of memory). */
 static int measure(struct nvt_outcomes *outcomes, const struct nvt_sides *groups, size_t sides,
                    int is_one_list)
@@ -39,11 +67,9 @@ static int measure(struct nvt_outcomes *outcomes, const struct nvt_sides *groups
                 struct nvt_outcome *row = &outcomes->rows[outcomes->count];
                 *row = (struct nvt_outcome){group, side, 0, &outcomes->changes[outcomes->count]};
                 if (nvt_outcome_has_both(row) != both ||
-                    (!group->sides[0].count && !group->sides[side].count))
+                    (!group->sides[0].count && !group->sides[side].count) || is_rare(group, sides))
                     continue;
-                const struct nvt_side a = {group->sides[0].series, group->sides[0].count};
-                const struct nvt_side b = {group->sides[side].series, group->sides[side].count};
-                if (nvt_change_measure(&a, &b, row->change))
+                if (measure_row(row))
                     return -1;
                 row->place = is_one_list ? 0 : place_of(groups, g);
                 outcomes->count++;
@@ -87,8 +113,10 @@ void nvt_outcomes_above(const struct nvt_outcomes *outcomes, double fraction, si
                         size_t *unknown)
 {
     *slower = *unknown = 0;
-    for (size_t i = 0; i < outcomes->compared; i++) {
-        const struct nvt_change *change = &outcomes->changes[i];
+    for (size_t i = 0; i < outcomes->count; i++) {
+        const struct nvt_change *change = outcomes->rows[i].change;
+        if (nvt_is_sampled(outcomes->rows[i].group) || !nvt_outcome_has_both(&outcomes->rows[i]))
+            continue;
         const int exceeds = change->ratio - 1 > fraction;
         /* A bound within the tolerance is one of what is the same, too. */
         const int is_slower =

@@ -30,7 +30,8 @@ int nvt_outcomes_make(struct nvt_outcomes *outcomes, const struct nvt_sides *gro
                       double tolerance, int is_one_list);
 void nvt_outcomes_free(struct nvt_outcomes *outcomes);
 
-/* How many are slower by more than `fraction`, and how many may be: NaN, none. */
+/* How many are slower by more than `fraction`, and how many may be: NaN, none. Functions do not count: work that goes from one to
+ * another is no loss. */
 void nvt_outcomes_above(const struct nvt_outcomes *outcomes, double fraction, size_t *slower,
                         size_t *unknown);
 

@@ -188,13 +188,11 @@ void nvt_report_note_calls(struct nvt_report_input *input)
                  "note: there are samples of what threads run: -r cpu_functions,nvtx_cpu_sum");
 }
 
-void nvt_note(struct nvt_report_input *input, const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void note(struct nvt_buffer *notes, const char *format,
+                                                       va_list arguments)
 {
     char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
     /* A '?' for what could steer a terminal, or turn the text around: names are a program's. */
     char *end = text;
     for (const char *at = text, *from = text; *at; from = at) {
@@ -206,7 +204,23 @@ void nvt_note(struct nvt_report_input *input, const char *format, ...)
                 *end++ = *from++;
     }
     *end = 0;
-    (void)nvt_buffer_printf(&input->notes, "%s\n", text);
+    (void)nvt_buffer_printf(notes, "%s\n", text);
+}
+
+void nvt_note(struct nvt_report_input *input, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    note(&input->notes, format, arguments);
+    va_end(arguments);
+}
+
+void nvt_note_in(struct nvt_buffer *notes, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    note(notes, format, arguments);
+    va_end(arguments);
 }
 
 /* What those before and one more have in common. */

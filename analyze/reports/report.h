@@ -210,6 +210,9 @@ int nvt_input_check_output(const struct nvt_report_input *input, const char *out
 /* Add a line to the notes (dropped when out of memory). */
 void nvt_note(struct nvt_report_input *input, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same to notes that are of no input. */
+void nvt_note_in(struct nvt_buffer *notes, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /*
  * A new table of a report with the provenance that all of the input has in common (what differs
