@@ -5,15 +5,13 @@
  * ranges that launched them. memory_at_peak: the same of memory, below the ranges that allocated it. cpu: of processor
  * time, of the functions that samples show below the ranges that their thread was in.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../analyze/device/project.h"
 #include "../../analyze/memory/stacks.h"
-#include "../../analyze/model/cuda_names.h"
-#include "../../lib/text.h"
 #include "../chart.h"
+#include "../flame_label.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../label.h"
@@ -26,9 +24,6 @@ enum {
     DEPTH_MOST = 40,                          /* levels that are drawn */
     BOXES_MOST = DEPTH_MOST * (WIDTH / 2 + 1) /* a box is two pixels wide at least */
 };
-
-/* A letter of a label is at most so wide, in pixels, as a rule. */
-#define LETTER 7.1
 
 enum look {
     RANGE,
@@ -188,43 +183,6 @@ static int place_all(struct sheet *sheet)
 
 /* --- files --- */
 
-/* The letters that have room in a box. */
-static size_t room_in(const struct box *box)
-{
-    double room = ((box->to - box->from) * WIDTH - 6) / LETTER;
-    return room > 0 ? (size_t)room : 0;
-}
-
-/* A name from where it goes on behind that of the range around it: ".fc1 (Linear)" of "layers.*.fc1
- * (Linear)" in "layers.* (Block)". */
-static const char *own_part(const struct sheet *sheet, uint32_t row)
-{
-    const struct nvt_stack *stack = &sheet->stacks.items[row];
-    const char *name = nvt_stacks_name(&sheet->stacks, row), *own = name;
-    if (stack->parent == NVT_NONE || stack->kind != NVT_STACK_RANGE)
-        return name;
-    const char *around = nvt_stacks_name(&sheet->stacks, stack->parent);
-    size_t length = 0;
-    for (; name[length] && name[length] == around[length]; length++)
-        continue;
-    /* As much as ends where a part of both names does. */
-    if (strchr("./", name[length]) && name[length] && !isalnum((unsigned char)around[length]))
-        own = name + length;
-    return own;
-}
-
-/* What a label takes, in letters of the usual width; the picture's font is nobody's business here. */
-static double width_of(const char *label)
-{
-    double width = 0;
-    for (; *label; label++)
-        width += strchr("mwMW@%", *label)               ? 1.4
-                 : strchr("iljtfrI.,:;'|()[] ", *label) ? 0.6
-                 : (*label & 0xc0) == 0x80              ? 0 /* within a character */
-                                                        : 1.02;
-    return width;
-}
-
 /* In a picture of memory shares are of all, with what is not drawn. */
 static double share_of(const struct sheet *sheet, const struct box *box)
 {
@@ -232,74 +190,18 @@ static double share_of(const struct sheet *sheet, const struct box *box)
     return (box->to - box->from) * drawn / (drawn + (double)sheet->stacks.unseen);
 }
 
-/* "operator()" of a class, with that: "Loop::operator()". */
-static void brief_operator(const char *own, const char *name, char *out, size_t size)
-{
-    const char *scope = own;
-    while (scope - 3 >= name && (isalnum((unsigned char)scope[-3]) || scope[-3] == '_'))
-        scope--;
-    if (scope < own && !strncmp(own - 2, "::", 2))
-        snprintf(out, size, "%.*s::operator()", (int)(own - scope), scope - 2);
-    else
-        snprintf(out, size, "operator()");
-}
-
-/* A function's name in samples: as C++ writes it, without scopes, templates and parameters, as kernels are called for short;
- * of Python without its line, where that has no room. */
-static const char *brief_name(const char *name, uint32_t kind, size_t room, char *out, size_t size)
-{
-    size_t length = strlen(name);
-    const char *own = name;
-    if (kind == NVT_STACK_PYTHON) {
-        const char *line = strstr(name, " (");
-        length = nvt_text_width(name) > room && line > name ? (size_t)(line - name) : length;
-    } else if (*name != '[' && strpbrk(name, "(<:"))
-        own = nvt_short_name(name, length, &length);
-    if (length == 8 && !strncmp(own, "operator", length) && own > name + 2)
-        brief_operator(own, name, out, size);
-    else
-        snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), own);
-    return out;
-}
-
-static int is_function(uint32_t kind)
-{
-    return kind == NVT_STACK_PYTHON || kind == NVT_STACK_PROGRAM || kind == NVT_STACK_LIBRARY ||
-           kind == NVT_STACK_SYSTEM;
-}
-
-/* As much of a name as has so many letters' room, and its share where that has, too; empty: nothing to be read. */
-static void write_within(const struct sheet *sheet, const struct box *box, size_t room, char *out,
-                         size_t size)
-{
-    enum { LEAST = 5, SHARE = 6, BOTH = 16 };
-    const char *name = nvt_stacks_name(&sheet->stacks, box->row);
-    struct nvt_label label = {*name ? name : "(no name)",
-                              sheet->stacks.items[box->row].kind == NVT_STACK_KERNEL};
-    struct nvt_labels labels = {&label, 1};
-    char brief[256];
-    if (is_function(sheet->stacks.items[box->row].kind) && *name)
-        label.name =
-            brief_name(name, sheet->stacks.items[box->row].kind, room, brief, sizeof(brief));
-    else if (nvt_text_width(label.name) > room)
-        label.name = *name ? own_part(sheet, box->row) : label.name;
-    nvt_label_write(&labels, 0, room, out, size);
-    if (nvt_text_width(out) > room && room >= LEAST)
-        nvt_label_write(&labels, 0, (room < BOTH ? room : room - SHARE) - 1, out, size);
-    size_t width = nvt_text_width(out), used = strlen(out);
-    if (width > room)
-        *out = 0;
-    else if (width + SHARE <= room)
-        snprintf(out + used, size - used, " %.3g %%", 100 * share_of(sheet, box));
-}
-
-/* Shorter where its letters are wide. */
 static void write_label(const struct sheet *sheet, const struct box *box, char *out, size_t size)
 {
-    size_t most = room_in(box), room = most;
-    write_within(sheet, box, room, out, size);
-    while (room && width_of(out) > (double)most + 0.5)
-        write_within(sheet, box, --room, out, size);
+    const struct nvt_stack *stack = &sheet->stacks.items[box->row];
+    char share[16];
+    const struct nvt_flame_label label = {
+        .name = nvt_stacks_name(&sheet->stacks, box->row),
+        .around = stack->parent == NVT_NONE ? NULL : nvt_stacks_name(&sheet->stacks, stack->parent),
+        .kind = stack->kind,
+        .after = share,
+        .after_room = 6};
+    snprintf(share, sizeof(share), " %.3g %%", 100 * share_of(sheet, box));
+    nvt_flame_label_write(&label, (box->to - box->from) * WIDTH, out, size);
 }
 
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
