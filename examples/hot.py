@@ -3,10 +3,13 @@
     pip install nvtx
     nvtally record --trace nvtx,cpu -o hot.nvt -- python3 hot.py
     nvtally stats -r nvtx_cpu_sum,cpu_functions hot.nvt
+    nvtally record --trace nvtx,cpu -o later.nvt -- python3 hot.py shared
+    nvtally plot --iteration step hot.nvt vs later.nvt
 """
 import copy
 import json
 import random
+import sys
 import zlib
 
 import nvtx
@@ -17,6 +20,8 @@ RECORDS = [json.dumps({"id": i, "values": [random.random() for _ in range(256)]}
 
 
 def settings():
+    if "shared" in sys.argv:
+        return DEFAULTS
     return copy.deepcopy(DEFAULTS)  # for each sample, though nobody changes it
 
 

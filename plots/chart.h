@@ -1,6 +1,7 @@
 /*
  * Charts: pictures by name. A new chart is one new file plots/charts/<name>.c, with a struct nvt_chart
- * nvt_chart_<name>, and its name in NVT_CHARTS.
+ * nvt_chart_<name>, and its name in NVT_CHARTS. One of a comparison is a struct nvt_change_chart
+ * nvt_change_chart_<name>, and its name is in NVT_CHANGE_CHARTS.
  */
 #ifndef NVT_CHART_H
 #define NVT_CHART_H
@@ -33,12 +34,19 @@
     X(warmup)                                                                                      \
     X(overhead)
 
+/* Those of a comparison, of which struct nvt_change_chart is: X(name of nvt_change_chart_<name>). */
+#define NVT_CHANGE_CHARTS(X)                                                                       \
+    X(change)                                                                                      \
+    X(flame_change)
+
 struct nvt_chart_request {
     struct nvt_report_input *input;
     const char *directory;     /* where pictures, scripts and data go; it exists */
     const char *format;        /* "svg", "png", "pdf" */
     FILE *paths;               /* gets the path of each picture, a line each */
     struct nvt_strings *drawn; /* names of its pictures so far; NULL: a name may be taken twice */
+    const struct nvt_strings
+        *kept; /* paths of more files that pictures must not go over, or NULL */
 };
 
 /* The part of a report that its pictures belong to. */
@@ -65,6 +73,24 @@ struct nvt_chart {
     /* Draw its pictures. 0, or -1 with err filled. */
     int (*draw)(const struct nvt_chart_request *request, struct nvt_error *err);
 };
+
+struct nvt_changes;
+
+/* A chart of what is compared (changes.h). */
+struct nvt_change_chart {
+    const char *name;
+    const char *about;
+    /* Draw its pictures, none where there is nothing to show. The request's input is empty. 0, or -1 with err filled. */
+    int (*draw)(const struct nvt_chart_request *request, const struct nvt_changes *changes,
+                struct nvt_error *err);
+};
+
+/* All of them; *count gets how many. */
+const struct nvt_change_chart *const *nvt_change_charts(size_t *count);
+
+#define NVT_DECLARE_CHANGE_CHART(name) extern const struct nvt_change_chart nvt_change_chart_##name;
+NVT_CHANGE_CHARTS(NVT_DECLARE_CHANGE_CHART)
+#undef NVT_DECLARE_CHANGE_CHART
 
 /* All charts; *count gets how many. */
 const struct nvt_chart *const *nvt_charts(size_t *count);

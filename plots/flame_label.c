@@ -31,12 +31,14 @@ static const char *own_part(const struct nvt_flame_label *label)
 /* What a label takes, in letters of the usual width; the picture's font is nobody's business here. */
 static double width_of(const char *label)
 {
+    static const char dots[] = "…"; /* as wide as three */
     double width = 0;
     for (; *label; label++)
-        width += strchr("mwMW@%", *label)               ? 1.4
-                 : strchr("iljtfrI.,:;'|()[] ", *label) ? 0.6
-                 : (*label & 0xc0) == 0x80              ? 0 /* within a character */
-                                                        : 1.02;
+        width += strchr("mwMW@%", *label)                  ? 1.4
+                 : strchr("iljtfrI.,:;'|()[] ", *label)    ? 0.6
+                 : (*label & 0xc0) == 0x80                 ? 0 /* within a character */
+                 : !strncmp(label, dots, sizeof(dots) - 1) ? 1.6
+                                                           : 1.02;
     return width;
 }
 

@@ -10,6 +10,7 @@
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
+#include "changes.h"
 #include "chart.h"
 #include "frame.h"
 #include "glyphs.h"
@@ -27,15 +28,40 @@ const struct nvt_chart *const *nvt_charts(size_t *count)
     return charts;
 }
 
+/* All of a comparison are drawn that have anything to show. */
+#define NVT_CHANGE_CHART_LINE(name) &nvt_change_chart_##name,
+static const struct nvt_change_chart *const change_charts[] = {
+    NVT_CHANGE_CHARTS(NVT_CHANGE_CHART_LINE)};
+#undef NVT_CHANGE_CHART_LINE
+#define CHANGE_CHARTS (sizeof(change_charts) / sizeof(change_charts[0]))
+
+const struct nvt_change_chart *const *nvt_change_charts(size_t *count)
+{
+    *count = CHANGE_CHARTS;
+    return change_charts;
+}
+
 static const char usage_head[] =
-    "usage: nvtally plot [OPTIONS] DIRECTORY|FILE…\n\n"
+    "usage: nvtally plot [OPTIONS] DIRECTORY|FILE…\n"
+    "       nvtally plot [OPTIONS] A… vs B… [vs C…]\n\n"
     "Draws what 'nvtally run' measured, or what a trace contains, with gnuplot, and prints the\n"
-    "path of each picture. The script and the data lie beside it.\n\n"
+    "path of each picture. The script and the data lie beside it. With 'vs', draws what\n"
+    "'nvtally compare' tells of the sides.\n\n"
     "  -f, --format FORMAT  svg (default), png or pdf\n"
     "  -o, --output DIR     where the pictures go (default: the directory itself, or that of the\n"
     "                       file)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
     "      --help           this text\n\n"
     "Charts:\n";
+
+/* Whether a file of a chart would go over what was read. 0, or -1 with err: it would. */
+static int check_output(const struct nvt_chart_request *request, const char *path,
+                        struct nvt_error *err)
+{
+    return nvt_changes_check_output(request->kept, path, err) ||
+                   nvt_input_check_output(request->input, path, err)
+               ? -1
+               : 0;
+}
 
 FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, const char *suffix,
                      struct nvt_error *err)
@@ -46,7 +72,7 @@ FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, 
         nvt_fail_at(err, request->directory, -1, "is too long a path");
         return NULL;
     }
-    if (nvt_input_check_output(request->input, path, err))
+    if (check_output(request, path, err))
         return NULL;
     FILE *file = nvt_create_stream(path);
     if (!file)
@@ -75,7 +101,7 @@ int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
 {
     char script[512], picture[4096];
     snprintf(picture, sizeof(picture), "%s/%s.%s", request->directory, name, request->format);
-    if (nvt_input_check_output(request->input, picture, err))
+    if (check_output(request, picture, err))
         return -1;
     snprintf(script, sizeof(script), "%s.gp", name);
     if (nvt_gnuplot_run(request->directory, script, err))
@@ -257,8 +283,8 @@ static void default_directory(const char *path, char *directory, size_t size)
 static int draw_charts(struct nvt_report_input *input, const struct options *options,
                        const char *directory, struct nvt_error *err)
 {
-    const struct nvt_chart_request request = {input, directory, options->format, stdout,
-                                              nvt_strings_new()};
+    const struct nvt_chart_request request = {input,  directory,         options->format,
+                                              stdout, nvt_strings_new(), NULL};
     int status = request.drawn ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; i < CHARTS && !status; i++)
         if (charts[i]->fits(input))
@@ -290,36 +316,81 @@ static int draw(struct nvt_report_input *input, const struct options *options, c
     return status;
 }
 
+/* Draw every chart of a comparison. 0, or -1 with err. */
+static int draw_comparison(const struct nvt_changes *changes, const struct options *options,
+                           const char *directory, struct nvt_error *err)
+{
+    struct nvt_report_input none = {0};
+    const struct nvt_chart_request request = {&none,  directory,         options->format,
+                                              stdout, nvt_strings_new(), changes->paths};
+    int status = request.drawn ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < CHANGE_CHARTS && !status; i++)
+        status = change_charts[i]->draw(&request, changes, err);
+    nvt_strings_free(request.drawn);
+    nvt_glyphs_note(options->format);
+    return status;
+}
+
+/* Read what is compared, and draw it. 0, or -1 with err. */
+static int plot_comparison(const struct options *options, int count, char **arguments,
+                           struct nvt_error *err)
+{
+    struct nvt_changes changes = {.paths = NULL};
+    char directory[4096];
+    default_directory(arguments[0], directory, sizeof(directory));
+    int status =
+        nvt_changes_read(&changes, &options->window, options->iteration, 0, count, arguments, err);
+    nvt_command_lines(changes.comparison.notes.data, changes.comparison.notes.size);
+    if (!status && options->output && nvt_folder_make(options->output))
+        status = nvt_fail_at(err, options->output, -1, "cannot be made: %s", strerror(errno));
+    if (!status)
+        status =
+            draw_comparison(&changes, options, options->output ? options->output : directory, err);
+    nvt_changes_free(&changes);
+    return status;
+}
+
 static void help(void)
 {
     fputs(usage_head, stdout);
     for (size_t i = 0; i < CHARTS; i++)
         printf("  %-14s %s\n", charts[i]->name, charts[i]->about);
+    fputs("\nOf what is compared:\n", stdout);
+    for (size_t i = 0; i < CHANGE_CHARTS; i++)
+        printf("  %-14s %s\n", change_charts[i]->name, change_charts[i]->about);
+}
+
+/* What is given is drawn. 0, or -1 with err. */
+static int plot_inputs(const struct options *options, int count, char **arguments,
+                       struct nvt_error *err)
+{
+    struct nvt_report_input input = {
+        .plain_names = 1, .window = &options->window, .iteration = options->iteration};
+    int status = 0;
+    for (int i = 0; i < count && !status; i++)
+        status = nvt_input_add(&input, arguments[i], err);
+    if (!status && input.trace_count > 1)
+        status = nvt_input_rows(&input, err);
+    /* What was found while reading; reports behind a chart note what nobody asked for. */
+    nvt_command_notes(&input);
+    if (!status)
+        status = draw(&input, options, arguments[0], err);
+    nvt_input_free(&input);
+    return status;
 }
 
 int nvt_cmd_plot(int argc, char **argv)
 {
     struct options options = {.format = "svg"};
-    struct nvt_report_input input = {.plain_names = 1, .window = &options.window};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &options, &err);
     if (!status && options.help) {
         help();
         return 0;
     }
-    input.iteration = options.iteration;
-    for (int i = optind; i < argc && !status; i++)
-        status = nvt_input_add(&input, argv[i], &err);
-    if (!status && input.trace_count > 1)
-        status = nvt_input_rows(&input, &err);
-    /* What was found while reading; reports behind a chart note what nobody asked for. */
-    nvt_command_notes(&input);
-    if (!status)
-        status = draw(&input, &options, argv[optind], &err);
-    if (status) {
-        char text[1100];
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
-    }
-    nvt_input_free(&input);
-    return status ? 2 : 0;
+    if (!status && nvt_comparison_is_asked(argc - optind, argv + optind))
+        status = plot_comparison(&options, argc - optind, argv + optind, &err);
+    else if (!status)
+        status = plot_inputs(&options, argc - optind, argv + optind, &err);
+    return status ? nvt_command_fail(&err) : 0;
 }

@@ -21,17 +21,21 @@
 #include "chart.h"
 #include "glyphs.h"
 #include "story.h"
+#include "story_change.h"
 
 enum { PICTURES_MOST = 200 };
 
 static const char usage_text[] =
-    "usage: nvtally report DIRECTORY|FILE… [-o FILE] [OPTIONS]\n\n"
+    "usage: nvtally report DIRECTORY|FILE… [-o FILE] [OPTIONS]\n"
+    "       nvtally report A… vs B… [vs C…] [-o FILE] [OPTIONS]\n\n"
     "Writes one document with all tables and charts of runs (directories of nvtally run or\n"
     "nvtally import) and traces: what was run and where, results, charts, warm-up, memory, the\n"
-    "published figures beside them, findings, and how to reproduce it.\n\n"
+    "published figures beside them, findings, and how to reproduce it. With 'vs', what\n"
+    "'nvtally compare' tells of the sides, with its charts.\n\n"
     "  -o, --output FILE    NAME.html, one file that loads nothing else; NAME.md; NAME.tex, with\n"
     "                       its pictures as NAME-….pdf beside it (default: report.html in the\n"
-    "                       directory; for a trace, NAME.report.html beside it)\n"
+    "                       directory; for a trace, NAME.report.html beside it; with 'vs',\n"
+    "                       change.html)\n"
     "      --title TEXT     instead of the names of the workloads or files\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP "      --help           this text\n";
 
@@ -46,6 +50,15 @@ struct request {
     char *reason;       /* why there are no pictures, or NULL */
     struct nvt_story_picture pictures[PICTURES_MOST];
     size_t picture_count;
+    int is_comparison;
+    struct nvt_report_input input; /* of a comparison empty */
+    struct nvt_changes changes;    /* of a comparison */
+};
+
+/* What draws pictures: one of them, the other NULL. */
+struct drawing {
+    const struct nvt_chart *chart;
+    const struct nvt_change_chart *of_changes;
 };
 
 /* 0 to go on, 1 for --help, -1 with err. */
@@ -94,17 +107,17 @@ static int has_name(const char *input)
            (stat(input, &status) || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/* report.html in the directory; of one trace NAME.report.html beside it, of several report.html there. */
-static int default_path(char *path, size_t size, int count, const char *first)
+/* report.html in the directory; of one trace NAME.report.html beside it, of several report.html there; change.html of a comparison. */
+static int default_path(char *path, size_t size, int count, const char *first, const char *whole)
 {
     struct stat status;
     const char *slash = strrchr(first, '/'), *name = slash ? slash + 1 : first;
     const char *dot = strrchr(name, '.');
     size_t stem = dot && dot > name ? (size_t)(dot - first) : strlen(first);
     if (!stat(first, &status) && S_ISDIR(status.st_mode))
-        return snprintf(path, size, "%s/report.html", first);
+        return snprintf(path, size, "%s/%s.html", first, whole);
     if (count > 1)
-        return snprintf(path, size, "%.*sreport.html", (int)(name - first), first);
+        return snprintf(path, size, "%.*s%s.html", (int)(name - first), first, whole);
     return snprintf(path, size, "%.*s.report.html", (int)stem, first);
 }
 
@@ -115,7 +128,8 @@ static int find_output(struct request *request, int count, const char *first, st
             err, "a report of standard input or a pipe has no name of its own: give one with -o");
     int length = request->output
                      ? snprintf(request->path, sizeof(request->path), "%s", request->output)
-                     : default_path(request->path, sizeof(request->path), count, first);
+                     : default_path(request->path, sizeof(request->path), count, first,
+                                    request->is_comparison ? "change" : "report");
     if (length >= (int)sizeof(request->path) - 300)
         return nvt_fail(err, "the path of the document is too long");
     request->format = nvt_document_format(request->path);
@@ -129,14 +143,21 @@ static void name_part(const struct request *request, char *part, size_t size)
     snprintf(part, size, "%s.part", request->path);
 }
 
+/* Whether a file would go over what was read. 0, or -1 with err: it would. */
+static int check_output(const struct request *request, const char *path, struct nvt_error *err)
+{
+    return nvt_changes_check_output(request->changes.paths, path, err) ||
+                   nvt_input_check_output(&request->input, path, err)
+               ? -1
+               : 0;
+}
+
 /* Folders for it, where no input is in its way. */
-static int prepare_output(const struct request *request, const struct nvt_report_input *input,
-                          struct nvt_error *err)
+static int prepare_output(const struct request *request, struct nvt_error *err)
 {
     char part[4400];
     name_part(request, part, sizeof(part));
-    if (nvt_input_check_output(input, request->path, err) ||
-        nvt_input_check_output(input, part, err))
+    if (check_output(request, request->path, err) || check_output(request, part, err))
         return -1;
     if (nvt_folder_make_above(request->path))
         return nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(errno));
@@ -174,8 +195,8 @@ static void plain_name(const char *name, size_t length, char *out, size_t size)
 }
 
 /* The picture beside the document, as NAME-CHART.pdf. */
-static int place_beside(const struct request *request, const struct nvt_report_input *input,
-                        const char *picture, char *path, size_t size, struct nvt_error *err)
+static int place_beside(const struct request *request, const char *picture, char *path, size_t size,
+                        struct nvt_error *err)
 {
     const char *name = nvt_file_name(request->path);
     char stem[400];
@@ -183,7 +204,7 @@ static int place_beside(const struct request *request, const struct nvt_report_i
     plain_name(name, (size_t)(strrchr(name, '.') - name), stem, sizeof(stem));
     snprintf(path, size, "%.*s%s-%.200s", (int)(name - request->path), request->path, stem,
              strrchr(picture, '/') + 1);
-    if (nvt_input_check_output(input, path, err))
+    if (check_output(request, path, err))
         return -1;
     char *data = nvt_document_read(picture, &length, err);
     if (!data)
@@ -196,40 +217,45 @@ static int place_beside(const struct request *request, const struct nvt_report_i
     return failed ? nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno)) : 0;
 }
 
-static int add_picture(struct request *request, const struct nvt_report_input *input,
-                       const struct nvt_chart *chart, const char *picture, struct nvt_error *err)
+static int add_picture(struct request *request, const struct drawing *drawing, const char *picture,
+                       struct nvt_error *err)
 {
     char placed[4500], what[500];
     if (request->picture_count == PICTURES_MOST)
         return 0;
     snprintf(placed, sizeof(placed), "%s", picture);
     if (!request->format->pictures_within &&
-        place_beside(request, input, picture, placed, sizeof(placed), err))
+        place_beside(request, picture, placed, sizeof(placed), err))
         return -1;
-    snprintf(what, sizeof(what), "%s", chart->about);
+    snprintf(what, sizeof(what), "%s",
+             drawing->chart ? drawing->chart->about : drawing->of_changes->about);
     what[0] = (char)toupper((unsigned char)what[0]);
     struct nvt_story_picture *added = &request->pictures[request->picture_count++];
-    *added =
-        (struct nvt_story_picture){strdup(placed), nvt_story_caption(input, what), chart->part};
+    added->path = strdup(placed);
+    added->title = drawing->chart ? nvt_story_caption(&request->input, what)
+                                  : nvt_change_story_caption(&request->changes, what);
+    added->part = drawing->chart ? drawing->chart->part : NVT_CHART_NOWHERE;
     return added->path && added->title ? 0 : nvt_fail(err, "out of memory");
 }
 
 /* Draw a chart into the folder. What gnuplot cannot do is a reason, no failure. */
-static int draw(struct request *request, struct nvt_report_input *input,
-                const struct nvt_chart *chart, struct nvt_error *err)
+static int draw(struct request *request, const struct drawing *drawing, struct nvt_error *err)
 {
     struct nvt_error trouble = NVT_ERROR_INIT;
     char *paths = NULL, text[1200];
     size_t size = 0;
-    int status = 0;
+    int status = 0, failed;
     FILE *list = open_memstream(&paths, &size);
     if (!list)
         return nvt_fail(err, "out of memory");
-    const struct nvt_chart_request drawing = {input, request->folder, request->format->picture,
-                                              list, nvt_strings_new()};
-    int failed =
-        drawing.drawn ? chart->draw(&drawing, &trouble) : nvt_fail(&trouble, "out of memory");
-    nvt_strings_free(drawing.drawn);
+    const struct nvt_chart_request how = {
+        &request->input, request->folder, request->format->picture, list, nvt_strings_new(), NULL};
+    if (!how.drawn)
+        failed = nvt_fail(&trouble, "out of memory");
+    else
+        failed = drawing->chart ? drawing->chart->draw(&how, &trouble)
+                                : drawing->of_changes->draw(&how, &request->changes, &trouble);
+    nvt_strings_free(how.drawn);
     if (fclose(list))
         status = nvt_fail(err, "out of memory");
     if (failed && !request->reason) {
@@ -239,22 +265,26 @@ static int draw(struct request *request, struct nvt_report_input *input,
     }
     char *rest = paths;
     for (char *path; rest && !status && (path = strsep(&rest, "\n")) && *path;)
-        status = add_picture(request, input, chart, path, err);
+        status = add_picture(request, drawing, path, err);
     free(paths);
     return status;
 }
 
-static int draw_all(struct request *request, struct nvt_report_input *input, struct nvt_error *err)
+/* All that fit the input, or those of a comparison. */
+static int draw_all(struct request *request, struct nvt_error *err)
 {
-    size_t count;
+    size_t count, changes;
     const struct nvt_chart *const *charts = nvt_charts(&count);
+    const struct nvt_change_chart *const *of_changes = nvt_change_charts(&changes);
     request->folder = nvt_temporary_make("report");
     if (!request->folder)
         return nvt_fail(err, "no temporary folder: %s", strerror(errno));
     int status = 0;
-    for (size_t i = 0; i < count && !status && !request->reason; i++)
-        if (charts[i]->fits(input))
-            status = draw(request, input, charts[i], err);
+    for (size_t i = 0; i < count && !request->is_comparison && !status && !request->reason; i++)
+        if (charts[i]->fits(&request->input))
+            status = draw(request, &(struct drawing){charts[i], NULL}, err);
+    for (size_t i = 0; i < changes && request->is_comparison && !status && !request->reason; i++)
+        status = draw(request, &(struct drawing){NULL, of_changes[i]}, err);
     nvt_glyphs_note(request->format->picture);
     return status;
 }
@@ -296,21 +326,22 @@ static void print_paths(const struct request *request)
 
 static int report(struct request *request, int count, char **inputs, struct nvt_error *err)
 {
-    struct nvt_report_input input = {
-        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
+    struct nvt_report_input *input = &request->input;
     struct nvt_document document = {0};
     int status = 0;
+    *input = (struct nvt_report_input){
+        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
     for (int i = 0; i < count && !status; i++)
-        status = nvt_input_add(&input, inputs[i], err);
-    if (!status && input.trace_count > 1)
-        status = nvt_input_rows(&input, err);
+        status = nvt_input_add(input, inputs[i], err);
+    if (!status && input->trace_count > 1)
+        status = nvt_input_rows(input, err);
     if (!status)
-        status = find_output(request, count, inputs[0], err) || nvt_input_traces(&input, err) ||
-                 prepare_output(request, &input, err);
+        status = find_output(request, count, inputs[0], err) || nvt_input_traces(input, err) ||
+                 prepare_output(request, err);
     if (!status)
-        status = draw_all(request, &input, err);
+        status = draw_all(request, err);
     if (!status) {
-        const struct nvt_story story = {&input,
+        const struct nvt_story story = {input,
                                         request->title,
                                         request->command,
                                         request->pictures,
@@ -323,7 +354,34 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
     if (!status)
         print_paths(request);
     nvt_document_free(&document);
-    nvt_input_free(&input);
+    nvt_input_free(input);
+    return status ? -1 : 0;
+}
+
+/* The same of what is compared. */
+static int report_changes(struct request *request, int count, char **sides, struct nvt_error *err)
+{
+    struct nvt_changes *changes = &request->changes;
+    struct nvt_document document = {0};
+    request->is_comparison = 1;
+    int status =
+        find_output(request, count, sides[0], err) ||
+        nvt_changes_read(changes, &request->window, request->iteration, 1, count, sides, err);
+    nvt_command_lines(changes->comparison.notes.data, changes->comparison.notes.size);
+    if (!status)
+        status = prepare_output(request, err) || draw_all(request, err);
+    if (!status) {
+        const struct nvt_change_story story = {
+            changes,           request->title,         request->command,
+            request->pictures, request->picture_count, request->reason};
+        status = nvt_change_story_tell(&story, &document, err);
+    }
+    if (!status)
+        status = write_document(request, &document, err);
+    if (!status)
+        print_paths(request);
+    nvt_document_free(&document);
+    nvt_changes_free(changes);
     return status ? -1 : 0;
 }
 
@@ -350,7 +408,9 @@ int nvt_cmd_report(int argc, char **argv)
     if (!status)
         status = parse(argc, argv, request, &err);
     if (!status)
-        status = report(request, argc - optind, argv + optind, &err);
+        status = nvt_comparison_is_asked(argc - optind, argv + optind)
+                     ? report_changes(request, argc - optind, argv + optind, &err)
+                     : report(request, argc - optind, argv + optind, &err);
     if (status < 0)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
     nvt_temporary_remove();

@@ -15,11 +15,13 @@
 
 #include <cmocka.h>
 
+#include "../analyze/exports/export.h"
 #include "../plots/chart.h"
 #include "../plots/frame.h"
 #include "../plots/looks.h"
 #include "../lib/words.h"
 #include "cli.h"
+#include "made_trace.h"
 
 /* --- the texts of a picture --- */
 
@@ -130,6 +132,10 @@ static void expect_apart(const char *path, const struct picture *picture)
 static const struct {
     const char *name, *texts[4];
 } said[] = {
+    {"change", {"time of B / time of A", "slower", "call tree", "intervals of"}},
+    {"flame-change-host", {"time (", "A: before.nvt", "B: after.nvt", "load, "}},
+    {"flame-change-device", {"time (", "matmul", "launched them", "half or less"}},
+    {"flame-change-cpu", {"processor time (", "twice or more", "gone", "new"}},
     {"fragments-", {"time (ms)", "memory (MiB)", "number (", "number of fragments"}},
     {"switchback-times", {"time (ms), log scale", "narrow side of the layer (features)"}},
     {"switchback-speedup", {"speed-up (%)", "narrow side of the layer (features)"}},
@@ -157,7 +163,11 @@ static const struct {
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
     {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
 };
-enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 13 /* the last ones */ };
+enum {
+    CHARTS = sizeof(said) / sizeof(said[0]),
+    TRACE_CHARTS = 13, /* the last ones */
+    CHANGE_CHARTS = 4  /* the first ones: of comparisons */
+};
 
 static void expect_said(const char *path, const struct picture *picture, int seen[CHARTS])
 {
@@ -298,7 +308,7 @@ static void test_studies(void **state)
         argv[count] = NULL;
         expect_charts_of(argv, directories[4 + i], seen);
     }
-    expect_all(seen, 0, CHARTS - TRACE_CHARTS);
+    expect_all(seen, CHANGE_CHARTS, CHARTS - TRACE_CHARTS);
     for (int i = 0; i < 4 + STUDIES; i++)
         cli_tempdir_remove(directories[i]);
 }
@@ -344,7 +354,7 @@ static void test_hostile_numbers(void **state)
         struct cli_result result = cli_run(plot);
         cli_expect_status(&result, 0);
         expect_pictures(result.out, seen);
-        expect_all(seen, 0, 1);
+        expect_all(seen, CHANGE_CHARTS, CHANGE_CHARTS + 1);
         cli_result_free(&result);
         cli_tempdir_remove(directory);
     }
@@ -571,7 +581,7 @@ static char *draw_charts(struct nvt_trace *trace, const char *directory)
     char *paths = NULL;
     size_t size = 0, count;
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out, NULL};
+    struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};
     const struct nvt_chart *const *charts = nvt_charts(&count);
     for (size_t i = 0; i < count; i++)
         if (charts[i]->fits(&input) && charts[i]->draw(&request, &err))
@@ -792,7 +802,7 @@ static void test_stack(void **state)
     struct nvt_input_trace given = {.trace = trace};
     struct nvt_report_input input = {.traces = &given, .trace_count = 1};
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out, NULL};
+    struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};
     assert_int_equal(nvt_chart_timeline.draw(&request, &err), 0);
     fclose(out);
     free(paths);
@@ -894,9 +904,124 @@ static void test_large_trace(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* --- comparisons --- */
+
+/* A loop of steps that spend so much in functions, a sample each 1 ms, and in a kernel. */
+struct side {
+    const char *name;
+    int copy, work, solve, late; /* samples a step */
+    int64_t kernel_ns;
+};
+
+static void make_side(const char *directory, const struct side *side)
+{
+    static const char tool[] = "/home/x/bin/tool";
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct maker maker = make_begin();
+    const uint32_t main = make_function(&maker, 0, "main", tool);
+    const uint32_t functions[] = {
+        make_function(&maker, main,
+                      "void deep::copy<std::vector<int, std::allocator<int> > >(int const&)", tool),
+        make_function(&maker, main, "work", tool), make_function(&maker, main, "solve", tool),
+        make_function(&maker, main, "late", tool)};
+    const int counts[] = {side->copy, side->work, side->solve, side->late};
+    assert_int_equal(nvt_trace_set_meta(maker.trace, "device", "A made GPU"), 0);
+    for (int step = 0; step < 20; step++) {
+        const int64_t begun = maker.now;
+        for (int i = 0; i < 4; i++)
+            for (int k = 0; k < counts[i]; k++)
+                make_sample(&maker, maker.thread, maker.now += 1000000, 1000000, functions[i]);
+        make_range(&maker, "load, which has a name that is far too long for any box", begun);
+        const int64_t forward = maker.now += 1000;
+        make_launch(&maker, "matmul", side->kernel_ns + 1000 * (step % 7));
+        make_wait(&maker);
+        make_range(&maker, "forward", forward);
+        make_range(&maker, "iteration", begun);
+    }
+    struct nvt_trace *trace = make_end(&maker);
+    if (nvt_exporter_nvt.write_file(trace, cli_in(directory, side->name), &err))
+        fail_msg("%s", err.message);
+    nvt_trace_free(trace);
+}
+
+/* Something is gone, something is new, less and more, and all is the same. */
+static void test_changes(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const struct side before = {"before.nvt", 12, 6, 8, 0, 4000000},
+                             after = {"after.nvt", 0, 15, 8, 9, 1500000};
+    char *directory = cli_tempdir();
+    int seen[CHARTS] = {0};
+    make_side(directory, &before);
+    make_side(directory, &after);
+    struct cli_options options = {.directory = directory, .timeout_s = 120};
+    const char *const plot[] = {"nvtally",   "plot", "before.nvt", "vs",
+                                "after.nvt", "-o",   directory,    NULL};
+    struct cli_result result = cli_run_with(&options, plot);
+    cli_expect_status(&result, 0);
+    expect_pictures(result.out, seen);
+    expect_all(seen, 0, CHANGE_CHARTS);
+    cli_result_free(&result);
+    /* Widths are of one scale, an iteration; names are without scopes. */
+    char *data = cli_read_file(cli_in(directory, "flame-change-cpu.dat"), NULL);
+    assert_non_null(strstr(data, "\tcopy"));
+    assert_non_null(strstr(data, " gone\n"));
+    assert_non_null(strstr(data, "work +150 %\n"));
+    free(data);
+    data = cli_read_file(cli_in(directory, "change.dat"), NULL);
+    assert_non_null(strstr(data, "# slower"));
+    free(data);
+    /* The same is the same: no box has a colour. */
+    const char *const same[] = {"nvtally",    "plot", "before.nvt", "vs",
+                                "before.nvt", "-o",   directory,    NULL};
+    result = cli_run_with(&options, same);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    data = cli_read_file(cli_in(directory, "flame-change-host.gp"), NULL);
+    assert_non_null(strstr(data, "'within 5 %'"));
+    assert_null(strstr(data, "half or less"));
+    assert_null(strstr(data, "'more (outlined)'"));
+    free(data);
+    cli_tempdir_remove(directory);
+}
+
+/* What is no comparison says so in one line, and nothing that was read is written over. */
+static void test_no_changes(void **state)
+{
+    (void)state;
+    static const struct side before = {"before.nvt", 12, 6, 8, 0, 4000000},
+                             odd = {"change.dat", 12, 6, 8, 0, 4000000};
+    static const struct {
+        const char *argv[7], *said;
+    } wrong[] = {
+        {{"nvtally", "plot", "vs", "before.nvt"}, "a side has nothing to compare"},
+        {{"nvtally", "plot", "before.nvt", "vs"}, "needs two sides"},
+        {{"nvtally", "report", "before.nvt", "vs"}, "needs two sides"},
+        {{"nvtally", "plot", "before.nvt", "vs", "nothing.nvt"}, "cannot be opened"},
+        {{"nvtally", "plot", "before.nvt", "vs", "change.dat"}, "is an input"},
+        {{"nvtally", "report", "before.nvt", "vs", "change.dat", "-o"}, "needs a value"},
+    };
+    char *directory = cli_tempdir();
+    make_side(directory, &before);
+    make_side(directory, &odd);
+    struct cli_options options = {.directory = directory, .timeout_s = 60};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct cli_result result = cli_run_with(&options, wrong[i].argv);
+        cli_expect_status(&result, 2);
+        if (!strstr(result.err, wrong[i].said))
+            fail_msg("'%s' does not say '%s'", result.err, wrong[i].said);
+        cli_result_free(&result);
+    }
+    cli_tempdir_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_no_changes),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_studies),     cmocka_unit_test(test_hostile_numbers),
         cmocka_unit_test(test_rooflines),

@@ -50,7 +50,7 @@ static void test_ranges_of_a_trace(void **state)
     char *directory = cli_tempdir(), *paths = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out, NULL};
+    struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};
     assert_true(nvt_chart_ranges.fits(&input));
     if (nvt_chart_ranges.draw(&request, &err) || nvt_chart_timeline.draw(&request, &err))
         fail_msg("%s", err.message);
@@ -129,7 +129,7 @@ static void test_what_is_drawn_is_told(void **state)
     char *directory = cli_tempdir(), *paths = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out, NULL};
+    struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};
     if (nvt_chart_memory.draw(&request, &err) || nvt_chart_timeline.draw(&request, &err))
         fail_msg("%s", err.message);
     fclose(out);

@@ -99,6 +99,49 @@ static void test_html(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* What is compared has a document of its own, with its pictures, or without. */
+static void test_comparison(void **state)
+{
+    (void)state;
+    char *before = new_directory(), *after = new_directory(), path[4200], *text;
+    const char *const argv[] = {"nvtally", "report", before, "vs", after, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    text = cli_read_file(cli_in(before, "change.html"), NULL);
+    assert_non_null(text);
+    expect_html(text);
+    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 1 : 0);
+    assert_non_null(strstr(text, "of 5 phases, ranges, kernels and functions that both have"));
+    assert_non_null(strstr(text, ">Times and verdicts</h2>"));
+    assert_non_null(strstr(text, "All 5 are the same."));
+    assert_non_null(strstr(text, "one run per side"));
+    assert_non_null(strstr(text, "&lt;/pre&gt;&lt;script&gt;alert(1)"));
+    free(text);
+    snprintf(path, sizeof(path), "PATH=%s", before);
+    const char *const environment[] = {path, NULL};
+    const struct cli_options options = {.environment = environment};
+    const char *const bare[] = {
+        "nvtally", "report",         before, "vs", after, "-o", cli_in(after, "bare.html"),
+        "--title", "Then and <now>", NULL};
+    result = cli_run_with(&options, bare);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    text = cli_read_file(cli_in(after, "bare.html"), NULL);
+    assert_non_null(text);
+    expect_html(text);
+    assert_non_null(strstr(text, "Charts left out: "));
+    assert_non_null(strstr(text, "<title>Then and &lt;now&gt;</title>"));
+    free(text);
+    const char *const none[] = {"nvtally", "report", "-", "vs", after, NULL};
+    result = cli_run(none);
+    cli_expect_status(&result, 2);
+    assert_non_null(strstr(result.err, "give one with -o"));
+    cli_result_free(&result);
+    cli_tempdir_remove(before);
+    cli_tempdir_remove(after);
+}
+
 static void test_without_gnuplot(void **state)
 {
     (void)state;
@@ -609,12 +652,19 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_html),           cmocka_unit_test(test_without_gnuplot),
-        cmocka_unit_test(test_markdown),       cmocka_unit_test(test_latex),
-        cmocka_unit_test(test_published),      cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_long_tables),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_browser),        cmocka_unit_test(says_first_where_the_host_was),
-        cmocka_unit_test(test_hostile_trace),  cmocka_unit_test(test_cost_of_recording),
+        cmocka_unit_test(test_html),
+        cmocka_unit_test(test_comparison),
+        cmocka_unit_test(test_without_gnuplot),
+        cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_long_tables),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_browser),
+        cmocka_unit_test(says_first_where_the_host_was),
+        cmocka_unit_test(test_hostile_trace),
+        cmocka_unit_test(test_cost_of_recording),
         cmocka_unit_test(test_several_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

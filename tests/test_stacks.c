@@ -577,7 +577,7 @@ static char *drawn(struct nvt_trace *trace, const struct nvt_chart *chart, const
     struct nvt_report_input input = {.traces = &given, .trace_count = 1};
     size_t size;
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out, NULL};
+    struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};
     if (chart->draw(&request, &err))
         fail_msg("%s", err.message);
     fclose(out);

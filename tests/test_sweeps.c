@@ -751,7 +751,8 @@ static void legends_have_room(void **state)
         char *paths = NULL;
         size_t size = 0;
         FILE *list = open_memstream(&paths, &size);
-        const struct nvt_chart_request request = {&named.input, cli_folder, "svg", list, NULL};
+        const struct nvt_chart_request request = {&named.input, cli_folder, "svg",
+                                                  list,         NULL,       NULL};
         assert_int_equal(nvt_chart_growth.draw(&request, &err), 0);
         fclose(list);
         char *slash = strrchr(paths, '/');
@@ -794,8 +795,8 @@ static void pictures_have_names_of_their_own(void **state)
             add_named(&named, names[i], n, 1, adds_work);
     find_sweeps(&named, 3);
     FILE *list = open_memstream(&paths, &size);
-    const struct nvt_chart_request request = {&named.input, cli_folder, "svg", list,
-                                              nvt_strings_new()};
+    const struct nvt_chart_request request = {&named.input, cli_folder,        "svg",
+                                              list,         nvt_strings_new(), NULL};
     assert_true(nvt_chart_growth.fits(&named.input));
     assert_int_equal(nvt_chart_growth.draw(&request, &err), 0);
     fclose(list);

@@ -351,7 +351,7 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
                                              : nvt_stacks_of_memory(&build, flags);
     if (!status)
         add_up(stacks);
-    if (!status && flags & NVT_STACKS_SHORT)
+    if (!status && flags & NVT_STACKS_SHORT && !(flags & NVT_STACKS_ALL_LIBRARIES))
         status = nvt_stacks_shorten(stacks);
     if (!status)
         status = put_in_order(stacks);

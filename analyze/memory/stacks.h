@@ -98,6 +98,9 @@ enum nvt_stacks_flags {
      * functions that it runs; and of libraries' that call each other, and spend all their time in that, all but the first
      * and the last. */
     NVT_STACKS_SHORT = 0x1000,
+    /* With it: libraries' functions that call each other stay, all of them. Whether they spend time by themselves is chance, which
+     * stacks that are compared must not depend on. */
+    NVT_STACKS_ALL_LIBRARIES = 0x2000,
 };
 
 /*
