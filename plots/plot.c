@@ -340,12 +340,13 @@ static int plot_comparison(const struct options *options, int count, char **argu
     default_directory(arguments[0], directory, sizeof(directory));
     int status =
         nvt_changes_read(&changes, &options->window, options->iteration, 0, count, arguments, err);
-    nvt_command_lines(changes.comparison.notes.data, changes.comparison.notes.size);
     if (!status && options->output && nvt_folder_make(options->output))
         status = nvt_fail_at(err, options->output, -1, "cannot be made: %s", strerror(errno));
     if (!status)
         status =
             draw_comparison(&changes, options, options->output ? options->output : directory, err);
+    if (!status)
+        nvt_command_lines(changes.comparison.notes.data, changes.comparison.notes.size);
     nvt_changes_free(&changes);
     return status;
 }

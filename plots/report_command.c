@@ -367,7 +367,6 @@ static int report_changes(struct request *request, int count, char **sides, stru
     int status =
         find_output(request, count, sides[0], err) ||
         nvt_changes_read(changes, &request->window, request->iteration, 1, count, sides, err);
-    nvt_command_lines(changes->comparison.notes.data, changes->comparison.notes.size);
     if (!status)
         status = prepare_output(request, err) || draw_all(request, err);
     if (!status) {
@@ -378,8 +377,10 @@ static int report_changes(struct request *request, int count, char **sides, stru
     }
     if (!status)
         status = write_document(request, &document, err);
-    if (!status)
+    if (!status) {
         print_paths(request);
+        nvt_command_lines(changes->comparison.notes.data, changes->comparison.notes.size);
+    }
     nvt_document_free(&document);
     nvt_changes_free(changes);
     return status ? -1 : 0;

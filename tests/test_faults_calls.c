@@ -39,6 +39,8 @@ static const struct command commands[] = {
     {"diagnose", {"nvtally", "diagnose", "t.nvt"}, NULL},
     {"plot", {"nvtally", "plot", "t.nvt", "-o", "p"}, NULL},
     {"report", {"nvtally", "report", "published", "-o", "r.html"}, NULL},
+    {"plot vs", {"nvtally", "plot", "t.nvt", "vs", "t.nvt", "-o", "p"}, NULL},
+    {"report vs", {"nvtally", "report", "t.nvt", "vs", "t.nvt", "-o", "v.html"}, NULL},
     {"run",
      {"nvtally", "run", "linear", "--backend", "host", "--size", "32", "--batch", "1", "--warmup",
       "1", "--iterations", "2", "-o", "w"},
@@ -199,7 +201,7 @@ static void remove_outputs(void)
 {
     struct cli_options options = {.directory = faults_folder()};
     const char *argv[] = {"rm", "-rf", "s.csv",  "c.json", "c.csv", "c.sqlite",
-                          "i",  "p",   "r.html", "w",      NULL};
+                          "i",  "p",   "r.html", "v.html", "w",     NULL};
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);

@@ -304,11 +304,12 @@ static void documents_are_inert(void **state)
     static const char *const endings[][2] = {
         {"r.html", "html"}, {"r.md", "markdown"}, {"r.tex", "latex"}};
     const char *paths[] = {hostile_trace(), hostile_json()};
-    for (size_t p = 0; p < 2; p++)
+    for (size_t p = 0; p < 4; p++)
         for (size_t i = 0; i < 3; i++) {
-            const char *out = cli_in(cli_folder, endings[i][0]);
-            struct cli_result result =
-                run_here((const char *[]){"nvtally", "report", paths[p], "-o", out, NULL});
+            const char *out = cli_in(cli_folder, endings[i][0]), *path = paths[p % 2];
+            const char *const one[] = {"nvtally", "report", path, "-o", out, NULL};
+            const char *const both[] = {"nvtally", "report", path, "vs", path, "-o", out, NULL};
+            struct cli_result result = run_here(p < 2 ? one : both);
             cli_expect_status(&result, 0);
             expect_tame("report", result.err, result.err_size, "\n");
             cli_result_free(&result);
@@ -361,6 +362,13 @@ static void charts_are_inert(void **state)
                               (const char *[]){"nvtally", "plot", paths[p], "-o", folder, NULL});
         cli_expect_status(&result, 0);
         expect_not_run("plot", folder);
+        expect_inert_files(folder);
+        cli_result_free(&result);
+        result = cli_run_with(&options, (const char *[]){"nvtally", "plot", paths[p], "vs",
+                                                         paths[p], "-o", folder, NULL});
+        cli_expect_status(&result, 0);
+        expect_tame("plot", result.err, result.err_size, "\n");
+        expect_not_run("plot vs", folder);
         expect_inert_files(folder);
         cli_result_free(&result);
         cli_tempdir_remove(folder);

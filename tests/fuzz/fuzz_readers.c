@@ -8,6 +8,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "../../analyze/comparison/compare_functions.h"
+#include "../../analyze/comparison/compare_table.h"
+#include "../../analyze/comparison/stack_changes.h"
 #include "../../analyze/exports/export.h"
 #include "../../analyze/device/project.h"
 #include "../../analyze/model/layout.h"
@@ -59,6 +62,38 @@ static void run_reports(struct nvt_trace *trace)
         nvt_tables_free(&tables);
         nvt_buffer_free(&input.notes);
     }
+}
+
+/* The trace against itself: as a comparison and its pictures read it. */
+static void run_comparison(struct nvt_trace *trace)
+{
+    static const enum nvt_stacks_of parts[] = {NVT_STACKS_HOST, NVT_STACKS_DEVICE, NVT_STACKS_CPU};
+    struct nvt_input_trace traces = {.trace = trace};
+    struct nvt_report_input input = {.traces = &traces, .trace_count = 1};
+    struct nvt_compared_functions functions = {0};
+    struct nvt_outcomes outcomes = {0};
+    struct nvt_buffer notes = {0};
+    struct nvt_sides groups;
+    int failed = nvt_sides_init(&groups);
+    for (size_t side = 0; side < 2; side++)
+        failed |= nvt_sides_add(&groups, side, &input, NULL) ||
+                  nvt_compared_functions_add(&functions, side, &input, NULL);
+    if (failed || nvt_compared_functions_finish(&functions, 2, &groups, &notes) ||
+        nvt_outcomes_make(&outcomes, &groups, 2, 0.01, 1))
+        abort();
+    nvt_table_free(nvt_compare_table(&outcomes, &groups, 2, 0));
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        struct nvt_stack_changes changes = {.what = parts[i]};
+        if (nvt_stack_changes_add(&changes, 0, trace, NULL) ||
+            nvt_stack_changes_add(&changes, 1, trace, NULL))
+            abort();
+        free(nvt_stack_changes_order(&changes, 0, 1));
+        nvt_stack_changes_free(&changes);
+    }
+    nvt_outcomes_free(&outcomes);
+    nvt_sides_free(&groups);
+    nvt_compared_functions_free(&functions);
+    nvt_buffer_free(&notes);
 }
 
 /* What reports say that need no more of a trace than its launches. */
@@ -180,6 +215,7 @@ int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t siz
         check(trace);
         round_trip(trace);
         run_reports(trace);
+        run_comparison(trace);
         run_exports(trace);
         if (reader->read_launches)
             compare_launches(reader, trace);
