@@ -254,7 +254,8 @@ static int show_all(const struct request *request, struct nvt_comparison *compar
 static int compare_sides(const struct request *request, int count, char **arguments,
                          struct nvt_error *err)
 {
-    const struct nvt_comparison_request how = {.window = &request->window,
+    const struct nvt_comparison_request how = {.command = "compare",
+                                               .window = &request->window,
                                                .iteration = request->iteration,
                                                .tolerance = request->tolerance,
                                                .is_one_list = request->top > 0};

@@ -59,14 +59,14 @@ static int keep_names(struct nvt_changes *changes, int count, char **arguments)
     return 0;
 }
 
-int nvt_changes_read(struct nvt_changes *changes, const struct nvt_window *window,
-                     const char *iteration, int memory, int count, char **arguments,
-                     struct nvt_error *err)
+int nvt_changes_read(struct nvt_changes *changes, const struct nvt_comparison_request *how,
+                     int memory, int count, char **arguments, struct nvt_error *err)
 {
     static const enum nvt_stacks_of parts[NVT_CHANGES_STACKS] = {NVT_STACKS_HOST, NVT_STACKS_DEVICE,
                                                                  NVT_STACKS_CPU};
-    const struct nvt_comparison_request request = {.window = window,
-                                                   .iteration = iteration,
+    const struct nvt_comparison_request request = {.command = how->command,
+                                                   .window = how->window,
+                                                   .iteration = how->iteration,
                                                    .tolerance = NVT_COMPARISON_TOLERANCE,
                                                    .is_one_list = 1,
                                                    .also = keep,

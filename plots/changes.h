@@ -19,11 +19,12 @@ struct nvt_changes {
     struct nvt_strings *names[NVT_SIDES]; /* of the sides' inputs, without folders */
 };
 
-/* Read the sides that arguments name (nvt_comparison_make). 0, or -1 with err, also where they have no time in common, nor, with
- * `memory`, a peak; the comparison has notes in both cases. */
-int nvt_changes_read(struct nvt_changes *changes, const struct nvt_window *window,
-                     const char *iteration, int memory, int count, char **arguments,
-                     struct nvt_error *err);
+/*
+ * Read the sides that arguments name (nvt_comparison_make), as `how` says, of which command, window and iteration are taken. 0, or
+ * -1 with err, also where they have no time in common, nor, with `memory`, a peak; the comparison has notes in both cases.
+ */
+int nvt_changes_read(struct nvt_changes *changes, const struct nvt_comparison_request *how,
+                     int memory, int count, char **arguments, struct nvt_error *err);
 void nvt_changes_free(struct nvt_changes *changes);
 
 /* Whether a file would go over one of those that were read (NULL: none). 0, or -1 with err: it would. */

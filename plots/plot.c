@@ -51,7 +51,7 @@ static const char usage_head[] =
     "  -o, --output DIR     where the pictures go (default: the directory itself, or that of the\n"
     "                       file)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
     "      --help           this text\n\n"
-    "Charts:\n";
+    "Charts of a comparison:\n";
 
 /* Whether a file of a chart would go over what was read. 0, or -1 with err: it would. */
 static int check_output(const struct nvt_chart_request *request, const char *path,
@@ -335,11 +335,12 @@ static int draw_comparison(const struct nvt_changes *changes, const struct optio
 static int plot_comparison(const struct options *options, int count, char **arguments,
                            struct nvt_error *err)
 {
+    const struct nvt_comparison_request request = {
+        .command = "plot", .window = &options->window, .iteration = options->iteration};
     struct nvt_changes changes = {.paths = NULL};
     char directory[4096];
     default_directory(arguments[0], directory, sizeof(directory));
-    int status =
-        nvt_changes_read(&changes, &options->window, options->iteration, 0, count, arguments, err);
+    int status = nvt_changes_read(&changes, &request, 0, count, arguments, err);
     if (!status && options->output && nvt_folder_make(options->output))
         status = nvt_fail_at(err, options->output, -1, "cannot be made: %s", strerror(errno));
     if (!status)
@@ -354,11 +355,11 @@ static int plot_comparison(const struct options *options, int count, char **argu
 static void help(void)
 {
     fputs(usage_head, stdout);
-    for (size_t i = 0; i < CHARTS; i++)
-        printf("  %-14s %s\n", charts[i]->name, charts[i]->about);
-    fputs("\nOf what is compared:\n", stdout);
     for (size_t i = 0; i < CHANGE_CHARTS; i++)
         printf("  %-14s %s\n", change_charts[i]->name, change_charts[i]->about);
+    fputs("\nCharts:\n", stdout);
+    for (size_t i = 0; i < CHARTS; i++)
+        printf("  %-14s %s\n", charts[i]->name, charts[i]->about);
 }
 
 /* What is given is drawn. 0, or -1 with err. */

@@ -361,12 +361,13 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
 /* The same of what is compared. */
 static int report_changes(struct request *request, int count, char **sides, struct nvt_error *err)
 {
+    const struct nvt_comparison_request how = {
+        .command = "report", .window = &request->window, .iteration = request->iteration};
     struct nvt_changes *changes = &request->changes;
     struct nvt_document document = {0};
     request->is_comparison = 1;
-    int status =
-        find_output(request, count, sides[0], err) ||
-        nvt_changes_read(changes, &request->window, request->iteration, 1, count, sides, err);
+    int status = find_output(request, count, sides[0], err) ||
+                 nvt_changes_read(changes, &how, 1, count, sides, err);
     if (!status)
         status = prepare_output(request, err) || draw_all(request, err);
     if (!status) {

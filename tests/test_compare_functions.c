@@ -351,6 +351,16 @@ static void functions_and_call_trees_are_compared(void **unused)
     expect_side(find(&groups, NVT_GROUP_FUNCTION, "work"), 1, 19000, 19);
     expect_side(find(&groups, NVT_GROUP_FUNCTION, "memcpy (libc.so.6)"), 1, 20000, 20);
     assert_null(find(&groups, NVT_GROUP_TREE, "memcpy (libc.so.6)"));
+    /* Nothing calls for an exit status: work moves from one function to another. */
+    struct nvt_outcomes outcomes = {0};
+    size_t slower, unknown, changed = 0;
+    assert_int_equal(nvt_outcomes_make(&outcomes, &groups, 2, 0.01, 0), 0);
+    for (size_t i = 0; i < outcomes.count; i++)
+        changed += outcomes.rows[i].change->verdict == NVT_FASTER;
+    assert_true(changed > 0);
+    nvt_outcomes_above(&outcomes, -1, &slower, &unknown);
+    assert_int_equal(slower + unknown, 0);
+    nvt_outcomes_free(&outcomes);
     nvt_sides_free(&groups);
     nvt_buffer_free(&notes);
 }

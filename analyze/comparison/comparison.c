@@ -78,7 +78,8 @@ static size_t read_sides(struct reading *reading, int count, char **arguments,
             return 0;
     }
     if (!side || !given) {
-        nvt_fail(err, "a comparison needs two sides: A B, or A1 A2 … vs B1 B2 …");
+        nvt_fail(err, "%s needs two sides: nvtally %s A vs B", reading->request->command,
+                 reading->request->command);
         return 0;
     }
     return side + 1;

@@ -34,8 +34,8 @@ struct sheet {
     const struct nvt_changes *changes;
     size_t side;
     const struct nvt_outcome *rows[ROWS_MOST];
-    size_t count, all;
-    int has_kinds; /* they are of several kinds */
+    size_t count, all, alone[2]; /* alone: what A has alone, and the side */
+    int has_kinds;               /* they are of several kinds */
 };
 
 /* The largest changes come first. */
@@ -44,7 +44,11 @@ static void choose_rows(struct sheet *sheet)
     const struct nvt_outcomes *outcomes = &sheet->changes->comparison.outcomes;
     for (size_t i = 0; i < outcomes->count; i++) {
         const struct nvt_outcome *row = &outcomes->rows[i];
-        if (row->side != sheet->side || !nvt_outcome_has_both(row) || !(row->change->ratio > 0))
+        if (row->side != sheet->side)
+            continue;
+        if (!nvt_outcome_has_both(row))
+            sheet->alone[!row->group->sides[0].count]++;
+        if (!nvt_outcome_has_both(row) || !(row->change->ratio > 0))
             continue;
         sheet->all++;
         if (sheet->count < ROWS_MOST)
@@ -200,6 +204,11 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
         nvt_frame_note(frame, comparison->groups.functions.by_iteration
                                   ? "Functions and call trees: processor time per iteration."
                                   : "Functions and call trees: processor time in all.");
+    if (sheet->alone[0] || sheet->alone[1]) {
+        snprintf(text, sizeof(text), "Not drawn: what only A has (%zu) and what only %c has (%zu).",
+                 sheet->alone[0], (char)('A' + sheet->side), sheet->alone[1]);
+        nvt_frame_note(frame, text);
+    }
     nvt_frame_note(frame, beyond ? "What goes on beyond the axis ends in a triangle." : "");
     nvt_changes_side(sheet->changes, 0, text, sizeof(text));
     nvt_changes_side(sheet->changes, sheet->side, side, sizeof(side));
