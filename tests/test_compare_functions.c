@@ -254,6 +254,34 @@ static void values_are_those_of_the_formula(void **unused)
     expect_near(value.error, sqrt(2), 1e-12);
 }
 
+/* Five runs of a side have none of it: that they all say so does not say how little it may be. */
+static void few_samples_are_no_surer_than_their_number(void **unused)
+{
+    (void)unused;
+    struct nvt_typical series[2][RUNS];
+    struct nvt_change change;
+    double level;
+    for (int k = 0; k < RUNS; k++)
+        for (int side = 0; side < 2; side++) {
+            const uint64_t n = side ? 0 : 95 + 3 * (uint64_t)k;
+            const struct nvt_function_samples samples = {.time = (double)n * 1000,
+                                                         .all_time = 500000,
+                                                         .samples = n,
+                                                         .all_samples = 500,
+                                                         .spread = 1,
+                                                         .iterations = 1};
+            series[side][k] = nvt_function_value(&samples);
+        }
+    expect_near(series[0][0].least, 0, 0); /* there are many */
+    expect_near(series[1][0].least, sqrt(2), 1e-12);
+    const struct nvt_side a = {series[0], RUNS}, b = {series[1], RUNS};
+    assert_int_equal(nvt_change_measure(&a, &b, &change), 0);
+    assert_int_equal(nvt_change_verdicts(&change, 1, 0.05, 0.01, &level), 0);
+    assert_int_equal(change.verdict, NVT_FASTER);
+    assert_true(change.error > sqrt(2.0 / RUNS) && change.error < sqrt(2.1 / RUNS));
+    assert_true(change.low < 0.3 * change.ratio && change.high > 3 * change.ratio);
+}
+
 /* Main calls work, which calls memcpy: so many samples of each in each of two iterations, and of work before them. */
 struct counts {
     int main, work, copy, before;
@@ -462,6 +490,7 @@ int main(void)
         cmocka_unit_test(equal_programs_rarely_get_a_verdict),
         cmocka_unit_test(a_change_is_found),
         cmocka_unit_test(values_are_those_of_the_formula),
+        cmocka_unit_test(few_samples_are_no_surer_than_their_number),
         cmocka_unit_test(functions_and_call_trees_are_compared),
         cmocka_unit_test(samples_that_say_no_time_are_counted),
         cmocka_unit_test(call_trees_need_callers),

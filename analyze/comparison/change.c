@@ -148,6 +148,18 @@ static struct estimate between(double *values, size_t count)
     return out;
 }
 
+/* The squared error that the mean of a side's runs has at least. */
+static double least_error(const struct strata *strata, int side)
+{
+    const size_t count = strata->ranks * strata->runs[side];
+    double squared = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double least = strata->series[side][i]->least;
+        squared += least * least / (double)count / (double)count;
+    }
+    return squared;
+}
+
 /* Welch and Satterthwaite. */
 static void set_error(struct nvt_change *change, const struct estimate *a, const struct estimate *b)
 {
@@ -196,10 +208,13 @@ static void measure_runs(struct nvt_change *change, const struct strata *strata,
         a = within(strata, 0);
         b = between(values[1], runs[1]);
         b.value += a.value;
+        b.squared = fmax(b.squared, least_error(strata, 0) + least_error(strata, 1));
         set_error(change, &none, &b);
     } else {
         a = between(values[0], runs[0]);
         b = between(values[1], runs[1]);
+        a.squared = fmax(a.squared, least_error(strata, 0));
+        b.squared = fmax(b.squared, least_error(strata, 1));
         set_error(change, &a, &b);
     }
     change->typical[0] = exp(a.value);

@@ -9,7 +9,8 @@
  * With NVT_CHANGE_RUNS runs on both sides the error is that between runs: Welch's t of the runs'
  * values, from seven runs a side on without one in seven at either end (Yuen, "The two-sample trimmed t for
  * unequal population variances", 1974). Runs are paired, the k-th with the k-th, where their values
- * go together beyond chance, as those of ranks that nobody has named do. With fewer runs the
+ * go together beyond chance, as those of ranks that nobody has named do. The error is never less than what a series says
+ * that it is at least (typical.h). With fewer runs the
  * error is what the runs' own times tell, and nothing is known of the noise between runs.
  */
 #ifndef NVT_CHANGE_H

@@ -26,10 +26,15 @@ struct nvt_typical nvt_function_value(const struct nvt_function_samples *samples
 {
     const double mean = samples->all_time / (double)samples->all_samples;
     const double value = (samples->time + mean / 2) / samples->iterations;
-    struct nvt_typical out = {log(value), 0, DEGREES_KNOWN, samples->time, (size_t)samples->samples,
-                              NVT_NO_RANK};
+    struct nvt_typical out = {.log = log(value),
+                              .degrees = DEGREES_KNOWN,
+                              .total = samples->time,
+                              .n = (size_t)samples->samples,
+                              .rank = NVT_NO_RANK};
     const int has_parts = samples->parts >= PARTS_LEAST;
     double squared = error_of_counts(samples, mean, has_parts);
+    if (samples->samples < NVT_FUNCTION_FEW)
+        out.least = sqrt(squared);
     if (has_parts) {
         const double of_parts = error_of_parts(samples, value);
         if (of_parts > squared)

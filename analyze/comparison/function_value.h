@@ -11,6 +11,9 @@
  * bioassay", 1967). Where samples stand for different times, k and n are those of equal ones that would vary as much: (sum of
  * times)² / sum of their squares (Kish, "Survey Sampling", 1965).
  *
+ * Of fewer than NVT_FUNCTION_FEW samples a run this error is the least that several runs can show: of a function that no run of a
+ * side calls they all say the same.
+ *
  * Iterations differ by more than chance. From five on they tell: the spread between eight parts of them, one after the other,
  * gives an error, too, and the larger one is taken. Samples of a program are no independent draws; that errors are right nevertheless is
  * measured (tests/test_compare_functions.c).
@@ -21,6 +24,9 @@
 #include <stdint.h>
 
 #include "typical.h"
+
+/* Samples of a run from which on the spread between runs says how sure they are. */
+#define NVT_FUNCTION_FEW 30
 
 /* Parts of the iterations. */
 #define NVT_FUNCTION_PARTS 8

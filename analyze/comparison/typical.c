@@ -104,7 +104,7 @@ int nvt_typical_of_times(const double *values, size_t count, uint32_t rank,
         return -1;
     double mean = trim(&all, values, count, scratch);
     free(scratch);
-    *typical = (struct nvt_typical){NAN, NAN, NAN, 0, count, rank};
+    *typical = (struct nvt_typical){NAN, NAN, NAN, 0, count, rank, 0};
     for (size_t i = 0; i < count; i++)
         typical->total += values[i];
     if (!(mean > 0))
@@ -120,7 +120,7 @@ int nvt_typical_of_times(const double *values, size_t count, uint32_t rank,
 struct nvt_typical nvt_typical_of_summary(double mean, double std, size_t count)
 {
     const double n = (double)count;
-    struct nvt_typical typical = {NAN, NAN, n - 1, mean * n, count, NVT_NO_RANK};
+    struct nvt_typical typical = {NAN, NAN, n - 1, mean * n, count, NVT_NO_RANK, 0};
     if (mean > 0)
         typical.log = log(mean);
     if (mean > 0 && count >= NVT_TYPICAL_LEAST && std >= 0)

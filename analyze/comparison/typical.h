@@ -32,6 +32,8 @@ struct nvt_typical {
     double total;   /* ns, of all times */
     size_t n;       /* times */
     uint32_t rank;  /* that they are of, NVT_NO_RANK: not known */
+    double
+        least; /* standard error of the logarithm that other runs do not make less of; 0: they tell all of it */
 };
 
 #define NVT_NO_RANK UINT32_MAX
