@@ -23,8 +23,9 @@ static const struct nvt_command {
     {"compare", nvt_cmd_compare, "two or more runs or traces, with the noise taken into account"},
     {"import", nvt_cmd_import, "a benchmark log in a published layout as a run's directory"},
     {"reference", nvt_cmd_reference, "the published numbers of a workload"},
-    {"plot", nvt_cmd_plot, "charts of a run or a trace"},
-    {"report", nvt_cmd_report, "all tables and charts of runs and traces in one document"},
+    {"plot", nvt_cmd_plot, "charts of a run, of a trace, or of what has changed"},
+    {"report", nvt_cmd_report,
+     "all tables and charts of runs and traces, or of what has changed, in one document"},
     {"export", nvt_cmd_export, "a trace as nsys's SQLite, Chrome's trace events or CSV"},
     {"info", nvt_cmd_info, "what was built in, what is found here, what is missing"},
 };

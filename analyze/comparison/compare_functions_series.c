@@ -162,15 +162,18 @@ int nvt_compared_functions_finish(const struct nvt_compared_functions *functions
 {
     struct finishing finishing = {.functions = functions, .groups = groups, .sides = sides};
     const int can = can_compare(functions, sides, notes);
+    const size_t before = groups->count;
     if (can <= 0)
         return can;
     finishing.by_iteration = !functions->without;
     finishing.has_trees = can_compare_trees(functions, sides, notes);
     int status = finishing.has_trees < 0 || count_all(&finishing) || add_all(&finishing) ? -1 : 0;
-    groups->functions = (struct nvt_compared_samples){.are_there = 1,
-                                                      .by_iteration = finishing.by_iteration,
+    groups->functions = (struct nvt_compared_samples){.by_iteration = finishing.by_iteration,
                                                       .are_counts = functions->untimed > 0};
-    if (!status && functions->untimed)
+    if (!status && groups->count == before)
+        status = nvt_buffer_printf(notes, "note: no function has %d samples: none is compared\n",
+                                   NVT_FEW_SAMPLES);
+    else if (!status && functions->untimed)
         status = nvt_buffer_printf(
             notes, "note: samples do not say which processor time they stand for: functions are "
                    "compared by their number, which is right where both sides were sampled at the "

@@ -52,7 +52,6 @@ struct nvt_origin {
 
 /* How functions are compared; where none are, all is 0. */
 struct nvt_compared_samples {
-    int are_there;
     int by_iteration; /* else in all */
     int are_counts;   /* of samples: what time they stand for is not known */
 };

@@ -132,9 +132,11 @@ static void print_title(const struct nvt_outcomes *outcomes, const struct nvt_si
 {
     char level[32], rows[64] = "";
     size_t ranks = 0, runs = 0;
+    int are_sampled = 0;
     print_level(outcomes->level, level, sizeof(level));
     for (size_t i = 0; i < outcomes->count; i++) {
         const struct nvt_change *change = outcomes->rows[i].change;
+        are_sampled |= nvt_is_sampled(outcomes->rows[i].group);
         ranks = change->ranks > ranks ? change->ranks : ranks;
         for (int side = 0; side < 2; side++)
             runs = change->runs[side] > runs ? change->runs[side] : runs;
@@ -148,7 +150,7 @@ static void print_title(const struct nvt_outcomes *outcomes, const struct nvt_si
     if (runs > 1 && used < size)
         used += (size_t)snprintf(out + used, size - used,
                                  "; totals are per run, n counts all runs of a side");
-    if (groups->functions.are_there && used < size)
+    if (are_sampled && used < size)
         snprintf(out + used, size - used, "; of functions: processor time %s, n counts samples",
                  groups->functions.by_iteration ? "per iteration" : "in all");
 }
