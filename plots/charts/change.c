@@ -16,7 +16,7 @@
 #include "../gnuplot.h"
 #include "../label.h"
 
-enum { ROWS_MOST = 24, ROW = 34 /* pixels */, NAME_ROOM = 40, SIDE = 20 };
+enum { ROWS_MOST = 24, ROW = 34 /* pixels */, NAME_ROOM = 40, SIDE = 20, NAME_SIZE = 400 };
 
 /* What lies beyond is drawn at the end of the axis. */
 #define RATIO_MOST 100.0
@@ -36,7 +36,24 @@ struct sheet {
     const struct nvt_outcome *rows[ROWS_MOST];
     size_t count, all, alone[2]; /* alone: what A has alone, and the side */
     int has_kinds;               /* they are of several kinds */
+    char names[ROWS_MOST][NAME_SIZE];
+    struct nvt_label
+        labels[ROWS_MOST]; /* of these, so that those that look alike are cut where they differ */
 };
+
+/* ":step" is a range of the default domain. A function in C++ is without scopes and parameters. */
+static void write_name(const struct nvt_compared *group, char out[NAME_SIZE])
+{
+    size_t length = strlen(group->name);
+    const char *name = group->name, *module = strrchr(name, '(');
+    if (group->kind == NVT_GROUP_RANGE && *name == ':' && name[1]) {
+        name++;
+        length--;
+    }
+    if (nvt_is_sampled(group) && *name != '[' && strpbrk(name, "<:") && module)
+        name = nvt_short_name(name, length, &length);
+    snprintf(out, NAME_SIZE, "%.*s", (int)(length < NAME_SIZE ? length : NAME_SIZE - 1), name);
+}
 
 /* The largest changes come first. */
 static void choose_rows(struct sheet *sheet)
@@ -51,8 +68,12 @@ static void choose_rows(struct sheet *sheet)
         if (!nvt_outcome_has_both(row) || !(row->change->ratio > 0))
             continue;
         sheet->all++;
-        if (sheet->count < ROWS_MOST)
-            sheet->rows[sheet->count++] = row;
+        if (sheet->count == ROWS_MOST)
+            continue;
+        write_name(row->group, sheet->names[sheet->count]);
+        sheet->labels[sheet->count] =
+            (struct nvt_label){sheet->names[sheet->count], row->group->kind == NVT_GROUP_KERNEL};
+        sheet->rows[sheet->count++] = row;
     }
     for (size_t i = 1; i < sheet->count; i++)
         sheet->has_kinds |= sheet->rows[i]->group->kind != sheet->rows[0]->group->kind;
@@ -108,37 +129,20 @@ static const char *configuration_of(const void *rows, size_t index)
     return outcomes[index]->group->configuration;
 }
 
-/* ":step" is a range of the default domain. A function in C++ is without scopes and parameters. */
-static void write_name(const struct nvt_compared *group, char *out, size_t size)
-{
-    size_t length = strlen(group->name);
-    const char *name = group->name, *module = strrchr(name, '(');
-    if (group->kind == NVT_GROUP_RANGE && *name == ':' && name[1])
-        name++;
-    if (!nvt_is_sampled(group) || *name == '[' || !strpbrk(name, "<:") || !module) {
-        snprintf(out, size, "%.*s", (int)(length < 400 ? length : 400), name);
-        return;
-    }
-    const char *own = nvt_short_name(name, length, &length);
-    snprintf(out, size, "%.*s", (int)(length < 400 ? length : 400), own);
-}
-
 /* Its name, what kind it is, and which of the configurations, as far as others differ. */
 static void write_label(const struct sheet *sheet, size_t row, char *out, size_t size)
 {
     const struct nvt_compared *group = sheet->rows[row]->group;
     const struct nvt_words words = {sheet->rows, sheet->count, configuration_of};
-    char own[512], which[200] = "", text[900], cut[NVT_LABEL_SIZE(NAME_ROOM)];
-    write_name(group, own, sizeof(own));
+    const struct nvt_labels labels = {sheet->labels, sheet->count};
+    char which[200] = "", text[900], cut[NVT_LABEL_SIZE(NAME_ROOM)];
     if (*group->configuration &&
         !nvt_words_pick(&words, group->configuration, 0, which, sizeof(which)))
         *which = 0;
     const char *kind = sheet->has_kinds ? nvt_compared_kind_name(group->kind) : "";
     const size_t behind =
         (*kind ? nvt_text_width(kind) + 3 : 0) + (*which ? nvt_text_width(which) + 3 : 0);
-    const struct nvt_label label = {own, group->kind == NVT_GROUP_KERNEL};
-    const struct nvt_labels labels = {&label, 1};
-    nvt_label_write(&labels, 0, behind + 12 < NAME_ROOM ? NAME_ROOM - behind : 12, cut,
+    nvt_label_write(&labels, row, behind + 12 < NAME_ROOM ? NAME_ROOM - behind : 12, cut,
                     sizeof(cut));
     snprintf(text, sizeof(text), "%s%s%s%s%s", cut, *kind ? " · " : "", kind, *which ? " · " : "",
              which);
