@@ -253,7 +253,7 @@ static void a_call_that_never_returns_is_told(void **state)
     const char *call = strstr(result.err, ") > MPI_Recv (");
     assert_non_null(call);
     assert_non_null(strstr(call, ") > operator ("));
-    assert_non_null(strstr(result.err, "-r mpi_ranks,nvtx_mpi_sum,stragglers\n"));
+    assert_non_null(strstr(result.err, "-r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers\n"));
     cli_result_free(&result);
     struct nvt_trace *trace = kit_read(recording);
     assert_int_equal(trace->mpi_calls.flags[trace->mpi_calls.count - 1], NVT_RANGE_UNCLOSED);

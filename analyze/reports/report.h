@@ -57,6 +57,7 @@
     X(nvtx_mpi_sum)                                                                                \
     X(mpi_ranks)                                                                                   \
     X(mpi_peers)                                                                                   \
+    X(mpi_waits)                                                                                   \
     X(profiler_overhead_sum)                                                                       \
     X(cuda_gpu_mem_time_sum)                                                                       \
     X(cuda_gpu_mem_size_sum)                                                                       \

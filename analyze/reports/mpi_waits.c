@@ -1,0 +1,225 @@
+/*
+ * mpi_waits: who waits for whom in MPI, a row for each wait state (studies/mpi_waits.h), range and call of the rank that waits, and
+ * range of the one that is late: where that is for most of the wait. Of a late rank that is in MPI itself meanwhile the call is
+ * told, too: it waits for another one, or for the network. The share is of the time from the end of MPI_Init to the start of
+ * MPI_Finalize.
+ *
+ * What cannot be matched is told in notes.
+ */
+#include <stdlib.h>
+
+#include "../../lib/text.h"
+#include "../input/ranks.h"
+#include "../model/mpi.h"
+#include "../studies/groups.h"
+#include "../studies/mpi_places.h"
+#include "report.h"
+
+enum { STATE, RANK, RANGE, CALL, LATE, LATE_RANGE, LATE_CALL, WAITS, TOTAL, SHARE, AVG };
+enum { LONGEST = AVG + 1, FILE_NAME, COLUMNS };
+
+static const struct nvt_column_spec columns[COLUMNS] = {
+    [STATE] = {"Wait State", "", NVT_TEXT, 0, 0},
+    [RANK] = {"Rank", "", NVT_INT, 0, NVT_PLAIN},
+    [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
+    [CALL] = {"Call", "", NVT_TEXT, 0, 0},
+    [LATE] = {"Late Rank", "", NVT_INT, 0, NVT_PLAIN},
+    [LATE_RANGE] = {"Late Range", "", NVT_TEXT, 0, 0},
+    [LATE_CALL] = {"Late Call", "", NVT_TEXT, 0, 0},
+    [WAITS] = {"Waits", "", NVT_INT, 0, 0},
+    [TOTAL] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
+    [SHARE] = {"Share (%)", "%", NVT_REAL, 1, 0},
+    [AVG] = {"Avg (ns)", "ns", NVT_REAL, 1, 0},
+    [LONGEST] = {"Max (ns)", "ns", NVT_INT, 0, 0},
+    [FILE_NAME] = {"File", "", NVT_TEXT, 0, 0},
+};
+
+/* Parts of a group's key. */
+enum { OF_RANK, OF_STATE, OF_RANGE, OF_CALL, OF_LATE, OF_LATE_RANGE, OF_LATE_CALL, PARTS };
+
+/* The waits of a job by their places. 0, or -1 with err. */
+static int add_waits(struct nvt_groups *groups, const struct nvt_mpi_waits *waits,
+                     struct nvt_error *err)
+{
+    const struct nvt_mpi_job *job = &waits->job;
+    struct nvt_mpi_places places = {0};
+    int status = nvt_mpi_places_make(&places, job, err);
+    for (size_t i = 0; i < waits->count && !status; i++) {
+        const struct nvt_mpi_wait *wait = &waits->items[i];
+        const struct nvt_trace *own = nvt_mpi_trace(job, wait->rank);
+        const struct nvt_trace *other = nvt_mpi_trace(job, wait->late);
+        struct nvt_mpi_place at = nvt_mpi_waiting_place(&places, wait);
+        struct nvt_mpi_place late = nvt_mpi_late_place(&places, wait);
+        const uint32_t key[PARTS] = {
+            [OF_RANK] = wait->rank,
+            [OF_STATE] = wait->state,
+            [OF_RANGE] = nvt_groups_text(groups, nvt_name(own, at.range)),
+            [OF_CALL] = nvt_groups_text(groups, nvt_name(own, at.call)),
+            [OF_LATE] = wait->late,
+            [OF_LATE_RANGE] = nvt_groups_text(groups, nvt_name(other, late.range)),
+            [OF_LATE_CALL] = nvt_groups_text(groups, nvt_name(other, late.call))};
+        nvt_groups_add(groups, nvt_groups_key(groups, key, PARTS), wait->end - wait->start);
+    }
+    nvt_mpi_places_free(&places);
+    return status || nvt_groups_finish(groups, err);
+}
+
+static void put_row(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                    const struct nvt_mpi_job *job, const int64_t *spans, int has_files)
+{
+    const struct nvt_group *group = &groups->groups[number];
+    const uint32_t *key = group->key;
+    const struct nvt_summary summary = nvt_groups_summary(groups, number);
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, STATE,
+                       nvt_mpi_wait_state_name((enum nvt_mpi_wait_state)key[OF_STATE]));
+    nvt_table_set_int(table, row, RANK, job->ranks[key[OF_RANK]].number);
+    nvt_table_set_name(table, row, RANGE, nvt_groups_name(groups, key[OF_RANGE]));
+    nvt_table_set_name(table, row, CALL, nvt_groups_name(groups, key[OF_CALL]));
+    nvt_table_set_int(table, row, LATE, job->ranks[key[OF_LATE]].number);
+    nvt_table_set_name(table, row, LATE_RANGE, nvt_groups_name(groups, key[OF_LATE_RANGE]));
+    nvt_table_set_name(table, row, LATE_CALL, nvt_groups_name(groups, key[OF_LATE_CALL]));
+    nvt_table_set_int(table, row, WAITS, (int64_t)group->count);
+    nvt_table_set_int(table, row, TOTAL, group->total);
+    if (spans[key[OF_RANK]] > 0)
+        nvt_table_set_real(table, row, SHARE,
+                           100 * (double)group->total / (double)spans[key[OF_RANK]]);
+    nvt_table_set_real(table, row, AVG, summary.mean);
+    nvt_table_set_int(table, row, LONGEST, (int64_t)summary.max);
+    if (has_files)
+        nvt_table_set_text(table, row, FILE_NAME,
+                           nvt_file_name(nvt_mpi_trace(job, key[OF_RANK])->path));
+}
+
+/* How long each rank runs between MPI_Init and MPI_Finalize; malloc'ed, NULL when out of memory. */
+static int64_t *find_spans(const struct nvt_mpi_job *job)
+{
+    int64_t *spans = calloc((size_t)job->count + 1, sizeof(*spans));
+    for (size_t i = 0; spans && i < job->file_count; i++) {
+        const struct nvt_mpi_file *file = &job->files[i];
+        struct nvt_mpi_process *processes = nvt_mpi_processes(file->from->trace);
+        for (uint32_t k = 0; processes && k < file->from->trace->processes.count; k++)
+            if (file->rank_of[k] != NVT_NONE)
+                spans[file->rank_of[k]] = processes[k].last - processes[k].first;
+        if (!processes) {
+            free(spans);
+            spans = NULL;
+        }
+        free(processes);
+    }
+    return spans;
+}
+
+/* --- what is left out --------------------------------------------------------------------------- */
+
+static void note_count(struct nvt_report_input *input, uint64_t count, const char *what)
+{
+    if (count)
+        nvt_note(input, "note: %llu %s", (unsigned long long)count, what);
+}
+
+static void note_left_out(struct nvt_report_input *input, const struct nvt_mpi_waits *waits)
+{
+    const struct nvt_mpi_unmatched *unmatched = &waits->unmatched;
+    note_count(input, unmatched->others + waits->others,
+               "calls of MPI are left out: they are on another communicator than the first that "
+               "their process used");
+    note_count(input, unmatched->any,
+               "sends and receives are left out: receives of any rank or tag, or what MPI_Sendrecv "
+               "receives, may be of either of several sources");
+    note_count(input, unmatched->uneven,
+               "sends and receives are left out: there are not as many of one as of the other, and "
+               "calls may be missing in the recording");
+    note_count(input, unmatched->threads,
+               "sends and receives are left out: several threads send, or receive, from one rank "
+               "to another with the same tag");
+    note_count(input, unmatched->impossible,
+               "sends and receives are left out: messages would be received before they are sent "
+               "(the clocks of the ranks are apart, or calls are missing)");
+    note_count(input, unmatched->alone,
+               "sends and receives have no other half in the input: left out");
+    note_count(input, waits->apart,
+               "collective calls are left out: they do not belong together by their order, or the "
+               "clocks of the ranks are apart");
+    note_count(input, waits->later, "collective calls that are waited for later are not looked at");
+    note_count(input, waits->unclear, "waits may be for either of several messages: left out");
+}
+
+/* Why a job cannot be looked at. */
+static void note_job(struct nvt_report_input *input, const struct nvt_mpi_job *job)
+{
+    const char *file = nvt_file_name(job->files[0].from->trace->path);
+    if (job->is_ambiguous)
+        nvt_note(input, "note: %s: several processes have the same rank: left out", file);
+    else if (job->unnumbered)
+        nvt_note(input, "note: %s: %u processes that call MPI have no known rank: left out", file,
+                 job->unnumbered);
+    else if (job->count < 2)
+        nvt_note(input, "note: %s: only one rank: give the files of all ranks", file);
+    else if (!job->is_complete)
+        nvt_note(input,
+                 "note: %s: %u ranks, of which the last is rank %u: left out, give the files of "
+                 "all ranks",
+                 file, job->count, job->ranks[job->count - 1].number);
+    else
+        nvt_note(input,
+                 "note: %s: %zu traces do not know the time of day, so that their times cannot be "
+                 "compared: left out",
+                 file, job->unknown_clocks);
+}
+
+/* --- the report --------------------------------------------------------------------------------- */
+
+/* 0, or -1 with err. */
+static int add_job(struct nvt_table *table, struct nvt_report_input *input, const size_t *numbers,
+                   size_t number, int has_files, struct nvt_error *err)
+{
+    struct nvt_mpi_waits waits = {0};
+    struct nvt_groups groups = {0};
+    int64_t *spans = NULL;
+    int status = nvt_mpi_waits_make(&waits, input, numbers, number, err);
+    if (!status && waits.job.file_count && !nvt_mpi_is_comparable(&waits.job))
+        note_job(input, &waits.job);
+    if (!status && waits.count)
+        status = add_waits(&groups, &waits, err);
+    if (!status && !(spans = find_spans(&waits.job)))
+        status = nvt_fail(err, "out of memory");
+    for (uint32_t i = 0; i < groups.count && !status; i++)
+        put_row(table, &groups, i, &waits.job, spans, has_files);
+    if (!status)
+        note_left_out(input, &waits);
+    free(spans);
+    nvt_groups_free(&groups);
+    nvt_mpi_waits_free(&waits);
+    return status;
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    size_t count = 0, *numbers = nvt_input_run_numbers(input, &count);
+    struct nvt_table *table =
+        nvt_report_table_of(&nvt_report_mpi_waits, count > 1 ? COLUMNS : COLUMNS - 1, input,
+                            "Wait states of MPI by range", err);
+    int status = !table ? -1 : numbers ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < count && !status; i++)
+        status = add_job(table, input, numbers, i, count > 1, err);
+    free(numbers);
+    if (status) {
+        nvt_table_free(table);
+        return -1;
+    }
+    if (!nvt_report_has_mpi(input))
+        nvt_note(input, "note: no calls of MPI in the input (record --trace mpi, nsys profile "
+                        "--trace=mpi)");
+    nvt_table_sort(table, TOTAL, 1);
+    return nvt_report_add(tables, table, err);
+}
+
+const struct nvt_report nvt_report_mpi_waits = {
+    .name = "mpi_waits",
+    .about = "who waits for whom in MPI, and what the late rank does meanwhile",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = columns,
+    .column_count = COLUMNS,
+    .make = make,
+};

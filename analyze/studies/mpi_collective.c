@@ -1,0 +1,210 @@
+/*
+ * Wait states in collective calls. All ranks of a communicator call its collectives in the same order (MPI 4.1, 6.14), so that the
+ * n-th of each belong together; what they are called tells whether that holds.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_waits.h"
+
+/* Collective calls on the first communicator, of each rank one after the other. */
+struct collectives {
+    struct nvt_mpi_waits *waits;
+    uint32_t *calls;
+    size_t *first; /* of each rank, and behind the last */
+};
+
+/* The rank that a call is of, where it is a collective on the first communicator; NVT_NONE: it is none. */
+static uint32_t rank_of(const struct nvt_mpi_job *job, const struct nvt_mpi_file *file,
+                        uint32_t call, int *is_other)
+{
+    const struct nvt_trace *trace = file->from->trace;
+    uint32_t rank = file->rank_of[trace->threads.process[trace->mpi_calls.thread[call]]];
+    *is_other = 0;
+    if (rank == NVT_NONE || file->does[call].role < NVT_MPI_DOES_BARRIER)
+        return NVT_NONE;
+    *is_other = !nvt_mpi_is_on_world(job, rank, call);
+    return *is_other ? NVT_NONE : rank;
+}
+
+/* 0, or -1 when out of memory. */
+static int collect(struct collectives *all)
+{
+    const struct nvt_mpi_job *job = &all->waits->job;
+    size_t *next = calloc((size_t)job->count + 1, sizeof(*next));
+    int is_other, failed = !next;
+    all->first = calloc((size_t)job->count + 2, sizeof(*all->first));
+    failed = failed || !all->first;
+    for (size_t i = 0; i < job->file_count && !failed; i++)
+        for (uint32_t k = 0; k < job->files[i].from->trace->mpi_calls.count; k++) {
+            uint32_t rank = rank_of(job, &job->files[i], k, &is_other);
+            all->waits->others += (uint64_t)is_other;
+            if (rank != NVT_NONE)
+                all->first[rank + 1]++;
+        }
+    for (uint32_t i = 0; i < job->count && !failed; i++) {
+        all->first[i + 1] += all->first[i];
+        next[i] = all->first[i];
+    }
+    if (!failed)
+        all->calls = calloc(all->first[job->count] + 1, sizeof(*all->calls));
+    failed = failed || !all->calls;
+    for (size_t i = 0; i < job->file_count && !failed; i++)
+        for (uint32_t k = 0; k < job->files[i].from->trace->mpi_calls.count; k++) {
+            uint32_t rank = rank_of(job, &job->files[i], k, &is_other);
+            if (rank != NVT_NONE)
+                all->calls[next[rank]++] = k;
+        }
+    free(next);
+    return failed ? -1 : 0;
+}
+
+static uint32_t call_of(const struct collectives *all, uint32_t rank, size_t number)
+{
+    return all->calls[all->first[rank] + number];
+}
+
+/* How many of each rank belong together, as far as can be known. */
+static size_t count_together(const struct collectives *all)
+{
+    const struct nvt_mpi_job *job = &all->waits->job;
+    size_t fewest = SIZE_MAX, most = 0;
+    int is_whole = 1;
+    for (uint32_t i = 0; i < job->count; i++) {
+        size_t count = all->first[i + 1] - all->first[i];
+        fewest = count < fewest ? count : fewest;
+        most = count > most ? count : most;
+        is_whole &= job->ranks[i].is_whole;
+    }
+    size_t together = 0, least = is_whole ? fewest : most;
+    for (int is_same = 1; fewest == least && together < fewest && is_same;
+         together += (size_t)is_same) {
+        const struct nvt_trace *first = nvt_mpi_trace(job, 0);
+        const char *name = nvt_name(first, first->mpi_calls.name[call_of(all, 0, together)]);
+        for (uint32_t i = 1; i < job->count && is_same; i++) {
+            const struct nvt_trace *trace = nvt_mpi_trace(job, i);
+            is_same =
+                !strcmp(name, nvt_name(trace, trace->mpi_calls.name[call_of(all, i, together)]));
+        }
+    }
+    return !is_whole && together < most ? 0 : together;
+}
+
+/* When a rank comes to its collective of a number, and (is_end) when it leaves it, on the axis of rank 0. */
+static int64_t time_of(const struct collectives *all, uint32_t rank, size_t number, int is_end)
+{
+    const struct nvt_mpi_calls *calls = &nvt_mpi_trace(&all->waits->job, rank)->mpi_calls;
+    uint32_t call = call_of(all, rank, number);
+    return (is_end ? calls->end : calls->start)[call] + nvt_mpi_shift(&all->waits->job, rank, 0);
+}
+
+/* The rank that comes last, of all but one (NVT_NONE: of all). */
+static uint32_t last_of(const struct collectives *all, size_t number, uint32_t but)
+{
+    uint32_t last = NVT_NONE;
+    for (uint32_t i = 0; i < all->waits->job.count; i++)
+        if (i != but &&
+            (last == NVT_NONE || time_of(all, i, number, 0) > time_of(all, last, number, 0)))
+            last = i;
+    return last;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_wait(struct collectives *all, size_t number, uint32_t rank, uint32_t late,
+                    enum nvt_mpi_wait_state state)
+{
+    const struct nvt_mpi_job *job = &all->waits->job;
+    const uint32_t call = call_of(all, rank, number), late_call = call_of(all, late, number);
+    return nvt_mpi_wait_add(
+        all->waits,
+        (struct nvt_mpi_wait){.rank = rank,
+                              .late = late,
+                              .call = call,
+                              .late_call = late_call,
+                              .start = nvt_mpi_trace(job, rank)->mpi_calls.start[call],
+                              .end = nvt_mpi_trace(job, late)->mpi_calls.start[late_call] +
+                                     nvt_mpi_shift(job, late, rank),
+                              .state = (uint8_t)state});
+}
+
+/* Who waits for the last one: everybody. Nobody leaves before it has come, or clocks are apart. */
+static int add_of_all(struct collectives *all, size_t number, enum nvt_mpi_wait_state state)
+{
+    const uint32_t count = all->waits->job.count, last = last_of(all, number, NVT_NONE);
+    const int64_t came = time_of(all, last, number, 0);
+    for (uint32_t i = 0; i < count; i++)
+        if (time_of(all, i, number, 1) < came - NVT_MPI_APART_NS) {
+            all->waits->apart += count;
+            return 0;
+        }
+    for (uint32_t i = 0; i < count; i++)
+        if (i != last && add_wait(all, number, i, last, state))
+            return -1;
+    return 0;
+}
+
+/* The root that all ranks name; NVT_NONE: there is none. */
+static uint32_t root_of(const struct collectives *all, size_t number)
+{
+    const struct nvt_mpi_job *job = &all->waits->job;
+    int32_t root = NVT_MPI_NONE;
+    for (uint32_t i = 0; i < job->count; i++) {
+        int32_t named = nvt_mpi_trace(job, i)->mpi_calls.peer[call_of(all, i, number)];
+        if (named < 0 || (uint32_t)named >= job->count || (i && named != root))
+            return NVT_NONE;
+        root = named;
+    }
+    return (uint32_t)root;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_of_root(struct collectives *all, size_t number, enum nvt_mpi_role role)
+{
+    const uint32_t count = all->waits->job.count, root = root_of(all, number);
+    if (root == NVT_NONE) {
+        all->waits->apart += count;
+        return 0;
+    }
+    if (role == NVT_MPI_DOES_TO_ROOT)
+        return add_wait(all, number, root, last_of(all, number, root), NVT_MPI_EARLY_REDUCE);
+    for (uint32_t i = 0; i < count; i++)
+        if (i != root && add_wait(all, number, i, root, NVT_MPI_LATE_BROADCAST))
+            return -1;
+    return 0;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_collective(struct collectives *all, size_t number)
+{
+    const struct nvt_mpi_job *job = &all->waits->job;
+    const struct nvt_trace *first = nvt_mpi_trace(job, 0);
+    const uint32_t call = call_of(all, 0, number);
+    enum nvt_mpi_role role = nvt_mpi_file_of(job, 0)->does[call].role;
+    switch (role) {
+    case NVT_MPI_DOES_BARRIER:
+        return add_of_all(all, number, NVT_MPI_WAIT_BARRIER);
+    case NVT_MPI_DOES_ALL_TO_ALL:
+        return add_of_all(all, number, NVT_MPI_WAIT_NXN);
+    case NVT_MPI_DOES_TO_ROOT:
+    case NVT_MPI_DOES_FROM_ROOT:
+        return add_of_root(all, number, role);
+    default:
+        if (!strncmp(nvt_name(first, first->mpi_calls.name[call]), "MPI_I", 5))
+            all->waits->later += job->count;
+        return 0;
+    }
+}
+
+int nvt_mpi_waits_collective(struct nvt_mpi_waits *waits)
+{
+    struct collectives all = {.waits = waits};
+    int failed = collect(&all);
+    size_t together = failed ? 0 : count_together(&all);
+    for (size_t i = 0; i < together && !failed; i++)
+        failed = add_collective(&all, i);
+    if (!failed)
+        waits->apart += all.first[waits->job.count] - together * waits->job.count;
+    free(all.calls);
+    free(all.first);
+    return failed ? -1 : 0;
+}
