@@ -39,6 +39,7 @@
     X(refused)                                                                                     \
     X(communication)                                                                               \
     X(mpi)                                                                                         \
+    X(late)                                                                                        \
     X(ranks)                                                                                       \
     X(iterations)                                                                                  \
     X(warmup)                                                                                      \

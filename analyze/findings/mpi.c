@@ -1,11 +1,11 @@
-/* MPI: a rank spends much of its time in calls of MPI. */
+/* MPI: a rank spends much of its time in calls of MPI, and not because of late ranks that are told (rule `late`). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/map.h"
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/late_ranks.h"
 #include "../model/cover.h"
 #include "../model/mpi.h"
 
@@ -84,18 +84,22 @@ static double ranks_of(const struct nvt_view *view)
 }
 
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+                const struct nvt_late_jobs *late, struct nvt_findings *findings,
+                struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct all all = {0};
     int status = add_up(view, &all, &finding);
     double ranks = status || !all.count ? 0 : ranks_of(view);
     double share = ranks > 0 ? fmin(all.in_mpi / (view->span_ns * ranks), 1) : 0;
+    double told =
+        ranks > 0 ? nvt_late_jobs_told(late, view->trace, view->process) / (view->span_ns * ranks)
+                  : 0;
     const struct calls *most = all.items;
     char given[80] = "";
     for (uint32_t i = 1; i < all.count; i++)
         most = all.items[i].ns > most->ns ? &all.items[i] : most;
-    if (!status && most && share >= LEAST_SHARE) {
+    if (!status && most && share - told >= LEAST_SHARE) {
         double each = most->count / view->units / ranks;
         finding.cost_ns = share * view->span_ns / view->units;
         nvt_finding_about(&finding, nvt_name(view->trace, most->name));
@@ -120,14 +124,40 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     return status;
 }
 
+static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_report_input *input = facts->input;
+    struct nvt_late_jobs late = {0};
+    int status = nvt_late_jobs_make(&late, input, err);
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        struct nvt_views views = {0};
+        size_t first = findings->count;
+        if (!input->traces[i].trace->mpi_calls.count)
+            continue;
+        status = nvt_views_make(&views, rule, &input->traces[i], input, err);
+        for (size_t k = 0; k < views.count && !status; k++)
+            if (views.items[k].span_ns > 0)
+                status = look(rule, &views.items[k], &late, findings, err);
+        if (!status)
+            nvt_views_join(findings, first, views.count);
+        nvt_views_free(&views);
+    }
+    nvt_late_jobs_free(&late);
+    return status;
+}
+
 const struct nvt_rule nvt_rule_mpi = {
     .cause = "MPI",
     .about = "time in calls of MPI",
-    .threshold = "10 % of the time between MPI_Init and MPI_Finalize in calls that return when "
-                 "they are done: "
-                 "below that no change of them is felt; what only asks (MPI_Test) is not on record",
-    .remedy = "-r stragglers tells whether one rank comes late; else fewer and larger messages, or "
+    .threshold =
+        "10 % of the time between MPI_Init and MPI_Finalize in calls that return when "
+        "they are done: "
+        "below that no change of them is felt; what only asks (MPI_Test) is not on record. "
+        "Waits for a late rank that is told do not count",
+    .remedy = "-r mpi_waits tells who waits for whom, -r stragglers who comes last; else fewer and "
+              "larger messages, or "
               "calls that are waited for later (MPI_Iallreduce), with work in between",
     .confidence = NVT_SEEN,
-    .look = look,
+    .compare = compare,
 };

@@ -9,7 +9,7 @@
 #include "../device/devices.h"
 #include "../input/ranks.h"
 #include "../model/mpi.h"
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/late_ranks.h"
 
 #define LEAST_SHARE 0.05
 #define RANKS_MAX   4096
@@ -178,8 +178,10 @@ static int others(const struct ranks *ranks, size_t but, double *communication, 
     return 0;
 }
 
+/* Of ranks of MPI, what the slow one does while the others wait is told (rule `late`), where that is known. */
 static int judge(const struct nvt_rule *rule, const struct ranks *ranks,
-                 struct nvt_findings *findings, struct nvt_error *err)
+                 const struct nvt_late_jobs *late, struct nvt_findings *findings,
+                 struct nvt_error *err)
 {
     size_t least = 0;
     double communication, compute;
@@ -195,6 +197,8 @@ static int judge(const struct nvt_rule *rule, const struct ranks *ranks,
         return nvt_fail(err, "out of memory");
     double waits = communication - slow->communication_ns, longer = slow->compute_ns - compute;
     if (waits < LEAST_SHARE * slow->span_ns || longer < LEAST_SHARE * slow->span_ns)
+        return 0;
+    if (slow->device == NVT_NONE && nvt_late_jobs_tell(late, slow->from->trace, slow->process))
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
     nvt_case_name(slow->from, finding.where, sizeof(finding.where));
@@ -220,7 +224,8 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
 {
     const struct nvt_report_input *input = facts->input;
     size_t runs, *numbers = nvt_input_run_numbers(input, &runs);
-    int status = numbers ? 0 : nvt_fail(err, "out of memory");
+    struct nvt_late_jobs late = {0};
+    int status = numbers ? nvt_late_jobs_make(&late, input, err) : nvt_fail(err, "out of memory");
     for (size_t run = 0; run < runs && !status; run++) {
         struct ranks ranks = {0};
         for (size_t i = 0; i < input->trace_count && !status; i++)
@@ -228,9 +233,10 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
                 (input->traces[i].trace->ops.count || input->traces[i].trace->mpi_calls.count))
                 status = add_trace(&ranks, &input->traces[i], err);
         if (!status && ranks.count > 1)
-            status = judge(rule, &ranks, findings, err);
+            status = judge(rule, &ranks, &late, findings, err);
         free(ranks.items);
     }
+    nvt_late_jobs_free(&late);
     free(numbers);
     return status;
 }
@@ -242,7 +248,8 @@ const struct nvt_rule nvt_rule_ranks = {
         "the rank with the least time in communication (NCCL, peer copies; without them MPI) "
         "computes longer than "
         "the others' median, and they communicate longer than it does, each by 5 % of its time: "
-        "either alone may be different work by design, both together are waiting",
+        "either alone may be different work by design, both together are waiting. Not where late "
+        "rank tells what it does meanwhile",
     .remedy = "give it less work (shorter sequences, fewer layers), or look at its clocks, its "
               "host and its link",
     .confidence = NVT_LIKELY,

@@ -1,0 +1,66 @@
+/*
+ * Ranks that others wait for in MPI, by what they do meanwhile: what the rule `late` tells, and others leave to it.
+ *
+ * Waits (studies/mpi_waits.h) count that begin in the steady part of the waiting rank: the second half of its iterations, or of its time
+ * between MPI_Init and MPI_Finalize without any. Those in which the late rank is in MPI for most of the time do not: it waits
+ * for another one, which is told then, or for the network.
+ */
+#ifndef NVT_LATE_RANKS_H
+#define NVT_LATE_RANKS_H
+
+#include "../studies/mpi_places.h"
+#include "diagnose.h"
+
+/* What is known of a rank that may wait. */
+struct nvt_late_waiting {
+    int64_t from, to; /* its steady part, ns of its trace; from > to: it has none */
+    double units;     /* iterations in it, 1 without any */
+    uint8_t has_iterations;
+    double told_ns; /* waits in it that are told */
+};
+
+/* A late rank in a range, that others wait for in one wait state. */
+struct nvt_late_rank {
+    enum nvt_mpi_wait_state state;
+    uint32_t late;       /* rank of the job */
+    uint32_t late_range; /* string of its trace, 0: it is in no range */
+    uint32_t ranks;      /* that wait for long enough to be told */
+    /* Of the rank that waits for the largest part of its time: */
+    uint32_t rank;
+    uint32_t range, call; /* strings of its trace: where it waits longest */
+    double ns, count;
+    struct nvt_longest longest;
+};
+
+struct nvt_late_ranks {
+    struct nvt_mpi_waits waits;
+    struct nvt_late_waiting *waiting; /* of each rank of the job */
+    struct nvt_late_rank *items;      /* those that are told, the longest first */
+    uint32_t count;
+};
+
+/* All jobs of the input. Zero-initialise; release with nvt_late_jobs_free, also after a failure. */
+struct nvt_late_jobs {
+    struct nvt_late_ranks *items;
+    size_t count;
+    size_t *numbers; /* of each trace: its job */
+};
+
+/* 0, or -1 with err filled (out of memory). Nothing is done where no trace has calls of MPI. */
+int nvt_late_jobs_make(struct nvt_late_jobs *jobs, const struct nvt_report_input *input,
+                       struct nvt_error *err);
+void nvt_late_jobs_free(struct nvt_late_jobs *jobs);
+
+/* Whether it is told of a process that others wait for it. */
+int nvt_late_jobs_tell(const struct nvt_late_jobs *jobs, const struct nvt_trace *trace,
+                       uint32_t process);
+
+/* Time in MPI, in the steady part of processes of a trace (NVT_NONE: of all), that is told: ns. */
+double nvt_late_jobs_told(const struct nvt_late_jobs *jobs, const struct nvt_trace *trace,
+                          uint32_t process);
+
+/* From which part of a rank's time on waits are told, and in how many waits. */
+#define NVT_LATE_SHARE 0.1
+#define NVT_LATE_LEAST 3
+
+#endif

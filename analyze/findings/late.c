@@ -1,0 +1,113 @@
+/* late rank: ranks wait in MPI for one that does something else meanwhile. */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "../diagnosis/late_ranks.h"
+
+/* Findings of one job: the report has all. */
+#define MOST 3
+
+static const char *const remedies[NVT_MPI_WAIT_STATES] = {
+    [NVT_MPI_LATE_SENDER] = "let it send before it does that, or do less of it; receive with "
+                            "MPI_Irecv, work meanwhile and wait later; -r mpi_waits has all waits",
+    [NVT_MPI_WRONG_ORDER] =
+        "receive in the order in which messages are sent, or all at once "
+        "(MPI_Irecv, MPI_Waitany) and work with what has come; -r mpi_waits has "
+        "all waits",
+    [NVT_MPI_LATE_RECEIVER] =
+        "let it post the receive before it does that (MPI_Irecv), or send with "
+        "MPI_Isend and wait later; -r mpi_waits has all waits",
+    [NVT_MPI_WAIT_BARRIER] = "even out what ranks do before the barrier, or do without it where "
+                             "nothing needs it; -r mpi_waits has all waits",
+    [NVT_MPI_WAIT_NXN] = "even out what ranks do before the call, or begin it earlier and wait "
+                         "later (MPI_Iallreduce), with work in between; -r mpi_waits has all waits",
+    [NVT_MPI_EARLY_REDUCE] = "even out what ranks do before the call, or let the root begin it and "
+                             "wait later (MPI_Ireduce); -r mpi_waits has all waits",
+    [NVT_MPI_LATE_BROADCAST] = "let the root send before it does that; or MPI_Ibcast, with work in "
+                               "between; -r mpi_waits has all waits",
+};
+
+static void tell_what(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
+                      struct nvt_finding *finding)
+{
+    const struct nvt_mpi_job *job = &ranks->waits.job;
+    const struct nvt_trace *trace = nvt_mpi_trace(job, item->rank);
+    const struct nvt_late_waiting *waiting = &ranks->waiting[item->rank];
+    const char *range = nvt_name(nvt_mpi_trace(job, item->late), item->late_range);
+    const char *state = nvt_mpi_wait_state_name(item->state);
+    char place[128];
+    snprintf(place, sizeof(place), "%s%.110s", *range ? "range " : "no range", range);
+    nvt_finding_about(finding, place);
+    snprintf(finding->what, sizeof(finding->what),
+             "%c%s: rank %u waits %.0f %% of its time in %.40s for rank %u, which is in %s then",
+             tolower((unsigned char)*state), state + 1, job->ranks[item->rank].number,
+             100 * item->ns / ((double)waiting->to - (double)waiting->from),
+             nvt_name(trace, item->call), job->ranks[item->late].number, place);
+}
+
+static void tell_evidence(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
+                          struct nvt_finding *finding)
+{
+    const struct nvt_mpi_job *job = &ranks->waits.job;
+    const struct nvt_late_waiting *waiting = &ranks->waiting[item->rank];
+    const struct nvt_mpi_unmatched *left = &ranks->waits.unmatched;
+    const char *range = nvt_name(nvt_mpi_trace(job, item->rank), item->range);
+    const char *each = NVT_COUNT(item->count / waiting->units);
+    uint64_t unmatched = left->others + left->any + left->uneven + left->threads + left->impossible;
+    nvt_finding_append(finding, "%s wait%s %s, %s each, the longest %s", each,
+                       each[0] == '1' && !each[1] ? "" : "s", finding->per,
+                       NVT_TIME(item->ns / item->count), NVT_TIME(item->longest.ns[0]));
+    if (*range)
+        nvt_finding_append(finding, "; it waits in range %.80s", range);
+    if (job->count > 2)
+        nvt_finding_append(finding, "; %u of the other %u ranks wait%s so for it", item->ranks,
+                           job->count - 1, item->ranks == 1 ? "s" : "");
+    if (unmatched)
+        nvt_finding_append(finding, "; %llu sends and receives could not be matched",
+                           (unsigned long long)unmatched);
+}
+
+static int add_job(const struct nvt_rule *rule, const struct nvt_late_ranks *ranks,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < ranks->count && i < MOST && !status; i++) {
+        const struct nvt_late_rank *item = &ranks->items[i];
+        const struct nvt_late_waiting *waiting = &ranks->waiting[item->rank];
+        const struct nvt_mpi_file *file = nvt_mpi_file_of(&ranks->waits.job, item->rank);
+        struct nvt_finding finding = nvt_finding_of(rule, NULL);
+        nvt_case_name(file->from, finding.where, sizeof(finding.where));
+        finding.trace = file->from->trace;
+        finding.per = waiting->has_iterations ? "an iteration" : "in the second half of the trace";
+        finding.cost_ns = item->ns / waiting->units;
+        snprintf(finding.remedy, sizeof(finding.remedy), "%s", remedies[item->state]);
+        tell_what(ranks, item, &finding);
+        tell_evidence(ranks, item, &finding);
+        nvt_finding_point_longest(&finding, &item->longest);
+        status = nvt_findings_add(findings, &finding, err);
+    }
+    return status;
+}
+
+static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_late_jobs jobs = {0};
+    int status = nvt_late_jobs_make(&jobs, facts->input, err);
+    for (size_t i = 0; i < jobs.count && !status; i++)
+        status = add_job(rule, &jobs.items[i], findings, err);
+    nvt_late_jobs_free(&jobs);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_late = {
+    .cause = "late rank",
+    .about = "a rank that others wait for in MPI, and what it does meanwhile",
+    .threshold = "10 % of a rank's time in one wait state (late sender, late receiver, wait at "
+                 "barrier ...) for one rank in one range, in at least 3 waits, even if the two "
+                 "longest were like the others: below that ranks differ by chance. Not where the "
+                 "late rank is in MPI itself: it waits for another one, or for the network",
+    .remedy = "even out what ranks do before they meet; -r mpi_waits has all waits",
+    .confidence = NVT_LIKELY,
+    .compare = compare,
+};
