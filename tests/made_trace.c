@@ -353,6 +353,20 @@ static void sample_machine(struct maker *maker, const struct program *program)
     sample_gpu(maker, gpu, NVT_MACHINE_BY_HEAT, 1, program->limited / 2);
 }
 
+/* The other thread is known by what it waits in: until the next iteration, which begins with this. */
+static void work_in_a_team(struct maker *maker, const struct program *program, int64_t *waits_since)
+{
+    uint32_t other;
+    if (!program->team_ns)
+        return;
+    other = nvt_trace_thread(maker->trace, maker->process, 9);
+    if (*waits_since)
+        make_os_call(maker, "pthread_cond_wait", other, *waits_since, maker->now);
+    maker->now += program->team_ns;
+    make_os_call(maker, "pthread_barrier_wait", maker->thread, maker->now - 1000, maker->now);
+    *waits_since = maker->now;
+}
+
 static void be_busy(struct maker *maker, const struct program *program)
 {
     enum { SAMPLES_EACH = 4 };
@@ -370,6 +384,7 @@ struct nvt_trace *make_program(const struct program *program)
 {
     struct maker maker = make_begin();
     unsigned seed = program->jitter;
+    int64_t waits_since = 0;
     maker.launch_ns = program->launch_ns ? program->launch_ns : 6000;
     if (program->domain)
         maker.domain = nvt_trace_domain(maker.trace, maker.process, program->domain);
@@ -381,6 +396,7 @@ struct nvt_trace *make_program(const struct program *program)
         if (program->data_ns)
             make_range(&maker, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
                        start);
+        work_in_a_team(&maker, program, &waits_since);
         maker.now += vary(program->host_ns, &seed);
         if (program->os_call)
             make_os_call(&maker, program->os_call, maker.thread, maker.now,
@@ -400,6 +416,9 @@ struct nvt_trace *make_program(const struct program *program)
         if (program->no_wait || program->tail_ns)
             maker.now = maker.device + 1000 > maker.now ? maker.device + 1000 : maker.now;
     }
+    if (waits_since)
+        make_os_call(&maker, "pthread_cond_wait", nvt_trace_thread(maker.trace, maker.process, 9),
+                     waits_since, maker.now);
     sample_machine(&maker, program);
     return make_end(&maker);
 }

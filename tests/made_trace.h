@@ -60,6 +60,8 @@ struct program {
     const char
         *busy; /* it works for busy_ns in this function of libc, in four samples; NULL: in none */
     int64_t busy_ns;
+    int64_t
+        team_ns; /* first another thread works beside it, which then waits; it goes on when that is done */
     int allocations;
     const char *allocation; /* the call, NULL: cudaMalloc */
     int64_t allocation_ns;

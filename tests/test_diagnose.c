@@ -398,7 +398,7 @@ static void programs_get_every_finding(void **state)
                            "far longer (up to 333 µs an iteration; seen)\n"));
     assert_non_null(strstr(result.out, "look at   20.000 ms\n"));
     assert_non_null(strstr(result.out,
-                           "\nno device operations on record: 15 of 30 rules had nothing "
+                           "\nno device operations on record: 15 of 31 rules had nothing "
                            "to look at (activities with ProfilerActivity.CUDA in torch.profiler, "
                            "on a machine with a GPU)\n"));
     assert_null(strstr(result.out, "2. "));

@@ -71,6 +71,13 @@ static const struct trouble {
      {{.busy = "memmove", .busy_ns = 158000, .host_ns = 842000},
       {.busy = "memmove", .busy_ns = 160000, .host_ns = 840000, .iterations = 25},
       {.busy = "sqrt", .busy_ns = 390000, .host_ns = 610000}}},
+    /* Half of the part of one thread alone could be spared. */
+    {&nvt_rule_serial,
+     "for 31 % of its time only one of 2 threads works in range iteration",
+     {.team_ns = 690000, .host_ns = 309000},
+     {{.team_ns = 710000, .host_ns = 289000},
+      {.team_ns = 90000, .host_ns = 910000, .kernels = 1, .kernel_ns = 8000},
+      {.host_ns = 900000, .kernels = 1, .kernel_ns = 8000}}},
     {&nvt_rule_loading,
      "2 times an iteration", /* the first is behind the wait of the iteration before */
      {.kernels = 3, .kernel_ns = 80000, .launch_ns = 1000000},

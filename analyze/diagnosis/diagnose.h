@@ -27,6 +27,7 @@
     X(input)                                                                                       \
     X(blocked)                                                                                     \
     X(busy)                                                                                        \
+    X(serial)                                                                                      \
     X(stalled)                                                                                     \
     X(pageable)                                                                                    \
     X(transfers)                                                                                   \

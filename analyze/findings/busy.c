@@ -6,6 +6,7 @@
 #include "../../lib/sample.h"
 #include "../../lib/text.h"
 #include "../diagnosis/blocking.h"
+#include "../diagnosis/serial.h"
 #include "../diagnosis/work_kinds.h"
 
 #define LEAST_SAMPLES 50
@@ -385,6 +386,17 @@ static int find_function(const struct host *host, uint32_t *function)
     return failed ? -1 : 0;
 }
 
+/* Whether it is told that the thread works alone while others wait (rule `serial`), with the functions that it is in. -1 when out of
+ * memory. */
+static int is_told(const struct host *host)
+{
+    struct nvt_serial serial = {0};
+    int found = nvt_serial_find(&serial, host->view);
+    int status = found > 0 ? serial.thread == host->thread : found;
+    nvt_serial_free(&serial);
+    return status;
+}
+
 /* 0, or -1 when out of memory. */
 static int tell_all(const struct nvt_rule *rule, const struct host *host,
                     struct nvt_findings *findings)
@@ -396,8 +408,9 @@ static int tell_all(const struct nvt_rule *rule, const struct host *host,
         if (kinds[kind].does)
             failed = tell(rule, host, &part, findings);
     }
-    failed = failed || find_function(host, &one.function);
-    if (!failed && one.function != NVT_NONE)
+    int told = failed ? -1 : is_told(host);
+    failed = told < 0 || find_function(host, &one.function);
+    if (!failed && !told && one.function != NVT_NONE)
         failed = tell(rule, host, &one, findings);
     return failed ? -1 : 0;
 }
@@ -428,7 +441,8 @@ const struct nvt_rule nvt_rule_busy = {
         "no "
         "known kind. In at least 50 samples, at the lower end of the share's 95 % interval, on the "
         "thread that enters iterations (without any, the main one). Not if a device works for half "
-        "of it, nor for libraries that compute (BLAS, FFT)",
+        "of it, nor for libraries that compute (BLAS, FFT), nor one function where serial part "
+        "tells of the thread",
     .remedy = "do it once, before the loop, or on other threads; the finding says what helps "
               "against its kind of work",
     .confidence = NVT_LIKELY,

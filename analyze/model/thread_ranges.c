@@ -55,3 +55,18 @@ uint32_t nvt_thread_ranges_open(const struct nvt_thread_ranges *ranges, uint32_t
             open[depth++] = row;
     return depth;
 }
+
+uint32_t nvt_thread_ranges_innermost(const struct nvt_thread_ranges *ranges, uint32_t thread,
+                                     int64_t moment, int64_t *until)
+{
+    const struct nvt_buckets *threads = &ranges->threads;
+    const struct nvt_ranges *rows = &ranges->trace->ranges;
+    uint32_t at = nvt_buckets_behind(threads, thread, rows->start, moment), depth = 0;
+    uint32_t row = at > threads->first[thread] ? threads->rows[at - 1] : NVT_NONE;
+    *until = at < threads->first[thread + 1] ? rows->start[threads->rows[at]] : INT64_MAX;
+    while (row != NVT_NONE && rows->end[row] <= moment)
+        row = depth++ < NVT_NESTING_DEPTH ? ranges->parent[row] : NVT_NONE;
+    if (row != NVT_NONE && rows->end[row] < *until)
+        *until = rows->end[row];
+    return row;
+}

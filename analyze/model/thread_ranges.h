@@ -31,4 +31,9 @@ uint32_t nvt_thread_ranges_last(const struct nvt_thread_ranges *ranges, uint32_t
 uint32_t nvt_thread_ranges_open(const struct nvt_thread_ranges *ranges, uint32_t thread,
                                 int64_t moment, uint32_t open[NVT_NESTING_DEPTH]);
 
+/* The innermost of them, NVT_NONE: there is none; *until gets when the thread enters or leaves a range next, behind that moment
+ * (INT64_MAX: never). */
+uint32_t nvt_thread_ranges_innermost(const struct nvt_thread_ranges *ranges, uint32_t thread,
+                                     int64_t moment, int64_t *until);
+
 #endif

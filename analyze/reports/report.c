@@ -178,7 +178,8 @@ static int has_subjects(const struct nvt_report_input *input)
 void nvt_report_note_calls(struct nvt_report_input *input)
 {
     if (nvt_report_has_mpi(input))
-        nvt_note(input, "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers");
+        nvt_note(input,
+                 "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers");
     if (nvt_report_has_os_calls(input))
         nvt_note(input,
                  "note: there are calls of the operating system: -r osrt_sum,nvtx_osrt_sum%s",

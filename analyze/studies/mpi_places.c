@@ -42,22 +42,10 @@ static struct nvt_mpi_place place_at(const struct nvt_mpi_places *places, uint32
                                      uint32_t thread, int64_t moment, int64_t *until)
 {
     const struct nvt_thread_ranges *holders = &places->ranges[file];
-    const struct nvt_ranges *ranges = &holders->trace->ranges;
     const struct nvt_mpi_calls *calls = &holders->trace->mpi_calls;
-    struct nvt_mpi_place place = {0, 0};
-    uint32_t at = nvt_buckets_behind(&holders->threads, thread, ranges->start, moment);
-    uint32_t row = at > holders->threads.first[thread] ? holders->threads.rows[at - 1] : NVT_NONE;
-    *until = at < holders->threads.first[thread + 1] ? ranges->start[holders->threads.rows[at]]
-                                                     : INT64_MAX;
-    for (int depth = 0; row != NVT_NONE && depth < NVT_NESTING_DEPTH; depth++) {
-        if (ranges->end[row] > moment) {
-            place.range = ranges->name[row];
-            *until = ranges->end[row] < *until ? ranges->end[row] : *until;
-            break;
-        }
-        row = holders->parent[row];
-    }
-    at = nvt_buckets_behind(&places->calls[file], thread, calls->start, moment);
+    uint32_t row = nvt_thread_ranges_innermost(holders, thread, moment, until);
+    struct nvt_mpi_place place = {row == NVT_NONE ? 0 : holders->trace->ranges.name[row], 0};
+    uint32_t at = nvt_buckets_behind(&places->calls[file], thread, calls->start, moment);
     row = at > places->calls[file].first[thread] ? places->calls[file].rows[at - 1] : NVT_NONE;
     if (at < places->calls[file].first[thread + 1]) {
         int64_t next = calls->start[places->calls[file].rows[at]];

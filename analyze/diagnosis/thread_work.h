@@ -1,0 +1,54 @@
+/*
+ * When the threads of a process work, and when they wait: of what the rule `serial` tells.
+ *
+ * What is known of a thread differs. In this order:
+ *
+ *   calls     of the operating system's libraries, 3 or more in which it waits (for threads, events, locks, the network, other
+ *             processes, or asleep): it works in between, from the first thing to the last that is on record of it. If a
+ *             thread of the process is known like that, so are those that enter iterations
+ *   samples   it works while it takes processor time: a sample stands for some of it, up to the sample
+ *   ranges    it works within its push/pop ranges
+ *
+ * What waits in calls that are not on record (barriers of libgomp) works, as far as calls tell. Calls of MPI are waits, too.
+ */
+#ifndef NVT_THREAD_WORK_H
+#define NVT_THREAD_WORK_H
+
+#include "../model/thread_ranges.h"
+#include "diagnose.h"
+#include "places.h"
+
+enum nvt_work_known {
+    NVT_KNOWN_BY_NOTHING,
+    NVT_KNOWN_BY_CALLS,
+    NVT_KNOWN_BY_SAMPLES,
+    NVT_KNOWN_BY_RANGES
+};
+
+/* A stretch in which a thread works. */
+struct nvt_thread_stretch {
+    int64_t start, end; /* ns, start < end; those of a thread do not overlap */
+    uint32_t thread;
+};
+
+/* Zero-initialise; release with nvt_thread_work_free, also after a failure. */
+struct nvt_thread_work {
+    struct nvt_thread_stretch *items; /* thread by thread, by their starts */
+    size_t count;
+    uint8_t *known; /* of each thread of the trace: enum nvt_work_known */
+    uint8_t *
+        is_loop; /* whether it enters iterations of the steady part, or without any is the main one */
+    int64_t
+        slack_ns; /* so much a start or an end may be off: the longest time that a sample stands for */
+};
+
+/* The stretches of a process in the steady part of a view. 0, or -1 when out of memory. */
+int nvt_thread_work_make(struct nvt_thread_work *work, const struct nvt_view *view,
+                         uint32_t process, const struct nvt_thread_ranges *ranges);
+void nvt_thread_work_free(struct nvt_thread_work *work);
+
+/* Whether a call of the operating system's libraries is one in which its thread waits. Names and files are looked up once each, in
+ * `kinds`. -1 when out of memory. */
+int nvt_is_waiting_call(struct nvt_map *kinds, const struct nvt_trace *trace, uint32_t call);
+
+#endif

@@ -1,0 +1,100 @@
+/* serial part: one thread of several works alone for much of the time, and the others wait for it. */
+#include <stdio.h>
+
+#include "../diagnosis/running.h"
+#include "../diagnosis/serial.h"
+
+/* The range that holds most of the serial part; "" if none does. */
+static const char *range_of(const struct nvt_view *view, const struct nvt_serial *serial,
+                            double *share)
+{
+    const struct nvt_pair *most = nvt_pairs_most(&serial->ranges, 0);
+    *share = most ? (double)most->weight / serial->ns : 0;
+    return most ? nvt_name(view->trace, most->part) : "";
+}
+
+static void tell_what(const struct nvt_view *view, const struct nvt_serial *serial,
+                      struct nvt_finding *finding)
+{
+    double share;
+    const char *range = range_of(view, serial, &share);
+    char part[32] = "";
+    nvt_finding_about(finding, range);
+    if (share < 0.9)
+        snprintf(part, sizeof(part), ", %.0f %% of that", 100 * share);
+    snprintf(finding->what, sizeof(finding->what),
+             "for %.0f %% of its time only one of %u threads works%s%s%.120s, and %s",
+             100 * serial->ns / serial->inside_ns, serial->others + 1, *range ? part : "",
+             *range ? " in range " : "", range,
+             serial->others == 1 ? "the other one waits" : "the others wait");
+}
+
+static void tell_evidence(const struct nvt_view *view, const struct nvt_serial *serial,
+                          struct nvt_finding *finding)
+{
+    const struct nvt_pair *call = nvt_pairs_most(&serial->calls, 0);
+    const double whole = serial->inside_ns / view->units, part = serial->ns / view->units;
+    nvt_finding_append(finding, "%s of %s %s, the longest %s", NVT_TIME(part), NVT_TIME(whole),
+                       view->per, NVT_TIME(serial->longest.ns[0]));
+    if (call)
+        nvt_finding_append(finding, "; %u thread%s wait%s, most in %.40s()", serial->others,
+                           serial->others == 1 ? "" : "s", serial->others == 1 ? "s" : "",
+                           nvt_name(view->trace, call->part));
+    nvt_finding_append(finding,
+                       "; for %.0f %% of the time two threads or more work, up to %u at once; "
+                       "spread over %u, %s would take %s at best (Amdahl: T - S + S/n)",
+                       100 * serial->parallel_ns / serial->inside_ns, serial->at_once,
+                       serial->at_once,
+                       view->iteration_count ? "an iteration" : "that half of the trace",
+                       NVT_TIME(whole - nvt_serial_gain(serial) / view->units));
+}
+
+/* 0, or -1 when out of memory. */
+static int tell_functions(const struct nvt_view *view, const struct nvt_serial *serial,
+                          struct nvt_finding *finding)
+{
+    struct nvt_running running = {.is_taken = NULL};
+    int failed = nvt_running_begin(&running, view->trace);
+    for (uint32_t i = 0; i < serial->count && !failed; i++)
+        nvt_running_add(&running, serial->thread, serial->items[i].start, serial->items[i].end);
+    failed = failed || nvt_running_tell(&running, finding);
+    nvt_running_free(&running);
+    return failed;
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_serial serial = {0};
+    int status = nvt_serial_find(&serial, view);
+    if (status > 0) {
+        struct nvt_finding finding = nvt_finding_of(rule, view);
+        finding.cost_ns = nvt_serial_gain(&serial) / view->units;
+        tell_what(view, &serial, &finding);
+        tell_evidence(view, &serial, &finding);
+        nvt_finding_point_longest(&finding, &serial.longest);
+        status =
+            tell_functions(view, &serial, &finding) || nvt_findings_add(findings, &finding, err)
+                ? -1
+                : 0;
+    }
+    nvt_serial_free(&serial);
+    return status < 0 ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
+}
+
+const struct nvt_rule nvt_rule_serial = {
+    .cause = "serial part",
+    .about = "a part of a loop in which one thread works while those it works with at other times "
+             "wait",
+    .threshold =
+        "15 % of the time that would be spared if that part were spread over all threads, in at "
+        "least 3 parts, even if the two longest were like the others; and two threads or more work "
+        "for 10 % of the time: what is serial throughout has no threads to spread it over. "
+        "Threads count that the loop waits for: it goes on when their work is done. Not those "
+        "that never work, or that work ahead (load data), nor while a device works",
+    .remedy = "share that part out among the threads (more loops in parallel, a reduction by "
+              "tree), or let it be done beside the parallel part of the next iteration; then look "
+              "again: what is left bounds what more threads can do",
+    .confidence = NVT_LIKELY,
+    .look = look,
+};

@@ -1,0 +1,336 @@
+/*
+ * Serial parts of programs with several threads: in a program that has one, in made-up traces by all that threads are known by,
+ * and what is none: one thread, threads that never work, that work ahead, and balanced ones.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/diagnosis/serial.h"
+#include "cli.h"
+#include "finding_kit.h"
+
+#define MS INT64_C(1000000)
+
+enum known { CALLS, SAMPLES, RANGES };
+enum { ITERATIONS = 20, MEMBERS = 3 };
+
+/* What one iteration of 10 ms is made of. */
+struct loop {
+    enum known known;
+    int64_t together; /* all threads work */
+    int64_t ahead;    /* or the others work beside the main thread, which does not wait for them */
+    int members;      /* 0: MEMBERS */
+    int every;        /* iterations in which they work, 0: 1 */
+    const char *iteration, *alone; /* ranges; NULL: none */
+    const char *inside;            /* a call of CUDA around the serial part, and a kernel */
+    int mpi;                       /* it is a call of MPI */
+};
+
+static void work(struct maker *maker, const struct loop *loop, uint32_t thread, int64_t from,
+                 int64_t to, uint32_t function)
+{
+    if (loop->known == SAMPLES)
+        for (int64_t at = from + MS; at <= to; at += MS)
+            make_sample(maker, thread, at, MS, function);
+    if (loop->known != RANGES)
+        return;
+    uint32_t main = maker->thread;
+    int64_t now = maker->now;
+    maker->thread = thread;
+    maker->now = to;
+    make_range(maker, "part", from);
+    maker->thread = main;
+    maker->now = now;
+}
+
+static void wait_in(struct maker *maker, const struct loop *loop, const char *call, uint32_t thread,
+                    int64_t from, int64_t to)
+{
+    if (loop->known == CALLS && to > from)
+        make_os_call(maker, call, thread, from, to);
+}
+
+static void serial_part(struct maker *maker, const struct loop *loop, int64_t from, int64_t to,
+                        uint32_t function)
+{
+    maker->now = from;
+    if (loop->inside) {
+        make_launch(maker, "gemm", to - from - 10000);
+        make_call(maker, loop->inside, to - maker->now);
+    }
+    if (loop->mpi) {
+        const struct nvt_mpi_call call = {
+            .start = from,
+            .end = to,
+            .thread = maker->thread,
+            .name = nvt_strings_add_text(maker->trace->strings, "MPI_Barrier"),
+            .peer = NVT_MPI_NONE,
+            .tag = NVT_MPI_NONE,
+            .kind = NVT_MPI_COLLECTIVE};
+        assert_int_not_equal(nvt_mpi_call_add(maker->trace, &call), NVT_NONE);
+    }
+    if (loop->known == SAMPLES)
+        for (int64_t at = from + MS; at <= to; at += MS)
+            make_sample(maker, maker->thread, at, MS, function);
+    maker->now = to;
+    if (loop->alone)
+        make_range(maker, loop->alone, from);
+}
+
+/* The others of one iteration; the main thread's work beside them. */
+static void iterate(struct maker *maker, const struct loop *loop, int i, const uint32_t *functions)
+{
+    const int64_t start = maker->now, end = start + 10 * MS;
+    const int64_t parallel = loop->ahead ? loop->ahead : loop->together;
+    const int members = loop->members ? loop->members : MEMBERS;
+    for (int k = 0; k < members; k++) {
+        uint32_t thread = nvt_trace_thread(maker->trace, maker->process, 9 + k);
+        int works = i % (loop->every ? loop->every : 1) == 0;
+        if (works)
+            work(maker, loop, thread, start, start + parallel - 20000 * k, functions[0]);
+        wait_in(maker, loop, k ? "pthread_cond_wait" : "futex", thread,
+                works ? start + parallel - 20000 * k : start, end);
+    }
+    if (loop->together) {
+        work(maker, loop, maker->thread, start, start + parallel - 100000, functions[0]);
+        wait_in(maker, loop, "pthread_barrier_wait", maker->thread, start + parallel - 100000,
+                start + parallel);
+    }
+    serial_part(maker, loop, loop->ahead ? start : start + parallel, end, functions[1]);
+    if (loop->iteration)
+        make_range(maker, loop->iteration, start);
+}
+
+static struct maker make_loop(const struct loop *loop)
+{
+    struct maker maker = make_begin();
+    uint32_t functions[2] = {1, 2};
+    if (loop->known == SAMPLES) {
+        functions[0] = make_function(&maker, 0, "multiply", "/home/x/bin/tool");
+        functions[1] = make_function(&maker, 0, "add_up", "/home/x/bin/tool");
+    }
+    for (int i = 0; i < ITERATIONS; i++)
+        iterate(&maker, loop, i, functions);
+    return maker;
+}
+
+static void expect_none(const struct loop *loop)
+{
+    struct maker maker = make_loop(loop);
+    kit_find_nothing(&maker, &nvt_rule_serial);
+}
+
+/* --- found -------------------------------------------------------------------------------------- */
+
+static void it_is_known_by_calls(void **state)
+{
+    (void)state;
+    const struct loop loop = {
+        .known = CALLS, .together = 6 * MS, .iteration = "iteration", .alone = "reduce"};
+    struct maker maker = make_loop(&loop);
+    kit_find_one(&maker, &nvt_rule_serial, 3 * MS,
+                 "for 40 % of its time only one of 4 threads works in range reduce, and the others "
+                 "wait",
+                 "4.00 ms of 10.0 ms an iteration, the longest 4.00 ms; 3 threads wait, most in "
+                 "pthread_cond_wait(); for 60 % of the time two threads or more work, up to 4 at "
+                 "once; spread over 4, an iteration would take 7.00 ms at best (Amdahl: T - S + "
+                 "S/n)");
+}
+
+static void it_is_known_by_samples(void **state)
+{
+    (void)state;
+    const struct loop loop = {.known = SAMPLES, .together = 6 * MS, .iteration = "iteration"};
+    struct maker maker = make_loop(&loop);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_serial);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].what,
+                        "for 40 % of its time only one of 4 threads works in range iteration, and "
+                        "the others wait");
+    assert_non_null(strstr(findings.items[0].evidence, "add_up (tool) 100 %"));
+    free(findings.items);
+    maker = make_loop(&loop); /* it is the one function, too, which that rule leaves to this one */
+    kit_find_nothing(&maker, &nvt_rule_busy);
+    const struct loop alone = {.known = SAMPLES, .every = ITERATIONS, .iteration = "iteration"};
+    maker = make_loop(&alone);
+    findings = kit_find(&maker, &nvt_rule_busy);
+    assert_int_equal(findings.count, 1);
+    free(findings.items);
+}
+
+static void it_is_known_by_ranges(void **state)
+{
+    (void)state;
+    const struct loop loop = {
+        .known = RANGES, .together = 6 * MS, .iteration = "iteration", .alone = "reduce"};
+    struct maker maker = make_loop(&loop);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_serial);
+    assert_int_equal(findings.count, 1);
+    assert_non_null(strstr(findings.items[0].what, "only one of 4 threads works in range reduce"));
+    assert_null(strstr(findings.items[0].evidence, "threads wait"));
+    free(findings.items);
+}
+
+/* It is the main thread then, as a whole. */
+static void no_iterations_are_needed(void **state)
+{
+    (void)state;
+    const struct loop loop = {.known = CALLS, .together = 6 * MS, .alone = "reduce"};
+    struct maker maker = make_loop(&loop);
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_serial);
+    assert_int_equal(findings.count, 1);
+    if (!strstr(findings.items[0].what, "for 41 % of its time only one of 4 threads"))
+        fail_msg("%s; %s", findings.items[0].what, findings.items[0].evidence);
+    assert_non_null(
+        strstr(findings.items[0].evidence, "that half of the trace would take 67.0 ms"));
+    free(findings.items);
+}
+
+/* --- not found ---------------------------------------------------------------------------------- */
+
+static void balanced_programs_have_none(void **state)
+{
+    (void)state;
+    for (enum known known = CALLS; known <= RANGES; known++) {
+        expect_none(&(struct loop){
+            .known = known, .together = 9 * MS, .iteration = "iteration", .alone = "reduce"});
+        expect_none(&(struct loop){.known = known, .together = 9 * MS});
+    }
+}
+
+static void threads_that_never_or_rarely_work_are_no_team(void **state)
+{
+    (void)state;
+    for (enum known known = CALLS; known <= RANGES; known++) {
+        expect_none(&(struct loop){
+            .known = known, .every = ITERATIONS, .iteration = "iteration", .alone = "reduce"});
+        expect_none(&(struct loop){.known = known,
+                                   .every = 4,
+                                   .together = 6 * MS,
+                                   .iteration = "iteration",
+                                   .alone = "reduce"});
+    }
+}
+
+/* The main thread does not wait for what loads data, however many threads do, and whether they begin with it or not. */
+static void threads_that_work_ahead_are_no_team(void **state)
+{
+    (void)state;
+    for (enum known known = CALLS; known <= RANGES; known++)
+        for (int members = 1; members <= MEMBERS; members++)
+            for (int64_t ahead = 2 * MS; ahead <= 6 * MS; ahead += 2 * MS)
+                expect_none(&(struct loop){.known = known,
+                                           .ahead = ahead,
+                                           .members = members,
+                                           .iteration = "iteration",
+                                           .alone = "step"});
+}
+
+static void one_thread_has_none(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < ITERATIONS; i++) {
+        int64_t start = maker.now;
+        make_os_call(&maker, "pthread_cond_wait", maker.thread, start, start + 2 * MS);
+        maker.now = start + 10 * MS;
+        make_range(&maker, "iteration", start);
+    }
+    kit_find_nothing(&maker, &nvt_rule_serial);
+}
+
+/* Whoever waits for it is not alone. */
+static void devices_and_other_ranks_work_meanwhile(void **state)
+{
+    (void)state;
+    expect_none(&(struct loop){.known = CALLS,
+                               .together = 6 * MS,
+                               .iteration = "iteration",
+                               .inside = "cudaDeviceSynchronize"});
+    expect_none(
+        &(struct loop){.known = CALLS, .together = 6 * MS, .iteration = "iteration", .mpi = 1});
+}
+
+/* What is done once is no loop: of 20 iterations, one long part. */
+static void a_single_long_part_is_no_loop(void **state)
+{
+    (void)state;
+    const struct loop loop = {
+        .known = CALLS, .together = 9 * MS, .iteration = "iteration", .alone = "reduce"};
+    struct maker maker = make_loop(&loop);
+    int64_t start = maker.now;
+    for (int k = 0; k < MEMBERS; k++)
+        make_os_call(&maker, "pthread_cond_wait",
+                     nvt_trace_thread(maker.trace, maker.process, 9 + k), start, start + 200 * MS);
+    maker.now = start + 200 * MS;
+    make_range(&maker, "iteration", start);
+    kit_find_nothing(&maker, &nvt_rule_serial);
+}
+
+/* --- a program ---------------------------------------------------------------------------------- */
+
+/* Its findings; the caller's. */
+static char *diagnose(const char *trace, const char *how, const char *others)
+{
+    char *path = strdup(cli_in(cli_folder, "t.nvt"));
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "record", "--trace", trace, "-o", path, "--",
+                                      cli_built("tests/clients/team"), how, "40", others, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "diagnose", path, NULL});
+    cli_expect_status(&result, 0);
+    free(path);
+    char *out = result.out;
+    result.out = NULL;
+    cli_result_free(&result);
+    return out;
+}
+
+static void a_program_has_one(void **state)
+{
+    (void)state;
+    static const char *const quiet[] = {"balanced", "idle", "single", "loader"};
+    static const char *const traces[] = {"nvtx,osrt", "nvtx"};
+    static const char *const others[] = {"1", "3"};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 2; k++) {
+            char *out = diagnose(traces[i], "serial", others[k]);
+            if (!strstr(out, "serial part: for ") || !strstr(out, "range reduce"))
+                fail_msg("%s, %s others: %s", traces[i], others[k], out);
+            assert_true(i || strstr(out, "most in pthread_barrier_wait()"));
+            free(out);
+            for (size_t j = 0; j < sizeof(quiet) / sizeof(quiet[0]); j++) {
+                out = diagnose(traces[i], quiet[j], others[k]);
+                if (strstr(out, "serial part"))
+                    fail_msg("%s, %s, %s others: %s", traces[i], quiet[j], others[k], out);
+                free(out);
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_known_by_calls),
+        cmocka_unit_test(it_is_known_by_samples),
+        cmocka_unit_test(it_is_known_by_ranges),
+        cmocka_unit_test(no_iterations_are_needed),
+        cmocka_unit_test(balanced_programs_have_none),
+        cmocka_unit_test(threads_that_never_or_rarely_work_are_no_team),
+        cmocka_unit_test(threads_that_work_ahead_are_no_team),
+        cmocka_unit_test(one_thread_has_none),
+        cmocka_unit_test(devices_and_other_ranks_work_meanwhile),
+        cmocka_unit_test(a_single_long_part_is_no_loop),
+        cmocka_unit_test(a_program_has_one),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
