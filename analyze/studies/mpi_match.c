@@ -10,7 +10,7 @@
 /* A source, or a tag, that a receive does not name; tags and ranks are none below zero. */
 #define ANY (-1)
 /* So many times streams are compared with what receives ask for; where that is not enough, none is known. */
-#define MOST_COMPARED (UINT64_C(1) << 28)
+#define MOST_COMPARED (UINT64_C(1) << 24)
 
 /* One side of a message. */
 struct half {
