@@ -91,7 +91,7 @@ static int make_edges(struct sweep *sweep, uint32_t process)
         failed = add_edges(sweep, item->start, item->end, (int32_t)item->thread);
     }
     free(device);
-    if (!failed)
+    if (!failed && sweep->count)
         qsort(sweep->edges, sweep->count, sizeof(*sweep->edges), by_time);
     return failed ? -1 : 0;
 }

@@ -1,6 +1,6 @@
 /*
- * waits WHAT [ITERATIONS]: a program of MPI whose ranks wait for each other in the way that is asked for, in iterations of two
- * steps of 5 ms; `late` ranks spend one more of 5 ms in a range `pack`. They sleep: so that ranks need no processors of their own.
+ * waits WHAT [ITERATIONS]: a program of MPI whose ranks wait for each other in the way that is asked for, in iterations of 5 ms; the
+ * late rank spends 15 ms more in a range `pack`. They sleep: so that ranks need no processors of their own.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void compute(int late)
 {
     work("compute", 5000);
     if (rank == late)
-        work("pack", 5000);
+        work("pack", 15000);
 }
 
 static void late_sender(void)
@@ -71,7 +71,7 @@ static void wrong_order(void)
     work("compute", 5000);
     if (rank == 1) {
         MPI_Send(small, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
-        work("pack", 5000);
+        work("pack", 15000);
         MPI_Send(small, 8, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
     }
     if (rank == 0) {
