@@ -65,7 +65,7 @@ static int add_waits(struct nvt_groups *groups, const struct nvt_mpi_waits *wait
 }
 
 static void put_row(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                    const struct nvt_mpi_job *job, const int64_t *spans, int has_files)
+                    const struct nvt_mpi_job *job, const int64_t *spans)
 {
     const struct nvt_group *group = &groups->groups[number];
     const uint32_t *key = group->key;
@@ -86,9 +86,8 @@ static void put_row(struct nvt_table *table, struct nvt_groups *groups, uint32_t
                            100 * (double)group->total / (double)spans[key[OF_RANK]]);
     nvt_table_set_real(table, row, AVG, summary.mean);
     nvt_table_set_int(table, row, LONGEST, (int64_t)summary.max);
-    if (has_files)
-        nvt_table_set_text(table, row, FILE_NAME,
-                           nvt_file_name(nvt_mpi_trace(job, key[OF_RANK])->path));
+    nvt_table_set_text(table, row, FILE_NAME,
+                       nvt_file_name(nvt_mpi_trace(job, key[OF_RANK])->path));
 }
 
 /* How long each rank runs between MPI_Init and MPI_Finalize; malloc'ed, NULL when out of memory. */
@@ -172,7 +171,7 @@ static void note_job(struct nvt_report_input *input, const struct nvt_mpi_job *j
 
 /* 0, or -1 with err. */
 static int add_job(struct nvt_table *table, struct nvt_report_input *input, const size_t *numbers,
-                   size_t number, int has_files, struct nvt_error *err)
+                   size_t number, struct nvt_error *err)
 {
     struct nvt_mpi_waits waits = {0};
     struct nvt_groups groups = {0};
@@ -185,7 +184,7 @@ static int add_job(struct nvt_table *table, struct nvt_report_input *input, cons
     if (!status && !(spans = find_spans(&waits.job)))
         status = nvt_fail(err, "out of memory");
     for (uint32_t i = 0; i < groups.count && !status; i++)
-        put_row(table, &groups, i, &waits.job, spans, has_files);
+        put_row(table, &groups, i, &waits.job, spans);
     if (!status)
         note_left_out(input, &waits);
     free(spans);
@@ -198,11 +197,10 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 {
     size_t count = 0, *numbers = nvt_input_run_numbers(input, &count);
     struct nvt_table *table =
-        nvt_report_table_of(&nvt_report_mpi_waits, count > 1 ? COLUMNS : COLUMNS - 1, input,
-                            "Wait states of MPI by range", err);
+        nvt_report_table(&nvt_report_mpi_waits, input, "Wait states of MPI by range", err);
     int status = !table ? -1 : numbers ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; i < count && !status; i++)
-        status = add_job(table, input, numbers, i, count > 1, err);
+        status = add_job(table, input, numbers, i, err);
     free(numbers);
     if (status) {
         nvt_table_free(table);
