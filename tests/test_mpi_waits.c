@@ -357,23 +357,32 @@ static void what_cannot_be_is_left_out(void **state)
     expect(&job, "alone 2\n");
 }
 
-/* The handle of another one says nothing. */
-static void other_communicators_are_counted(void **state)
+/* Handles say nothing of who takes part: all ranks do where communicators are only copied. */
+static void communicators_are_told_apart_where_they_are_copies(void **state)
 {
     (void)state;
-    struct job job = make_job(2, 1, 0);
-    init(&job);
-    call(&job, 0, "MPI_Barrier", 2, 3, NVT_MPI_NONE, NVT_MPI_NONE);
-    call(&job, 1, "MPI_Barrier", 2, 3, NVT_MPI_NONE, NVT_MPI_NONE);
-    const char *const names[] = {"MPI_Recv", "MPI_Send"};
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < 2; k++) {
-            struct nvt_mpi_call row =
-                call_of(&job, i, k ? "MPI_Barrier" : names[i], 10 + 5 * i + k, 16 + k, 1 - i, 7);
-            row.communicator = 0x1234;
-            assert_int_not_equal(nvt_mpi_call_add(job.traces[0], &row), NVT_NONE);
+    static const char *const makes[] = {"MPI_Comm_dup", "MPI_Comm_split"};
+    for (int uneven = 0; uneven < 2; uneven++)
+        for (int m = 0; m < 2; m++) {
+            struct job job = make_job(2, 1, 0);
+            init(&job);
+            for (int i = 0; i < 2; i++) {
+                struct nvt_mpi_call row =
+                    call_of(&job, i, makes[m], 2, 3, NVT_MPI_NONE, NVT_MPI_NONE);
+                row.kind = NVT_MPI_OTHER;
+                assert_int_not_equal(nvt_mpi_call_add(job.traces[0], &row), NVT_NONE);
+                for (int k = 0; k < 2 + (uneven && i); k++) {
+                    static const char *const names[] = {"MPI_Recv", "MPI_Send", "MPI_Send"};
+                    row = call_of(&job, i, k == 1 ? "MPI_Barrier" : names[i], 10 + 5 * i + 10 * k,
+                                  16 + 10 * k, 1 - i, 7);
+                    row.communicator = 0x1234 + (uint64_t)i;
+                    assert_int_not_equal(nvt_mpi_call_add(job.traces[0], &row), NVT_NONE);
+                }
+            }
+            expect(&job, m        ? uneven ? "others 5\n" : "others 4\n"
+                         : uneven ? "Wait at barrier 0 1 20-25\nuneven 3\n"
+                                  : "Late sender 0 1 10-15\nWait at barrier 0 1 20-25\n");
         }
-    expect(&job, "others 4\n");
 }
 
 /* --- collectives -------------------------------------------------------------------------------- */
@@ -715,7 +724,7 @@ int main(void)
         cmocka_unit_test(streams_with_missing_calls_are_left_out),
         cmocka_unit_test(what_starts_persistent_requests_has_missing_calls),
         cmocka_unit_test(what_cannot_be_is_left_out),
-        cmocka_unit_test(other_communicators_are_counted),
+        cmocka_unit_test(communicators_are_told_apart_where_they_are_copies),
         cmocka_unit_test(collectives_wait_for_the_last),
         cmocka_unit_test(collectives_that_do_not_belong_together_are_left_out),
         cmocka_unit_test(places_are_told),

@@ -7,53 +7,56 @@
 
 #include "mpi_waits.h"
 
-/* Collective calls on the first communicator, of each rank one after the other. */
+/* Collective calls, those of each communicator and rank one after the other. */
 struct collectives {
     struct nvt_mpi_waits *waits;
     uint32_t *calls;
-    size_t *first; /* of each rank, and behind the last */
+    size_t *all_first;   /* of each communicator and rank, and behind the last */
+    const size_t *first; /* of each rank, of the communicator that is looked at */
 };
 
-/* The rank that a call is of, where it is a collective on the first communicator; NVT_NONE: it is none. */
-static uint32_t rank_of(const struct nvt_mpi_job *job, const struct nvt_mpi_file *file,
-                        uint32_t call, int *is_other)
+/* Where what there is of the communicator and the rank of a call is; SIZE_MAX: it is no collective, or (*is_other) on a
+ * communicator that is not known. */
+static size_t place_of(const struct nvt_mpi_job *job, const struct nvt_mpi_file *file,
+                       uint32_t call, int *is_other)
 {
     const struct nvt_trace *trace = file->from->trace;
     uint32_t rank = file->rank_of[trace->threads.process[trace->mpi_calls.thread[call]]];
     *is_other = 0;
     if (rank == NVT_NONE || file->does[call].role < NVT_MPI_DOES_BARRIER)
-        return NVT_NONE;
-    *is_other = !nvt_mpi_is_on_world(job, rank, call);
-    return *is_other ? NVT_NONE : rank;
+        return SIZE_MAX;
+    *is_other = file->does[call].communicator == NVT_MPI_OTHER_ONE;
+    return *is_other ? SIZE_MAX : (size_t)file->does[call].communicator * job->count + rank;
 }
 
 /* 0, or -1 when out of memory. */
 static int collect(struct collectives *all)
 {
     const struct nvt_mpi_job *job = &all->waits->job;
-    size_t *next = calloc((size_t)job->count + 1, sizeof(*next));
+    const size_t places = (size_t)job->count * NVT_MPI_COMMUNICATORS;
+    size_t *next = calloc(places + 1, sizeof(*next)), place;
     int is_other, failed = !next;
-    all->first = calloc((size_t)job->count + 2, sizeof(*all->first));
-    failed = failed || !all->first;
+    all->all_first = calloc(places + 2, sizeof(*all->all_first));
+    failed = failed || !all->all_first;
     for (size_t i = 0; i < job->file_count && !failed; i++)
         for (uint32_t k = 0; k < job->files[i].from->trace->mpi_calls.count; k++) {
-            uint32_t rank = rank_of(job, &job->files[i], k, &is_other);
+            place = place_of(job, &job->files[i], k, &is_other);
             all->waits->others += (uint64_t)is_other;
-            if (rank != NVT_NONE)
-                all->first[rank + 1]++;
+            if (place != SIZE_MAX)
+                all->all_first[place + 1]++;
         }
-    for (uint32_t i = 0; i < job->count && !failed; i++) {
-        all->first[i + 1] += all->first[i];
-        next[i] = all->first[i];
+    for (size_t i = 0; i < places && !failed; i++) {
+        all->all_first[i + 1] += all->all_first[i];
+        next[i] = all->all_first[i];
     }
     if (!failed)
-        all->calls = calloc(all->first[job->count] + 1, sizeof(*all->calls));
+        all->calls = calloc(all->all_first[places] + 1, sizeof(*all->calls));
     failed = failed || !all->calls;
     for (size_t i = 0; i < job->file_count && !failed; i++)
         for (uint32_t k = 0; k < job->files[i].from->trace->mpi_calls.count; k++) {
-            uint32_t rank = rank_of(job, &job->files[i], k, &is_other);
-            if (rank != NVT_NONE)
-                all->calls[next[rank]++] = k;
+            place = place_of(job, &job->files[i], k, &is_other);
+            if (place != SIZE_MAX)
+                all->calls[next[place]++] = k;
         }
     free(next);
     return failed ? -1 : 0;
@@ -198,13 +201,16 @@ static int add_collective(struct collectives *all, size_t number)
 int nvt_mpi_waits_collective(struct nvt_mpi_waits *waits)
 {
     struct collectives all = {.waits = waits};
+    const uint32_t ranks = waits->job.count;
     int failed = collect(&all);
-    size_t together = failed ? 0 : count_together(&all);
-    for (size_t i = 0; i < together && !failed; i++)
-        failed = add_collective(&all, i);
-    if (!failed)
-        waits->apart += all.first[waits->job.count] - together * waits->job.count;
+    for (size_t c = 0; c < NVT_MPI_COMMUNICATORS && !failed; c++) {
+        all.first = all.all_first + c * ranks;
+        size_t together = count_together(&all);
+        for (size_t i = 0; i < together && !failed; i++)
+            failed = add_collective(&all, i);
+        waits->apart += all.first[ranks] - all.first[0] - together * ranks;
+    }
     free(all.calls);
-    free(all.first);
+    free(all.all_first);
     return failed ? -1 : 0;
 }

@@ -27,6 +27,7 @@ struct side {
 struct stream {
     uint32_t source, target;
     int32_t tag;
+    uint8_t communicator;
     uint32_t next; /* to the same target */
     struct side sends, receives;
     uint8_t is_any, is_threaded;
@@ -36,13 +37,14 @@ struct stream {
 struct pattern {
     uint32_t target;
     int32_t source, tag; /* or ANY */
-    uint32_t stream;     /* the only one that it may be of, or NVT_NONE */
-    uint8_t is_unknown;  /* it may as well be of none */
+    uint8_t communicator;
+    uint32_t stream;    /* the only one that it may be of, or NVT_NONE */
+    uint8_t is_unknown; /* it may as well be of none */
 };
 
 struct match {
     const struct nvt_mpi_job *job;
-    struct nvt_map pairs; /* source << 32 | target -> its number */
+    struct nvt_map pairs; /* communicator << 56 | source + 1 << 28 | target -> its number */
     uint32_t pair_count;
     struct nvt_map by_tag; /* number of the pair << 32 | tag -> stream */
     struct nvt_map by_pattern;
@@ -57,10 +59,11 @@ struct match {
 /* --- streams ------------------------------------------------------------------------------------ */
 
 /* Where what is of a source, a target and a tag is kept in a map of pairs' numbers and tags; NULL when out of memory. */
-static uint32_t *place_of(struct match *match, struct nvt_map *map, uint32_t source,
-                          uint32_t target, int32_t tag)
+static uint32_t *place_of(struct match *match, struct nvt_map *map, uint8_t communicator,
+                          uint32_t source, uint32_t target, int32_t tag)
 {
-    uint32_t *pair = nvt_map_at(&match->pairs, (uint64_t)source << 32 | target);
+    uint32_t *pair = nvt_map_at(&match->pairs, (uint64_t)communicator << 56 |
+                                                   (uint64_t)(source + 1) << 28 | target);
     if (!pair)
         return NULL;
     if (*pair == NVT_MAP_NONE)
@@ -68,7 +71,8 @@ static uint32_t *place_of(struct match *match, struct nvt_map *map, uint32_t sou
     return nvt_map_at(map, (uint64_t)*pair << 32 | (uint32_t)tag);
 }
 
-static struct stream *new_stream(struct match *match, uint32_t source, uint32_t target, int32_t tag)
+static struct stream *new_stream(struct match *match, uint8_t communicator, uint32_t source,
+                                 uint32_t target, int32_t tag)
 {
     static const struct side empty = {.first = NVT_NONE, .last = NVT_NONE};
     if (nvt_grow(&match->streams, match->stream_count, sizeof(*match->streams)))
@@ -76,6 +80,7 @@ static struct stream *new_stream(struct match *match, uint32_t source, uint32_t 
     match->streams[match->stream_count] = (struct stream){.source = source,
                                                           .target = target,
                                                           .tag = tag,
+                                                          .communicator = communicator,
                                                           .next = match->to[target],
                                                           .sends = empty,
                                                           .receives = empty};
@@ -104,22 +109,22 @@ static int append(struct match *match, struct stream *stream, struct side *side,
     return 0;
 }
 
-/* The rank that a call is of, where it is a message's on the first communicator; NVT_NONE: it is none. */
-static uint32_t rank_of(struct match *match, const struct nvt_mpi_file *file, uint32_t call)
+/* The rank that a call is of, where it is a message's on a communicator that is known; NVT_NONE: it is none. */
+static uint32_t rank_of(const struct nvt_mpi_file *file, uint32_t call)
 {
     const struct nvt_trace *trace = file->from->trace;
     uint32_t rank = file->rank_of[trace->threads.process[trace->mpi_calls.thread[call]]];
     enum nvt_mpi_role role = file->does[call].role;
     if (rank == NVT_NONE || role < NVT_MPI_DOES_SENDS || role > NVT_MPI_DOES_BOTH)
         return NVT_NONE;
-    return nvt_mpi_is_on_world(match->job, rank, call) ? rank : NVT_NONE;
+    return file->does[call].communicator == NVT_MPI_OTHER_ONE ? NVT_NONE : rank;
 }
 
 /* 0, or -1 when out of memory. */
 static int add_send(struct match *match, const struct nvt_mpi_file *file, uint32_t call)
 {
     const struct nvt_mpi_calls *calls = &file->from->trace->mpi_calls;
-    uint32_t rank = rank_of(match, file, call);
+    uint32_t rank = rank_of(file, call);
     int32_t to = calls->peer[call];
     if (rank == NVT_NONE || file->does[call].role == NVT_MPI_DOES_RECEIVES ||
         (to < 0 && to != NVT_MPI_NONE))
@@ -128,13 +133,15 @@ static int add_send(struct match *match, const struct nvt_mpi_file *file, uint32
         match->messages->unmatched.alone++;
         return 0;
     }
-    uint32_t *at = place_of(match, &match->by_tag, rank, (uint32_t)to, calls->tag[call]);
+    const uint8_t communicator = file->does[call].communicator;
+    uint32_t *at =
+        place_of(match, &match->by_tag, communicator, rank, (uint32_t)to, calls->tag[call]);
     if (!at)
         return -1;
     struct stream *stream = *at != NVT_MAP_NONE ? &match->streams[*at] : NULL;
     if (!stream) {
         *at = match->stream_count;
-        stream = new_stream(match, rank, (uint32_t)to, calls->tag[call]);
+        stream = new_stream(match, communicator, rank, (uint32_t)to, calls->tag[call]);
     }
     return stream ? append(match, stream, &stream->sends, call, calls->thread[call], 0) : -1;
 }
@@ -146,6 +153,7 @@ static int asks_for(const struct nvt_mpi_file *file, uint32_t call, struct patte
 {
     const struct nvt_trace *trace = file->from->trace;
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    pattern->communicator = file->does[call].communicator;
     if (file->does[call].role == NVT_MPI_DOES_BOTH) {
         pattern->source = pattern->tag = ANY;
         /* It receives nothing, or from nobody. */
@@ -163,6 +171,12 @@ static int asks_for(const struct nvt_mpi_file *file, uint32_t call, struct patte
     return 1;
 }
 
+/* Whether it asks for what a rank sends that is not there. */
+static int is_of_nobody(const struct match *match, const struct pattern *pattern)
+{
+    return pattern->source != ANY && (uint32_t)pattern->source >= match->job->count;
+}
+
 static int says_all(const struct pattern *pattern)
 {
     return pattern->source != ANY && pattern->tag != ANY;
@@ -171,16 +185,16 @@ static int says_all(const struct pattern *pattern)
 /* Where the row of a pattern is kept; NULL when out of memory. */
 static uint32_t *row_of(struct match *match, const struct pattern *pattern)
 {
-    return place_of(match, &match->by_pattern, (uint32_t)pattern->source, pattern->target,
-                    pattern->tag);
+    return place_of(match, &match->by_pattern, pattern->communicator, (uint32_t)pattern->source,
+                    pattern->target, pattern->tag);
 }
 
 /* 0, or -1 when out of memory. */
 static int add_pattern(struct match *match, const struct nvt_mpi_file *file, uint32_t call)
 {
-    struct pattern pattern = {.target = rank_of(match, file, call), .stream = NVT_NONE};
+    struct pattern pattern = {.target = rank_of(file, call), .stream = NVT_NONE};
     if (pattern.target == NVT_NONE || file->does[call].role == NVT_MPI_DOES_SENDS ||
-        !asks_for(file, call, &pattern) || says_all(&pattern))
+        !asks_for(file, call, &pattern) || says_all(&pattern) || is_of_nobody(match, &pattern))
         return 0;
     uint32_t *at = row_of(match, &pattern);
     if (!at)
@@ -198,7 +212,8 @@ static int add_pattern(struct match *match, const struct nvt_mpi_file *file, uin
 
 static int may_be_of(const struct pattern *pattern, const struct stream *stream)
 {
-    return (pattern->source == ANY || (uint32_t)pattern->source == stream->source) &&
+    return pattern->communicator == stream->communicator &&
+           (pattern->source == ANY || (uint32_t)pattern->source == stream->source) &&
            (pattern->tag == ANY || pattern->tag == stream->tag);
 }
 
@@ -235,15 +250,19 @@ static void resolve(struct match *match)
 static int add_receive(struct match *match, const struct nvt_mpi_file *file, uint32_t call)
 {
     const struct nvt_mpi_calls *calls = &file->from->trace->mpi_calls;
-    struct pattern pattern = {.target = rank_of(match, file, call)};
+    struct pattern pattern = {.target = rank_of(file, call)};
     uint32_t stream = NVT_NONE;
     if (pattern.target == NVT_NONE || file->does[call].role == NVT_MPI_DOES_SENDS ||
         !asks_for(file, call, &pattern))
         return 0;
+    if (is_of_nobody(match, &pattern)) {
+        match->messages->unmatched.alone++;
+        return 0;
+    }
     const int all = says_all(&pattern);
     uint32_t *at = !all ? row_of(match, &pattern)
-                        : place_of(match, &match->by_tag, (uint32_t)pattern.source, pattern.target,
-                                   pattern.tag);
+                        : place_of(match, &match->by_tag, pattern.communicator,
+                                   (uint32_t)pattern.source, pattern.target, pattern.tag);
     if (!at)
         return -1;
     if (*at != NVT_MAP_NONE)
@@ -281,7 +300,8 @@ static uint64_t *reason_of(struct match *match, const struct stream *stream)
     if (stream->is_threaded)
         return &unmatched->threads;
     if (stream->sends.count != stream->receives.count &&
-        !(ranks[stream->source].is_whole && ranks[stream->target].is_whole))
+        !(!stream->communicator && ranks[stream->source].is_whole &&
+          ranks[stream->target].is_whole))
         return &unmatched->uneven;
     return NULL;
 }
@@ -346,7 +366,7 @@ static int count_others(struct match *match, const struct nvt_mpi_file *file, ui
     enum nvt_mpi_role role = file->does[call].role;
     match->messages->unmatched.others += rank != NVT_NONE && role >= NVT_MPI_DOES_SENDS &&
                                          role <= NVT_MPI_DOES_BOTH &&
-                                         !nvt_mpi_is_on_world(match->job, rank, call);
+                                         file->does[call].communicator == NVT_MPI_OTHER_ONE;
     return 0;
 }
 

@@ -17,7 +17,7 @@ static struct nvt_mpi_does does_of(const char *name, uint8_t kind)
         const char *name;
         struct nvt_mpi_does does;
     } known[] = {
-#define ROLE(name, role, flags) {name, {NVT_MPI_DOES_##role, flags}},
+#define ROLE(name, role, flags) {name, {NVT_MPI_DOES_##role, flags, 0}},
 #include "mpi_calls.def"
 #undef ROLE
     };
@@ -25,7 +25,7 @@ static struct nvt_mpi_does does_of(const char *name, uint8_t kind)
         if (!strcmp(known[i].name, name))
             return known[i].does;
     return (struct nvt_mpi_does){
-        kind == NVT_MPI_COLLECTIVE ? NVT_MPI_DOES_TOGETHER : NVT_MPI_DOES_NOTHING, 0};
+        kind == NVT_MPI_COLLECTIVE ? NVT_MPI_DOES_TOGETHER : NVT_MPI_DOES_NOTHING, 0, 0};
 }
 
 /* Of each call; NULL when out of memory. Each name is looked up once. */
@@ -107,7 +107,18 @@ static void order_ranks(struct nvt_mpi_job *job)
     }
 }
 
-/* Communicators of ranks, and whether calls are missing. */
+/* Which of its rank's a communicator is. Those behind the last are not told apart. */
+static uint8_t communicator_of(struct nvt_mpi_rank *rank, uint64_t handle)
+{
+    uint8_t i = 0;
+    while (i < rank->handle_count && rank->handles[i] != handle)
+        i++;
+    if (i == rank->handle_count && i < NVT_MPI_COMMUNICATORS)
+        rank->handles[rank->handle_count++] = handle;
+    return i;
+}
+
+/* Communicators of ranks, and whether all calls from the first on are there. */
 static void look_at_calls(struct nvt_mpi_job *job, const struct nvt_mpi_file *file)
 {
     const struct nvt_trace *trace = file->from->trace;
@@ -119,19 +130,27 @@ static void look_at_calls(struct nvt_mpi_job *job, const struct nvt_mpi_file *fi
         int has_communicator = calls->communicator[i] ||
                                (role >= NVT_MPI_DOES_SENDS && role <= NVT_MPI_DOES_BOTH) ||
                                role >= NVT_MPI_DOES_BARRIER;
+        job->has_parts |= role == NVT_MPI_DOES_PARTS;
         if (!rank)
             continue;
         if (role == NVT_MPI_DOES_BEGINS && !trace->is_part && !trace->is_late)
             rank->is_whole = 1;
-        if (has_communicator && !rank->has_world) {
-            rank->world = calls->communicator[i];
-            rank->has_world = 1;
-        }
+        if (has_communicator)
+            file->does[i].communicator = communicator_of(rank, calls->communicator[i]);
     }
+}
+
+/* What makes a rank one of which calls may be missing; and without knowing their ranks, only the first communicator counts. */
+static void look_again(struct nvt_mpi_job *job, const struct nvt_mpi_file *file)
+{
+    const struct nvt_trace *trace = file->from->trace;
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
     for (uint32_t i = 0; i < calls->count; i++) {
         uint32_t number = file->rank_of[trace->threads.process[calls->thread[i]]];
         if (number != NVT_NONE && file->does[i].role == NVT_MPI_DOES_STARTS)
             job->ranks[number].is_whole = 0;
+        if (job->has_parts && file->does[i].communicator)
+            file->does[i].communicator = NVT_MPI_OTHER_ONE;
     }
     for (uint32_t i = 0; i < trace->threads.count; i++) {
         uint32_t number = file->rank_of[trace->threads.process[i]];
@@ -177,6 +196,8 @@ int nvt_mpi_job_make(struct nvt_mpi_job *job, const struct nvt_report_input *inp
         order_ranks(job);
         for (size_t i = 0; i < job->file_count; i++)
             look_at_calls(job, &job->files[i]);
+        for (size_t i = 0; i < job->file_count; i++)
+            look_again(job, &job->files[i]);
         failed = find_shifts(job);
     }
     return failed ? nvt_fail(err, "out of memory") : 0;

@@ -6,13 +6,17 @@
  * (nvt_shifts_to_first): between machines they are as good as those machines' clocks.
  *
  * Communicators are handles of a process, which say nothing to another one. The one that a process uses first is taken for
- * MPI_COMM_WORLD, as programs begin with it: there the numbers of ranks are those of the job. Calls on others are counted, and
- * no more.
+ * MPI_COMM_WORLD, as programs begin with it: there the numbers of ranks are those of the job. Where no rank makes others than by
+ * MPI_Comm_dup, all have the same ranks: the n-th that a process uses is taken for the n-th of any other. Calls on others are
+ * counted, and no more.
  */
 #ifndef NVT_MPI_RANKS_H
 #define NVT_MPI_RANKS_H
 
 #include "../reports/report.h"
+
+/* A job of more ranks is not looked at. */
+#define NVT_MPI_RANKS_MOST (1u << 20)
 
 /* What a call does (mpi_calls.def). */
 enum nvt_mpi_role {
@@ -24,6 +28,7 @@ enum nvt_mpi_role {
     NVT_MPI_DOES_WAITS,  /* for one of its requests */
     NVT_MPI_DOES_WAITS_ALL,
     NVT_MPI_DOES_BEGINS, /* MPI_Init */
+    NVT_MPI_DOES_PARTS,  /* makes a communicator of some of the ranks, or in another order */
     /* Collectives. */
     NVT_MPI_DOES_BARRIER,
     NVT_MPI_DOES_ALL_TO_ALL, /* each rank needs something of each */
@@ -39,8 +44,14 @@ enum nvt_mpi_message_flags {
     NVT_MPI_BOTH = 8,   /* one half of a call that sends and receives */
 };
 
+/* Communicators of a job that are told apart, and any other one. */
+#define NVT_MPI_COMMUNICATORS 16
+#define NVT_MPI_OTHER_ONE     NVT_MPI_COMMUNICATORS
+
 struct nvt_mpi_does {
     uint8_t role, flags; /* enum nvt_mpi_role, enum nvt_mpi_message_flags */
+    uint8_t
+        communicator; /* of a message or collective: 0 the first; NVT_MPI_OTHER_ONE: not known */
 };
 
 /* A trace of the job. */
@@ -53,11 +64,11 @@ struct nvt_mpi_file {
 struct nvt_mpi_rank {
     uint32_t file, process;
     uint32_t number;
-    int64_t shift;  /* ns, added to its times: those of the first file */
-    uint64_t world; /* handle of its first communicator, with has_world */
-    uint8_t has_world;
+    int64_t shift;                           /* ns, added to its times: those of the first file */
+    uint64_t handles[NVT_MPI_COMMUNICATORS]; /* of its communicators, by their first use */
+    uint8_t handle_count;
     uint8_t
-        is_whole; /* its calls are there from MPI_Init on: none is known to be lost or cut off */
+        is_whole; /* its calls are there from MPI_Init on, none is known to be lost or cut off */
 };
 
 /* Zero-initialise; release with nvt_mpi_job_free, also after a failure. */
@@ -67,6 +78,7 @@ struct nvt_mpi_job {
     struct nvt_mpi_file *files;
     size_t file_count;
     uint32_t unnumbered;   /* processes that call MPI, of which no rank is known */
+    uint8_t has_parts;     /* a rank makes a communicator otherwise than by MPI_Comm_dup */
     uint8_t is_ambiguous;  /* two processes have the same number */
     uint8_t is_complete;   /* the numbers are 0 … count − 1: rank k is ranks[k] */
     size_t unknown_clocks; /* files whose times cannot be compared to those of the first */
@@ -80,7 +92,8 @@ void nvt_mpi_job_free(struct nvt_mpi_job *job);
 /* Whether the ranks of a job can be compared: two or more, all of them, each with a number of its own, on one clock. */
 static inline int nvt_mpi_is_comparable(const struct nvt_mpi_job *job)
 {
-    return job->count > 1 && job->is_complete && !job->unknown_clocks;
+    return job->count > 1 && job->count <= NVT_MPI_RANKS_MOST && job->is_complete &&
+           !job->unknown_clocks;
 }
 
 /* The trace of a rank; what is known of its file. */
@@ -97,12 +110,5 @@ static inline const struct nvt_trace *nvt_mpi_trace(const struct nvt_mpi_job *jo
 
 /* What is to be added to a time of a rank, so that it is one of another. ns. */
 int64_t nvt_mpi_shift(const struct nvt_mpi_job *job, uint32_t from, uint32_t to);
-
-/* Whether a call is on the communicator that its rank used first. */
-static inline int nvt_mpi_is_on_world(const struct nvt_mpi_job *job, uint32_t rank, uint32_t call)
-{
-    return job->ranks[rank].has_world &&
-           nvt_mpi_trace(job, rank)->mpi_calls.communicator[call] == job->ranks[rank].world;
-}
 
 #endif
