@@ -1,9 +1,9 @@
 /*
  * Ranks that others wait for in MPI, by what they do meanwhile: what the rule `late` tells, and others leave to it.
  *
- * Waits (studies/mpi_waits.h) count that begin in the steady part of the waiting rank: the second half of its iterations, or of its time
- * between MPI_Init and MPI_Finalize without any. Those in which the late rank is in MPI for most of the time do not: it waits
- * for another one, which is told then, or for the network.
+ * Waits (studies/mpi_waits.h) count that begin in the steady part of the waiting rank: the second half of its
+ * iterations, or of its time between MPI_Init and MPI_Finalize without any. Those in which the late rank is in MPI for
+ * most of the time do not: it waits for another one, which is told then, or for the network.
  */
 #ifndef NVT_LATE_RANKS_H
 #define NVT_LATE_RANKS_H

@@ -8,7 +8,8 @@
 /* Stretches of work from which on a thread is one of a team. */
 #define LEAST_STRETCHES 3
 /* Of the others' work, so much has to end with the one going on: of threads that work ahead next to nothing does. A team may end
- * with the one itself, and is torn apart where processors are few; but where ranges alone are known much ends together by chance. */
+ * with the one itself, and is torn apart where processors are few; but where ranges alone are known much ends
+ * together by chance. */
 #define LEAST_JOINED           0.25
 #define LEAST_JOINED_BY_RANGES 0.75
 /* Threads at once that are counted; that are looked at for what they wait in. */

@@ -41,7 +41,8 @@ struct nvt_serial {
     struct nvt_pairs calls; /* whole 0; what others wait in, as strings */
 };
 
-/* The serial part of a view that is to be told: of several processes the largest. 1, 0 where there is none, or -1 when out of memory. */
+/* The serial part of a view that is to be told: of several processes the largest. 1, 0 where there is none, or -1
+ * when out of memory. */
 int nvt_serial_find(struct nvt_serial *serial, const struct nvt_view *view);
 void nvt_serial_free(struct nvt_serial *serial);
 

@@ -386,8 +386,8 @@ static int find_function(const struct host *host, uint32_t *function)
     return failed ? -1 : 0;
 }
 
-/* Whether it is told that the thread works alone while others wait (rule `serial`), with the functions that it is in. -1 when out of
- * memory. */
+/* Whether it is told that the thread works alone while others wait (rule `serial`), with the functions that it is
+ * in. -1 when out of memory. */
 static int is_told(const struct host *host)
 {
     struct nvt_serial serial = {0};

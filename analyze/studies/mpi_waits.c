@@ -117,8 +117,8 @@ static int add_later(struct messages *messages, struct nvt_mpi_wait wait)
     return 0;
 }
 
-/* A receive that begins before its send. `earliest`: when the first of the messages was sent that its rank receives later. 0, or -1 when
- * out of memory. */
+/* A receive that begins before its send. `earliest`: when the first of the messages was sent that its rank receives
+ * later. 0, or -1 when out of memory. */
 static int add_late_sender(struct messages *messages, const struct nvt_mpi_message *message,
                            int64_t sent, int64_t earliest)
 {

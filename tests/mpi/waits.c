@@ -1,6 +1,6 @@
 /*
- * waits WHAT [ITERATIONS]: a program of MPI whose ranks wait for each other in the way that is asked for, in iterations of 5 ms; the
- * late rank spends 15 ms more in a range `pack`. They sleep: so that ranks need no processors of their own.
+ * waits WHAT [ITERATIONS]: a program of MPI whose ranks wait for each other in the way that is asked for, in
+ * iterations of 5 ms; the late rank spends 15 ms more in a range `pack`. They sleep: so that ranks need no processors of their own.
  */
 #include <mpi.h>
 #include <stdio.h>
