@@ -234,6 +234,27 @@ static void threads_that_work_ahead_are_no_team(void **state)
                                            .alone = "step"});
 }
 
+/* They take no processor time then, and yet do not wait: samples of two each, in turns, and together now and then. */
+static void threads_that_take_turns_have_none(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    uint32_t other = nvt_trace_thread(maker.trace, maker.process, 9);
+    uint32_t function = make_function(&maker, 0, "multiply", "/home/x/bin/tool");
+    for (int i = 0; i < ITERATIONS; i++) {
+        int64_t start = maker.now;
+        for (int k = 0; k < 10; k++) {
+            if (k % 5 < 3)
+                make_sample(&maker, maker.thread, start + (k + 1) * MS, MS, function);
+            if (k % 5 == 0 || k % 5 > 2)
+                make_sample(&maker, other, start + (k + 1) * MS, MS, function);
+        }
+        maker.now = start + 10 * MS;
+        make_range(&maker, "iteration", start);
+    }
+    kit_find_nothing(&maker, &nvt_rule_serial);
+}
+
 static void one_thread_has_none(void **state)
 {
     (void)state;
@@ -327,6 +348,7 @@ int main(void)
         cmocka_unit_test(balanced_programs_have_none),
         cmocka_unit_test(threads_that_never_or_rarely_work_are_no_team),
         cmocka_unit_test(threads_that_work_ahead_are_no_team),
+        cmocka_unit_test(threads_that_take_turns_have_none),
         cmocka_unit_test(one_thread_has_none),
         cmocka_unit_test(devices_and_other_ranks_work_meanwhile),
         cmocka_unit_test(a_single_long_part_is_no_loop),

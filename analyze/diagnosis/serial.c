@@ -17,6 +17,9 @@
 #define MOST_LOOKED  64
 /* Ranges of a stretch that are told apart. */
 #define MOST_RANGES 64
+/* Where samples tell who works, so many one after the other, on average: a thread that takes no processor time may want
+ * it, and get it when its turn comes. */
+#define LEAST_SAMPLES 3
 /* What a thread takes to wake up, at most. */
 #define WAKE_NS 100000
 
@@ -242,6 +245,23 @@ static uint32_t find_thread(const struct sweep *sweep)
     return most;
 }
 
+/* Leave out what is too short to be told by samples. */
+static void leave_out_short(struct sweep *sweep)
+{
+    struct nvt_serial *serial = sweep->serial;
+    const double least = LEAST_SAMPLES * sweep->work.sampled_ns / sweep->work.samples;
+    uint32_t kept = 0;
+    serial->ns = 0;
+    for (uint32_t i = 0; i < serial->count; i++) {
+        const struct nvt_span span = serial->items[i];
+        if ((double)(span.end - span.start) < least)
+            continue;
+        serial->items[kept++] = span;
+        serial->ns += (double)(span.end - span.start);
+    }
+    serial->count = kept;
+}
+
 static void count_threads(struct sweep *sweep)
 {
     struct nvt_serial *serial = sweep->serial;
@@ -355,6 +375,8 @@ static int find_of(struct sweep *sweep, uint32_t process)
         return 0;
     if (run(sweep, 0))
         return -1;
+    if (sweep->work.known[sweep->serial->thread] == NVT_KNOWN_BY_SAMPLES && sweep->work.samples > 0)
+        leave_out_short(sweep);
     count_threads(sweep);
     if (!is_told(sweep))
         return 0;

@@ -3,7 +3,7 @@
  * other times of the same iteration. What the rule `serial` tells.
  *
  * Time counts that lies in iterations of the steady part (without any, all of it), and in which no device works for the
- * process. The one thread is one that enters iterations, or without any the main thread; of several such threads that with
+ * process. Of what samples tell, stretches of three samples and more count. The one thread is one that enters iterations, or without any the main thread; of several such threads that with
  * the largest serial part. When threads work is known as thread_work.h says.
  *
  * The others are a team if they work together with that thread: it goes on when they have done their work, a quarter of it at

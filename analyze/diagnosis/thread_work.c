@@ -172,6 +172,8 @@ static int add_samples(struct maker *maker, const struct nvt_buckets *samples, u
             continue;
         if (ns > maker->work->slack_ns)
             maker->work->slack_ns = ns;
+        maker->work->sampled_ns += (double)ns;
+        maker->work->samples++;
         /* What lies between two samples and is shorter than that is none of them: it cannot be seen. */
         int64_t start = nvt_clock_since(time, ns);
         if (add(maker, thread, until > nvt_clock_since(start, ns) && until < start ? until : start,
