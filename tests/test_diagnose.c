@@ -347,6 +347,7 @@ static void what_is_about_different_things_is_not_folded(void **state)
 /* People get one row or paragraph of it, programs a row for each trace. */
 static void programs_get_every_finding(void **state)
 {
+    char missing[256];
     (void)state;
     static const struct {
         const char *format, *needle;
@@ -397,10 +398,14 @@ static void programs_get_every_finding(void **state)
                            "1. slow iterations in 2 of 2 traces: 1 of 24 iterations took "
                            "far longer (up to 333 µs an iteration; seen)\n"));
     assert_non_null(strstr(result.out, "look at   20.000 ms\n"));
-    assert_non_null(strstr(result.out,
-                           "\nno device operations on record: 15 of 31 rules had nothing "
-                           "to look at (activities with ProfilerActivity.CUDA in torch.profiler, "
-                           "on a machine with a GPU)\n"));
+    size_t rules;
+    nvt_rules(&rules);
+    (void)snprintf(missing, sizeof(missing),
+                   "\nno device operations on record: 15 of %zu rules had nothing to look at "
+                   "(activities with ProfilerActivity.CUDA in torch.profiler, on a machine with a "
+                   "GPU)\n",
+                   rules);
+    assert_non_null(strstr(result.out, missing));
     assert_null(strstr(result.out, "2. "));
     cli_result_free(&result);
 }
