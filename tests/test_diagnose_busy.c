@@ -45,6 +45,22 @@ static void loop(struct maker *maker, const char *range, uint32_t function, int 
     }
 }
 
+/* What MPI's libraries do, and what they call, is waiting for other ranks: for the rules of MPI. */
+static void waiting_in_mpi_is_not_told(void **state)
+{
+    static const char *const modules[] = {"/lib/libopen-pal.so.40", "/x/openmpi/mca_btl_vader.so",
+                                          "/lib/libmpi.so.40", "/lib/libucp.so.0"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+        struct maker maker = make_begin();
+        uint32_t main = make_function(&maker, 0, "main", TOOL);
+        uint32_t mpi = make_function(&maker, main, "0x1234", modules[i]);
+        uint32_t below = make_function(&maker, mpi, "__memmove_avx512_unaligned_erms", LIBC);
+        loop(&maker, "exchange", mpi, 5, below, 4);
+        kit_find_nothing(&maker, &nvt_rule_busy);
+    }
+}
+
 static const struct kind_case {
     const char *name, *module, *does, *remedy;
 } kind_cases[] = {
@@ -259,6 +275,7 @@ static void waits_for_batches_tell_what_ran_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waiting_in_mpi_is_not_told),
         cmocka_unit_test(each_kind_has_its_words),
         cmocka_unit_test(who_asked_for_it_is_named),
         cmocka_unit_test(of_several_kinds_one_counts),

@@ -9,6 +9,7 @@
 
 /* In the order of how much each explains: of several in one stack, the first. */
 enum nvt_work_kind {
+    NVT_WORK_COMMUNICATES, /* waits for other ranks, as a rule: for other rules, with the calls of MPI */
     NVT_WORK_SPINS,
     NVT_WORK_COLLECTS, /* garbage */
     NVT_WORK_COPIES_OBJECTS,
