@@ -477,9 +477,9 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
     start_over(drain);
 }
 
-void nvt_drain_take_long_call(struct nvt_drain *drain, uint64_t now, uint64_t least)
+void nvt_drain_take_long_call(struct nvt_drain *drain, uint64_t now, uint64_t least, uint64_t most)
 {
-    nvt_drain_os_take_long(&drain->os, drain->ring, now, least);
+    nvt_drain_os_take_long(&drain->os, drain->ring, now, least, most);
 }
 
 void nvt_drain_was_cut(struct nvt_drain *drain)

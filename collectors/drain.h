@@ -23,8 +23,8 @@ uint64_t nvt_drain_take(struct nvt_drain *drain);
 void nvt_drain_flush(struct nvt_drain *drain, int force);
 
 /* The ring's thread has been in a call of the operating system's libraries for `least` ticks at `now`, it may be: then it is
- * among what is written next (drain_os.h). */
-void nvt_drain_take_long_call(struct nvt_drain *drain, uint64_t now, uint64_t least);
+ * among what is written next, and again after `most` ticks (drain_os.h). */
+void nvt_drain_take_long_call(struct nvt_drain *drain, uint64_t now, uint64_t least, uint64_t most);
 
 /* The front of the file has been cut off. */
 void nvt_drain_was_cut(struct nvt_drain *drain);

@@ -150,13 +150,14 @@ static void ask(const struct nvt_ring *ring, const struct seen *seen)
 }
 
 void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring *ring, uint64_t now,
-                            uint64_t least)
+                            uint64_t least, uint64_t most)
 {
     const struct nvt_ring_calling *calling = &ring->calling;
     struct seen seen;
     uint64_t since = atomic_load_explicit(&calling->since, memory_order_relaxed);
     if (!atomic_load_explicit(&calling->number, memory_order_relaxed) || since > now ||
-        now - since < least || (since == os->told && now - os->told_at < os->told_at - since))
+        now - since < least ||
+        (since == os->told && now - os->told_at < os->told_at - since && now - os->told_at < most))
         return;
     look(calling, &seen);
     /* Still the same one: then all of it is. */

@@ -31,11 +31,11 @@ void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calli
 /*
  * The thread lives, and at `now` has been in a call for `least` ticks: a row of it, as of one that never ends, so that a trace
  * tells of it that is read meanwhile, or whose recorder is killed. Another one whenever it is twice as old as at the one
- * before, and once it has ended, its own, with the same beginning: the last one counts. If it is sampled, and waits for other threads, it is
+ * before, and `most` ticks behind that at the latest, and once it has ended, its own, with the same beginning: the last one counts. If it is sampled, and waits for other threads, it is
  * asked where it is, once.
  */
 void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring *ring, uint64_t now,
-                            uint64_t least);
+                            uint64_t least, uint64_t most);
 
 /* The front of the file has been cut off, maybe with such a row. */
 void nvt_drain_os_was_cut(struct nvt_drain_os *os);

@@ -163,6 +163,11 @@ int nvt_output_cut(struct nvt_output *output, enum nvt_clock clock)
     return more;
 }
 
+int64_t nvt_output_age(const struct nvt_output *output)
+{
+    return output->retain ? nvt_retain_age(output->retain) : 0;
+}
+
 uint64_t nvt_output_cuts(const struct nvt_output *output)
 {
     return output->retain ? nvt_retain_cuts(output->retain) : 0;

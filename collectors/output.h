@@ -37,6 +37,9 @@ size_t nvt_output_chunk_bytes(const struct nvt_output *output);
 /* Go on with cutting; whether there is more to do soon. Where nothing is to be cut, nothing happens. */
 int nvt_output_cut(struct nvt_output *output, enum nvt_clock clock);
 
+/* What is older may be cut off, ns; 0: nothing for its age. */
+int64_t nvt_output_age(const struct nvt_output *output);
+
 /* How often the front of the file has been cut off. */
 uint64_t nvt_output_cuts(const struct nvt_output *output);
 

@@ -308,12 +308,15 @@ static void take_long_calls(struct nvt_recorder *recorder)
     uint64_t least = nvt_output_ticks(recorder->output, recorder->clock, LONG_CALL_NS);
     if (!(control->trace & NVT_TRACE_OSRT) || control->capture[0])
         return;
+    int64_t age = nvt_output_age(recorder->output);
+    /* So there is always one that is young enough to be kept. */
+    uint64_t most = age ? nvt_output_ticks(recorder->output, recorder->clock, age / 2) : UINT64_MAX;
     least = least < control->os_threshold ? control->os_threshold : least;
     uint64_t now = nvt_ticks(recorder->clock), cuts = nvt_output_cuts(recorder->output);
     for (size_t i = 0; i < recorder->count; i++) {
         if (cuts != recorder->was_cut)
             nvt_drain_was_cut(recorder->drains[i]);
-        nvt_drain_take_long_call(recorder->drains[i], now, least);
+        nvt_drain_take_long_call(recorder->drains[i], now, least, most);
     }
     recorder->was_cut = cuts;
 }

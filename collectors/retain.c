@@ -199,6 +199,11 @@ int nvt_retain_step(struct nvt_retain *retain, struct nvt_trace_writer *writer,
     return go_on(retain, writer, now + retain->slice_ns);
 }
 
+int64_t nvt_retain_age(const struct nvt_retain *retain)
+{
+    return retain->limits.age_ns;
+}
+
 uint64_t nvt_retain_cuts(const struct nvt_retain *retain)
 {
     return retain->cuts;

@@ -45,6 +45,9 @@ struct nvt_retain_time {
 int nvt_retain_step(struct nvt_retain *retain, struct nvt_trace_writer *writer,
                     const struct nvt_retain_time *time);
 
+/* What is older may be cut off, ns; 0: nothing for its age. */
+int64_t nvt_retain_age(const struct nvt_retain *retain);
+
 /* How often the front of the file has been cut off. */
 uint64_t nvt_retain_cuts(const struct nvt_retain *retain);
 

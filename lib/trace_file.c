@@ -136,13 +136,27 @@ struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *e
     return open_version(path, NVT_FILE_VERSION, err);
 }
 
+/* Its writer holds the lock alone as long as it lives. */
+static int is_locked(int descriptor)
+{
+    if (flock(descriptor, LOCK_SH | LOCK_NB))
+        return errno == EWOULDBLOCK;
+    flock(descriptor, LOCK_UN);
+    return 0;
+}
+
 int nvt_trace_file_is_written(const struct nvt_trace_file *file)
 {
-    /* Its writer holds the lock alone as long as it lives. */
-    if (flock(file->descriptor, LOCK_SH | LOCK_NB))
-        return errno == EWOULDBLOCK;
-    flock(file->descriptor, LOCK_UN);
-    return 0;
+    struct stat own, named;
+    if (is_locked(file->descriptor))
+        return 1;
+    /* Who cuts the front off gives the name to another file. */
+    int fresh = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int is_written = fresh >= 0 && !fstat(file->descriptor, &own) && !fstat(fresh, &named) &&
+                     (own.st_ino != named.st_ino || own.st_dev != named.st_dev) && is_locked(fresh);
+    if (fresh >= 0)
+        close(fresh);
+    return is_written;
 }
 
 struct nvt_trace_file *nvt_trace_file_open_tables(const char *path, struct nvt_error *err)
