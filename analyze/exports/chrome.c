@@ -289,14 +289,9 @@ static void begin_call(struct writer *writer, uint32_t thread, int64_t start, in
 
 static void put_call(struct writer *writer, uint32_t i)
 {
-    static const char *const categories[] = {"cuda_runtime", "cuda_driver", "library", "call"};
     const struct nvt_apis *apis = &writer->trace->apis;
     begin_call(writer, apis->thread[i], apis->start[i], apis->end[i]);
-    put(writer, ",\"cat\":\"%s\"",
-        categories[apis->class[i] <= NVT_API_OTHER ? apis->class[i] : NVT_API_OTHER]);
-    put_quoted(writer, ",\"name\":", nvt_name(writer->trace, apis->name[i]));
-    put(writer, ",\"args\":{\"correlation\":%" PRIu64 ",\"result\":%" PRId32 "}",
-        apis->correlation[i], apis->result[i]);
+    writer->failed |= nvt_chrome_call(&writer->text, writer->trace, i);
     end(writer);
 }
 

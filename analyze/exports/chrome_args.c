@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "../../lib/json.h"
+#include "../model/call_stacks.h"
 #include "../model/cuda_names.h"
 #include "export.h"
 
@@ -60,6 +61,32 @@ uint32_t nvt_chrome_rank(const struct nvt_trace *trace)
     return rank;
 }
 
+/* ,"stack":["usleep","wait","main"]; nothing where there is none. */
+static int put_stack(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t frame)
+{
+    uint32_t rows[NVT_CALL_STACK_MOST], count = nvt_call_stack(trace, frame, rows);
+    int failed = 0;
+    for (uint32_t i = 0; i < count && !failed; i++)
+        failed = nvt_buffer_printf(text, i ? "," : ",\"stack\":[") ||
+                 nvt_json_quote(text, nvt_name(trace, trace->call_frames.name[rows[i]]));
+    return failed || (count && nvt_buffer_printf(text, "]"));
+}
+
+int nvt_chrome_call(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call)
+{
+    static const char *const categories[] = {"cuda_runtime", "cuda_driver", "library", "call"};
+    const struct nvt_apis *apis = &trace->apis;
+    uint8_t class = apis->class[call];
+    int failed =
+        nvt_buffer_printf(text, ",\"cat\":\"%s\",\"name\":",
+                          categories[class <= NVT_API_OTHER ? class : NVT_API_OTHER]) ||
+        nvt_json_quote(text, nvt_name(trace, apis->name[call])) ||
+        nvt_buffer_printf(text, ",\"args\":{\"correlation\":%" PRIu64 ",\"result\":%" PRId32,
+                          apis->correlation[call], apis->result[call]) ||
+        put_stack(text, trace, apis->frame[call]);
+    return failed || nvt_buffer_printf(text, "}") ? -1 : 0;
+}
+
 int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
@@ -74,6 +101,7 @@ int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
         failed |= nvt_buffer_printf(text, ",\"bytes\":%" PRIu64, calls->bytes[call]);
     if (calls->flags[call] & NVT_RANGE_UNCLOSED)
         failed |= nvt_buffer_printf(text, ",\"unclosed\":1");
+    failed |= put_stack(text, trace, calls->frame[call]);
     return failed || nvt_buffer_printf(text, "}") ? -1 : 0;
 }
 

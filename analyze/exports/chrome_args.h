@@ -1,5 +1,5 @@
 /*
- * What Chrome's trace events say of kernels, of their communication, of managed memory and of the system's calls: pieces of JSON that the writer
+ * What Chrome's trace events say of kernels, of their communication, of managed memory and of calls: pieces of JSON that the writer
  * (chrome.c) puts into an event. All return 0, or -1 when out of memory.
  */
 #ifndef NVT_EXPORT_CHROME_ARGS_H
@@ -20,7 +20,11 @@ int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace,
 /* The rank that all of it is of; NVT_NONE: there are several, or none is known. */
 uint32_t nvt_chrome_rank(const struct nvt_trace *trace);
 
-/* Append category, name and arguments of a call of the operating system: of what it worked with, what is known. */
+/* Append category, name and arguments of a call of CUDA or of a library; who called ("stack", the innermost function first), where
+ * that is known. */
+int nvt_chrome_call(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
+
+/* The same of a call of the operating system: of what it worked with, what is known. */
 int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
 
 /* Append category, name and arguments of a call of MPI. */

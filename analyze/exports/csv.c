@@ -1,6 +1,8 @@
 #include <inttypes.h>
 
+#include "../../lib/buffer.h"
 #include "../../lib/render.h"
+#include "../model/call_stacks.h"
 #include "../model/cuda_names.h"
 #include "../model/os_names.h"
 #include "export.h"
@@ -14,6 +16,14 @@ struct line {
     uint64_t correlation;   /* 0: none */
     int64_t bytes;          /* -1: none */
     const char *domain, *name, *category, *payload;
+    uint32_t frame; /* of who called, as calls have it */
+};
+
+/* Where lines go: with a column more, if any call has a stack. */
+struct lines {
+    FILE *file;
+    int has_stacks;
+    struct nvt_buffer stack;
 };
 
 static const struct line empty = {
@@ -33,8 +43,25 @@ static void put_text(const char *text, char behind, FILE *out)
     putc(behind, out);
 }
 
-static void put(const struct nvt_trace *trace, const struct line *line, FILE *out)
+/* The functions of a stack as collapsed stacks have them: the innermost one last. */
+static void put_stack(const struct nvt_trace *trace, uint32_t frame, struct lines *lines)
 {
+    uint32_t rows[NVT_CALL_STACK_MOST], count = nvt_call_stack(trace, frame, rows);
+    lines->stack.size = 0;
+    while (count-- > 0) {
+        const char *name = nvt_name(trace, trace->call_frames.name[rows[count]]);
+        for (; *name; name++)
+            nvt_buffer_append(&lines->stack, *name == ';' ? "," : name, 1);
+        if (count)
+            nvt_buffer_append(&lines->stack, ";", 1);
+    }
+    if (!nvt_buffer_append(&lines->stack, "", 1))
+        nvt_render_csv_field((const char *)lines->stack.data, lines->file);
+}
+
+static void put(const struct nvt_trace *trace, const struct line *line, struct lines *lines)
+{
+    FILE *out = lines->file;
     uint32_t process = line->process;
     if (process == NVT_NONE && line->thread < trace->threads.count)
         process = trace->threads.process[line->thread];
@@ -50,7 +77,11 @@ static void put(const struct nvt_trace *trace, const struct line *line, FILE *ou
     put_text(line->domain, ',', out);
     put_text(line->name, ',', out);
     put_text(line->category, ',', out);
-    put_text(line->payload, '\n', out);
+    put_text(line->payload, lines->has_stacks ? ',' : '\n', out);
+    if (!lines->has_stacks)
+        return;
+    put_stack(trace, line->frame, lines);
+    putc('\n', out);
 }
 
 static const char *optional_name(const struct nvt_trace *trace, uint32_t id)
@@ -63,7 +94,7 @@ static const char *domain_name(const struct nvt_trace *trace, uint32_t domain)
     return domain < trace->domains.count ? optional_name(trace, trace->domains.name[domain]) : NULL;
 }
 
-static void put_ranges(const struct nvt_trace *trace, FILE *out)
+static void put_ranges(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
@@ -81,7 +112,7 @@ static void put_ranges(const struct nvt_trace *trace, FILE *out)
     }
 }
 
-static void put_marks(const struct nvt_trace *trace, FILE *out)
+static void put_marks(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_marks *marks = &trace->marks;
     for (uint32_t i = 0; i < marks->count; i++) {
@@ -98,7 +129,7 @@ static void put_marks(const struct nvt_trace *trace, FILE *out)
     }
 }
 
-static void put_samples(const struct nvt_trace *trace, FILE *out)
+static void put_samples(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_counter_samples *samples = &trace->counter_samples;
     for (uint32_t i = 0; i < samples->count; i++) {
@@ -119,7 +150,7 @@ static void put_samples(const struct nvt_trace *trace, FILE *out)
     }
 }
 
-static void put_calls(const struct nvt_trace *trace, FILE *out)
+static void put_calls(const struct nvt_trace *trace, struct lines *out)
 {
     static const char *const classes[] = {"runtime call", "driver call", "library call", "call"};
     const struct nvt_apis *apis = &trace->apis;
@@ -131,12 +162,13 @@ static void put_calls(const struct nvt_trace *trace, FILE *out)
         line.thread = apis->thread[i];
         line.correlation = apis->correlation[i];
         line.name = nvt_name(trace, apis->name[i]);
+        line.frame = apis->frame[i];
         put(trace, &line, out);
     }
 }
 
 /* The category says what kind, the payload what it worked with: a file, or the address of a lock. */
-static void put_os_calls(const struct nvt_trace *trace, FILE *out)
+static void put_os_calls(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
     struct nvt_os_names names = {{0}};
@@ -150,6 +182,7 @@ static void put_os_calls(const struct nvt_trace *trace, FILE *out)
         if (calls->bytes[i] && calls->bytes[i] <= INT64_MAX)
             line.bytes = (int64_t)calls->bytes[i];
         line.name = nvt_name(trace, calls->name[i]);
+        line.frame = calls->frame[i];
         line.category = nvt_os_kind_name(nvt_os_names_kind(&names, trace, calls->name[i]));
         line.payload = optional_name(trace, calls->file[i]);
         if (!line.payload && calls->address[i]) {
@@ -162,7 +195,7 @@ static void put_os_calls(const struct nvt_trace *trace, FILE *out)
 }
 
 /* The category says what kind, the payload who is at the other end. */
-static void put_mpi_calls(const struct nvt_trace *trace, FILE *out)
+static void put_mpi_calls(const struct nvt_trace *trace, struct lines *out)
 {
     static const char *const kinds[NVT_MPI_KINDS] = {[NVT_MPI_OTHER] = "other",
                                                      [NVT_MPI_P2P] = "point-to-point",
@@ -191,7 +224,7 @@ static void put_mpi_calls(const struct nvt_trace *trace, FILE *out)
 
 /* The name is the innermost function, the category the library or program that it is in, the payload the processor time that it
  * stands for, ns. */
-static void put_cpu_samples(const struct nvt_trace *trace, FILE *out)
+static void put_cpu_samples(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_cpu_samples *samples = &trace->cpu_samples;
     for (uint32_t i = 0; i < samples->count; i++) {
@@ -220,7 +253,7 @@ static const char *address_text(uint64_t address, char out[ADDRESS_MAX])
     return out;
 }
 
-static void put_ops(const struct nvt_trace *trace, FILE *out)
+static void put_ops(const struct nvt_trace *trace, struct lines *out)
 {
     static const char *const kinds[] = {"kernel", "memcpy", "memset"};
     const struct nvt_ops *ops = &trace->ops;
@@ -246,7 +279,7 @@ static void put_ops(const struct nvt_trace *trace, FILE *out)
     }
 }
 
-static void put_syncs(const struct nvt_trace *trace, FILE *out)
+static void put_syncs(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_syncs *syncs = &trace->syncs;
     for (uint32_t i = 0; i < syncs->count; i++) {
@@ -263,7 +296,7 @@ static void put_syncs(const struct nvt_trace *trace, FILE *out)
     }
 }
 
-static void put_memory(const struct nvt_trace *trace, FILE *out)
+static void put_memory(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_memory *memory = &trace->memory;
     for (uint32_t i = 0; i < memory->count; i++) {
@@ -281,7 +314,7 @@ static void put_memory(const struct nvt_trace *trace, FILE *out)
 
 /* The name is the host's instruction, the category the kind of access or the cause, the payload the address and, of a device,
  * how many faults it had there. */
-static void put_um_events(const struct nvt_trace *trace, FILE *out)
+static void put_um_events(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_um_events *events = &trace->um_events;
     for (uint32_t i = 0; i < events->count; i++) {
@@ -308,7 +341,7 @@ static void put_um_events(const struct nvt_trace *trace, FILE *out)
     }
 }
 
-static void put_overheads(const struct nvt_trace *trace, FILE *out)
+static void put_overheads(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_overheads *overheads = &trace->overheads;
     for (uint32_t i = 0; i < overheads->count; i++) {
@@ -325,23 +358,25 @@ static void put_overheads(const struct nvt_trace *trace, FILE *out)
 
 static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
 {
-    (void)err;
-    fputs("Kind,Start (ns),Duration (ns),PID,TID,Device,Stream,Correlation,Bytes,Domain,Name,"
-          "Category,Payload\n",
-          out);
-    put_ranges(trace, out);
-    put_marks(trace, out);
-    put_samples(trace, out);
-    put_calls(trace, out);
-    put_os_calls(trace, out);
-    put_mpi_calls(trace, out);
-    put_cpu_samples(trace, out);
-    put_ops(trace, out);
-    put_syncs(trace, out);
-    put_memory(trace, out);
-    put_um_events(trace, out);
-    put_overheads(trace, out);
-    return 0;
+    struct lines lines = {.file = out, .has_stacks = nvt_has_call_stacks(trace)};
+    fprintf(out,
+            "Kind,Start (ns),Duration (ns),PID,TID,Device,Stream,Correlation,Bytes,Domain,Name,"
+            "Category,Payload%s\n",
+            lines.has_stacks ? ",Stack" : "");
+    put_ranges(trace, &lines);
+    put_marks(trace, &lines);
+    put_samples(trace, &lines);
+    put_calls(trace, &lines);
+    put_os_calls(trace, &lines);
+    put_mpi_calls(trace, &lines);
+    put_cpu_samples(trace, &lines);
+    put_ops(trace, &lines);
+    put_syncs(trace, &lines);
+    put_memory(trace, &lines);
+    put_um_events(trace, &lines);
+    put_overheads(trace, &lines);
+    nvt_buffer_free(&lines.stack);
+    return lines.stack.failed ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
 
 const struct nvt_exporter nvt_exporter_csv = {

@@ -34,6 +34,8 @@ extern const struct nvt_exporter nvt_exporter_sqlite;
 #define NVT_EXPORT_CORRELATION (UINT64_C(1) << 40)
 /* ENUM_NSYS_EVENT_CLASS of calls of the operating system: TRACE_PROCESS_EVENT_OS_RUNTIME. */
 #define NVT_EXPORT_OS_CALL 27
+/* Functions of a stack that are written, and read, at most: the innermost ones; nsys has 256. */
+#define NVT_EXPORT_STACK_DEPTH 512
 
 /* The trace as it is, in a file of ours: everything that was read of it, to be read again at once (model/table_file.h). */
 extern const struct nvt_exporter nvt_exporter_nvt;

@@ -150,7 +150,8 @@ static int write_all(struct nvt_sql *sql)
     if (number_processes(sql) ||
         nvt_sql_run(sql, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN") ||
         nvt_sql_schema(sql) || nvt_sql_nvtx(sql) || nvt_sql_cuda(sql) || nvt_sql_um(sql) ||
-        nvt_sql_mpi(sql) || nvt_sql_samples(sql) || nvt_sql_facts(sql) || put_strings(sql))
+        nvt_sql_mpi(sql) || nvt_sql_call_stacks(sql) || nvt_sql_samples(sql) ||
+        nvt_sql_facts(sql) || put_strings(sql))
         return -1;
     sqlite3_finalize(sql->insert);
     sql->insert = NULL;

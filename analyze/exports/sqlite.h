@@ -47,13 +47,22 @@ int nvt_sql_row(struct nvt_sql *sql);
 int nvt_sql_labels(struct nvt_sql *sql, const char *table, unsigned count,
                    const char *(*label)(unsigned id), const char *const *names);
 
+/* Rows go into a new table of call chains from now on. 0, or -1 with err filled. */
+int nvt_sql_stacks(struct nvt_sql *sql, const char *table);
+
+/* The stack of this id: the innermost function (a row of call_frames, and 1; 0: there is none) and its callers, `most` in all. How
+ * they were found: a row of ENUM_STACK_UNWIND_METHOD, or NVT_SQL_NO_METHOD. 0, or -1 with err filled. */
+#define NVT_SQL_NO_METHOD (-1)
+int nvt_sql_stack(struct nvt_sql *sql, int64_t id, uint32_t frame, int method, int64_t most);
+
 /* The parts of the file, in their order: tables and enumerations; NVTX; CUDA; names and facts. */
 int nvt_sql_schema(struct nvt_sql *sql);
 int nvt_sql_nvtx(struct nvt_sql *sql);
 int nvt_sql_cuda(struct nvt_sql *sql);
 int nvt_sql_um(struct nvt_sql *sql); /* managed memory */
 int nvt_sql_mpi(struct nvt_sql *sql);
-int nvt_sql_samples(struct nvt_sql *sql); /* of what threads run */
+int nvt_sql_call_stacks(struct nvt_sql *sql); /* who made calls */
+int nvt_sql_samples(struct nvt_sql *sql);     /* of what threads run */
 int nvt_sql_facts(struct nvt_sql *sql);
 
 #endif

@@ -13,6 +13,15 @@ static int64_t memory_kind(uint8_t kind)
 
 /* --- calls --- */
 
+/* callchainId: of the stack of who called, whose id is this number (sqlite_stacks.c). */
+static void put_chain(struct nvt_sql *sql, uint32_t frame)
+{
+    if (frame)
+        nvt_sql_int(sql, frame);
+    else
+        nvt_sql_null(sql);
+}
+
 static int put_calls(struct nvt_sql *sql)
 {
     const struct nvt_apis *apis = &sql->trace->apis;
@@ -28,7 +37,7 @@ static int put_calls(struct nvt_sql *sql)
         nvt_sql_int(sql, (int64_t)apis->correlation[i]);
         nvt_sql_string(sql, apis->name[i]);
         nvt_sql_int(sql, apis->result[i]);
-        nvt_sql_null(sql);
+        put_chain(sql, apis->frame[i]);
         if (nvt_sql_row(sql))
             return -1;
     }
@@ -68,7 +77,7 @@ static int put_os_calls(struct nvt_sql *sql)
         nvt_sql_string(sql, calls->name[i]);
         nvt_sql_int(sql, calls->result[i]);
         nvt_sql_null(sql);
-        nvt_sql_null(sql);
+        put_chain(sql, calls->frame[i]);
         if (nvt_sql_row(sql))
             return -1;
     }

@@ -7,9 +7,8 @@
 #ifdef HAVE_SQLITE
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "export.h"
 #include "sqlite.h"
 
 #define NO_METHOD 0
@@ -20,10 +19,6 @@ static const char tables[] =
     "CREATE TABLE COMPOSITE_EVENTS (id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL,"
     " cpu INTEGER, threadState INTEGER, globalTid INTEGER, cpuCycles INTEGER NOT NULL,"
     " cpuNs INTEGER);"
-    "CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER NOT NULL,"
-    " module INTEGER NOT NULL, kernelMode INTEGER, thumbCode INTEGER, unresolved INTEGER,"
-    " specialEntry INTEGER, originalIP INTEGER, unwindMethod INTEGER,"
-    " stackDepth INTEGER NOT NULL, PRIMARY KEY (id, stackDepth));"
     "CREATE TABLE ENUM_SAMPLING_THREAD_STATE (id INTEGER NOT NULL PRIMARY KEY, name TEXT,"
     " label TEXT);"
     "CREATE TABLE ENUM_STACK_UNWIND_METHOD (id INTEGER NOT NULL PRIMARY KEY, name TEXT,"
@@ -46,47 +41,16 @@ static int put_sample(struct nvt_sql *sql, uint32_t i)
     return nvt_sql_row(sql);
 }
 
-/* Without a name a function is its address. */
-static int put_function(struct nvt_sql *sql, uint32_t sample, uint32_t frame, int64_t depth)
-{
-    const struct nvt_call_frames *frames = &sql->trace->call_frames;
-    const char *name = nvt_name(sql->trace, frames->name[frame]);
-    int is_address = name[0] == '0' && name[1] == 'x';
-    int is_alone = sql->trace->cpu_samples.flags[sample] & NVT_CPU_SAMPLE_NO_CALLERS;
-    nvt_sql_int(sql, (int64_t)sample + 1);
-    nvt_sql_string(sql, frames->name[frame]);
-    nvt_sql_string(sql, frames->module[frame]);
-    if (!strncmp(nvt_name(sql->trace, frames->module[frame]), "[kernel", 7))
-        nvt_sql_int(sql, 1);
-    else
-        nvt_sql_null(sql);
-    nvt_sql_null(sql);
-    if (is_address)
-        nvt_sql_int(sql, 1);
-    else
-        nvt_sql_null(sql);
-    nvt_sql_null(sql);
-    if (is_address)
-        nvt_sql_int(sql, (int64_t)strtoull(name + 2, NULL, 16));
-    else
-        nvt_sql_null(sql);
-    nvt_sql_int(sql, is_alone ? NO_METHOD : UNDEFINED);
-    nvt_sql_int(sql, depth);
-    return nvt_sql_row(sql);
-}
-
 static int put_stacks(struct nvt_sql *sql)
 {
     const struct nvt_cpu_samples *samples = &sql->trace->cpu_samples;
-    if (nvt_sql_prepare(sql, "SAMPLING_CALLCHAINS", 10))
+    if (nvt_sql_stacks(sql, "SAMPLING_CALLCHAINS"))
         return -1;
     for (uint32_t i = 0; i < samples->count; i++) {
         int is_alone = samples->flags[i] & NVT_CPU_SAMPLE_NO_CALLERS;
-        int64_t depth = 0;
-        for (uint32_t at = samples->frame[i]; at;
-             at = is_alone ? 0 : sql->trace->call_frames.parent[at - 1])
-            if (put_function(sql, i, at - 1, depth++))
-                return -1;
+        if (nvt_sql_stack(sql, (int64_t)i + 1, samples->frame[i], is_alone ? NO_METHOD : UNDEFINED,
+                          is_alone ? 1 : NVT_EXPORT_STACK_DEPTH))
+            return -1;
     }
     return 0;
 }

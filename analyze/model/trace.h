@@ -226,8 +226,9 @@ enum nvt_sample_flags {
     X(nvt_thread_row, thread)                                                                      \
     X(uint64_t, correlation)                                                                       \
     X(nvt_text, name)                                                                              \
-    X(int32_t, result) /* the call's return code */                                                \
-    X(uint8_t, class)  /* enum nvt_api_class */
+    X(int32_t, result)             /* the call's return code */                                    \
+    X(nvt_call_frame_and_1, frame) /* of who called: row of call_frames, and 1; 0 unknown */       \
+    X(uint8_t, class)              /* enum nvt_api_class */
 
 /* Calls of the operating system's libraries (record --trace osrt, nsys profile --trace=osrt): those that may block, sorted by
  * start. lib/os_calls.h knows what kind a name is of. The trace's extent is that of the others. */
@@ -288,7 +289,7 @@ enum nvt_sample_flags {
     X(uint8_t, kind)               /* enum nvt_memory_kind */                                      \
     X(uint8_t, is_earlier)         /* it was before the window, at whose begin it now stands */
 
-/* Functions on stacks, of what took memory and of what was sampled, as a tree: each once below each that called it. */
+/* Functions on stacks, of what took memory, made a call or was sampled, as a tree: each once below each that called it. */
 #define NVT_CALL_FRAME_COLUMNS(X)                                                                  \
     X(nvt_call_frame_and_1, parent) /* row of its caller and 1, a lower one; 0: there is none */   \
     X(nvt_text, name)   /* "forward (linear.py:117)", "at::matmul", of no known name "0x1234" */   \
@@ -365,8 +366,8 @@ enum nvt_sample_flags {
     X(migrations, migration, NVT_MIGRATION_COLUMNS)                                                \
     X(ops, op, NVT_OP_COLUMNS)                                                                     \
     X(um_events, um_event, NVT_UM_EVENT_COLUMNS)                                                   \
-    X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
+    X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(os_calls, os_call, NVT_OS_CALL_COLUMNS)                                                      \
     X(mpi_calls, mpi_call, NVT_MPI_CALL_COLUMNS)                                                   \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \

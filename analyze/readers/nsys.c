@@ -13,7 +13,7 @@ static int recognizes(const uint8_t *head, size_t size)
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "nsys.h"
+#include "nsys_stacks.h"
 #include "spool.h"
 
 /* A row of a table takes four bytes of its file at the least: a pointer to the cell, the length of
@@ -210,6 +210,7 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
         nvt_map_free(maps[i]);
     free(reader.launches);
     nvt_buffer_free(&reader.words);
+    nvt_nsys_stacks_free(&reader);
     nvt_os_names_free(&reader.os_names);
     nvt_recorded_events_free(&reader.events);
     if (status && err)

@@ -48,6 +48,7 @@ struct nvt_nsys {
     uint32_t metric_type_count, metric_count;
     uint32_t metric_thread;           /* that stands for whoever sampled them */
     struct nvt_nsys_samples *samples; /* while they are read */
+    struct nvt_nsys_stacks *stacks;   /* nsys_stacks.h; NULL: nothing has any so far */
     struct nvt_os_names os_names;
     struct nvt_recorded_events events;
     struct nvt_buffer words; /* struct nvt_pool_word, of each row of memory */

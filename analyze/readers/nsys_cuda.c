@@ -1,5 +1,5 @@
 #ifdef HAVE_SQLITE
-#include "nsys.h"
+#include "nsys_stacks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +32,12 @@ static uint32_t without_version(struct nvt_nsys *reader, uint32_t name)
 
 /* --- API calls --- */
 
-enum { API_START, API_END, API_NAME, API_TID, API_CORRELATION, API_RESULT, API_CLASS };
+enum { API_START, API_END, API_NAME, API_TID, API_CORRELATION, API_RESULT, API_CLASS, API_CHAIN };
 
 #define API_COLUMN_NAMES                                                                           \
     {                                                                                              \
-        "start", "end", "nameId", "globalTid", "correlationId", "returnValue", "eventClass"        \
+        "start", "end", "nameId", "globalTid", "correlationId", "returnValue", "eventClass",       \
+            "callchainId"                                                                          \
     }
 
 static uint64_t launch_key(uint32_t process, uint64_t correlation)
@@ -79,7 +80,9 @@ static int add_api(struct nvt_nsys *reader, struct nvt_nsys_table *table, uint8_
         threads->last_ns[api.thread] = api.end;
     if (!strcmp(nvt_name(reader->trace, api.name), NVT_EXPORT_LAUNCH))
         return add_launch(reader, &api);
-    return nvt_api_add(reader->trace, &api) == NVT_NONE ? -1 : 0;
+    uint32_t row = nvt_api_add(reader->trace, &api);
+    int64_t chain = class == NVT_API_LIBRARY ? 0 : nvt_nsys_int(table, API_CHAIN, 0);
+    return row == NVT_NONE || (chain && nvt_nsys_stacks_want(reader, chain, row)) ? -1 : 0;
 }
 
 /* CUPTI_ACTIVITY_KIND_RUNTIME holds both interfaces; ENUM_NSYS_EVENT_CLASS tells them apart. */
@@ -476,7 +479,8 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
-    if (place_waits(reader))
+    if (nvt_nsys_stacks_read(reader, "CUDA_CALLCHAINS", reader->trace->apis.frame, NULL) ||
+        place_waits(reader))
         return -1;
     if (reader->has_pools &&
         nvt_pools_follow(&reader->trace->memory, (const void *)reader->words.data))

@@ -1,14 +1,15 @@
 /*
  * Calls of the operating system's libraries that may block (nsys profile --trace=osrt), as far as they took long enough
  * to be written (--osrt-threshold). The table also has a thread's start and end, which are events of other classes. Of what a
- * call worked with there is only what it returned: of read, write and the like, bytes.
+ * call worked with there is only what it returned: of read, write and the like, bytes. Who called is there of those that took
+ * longer still (--osrt-backtrace-threshold): OSRT_CALLCHAINS.
  */
 #ifdef HAVE_SQLITE
-#include "nsys.h"
+#include "nsys_stacks.h"
 
 #include "../exports/export.h"
 
-enum { OS_START, OS_END, OS_NAME, OS_TID, OS_CLASS, OS_RESULT };
+enum { OS_START, OS_END, OS_NAME, OS_TID, OS_CLASS, OS_RESULT, OS_CHAIN };
 
 /* What a call returned, as bytes where it is that. Of fread it is items, whose size is not on record. */
 static uint64_t bytes_of(struct nvt_nsys *reader, uint32_t name, int64_t result)
@@ -32,7 +33,9 @@ static int os_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     if (call.thread == NVT_NONE || call.name == NVT_NO_STRING)
         return -1;
     call.bytes = bytes_of(reader, call.name, call.result);
-    return nvt_os_call_add(reader->trace, &call) == NVT_NONE ? -1 : 0;
+    uint32_t row = nvt_os_call_add(reader->trace, &call);
+    int64_t chain = nvt_nsys_int(table, OS_CHAIN, 0);
+    return row == NVT_NONE || (chain && nvt_nsys_stacks_want(reader, chain, row)) ? -1 : 0;
 }
 
 int nvt_nsys_read_os(struct nvt_nsys *reader)
@@ -41,8 +44,12 @@ int nvt_nsys_read_os(struct nvt_nsys *reader)
         "OSRT_API",
         NULL,
         3,
-        {"start", "end", "nameId", "globalTid", "eventClass", "returnValue"},
+        {"start", "end", "nameId", "globalTid", "eventClass", "returnValue", "callchainId"},
         os_call};
-    return nvt_nsys_read(reader, &calls);
+    return nvt_nsys_read(reader, &calls) ||
+                   nvt_nsys_stacks_read(reader, "OSRT_CALLCHAINS", reader->trace->os_calls.frame,
+                                        NULL)
+               ? -1
+               : 0;
 }
 #endif
