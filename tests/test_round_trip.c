@@ -149,6 +149,9 @@ static void tables_give_every_report_again(void **state)
 #ifdef HAVE_SQLITE
     assert_true(compare_file("tests/fuzz/corpus/nsys/both.sqlite") >= 10);
     assert_true(compare_file("tests/fuzz/corpus/nsys/samples.sqlite") >= 2);
+    assert_true(compare_file("tests/fuzz/corpus/nsys/calls.sqlite") >= 6);
+    assert_true(expect_same((const char *const[]){
+        "nvtally", "stats", "-r", "cuda_api_callers,osrt_callers", "-f", "csv", "trace", NULL}));
 #endif
 }
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/called_from.h"
 
 #define LEAST_SHARE 0.05
 #define LEAST_COUNT 10
@@ -129,6 +129,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", calls.count,
              NVT_TIME(calls.ns / calls.count), 100 * share,
              nvt_name(view->trace, apis->name[calls.longest]), NVT_TIME(longest_of(&calls, apis)));
+    if (nvt_called_from_tell_calls(view, allocates, "the calls' time", &finding, err))
+        return -1;
     return nvt_findings_add(findings, &finding, err);
 }
 

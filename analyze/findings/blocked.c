@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../diagnosis/blocking.h"
+#include "../diagnosis/called_from.h"
 
 #define LEAST_SHARE 0.15
 
@@ -69,6 +70,7 @@ static const struct kind writing = {
 /* What one thread's calls of one kind are about. */
 struct detail {
     struct nvt_places ranges, names, objects; /* objects: files, locks */
+    struct nvt_called_from from;
     double read_ns, written_ns, bytes;
 };
 
@@ -88,7 +90,8 @@ static int add_up(const struct nvt_blocking *blocking, uint32_t item, struct det
 {
     const struct nvt_os_calls *calls = &blocking->view->trace->os_calls;
     enum nvt_os_kind kind = blocking->items[item].kind;
-    int failed = nvt_blocking_places(blocking, item, &detail->ranges);
+    int failed = nvt_blocking_places(blocking, item, &detail->ranges) ||
+                 nvt_called_from_begin(&detail->from, blocking->view->trace);
     for (uint32_t i = 0; i < blocking->call_count && !failed; i++) {
         const struct nvt_blocking_call *call = &blocking->calls[i];
         if (call->blocked != item)
@@ -100,6 +103,8 @@ static int add_up(const struct nvt_blocking *blocking, uint32_t item, struct det
         if (object && !failed)
             failed = nvt_places_add(&detail->objects, object, number, &call->span, &call->span);
         detail->bytes += (double)calls->bytes[call->row];
+        nvt_called_from_add(&detail->from, calls->frame[call->row],
+                            (double)(call->span.end - call->span.start));
     }
     for (uint32_t i = 0; i < detail->names.count; i++) {
         const struct nvt_place *name = &detail->names.items[i];
@@ -221,7 +226,8 @@ static int tell(const struct nvt_blocking *blocking, uint32_t item, double busy_
                            strcmp(each, "1") != 0 ? "s" : "", view->per,
                            NVT_TIME(blocked->ns / blocked->count), NVT_TIME(blocked->longest.ns[0]),
                            share_of(name, blocked), nvt_name(view->trace, (uint32_t)name->key));
-        failed = tell_objects(view, blocked, &detail, finding);
+        failed = tell_objects(view, blocked, &detail, finding) ||
+                 nvt_called_from_tell(&detail.from, "that time", finding);
         if (detail.bytes > 0)
             nvt_finding_append(finding, "; %s %s, %s/s", NVT_BYTES(detail.bytes / units), view->per,
                                NVT_BYTES(detail.bytes / blocked->ns * 1e9));
@@ -233,6 +239,7 @@ static int tell(const struct nvt_blocking *blocking, uint32_t item, double busy_
     nvt_places_free(&detail.ranges);
     nvt_places_free(&detail.names);
     nvt_places_free(&detail.objects);
+    nvt_called_from_free(&detail.from);
     return failed;
 }
 

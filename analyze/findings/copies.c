@@ -4,7 +4,7 @@
 
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/called_from.h"
 
 #define TINY_BYTES    4096
 #define LEAST_SHARE   0.05
@@ -13,6 +13,7 @@
 
 struct copies {
     double count, bytes, ns, to_host;
+    struct nvt_called_from from;
 };
 
 /* The time that a call waited for what its device had been given before, until `free`: that is not
@@ -41,35 +42,48 @@ static void add_up(const struct nvt_view *view, const struct nvt_used_device *de
             copies->count++;
             copies->bytes += (double)ops->bytes[op];
             copies->to_host += ops->copy_kind[op] == NVT_COPY_DTOH;
-            copies->ns += own_time(view->trace, op, free);
+            double own = own_time(view->trace, op, free);
+            copies->ns += own;
+            nvt_called_from_add_call(&copies->from, ops->api[op], own);
             nvt_finding_point(finding, ops->start[op]);
         }
         free = ops->end[op] > free ? ops->end[op] : free;
     }
 }
 
+/* 0, or -1 when out of memory. */
+static int tell(const struct nvt_view *view, struct copies *all, double share,
+                struct nvt_finding *finding)
+{
+    finding->cost_ns = share * view->span_ns / view->units;
+    snprintf(finding->what, sizeof(finding->what),
+             "%s copies of %.0f bytes between host and device %s",
+             NVT_COUNT(all->count / view->units), all->bytes / all->count, view->per);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%s each with its call (without waits for earlier work), %.0f %% of the time, %.3g "
+             "MB/s; %.0f %% of them go to the host",
+             NVT_TIME(all->ns / all->count), 100 * share, all->bytes / all->ns * 1e3,
+             100 * all->to_host / all->count);
+    return nvt_called_from_tell(&all->from, "that time", finding);
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    struct copies all = {0, 0, 0, 0};
-    for (uint32_t i = 0; i < view->device_count; i++)
+    struct copies all = {.count = 0};
+    int failed = nvt_called_from_begin(&all.from, view->trace), status = 0;
+    for (uint32_t i = 0; i < view->device_count && !failed; i++)
         add_up(view, &view->devices[i], &all, &finding);
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
     /* Two threads may copy at once, and a call that its copy lies in counts beside it. */
     double share = fmin(all.ns / (view->span_ns * view->device_count), 1);
-    if (all.count < least || share < LEAST_SHARE)
-        return 0;
-    finding.cost_ns = share * view->span_ns / view->units;
-    snprintf(finding.what, sizeof(finding.what),
-             "%s copies of %.0f bytes between host and device %s",
-             NVT_COUNT(all.count / view->units), all.bytes / all.count, view->per);
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s each with its call (without waits for earlier work), %.0f %% of the time, %.3g "
-             "MB/s; %.0f %% of them go to the host",
-             NVT_TIME(all.ns / all.count), 100 * share, all.bytes / all.ns * 1e3,
-             100 * all.to_host / all.count);
-    return nvt_findings_add(findings, &finding, err);
+    if (!failed && all.count >= least && share >= LEAST_SHARE) {
+        failed = tell(view, &all, share, &finding);
+        status = failed ? 0 : nvt_findings_add(findings, &finding, err);
+    }
+    nvt_called_from_free(&all.from);
+    return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : status;
 }
 
 const struct nvt_rule nvt_rule_copies = {

@@ -1,6 +1,7 @@
 /* launch-bound: launches follow each other, but more slowly than the device works. */
 #include <stdio.h>
 
+#include "../diagnosis/called_from.h"
 #include "../diagnosis/running.h"
 #include "../device/gaps.h"
 
@@ -46,7 +47,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     tell(&finding, view, &sum, share);
-    if (nvt_running_tell_gaps(view, NVT_GAP_LAUNCH, &finding, err))
+    if (nvt_called_from_tell_calls(view, nvt_call_launches, "the launches' time", &finding, err) ||
+        nvt_running_tell_gaps(view, NVT_GAP_LAUNCH, &finding, err))
         return -1;
     return nvt_findings_add(findings, &finding, err);
 }

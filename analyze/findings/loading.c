@@ -1,7 +1,7 @@
 /* code loading: a launch that takes as long as hundreds of others, on a device that waits for it. */
 #include <stdio.h>
 
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/called_from.h"
 #include "../device/gaps.h"
 
 #define LEAST_SHARE 0.1
@@ -25,6 +25,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)sum.longest_ns[0]),
              nvt_name(view->trace, nvt_op_name(view->trace, sum.longest[0].after)));
+    if (nvt_called_from_tell_gaps(view, NVT_GAP_LOAD, &finding, err))
+        return -1;
     return nvt_findings_add(findings, &finding, err);
 }
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "../model/cuda_names.h"
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/called_from.h"
 
 #define LEAST_SHARE 0.05
 #define LEAST_COUNT 5
@@ -13,6 +13,7 @@ struct transfer {
     double count, bytes, ns;
     double longest_ns, second_ns;
     double covered_ns; /* of the devices' time, in the steady part */
+    struct nvt_called_from from;
 };
 
 static void add(struct transfer *transfer, const struct nvt_ops *ops, uint32_t op)
@@ -44,6 +45,8 @@ static void add_device(const struct nvt_view *view, const struct nvt_used_device
         if (kind != NVT_KIND_PAGEABLE || !nvt_is_steady(view, ops->start[op]))
             continue;
         add(pageable, ops, op);
+        nvt_called_from_add_call(&pageable->from, ops->api[op],
+                                 (double)(ops->end[op] - ops->start[op]));
         nvt_finding_point(finding, ops->start[op]);
         int64_t start = ops->start[op] > until ? ops->start[op] : until;
         int64_t end = ops->end[op] < view->to ? ops->end[op] : view->to;
@@ -54,32 +57,41 @@ static void add_device(const struct nvt_view *view, const struct nvt_used_device
     }
 }
 
+/* 0, or -1 when out of memory. */
+static int tell(const struct nvt_view *view, struct transfer *pageable,
+                const struct transfer *pinned, double share, struct nvt_finding *finding)
+{
+    finding->cost_ns = share * view->span_ns / view->units;
+    snprintf(finding->what, sizeof(finding->what), "%s are copied from or to pageable memory %s",
+             NVT_BYTES(pageable->bytes / view->units), view->per);
+    nvt_finding_append(finding, "%s copies %s, %s each, %.0f %% of the time, %.3g GB/s",
+                       NVT_COUNT(pageable->count / view->units), view->per,
+                       NVT_TIME(pageable->ns / pageable->count), 100 * share,
+                       pageable->bytes / pageable->ns);
+    if (pinned->ns > 0)
+        nvt_finding_append(finding, "; pinned ones reach %.3g GB/s here",
+                           pinned->bytes / pinned->ns);
+    return nvt_called_from_tell(&pageable->from, "the copies' time", finding);
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct transfer pageable = {0}, pinned = {0};
-    char rate[64] = "";
-    for (uint32_t i = 0; i < view->device_count; i++)
+    int failed = nvt_called_from_begin(&pageable.from, view->trace), status = 0;
+    for (uint32_t i = 0; i < view->device_count && !failed; i++)
         add_device(view, &view->devices[i], &pageable, &pinned, &finding);
     double share = pageable.covered_ns / (view->span_ns * view->device_count);
     double usual =
         nvt_usual_time(pageable.ns, pageable.count, pageable.longest_ns, pageable.second_ns) /
         pageable.ns * share;
-    if (pageable.count < LEAST_COUNT || usual < LEAST_SHARE)
-        return 0;
-    if (pinned.ns > 0)
-        snprintf(rate, sizeof(rate), "; pinned ones reach %.3g GB/s here",
-                 pinned.bytes / pinned.ns);
-    finding.cost_ns = share * view->span_ns / view->units;
-    snprintf(finding.what, sizeof(finding.what), "%s are copied from or to pageable memory %s",
-             NVT_BYTES(pageable.bytes / view->units), view->per);
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s copies %s, %s each, %.0f %% of the time, %.3g GB/s%s",
-             NVT_COUNT(pageable.count / view->units), view->per,
-             NVT_TIME(pageable.ns / pageable.count), 100 * share, pageable.bytes / pageable.ns,
-             rate);
-    return nvt_findings_add(findings, &finding, err);
+    if (!failed && pageable.count >= LEAST_COUNT && usual >= LEAST_SHARE) {
+        failed = tell(view, &pageable, &pinned, share, &finding);
+        status = failed ? 0 : nvt_findings_add(findings, &finding, err);
+    }
+    nvt_called_from_free(&pageable.from);
+    return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : status;
 }
 
 const struct nvt_rule nvt_rule_pageable = {

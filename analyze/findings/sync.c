@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "../model/cuda_names.h"
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/called_from.h"
 #include "../device/gaps.h"
 
 #define LEAST_SHARE    0.1
@@ -39,11 +39,14 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         "the device has nothing to do after %.100s: launching continues only when it has returned",
         finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s such gaps %s, %s each, %.0f %% of the device's time; %s copies "
-             "of at most %d bytes to the host %s",
+             "%s such gaps %s, %s each, %.0f %% of the device's time",
              NVT_COUNT((double)sum.count / view->units), view->per,
-             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
-             NVT_COUNT((double)count_questions(view) / view->units), QUESTION_BYTES, view->per);
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share);
+    if (nvt_called_from_tell_gaps(view, NVT_GAP_WAIT, &finding, err))
+        return -1;
+    nvt_finding_append(&finding, "; %s copies of at most %d bytes to the host %s",
+                       NVT_COUNT((double)count_questions(view) / view->units), QUESTION_BYTES,
+                       view->per);
     return nvt_findings_add(findings, &finding, err);
 }
 

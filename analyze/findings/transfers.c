@@ -4,7 +4,7 @@
 
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/called_from.h"
 
 #define LEAST_SHARE 0.2
 #define LEAST_COUNT 5
@@ -12,6 +12,7 @@
 struct copies {
     double count, bytes, ns, exposed_ns;
     int64_t longest[NVT_MOMENTS], longest_ns[NVT_MOMENTS];
+    struct nvt_called_from from;
 };
 
 static int is_transfer(const struct nvt_ops *ops, uint32_t op)
@@ -26,6 +27,7 @@ static void add(struct copies *copies, const struct nvt_ops *ops, uint32_t op)
     copies->count++;
     copies->bytes += (double)ops->bytes[op];
     copies->ns += (double)ns;
+    nvt_called_from_add_call(&copies->from, ops->api[op], (double)ns);
     for (size_t i = 0; i < NVT_MOMENTS; i++)
         if (ns > copies->longest_ns[i]) {
             memmove(&copies->longest[i + 1], &copies->longest[i],
@@ -63,31 +65,42 @@ static void measure(const struct nvt_view *view, const struct nvt_used_device *d
     }
 }
 
+/* 0, or -1 when out of memory. */
+static int tell(const struct nvt_view *view, struct copies *copies, double share,
+                struct nvt_finding *finding)
+{
+    finding->cost_ns = copies->exposed_ns / view->units / view->device_count;
+    snprintf(finding->what, sizeof(finding->what),
+             "for %.0f %% of its time the device only copies from or to the host", 100 * share);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%.4g copies %s, %.4g MB and %s each, %.3g GB/s; no kernel runs during %.0f %% of "
+             "their time",
+             copies->count / view->units, view->per, copies->bytes / copies->count / 1e6,
+             NVT_TIME(copies->ns / copies->count), copies->bytes / copies->ns,
+             100 * copies->exposed_ns / copies->ns);
+    for (size_t i = 0; i < NVT_MOMENTS && copies->longest_ns[i]; i++)
+        nvt_finding_point(finding, copies->longest[i]);
+    return nvt_called_from_tell(&copies->from, "the copies' time", finding);
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct copies copies = {0};
-    for (uint32_t i = 0; i < view->device_count; i++)
+    int failed = nvt_called_from_begin(&copies.from, view->trace), status = 0;
+    for (uint32_t i = 0; i < view->device_count && !failed; i++)
         measure(view, &view->devices[i], &copies);
     double share = copies.exposed_ns / (view->span_ns * view->device_count);
     double usual = nvt_usual_time(copies.ns, copies.count, (double)copies.longest_ns[0],
                                   (double)copies.longest_ns[1]) /
                    copies.ns * share;
-    if (copies.count < LEAST_COUNT || usual < LEAST_SHARE)
-        return 0;
-    struct nvt_finding finding = nvt_finding_of(rule, view);
-    finding.cost_ns = copies.exposed_ns / view->units / view->device_count;
-    snprintf(finding.what, sizeof(finding.what),
-             "for %.0f %% of its time the device only copies from or to the host", 100 * share);
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g copies %s, %.4g MB and %s each, %.3g GB/s; no kernel runs during %.0f %% of "
-             "their time",
-             copies.count / view->units, view->per, copies.bytes / copies.count / 1e6,
-             NVT_TIME(copies.ns / copies.count), copies.bytes / copies.ns,
-             100 * copies.exposed_ns / copies.ns);
-    for (size_t i = 0; i < NVT_MOMENTS && copies.longest_ns[i]; i++)
-        nvt_finding_point(&finding, copies.longest[i]);
-    return nvt_findings_add(findings, &finding, err);
+    if (!failed && copies.count >= LEAST_COUNT && usual >= LEAST_SHARE) {
+        struct nvt_finding finding = nvt_finding_of(rule, view);
+        failed = tell(view, &copies, share, &finding);
+        status = failed ? 0 : nvt_findings_add(findings, &finding, err);
+    }
+    nvt_called_from_free(&copies.from);
+    return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : status;
 }
 
 const struct nvt_rule nvt_rule_transfers = {

@@ -1,12 +1,13 @@
 /*
  * osrt_callers: calls of the operating system's libraries by who makes them: the program, or a library of its. A megabyte is
- * 10^6 bytes.
+ * 10^6 bytes. Where calls have stacks, a further table has them by the function of the program (callers.h).
  */
 #include <stdlib.h>
 
 #include "../../lib/grow.h"
 #include "../model/os_names.h"
 #include "../studies/calls_by_range.h"
+#include "callers.h"
 #include "osrt.h"
 
 #define MEGABYTE 1e6
@@ -87,6 +88,45 @@ static void put(struct nvt_table *table, struct callers *callers)
     nvt_table_sort(table, TOTAL, 1);
 }
 
+/* --- by function -------------------------------------------------------------------------------- */
+
+static const struct nvt_column_spec function_columns[] = {NVT_CALLERS_COLUMNS};
+static const char *const further[] = {"osrt_caller_functions", NULL};
+
+static int add_functions(struct nvt_callers *callers, const struct nvt_trace *trace,
+                         struct nvt_error *err)
+{
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    if (nvt_callers_trace(callers, trace, err))
+        return -1;
+    for (uint32_t i = 0; i < calls->count; i++)
+        nvt_callers_add(callers, calls->name[i], calls->frame[i], calls->end[i] - calls->start[i]);
+    return 0;
+}
+
+static int make_functions(struct nvt_report_input *input, struct nvt_tables *tables,
+                          struct nvt_error *err)
+{
+    struct nvt_report report = nvt_report_osrt_callers;
+    struct nvt_callers callers = {0};
+    report.name = further[0];
+    report.columns = function_columns;
+    report.column_count = sizeof(function_columns) / sizeof(function_columns[0]);
+    struct nvt_table *table =
+        nvt_report_table(&report, input, "OS runtime calls by function of the program", err);
+    int status = table ? 0 : -1;
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        status = add_functions(&callers, input->traces[i].trace, err);
+    if (!status)
+        status = nvt_callers_put(table, &callers, err);
+    nvt_callers_free(&callers);
+    if (status) {
+        nvt_table_free(table);
+        return -1;
+    }
+    return nvt_report_add(tables, table, err);
+}
+
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct callers callers = {.count = 0};
@@ -106,14 +146,18 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         nvt_table_free(table);
         return -1;
     }
-    return nvt_report_add(tables, table, err);
+    if (nvt_report_add(tables, table, err))
+        return -1;
+    return nvt_report_has_os_stacks(input) ? make_functions(input, tables, err) : 0;
 }
 
 const struct nvt_report nvt_report_osrt_callers = {
     .name = "osrt_callers",
-    .about = "calls of the operating system by the library or program that makes them",
+    .about = "calls of the operating system by the library or program that makes them, and where "
+             "stacks tell by the function",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,
+    .further = further,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/text.h"
+#include "../model/call_stacks.h"
 #include "../studies/phases.h"
 
 #define NVT_REPORT_LINE(name) &nvt_report_##name,
@@ -175,6 +176,22 @@ static int has_subjects(const struct nvt_report_input *input)
     return 0;
 }
 
+int nvt_report_has_os_stacks(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (nvt_has_os_stacks(input->traces[i].trace))
+            return 1;
+    return 0;
+}
+
+int nvt_report_has_cuda_stacks(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (nvt_has_cuda_stacks(input->traces[i].trace))
+            return 1;
+    return 0;
+}
+
 void nvt_report_note_calls(struct nvt_report_input *input)
 {
     if (nvt_report_has_mpi(input))
@@ -183,7 +200,11 @@ void nvt_report_note_calls(struct nvt_report_input *input)
     if (nvt_report_has_os_calls(input))
         nvt_note(input,
                  "note: there are calls of the operating system: -r osrt_sum,nvtx_osrt_sum%s",
-                 has_subjects(input) ? ",osrt_files,osrt_locks,osrt_callers" : "");
+                 has_subjects(input)               ? ",osrt_files,osrt_locks,osrt_callers"
+                 : nvt_report_has_os_stacks(input) ? ",osrt_callers"
+                                                   : "");
+    if (nvt_report_has_cuda_stacks(input))
+        nvt_note(input, "note: there are stacks of CUDA calls: -r cuda_api_callers");
     if (nvt_report_has_cpu_samples(input))
         nvt_note(input,
                  "note: there are samples of what threads run: -r cpu_functions,nvtx_cpu_sum");

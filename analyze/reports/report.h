@@ -41,6 +41,7 @@
     X(cuda_gpu_kern_sum)                                                                           \
     X(cuda_gpu_kern_gb_sum)                                                                        \
     X(cuda_api_sum)                                                                                \
+    X(cuda_api_callers)                                                                            \
     X(osrt_sum)                                                                                    \
     X(osrt_trace)                                                                                  \
     X(nvtx_osrt_sum)                                                                               \
@@ -181,6 +182,9 @@ int nvt_report_has_os_calls(const struct nvt_report_input *input);
 
 /* Whether any trace has samples of what threads run. */
 int nvt_report_has_cpu_samples(const struct nvt_report_input *input);
+/* Whether a trace has stacks of such calls, and of those of CUDA. */
+int nvt_report_has_os_stacks(const struct nvt_report_input *input);
+int nvt_report_has_cuda_stacks(const struct nvt_report_input *input);
 
 /* Notes that there are calls of MPI, or of the operating system, or samples of what threads run, and which reports have them;
  * none where there is none. */

@@ -64,10 +64,18 @@ enum nvt_function_owner nvt_frame_owner(const struct nvt_trace *trace, uint32_t 
                     nvt_file_name(nvt_name(trace, trace->call_frames.module[row])));
 }
 
-/* What Python does around a thread's function. */
+/* What the linker puts around main(), and Python around a thread's function. */
 static int begins_thread(const char *name)
 {
-    return !strncmp(name, "_bootstrap", 10) || !strncmp(name, "run (threading.py:", 18);
+    return !strcmp(name, "_start") || !strncmp(name, "_bootstrap", 10) ||
+           !strncmp(name, "run (threading.py:", 18);
+}
+
+int nvt_is_own_frame(const struct nvt_trace *trace, uint32_t row)
+{
+    enum nvt_function_owner owner = nvt_frame_owner(trace, row);
+    return (owner == NVT_OF_PYTHON || owner == NVT_OF_PROGRAM) &&
+           !begins_thread(nvt_name(trace, trace->call_frames.name[row]));
 }
 
 int nvt_put_own_callers(const struct nvt_trace *trace, uint32_t frame, struct nvt_buffer *text)
@@ -80,12 +88,32 @@ int nvt_put_own_callers(const struct nvt_trace *trace, uint32_t frame, struct nv
             .name = nvt_name(trace, frames->name[frame - 1]),
             .module = nvt_file_name(nvt_name(trace, frames->module[frame - 1])),
             .owner = nvt_frame_owner(trace, frame - 1)};
-        if ((function.owner == NVT_OF_PYTHON || function.owner == NVT_OF_PROGRAM) &&
-            !begins_thread(function.name))
+        if (nvt_is_own_frame(trace, frame - 1))
             failed =
                 nvt_buffer_printf(text, "%s%s", count++ ? " < " : "", NVT_FUNCTION_TEXT(&function));
     }
     return failed ? -1 : 0;
+}
+
+int nvt_is_nameless(const char *name)
+{
+    return !*name || is_address(name);
+}
+
+static const char *name_after(const char *module, char out[NVT_FRAME_NAME_MAX])
+{
+    snprintf(out, NVT_FRAME_NAME_MAX, *module == '[' ? "%.250s" : "[%.250s]", module);
+    return out;
+}
+
+const char *nvt_frame_name(const struct nvt_trace *trace, uint32_t row,
+                           char out[NVT_FRAME_NAME_MAX])
+{
+    const char *name = nvt_name(trace, trace->call_frames.name[row]);
+    const char *module = nvt_file_name(nvt_name(trace, trace->call_frames.module[row]));
+    if (!nvt_is_nameless(name))
+        return name;
+    return *module ? name_after(module, out) : NVT_UNKNOWN_FUNCTION;
 }
 
 /* "forward (model.py)" of "forward (model.py:117)", which has the line that runs. */
@@ -100,17 +128,11 @@ static uint32_t without_line(struct nvt_strings *texts, const char *name)
 /* "[libx.so.1]" of a module; NULL when out of memory. */
 static const char *nameless(struct nvt_sampled_functions *functions, const char *module)
 {
-    char text[256];
+    char text[NVT_FRAME_NAME_MAX];
     if (!*module)
         return NVT_UNKNOWN_FUNCTION;
-    snprintf(text, sizeof(text), *module == '[' ? "%.250s" : "[%.250s]", module);
-    uint32_t id = nvt_strings_add_text(functions->texts, text);
+    uint32_t id = nvt_strings_add_text(functions->texts, name_after(module, text));
     return id == NVT_NO_STRING ? NULL : nvt_strings_get(functions->texts, id, NULL);
-}
-
-static int is_nameless(const char *name)
-{
-    return !*name || is_address(name);
 }
 
 /* Without a name when out of memory. */
@@ -128,7 +150,7 @@ static struct nvt_sampled_function function_of(struct nvt_sampled_functions *fun
         function.name = id == NVT_NO_STRING ? NULL : nvt_strings_get(functions->texts, id, NULL);
         return function;
     }
-    if (is_nameless(function.name))
+    if (nvt_is_nameless(function.name))
         function.name = nameless(functions, function.module);
     return function;
 }
@@ -145,7 +167,7 @@ static int find_key(const struct nvt_sampled_functions *functions, uint32_t fram
         *key = is_python ? UINT64_MAX : module;
         return 0;
     }
-    uint32_t id = is_nameless(name) ? NVT_NONE : trace->call_frames.name[frame];
+    uint32_t id = nvt_is_nameless(name) ? NVT_NONE : trace->call_frames.name[frame];
     if (is_python) {
         id = without_line(functions->texts, name);
         if (id == NVT_NO_STRING)

@@ -42,6 +42,18 @@ struct nvt_sampled_function {
 /* Of a row of call_frames. */
 enum nvt_function_owner nvt_frame_owner(const struct nvt_trace *trace, uint32_t row);
 
+/* Whether it is what the program's author wrote, as far as that can be told: Python's, or in no library; without what begins every
+ * program and every thread (_start, Python's threading). */
+int nvt_is_own_frame(const struct nvt_trace *trace, uint32_t row);
+
+/* Whether a function has no known name: none, or its address. */
+int nvt_is_nameless(const char *name);
+
+/* What a row of call_frames is called: its name, of one that has none "[libx.so.1]" after its module, which goes into `out`. */
+#define NVT_FRAME_NAME_MAX 256
+const char *nvt_frame_name(const struct nvt_trace *trace, uint32_t row,
+                           char out[NVT_FRAME_NAME_MAX]);
+
 /* Append the innermost functions of the program's own of a stack, three at most: "save (model.py:12) < main (train.py:80)".
  * `frame`: a row of call_frames, and 1; 0, or without such functions: nothing. 0, or -1 when out of memory. */
 int nvt_put_own_callers(const struct nvt_trace *trace, uint32_t frame, struct nvt_buffer *text);

@@ -1,0 +1,45 @@
+/*
+ * From where in the program most of what a finding counts is called, as the stacks of calls tell (call_sites.h): the end of its
+ * evidence.
+ */
+#ifndef NVT_CALLED_FROM_H
+#define NVT_CALLED_FROM_H
+
+#include "../studies/call_sites.h"
+#include "../studies/pairs.h"
+#include "diagnose.h"
+
+/* Zero-initialise; release with nvt_called_from_free. */
+struct nvt_called_from {
+    struct nvt_call_sites sites;
+    struct nvt_pairs callers; /* whole 0; rows of call_frames of functions of the program's own */
+    int64_t ns, known_ns;     /* of all that counts; of what has a stack */
+    int failed;
+};
+
+/* Nothing is done for a trace in which no call has a stack. 0, or -1 when out of memory. */
+int nvt_called_from_begin(struct nvt_called_from *from, const struct nvt_trace *trace);
+
+/* Time that counts, ns, of a call with this stack (as calls have it; 0: it is not on record). */
+void nvt_called_from_add(struct nvt_called_from *from, uint32_t frame, double time);
+
+/* The same of a call of CUDA: a row of apis, or NVT_NONE. */
+void nvt_called_from_add_call(struct nvt_called_from *from, uint32_t call, double ns);
+
+/* "; 92 % of that time called from step (train.py:12)", where that is half of it and more; "at least 92 %" where stacks of some are
+ * not on record. `what` stands for "that time". 0, or -1 when out of memory, now or before. */
+int nvt_called_from_tell(struct nvt_called_from *from, const char *what,
+                         struct nvt_finding *finding);
+void nvt_called_from_free(struct nvt_called_from *from);
+
+/* The same of all gaps of a cause that a rule tells of (nvt_view_gaps), by the call that each was spent in. 0, or -1 with err
+ * filled (out of memory). */
+int nvt_called_from_tell_gaps(const struct nvt_view *view, unsigned cause,
+                              struct nvt_finding *finding, struct nvt_error *err);
+
+/* The same of calls of CUDA in the steady part for which `counts` says so by their names, and their time. */
+int nvt_called_from_tell_calls(const struct nvt_view *view, int (*counts)(const char *name),
+                               const char *what, struct nvt_finding *finding,
+                               struct nvt_error *err);
+
+#endif
