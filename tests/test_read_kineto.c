@@ -282,6 +282,56 @@ static const char *compress_file(const void *data, size_t size)
     return path;
 }
 
+static const struct stack_event {
+    const char *category, *name;
+    int thread;
+    double start, length; /* us */
+} stack_events[] = {
+    {"cuda_runtime", "cudaMalloc", 7, 12, 1},
+    {"cuda_runtime", "cudaFree", 7, 31, 2},
+    {"cuda_runtime", "cudaLaunchKernel", 8, 13, 1},
+    {"cuda_runtime", "cudaEventQuery", 7, 95, 1},
+    {"python_function", "torch/nn/modules/module.py(1783): _call_impl", 7, 11, 5},
+    {"python_function", "train.py(12): step", 7, 10, 20},
+    {"python_function", "<built-in method x(1): y>", 7, 11.5, 4},
+    {"python_function", "nn.Module: Linear_0", 7, 11.2, 4.5},
+    {"python_function", "/home/me/train.py(80): <module>", 7, 0, 90},
+    {"python_function", "model.py(3): f(x): g", 7, 30, 5},
+    {"python_function", "never.py(3): called", 7, 96, 5},
+    {"cpu_op", "other.py(1): no", 7, 11, 9},
+};
+
+/* Events in no order: calls before the functions that they are in, functions before what they are called by. Functions of
+ * PyTorch's and what is built in are no part of stacks, nor is what is on another thread, or over. */
+static void calls_have_stacks_where_functions_are_on_record(void **state)
+{
+    static const char *const expected[] = {"step (train.py:12)", "", "f(x): g (model.py:3)", ""};
+    char text[4096] = "[";
+    size_t count = sizeof(stack_events) / sizeof(stack_events[0]);
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        const struct stack_event *event = &stack_events[i];
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof(text) - used,
+                 "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":7,\"tid\":%d,\"ts\":%g,"
+                 "\"dur\":%g}%s",
+                 i ? "," : "", event->category, event->name, event->thread, event->start,
+                 event->length, i + 1 == count ? "]" : "");
+    }
+    struct nvt_trace *trace = read_text(text);
+    const struct nvt_call_frames *frames = &trace->call_frames;
+    assert_int_equal(trace->apis.count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t frame = trace->apis.frame[i];
+        assert_string_equal(frame ? name_of(trace, frames->name[frame - 1]) : "", expected[i]);
+        if (frame)
+            assert_string_equal(name_of(trace, frames->name[frames->parent[frame - 1] - 1]),
+                                "<module> (train.py:80)");
+    }
+    assert_int_equal(frames->count, 3);
+    nvt_trace_free(trace);
+}
+
 static void reads_it_compressed(void **state)
 {
     (void)state;
@@ -620,6 +670,7 @@ int main(void)
         cmocka_unit_test(reads_what_old_pytorch_wrote),
         cmocka_unit_test(adds_shared_memory_to_what_the_host_has),
 #ifdef HAVE_ZLIB
+        cmocka_unit_test(calls_have_stacks_where_functions_are_on_record),
         cmocka_unit_test(reads_it_compressed),
         cmocka_unit_test(names_compression_of_something_else),
         cmocka_unit_test(refuses_damaged_compression),

@@ -113,6 +113,10 @@ int nvt_kineto_add_sync(struct nvt_kineto *reader);
 int nvt_kineto_add_os_call(struct nvt_kineto *reader);
 int nvt_kineto_add_overhead(struct nvt_kineto *reader);
 
+/* The stacks of calls of CUDA, as far as ranges tell them (kineto_stacks.c): when all rows are there. Its cost is that of sorting ranges
+ * and calls. 0, or -1 when out of memory. */
+int nvt_kineto_stacks(struct nvt_trace *trace);
+
 /* Fails: -1 with err filled. */
 int nvt_kineto_no_memory(struct nvt_kineto *reader);
 

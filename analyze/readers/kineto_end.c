@@ -146,5 +146,5 @@ int nvt_kineto_finish(struct nvt_kineto *reader)
     if (own_operations(reader))
         return -1;
     close_ranges(reader->trace);
-    return set_facts(reader) ? out_of_memory(reader) : 0;
+    return nvt_kineto_stacks(reader->trace) || set_facts(reader) ? out_of_memory(reader) : 0;
 }
