@@ -1020,8 +1020,7 @@ static void test_no_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_no_changes),
+        cmocka_unit_test(test_changes),     cmocka_unit_test(test_no_changes),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_studies),     cmocka_unit_test(test_hostile_numbers),
         cmocka_unit_test(test_rooflines),

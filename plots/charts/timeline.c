@@ -206,9 +206,9 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                 "%s'%s.dat' index 'c%zu' using 1:3:1:(until($1,$2)):"
                 "($3+0.42-0.84*$4):($3+0.42) with boxxyerror fillcolor '%s'",
                 separator, name, color,
-                color < sheet->name_count     ? sheet->colors[color]
-                : color == NVT_TIMELINE_WAITS ? WAITS_COLOR
-                                              : NVT_OTHERS_COLOR);
+                color == NVT_TIMELINE_WAITS ? WAITS_COLOR
+                : color < sheet->name_count ? sheet->colors[color]
+                                            : NVT_OTHERS_COLOR);
         separator = ", \\\n     ";
     }
     putc('\n', out);
