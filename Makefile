@@ -203,7 +203,7 @@ $(BUILD)/tests/%_double: $(BUILD)/double/tests/%_double.o $(call obj,$(TEST_HELP
 	$(Q)$(CC) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
 # A sanitizer takes no library in front of its own.
-$(patsubst %,$(BUILD)/tests/clients/%,os_calls cpu_samples cpu_exceptions): override SANITIZE :=
+$(patsubst %,$(BUILD)/tests/clients/%,os_calls cpu_samples cpu_exceptions team): override SANITIZE :=
 $(BUILD)/tests/clients/%: tests/clients/%.c
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
