@@ -52,8 +52,33 @@ void kit_survives_changed_bytes(const char *path, const char *name, size_t step)
     free(data);
 }
 
+const char *kit_exported(const char *from, const char *to, const char *name)
+{
+    const char *path = cli_in(cli_folder, name);
+    remove(path);
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "export", from, "--to", to, "-o", path, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    return path;
+}
+
 #ifdef HAVE_SQLITE
 #include <sqlite3.h>
+
+int64_t kit_asked(const char *path, const char *query)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    if (sqlite3_prepare_v2(db, query, -1, &statement, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", query, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return value;
+}
 
 const char *kit_make_export(const char *script)
 {

@@ -20,6 +20,12 @@ void kit_survives_changed_bytes(const char *path, const char *name, size_t step)
 #ifdef HAVE_SQLITE
 /* A new database from a script, t.sqlite of the fixture's folder (cli.h): its path. */
 const char *kit_make_export(const char *script);
+
+/* The number that a query answers with, of a database. */
+int64_t kit_asked(const char *path, const char *query);
 #endif
+
+/* What `nvtally export` makes of a file, by that name in the fixture's folder: its path. */
+const char *kit_exported(const char *from, const char *to, const char *name);
 
 #endif

@@ -268,57 +268,31 @@ static void survives_any_changed_byte(void **state)
 
 /* --- exports --- */
 
-/* An export into the fixture's folder; its path. */
-static const char *exported(const char *from, const char *to, const char *name)
-{
-    const char *path = cli_in(cli_folder, name);
-    remove(path);
-    struct cli_result result =
-        cli_run((const char *const[]){"nvtally", "export", from, "--to", to, "-o", path, NULL});
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    return path;
-}
-
-static int64_t asked(const char *path, const char *query)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    if (sqlite3_prepare_v2(db, query, -1, &statement, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", query, sqlite3_errmsg(db));
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    int64_t value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return value;
-}
-
 static void exports_of_nsys_hold_them_again(void **state)
 {
     (void)state;
-    const char *path = exported(kit_make_export(OF_2023), "sqlite", "again.sqlite");
+    const char *path = kit_exported(kit_make_export(OF_2023), "sqlite", "again.sqlite");
     struct nvt_trace *trace = kit_read(path);
     expect_2023(trace);
     nvt_trace_free(trace);
     /* As others ask, of nsys's files; each stack is there once. */
-    assert_int_equal(asked(path, "SELECT count(*) FROM OSRT_API a"
-                                 " JOIN OSRT_CALLCHAINS c ON c.id = a.callchainId"
-                                 " JOIN StringIds s ON s.id = c.symbol"
-                                 " JOIN StringIds m ON m.id = c.module"
-                                 " WHERE s.value = 'save' AND m.value = '/bin/prog'"
-                                 " AND c.stackDepth = 1"),
+    assert_int_equal(kit_asked(path, "SELECT count(*) FROM OSRT_API a"
+                                     " JOIN OSRT_CALLCHAINS c ON c.id = a.callchainId"
+                                     " JOIN StringIds s ON s.id = c.symbol"
+                                     " JOIN StringIds m ON m.id = c.module"
+                                     " WHERE s.value = 'save' AND m.value = '/bin/prog'"
+                                     " AND c.stackDepth = 1"),
                      2);
-    assert_int_equal(asked(path, "SELECT count(*) FROM OSRT_CALLCHAINS"), 7);
-    assert_int_equal(asked(path, "SELECT originalIP FROM CUDA_CALLCHAINS WHERE unresolved"),
+    assert_int_equal(kit_asked(path, "SELECT count(*) FROM OSRT_CALLCHAINS"), 7);
+    assert_int_equal(kit_asked(path, "SELECT originalIP FROM CUDA_CALLCHAINS WHERE unresolved"),
                      0x7f5e892f580d);
     /* Without stacks there is no sign of any. */
-    path = exported(kit_make_export(STRINGS OSRT "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57
-                                                 ", 8, 0, NULL, 0);"),
-                    "sqlite", "none.sqlite");
-    assert_int_equal(asked(path, "SELECT count(*) FROM sqlite_master WHERE name GLOB '*CHAINS'"),
-                     0);
-    assert_int_equal(asked(path, "SELECT count(*) FROM OSRT_API WHERE callchainId IS NULL"), 1);
+    path = kit_exported(kit_make_export(STRINGS OSRT "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57
+                                                     ", 8, 0, NULL, 0);"),
+                        "sqlite", "none.sqlite");
+    assert_int_equal(
+        kit_asked(path, "SELECT count(*) FROM sqlite_master WHERE name GLOB '*CHAINS'"), 0);
+    assert_int_equal(kit_asked(path, "SELECT count(*) FROM OSRT_API WHERE callchainId IS NULL"), 1);
 }
 
 static void expect_in(const char *path, const char *needle)
@@ -333,17 +307,17 @@ static void expect_in(const char *path, const char *needle)
 static void lines_and_slices_have_them(void **state)
 {
     (void)state;
-    const char *path = exported(kit_make_export(OF_2023), "csv", "stacks.csv");
+    const char *path = kit_exported(kit_make_export(OF_2023), "csv", "stacks.csv");
     expect_in(path, "Name,Category,Payload,Stack\n");
     expect_in(path, ",fsync,files,,main;step;save;fsync\n");
     expect_in(path, ",cudaMalloc,,,main;step;cudaMemcpy\n");
     expect_in(path, ",cudaMemcpy,,,\n");
-    path = exported(kit_make_export(OF_2023), "chrome", "stacks.json");
+    path = kit_exported(kit_make_export(OF_2023), "chrome", "stacks.json");
     expect_in(path, "\"stack\":[\"fsync\",\"save\",\"step\",\"main\"]");
     expect_in(path, "\"args\":{\"correlation\":2,\"result\":0}");
     expect_in(path, "\"result\":0,\"stack\":[\"cudaMemcpy\",\"step\",\"main\"]}");
     /* A name with what parts names, and stacks that are deeper than what is told. */
-    path = exported(
+    path = kit_exported(
         kit_make_export(STRINGS OSRT CHAINS(
             "OSRT_CALLCHAINS") "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57 ", 8, 0, NULL, 1);"
                                "INSERT INTO StringIds VALUES (20, 'f(int;\"x\")');"
@@ -361,9 +335,9 @@ static void lines_and_slices_have_them(void **state)
     assert_int_equal(count, NVT_CALL_STACK_MOST);
     free(text);
     /* Without stacks the columns are what they were. */
-    path = exported(kit_make_export(STRINGS OSRT "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57
-                                                 ", 8, 0, NULL, 0);"),
-                    "csv", "none.csv");
+    path = kit_exported(kit_make_export(STRINGS OSRT "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57
+                                                     ", 8, 0, NULL, 0);"),
+                        "csv", "none.csv");
     expect_in(path, "Name,Category,Payload\n");
 }
 
@@ -372,7 +346,7 @@ static void windows_and_tables_keep_them(void **state)
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_window window = {0};
     (void)state;
-    struct nvt_trace *trace = kit_read(exported(kit_make_export(OF_2023), "nvt", "stacks.nvt"));
+    struct nvt_trace *trace = kit_read(kit_exported(kit_make_export(OF_2023), "nvt", "stacks.nvt"));
     expect_2023(trace);
     assert_int_equal(nvt_window_set_time(&window, "400/", &err), 0);
     assert_int_equal(nvt_window_cut(&window, trace, &err), 0);

@@ -13,21 +13,7 @@
 
 #include "../analyze/comparison/change.h"
 #include "../analyze/comparison/student.h"
-
-static uint64_t state = 88172645463325252u;
-
-static double uniform(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return ((double)(state >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
-}
+#include "random_kit.h"
 
 /* How times of a run are made: logarithms that resemble their neighbours, and stray ones. */
 struct noise {
@@ -39,13 +25,13 @@ struct noise {
 
 static void make_run(double *values, size_t count, double mean, const struct noise *noise)
 {
-    double slow = normal();
-    const double from = noise->step > 0 ? (0.25 + 0.5 * uniform()) * (double)count : INFINITY;
+    double slow = kit_normal();
+    const double from = noise->step > 0 ? (0.25 + 0.5 * kit_uniform()) * (double)count : INFINITY;
     for (size_t i = 0; i < count; i++) {
-        slow = noise->memory * slow + sqrt(1 - noise->memory * noise->memory) * normal();
+        slow = noise->memory * slow + sqrt(1 - noise->memory * noise->memory) * kit_normal();
         values[i] = mean * exp(noise->spread * slow) * ((double)i < from ? 1 : 1 + noise->step);
-        if (uniform() < noise->stray)
-            values[i] *= 10 + 90 * uniform();
+        if (kit_uniform() < noise->stray)
+            values[i] *= 10 + 90 * kit_uniform();
     }
 }
 
@@ -144,11 +130,11 @@ static void drift(int kind, double off[2][RUNS])
     double walk = 0;
     for (int k = 0; k < RUNS; k++)
         for (int side = 0; side < 2; side++) {
-            walk += 0.03 * normal();
-            off[side][k] = kind == 0   ? exp(0.03 * normal())
+            walk += 0.03 * kit_normal();
+            off[side][k] = kind == 0   ? exp(0.03 * kit_normal())
                            : kind == 1 ? exp(walk)
                            : kind == 2 ? 1 + 0.02 * (2 * k + side)
-                                       : exp(0.05 * exp(normal()));
+                                       : exp(0.05 * exp(kit_normal()));
         }
 }
 

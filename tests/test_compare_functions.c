@@ -17,24 +17,10 @@
 #include "../analyze/comparison/function_value.h"
 #include "../lib/render.h"
 #include "made_trace.h"
+#include "random_kit.h"
 
 #define LIBC "/usr/lib/libc.so.6"
 #define TOOL "/home/x/bin/tool"
-
-static uint64_t state = 88172645463325252u;
-
-static double uniform(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return ((double)(state >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
-}
 
 static void expect_near(double value, double expected, double error)
 {
@@ -63,7 +49,7 @@ static void spend(struct maker *maker, const struct made_program *program, doubl
                   uint32_t function, double *left)
 {
     while (ns >= *left) {
-        const double weight = program->uneven ? 0.25 + 1.5 * uniform() : 1;
+        const double weight = program->uneven ? 0.25 + 1.5 * kit_uniform() : 1;
         maker->now += (int64_t)*left;
         ns -= *left;
         make_sample(maker, 0, maker->now, (int64_t)(program->period_ns * weight), function);
@@ -77,22 +63,22 @@ static struct nvt_trace *run_program(const struct made_program *program, int is_
 {
     struct maker maker = make_begin();
     uint32_t function[FUNCTIONS], inner[FUNCTIONS];
-    double slow[FUNCTIONS], factor[FUNCTIONS], sum = 0, left = uniform() * program->period_ns;
+    double slow[FUNCTIONS], factor[FUNCTIONS], sum = 0, left = kit_uniform() * program->period_ns;
     const uint32_t main = make_function(&maker, 0, "main", TOOL);
     for (int i = 0; i < FUNCTIONS; i++) {
         char name[32];
         snprintf(name, sizeof(name), "work%d", i);
         function[i] = make_function(&maker, main, name, TOOL);
         inner[i] = make_function(&maker, function[i], "memcpy", LIBC);
-        slow[i] = normal();
-        factor[i] = exp(program->off * normal()) * (is_other && i == 2 ? program->ratio : 1);
+        slow[i] = kit_normal();
+        factor[i] = exp(program->off * kit_normal()) * (is_other && i == 2 ? program->ratio : 1);
         sum += 1.0 / (i + 1);
     }
     for (int k = 0; k < program->iterations; k++) {
         const int64_t start = maker.now;
         for (int i = 0; i < FUNCTIONS; i++) {
-            slow[i] =
-                program->memory * slow[i] + sqrt(1 - program->memory * program->memory) * normal();
+            slow[i] = program->memory * slow[i] +
+                      sqrt(1 - program->memory * program->memory) * kit_normal();
             const double ns =
                 program->iteration_ns / (i + 1) / sum * factor[i] * exp(program->spread * slow[i]);
             spend(&maker, program, ns * 2 / 3, function[i], &left);

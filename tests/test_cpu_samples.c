@@ -369,58 +369,33 @@ static void survives_any_changed_byte(void **state)
 
 /* --- exports --- */
 
-/* An export of an export into the fixture's folder; its path. */
-static const char *exported(const char *script, const char *to, const char *name)
-{
-    const char *path = cli_in(cli_folder, name);
-    remove(path);
-    struct cli_result result = cli_run((const char *const[]){
-        "nvtally", "export", kit_make_export(script), "--to", to, "-o", path, NULL});
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    return path;
-}
-
-static int64_t asked(const char *path, const char *query)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    if (sqlite3_prepare_v2(db, query, -1, &statement, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", query, sqlite3_errmsg(db));
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    int64_t value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return value;
-}
-
 static void exports_of_nsys_hold_them_again(void **state)
 {
     (void)state;
-    const char *path = exported(OF_2023, "sqlite", "again.sqlite");
+    const char *path = kit_exported(kit_make_export(OF_2023), "sqlite", "again.sqlite");
     struct nvt_trace *trace = kit_read(path);
     expect_2023(trace);
     nvt_trace_free(trace);
     /* As others ask, of nsys's files. */
-    assert_int_equal(asked(path, "SELECT count(*) FROM COMPOSITE_EVENTS e"
-                                 " JOIN SAMPLING_CALLCHAINS c ON c.id = e.id"
-                                 " JOIN StringIds s ON s.id = c.symbol"
-                                 " JOIN ENUM_SAMPLING_THREAD_STATE t ON t.id = e.threadState"
-                                 " JOIN ENUM_STACK_UNWIND_METHOD m ON m.id = c.unwindMethod"
-                                 " WHERE s.value = 'cold' AND c.stackDepth = 0"),
+    assert_int_equal(kit_asked(path, "SELECT count(*) FROM COMPOSITE_EVENTS e"
+                                     " JOIN SAMPLING_CALLCHAINS c ON c.id = e.id"
+                                     " JOIN StringIds s ON s.id = c.symbol"
+                                     " JOIN ENUM_SAMPLING_THREAD_STATE t ON t.id = e.threadState"
+                                     " JOIN ENUM_STACK_UNWIND_METHOD m ON m.id = c.unwindMethod"
+                                     " WHERE s.value = 'cold' AND c.stackDepth = 0"),
                      2);
-    assert_int_equal(asked(path, "SELECT originalIP FROM SAMPLING_CALLCHAINS WHERE unresolved"),
+    assert_int_equal(kit_asked(path, "SELECT originalIP FROM SAMPLING_CALLCHAINS WHERE unresolved"),
                      94268858646948);
-    assert_int_equal(asked(path, "SELECT value FROM META_DATA_CAPTURE WHERE name ="
-                                 " 'LINUX_PERF_OPTIONS:SAMPLING_PERIOD'"),
+    assert_int_equal(kit_asked(path, "SELECT value FROM META_DATA_CAPTURE WHERE name ="
+                                     " 'LINUX_PERF_OPTIONS:SAMPLING_PERIOD'"),
                      2000000);
     /* Without samples there is no sign of any. */
-    path = exported(STRINGS "CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid);"
-                            "INSERT INTO NVTX_EVENTS VALUES (5, 40, 59, 'range', " T57 ");",
-                    "sqlite", "none.sqlite");
-    assert_int_equal(asked(path, "SELECT count(*) FROM sqlite_master WHERE name GLOB '*SAMPL*'"
-                                 " OR name = 'COMPOSITE_EVENTS'"),
+    path = kit_exported(
+        kit_make_export(STRINGS "CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid);"
+                                "INSERT INTO NVTX_EVENTS VALUES (5, 40, 59, 'range', " T57 ");"),
+        "sqlite", "none.sqlite");
+    assert_int_equal(kit_asked(path, "SELECT count(*) FROM sqlite_master WHERE name GLOB '*SAMPL*'"
+                                     " OR name = 'COMPOSITE_EVENTS'"),
                      0);
 }
 
@@ -488,8 +463,8 @@ static void both_files_hold_any_samples(void **state)
         struct nvt_trace *back = kit_read(path);
         expect_same_samples(trace, back);
         if (!i) /* several: there is no one period */
-            assert_int_equal(asked(path, "SELECT count(*) FROM META_DATA_CAPTURE"
-                                         " WHERE name GLOB '*SAMPLING_PERIOD'"),
+            assert_int_equal(kit_asked(path, "SELECT count(*) FROM META_DATA_CAPTURE"
+                                             " WHERE name GLOB '*SAMPLING_PERIOD'"),
                              0);
         nvt_trace_free(back);
     }
@@ -650,7 +625,7 @@ static void tables_are_the_same(void **state)
 {
     (void)state;
     char text[400];
-    const char *to = exported(WITH_RANGES, "nvt", "same.nvt");
+    const char *to = kit_exported(kit_make_export(WITH_RANGES), "nvt", "same.nvt");
     struct nvt_trace *before = kit_read(cli_in(cli_folder, "t.sqlite")), *after = kit_read(to);
     after->format = before->format;
     const char *difference = trace_difference(before, after, text, sizeof(text));

@@ -5,8 +5,9 @@
 #include "../../lib/text.h"
 #include "../studies/hot_functions.h"
 
-int nvt_callers_trace(struct nvt_callers *callers, const struct nvt_trace *trace,
-                      struct nvt_error *err)
+/* From now on calls are of this trace. 0, or -1 with err filled. */
+static int begin_trace(struct nvt_callers *callers, const struct nvt_trace *trace,
+                       struct nvt_error *err)
 {
     nvt_call_sites_free(&callers->sites);
     nvt_groups_trace(&callers->groups, trace);
@@ -49,7 +50,8 @@ void nvt_callers_add(struct nvt_callers *callers, uint32_t name, uint32_t frame,
     nvt_groups_add(&callers->groups, nvt_groups_key(&callers->groups, key, 3), ns);
 }
 
-int nvt_callers_put(struct nvt_table *table, struct nvt_callers *callers, struct nvt_error *err)
+/* 0, or -1 with err filled: out of memory, now or before. */
+static int put(struct nvt_table *table, struct nvt_callers *callers, struct nvt_error *err)
 {
     struct nvt_groups *groups = &callers->groups;
     if (nvt_groups_finish(groups, err))
@@ -70,8 +72,26 @@ int nvt_callers_put(struct nvt_table *table, struct nvt_callers *callers, struct
     return 0;
 }
 
-void nvt_callers_free(struct nvt_callers *callers)
+int nvt_callers_make(const struct nvt_report *report, const char *title,
+                     void (*add)(struct nvt_callers *callers, const struct nvt_trace *trace),
+                     struct nvt_report_input *input, struct nvt_tables *tables,
+                     struct nvt_error *err)
 {
-    nvt_call_sites_free(&callers->sites);
-    nvt_groups_free(&callers->groups);
+    struct nvt_callers callers = {.sites = {.trace = NULL}};
+    struct nvt_table *table = nvt_report_table(report, input, title, err);
+    int status = table ? 0 : -1;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        status = begin_trace(&callers, input->traces[i].trace, err);
+        if (!status)
+            add(&callers, input->traces[i].trace);
+    }
+    if (!status)
+        status = put(table, &callers, err);
+    nvt_call_sites_free(&callers.sites);
+    nvt_groups_free(&callers.groups);
+    if (status) {
+        nvt_table_free(table);
+        return -1;
+    }
+    return nvt_report_add(tables, table, err);
 }

@@ -17,19 +17,20 @@ enum { NVT_CALLERS_FUNCTION, NVT_CALLERS_MODULE, NVT_CALLERS_CALL, NVT_CALLERS_C
     {"Function", "", NVT_TEXT, 0, 0}, {"Module", "", NVT_TEXT, 0, 0},                              \
         {"Call", "", NVT_TEXT, 0, 0}, NVT_CALLS_COLUMNS
 
-/* Over all traces: groups of a function, its module and a call. Zero-initialise; release with nvt_callers_free. */
+/* Over all traces: groups of a function, its module and a call. */
 struct nvt_callers {
     struct nvt_groups groups;
     struct nvt_call_sites sites; /* of the trace that is being added */
 };
 
-/* From now on calls are of this trace. 0, or -1 with err filled. */
-int nvt_callers_trace(struct nvt_callers *callers, const struct nvt_trace *trace,
-                      struct nvt_error *err);
 /* A call by its name (a string of the trace), its stack (as calls have it) and its time. */
 void nvt_callers_add(struct nvt_callers *callers, uint32_t name, uint32_t frame, int64_t ns);
-/* Rows of the table, those with the most time first. 0, or -1 with err filled: out of memory, now or before. */
-int nvt_callers_put(struct nvt_table *table, struct nvt_callers *callers, struct nvt_error *err);
-void nvt_callers_free(struct nvt_callers *callers);
+
+/* The table of a report, which has these columns, over all traces of the input: `add` adds the calls of one. Those with the most
+ * time come first. 0, or -1 with err filled. */
+int nvt_callers_make(const struct nvt_report *report, const char *title,
+                     void (*add)(struct nvt_callers *callers, const struct nvt_trace *trace),
+                     struct nvt_report_input *input, struct nvt_tables *tables,
+                     struct nvt_error *err);
 
 #endif

@@ -93,38 +93,22 @@ static void put(struct nvt_table *table, struct callers *callers)
 static const struct nvt_column_spec function_columns[] = {NVT_CALLERS_COLUMNS};
 static const char *const further[] = {"osrt_caller_functions", NULL};
 
-static int add_functions(struct nvt_callers *callers, const struct nvt_trace *trace,
-                         struct nvt_error *err)
+static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
-    if (nvt_callers_trace(callers, trace, err))
-        return -1;
     for (uint32_t i = 0; i < calls->count; i++)
         nvt_callers_add(callers, calls->name[i], calls->frame[i], calls->end[i] - calls->start[i]);
-    return 0;
 }
 
 static int make_functions(struct nvt_report_input *input, struct nvt_tables *tables,
                           struct nvt_error *err)
 {
     struct nvt_report report = nvt_report_osrt_callers;
-    struct nvt_callers callers = {0};
     report.name = further[0];
     report.columns = function_columns;
     report.column_count = sizeof(function_columns) / sizeof(function_columns[0]);
-    struct nvt_table *table =
-        nvt_report_table(&report, input, "OS runtime calls by function of the program", err);
-    int status = table ? 0 : -1;
-    for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_functions(&callers, input->traces[i].trace, err);
-    if (!status)
-        status = nvt_callers_put(table, &callers, err);
-    nvt_callers_free(&callers);
-    if (status) {
-        nvt_table_free(table);
-        return -1;
-    }
-    return nvt_report_add(tables, table, err);
+    return nvt_callers_make(&report, "OS runtime calls by function of the program", add_calls,
+                            input, tables, err);
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
