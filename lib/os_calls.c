@@ -29,6 +29,12 @@ int nvt_os_waits_on(unsigned call)
     case NVT_OS_CALL_sem_wait:
     case NVT_OS_CALL_pthread_join:
     case NVT_OS_CALL_thrd_join:
+    case NVT_OS_CALL_flock:
+    case NVT_OS_CALL_wait:
+    case NVT_OS_CALL_wait3:
+    case NVT_OS_CALL_wait4:
+    case NVT_OS_CALL_waitpid:
+    case NVT_OS_CALL_waitid:
         return 1;
     default:
         return 0;

@@ -80,7 +80,7 @@ extern const struct nvt_os_call_info nvt_os_calls[NVT_OS_CALLS];
 const struct nvt_os_call_info *nvt_os_call_find(const char *name);
 
 /* Whether a thread waits on in this call whatever handlers of signals (SA_RESTART) run on it meanwhile: enum
- * nvt_os_call_number. Only of those that wait for other threads, without a limit; of signal(7) and what glibc does. */
+ * nvt_os_call_number. Of those that wait for other threads or processes, without a limit; of signal(7) and what glibc does. */
 int nvt_os_waits_on(unsigned call);
 
 /* A kind in one word: "files". */

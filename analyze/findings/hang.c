@@ -286,7 +286,7 @@ static int judge_process(const struct nvt_process_ends *ends, const struct nvt_p
 {
     const struct nvt_trace *trace = end->open->trace;
     size_t still = count_still(ends);
-    char more[48] = "", object[100] = "";
+    char more[48] = "", object[72] = "";
     const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
     if (still > 1)
         snprintf(more, sizeof(more), " and %zu more processes", still - 1);

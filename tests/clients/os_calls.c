@@ -381,6 +381,12 @@ static void waits_long(void)
     EXPECT(woken == 1);
     EXPECT(!sem_wait(&semaphore));
     EXPECT(!pthread_join(thread, NULL));
+    pid_t child = fork();
+    if (!child) {
+        sleep(2);
+        _exit(0);
+    }
+    EXPECT(waitpid(child, NULL, 0) == child);
 }
 
 /* The main thread waits for one that makes another program of the process, which knows nothing of the recording. */
