@@ -262,6 +262,30 @@ static void the_rank_that_has_not_come_is_named(void **state)
                     "(30.0 s) > MPI_Allreduce (30.0 s)");
 }
 
+/* One that is in none of its ranges has not ended for that; what it runs is told. */
+static void a_rank_outside_of_ranges_has_not_come(void **state)
+{
+    (void)state;
+    struct maker maker = begin_ranks();
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        begin_rank(&maker, rank);
+        if (rank)
+            maker.trace->ranges.flags[maker.trace->ranges.count - 1] = 0;
+        else
+            mpi_call(&maker, "MPI_Allreduce", NVT_MPI_COLLECTIVE, NVT_MPI_NONE, 1);
+    }
+    uint32_t function = make_function(&maker, 0, "refine", "/x/tool");
+    for (int i = 1; i <= 20; i++)
+        make_sample(&maker, maker.thread, maker.now + i * 300 * MS, 300 * MS, function);
+    stop(&maker, 9 * S, 1);
+    expect(
+        &maker, 9 * S,
+        "1 of 2 ranks stands still in MPI_Allreduce for the last 9.00 s: rank 1 has not come",
+        PACE(22) "; rank 1 is in no range and no call of MPI; rank 0: step (9.00 s) > "
+                 "MPI_Allreduce (9.00 s); meanwhile, in 20 samples: refine (tool) 100 %; 100 % of "
+                 "them from refine");
+}
+
 static void a_rank_that_has_ended_does_not_come(void **state)
 {
     (void)state;
@@ -441,6 +465,7 @@ int main(void)
         cmocka_unit_test(it_is_one_on_one_side_of_each_threshold),
         cmocka_unit_test(nothing_is_found_where_nothing_hangs),
         cmocka_unit_test(the_rank_that_has_not_come_is_named),
+        cmocka_unit_test(a_rank_outside_of_ranges_has_not_come),
         cmocka_unit_test(a_rank_that_has_ended_does_not_come),
         cmocka_unit_test(a_rank_that_was_killed_does_not_come),
         cmocka_unit_test(ranks_that_have_ended_are_told),

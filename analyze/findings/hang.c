@@ -146,13 +146,16 @@ static int judge_all_in(const struct nvt_process_ends *ends, const struct nvt_pr
                         struct nvt_finding *finding)
 {
     char call[80];
+    size_t count = 0;
     int differ = 0, told = 0, status = 0;
-    for (size_t i = 0; i < ends->count; i++)
+    for (size_t i = 0; i < ends->count; i++) {
+        count += ends->items[i].mpi != NVT_NONE;
         differ |=
             in_mpi(&ends->items[i]) && strcmp(innermost(&ends->items[i]), innermost(first)) != 0;
+    }
     tell_call(first, call, sizeof(call));
     snprintf(finding->what, sizeof(finding->what),
-             "all %zu ranks stand still in MPI for the last %s, %s in %s%s", count_still(ends),
+             "all %zu ranks stand still in MPI for the last %s, %s in %s%s", count,
              NVT_TIME((double)nvt_still_ns(first)), NAME_OF(first), call,
              differ ? ": they are not in the same call" : "");
     for (size_t i = 0; i < ends->count && told < TOLD && !status; i++)
@@ -174,7 +177,10 @@ static int tell_absent(struct nvt_finding *finding, const struct nvt_process_end
     snprintf(who, sizeof(who), "%s%s", NAME_OF(end), end->is_over ? " ended within" : "");
     if (has_front)
         return tell_stack(finding, who, end, end->front_first, end->front_end);
-    nvt_finding_append(finding, "; %s ended, and was not within anything", NAME_OF(end));
+    nvt_finding_append(finding,
+                       end->is_over ? "; %s ended, and was not within anything"
+                                    : "; %s is in no range and no call of MPI",
+                       NAME_OF(end));
     return 0;
 }
 
@@ -239,13 +245,14 @@ static int all_wait(const struct nvt_process_end *end)
         threads += trace->threads.process[i] == end->process &&
                    trace->threads.ended_ns[i] + NVT_STILL_NS >= end->ended;
     for (uint32_t i = 0; i < trace->os_calls.count; i++) {
+        uint32_t thread = trace->os_calls.thread[i];
+        if (!(trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED) ||
+            trace->threads.process[thread] != end->process ||
+            trace->threads.ended_ns[thread] + NVT_STILL_NS < end->ended)
+            continue;
         const struct nvt_os_call_info *info =
             nvt_os_call_find(nvt_name(trace, trace->os_calls.name[i]));
-        uint32_t thread = trace->os_calls.thread[i];
-        waiting += trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED &&
-                   trace->threads.process[thread] == end->process &&
-                   trace->threads.ended_ns[thread] + NVT_STILL_NS >= end->ended && info &&
-                   (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_THREADS);
+        waiting += info && (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_THREADS);
     }
     return threads > 1 && waiting == threads;
 }

@@ -153,7 +153,6 @@ static void judge(struct nvt_process_end *end)
     find_front(end);
     int64_t still = nvt_still_ns(end);
     int has_front = end->front_first < end->front_end;
-    end->is_over = !has_front && end->ended > 0;
     end->stands = end->open->trace->was_stopped && has_front && end->ended > 0 && has_range(end) &&
                   end->events >= NVT_STILL_EVENTS && still >= NVT_STILL_NS &&
                   still / NVT_STILL_PAUSES >= end->pause && !is_meant(end);

@@ -27,7 +27,7 @@ struct nvt_process_end {
     int64_t pause; /* the longest time between two events */
     int64_t ended; /* until when it is on record; 0 unknown */
     int stands;    /* it stands still, and not to sleep or for something to come from outside */
-    int is_over; /* it has ended: not in the middle of anything, or long before others of the run */
+    int is_over;   /* it has ended long before others of the run */
 };
 
 /* Zero-initialise; release with nvt_process_ends_free. */
