@@ -127,8 +127,11 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
         return 0;
     }
     drain->mask = ring->slots - 1;
-    drain->os =
-        (struct nvt_drain_os){.output = output, .process = drain->process, .thread = drain->thread};
+    drain->os = (struct nvt_drain_os){.output = output,
+                                      .process = drain->process,
+                                      .thread = drain->thread,
+                                      .pid = ring->foreign ? 0 : ring->pid,
+                                      .tid = ring->tid};
     drain->cpu = (struct nvt_drain_cpu){
         .output = output, .process = drain->process, .thread = drain->thread};
     *result = drain;
@@ -479,7 +482,7 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
 
 void nvt_drain_take_long_call(struct nvt_drain *drain, uint64_t now, uint64_t least, uint64_t most)
 {
-    nvt_drain_os_take_long(&drain->os, drain->ring, now, least, most);
+    nvt_drain_os_take_long(&drain->os, &drain->ring->calling, now, least, most);
 }
 
 void nvt_drain_was_cut(struct nvt_drain *drain)

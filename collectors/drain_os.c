@@ -131,13 +131,13 @@ static int handles(pid_t pid, uint32_t signal)
 }
 
 /* Ask a thread in a call where that is: its sampler's signal, which no other one is taken for. */
-static void ask(const struct nvt_ring *ring, const struct seen *seen)
+static void ask(const struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
+                const struct seen *seen)
 {
-    const struct nvt_ring_calling *calling = &ring->calling;
     siginfo_t info;
     uint32_t signal = atomic_load_explicit(&calling->signal, memory_order_relaxed);
-    if (!signal || ring->foreign || !nvt_os_waits_on(seen->number - 1) ||
-        !handles(ring->pid, signal))
+    if (!os->pid || signal < (uint32_t)SIGRTMIN || signal > (uint32_t)SIGRTMAX ||
+        !nvt_os_waits_on(seen->number - 1) || !handles(os->pid, signal))
         return;
     memset(&info, 0, sizeof(info));
     info.si_signo = (int)signal;
@@ -146,13 +146,12 @@ static void ask(const struct nvt_ring *ring, const struct seen *seen)
     info.si_uid = getuid();
     info.si_value.sival_ptr =
         (void *)(uintptr_t)atomic_load_explicit(&calling->value, memory_order_relaxed);
-    syscall(SYS_rt_tgsigqueueinfo, ring->pid, ring->tid, (int)signal, &info);
+    syscall(SYS_rt_tgsigqueueinfo, os->pid, os->tid, (int)signal, &info);
 }
 
-void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring *ring, uint64_t now,
-                            uint64_t least, uint64_t most)
+void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
+                            uint64_t now, uint64_t least, uint64_t most)
 {
-    const struct nvt_ring_calling *calling = &ring->calling;
     struct seen seen;
     uint64_t since = atomic_load_explicit(&calling->since, memory_order_relaxed);
     if (!atomic_load_explicit(&calling->number, memory_order_relaxed) || since > now ||
@@ -170,7 +169,7 @@ void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring *ring
     put_open(os, &seen, now);
     os->ended -= os->count - before;
     if (since != os->asked)
-        ask(ring, &seen);
+        ask(os, calling, &seen);
     os->told = os->asked = since;
     os->told_at = now;
 }

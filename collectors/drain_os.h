@@ -9,6 +9,9 @@
 struct nvt_drain_os {
     struct nvt_output *output;
     uint32_t process, thread;
+    /* As the ring had them when it was made: a program that becomes another user may write there later, and may not have
+     * signals sent for it. pid 0: not known here. */
+    pid_t pid, tid;
     struct nvt_buffer rows;
     uint32_t count, ended;   /* rows, and how many of them are not to come again */
     uint64_t first, last;    /* ticks: where the first row begins, and the latest end of one */
@@ -34,8 +37,8 @@ void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calli
  * before, and `most` ticks behind that at the latest, and once it has ended, its own, with the same beginning: the last one counts. If it is sampled, and waits for other threads, it is
  * asked where it is, once.
  */
-void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring *ring, uint64_t now,
-                            uint64_t least, uint64_t most);
+void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
+                            uint64_t now, uint64_t least, uint64_t most);
 
 /* The front of the file has been cut off, maybe with such a row. */
 void nvt_drain_os_was_cut(struct nvt_drain_os *os);
