@@ -168,15 +168,15 @@ void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calli
     uint32_t before = os->count;
     put_open(os, &seen, now);
     os->ended -= os->count - before;
-    if (since != os->asked)
+    if (since != os->told)
         ask(os, calling, &seen);
-    os->told = os->asked = since;
+    os->told = since;
     os->told_at = now;
 }
 
 void nvt_drain_os_was_cut(struct nvt_drain_os *os)
 {
-    os->told = os->asked = 0;
+    os->told = 0;
 }
 
 void nvt_drain_os_flush(struct nvt_drain_os *os, int force, struct nvt_drain_totals *totals)

@@ -17,9 +17,8 @@ struct nvt_drain_os {
     uint64_t first, last;    /* ticks: where the first row begins, and the latest end of one */
     uint64_t start, address; /* of the row before */
     int failed;              /* a row is missing: no memory */
-    uint64_t told,
-        told_at; /* ticks: when a call began that has a row though it goes on, and when it got that; */
-    uint64_t asked; /* when one began whose thread was asked where it is */
+    uint64_t told;    /* ticks: when a call began that has a row though it goes on, 0: none has; */
+    uint64_t told_at; /* and when it got that */
 };
 
 void nvt_drain_os_free(struct nvt_drain_os *os);
@@ -33,9 +32,9 @@ void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calli
 
 /*
  * The thread lives, and at `now` has been in a call for `least` ticks: a row of it, as of one that never ends, so that a trace
- * tells of it that is read meanwhile, or whose recorder is killed. Another one whenever it is twice as old as at the one
- * before, and `most` ticks behind that at the latest, and once it has ended, its own, with the same beginning: the last one counts. If it is sampled, and waits for other threads, it is
- * asked where it is, once.
+ * tells of it that is read meanwhile, or whose recorder is killed. Another one whenever it is twice as old as at the one before,
+ * and `most` ticks behind that at the latest, and once it has ended, its own, with the same beginning: the last one counts. If
+ * it is sampled, and waits for others, it is asked where it is with the first of them.
  */
 void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
                             uint64_t now, uint64_t least, uint64_t most);

@@ -12,20 +12,15 @@
 /* Processes and threads that are told of by what they are in. */
 enum { TOLD = 3, STACK = 150 };
 
-static void name_of(const struct nvt_process_end *end, char *out, size_t size)
-{
-    if (end->rank != NVT_NONE)
-        snprintf(out, size, "rank %u", end->rank);
-    else
-        snprintf(out, size, "process %lld",
-                 (long long)end->open->trace->processes.pid[end->process]);
-}
-
-/* Until the end of the block. */
+/* "rank 3", "process 123", until the end of the block. */
 #define NAME_MAX_TEXT 40
 static const char *name_text(const struct nvt_process_end *end, char out[NAME_MAX_TEXT])
 {
-    name_of(end, out, NAME_MAX_TEXT);
+    if (end->rank != NVT_NONE)
+        snprintf(out, NAME_MAX_TEXT, "rank %u", end->rank);
+    else
+        snprintf(out, NAME_MAX_TEXT, "process %lld",
+                 (long long)end->open->trace->processes.pid[end->process]);
     return out;
 }
 #define NAME_OF(end) name_text((end), (char[NAME_MAX_TEXT]){0})
@@ -132,7 +127,7 @@ static size_t find_absent(const struct nvt_process_ends *ends,
     return count;
 }
 
-/* "MPI_Recv from rank 1", "MPI_Allreduce". */
+/* "MPI_Recv with rank 1", "MPI_Allreduce". */
 static void tell_call(const struct nvt_process_end *end, char *out, size_t size)
 {
     if (peer_of(end) >= 0)

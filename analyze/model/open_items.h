@@ -43,8 +43,8 @@ static inline uint32_t nvt_open_process(const struct nvt_open_items *open, uint3
 uint32_t nvt_open_thread_end(const struct nvt_open_items *open, uint32_t from);
 
 /* "step (6.0 s) > backward (5.2 s) > sem_wait 0x7f10 (5.2 s) by save (model.py:12) < main (train.py:80)", with how long each had
- * been open then and who called the last one, where that is known: the
- * items [from, to) of a thread, of many the outermost and the innermost. 0, or -1 when out of memory. */
+ * been open then and who called the last one, where that is known: the items [from, to) of a thread, of many the outermost and
+ * the innermost. 0, or -1 when out of memory. */
 int nvt_open_put_stack(const struct nvt_open_items *open, uint32_t from, uint32_t to,
                        struct nvt_buffer *text);
 

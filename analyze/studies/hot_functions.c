@@ -84,13 +84,14 @@ int nvt_put_own_callers(const struct nvt_trace *trace, uint32_t frame, struct nv
     const struct nvt_call_frames *frames = &trace->call_frames;
     int count = 0, failed = 0;
     for (; frame && count < MOST && !failed; frame = frames->parent[frame - 1]) {
+        if (!nvt_is_own_frame(trace, frame - 1))
+            continue;
         const struct nvt_sampled_function function = {
             .name = nvt_name(trace, frames->name[frame - 1]),
             .module = nvt_file_name(nvt_name(trace, frames->module[frame - 1])),
             .owner = nvt_frame_owner(trace, frame - 1)};
-        if (nvt_is_own_frame(trace, frame - 1))
-            failed =
-                nvt_buffer_printf(text, "%s%s", count++ ? " < " : "", NVT_FUNCTION_TEXT(&function));
+        failed =
+            nvt_buffer_printf(text, "%s%s", count++ ? " < " : "", NVT_FUNCTION_TEXT(&function));
     }
     return failed ? -1 : 0;
 }
