@@ -53,7 +53,7 @@ static void wrong_words_are_refused(void **state)
 #define EVERY_PART                                                                                 \
     "build check losses accumulate beside_linear overhead beside_transformer switchback "          \
     "beside_gpipe fragments gpipe train nccl sanitize beside_switchback transformer nsys "         \
-    "beside_forms beside_fused warmup devices nccl_devices pack"
+    "cupti beside_forms beside_fused warmup devices nccl_devices pack"
 
 static void without_a_device_parts_are_not_run(void **state)
 {
@@ -911,11 +911,11 @@ static void a_part_is_resumed_and_packed(void **state)
     result = run("1", "work", "1", both);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "fragments: was done before"));
-    assert_non_null(strstr(result.out,
-                           "Not run: build check losses accumulate beside_linear overhead "
-                           "beside_transformer switchback beside_gpipe gpipe train nccl sanitize "
-                           "beside_switchback transformer nsys beside_forms beside_fused warmup "
-                           "devices nccl_devices\n"));
+    assert_non_null(strstr(
+        result.out, "Not run: build check losses accumulate beside_linear overhead "
+                    "beside_transformer switchback beside_gpipe gpipe train nccl sanitize "
+                    "beside_switchback transformer nsys cupti beside_forms beside_fused warmup "
+                    "devices nccl_devices\n"));
     assert_non_null(strstr(result.out, "A dry run on the processor"));
     cli_result_free(&result);
     glob_t packed;

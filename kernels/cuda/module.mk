@@ -29,9 +29,12 @@ CUDA_OBJ     := $(patsubst %,$(BUILD)/cuda/%.o,$(CUDA_SRC) $(CUDA_OPS_SRC) $(CUD
 
 NVCC_HOST  := $(addprefix -ccbin ,$(NVCC_CCBIN))
 NVCC_FLAGS := $(NVCC_HOST) -std=c++20 -O3 $(if $(CUDA_LINES),-lineinfo) -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra \
-              -Xptxas=-warn-spills \
-              $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a)$(,)code=sm_$(a)) \
-              -gencode arch=compute_$(lastword $(CUDA_ARCH))$(,)code=compute_$(lastword $(CUDA_ARCH))
+              -Xptxas=-warn-spills
+# gencode ARCHITECTURES. What Hopper has and no later device is in 90a alone.
+gencode     = $(foreach a,$(1),-gencode arch=compute_$(a)$(,)code=sm_$(a)) \
+              -gencode arch=compute_$(lastword $(1))$(,)code=compute_$(lastword $(1))
+NVCC_CODE   = $(call gencode,$(CUDA_ARCH))
+$(BUILD)/cuda/kernels/cuda/int8_linear.cu.o: NVCC_CODE = $(call gencode,$(patsubst 90,90a,$(CUDA_ARCH)))
 # A distribution's package has its libraries where the loader looks.
 CUDA_LINK  := $(NVCC_HOST) -shared -cudart shared -lcublas -lcublasLt $(if $(wildcard $(CUDA_ROOT)/lib64/libcudart.so*),-Xlinker -rpath$(,)$(CUDA_ROOT)/lib64)
 
@@ -48,12 +51,12 @@ FORGET_TEMPORARY = $(OBJCOPY) --wildcard --strip-symbol='tmpxft_*' $@
 $(BUILD)/cuda/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  NVCC $<")
-	$(Q)$(HERE) $(NVCC) $(NVCC_FLAGS) $(SAME_NAMES) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ && $(FORGET_TEMPORARY)
+	$(Q)$(HERE) $(NVCC) $(NVCC_FLAGS) $(NVCC_CODE) $(SAME_NAMES) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ && $(FORGET_TEMPORARY)
 
 $(BUILD)/cuda/kernels/ops/%.c.o: kernels/ops/%.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  NVCC $<")
-	$(Q)$(HERE) $(NVCC) -x cu $(NVCC_FLAGS) $(SAME_NAMES) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ && $(FORGET_TEMPORARY)
+	$(Q)$(HERE) $(NVCC) -x cu $(NVCC_FLAGS) $(NVCC_CODE) $(SAME_NAMES) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ && $(FORGET_TEMPORARY)
 
 $(BUILD)/cuda/%.c.o: %.c
 	@mkdir -p $(@D)

@@ -6,6 +6,7 @@
 
 /* A device has forms of its own for most shapes; what they leave is done as on the host. */
 #ifdef __CUDACC__
+#include "../cuda/int8_linear.h"
 #include "../cuda/quantize.h"
 #define DONE_BY_DEVICE(call) (!(call))
 #else
@@ -418,6 +419,8 @@ void nvt_int8_linear(nvt_half *out, const int8_t *a, const float *sa, const int8
                      const float *sb, int shared, int64_t m, int64_t n, int64_t k, int32_t *scratch)
 {
     int64_t chunk = chunk_rows(m, n);
+    if (DONE_BY_DEVICE(nvt_cuda_int8_linear(out, a, sa, b, sb, shared, m, n, k)))
+        return;
     for (int64_t first = 0; first < m; first += chunk) {
         int64_t rows = m - first < chunk ? m - first : chunk;
         nvt_backend_matmul_int8(rows, n, k, a + first * k, b, scratch);

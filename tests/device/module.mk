@@ -2,6 +2,7 @@
 #   build/device/check                the comparison
 #   build/device/libcheck-*.so        the operations: reference (host, double), host (float), cuda
 #   build/device/libcheck-broken*.so  with operations that are wrong, for the test of the check
+#   build/device/managed, cupti_cost  programs that are run there
 CHECK_SRC     := $(filter-out tests/device/check.c,$(sort $(wildcard tests/device/*.c)))
 CHECK_PIPELINE := $(sort $(wildcard kernels/pipeline/*.c))
 CHECK_BELOW   := $(sort $(wildcard kernels/ops/*.c kernels/host/*.c)) kernels/frame/allocator.c kernels/workloads/layer.c $(CHECK_PIPELINE) lib/error.c lib/processor.c
@@ -47,9 +48,15 @@ $(BUILD)/device/check: tests/device/check.c tests/device/check.h
 $(BUILD)/device/managed: tests/device/managed.cu
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  NVCC $<")
-	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(call vendors,$(NVTX_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl -o $@
+	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(NVCC_CODE) $(call vendors,$(NVTX_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl -o $@
 
-CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda)) $(if $(HAVE_NVCC),$(BUILD)/device/managed)
+# What CUPTI takes by itself.
+$(BUILD)/device/cupti_cost: tests/device/cupti_cost.cu
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  NVCC $<")
+	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(NVCC_CODE) $(call vendors,$(CUPTI_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl -o $@
+
+CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda)) $(if $(HAVE_NVCC),$(BUILD)/device/managed $(if $(CUPTI_INC),$(BUILD)/device/cupti_cost))
 
 device: all $(CHECK_HERE) ## what tests/device/run needs on a machine with a GPU: a C compiler, make and CUDA suffice
 
