@@ -91,7 +91,11 @@ void nvt_table_set_provenance(struct nvt_table *table, const struct nvt_provenan
 {
     table->provenance.backend = keep(table, provenance->backend);
     table->provenance.device = keep(table, provenance->device);
-    table->provenance.date = keep(table, provenance->date);
+    char *date = provenance->date && provenance->date_length
+                     ? strndup(provenance->date, provenance->date_length)
+                     : NULL;
+    table->provenance.date = keep(table, date ? date : provenance->date);
+    free(date);
     table->provenance.condition = keep(table, provenance->condition);
 }
 

@@ -41,6 +41,7 @@ struct nvt_provenance {
     const char *backend;   /* "host", "cuda" */
     const char *device;    /* name of the processor or GPU */
     const char *date;      /* of the measurement, as recorded */
+    size_t date_length;    /* its first bytes alone, as of the day of several moments; 0: all */
     const char *condition; /* what else must be known to read the numbers, "published", … */
 };
 

@@ -1675,24 +1675,46 @@ static void all_cases_can_be_shown(void **state)
 }
 
 /* The page of what was not run on a device has every goal, with what runs it, and every part. */
-static void what_was_not_run_is_on_a_page(void **state)
+/* The pages have what the rows beside them say, and each part, run or not. */
+static void what_was_run_is_on_a_page(void **state)
 {
     (void)state;
-    mkdir(cli_in(cli_folder, "nothing"), 0777);
-    struct cli_result result = cli_run((const char *const[]){
-        "python3", "tests/device/goals.py", "--all", cli_in(cli_folder, "nothing"), NULL});
+    struct cli_result result = cli_run((const char *const[]){"python3", "tests/device/goals.py",
+                                                             "--all", "docs/results/h100", NULL});
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "**fragment study: 117 rows**: not run\n\n"
-                                       "`tests/device/run fragments`\n"));
-    result.out[strlen(result.out) - 1] = 0; /* the empty line at the end */
+    assert_non_null(strstr(result.out, "**fragment study: 117 rows**: reached\n\n117 of 117"));
+    char *goals = cli_read_file("docs/results/device-goals.md", NULL);
     char *page = cli_read_file("docs/results/device.md", NULL);
     assert_non_null(page);
-    if (!strstr(page, result.out))
-        fail_msg("docs/results/device.md does not have what goals.py --all prints:\n%s",
+    result.out[strlen(result.out) - 1] = 0; /* the empty line at the end */
+    if (!goals || !strstr(goals, result.out))
+        fail_msg("docs/results/device-goals.md does not have what goals.py --all prints:\n%s",
                  result.out);
+    free(goals);
+    cli_result_free(&result);
+    /* The summary: the verdict in front of the goal. */
+    result = cli_run(
+        (const char *const[]){"python3", "tests/device/goals.py", "docs/results/h100", NULL});
+    char *rest = NULL;
+    int count = 0;
+    for (char *line = strtok_r(result.out, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        static const char *const verdicts[] = {"reached", "missed ", "partly ", "not run"};
+        char goal[128], expected[160];
+        for (size_t i = 0; i < 4; i++)
+            if (strlen(line) > 72 && !memcmp(line + 65, verdicts[i], 7)) {
+                snprintf(goal, sizeof(goal), "%.63s", line + 2);
+                goal[strcspn(goal, "\n")] = 0;
+                for (size_t n = strlen(goal); n && goal[n - 1] == ' '; n--)
+                    goal[n - 1] = 0;
+                snprintf(expected, sizeof(expected), "%-8s %s\n", verdicts[i], goal);
+                count++;
+                if (!strstr(page, expected))
+                    fail_msg("docs/results/device.md does not have: %s", expected);
+            }
+    }
+    assert_true(count > 30);
     cli_result_free(&result);
     result = cli_run((const char *const[]){"tests/device/run", "--list", NULL});
-    char *rest = NULL;
     for (char *part = strtok_r(result.out, " \n", &rest); part;
          part = strtok_r(NULL, " \n", &rest)) {
         char word[64];
@@ -1702,6 +1724,21 @@ static void what_was_not_run_is_on_a_page(void **state)
     }
     cli_result_free(&result);
     free(page);
+}
+
+/* Of a folder without results no goal is said to be reached, and each has what runs it. */
+static void without_results_no_goal_is_reached(void **state)
+{
+    (void)state;
+    mkdir(cli_in(cli_folder, "nothing"), 0777);
+    struct cli_result result = cli_run((const char *const[]){
+        "python3", "tests/device/goals.py", "--all", cli_in(cli_folder, "nothing"), NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "**fragment study: 117 rows**: not run\n\n"
+                                       "`tests/device/run fragments`\n"));
+    assert_null(strstr(result.out, "reached"));
+    assert_null(strstr(result.out, "missed"));
+    cli_result_free(&result);
 }
 
 /* A part that failed before, and that there is no time for now, is still one that failed. */
@@ -1780,7 +1817,8 @@ int main(void)
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(a_goal_is_reached_with_all_its_cases),
         cmocka_unit_test(all_cases_can_be_shown),
-        cmocka_unit_test(what_was_not_run_is_on_a_page),
+        cmocka_unit_test(what_was_run_is_on_a_page),
+        cmocka_unit_test(without_results_no_goal_is_reached),
         cmocka_unit_test(what_failed_stays_failed),
         cmocka_unit_test(the_report_agrees_on_the_overhead),
         cmocka_unit_test(a_relative_folder_keeps_the_peak),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -60,6 +61,38 @@ static void shares_are_those_by_hand(void **state)
     assert_non_null(strstr(result.out, "0.500000,,100.000,,ok,measured\n"));
     assert_null(strstr(result.out, "25.0"));
     cli_result_free(&result);
+}
+
+/* Those of one measurement, which has a date, have one peak. */
+static void directories_of_one_measurement_share_it(void **state)
+{
+    (void)state;
+    static const char format[] =
+        "{\"peak_flops_fp32\": 2e12, \"peak_bytes\": 4e11, \"device\": \"a GPU\", "
+        "\"peak_date\": \"2026-11-26T09:20:%sZ\"}\n";
+    static const char *const seconds[] = {"39", "40"};
+    char *folders[2];
+    for (int i = 0; i < 2; i++) {
+        char env[300];
+        folders[i] = strdup(cli_in(cli_folder, i ? "second" : "first"));
+        assert_int_equal(mkdir(folders[i], 0700), 0);
+        snprintf(env, sizeof(env), format, seconds[0]);
+        cli_write_file(cli_in(folders[i], "results.jsonl"), results, strlen(results));
+        cli_write_file(cli_in(folders[i], "env.json"), env, strlen(env));
+    }
+    for (int i = 0; i < 2; i++) {
+        char env[300];
+        struct cli_result result = cli_run((const char *const[]){
+            "nvtally", "stats", "-r", "phases", "-f", "csv", folders[0], folders[1], NULL});
+        cli_expect_status(&result, 0);
+        assert_int_equal(!!strstr(result.out, "0.500000,25.0,100.000,25.0,ok"), !i);
+        assert_int_equal(!!strstr(result.err, "measured 2026-11-26T09:20:39Z"), !i);
+        cli_result_free(&result);
+        snprintf(env, sizeof(env), format, seconds[1]);
+        cli_write_file(cli_in(folders[1], "env.json"), env, strlen(env));
+    }
+    free(folders[0]);
+    free(folders[1]);
 }
 
 /* A phase whose row says what it multiplies is compared with that alone; others with what the configuration says. */
@@ -246,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_are_those_by_hand),
+        cmocka_unit_test(directories_of_one_measurement_share_it),
         cmocka_unit_test(a_phase_has_the_peak_of_its_products),
         cmocka_unit_test(switchback_is_compared_with_its_own),
         cmocka_unit_test(a_run_measures_its_peak),

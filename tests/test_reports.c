@@ -574,6 +574,28 @@ static void test_provenance(void **state)
     nvt_input_free(&input);
 }
 
+/* Moments of one day have that day in common. */
+static void test_provenance_of_a_day(void **state)
+{
+    (void)state;
+    static const char *const dates[][2] = {
+        {"2026-11-26T09:19:59Z", "2026-11-26"},
+        {"2026-11-27T00:00:00Z", "several dates"},
+        {"2026-11-26", "several dates"},
+    };
+    for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++) {
+        struct nvt_trace *first = new_trace("a.nvt"), *second = new_trace("b.nvt");
+        push(first, "step", 0, 1);
+        nvt_trace_set_meta(first, "date", "2026-11-26T08:20:51Z");
+        nvt_trace_set_meta(second, "date", dates[i][0]);
+        struct nvt_report_input input = input_of(first, second);
+        struct nvt_tables tables = make("nvtx_sum", &input);
+        assert_string_equal(nvt_table_provenance(tables.items[0])->date, dates[i][1]);
+        nvt_tables_free(&tables);
+        nvt_input_free(&input);
+    }
+}
+
 #ifdef HAVE_YAJL
 
 /* A table of one trace has that one's facts, whatever else was read; a trace of a run directory has
@@ -669,6 +691,7 @@ int main(void)
         cmocka_unit_test(test_phases_of_none),
         cmocka_unit_test(test_strange_payloads),
         cmocka_unit_test(test_provenance),
+        cmocka_unit_test(test_provenance_of_a_day),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_provenance_of_one),
 #endif

@@ -275,7 +275,10 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
     const struct nvt_provenance from = nvt_report_provenance(input);
     agree(origin->backend, sizeof(origin->backend), origin->given, from.backend, "several");
     agree(origin->device, sizeof(origin->device), origin->given, from.device, "several");
-    agree(origin->date, sizeof(origin->date), origin->given, from.date, "several dates");
+    char date[sizeof(origin->date)];
+    const int length = from.date_length ? (int)from.date_length : (int)sizeof(date);
+    snprintf(date, sizeof(date), "%.*s", length, from.date ? from.date : "");
+    agree(origin->date, sizeof(origin->date), origin->given, date, "several dates");
     agree(origin->condition, sizeof(origin->condition), origin->given, from.condition,
           "several conditions");
     origin->given = 1;

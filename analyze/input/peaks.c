@@ -52,6 +52,15 @@ int nvt_peaks_stated(const struct nvt_record *env, struct nvt_peaks *peaks)
     return any || peaks->bytes > 0;
 }
 
+int nvt_peaks_same(const struct nvt_peaks *a, const struct nvt_peaks *b)
+{
+    int same = a->bytes == b->bytes && a->threads == b->threads && !strcmp(a->device, b->device) &&
+               !strcmp(a->date, b->date);
+    for (int roof = 0; roof < NVT_ROOFS; roof++)
+        same &= a->flops[roof] == b->flops[roof];
+    return same;
+}
+
 static double known(double value)
 {
     return value > 0 && value < 1e30 ? value : 0;

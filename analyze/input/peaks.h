@@ -34,6 +34,9 @@ struct nvt_peaks {
 /* Of what env.json states; 1, or 0 where that is nothing. */
 int nvt_peaks_stated(const struct nvt_record *env, struct nvt_peaks *peaks);
 
+/* Whether both are of one measurement. */
+int nvt_peaks_same(const struct nvt_peaks *a, const struct nvt_peaks *b);
+
 /*
  * Of what is kept of a machine of that name (kept_peak.h). `backend`: "cuda", "host"; `device`: what the trace or env.json
  * calls it, of which the kept device's name is a part. Of several sets of libraries, or numbers of threads, the one that

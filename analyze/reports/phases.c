@@ -1,5 +1,6 @@
 /* phases: the time of forward, backward, optimizer and the like by configuration (analyze/studies/phases.h). */
 #include "../studies/phases.h"
+#include "../input/peaks.h"
 #include "../published/switchback.h"
 #include "../published/transformer.h"
 
@@ -54,15 +55,27 @@ static const char *precision_of(const struct nvt_runs *runs, const struct nvt_ph
     return NULL;
 }
 
+static int share_a_peak(const struct nvt_report_input *input)
+{
+    struct nvt_peaks first, other;
+    if (!input->run_count || !nvt_peaks_stated(&input->runs[0]->env, &first))
+        return 0;
+    for (size_t i = 1; i < input->run_count; i++)
+        if (!*first.date || !nvt_peaks_stated(&input->runs[i]->env, &other) ||
+            !nvt_peaks_same(&first, &other))
+            return 0;
+    return 1;
+}
+
 /* What the machine reached in a matrix product of the phase's precision, or of the configuration's (FLOP/s), or in a copy
- * (bytes/s), as `nvtally run --peak` or, before, `nvtally info --peak` measured it; NaN where neither did. Several directories may be of several
- * machines, and a trace that was given by itself of any. */
+ * (bytes/s), as `nvtally run --peak` or, before, `nvtally info --peak` measured it; NaN where neither did. Several directories may be of
+ * several machines: theirs must be of one measurement. A trace that was given by itself may be of any. */
 static double peak_of(const struct nvt_report_input *input, const struct nvt_phase_row *phase,
                       int is_bytes)
 {
     static const char *const precisions[] = {"tf32", "bf16", "fp16"};
     char key[64] = "peak_flops_fp32", word[32];
-    if (input->run_count != 1)
+    if (!share_a_peak(input))
         return NAN;
     for (size_t i = 0; i < input->trace_count; i++)
         if (!input->traces[i].runs)
@@ -72,7 +85,9 @@ static double peak_of(const struct nvt_report_input *input, const struct nvt_pha
         if (strstr(phase->configuration, word))
             snprintf(key, sizeof(key), "peak_flops_%s", precisions[i]);
     }
-    const char *own = precision_of(input->runs[0], phase);
+    const char *own = NULL;
+    for (size_t i = 0; i < input->run_count && !own; i++)
+        own = precision_of(input->runs[i], phase);
     if (own)
         snprintf(key, sizeof(key), "peak_flops_%s", own);
     return nvt_record_number(&input->runs[0]->env, is_bytes ? "peak_bytes" : key);
@@ -123,7 +138,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         nvt_note(
             input,
             "note: no range forward, backward or optimizer was found, or none within an iteration");
-    if (table && nvt_phases_count(phases) && input->run_count == 1) {
+    if (table && nvt_phases_count(phases) && share_a_peak(input)) {
         const char *date = nvt_record_text(&input->runs[0]->env, "peak_date");
         if (date)
             nvt_note(input, "note: shares are of what 'nvtally info --peak' measured %s", date);

@@ -256,13 +256,30 @@ static const char *agree(const char *common, const char *value, size_t before, c
     return strcmp(common, value) ? several : common;
 }
 
+/* "2026-11-26" of a moment on it. */
+#define DAY_LENGTH 10
+
+/* The moment, or the day, where those before and one more have it in common. */
+static void agree_on_date(struct nvt_provenance *common, const struct nvt_provenance *more,
+                          size_t before)
+{
+    const char *first = common->date, *next = more->date;
+    const int are_moments = before && first && next && strlen(first) > DAY_LENGTH &&
+                            strlen(next) > DAY_LENGTH && !strncmp(first, next, DAY_LENGTH);
+    if (are_moments && (common->date_length || strcmp(first, next) != 0)) {
+        common->date_length = DAY_LENGTH;
+        return;
+    }
+    common->date_length = 0;
+    common->date = agree(first, next, before, "several dates", "date not stated for all");
+}
+
 static void merge(struct nvt_provenance *common, const struct nvt_provenance *more, size_t before)
 {
     static const char several[] = "several", partly[] = "not stated for all";
     common->backend = agree(common->backend, more->backend, before, several, partly);
     common->device = agree(common->device, more->device, before, several, partly);
-    common->date =
-        agree(common->date, more->date, before, "several dates", "date not stated for all");
+    agree_on_date(common, more, before);
     common->condition = agree(common->condition, more->condition, before, "several conditions",
                               "condition not stated for all");
 }

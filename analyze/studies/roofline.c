@@ -68,19 +68,10 @@ enum nvt_bound nvt_roof_bound(const struct nvt_roofline *roofline,
 
 /* --- what the machine reaches ----------------------------------------------------------------- */
 
-static int are_same(const struct nvt_peaks *a, const struct nvt_peaks *b)
-{
-    int same = a->bytes == b->bytes && a->threads == b->threads && !strcmp(a->device, b->device) &&
-               !strcmp(a->date, b->date);
-    for (int roof = 0; roof < NVT_ROOFS; roof++)
-        same &= a->flops[roof] == b->flops[roof];
-    return same;
-}
-
 int nvt_roofline_add_peaks(struct nvt_roofline *roofline, const struct nvt_peaks *peaks, size_t *at)
 {
     for (*at = 0; *at < roofline->peaks_count; (*at)++)
-        if (are_same(&roofline->peaks[*at], peaks))
+        if (nvt_peaks_same(&roofline->peaks[*at], peaks))
             return 0;
     struct nvt_peaks *grown =
         realloc(roofline->peaks, (roofline->peaks_count + 1) * sizeof(*grown));

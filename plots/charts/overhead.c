@@ -59,25 +59,61 @@ static void fill(struct sheet *sheet)
     }
 }
 
-static const char *configuration_of(const void *rows, size_t index)
+/* The lines of one workload: to the others' places its own row is put, which changes nothing of what all have in common. */
+struct workload {
+    const struct sheet *sheet;
+    const struct nvt_slowdown_row *own;
+};
+
+static size_t workload_length(const struct nvt_slowdown_row *row)
 {
-    const struct nvt_slowdown_row *const *lines = rows;
-    return lines[index]->configuration;
+    return strcspn(row->configuration, " ");
 }
 
-/* The words of a configuration that differ, and the phase. */
+static int same_workload(const struct nvt_slowdown_row *a, const struct nvt_slowdown_row *b)
+{
+    const size_t length = workload_length(a);
+    return length == workload_length(b) && !memcmp(a->configuration, b->configuration, length);
+}
+
+static const char *configuration_of(const void *rows, size_t index)
+{
+    const struct workload *workload = rows;
+    const struct nvt_slowdown_row *line = workload->sheet->lines[index];
+    return same_workload(line, workload->own) ? line->configuration : workload->own->configuration;
+}
+
+static int has_several_workloads(const struct sheet *sheet)
+{
+    for (size_t i = 1; i < sheet->count; i++)
+        if (!same_workload(sheet->lines[i], sheet->lines[0]))
+            return 1;
+    return 0;
+}
+
+/* The words of a configuration that differ from others of the workload, and the phase. */
 static void put_label(const struct sheet *sheet, const struct nvt_slowdown_row *row, FILE *out)
 {
-    const struct nvt_words words = {sheet->lines, sheet->count, configuration_of};
-    char text[200];
-    size_t used = nvt_words_pick(&words, row->configuration, 0, text, sizeof(text) - 80);
+    const struct workload workload = {sheet, row};
+    const struct nvt_words words = {&workload, sheet->count, configuration_of};
+    char text[200], differing[120];
     int several_warmups = 0;
+    size_t used = 0;
+    text[0] = 0;
+    if (has_several_workloads(sheet))
+        used = (size_t)snprintf(text, 60, "%.*s", (int)workload_length(row), row->configuration);
+    used = used < 60 ? used : 59;
+    if (nvt_words_pick(&words, row->configuration, 0, differing, sizeof(differing)))
+        used +=
+            (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "", differing);
     for (size_t i = 0; i < sheet->count; i++)
-        several_warmups |= sheet->lines[i]->warmup != row->warmup;
-    if (several_warmups)
+        several_warmups |=
+            same_workload(sheet->lines[i], row) && sheet->lines[i]->warmup != row->warmup;
+    if (several_warmups && used < sizeof(text))
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%swarmup=%lld", used ? " " : "",
                                  (long long)row->warmup);
-    snprintf(text + used, sizeof(text) - used, "%s%.40s", used ? " " : "", row->phase);
+    if (used < sizeof(text))
+        snprintf(text + used, sizeof(text) - used, "%s%.40s", used ? " " : "", row->phase);
     nvt_gnuplot_text(text, 64, out);
 }
 
@@ -133,10 +169,26 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     }
 }
 
+/* What all lines of a workload have in common, its name first. */
+static void note_workloads(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT];
+    for (size_t i = 0; i < sheet->count; i++) {
+        const struct workload workload = {sheet, sheet->lines[i]};
+        const struct nvt_words words = {&workload, sheet->count, configuration_of};
+        size_t first = 0;
+        while (!same_workload(sheet->lines[first], sheet->lines[i]))
+            first++;
+        if (first < i)
+            continue;
+        nvt_words_pick(&words, sheet->lines[i]->configuration, 1, text, sizeof(text));
+        nvt_frame_note(frame, text);
+    }
+}
+
 static void put_frame(const struct nvt_chart_request *request, const struct sheet *sheet,
                       struct nvt_frame *frame)
 {
-    const struct nvt_words words = {sheet->lines, sheet->count, configuration_of};
     char text[NVT_FRAME_TEXT];
     frame->left = frame->right = 20;
     for (size_t level = 0; level < LEVELS; level++)
@@ -148,8 +200,7 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
                               : "Time with a level of collection / bare time.");
     if (nvt_slowdowns_caution(&sheet->overheads))
         nvt_frame_note(frame, nvt_slowdowns_caution(&sheet->overheads));
-    nvt_words_pick(&words, sheet->lines[0]->configuration, 1, text, sizeof(text));
-    nvt_frame_note(frame, text);
+    note_workloads(sheet, frame);
     snprintf(text, sizeof(text), "%zu more are not shown.", sheet->left_out);
     if (sheet->left_out)
         nvt_frame_note(frame, text);
