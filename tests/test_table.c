@@ -205,7 +205,9 @@ static void test_column(void **state)
 {
     (void)state;
     struct nvt_table *table = new_table();
-    nvt_table_set_provenance(table, &(struct nvt_provenance){"host", "A CPU", "2026-11-21", NULL});
+    nvt_table_set_provenance(
+        table,
+        &(struct nvt_provenance){.backend = "host", .device = "A CPU", .date = "2026-11-21"});
     add(table, "行列", -1234567, 999999.96);
     add(table, "x\ty", 12, 0.25);
     nvt_table_add_row(table);
@@ -561,7 +563,9 @@ static void test_random_bytes(void **state)
         name[length] = 0;
         struct nvt_table *table = new_table();
         nvt_table_set_title(table, name);
-        nvt_table_set_provenance(table, &(struct nvt_provenance){name, name, name, name});
+        nvt_table_set_provenance(
+            table, &(struct nvt_provenance){
+                       .backend = name, .device = name, .date = name, .condition = name});
         add(table, name, rand(), 1e300 / (rand() + 1.0));
         for (size_t i = 0; i < count; i++) {
             char *text = render(formats[i].name, table);
