@@ -19,7 +19,7 @@
 #define BUFFER   ((size_t)4 << 20)
 #define LAUNCHES 2000
 #define CHAINS   300
-#define ROUNDS   6 /* the first one is not counted */
+#define ROUNDS   22 /* the first one is not counted */
 
 #define EACH_FUNCTION(X)                                                                           \
     X(cuptiActivityEnable)                                                                         \

@@ -1,0 +1,114 @@
+/*
+ * Traces of an H100 (docs/results/h100/traces): what the analyses say of programs whose faults are known, as they ran there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+
+#define TRACE(name) "docs/results/h100/traces/" name ".nvt"
+
+static struct cli_result run(const char *const argv[])
+{
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    return result;
+}
+
+/* The loop over 128 fragments asks the device for each, and waits for four bytes. */
+static void the_loop_waits_for_its_answers(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        run((const char *const[]){"nvtally", "diagnose", TRACE("looped"), NULL});
+    static const char first[] = "1. sync-bound: the device has nothing to do after cudaMemcpyAsync";
+    assert_memory_equal(result.out, first, sizeof(first) - 1);
+    assert_non_null(strstr(result.out, "128 copies of at most 64 bytes to the host an iteration"));
+    assert_non_null(strstr(result.out, "2. tiny copies: 128 copies of 4 bytes"));
+    cli_result_free(&result);
+}
+
+/* Time of a range on the device, ns. */
+static double projected(const char *range, const char *option)
+{
+    char row[64];
+    double total = 0;
+    struct cli_result result = run((const char *const[]){
+        "nvtally", "stats", "-r", "nvtx_gpu_proj_sum", "-f", "csv", TRACE("train"), option, NULL});
+    snprintf(row, sizeof(row), "\n:%s,PushPop,", range);
+    const char *at = strstr(result.out, row);
+    assert_non_null(at);
+    assert_int_equal(sscanf(at + strlen(row), "%lf", &total), 1);
+    cli_result_free(&result);
+    return total;
+}
+
+/* PyTorch's backward pass launches from a thread of its own, which has no ranges. */
+static void the_backward_pass_is_found_on_its_thread(void **state)
+{
+    (void)state;
+    assert_true(projected("backward", NULL) < 1e5);
+    assert_true(projected("backward", "--across-threads") > 1.5e8);
+    assert_true(projected("forward", "--across-threads") == projected("forward", NULL));
+    struct cli_result result =
+        run((const char *const[]){"nvtally", "diagnose", TRACE("train"), NULL});
+    assert_non_null(strstr(result.out, "backward on another thread: range backward looks empty"));
+    assert_non_null(strstr(result.out, "launch-bound: the device waits for the next launch"));
+    cli_result_free(&result);
+}
+
+/* An unchanged script, whose ranges are those of --pytorch. */
+static void an_unchanged_script_has_its_phases(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        run((const char *const[]){"nvtally", "stats", "-r", "phases", "--across-threads", "-f",
+                                  "csv", TRACE("pytorch"), NULL});
+    assert_non_null(strstr(result.out, ",forward,10,"));
+    assert_non_null(strstr(result.out, ",backward,10,"));
+    assert_non_null(strstr(result.out, ",optimizer,10,"));
+    cli_result_free(&result);
+}
+
+static void pages_that_move_are_found(void **state)
+{
+    (void)state;
+    struct cli_result result = run((const char *const[]){"nvtally", "stats", "-r", "um_total_sum",
+                                                         "-f", "csv", TRACE("managed"), NULL});
+    assert_non_null(strstr(result.out, "\n201.327,201.327,768,1199,"));
+    cli_result_free(&result);
+    result = run((const char *const[]){"nvtally", "diagnose", TRACE("managed"), NULL});
+    assert_non_null(strstr(result.out, "page faults: kernels wait for pages of managed memory"));
+    assert_non_null(strstr(result.out, "most in add_one"));
+    cli_result_free(&result);
+}
+
+/* cuBLAS's kernels there are known for products: in bf16 they are less than half of the forward pass. */
+static void products_are_known_by_their_kernels(void **state)
+{
+    (void)state;
+    struct cli_result result = run((const char *const[]){"nvtally", "stats", "-r", "matmul_share",
+                                                         "-f", "csv", TRACE("transformer"), NULL});
+    assert_non_null(strstr(result.out, "forward,2,1026506,426956,426956,41.6,41.6,kernels"));
+    assert_non_null(strstr(result.out, "optimizer,2,"));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_loop_waits_for_its_answers),
+        cmocka_unit_test(the_backward_pass_is_found_on_its_thread),
+        cmocka_unit_test(an_unchanged_script_has_its_phases),
+        cmocka_unit_test(pages_that_move_are_found),
+        cmocka_unit_test(products_are_known_by_their_kernels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
