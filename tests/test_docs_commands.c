@@ -67,6 +67,24 @@ static void copy_into(const char *directory, const char *path)
     free(data);
 }
 
+/* The traces that lie beside the results, where they lie there. */
+static void add_traces(const char *directory)
+{
+    static const char *const folders[] = {"docs", "docs/results", "docs/results/h100",
+                                          "docs/results/h100/traces"};
+    glob_t traces = files("docs/results/h100/traces/*.nvt", NULL, NULL);
+    char *folder = NULL;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        free(folder);
+        folder = strdup(cli_in(directory, folders[i]));
+        assert_int_equal(mkdir(folder, 0755), 0);
+    }
+    for (size_t i = 0; i < traces.gl_pathc; i++)
+        copy_into(folder, traces.gl_pathv[i]);
+    free(folder);
+    globfree(&traces);
+}
+
 /* An nsys that knows one call, that of an export: of what tests/docs has as a profile of PyTorch.
  */
 static void add_nsys(const char *directory)
@@ -90,6 +108,7 @@ static char *new_folder(void)
     for (size_t i = 0; i < fixtures.gl_pathc; i++)
         copy_into(directory, fixtures.gl_pathv[i]);
     globfree(&fixtures);
+    add_traces(directory);
     add_nsys(directory);
     return directory;
 }
