@@ -8,7 +8,8 @@
  */
 #include "int8_linear.h"
 
-#ifdef __NVCC__
+/* module.mk says so where code for compute capability 9.0 is made: other code would be an empty kernel there. */
+#ifdef NVT_HOPPER
 #include <cuda.h>
 
 #include "../ops/quantize.h"
@@ -16,11 +17,9 @@
 
 #define TILE_M 128 /* rows of a tile, those of a */
 #define TILE_N 256 /* columns, rows of b */
-#define TILE_K                                                                                     \
-    128 /* of a sum, at a time: a line of 128 bytes, which the memory's swizzle is made for */
-#define STAGES 3 /* squares that are under way or being multiplied */
-#define GROUP                                                                                      \
-    16 /* tiles below each other that are computed at the same time, as they share columns of b */
+#define TILE_K 128 /* of a sum, at a time: a line of 128 bytes, which the swizzle is made for */
+#define STAGES 3   /* squares that are under way or being multiplied */
+#define GROUP  16  /* tiles below each other at the same time, as they share columns of b */
 
 #define CONSUMERS 2 /* warpgroups that multiply */
 #define HALF_M    (TILE_M / CONSUMERS)

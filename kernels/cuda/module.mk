@@ -34,7 +34,8 @@ NVCC_FLAGS := $(NVCC_HOST) -std=c++20 -O3 $(if $(CUDA_LINES),-lineinfo) -I. -Xco
 gencode     = $(foreach a,$(1),-gencode arch=compute_$(a)$(,)code=sm_$(a)) \
               -gencode arch=compute_$(lastword $(1))$(,)code=compute_$(lastword $(1))
 NVCC_CODE   = $(call gencode,$(CUDA_ARCH))
-$(BUILD)/cuda/kernels/cuda/int8_linear.cu.o: NVCC_CODE = $(call gencode,$(patsubst 90,90a,$(CUDA_ARCH)))
+$(BUILD)/cuda/kernels/cuda/int8_linear.cu.o: NVCC_CODE = $(call gencode,$(patsubst 90,90a,$(CUDA_ARCH))) \
+              $(if $(filter 90 90a,$(CUDA_ARCH)),-DNVT_HOPPER=1)
 # A distribution's package has its libraries where the loader looks.
 CUDA_LINK  := $(NVCC_HOST) -shared -cudart shared -lcublas -lcublasLt $(if $(wildcard $(CUDA_ROOT)/lib64/libcudart.so*),-Xlinker -rpath$(,)$(CUDA_ROOT)/lib64)
 
