@@ -1674,7 +1674,6 @@ static void all_cases_can_be_shown(void **state)
     cli_result_free(&result);
 }
 
-/* The page of what was not run on a device has every goal, with what runs it, and every part. */
 /* The pages have what the rows beside them say, and each part, run or not. */
 static void what_was_run_is_on_a_page(void **state)
 {

@@ -55,42 +55,40 @@ static const char *precision_of(const struct nvt_runs *runs, const struct nvt_ph
     return NULL;
 }
 
-static int share_a_peak(const struct nvt_report_input *input)
+/* What the machine reached, as `nvtally run --peak` or, before, `nvtally info --peak` measured it. Several directories may be
+ * of several machines: theirs must be of one measurement. A trace that was given by itself may be of any. 0: not known. */
+static int find_peaks(const struct nvt_report_input *input, struct nvt_peaks *peaks)
 {
-    struct nvt_peaks first, other;
-    if (!input->run_count || !nvt_peaks_stated(&input->runs[0]->env, &first))
+    struct nvt_peaks other;
+    if (!input->run_count || !nvt_peaks_stated(&input->runs[0]->env, peaks))
         return 0;
     for (size_t i = 1; i < input->run_count; i++)
-        if (!*first.date || !nvt_peaks_stated(&input->runs[i]->env, &other) ||
-            !nvt_peaks_same(&first, &other))
+        if (!*peaks->date || !nvt_peaks_stated(&input->runs[i]->env, &other) ||
+            !nvt_peaks_same(peaks, &other))
             return 0;
     return 1;
 }
 
-/* What the machine reached in a matrix product of the phase's precision, or of the configuration's (FLOP/s), or in a copy
- * (bytes/s), as `nvtally run --peak` or, before, `nvtally info --peak` measured it; NaN where neither did. Several directories may be of
- * several machines: theirs must be of one measurement. A trace that was given by itself may be of any. */
-static double peak_of(const struct nvt_report_input *input, const struct nvt_phase_row *phase,
-                      int is_bytes)
+static int is_all_of_runs(const struct nvt_report_input *input)
 {
-    static const char *const precisions[] = {"tf32", "bf16", "fp16"};
-    char key[64] = "peak_flops_fp32", word[32];
-    if (!share_a_peak(input))
-        return NAN;
     for (size_t i = 0; i < input->trace_count; i++)
         if (!input->traces[i].runs)
-            return NAN;
-    for (size_t i = 0; i < sizeof(precisions) / sizeof(precisions[0]); i++) {
-        snprintf(word, sizeof(word), "precision=%s", precisions[i]);
-        if (strstr(phase->configuration, word))
-            snprintf(key, sizeof(key), "peak_flops_%s", precisions[i]);
-    }
-    const char *own = NULL;
+            return 0;
+    return 1;
+}
+
+/* Of the precision that the phase's rows state, or of the configuration's: FLOP/s of a product, 0 where that is not known. */
+static double product_peak(const struct nvt_report_input *input, const struct nvt_phase_row *phase,
+                           const struct nvt_peaks *peaks)
+{
+    static const char key[] = "precision=";
+    const char *named = strstr(phase->configuration, key), *own = NULL;
     for (size_t i = 0; i < input->run_count && !own; i++)
         own = precision_of(input->runs[i], phase);
-    if (own)
-        snprintf(key, sizeof(key), "peak_flops_%s", own);
-    return nvt_record_number(&input->runs[0]->env, is_bytes ? "peak_bytes" : key);
+    enum nvt_roof roof = nvt_roof_named(own ? own : named ? named + sizeof(key) - 1 : "fp32");
+    if (roof == NVT_ROOFS && !own)
+        roof = NVT_ROOF_FP32;
+    return roof < NVT_ROOFS ? peaks->flops[roof] : 0;
 }
 
 /* A rate in units of `unit` a second, and its share of the peak in the column behind it. */
@@ -105,9 +103,11 @@ static void put_rate(struct nvt_table *table, size_t row, size_t column,
         nvt_table_set_real(table, row, column + 1, 100 * rate / peak);
 }
 
+/* `peaks`: NULL where they are not known. */
 static void put_row(struct nvt_table *table, const struct nvt_report_input *input,
-                    const struct nvt_phase_row *phase)
+                    const struct nvt_phase_row *phase, const struct nvt_peaks *peaks)
 {
+    const double product = peaks ? product_peak(input, phase, peaks) : 0;
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, WORKLOAD, phase->workload);
     nvt_table_set_text(table, row, CONFIGURATION, phase->configuration);
@@ -120,8 +120,8 @@ static void put_row(struct nvt_table *table, const struct nvt_report_input *inpu
     nvt_table_set_real(table, row, MIN, phase->time.min);
     nvt_table_set_real(table, row, MEDIAN, phase->time.median);
     nvt_table_set_real(table, row, MAX, phase->time.max);
-    put_rate(table, row, FLOPS, &phase->flops, 1e12, peak_of(input, phase, 0));
-    put_rate(table, row, BYTES, &phase->bytes, 1e9, peak_of(input, phase, 1));
+    put_rate(table, row, FLOPS, &phase->flops, 1e12, product);
+    put_rate(table, row, BYTES, &phase->bytes, 1e9, peaks ? peaks->bytes : 0);
     nvt_table_set_text(table, row, SOURCE, phase->source);
 }
 
@@ -130,19 +130,19 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_phases *phases = nvt_phases_of(input, err);
     if (!phases)
         return -1;
+    struct nvt_peaks peaks;
+    const int is_known = find_peaks(input, &peaks);
+    const int fits = is_known && is_all_of_runs(input);
     struct nvt_table *table =
         nvt_report_table(&nvt_report_phases, input, "Phases by configuration", err);
     for (size_t i = 0; table && i < nvt_phases_count(phases); i++)
-        put_row(table, input, nvt_phases_row(phases, i));
+        put_row(table, input, nvt_phases_row(phases, i), fits ? &peaks : NULL);
     if (table && !nvt_phases_count(phases))
         nvt_note(
             input,
             "note: no range forward, backward or optimizer was found, or none within an iteration");
-    if (table && nvt_phases_count(phases) && share_a_peak(input)) {
-        const char *date = nvt_record_text(&input->runs[0]->env, "peak_date");
-        if (date)
-            nvt_note(input, "note: shares are of what 'nvtally info --peak' measured %s", date);
-    }
+    if (table && nvt_phases_count(phases) && is_known && *peaks.date)
+        nvt_note(input, "note: shares are of what 'nvtally info --peak' measured %s", peaks.date);
     nvt_phases_free(phases);
     return nvt_report_add(tables, table, err);
 }

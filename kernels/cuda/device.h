@@ -9,6 +9,12 @@
 
 #include "../backend.h"
 
+/* What an access of 16 bytes, or a copy of the device's own, wants of an address. */
+static inline int nvt_cuda_is_wide(const void *array)
+{
+    return !((uintptr_t)array % 16);
+}
+
 /* Keep the first failure for nvt_backend_failed, which forgets it. Returns whether status is one. Any
  * thread. */
 int nvt_cuda_note(cudaError_t status, const char *what);

@@ -409,11 +409,6 @@ static int multiprocessors()
     return count;
 }
 
-static int is_wide(const void *array)
-{
-    return !((uintptr_t)array % 16);
-}
-
 int nvt_cuda_int8_linear(nvt_half *out, const int8_t *a, const float *sa, const int8_t *b,
                          const float *sb, int shared, int64_t m, int64_t n, int64_t k)
 {
@@ -421,8 +416,8 @@ int nvt_cuda_int8_linear(nvt_half *out, const int8_t *a, const float *sa, const 
     CUtensorMap map_a, map_b, map_out;
     int64_t count = ((m + TILE_M - 1) / TILE_M) * ((n + TILE_N - 1) / TILE_N);
     if (m < 1 || n < 1 || k < 1 || n % 8 || k % 16 || m > INT32_MAX / 2 || n > INT32_MAX / 2 ||
-        k > INT32_MAX / 2 || count > INT32_MAX / 2 || !is_wide(out) || !is_wide(a) || !is_wide(b) ||
-        !encode)
+        k > INT32_MAX / 2 || count > INT32_MAX / 2 || !nvt_cuda_is_wide(out) ||
+        !nvt_cuda_is_wide(a) || !nvt_cuda_is_wide(b) || !encode)
         return -1;
     int blocks = multiprocessors();
     if (!blocks || describe(encode, &map_a, CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, a, m, k, TILE_M) ||

@@ -2,6 +2,7 @@
 
 #include "../ops/quantize_one.h"
 #include "columns.h"
+#include "device.h"
 
 /* Eight halves, and the eight bytes that they become. */
 #define WIDE 8
@@ -26,15 +27,11 @@ struct divisor {
     float scale, reciprocal; /* 1 and 0, where the scale makes zeros */
 };
 
-static int is_wide(const void *array)
-{
-    return !((uintptr_t)array % sizeof(struct wide));
-}
-
 /* Whether lines of x, and what becomes of them, can be had eight at a time, in so many blocks. */
 static int takes(const wide_args &a, int64_t blocks)
 {
-    return !(a.n % WIDE) && is_wide(a.x) && is_wide(a.q) && blocks >= 1 && blocks <= INT32_MAX;
+    return !(a.n % WIDE) && nvt_cuda_is_wide(a.x) && nvt_cuda_is_wide(a.q) && blocks >= 1 &&
+           blocks <= INT32_MAX;
 }
 
 static __device__ divisor divisor_of(float scale)
@@ -445,8 +442,8 @@ int nvt_cuda_dequantize(nvt_half *out, const int32_t *acc, const float *sa, cons
                         int shared, int64_t rows, int64_t n)
 {
     dequantize_args args = {out, acc, sa, sb, rows, n, shared};
-    if (n % WIDE || !is_wide(out) || !is_wide(acc) || (!shared && !is_wide(sb)) || rows < 1 ||
-        rows > INT32_MAX)
+    if (n % WIDE || !nvt_cuda_is_wide(out) || !nvt_cuda_is_wide(acc) ||
+        (!shared && !nvt_cuda_is_wide(sb)) || rows < 1 || rows > INT32_MAX)
         return -1;
     NVT_LAUNCH(dequantize_device, rows, args);
     return 0;

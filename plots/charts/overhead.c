@@ -96,24 +96,23 @@ static void put_label(const struct sheet *sheet, const struct nvt_slowdown_row *
 {
     const struct workload workload = {sheet, row};
     const struct nvt_words words = {&workload, sheet->count, configuration_of};
-    char text[200], differing[120];
+    char text[300], differing[120];
     int several_warmups = 0;
-    size_t used = 0;
+    size_t used = 0, name = workload_length(row);
     text[0] = 0;
     if (has_several_workloads(sheet))
-        used = (size_t)snprintf(text, 60, "%.*s", (int)workload_length(row), row->configuration);
-    used = used < 60 ? used : 59;
+        used = (size_t)snprintf(text, sizeof(text), "%.*s", name < 60 ? (int)name : 60,
+                                row->configuration);
     if (nvt_words_pick(&words, row->configuration, 0, differing, sizeof(differing)))
         used +=
             (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "", differing);
     for (size_t i = 0; i < sheet->count; i++)
         several_warmups |=
             same_workload(sheet->lines[i], row) && sheet->lines[i]->warmup != row->warmup;
-    if (several_warmups && used < sizeof(text))
+    if (several_warmups)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%swarmup=%lld", used ? " " : "",
                                  (long long)row->warmup);
-    if (used < sizeof(text))
-        snprintf(text + used, sizeof(text) - used, "%s%.40s", used ? " " : "", row->phase);
+    snprintf(text + used, sizeof(text) - used, "%s%.40s", used ? " " : "", row->phase);
     nvt_gnuplot_text(text, 64, out);
 }
 

@@ -44,17 +44,11 @@ $(BUILD)/device/check: tests/device/check.c tests/device/check.h
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) $< -o $@ -ldl -lm
 
-# A program with managed memory, to be recorded.
-$(BUILD)/device/managed: tests/device/managed.cu
+# A program with managed memory, to be recorded; and what CUPTI takes by itself.
+$(BUILD)/device/managed $(BUILD)/device/cupti_cost: $(BUILD)/device/%: tests/device/%.cu
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  NVCC $<")
-	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(NVCC_CODE) $(call vendors,$(NVTX_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl -o $@
-
-# What CUPTI takes by itself.
-$(BUILD)/device/cupti_cost: tests/device/cupti_cost.cu
-	@mkdir -p $(@D)
-	$(if $(Q),@echo "  NVCC $<")
-	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(NVCC_CODE) $(call vendors,$(CUPTI_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl -o $@
+	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(NVCC_CODE) $(call vendors,$(NVTX_INC) $(CUPTI_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl -o $@
 
 CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda)) $(if $(HAVE_NVCC),$(BUILD)/device/managed $(if $(CUPTI_INC),$(BUILD)/device/cupti_cost))
 
