@@ -535,6 +535,10 @@ int nvt_cupti_is_question(const char *name)
                                             "cuCtxGetCurrent",
                                             "cuCtxGetDevice",
                                             "cuKernelGetAttribute",
+                                            /* before each cudaLaunchKernel of CUDA 13 */
+                                            "cuKernelGetName",
+                                            "cuFuncGetName",
+                                            "cudaFuncGetName",
                                             "cuDevicePrimaryCtxGetState",
                                             "cuGetProcAddress",
                                             "cudaDeviceGetAttribute",

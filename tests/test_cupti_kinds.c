@@ -256,6 +256,8 @@ static void levels_choose_calls(void **state)
     assert_true(nvt_cupti_is_question("cudaGetDevice_v3020"));
     assert_true(nvt_cupti_is_question("cudaStreamIsCapturing_v10000"));
     assert_true(nvt_cupti_is_question("cudaOccupancyMaxActiveBlocksPerMultiprocessor_v6000"));
+    assert_true(nvt_cupti_is_question("cuKernelGetName"));
+    assert_false(nvt_cupti_is_question("cuKernelGetFunction")); /* may load it */
     assert_false(nvt_cupti_is_question("cudaGetDeviceCount_v3020"));
     assert_false(nvt_cupti_is_question("cudaStreamSynchronize_v3020"));
     assert_false(nvt_cupti_is_question("cudaStreamBeginCapture_v10000"));

@@ -727,6 +727,69 @@ static void our_own_kernels_are_sanitized(void **state)
     }
 }
 
+/* What CUPTI takes by itself is one table, what our collector adds the other: the same program bare, with CUPTI alone and under
+ * `record`, the median of its processes with the least and the largest round of all. */
+static void what_is_ours_of_a_level_is_told(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "[ \"$1\" != info ] || { echo '  CUPTI             /usr/lib/libcupti.so.13'; exit; }\n"
+        "[ \"$1\" = record ] || {\n"
+        "while [ $# -gt 1 ]; do shift; done\n"
+        "mkdir -p \"$1\"; echo '{\"status\": \"ok\"}' >\"$1/results.jsonl\"; exit\n"
+        "}\n"
+        "echo \"$*\" >>\"$HELD\"\n"
+        "export LEVEL=\"record-$3\"\n"
+        "while [ \"$1\" != -- ]; do shift; done\n"
+        "shift; exec \"$@\"\n";
+    static const char cost[] =
+        "#!/bin/sh\n"
+        "[ -z \"$BROKEN\" ] || { echo 'cupti_cost: no device' >&2; exit 2; }\n"
+        "[ $# = 0 ] || [ \"$1\" = /usr/lib/libcupti.so.13 ] || exit 2\n"
+        "[ $# != 1 ] || {\n"
+        "echo 'records asked for    a launch, us'\n"
+        "echo 'nothing                              5.257 [4.240 5.374]    19.585 [16.034 "
+        "20.492]'\n"
+        "exit\n"
+        "}\n"
+        "echo x >>\"$HELD.$LEVEL$2\"\n"
+        "at=$(wc -l <\"$HELD.$LEVEL$2\")\n"
+        "echo \"${2:-bare}     $at.500 [$at.250 $at.750]   2$at.000 [1$at.000 3$at.000]\"\n";
+    put_program("costs", "nvtally", program);
+    put_program("costs", "libnvtally-cuda.so", "");
+    put_program("costs", "nvidia-smi", held_device);
+    put_program("costs/device", "cupti_cost", cost);
+    setenv("CUPTI_ROUNDS", "4", 1);
+    unsetenv("NVTALLY_CUPTI");
+    struct cli_result result = run_stood_in("costs", "", (const char *[]){"cupti", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *table = cli_read_file(cli_in(cli_in(cli_folder, "costs"), "work/cupti-cost.txt"), NULL);
+    static const char *const sides[] = {"bare",
+                                        "CUPTI alone, kernel",
+                                        "CUPTI alone, kernel, by its own clock",
+                                        "nvtally record --trace kernel",
+                                        "CUPTI alone, full",
+                                        "nvtally record --trace full"};
+    assert_non_null(strstr(table, "nothing                              5.257 [4.240 5.374]"));
+    for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+        char line[256];
+        snprintf(line, sizeof(line), "\n%-39s   3.000 [1.250 4.750]    22.500 [11.000 34.000]  4\n",
+                 sides[i]);
+        if (!strstr(table, line))
+            fail_msg("no line '%s' in:\n%s", line, table);
+    }
+    free(table);
+    setenv("BROKEN", "1", 1);
+    result = run_stood_in("costs", "", (const char *[]){"--again", "cupti", NULL});
+    unsetenv("BROKEN");
+    unsetenv("CUPTI_ROUNDS");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "cupti: failed: cupti_cost: no device"));
+    cli_result_free(&result);
+}
+
 /* A tool that did not come to its end has found nothing, neither good nor bad, and a second call begins with it. */
 static void a_sanitizer_without_an_end_goes_on(void **state)
 {
@@ -1797,6 +1860,7 @@ int main(void)
         cmocka_unit_test(the_overhead_has_all_levels_and_nsys),
         cmocka_unit_test(every_size_is_traced),
         cmocka_unit_test(our_own_kernels_are_sanitized),
+        cmocka_unit_test(what_is_ours_of_a_level_is_told),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),
         cmocka_unit_test(theirs_is_checked),

@@ -3,9 +3,12 @@
  * row, with nothing asked for and with each kind of record that a level of --trace asks for. No level can disturb a program
  * less than that. Buffers are given and thrown away, a clock is registered as the collector's is.
  *
- * usage: cupti_cost LIBCUPTI
+ * usage: cupti_cost LIBCUPTI        all in one process, in turns
+ *        cupti_cost LIBCUPTI NAME   one of them alone, in a process of its own: kernel or full as those levels ask, clock for
+ *                                   kernel with CUPTI's own clock
+ *        cupti_cost                 CUPTI is not loaded: bare, or what a collector adds that this runs under
  * A line each: what was asked for, µs of the one and of the other, the median of the rounds with the least and the
- * largest. The configurations take turns within a round. 0; 2 where there is no CUPTI, or no device.
+ * largest. 0; 2 where there is no CUPTI, or no device.
  */
 #include <cuda_runtime.h>
 #include <cupti.h>
@@ -69,32 +72,52 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     free(buffer);
 }
 
+enum alone { IN_TURN, ALONE, OWN_CLOCK };
+
 struct wish {
     const char *name;
-    CUpti_ActivityKind kinds[4]; /* ends at 0 */
-    int launching;               /* the calls that launch, and no others */
+    CUpti_ActivityKind kinds[12]; /* ends at 0 */
+    int launching;                /* the calls that launch, and no others */
+    enum alone alone;
 };
 
-#define CONFIGURATIONS 5
+#define AT_KERNEL                                                                                  \
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,                             \
+        CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET
+
+#define CONFIGURATIONS 8
 static const wish asked[CONFIGURATIONS] = {
-    {"nothing", {}, 0},
-    {"kernels", {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL}, 0},
-    {"kernels, copies", {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY}, 0},
+    {"nothing", {}, 0, IN_TURN},
+    {"kernels", {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL}, 0, IN_TURN},
+    {"kernels, copies",
+     {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY},
+     0,
+     IN_TURN},
     {"kernels, copies, launching calls",
      {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY},
-     1},
+     1,
+     IN_TURN},
     {"kernels, copies, all calls",
      {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
       CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER},
-     0},
+     0,
+     IN_TURN},
+    {"kernel", {AT_KERNEL}, 1, ALONE},
+    {"clock", {AT_KERNEL}, 1, OWN_CLOCK},
+    {"full",
+     {AT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+      CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL,
+      CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_OVERHEAD},
+     0,
+     ALONE},
 };
 
-static void ask(int configuration, int on)
+static void ask(const wish *one, int on)
 {
-    for (int i = 0; i < 4 && asked[configuration].kinds[i]; i++)
-        if ((on ? p_cuptiActivityEnable : p_cuptiActivityDisable)(asked[configuration].kinds[i]))
-            fprintf(stderr, "cupti_cost: kind %d is refused\n", (int)asked[configuration].kinds[i]);
-    if (!asked[configuration].launching)
+    for (const CUpti_ActivityKind *kind = one->kinds; *kind; kind++)
+        if ((on ? p_cuptiActivityEnable : p_cuptiActivityDisable)(*kind))
+            fprintf(stderr, "cupti_cost: kind %d is refused\n", (int)*kind);
+    if (!one->launching)
         return;
     p_cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, (uint8_t)on);
     p_cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, (uint8_t)on);
@@ -105,23 +128,29 @@ static __global__ void increment(int *numbers)
     numbers[threadIdx.x]++;
 }
 
-static double launches(cudaStream_t stream, int *numbers)
+struct place {
+    cudaStream_t stream;
+    int *numbers, *host;
+};
+
+static double launches(const place *at)
 {
     uint64_t start = now_ns();
     for (int i = 0; i < LAUNCHES; i++)
-        increment<<<1, 32, 0, stream>>>(numbers);
-    cudaStreamSynchronize(stream);
+        increment<<<1, 32, 0, at->stream>>>(at->numbers);
+    cudaStreamSynchronize(at->stream);
     return (double)(now_ns() - start) / LAUNCHES / 1000;
 }
 
-static double chains(cudaStream_t stream, int *numbers, int *host)
+static double chains(const place *at)
 {
     uint64_t start = now_ns();
     for (int i = 0; i < CHAINS; i++) {
-        increment<<<1, 32, 0, stream>>>(numbers);
-        increment<<<1, 32, 0, stream>>>(numbers);
-        cudaMemcpyAsync(host, numbers, sizeof(*host), cudaMemcpyDeviceToHost, stream);
-        cudaStreamSynchronize(stream);
+        increment<<<1, 32, 0, at->stream>>>(at->numbers);
+        increment<<<1, 32, 0, at->stream>>>(at->numbers);
+        cudaMemcpyAsync(at->host, at->numbers, sizeof(*at->host), cudaMemcpyDeviceToHost,
+                        at->stream);
+        cudaStreamSynchronize(at->stream);
     }
     return (double)(now_ns() - start) / CHAINS / 1000;
 }
@@ -132,44 +161,86 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void print(const char *name, double *launch, double *chain)
+static double launch[CONFIGURATIONS][ROUNDS], chain[CONFIGURATIONS][ROUNDS];
+
+static void measure(const place *at, int i, int round)
+{
+    launches(at);
+    launch[i][round] = launches(at);
+    chain[i][round] = chains(at);
+}
+
+static void print(const char *name, int i)
 {
     const int last = ROUNDS - 2;
-    qsort(launch, ROUNDS - 1, sizeof(*launch), ascending);
-    qsort(chain, ROUNDS - 1, sizeof(*chain), ascending);
-    printf("%-34s %7.3f [%.3f %.3f]   %7.3f [%.3f %.3f]\n", name, launch[last / 2], launch[0],
-           launch[last], chain[last / 2], chain[0], chain[last]);
+    double *a = launch[i] + 1, *b = chain[i] + 1;
+    qsort(a, ROUNDS - 1, sizeof(*a), ascending);
+    qsort(b, ROUNDS - 1, sizeof(*b), ascending);
+    printf("%-34s %7.3f [%.3f %.3f]   %7.3f [%.3f %.3f]\n", name, a[last / 2], a[0], a[last],
+           b[last / 2], b[0], b[last]);
+}
+
+static void in_turns(const place *at)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < CONFIGURATIONS && asked[i].alone == IN_TURN; i++) {
+            ask(&asked[i], 1);
+            measure(at, i, round);
+            p_cuptiActivityFlushAll(0);
+            ask(&asked[i], 0);
+        }
+    printf("%-34s %7s %25s\n", "records asked for", "a launch, us", "2 launches, copy, wait, us");
+    for (int i = 0; i < CONFIGURATIONS && asked[i].alone == IN_TURN; i++)
+        print(asked[i].name, i);
+}
+
+/* Asked for before CUDA comes up, as a collector does. */
+static void one_alone(const place *at, const wish *one)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        measure(at, 0, round);
+        if (one)
+            p_cuptiActivityFlushAll(0);
+    }
+    print(one ? one->name : "bare", 0);
+}
+
+static const wish *find(const char *name)
+{
+    for (int i = 0; i < CONFIGURATIONS; i++)
+        if (!strcmp(asked[i].name, name))
+            return &asked[i];
+    return NULL;
+}
+
+static int fail(const char *why)
+{
+    fprintf(stderr, "cupti_cost: %s\n", why);
+    return 2;
 }
 
 int main(int argc, char **argv)
 {
-    static double launch[CONFIGURATIONS][ROUNDS], chain[CONFIGURATIONS][ROUNDS];
-    cudaStream_t stream;
-    int *numbers, *host;
-    if (argc != 2 || load(argv[1])) {
-        fprintf(stderr, "cupti_cost: %s\n",
-                argc == 2 ? "no CUPTI there" : "usage: cupti_cost LIBCUPTI");
-        return 2;
+    place at = {};
+    const wish *one = argc == 3 ? find(argv[2]) : NULL;
+    if (argc > 3 || (argc == 3 && !one))
+        return fail("usage: cupti_cost [LIBCUPTI [kernel | clock | full]]");
+    if (argc > 1) {
+        if (load(argv[1]))
+            return fail("no CUPTI there");
+        p_cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
+        if (!one || one->alone != OWN_CLOCK)
+            p_cuptiActivityRegisterTimestampCallback(timestamp);
+        if (one)
+            ask(one, 1);
     }
-    p_cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
-    p_cuptiActivityRegisterTimestampCallback(timestamp);
-    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess ||
-        cudaMalloc((void **)&numbers, 128) != cudaSuccess ||
-        cudaMallocHost((void **)&host, 128) != cudaSuccess) {
-        fprintf(stderr, "cupti_cost: %s\n", cudaGetErrorString(cudaGetLastError()));
-        return 2;
-    }
-    for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < CONFIGURATIONS; i++) {
-            ask(i, 1);
-            launches(stream, numbers);
-            launch[i][round] = launches(stream, numbers);
-            chain[i][round] = chains(stream, numbers, host);
-            p_cuptiActivityFlushAll(0);
-            ask(i, 0);
-        }
-    printf("%-34s %7s %25s\n", "records asked for", "a launch, us", "2 launches, copy, wait, us");
-    for (int i = 0; i < CONFIGURATIONS; i++)
-        print(asked[i].name, launch[i] + 1, chain[i] + 1);
+    if (cudaStreamCreateWithFlags(&at.stream, cudaStreamNonBlocking) != cudaSuccess ||
+        cudaMalloc((void **)&at.numbers, 128) != cudaSuccess ||
+        cudaMallocHost((void **)&at.host, 128) != cudaSuccess)
+        return fail(cudaGetErrorString(cudaGetLastError()));
+    if (argc == 2)
+        in_turns(&at);
+    else
+        one_alone(&at, one);
     return 0;
 }
