@@ -525,6 +525,7 @@ int nvt_cupti_is_sync_call(const char *name)
     return starts(name, calls);
 }
 
+/* cuKernelGetName comes before each cudaLaunchKernel of CUDA 13. */
 int nvt_cupti_is_question(const char *name)
 {
     static const char *const questions[] = {"cudaGetDevice_v",
@@ -535,7 +536,6 @@ int nvt_cupti_is_question(const char *name)
                                             "cuCtxGetCurrent",
                                             "cuCtxGetDevice",
                                             "cuKernelGetAttribute",
-                                            /* before each cudaLaunchKernel of CUDA 13 */
                                             "cuKernelGetName",
                                             "cuFuncGetName",
                                             "cudaFuncGetName",
