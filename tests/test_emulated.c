@@ -29,17 +29,18 @@
 #define REFERENCE_THREADS "OMP_DYNAMIC=FALSE"
 #endif
 
-/* All operations, or `only` one; "--small": all, with their smallest shapes. */
+/* All operations, or `only` one; FIRST_SHAPES: all, with the first shape of each. */
+#define FIRST_SHAPES "--most"
 static struct cli_result check(const char *setting, const char *only)
 {
-    int small = only && !strcmp(only, "--small");
+    const int first = only && !strcmp(only, FIRST_SHAPES);
     const char *argv[] = {cli_built("emulated/device/check"),
                           cli_built("emulated/device/libcheck-reference.so"),
                           cli_built("emulated/device/libcheck-cuda.so"),
-                          small  ? only
+                          first  ? only
                           : only ? "--only"
                                  : NULL,
-                          small ? NULL : only,
+                          first ? "1" : only,
                           NULL};
     const char *const environment[] = {"ASAN_OPTIONS=detect_leaks=0", REFERENCE_THREADS, setting,
                                        NULL};
@@ -92,7 +93,7 @@ static void what_is_left_out_is_found(void **state)
 static void a_failure_is_of_one_operation(void **state)
 {
     (void)state;
-    struct cli_result result = check("EMULATED_FAIL=cublasGemm:1", "--small");
+    struct cli_result result = check("EMULATED_FAIL=cublasGemm:1", FIRST_SHAPES);
     int agree = 0, all = 0;
     cli_expect_status(&result, 1);
     const char *failed = strstr(result.out, "FAILED: CUDA: cublas");
@@ -109,7 +110,7 @@ static void a_failure_is_of_one_operation(void **state)
 static void a_lost_device_is_of_one_operation(void **state)
 {
     (void)state;
-    struct cli_result result = check("EMULATED_LOSE=bias_forward", "--small");
+    struct cli_result result = check("EMULATED_LOSE=bias_forward", FIRST_SHAPES);
     int agree = 0, all = 0, failed = 0;
     cli_expect_status(&result, 1);
     for (const char *at = result.out; (at = strstr(at, "FAILED")); at++)

@@ -83,7 +83,8 @@ static struct cli_result check(const char *const *environment, int is_small)
                           cli_built("emulated/device/libcheck-cuda.so"),
                           "--only",
                           "pipeline_devices",
-                          is_small ? "--small" : NULL,
+                          is_small ? "--most" : NULL,
+                          "1",
                           NULL};
     struct cli_options options = {.environment = with_one_thread(environment), .timeout_s = 300};
     return cli_run_with(&options, argv);

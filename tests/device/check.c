@@ -1,8 +1,9 @@
 /*
- * usage: check REFERENCE LIBRARY [--small] [--seed N] [--only NAME]
+ * usage: check REFERENCE LIBRARY [--most N] [--seed N] [--only NAME]
  *
  * Runs every operation of both libraries on the same numbers and compares what they wrote. A line
  * each on stdout, then a verdict. 0 when all agree, 1 when one does not, 2 when it cannot be done.
+ * --most: without the shapes whose numbers multiply to more, but for the first of each operation.
  * An operation that takes the device with it, as an illegal address does, has failed, and those behind it are checked
  * by a new process (--from OPERATION RUN FAILED).
  */
@@ -123,17 +124,30 @@ static void check_shape(const struct library *reference, const struct library *l
     release(&found);
 }
 
+static int64_t product(const int64_t shape[NVT_CHECK_DIMENSIONS])
+{
+    int64_t value = 1;
+    for (int i = 0; i < NVT_CHECK_DIMENSIONS && shape[i]; i++)
+        value *= shape[i];
+    return value;
+}
+
 /* A line of the table. Whether the operation failed. */
 static int check_operation(const struct library *reference, const struct library *library,
-                           int operation, int shapes_most, uint64_t seed)
+                           int operation, int64_t most, uint64_t seed)
 {
     const struct nvt_check_entry *entry = reference->entry(operation);
     struct verdict verdict = {0};
-    int shape = 0;
-    for (; shape < shapes_most && entry->shapes[shape][0] && !verdict.why[0]; shape++)
+    int shapes = 0;
+    for (int shape = 0; shape < NVT_CHECK_SHAPES && entry->shapes[shape][0] && !verdict.why[0];
+         shape++) {
+        if (shape && product(entry->shapes[shape]) > most)
+            continue;
         check_shape(reference, library, operation, shape,
                     seed * 1000003 + (uint64_t)(operation * NVT_CHECK_SHAPES + shape), &verdict);
-    printf("%-28s %6d %10" PRId64 "  %9.2e %9.0e  %s%s\n", entry->name, shape, verdict.values,
+        shapes++;
+    }
+    printf("%-28s %6d %10" PRId64 "  %9.2e %9.0e  %s%s\n", entry->name, shapes, verdict.values,
            verdict.worst, entry->tolerance, verdict.why[0] ? "FAILED: " : "ok", verdict.why);
     fflush(stdout);
     return verdict.why[0] != 0;
@@ -143,7 +157,7 @@ static int check_operation(const struct library *reference, const struct library
 struct task {
     const char *reference, *library;
     const char *only; /* an operation's name, NULL: all */
-    int shapes_most;
+    int64_t most;     /* shapes of a larger product than this are left out, but for the first */
     uint64_t seed;
     int from; /* the first operation */
     int run, failed;
@@ -152,7 +166,7 @@ struct task {
 /* The rest in a new process, in our place: no call of this one's reaches the device any more. Returns where that fails. */
 static void go_on(const struct task *task, int from)
 {
-    char self[4096], numbers[4][32];
+    char self[4096], numbers[5][32];
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (length <= 0)
         return;
@@ -161,6 +175,7 @@ static void go_on(const struct task *task, int from)
     snprintf(numbers[1], sizeof(numbers[1]), "%d", from);
     snprintf(numbers[2], sizeof(numbers[2]), "%d", task->run);
     snprintf(numbers[3], sizeof(numbers[3]), "%d", task->failed);
+    snprintf(numbers[4], sizeof(numbers[4]), "%" PRId64, task->most);
     char *argv[] = {self,
                     (char *)task->reference,
                     (char *)task->library,
@@ -170,7 +185,8 @@ static void go_on(const struct task *task, int from)
                     numbers[1],
                     numbers[2],
                     numbers[3],
-                    task->shapes_most == 1 ? (char *)"--small" : NULL,
+                    (char *)"--most",
+                    numbers[4],
                     NULL};
     fflush(stdout);
     execv(self, argv);
@@ -204,7 +220,7 @@ static int check_all(struct task *task, const struct library *reference,
         }
         if (task->only && strcmp(task->only, entry->name))
             continue;
-        int failed = check_operation(reference, library, i, task->shapes_most, task->seed);
+        int failed = check_operation(reference, library, i, task->most, task->seed);
         task->failed += failed;
         task->run++;
         if (failed && !task->only && library->entry(i + 1) && library->lost()) {
@@ -224,8 +240,8 @@ static int read_options(int argc, char **argv, struct task *task)
     task->reference = argv[1];
     task->library = argv[2];
     for (int i = 3; i < argc; i++) {
-        if (!strcmp(argv[i], "--small")) {
-            task->shapes_most = 1;
+        if (!strcmp(argv[i], "--most") && i + 1 < argc) {
+            task->most = strtoll(argv[++i], NULL, 10);
         } else if (!strcmp(argv[i], "--seed") && i + 1 < argc) {
             task->seed = strtoull(argv[++i], NULL, 10);
         } else if (!strcmp(argv[i], "--only") && i + 1 < argc) {
@@ -244,9 +260,9 @@ static int read_options(int argc, char **argv, struct task *task)
 int main(int argc, char **argv)
 {
     static struct library reference, library;
-    struct task task = {.shapes_most = NVT_CHECK_SHAPES, .seed = (uint64_t)time(NULL)};
+    struct task task = {.most = INT64_MAX, .seed = (uint64_t)time(NULL)};
     if (read_options(argc, argv, &task)) {
-        fputs("usage: check REFERENCE LIBRARY [--small] [--seed N] [--only NAME]\n", stderr);
+        fputs("usage: check REFERENCE LIBRARY [--most N] [--seed N] [--only NAME]\n", stderr);
         return 2;
     }
     if (load(task.reference, &reference) || load(task.library, &library)) {

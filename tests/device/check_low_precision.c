@@ -233,9 +233,9 @@ OP(accumulate)
 #define LONG_ROWS SQUARES, {9, 1280}, {11, 4096}, {3, 8192}, {2, 24600}
 
 /* And one of so many columns that nvt_int8_linear takes 256 rows at a time, its last chunk is smaller, and that a block of the
- * device's own form computes several tiles of; and one of several tiles either way, and a sum of many parts. Lines are
- * multiples of 16, which cuBLAS has products for. */
-#define INT8_LAYERS MATRICES, {272, 16912, 16, 1}, {260, 1288, 1040, 1}
+ * device's own form computes several tiles of; and two of several tiles either way, and a sum of some and of many parts. Lines are
+ * multiples of 16, which cuBLAS and the device's own form have products for. */
+#define INT8_LAYERS MATRICES, {136, 272, 208, 1}, {272, 16912, 16, 1}, {260, 1288, 1040, 1}
 /* And a sum that is long beside the matrix, which a library splits. */
 #define LONG_SUMS MATRICES, {24, 40, 4096, 1}
 
