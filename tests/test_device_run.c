@@ -151,6 +151,28 @@ static const char ok_program[] =
     "mkdir -p \"$out\"\n"
     "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
 
+/* Rows without the traces that belong to them are not all of a part, and a second call makes the traces. */
+static void a_trace_that_was_cut_is_told(void **state)
+{
+    (void)state;
+    char program[512];
+    snprintf(program, sizeof(program), "#!/bin/sh\ncase $* in *schedule*) exit $CUT ;; esac\n%s",
+             strchr(ok_program, '\n') + 1);
+    put_program("cut-traces", "nvtally", program);
+    for (int cut = 1; cut >= 0; cut--) {
+        setenv("CUT", cut ? "1" : "0", 1);
+        struct cli_result result = run_stood_in("cut-traces", "1", (const char *[]){"gpipe", NULL});
+        unsetenv("CUT");
+        cli_expect_status(&result, cut);
+        assert_non_null(strstr(result.err, cut ? "gpipe: failed: 1 of 1 rows, not all traces; a "
+                                                 "second call goes on\n"
+                                               : "gpipe: ok: 1 of 1 rows"));
+        cli_result_free(&result);
+    }
+    assert_int_equal(
+        access(cli_in(cli_in(cli_folder, "cut-traces"), "work/gpipe-traces/done"), R_OK), 0);
+}
+
 /* The seconds that a part's rows have at most, with WITHIN as it is here. */
 static int seconds_of_a_part(const char *part, const char *within)
 {
@@ -331,7 +353,8 @@ static void what_was_cut_goes_on_at_the_end(void **state)
     setenv("LIMIT", "3", 1);
     struct cli_result result = run_stood_in("goes-on", "1", (const char *[]){"fragments", NULL});
     cli_expect_status(&result, 3);
-    assert_non_null(strstr(result.err, "fragments: partly: 0 of 1 rows; a second call goes on\n"));
+    assert_non_null(strstr(
+        result.err, "fragments: partly: 0 of 1 rows, not all traces; a second call goes on\n"));
     assert_non_null(strstr(result.out, "\nNot complete, a second call goes on: fragments\n"));
     cli_result_free(&result);
     unlink(cli_in(cli_in(cli_folder, "goes-on"), "held.cut"));
@@ -339,7 +362,8 @@ static void what_was_cut_goes_on_at_the_end(void **state)
     result = run_stood_in("goes-on", "1", (const char *[]){NULL});
     unsetenv("LIMIT");
     cli_expect_status(&result, 1);
-    const char *cut = strstr(result.err, "fragments: partly: 0 of 1 rows; a second call goes on\n");
+    const char *cut = strstr(
+        result.err, "fragments: partly: 0 of 1 rows, not all traces; a second call goes on\n");
     assert_non_null(cut);
     assert_non_null(strstr(cut, "fragments: ok: 1 of 1 rows"));
     cli_result_free(&result);
@@ -681,7 +705,8 @@ static void the_overhead_has_all_levels_and_nsys(void **state)
     unsetenv("TRANSFORMERS");
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "overhead: ok: 2 rounds of off,nvtx,kernel,full\n"));
-    assert_non_null(strstr(result.err, "nsys: ok: 3 of 3 rows under nsys\n"));
+    assert_non_null(
+        strstr(result.err, "nsys: ok: 3 of 3 rows under nsys, 0 with what it recorded\n"));
     cli_result_free(&result);
     log = cli_read_file(cli_in(cli_in(cli_folder, "levels"), "held"), NULL);
     expect_steps(log, steps);
@@ -768,7 +793,7 @@ static void what_is_ours_of_a_level_is_told(void **state)
     char *table = cli_read_file(cli_in(cli_in(cli_folder, "costs"), "work/cupti-cost.txt"), NULL);
     static const char *const sides[] = {"bare",
                                         "CUPTI alone, kernel",
-                                        "CUPTI alone, kernel, by its own clock",
+                                        "CUPTI alone, kernel, its own clock",
                                         "nvtally record --trace kernel",
                                         "CUPTI alone, full",
                                         "nvtally record --trace full"};
@@ -1127,7 +1152,7 @@ static void a_device_can_be_rehearsed(void **state)
         "fp16",
         "39 of 39 rows",
         "4 of 4 rows",
-        "full               reached",
+        "at kernel and full               partly   ",
         "2 rounds of off,nvtx,kernel,full",
         "transformer        ok       14 of 14 rows",
         "2 of 2 rows",
@@ -1525,11 +1550,12 @@ static void goals_are_decided_by_ratios(void **state)
         "not "
         "complete, 1 had no room, rounds: 1; worst: small 1.200 [1.200 1.200]\n",
         "  linear layer: forward at kernel at most 1.03 of bare           missed   0 of 1 cases, "
-        "rounds: 1; worst: 2048 1.400 [1.400 1.400] +2.00 us a launch\n",
+        "rounds: 1; worst: 2048 1.400 [1.400 1.400] +2.00 us an operation\n",
         "  fragments: forward at kernel at most 1.03 of bare              not run\n",
         "  (language model: forward at nsys, published 1.28 to 2.87)               small 2.500 "
         "[2.500 2.500]\n",
-        "  device records in every trace at kernel and full               missed   6 of 7 traces\n",
+        "  device records in every trace at kernel and full               missed   6 of 7 traces; "
+        "not complete: overhead, warmup, transformer, fragments, gpipe\n",
         "  (forward without warm-ups to that after five)                           small 1.500 "
         "[1.500 "
         "1.500]\n",
@@ -1560,6 +1586,39 @@ static void goals_are_decided_by_ratios(void **state)
         "not complete, "
         "rounds: 1; worst: x_quantize_rowwise 4096\302\2674 out 32768 0.750",
         "  peak activation memory at most the published in 80 of 84 rows  not run\n"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        if (!strstr(result.out, lines[i]))
+            fail_msg("no line '%s' in\n%s", lines[i], result.out);
+    cli_result_free(&result);
+}
+
+/* A loss that is no number agrees with nothing, and a part that was cut off is no part that was not run. */
+static void what_is_no_number_reaches_nothing(void **state)
+{
+    (void)state;
+    put("odd", "losses/results.jsonl",
+        LOSS("fp32", "false", "NaN") LOSS("fp32", "true", "NaN") LOSS("bf16", "false", "null")
+            LOSS("bf16", "true", "null"));
+    put("odd", "state/check", "partly\t3 of 4\n");
+    put("odd", "nccl/results.jsonl",
+        "{\"status\": \"ok\", \"partitions\": 1, \"microbatches\": 1, \"engine\": \"self\", "
+        "\"schedule\": \"gpipe\", \"transport\": \"nccl\", \"loss\": NaN}\n"
+        "{\"status\": \"ok\", \"partitions\": 1, \"microbatches\": 1, \"engine\": \"self\", "
+        "\"schedule\": \"gpipe\", \"transport\": \"local\", \"loss\": 2.5}\n"
+        "{\"status\": \"ok\", \"partitions\": 1, \"microbatches\": 2, \"engine\": \"self\", "
+        "\"schedule\": \"gpipe\", \"transport\": \"nccl\", \"loss\": 2.5}\n"
+        "{\"status\": \"ok\", \"partitions\": 1, \"microbatches\": 2, \"engine\": \"self\", "
+        "\"schedule\": \"gpipe\", \"transport\": \"local\", \"loss\": null}\n");
+    const char *argv[] = {"python3", "tests/device/goals.py", cli_in(cli_folder, "goals/odd"),
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    static const char *const lines[] = {
+        "  every operation as in double precision                         partly   3 of 4\n",
+        "  loss after ten steps, fp32, the reference's to 1.0e-04         missed   fp32 nan, ",
+        "  loss after ten steps, bf16, the reference's to 3.9e-03         missed   bf16 inf, ",
+        "  losses over NCCL with one rank those without, to 1e-6          missed   0 of 12 "
+        "cases; "};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
         if (!strstr(result.out, lines[i]))
             fail_msg("no line '%s' in\n%s", lines[i], result.out);
@@ -1600,7 +1659,8 @@ static void a_relative_folder_keeps_the_peak(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "switchback: ok: 2 of 2 rows\n"));
     assert_non_null(strstr(result.out, "what the device reaches known to every study        "
-                                       "           reached  1 of 1 folders"));
+                                       "           partly   1 of 1 folders; not complete: "
+                                       "fragments, gpipe, transformer, warmup, overhead"));
     cli_result_free(&result);
     environment_of = cli_read_text(cli_in(cli_folder, "relative"), "switchback-1/env.json");
     assert_non_null(strstr(environment_of, "\"peak_bytes\": "));
@@ -1723,7 +1783,7 @@ static void all_cases_can_be_shown(void **state)
          "|---|---:|---:|---:|---:|---:|---:|\n"
          "| small | 0.1 | 0.1 | 1.029 | 1.020 | 1.038 | 2 |\n"
          "| xl | 0.0 | 0.0 | 1.010 | 1.010 | 1.010 | 2 |\n\n"),
-        ("| case | kernel, us | bare, us | ratio | least | largest | rounds | us a launch |\n"
+        ("| case | kernel, us | bare, us | ratio | least | largest | rounds | us an operation |\n"
          "|---|---:|---:|---:|---:|---:|---:|---:|\n"
          "| 2048 | 14.0 | 10.0 | 1.400 | 1.400 | 1.400 | 1 | +2.00 |\n"),
         ("**linear forward no slower than PyTorch**: reached\n\n"
@@ -1845,6 +1905,7 @@ int main(void)
         cmocka_unit_test(without_a_device_parts_are_not_run),
         cmocka_unit_test(a_device_is_probed_and_held),
         cmocka_unit_test(a_failed_row_is_not_done),
+        cmocka_unit_test(a_trace_that_was_cut_is_told),
         cmocka_unit_test(nine_minutes_are_enough),
         cmocka_unit_test(first_rounds_come_first),
         cmocka_unit_test(what_was_cut_goes_on_at_the_end),
@@ -1883,6 +1944,7 @@ int main(void)
         cmocka_unit_test(what_was_run_is_on_a_page),
         cmocka_unit_test(without_results_no_goal_is_reached),
         cmocka_unit_test(what_failed_stays_failed),
+        cmocka_unit_test(what_is_no_number_reaches_nothing),
         cmocka_unit_test(the_report_agrees_on_the_overhead),
         cmocka_unit_test(a_relative_folder_keeps_the_peak),
         cmocka_unit_test(a_peak_that_is_not_known_is_told),

@@ -4,8 +4,8 @@
  * less than that. Buffers are given and thrown away, a clock is registered as the collector's is.
  *
  * usage: cupti_cost LIBCUPTI        all in one process, in turns
- *        cupti_cost LIBCUPTI NAME   one of them alone, in a process of its own: kernel or full as those levels ask, clock for
- *                                   kernel with CUPTI's own clock
+ *        cupti_cost LIBCUPTI NAME   one of them alone, in a process of its own: kernel or full as those levels ask, plain for
+ *                                   kernel with CUPTI's own clock and its own numbers of threads
  *        cupti_cost                 CUPTI is not loaded: bare, or what a collector adds that this runs under
  * A line each: what was asked for, µs of the one and of the other, the median of the rounds with the least and the
  * largest. 0; 2 where there is no CUPTI, or no device.
@@ -30,7 +30,9 @@
     X(cuptiActivityFlushAll)                                                                       \
     X(cuptiActivityRegisterCallbacks)                                                              \
     X(cuptiActivityRegisterTimestampCallback)                                                      \
-    X(cuptiActivityEnableRuntimeApi)
+    X(cuptiActivityEnableRuntimeApi)                                                               \
+    X(cuptiActivityEnableDriverApi)                                                                \
+    X(cuptiSetThreadIdType)
 
 #define DECLARE(name) static decltype(&name) p_##name;
 EACH_FUNCTION(DECLARE)
@@ -72,7 +74,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     free(buffer);
 }
 
-enum alone { IN_TURN, ALONE, OWN_CLOCK };
+enum alone { IN_TURN, ALONE, PLAIN };
 
 struct wish {
     const char *name;
@@ -103,7 +105,7 @@ static const wish asked[CONFIGURATIONS] = {
      0,
      IN_TURN},
     {"kernel", {AT_KERNEL}, 1, ALONE},
-    {"clock", {AT_KERNEL}, 1, OWN_CLOCK},
+    {"plain", {AT_KERNEL}, 1, PLAIN},
     {"full",
      {AT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
       CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL,
@@ -121,6 +123,10 @@ static void ask(const wish *one, int on)
         return;
     p_cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, (uint8_t)on);
     p_cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, (uint8_t)on);
+    if (one->alone == IN_TURN)
+        return;
+    p_cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, (uint8_t)on);
+    p_cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, (uint8_t)on);
 }
 
 static __global__ void increment(int *numbers)
@@ -224,13 +230,15 @@ int main(int argc, char **argv)
     place at = {};
     const wish *one = argc == 3 ? find(argv[2]) : NULL;
     if (argc > 3 || (argc == 3 && !one))
-        return fail("usage: cupti_cost [LIBCUPTI [kernel | clock | full]]");
+        return fail("usage: cupti_cost [LIBCUPTI [kernel | plain | full]]");
     if (argc > 1) {
         if (load(argv[1]))
             return fail("no CUPTI there");
         p_cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
-        if (!one || one->alone != OWN_CLOCK)
+        if (!one || one->alone != PLAIN)
             p_cuptiActivityRegisterTimestampCallback(timestamp);
+        if (one && one->alone != PLAIN)
+            p_cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
         if (one)
             ask(one, 1);
     }

@@ -152,23 +152,36 @@ SWITCHBACK = [{"dim": dim, "width_multiplier": wide / dim, "switch": switch, "ba
               for batch in (1024 << i for i in range(8)) if (dim, batch) != (8096, 131072)]
 
 
+def state_of(work, part):
+    """(its state, what was said of it) of a part."""
+    path = work / "state" / part
+    state, _, detail = path.read_text().strip().partition("\t") if path.exists() else ("not run", "", "")
+    return state, detail
+
+
 def parts(work):
     for part, what in (("check", "every operation as in double precision"),
                        ("accumulate", "sums those of the host to the bit"),
                        ("sanitize", "nothing that compute-sanitizer complains of")):
-        path = work / "state" / part
-        state, _, detail = path.read_text().strip().partition("\t") if path.exists() else ("not run", "", "")
-        yield what, part, {"ok": "reached", "failed": "missed"}.get(state, "not run"), detail
+        state, detail = state_of(work, part)
+        yield what, part, {"ok": "reached", "failed": "missed", "partly": "partly"}.get(state, "not run"), detail
+
+
+def over_parts(what, named, right, total, noun, lacking):
+    """A goal of all that some parts leave: partly where a part left nothing, or not all."""
+    detail = f"{right} of {total} {noun}" + (f"; not complete: {', '.join(lacking)}" if lacking else "") if total else ""
+    return what, named, verdict_of(total, right < total, not lacking), detail
+
+
+TRACED = ("overhead", "warmup", "transformer", "fragments", "gpipe")
 
 
 def records(work):
     """A trace of a device without records of it has cost nothing and shows nothing."""
     counts = [row["device_records"] for path in sorted(work.glob("**/results.jsonl")) for row in rows_of(path)
               if "device_records" in row]
-    found = sum(count > 0 for count in counts)
-    verdict = "not run" if not counts else "reached" if found == len(counts) else "missed"
-    detail = f"{found} of {len(counts)} traces" if counts else ""
-    yield "device records in every trace at kernel and full", "overhead warmup transformer", verdict, detail
+    yield over_parts("device records in every trace at kernel and full", " ".join(TRACED), sum(count > 0 for count in counts),
+                     len(counts), "traces", [part for part in TRACED if state_of(work, part)[0] != "ok"])
 
 
 STUDIES = ("fragments", "gpipe", "transformer", "switchback", "warmup", "overhead")
@@ -176,11 +189,10 @@ STUDIES = ("fragments", "gpipe", "transformer", "switchback", "warmup", "overhea
 
 def peaks(work):
     """Of what a folder of rows does not know, it has no shares."""
-    known = ["peak_bytes" in json.loads(path.read_text()) for study in STUDIES
-             for path in sorted(work.glob(f"{study}-*/**/env.json"))]
-    verdict = "not run" if not known else "reached" if all(known) else "missed"
-    detail = f"{sum(known)} of {len(known)} folders" if known else ""
-    yield "what the device reaches known to every study", "transformer switchback", verdict, detail
+    known = {study: ["peak_bytes" in json.loads(path.read_text()) for path in sorted(work.glob(f"{study}-*/**/env.json"))]
+             for study in STUDIES}
+    yield over_parts("what the device reaches known to every study", " ".join(STUDIES), sum(map(sum, known.values())),
+                     sum(map(len, known.values())), "folders", [study for study in STUDIES if not known[study]])
 
 
 # How far a loss may be off, relatively, after ten steps. Of fp32, which adds in another order than the reference in double
@@ -195,11 +207,11 @@ def losses(work):
     graphs = {False} if any(row["backend"] == "host" for row in rows) else {False, True}  # the host has none
     found = {(row["precision"], row["graph"]): row["loss"] for row in rows}
     last = [float(number) for number in re.findall(r"\d+\.\d+", REFERENCE.read_text().split("{")[1])][-1]
-    off = {case: math.inf if loss is None else abs(loss / last - 1) for case, loss in found.items()}
+    off = {case: math.inf if loss is None else abs(loss / last - 1) for case, loss in found.items()}  # of no number: NaN
     for precisions in (("fp32",), ("tf32", "fp16"), ("bf16",)):
         mine = {case: by for case, by in off.items() if case[0] in precisions}
         bound = LOSS_BOUNDS[precisions[0]]
-        verdict = verdict_of(mine, any(by > bound for by in mine.values()), len(mine) == len(precisions) * len(graphs))
+        verdict = verdict_of(mine, any(not by <= bound for by in mine.values()), len(mine) == len(precisions) * len(graphs))
         detail = ", ".join(f"{precision}{' in a graph' if graph else ''} {by:.1e}"
                            for (precision, graph), by in mine.items())
         yield f"loss after ten steps, {', '.join(precisions)}, the reference's to {bound:.1e}", "losses", verdict, detail
@@ -226,7 +238,8 @@ def overhead_case(row):
 
 
 def typical(row, name):
-    """As `stats -r overhead` has it: the median of the iterations, or their mean where that is all there is."""
+    """The median of the iterations, as `stats -r overhead` has it of several rounds (of a single one it has the ratio of the
+    means), or their mean where that is all there is."""
     median = row.get(f"{name}_ns_median")
     return mean(row, name) if median is None else median
 
@@ -241,7 +254,7 @@ def launches(path, row):
 
 
 def overhead(work):
-    ratios = {(what, level): Ratio(f"{level}, us", "bare, us", note="us a launch") for what in MEASURED
+    ratios = {(what, level): Ratio(f"{level}, us", "bare, us", note="us an operation") for what in MEASURED
               for level in ("nvtx", "kernel", "full", "nsys")}
     added, counts, unfit = {}, {}, set()
     for path in sorted([*work.glob("overhead-[0-9]*/*/results.jsonl"), *work.glob("nsys-[0-9]*/*/results.jsonl")]):
@@ -429,13 +442,18 @@ def warmups(work):
     yield "(forward without warm-ups to that after five)", "warmup", *ratio.told()
 
 
+def agree(loss, expected):
+    """To 1e-6; nothing agrees with what is no number."""
+    return loss is not None and expected is not None and abs(loss - expected) <= 1e-6 * abs(expected)
+
+
 def nccl_losses(what, part, paths, expected):
     losses = {}
     for row in (row for path in paths for row in rows_of(path)):
         case = case_of(row, ("partitions", "microbatches", "engine", "schedule"))
         losses.setdefault(case, {})[row["transport"]] = row["loss"]
     both = {case: loss for case, loss in losses.items() if len(loss) == 2}
-    wrong = [case for case, loss in both.items() if abs(loss["local"] - loss["nccl"]) > 1e-6 * abs(loss["local"])]
+    wrong = [case for case, loss in both.items() if not agree(loss["nccl"], loss["local"])]
     detail = f"{len(both) - len(wrong)} of {expected} cases" + (f"; not: {', '.join(wrong[:SHOWN])}" if wrong else "")
     yield what, part, verdict_of(both, wrong, len(both) >= expected), detail if both else ""
 
@@ -446,7 +464,7 @@ def over_devices(work):
     on_all, on_one = ({case_of(row, keys): row["loss"] for row in rows_of(work / "devices" / which / "results.jsonl")}
                       for which in ("all", "one"))
     both = on_all.keys() & on_one.keys()
-    wrong = sorted(case for case in both if abs(on_all[case] - on_one[case]) > 1e-6 * abs(on_one[case]))
+    wrong = sorted(case for case in both if not agree(on_all[case], on_one[case]))
     detail = f"{len(both) - len(wrong)} of 4 cases" + (f"; not: {', '.join(wrong[:SHOWN])}" if wrong else "")
     yield ("losses on all devices those on one, to 1e-6", "devices", verdict_of(both, wrong, len(both) >= 4),
            detail if both else "")
