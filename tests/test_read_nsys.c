@@ -657,7 +657,40 @@ static void takes_a_whole_graph_for_an_operation(void **state)
     assert_int_equal(ops->stream[0], 13);
     assert_int_equal(ops->launch[0], 10);
     assert_int_equal(trace->kernels.graph[ops->detail[0]], 4);
-    assert_string_equal(trace->notes, "launches of CUDA graphs without times are left out: 1\n");
+    assert_string_equal(trace->notes, "1 events without times, or that end before they begin, "
+                                      "were left out\n");
+    nvt_trace_free(trace);
+}
+
+/* CUPTI's records have this where there was no time: it is not a length of 0. */
+static void leaves_out_what_ends_before_it_begins(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = kit_read(kit_make_export(
+        STRINGS NVTX_2026 RUNTIME_2020 KERNEL_2020
+        "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'f');"
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
+        " (30, 25, 59, 'a', " T57 "), (30, 30, 59, 'a', " T57 "), (31, NULL, 34, 'm', " T57 ");"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T57 ", 77, 1, 0),"
+        " (20, 19, 0, " T57 ", 78, 1, 0);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId,"
+        " correlationId, globalPid, demangledName, shortName) VALUES"
+        " (50, 60, 0, 1, 7, 77, " P5 ", 2, 2), (60, 10, 0, 1, 7, 77, " P5 ", 2, 2);"
+        "CREATE TABLE OSRT_API (start INTEGER, end INTEGER, nameId INTEGER, globalTid INTEGER);"
+        "INSERT INTO OSRT_API VALUES (5, 4, 2, " T57 ");"
+        "CREATE TABLE MPI_OTHER_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER,"
+        " textId INTEGER);"
+        "INSERT INTO MPI_OTHER_EVENTS VALUES (5, 4, " T57 ", 2), (6, NULL, " T57 ", 2);"));
+    assert_int_equal(trace->ranges.count, 1);
+    assert_int_equal(trace->ranges.end[0], 30);
+    assert_int_equal(trace->marks.count, 1);
+    assert_int_equal(trace->apis.count, 1);
+    assert_int_equal(trace->ops.count, 1);
+    assert_int_equal(trace->ops.end[0], 60);
+    assert_int_equal(trace->os_calls.count, 0);
+    assert_int_equal(trace->mpi_calls.count, 1);
+    assert_string_equal(trace->notes, "5 events without times, or that end before they begin, "
+                                      "were left out\n");
     nvt_trace_free(trace);
 }
 
@@ -790,6 +823,7 @@ int main(void)
         cmocka_unit_test(survives_pages_that_point_at_each_other),
         cmocka_unit_test(survives_any_changed_byte),
         cmocka_unit_test(takes_a_whole_graph_for_an_operation),
+        cmocka_unit_test(leaves_out_what_ends_before_it_begins),
         cmocka_unit_test(names_tables_of_devices_that_it_does_not_read),
         cmocka_unit_test(takes_any_path),
         cmocka_unit_test(is_found_by_content),

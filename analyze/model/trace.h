@@ -471,7 +471,7 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
 /*
  * Sort ranges, marks, samples of counters, ops, apis, os_calls, mpi_calls, syncs, cpu_samples, memory, um_events by time; link ranges to their parents and levels
  * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
- * their correlation id and process. A range whose end precedes its start is cut to zero length. 0
+ * their correlation id and process. A range whose end precedes its start, if its reader leaves it in, is cut to zero length. 0
  * or -1 (out of memory). Rows must not be added after it.
  */
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err);

@@ -96,6 +96,7 @@ struct nvt_kineto {
     struct nvt_kineto_host host;
     uint32_t rank;
     int64_t first;       /* earliest time */
+    uint64_t untimed;    /* events that were left out: they end before they begin */
     const char *backend; /* by the calls so far; NULL: there was none that tells it */
 };
 

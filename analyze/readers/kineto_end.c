@@ -1,5 +1,7 @@
 #include "../../lib/date.h"
+#include "../model/layout.h"
 #include "kineto.h"
+#include "reader.h"
 
 #include <string.h>
 #include <time.h>
@@ -102,6 +104,26 @@ static void close_ranges(struct nvt_trace *trace)
             ranges->end[i] = trace->threads.last_ns[ranges->thread[i]];
 }
 
+/* Leave out ranges whose end was told to be before their start. */
+static void leave_out_untimed(struct nvt_kineto *reader)
+{
+    const struct nvt_layout_table *table = &nvt_layout()[NVT_TABLE_ranges];
+    const struct nvt_ranges *ranges = &reader->trace->ranges;
+    uint32_t kept = 0, count = ranges->count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ranges->end[i] < ranges->start[i])
+            continue;
+        for (uint32_t column = 0; column < table->count && kept < i; column++) {
+            uint32_t width = table->columns[column].width;
+            uint8_t *values = nvt_layout_values(reader->trace, table, column);
+            memcpy(values + (size_t)kept * width, values + (size_t)i * width, width);
+        }
+        kept++;
+    }
+    nvt_layout_set_rows(reader->trace, table, kept);
+    reader->untimed += count - kept;
+}
+
 static int set_date(struct nvt_kineto *reader)
 {
     char date[NVT_DATE_SIZE];
@@ -146,5 +168,8 @@ int nvt_kineto_finish(struct nvt_kineto *reader)
     if (own_operations(reader))
         return -1;
     close_ranges(reader->trace);
+    leave_out_untimed(reader);
+    if (reader->untimed)
+        nvt_trace_note(reader->trace, NVT_UNTIMED_NOTE, (unsigned long long)reader->untimed);
     return nvt_kineto_stacks(reader->trace) || set_facts(reader) ? out_of_memory(reader) : 0;
 }

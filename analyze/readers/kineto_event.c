@@ -357,10 +357,14 @@ int nvt_kineto_add(struct nvt_kineto *reader)
         return add_name(reader);
     if (!event->phase || !strchr("XBEbeniIR", event->phase))
         return 0; /* flows, counters, snapshots */
-    if (event->mistyped || !event->has_time || event->duration < 0)
+    if (event->mistyped || !event->has_time)
         return nvt_fail(reader->err, "event %llu ('%.100s') has a '%s' that is not a time",
                         (unsigned long long)reader->events, nvt_name(reader->trace, event->name),
                         event->has_time ? "dur" : "ts");
+    if (event->phase == 'X' && event->duration < 0) {
+        reader->untimed++;
+        return 0;
+    }
     if (event->time < reader->first)
         reader->first = event->time;
     switch (event->phase) {

@@ -191,6 +191,8 @@ static int read_all(struct nvt_nsys *reader)
         nvt_nsys_note_unread(reader))
         return -1;
     close_ranges(reader->trace);
+    if (reader->untimed)
+        nvt_trace_note(reader->trace, NVT_UNTIMED_NOTE, (unsigned long long)reader->untimed);
     return 0;
 }
 

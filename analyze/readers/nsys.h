@@ -56,14 +56,15 @@ struct nvt_nsys {
     uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;
-    uint64_t untimed;              /* CUDA graphs without times */
+    uint64_t untimed;              /* events that were left out: see the specs' row */
     uint64_t rows_left, text_left; /* that the file can still hold */
     int known;                     /* tables of nsys's that were there */
 };
 
 struct nvt_nsys_table;
 
-/* What is read of a table: the row function is called once a row. 0, or -1 to end. */
+/* What is read of a table: the row function is called once a row. 0, 1: it has no times and was left out, or -1 to
+ * end. */
 struct nvt_nsys_spec {
     const char *name;
     const char *where; /* of the rows, NULL: all */
@@ -94,6 +95,11 @@ int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing);
 uint32_t nvt_nsys_u32(struct nvt_nsys_table *table, int column, uint32_t missing);
 uint64_t nvt_nsys_size(struct nvt_nsys_table *table, int column); /* bytes, 0 when missing */
 int64_t nvt_nsys_time(struct nvt_nsys_table *table, int column);  /* ns, never missing */
+/* Whether there was no time: the end is before the start, as CUPTI's records have it then (docs/trace-format.md). */
+static inline int nvt_nsys_is_untimed(int64_t start, int64_t end)
+{
+    return end < start;
+}
 /* The string of a text cell, or of a cell that holds an id of StringIds; 0 (empty) when null.
  * NVT_NO_STRING when out of memory. */
 uint32_t nvt_nsys_text(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column);

@@ -75,6 +75,8 @@ static int add_api(struct nvt_nsys *reader, struct nvt_nsys_table *table, uint8_
     }
     if (api.thread == NVT_NONE || api.name == NVT_NO_STRING)
         return -1;
+    if (nvt_nsys_is_untimed(api.start, api.end))
+        return 1;
     struct nvt_threads *threads = &reader->trace->threads;
     if (api.end > threads->last_ns[api.thread])
         threads->last_ns[api.thread] = api.end;
@@ -109,7 +111,7 @@ enum { OP_START, OP_END, OP_DEVICE, OP_STREAM, OP_CONTEXT, OP_CORRELATION, OP_PI
 #define OP_COLUMN_NAMES                                                                            \
     "start", "end", "deviceId", "streamId", "contextId", "correlationId", "globalPid"
 
-/* What all device operations have. */
+/* What all device operations have. As a spec's row. */
 static int fill_op(struct nvt_nsys *reader, struct nvt_nsys_table *table, struct nvt_op *op)
 {
     op->start = nvt_nsys_time(table, OP_START);
@@ -129,7 +131,7 @@ static int fill_op(struct nvt_nsys *reader, struct nvt_nsys_table *table, struct
     }
     if (op->correlation >= NVT_EXPORT_CORRELATION)
         op->correlation = 0;
-    return op->process == NVT_NONE ? -1 : 0;
+    return op->process == NVT_NONE ? -1 : nvt_nsys_is_untimed(op->start, op->end);
 }
 
 enum { K_NAME = OP_OWN, K_SHORT, K_GRID_X, K_GRID_Y, K_GRID_Z, K_BLOCK_X, K_BLOCK_Y, K_BLOCK_Z };
@@ -158,8 +160,9 @@ static int kernel(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                                       .local_memory = nvt_nsys_size(table, K_LOCAL),
                                       .graph = (uint64_t)nvt_nsys_int(table, K_GRAPH, 0),
                                       .graph_node = (uint64_t)nvt_nsys_int(table, K_NODE, 0)};
-    if (fill_op(reader, table, &op))
-        return -1;
+    int status = fill_op(reader, table, &op);
+    if (status)
+        return status;
     op.name = nvt_nsys_name(reader, table, K_NAME);
     op.short_name = nvt_nsys_name(reader, table, K_SHORT);
     if (!op.name)
@@ -182,12 +185,11 @@ static int graph(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     char text[NVT_GRAPH_NAME_MAX];
     int column = nvt_nsys_is_null(table, G_GRAPH) ? G_EXEC : G_GRAPH;
     const struct nvt_kernel detail = {.graph = (uint64_t)nvt_nsys_int(table, column, 0)};
-    if (fill_op(reader, table, &op))
-        return -1;
-    if (!op.start && !op.end) {
-        reader->untimed++;
-        return 0;
-    }
+    int status = fill_op(reader, table, &op);
+    if (status)
+        return status;
+    if (!op.start && !op.end)
+        return 1;
     op.name = op.short_name =
         nvt_strings_add_text(reader->trace->strings, nvt_graph_name(detail.graph, text));
     op.detail = nvt_trace_kernel(reader->trace, &detail);
@@ -202,8 +204,9 @@ static int copy(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_op op = {.kind = NVT_OP_MEMCPY};
     char name[NVT_COPY_NAME_MAX];
-    if (fill_op(reader, table, &op))
-        return -1;
+    int status = fill_op(reader, table, &op);
+    if (status)
+        return status;
     int64_t kind = nvt_nsys_int(table, C_KIND, 0);
     op.copy_kind = kind > 0 && kind < NVT_COPY_KINDS ? (uint8_t)kind : NVT_COPY_UNKNOWN;
     op.source_kind = memory_kind(nvt_nsys_int(table, C_SOURCE, -1));
@@ -223,8 +226,9 @@ enum { S_BYTES = OP_OWN, S_KIND };
 static int set(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_op op = {.kind = NVT_OP_MEMSET};
-    if (fill_op(reader, table, &op))
-        return -1;
+    int status = fill_op(reader, table, &op);
+    if (status)
+        return status;
     op.target_kind = memory_kind(nvt_nsys_int(table, S_KIND, -1));
     op.bytes = nvt_nsys_size(table, S_BYTES);
     op.name = nvt_strings_add_text(reader->trace->strings, NVT_MEMSET_NAME);
@@ -262,8 +266,9 @@ enum { Y_TYPE = OP_OWN, Y_EVENT, Y_SYNC };
 static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_op op = {0};
-    if (fill_op(reader, table, &op))
-        return -1;
+    int status = fill_op(reader, table, &op);
+    if (status)
+        return status;
     int64_t type = nvt_nsys_int(table, Y_TYPE, 0);
     struct nvt_sync sync = {.start = op.start,
                             .end = op.end,
@@ -417,6 +422,8 @@ static int overhead(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                                         nvt_overhead_label(nvt_nsys_u32(table, O_TYPE, 0)));
     if (row.thread == NVT_NONE || row.name == NVT_NO_STRING)
         return -1;
+    if (nvt_nsys_is_untimed(row.start, row.end))
+        return 1;
     row.process = reader->trace->threads.process[row.thread];
     return nvt_overhead_add(reader->trace, &row) == NVT_NONE ? -1 : 0;
 }
@@ -486,9 +493,6 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader)
         nvt_pools_follow(&reader->trace->memory, (const void *)reader->words.data))
         return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
     nvt_recorded_events_link(&reader->events, &reader->trace->syncs);
-    if (reader->untimed)
-        nvt_trace_note(reader->trace, "launches of CUDA graphs without times are left out: %llu",
-                       (unsigned long long)reader->untimed);
     return 0;
 }
 #endif

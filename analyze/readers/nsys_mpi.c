@@ -42,6 +42,8 @@ static int add_call(struct nvt_nsys *reader, struct nvt_nsys_table *table,
         call->end = nvt_nsys_time(table, M_END);
     if (call->thread == NVT_NONE || call->name == NVT_NO_STRING)
         return -1;
+    if (!call->flags && nvt_nsys_is_untimed(call->start, call->end))
+        return 1;
     if (calls->count && is_same(calls, calls->count - 1, call))
         return 0;
     return nvt_mpi_call_add(reader->trace, call) == NVT_NONE ? -1 : 0;
@@ -73,6 +75,8 @@ static int message(struct nvt_nsys *reader, struct nvt_nsys_table *table)
         reader->trace->mpi_calls.thread[last] == nvt_nsys_thread(reader, table, M_TID)) {
         if (nvt_nsys_is_null(table, M_END))
             reader->trace->mpi_calls.flags[last] = NVT_RANGE_UNCLOSED;
+        else if (nvt_nsys_is_untimed(nvt_nsys_time(table, M_START), nvt_nsys_time(table, M_END)))
+            return 1;
         else
             reader->trace->mpi_calls.end[last] = nvt_nsys_time(table, M_END);
         reader->trace->mpi_calls.received[last] = call.sent;

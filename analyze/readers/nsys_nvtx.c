@@ -194,8 +194,12 @@ static int event(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     range.payload = payload_text(reader, table, &range.flags);
     if (range.category == NVT_NO_STRING || range.payload == NVT_NO_STRING)
         return -1;
+    int is_mark = type == EVENT_MARK || type == EVENT_NVTXT_MARK;
+    if (!is_mark && !nvt_nsys_is_null(table, END) &&
+        nvt_nsys_is_untimed(range.start, nvt_nsys_time(table, END)))
+        return 1;
     seen(reader->trace, range.thread, range.start);
-    if (type == EVENT_MARK || type == EVENT_NVTXT_MARK)
+    if (is_mark)
         return add_mark(reader, table, &range);
     return add_range(reader, table, &range);
 }

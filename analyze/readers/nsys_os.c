@@ -32,6 +32,8 @@ static int os_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                                .result = nvt_nsys_int(table, OS_RESULT, 0)};
     if (call.thread == NVT_NONE || call.name == NVT_NO_STRING)
         return -1;
+    if (nvt_nsys_is_untimed(call.start, call.end))
+        return 1;
     call.bytes = bytes_of(reader, call.name, call.result);
     uint32_t row = nvt_os_call_add(reader->trace, &call);
     int64_t chain = nvt_nsys_int(table, OS_CHAIN, 0);

@@ -104,7 +104,9 @@ static int read_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table)
             snprintf(what, sizeof(what), "column %s holds no such value", table->bad);
             return nvt_nsys_fail(reader, table, what);
         }
-        if (failed)
+        if (failed > 0)
+            reader->untimed++;
+        else if (failed)
             return reader->err && *reader->err->message
                        ? -1
                        : nvt_nsys_fail(reader, table, "out of memory");

@@ -67,4 +67,7 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
 #define NVT_NO_TRACE_EVENTS "holds no trace events"
 #define NVT_NO_SNAPSHOT     "not a memory snapshot of PyTorch"
 
+/* A note about what stands for no time (docs/trace-format.md, DEVICE), of how many. */
+#define NVT_UNTIMED_NOTE "%llu events without times, or that end before they begin, were left out"
+
 #endif
