@@ -252,6 +252,24 @@ static void what_is_done_once_is_no_loop(void **state)
     }
 }
 
+/* Of a program that stands still the second half is that of its whole time: without that the loop had slept in it. */
+static void a_loop_that_has_ended_in_a_hang_is_not_looked_at(void **state)
+{
+    (void)state;
+    for (int hangs = 0; hangs < 2; hangs++) {
+        struct maker maker = make_begin();
+        const struct step step = {.call = "usleep", .range = "step", .ns = 9 * MS};
+        loop(&maker, &step, 1, NULL);
+        int64_t start = maker.now;
+        make_range(&maker, "step", start - MS);
+        maker.trace->ranges.flags[maker.trace->ranges.count - 1] = NVT_RANGE_UNCLOSED;
+        maker.trace->threads.ended_ns[maker.thread] = start + hangs * 300 * MS;
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
+        assert_int_equal(findings.count, !hangs);
+        free(findings.items);
+    }
+}
+
 /* The device works for 2 of the 6 ms, or for 4. */
 static void a_device_that_works_meanwhile_is_no_trouble(void **state)
 {
@@ -377,6 +395,7 @@ int main(void)
         cmocka_unit_test(only_calls_in_ranges_of_the_loop_count),
         cmocka_unit_test(files_of_a_batch_are_told),
         cmocka_unit_test(what_is_done_once_is_no_loop),
+        cmocka_unit_test(a_loop_that_has_ended_in_a_hang_is_not_looked_at),
         cmocka_unit_test(a_device_that_works_meanwhile_is_no_trouble),
         cmocka_unit_test(kinds_are_told_apart),
         cmocka_unit_test(no_range_is_blamed_for_others),

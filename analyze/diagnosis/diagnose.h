@@ -105,8 +105,9 @@ struct nvt_view {
     const uint32_t *iterations; /* its rows of ranges, ascending */
     uint32_t iteration_count;
     /*
-     * The steady part: the second half of the iterations, or of the trace's time without any. What
-     * a program does once, when it starts, lies in front of it: rules about a loop look here alone.
+     * The steady part: the second half of the iterations, or of the trace's time without any, up to
+     * the end of what was still open then. What a program does once, when it starts, lies in front
+     * of it: rules about a loop look here alone.
      */
     int64_t from, to; /* ns */
     double units;     /* iterations in it, 1 without any: what costs are divided by */

@@ -71,11 +71,36 @@ uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
     return taken;
 }
 
+static int64_t later_end(const struct nvt_view *view, uint32_t thread, int64_t last)
+{
+    const struct nvt_trace *trace = view->trace;
+    int counts = thread < trace->threads.count && nvt_is_viewed_thread(view, thread);
+    return counts && trace->threads.ended_ns[thread] > last ? trace->threads.ended_ns[thread]
+                                                            : last;
+}
+
+/* When the trace ends: what was never closed lasted until its thread ended, or the recording, however long after the
+ * last event that was. A window ends where it was cut. */
+static int64_t end_of(const struct nvt_view *view)
+{
+    const struct nvt_trace *trace = view->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    int64_t last = trace->last_ns;
+    for (uint32_t i = 0; i < ranges->count && !trace->is_part; i++)
+        if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            last = later_end(view, ranges->thread[i], last);
+    for (uint32_t i = 0; i < calls->count && !trace->is_part; i++)
+        if (calls->flags[i] & NVT_RANGE_UNCLOSED)
+            last = later_end(view, calls->thread[i], last);
+    return last;
+}
+
 static void find_steady_part(struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
-    view->from = trace->first_ns + (trace->last_ns - trace->first_ns) / 2;
-    view->to = trace->last_ns;
+    view->to = view->iteration_count ? trace->last_ns : end_of(view);
+    view->from = trace->first_ns + (view->to - trace->first_ns) / 2;
     view->per = view->iteration_count ? "an iteration" : "in the second half of the trace";
     view->units = nvt_steady_iterations(trace, NVT_NONE, view->iterations, view->iteration_count,
                                         &view->from, &view->to);
