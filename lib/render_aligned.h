@@ -7,15 +7,29 @@
 
 #include <stdio.h>
 
+#include "shorten.h"
 #include "table.h"
 
-/* Columns of the terminal that each column takes: malloc'ed, NULL when out of memory. */
-size_t *nvt_aligned_widths(const struct nvt_table *table);
+/* A table as it is printed. */
+struct nvt_aligned {
+    const struct nvt_table *table;
+    size_t *widths;            /* columns of the terminal that each column takes */
+    struct nvt_shorten *texts; /* of each column what has no room in it */
+};
 
-/* Write one cell, or the heading with row SIZE_MAX, padded to `width`; `ragged`: nothing behind it.
+/*
+ * Lay a table out, which must outlive it. For a terminal of `room` columns the longest texts are shortened until rows
+ * fit into it (0: none is), with `between` columns between two of the table, and `around` beside them; numbers never
+ * are. 0, or -1 when out of memory. Release with nvt_aligned_free in any case.
  */
-void nvt_aligned_cell(const struct nvt_table *table, size_t row, size_t column, size_t width,
-                      int ragged, FILE *out);
+int nvt_aligned_make(struct nvt_aligned *view, const struct nvt_table *table, size_t room,
+                     size_t between, size_t around);
+void nvt_aligned_free(struct nvt_aligned *view);
+
+/* Write one cell, or the heading with row SIZE_MAX, padded to its width; `ragged`: nothing behind it.
+ */
+void nvt_aligned_cell(const struct nvt_aligned *view, size_t row, size_t column, int ragged,
+                      FILE *out);
 
 /* The same character `count` times. */
 void nvt_aligned_fill(char character, size_t count, FILE *out);

@@ -441,6 +441,39 @@ static void test_column_fits_a_terminal(void **state)
     }
 }
 
+/* Kernels that differ in their middle alone, in the letters of two bytes, and in what lies behind a long number. */
+static void names_that_differ_look_different(void **state)
+{
+    (void)state;
+    static const char *const alike[] = {
+        "sm80_xmma_gemm_f32f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_aligna4_execute_kernel",
+        "sm80_xmma_gemm_f32f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_aligna4_execute_kernel",
+        "sm80_xmma_gemm_f32f32_tn_n_tilesize128x64x8_stage3_warpsize2x2x1_aligna4_execute_kernel",
+        "sm80_xmma_gemm_f32f32_nn_n_tilesize64x64x8_stage3_warpsize1x4x1_aligna4_execute_kernel",
+        "sm80_xmma_gemm_\xc3\xa4\xc3\xa4_aligna4_execute_kernel_of_a_name_that_takes_all_the_rest_"
+        "kernel",
+        "sm80_xmma_gemm_\xc3\xa4\xc3\xb6_aligna4_execute_kernel_of_a_name_that_takes_all_the_rest_"
+        "kernel"};
+    enum { ALIKE = sizeof(alike) / sizeof(alike[0]) };
+    for (size_t terminal = 40; terminal < 120; terminal++) {
+        struct nvt_table *table = new_table();
+        for (size_t i = 0; i < 2 * ALIKE; i++)
+            add(table, alike[i % ALIKE], 1, 1);
+        struct nvt_tables tables = {.items = &table, .count = 1, .terminal = terminal};
+        char *text = render_list("column", &tables), *rest = text, *rows[2 * ALIKE + 4];
+        size_t count = 0;
+        for (char *row; (row = strsep(&rest, "\n")) && count < 2 * ALIKE + 4;)
+            rows[count++] = row;
+        assert_int_equal(count, 2 * ALIKE + 4);
+        for (size_t i = 4; i < count; i++)
+            for (size_t k = 4; k < i; k++)
+                if (!strcmp(rows[i], rows[k]) != ((i - k) % ALIKE == 0))
+                    fail_msg("%zu: %s, %s", terminal, rows[i], rows[k]);
+        free(text);
+        nvt_table_free(table);
+    }
+}
+
 #ifdef HAVE_YAJL
 static void test_json(void **state)
 {
@@ -642,6 +675,7 @@ int main(void)
         cmocka_unit_test(test_column_says_once_what_all_have),
         cmocka_unit_test(test_captions_say_what_all_have),
         cmocka_unit_test(test_column_fits_a_terminal),
+        cmocka_unit_test(names_that_differ_look_different),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_of_several),

@@ -5,20 +5,20 @@
 #include "../render.h"
 #include "../render_aligned.h"
 
-static void rule(const struct nvt_table *table, const size_t *widths, char character, FILE *out)
+static void rule(const struct nvt_aligned *view, char character, FILE *out)
 {
-    for (size_t column = 0; column < nvt_table_columns(table); column++) {
+    for (size_t column = 0; column < nvt_table_columns(view->table); column++) {
         putc('+', out);
-        nvt_aligned_fill(character, widths[column] + 2, out);
+        nvt_aligned_fill(character, view->widths[column] + 2, out);
     }
     fputs("+\n", out);
 }
 
-static void line(const struct nvt_table *table, size_t row, const size_t *widths, FILE *out)
+static void line(const struct nvt_aligned *view, size_t row, FILE *out)
 {
-    for (size_t column = 0; column < nvt_table_columns(table); column++) {
+    for (size_t column = 0; column < nvt_table_columns(view->table); column++) {
         fputs("| ", out);
-        nvt_aligned_cell(table, row, column, widths[column], 0, out);
+        nvt_aligned_cell(view, row, column, 0, out);
         putc(' ', out);
     }
     fputs("|\n", out);
@@ -26,23 +26,23 @@ static void line(const struct nvt_table *table, size_t row, const size_t *widths
 
 static int render(const struct nvt_brief *brief, FILE *out)
 {
-    const struct nvt_table *table = brief->table;
-    size_t *widths = nvt_aligned_widths(table);
+    struct nvt_aligned view;
     char *caption = nvt_brief_caption(brief);
-    if (widths && caption) {
-        rule(table, widths, '-', out);
-        line(table, SIZE_MAX, widths, out);
-        rule(table, widths, '=', out);
-        for (size_t row = 0; row < nvt_table_rows(table); row++) {
-            line(table, row, widths, out);
-            rule(table, widths, '-', out);
+    int failed = !caption || nvt_aligned_make(&view, brief->table, 0, 0, 0);
+    if (!failed) {
+        rule(&view, '-', out);
+        line(&view, SIZE_MAX, out);
+        rule(&view, '=', out);
+        for (size_t row = 0; row < nvt_table_rows(brief->table); row++) {
+            line(&view, row, out);
+            rule(&view, '-', out);
         }
         nvt_render_visible(caption, out);
         if (*caption)
             putc('\n', out);
     }
-    int failed = !widths || !caption;
-    free(widths);
+    if (caption)
+        nvt_aligned_free(&view);
     free(caption);
     return failed ? -1 : 0;
 }
