@@ -242,6 +242,10 @@ static int show_all(const struct request *request, struct nvt_comparison *compar
     /* Of memory alone no bound of times can be told. */
     if (nvt_comparison_check(compared, isnan(request->fail_above), err))
         return -1;
+    if (!isnan(request->fail_memory_above) &&
+        !nvt_compared_memory_is_shared(&compared->memory, compared->sides))
+        return nvt_fail(err, "--fail-memory-above has nothing to check: no peak of memory is on "
+                             "record on both sides");
     int64_t above = show(request, compared, &compared->outcomes, err);
     const size_t before = compared->notes.size;
     if (above < 0 || nvt_comparison_note_outcomes(compared, err))

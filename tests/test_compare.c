@@ -355,6 +355,7 @@ static void what_cannot_be_compared_says_so(void **state)
                {{before, trace, NULL}, "nothing in common"},
                {{"--fail-above", "much", before, NULL}, "--fail-above much"},
                {{"--fail-memory-above", "x", before, NULL}, "--fail-memory-above x"},
+               {{"--fail-memory-above", "5", before, before}, "has nothing to check"},
                {{"--tolerance", "-1", before, NULL}, "--tolerance -1"},
                {{"--top", "0", before, NULL}, "--top 0"},
                {{"--fail-unknown", before, NULL}, "--fail-unknown needs --fail-above"},
