@@ -32,6 +32,8 @@ static void the_loop_waits_for_its_answers(void **state)
     assert_memory_equal(result.out, first, sizeof(first) - 1);
     assert_non_null(strstr(result.out, "128 copies of at most 64 bytes to the host an iteration"));
     assert_non_null(strstr(result.out, "2. tiny copies: 128 copies of 4 bytes"));
+    assert_non_null(
+        strstr(result.out, "(nvtally record --trace memory)")); /* and not nsys's option */
     cli_result_free(&result);
 }
 

@@ -382,6 +382,7 @@ static void sqlite_gives_every_report_again(void **state)
     const struct nvt_report *const *reports = nvt_reports(&count);
     for (uint64_t seed = 1; seed <= 12; seed++) {
         struct nvt_trace *trace = make_trace(seed);
+        trace->format = seed % 2 ? "nvt" : "kineto";
         write_to(&nvt_exporter_sqlite, trace, path);
         struct nvt_trace *back = read_back(path);
         free(back->path); /* some reports name the file */
@@ -402,6 +403,10 @@ static void sqlite_gives_every_report_again(void **state)
         }
         assert_string_equal(nvt_trace_meta(back, "device"), "a \"device\"");
         assert_string_equal(nvt_trace_meta(back, "date"), "2026-11-21T00:00:00Z");
+        /* Who recorded it, and not that nsys did. */
+        assert_string_equal(back->format, trace->format);
+        assert_null(nvt_trace_meta(back, "nsys"));
+        assert_null(nvt_trace_meta(back, "nsys_schema"));
         expect_same_syncs(back, trace);
         assert_int_equal(back->overheads.count, trace->overheads.count);
         assert_true(trace->os_calls.count);

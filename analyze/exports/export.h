@@ -23,13 +23,16 @@ struct nvt_exporter {
 /*
  * nsys's own SQLite schema (3.25, as far as the model goes), so that nsys's statistics and other
  * readers of its exports work on it. Beyond nsys: facts of the trace are rows of META_DATA_EXPORT
- * named "NVTALLY_FACT:…"; memory events have a globalTid, samples of what threads run a cpuNs; an
+ * named "NVTALLY_FACT:…", its format one named "NVTALLY_FORMAT"; memory events have a globalTid, samples of what threads run a cpuNs; an
  * operation whose launching call was not recorded, but whose thread and launch time were, gets a call of no length, named
  * NVT_EXPORT_LAUNCH. Our reader takes all of it back. Of managed memory nsys has faults and migrations, and no more.
  */
 extern const struct nvt_exporter nvt_exporter_sqlite;
 #define NVT_EXPORT_LAUNCH "[launch]"
 #define NVT_EXPORT_FACT   "NVTALLY_FACT:"
+/* The product, instead of nsys, and the format that was exported: who recorded it. */
+#define NVT_EXPORT_PRODUCT "nvtally"
+#define NVT_EXPORT_FORMAT  "NVTALLY_FORMAT"
 /* From here on, correlation ids were made up for such calls. */
 #define NVT_EXPORT_CORRELATION (UINT64_C(1) << 40)
 /* ENUM_NSYS_EVENT_CLASS of calls of the operating system: TRACE_PROCESS_EVENT_OS_RUNTIME. */

@@ -160,14 +160,16 @@ static int put_facts(struct nvt_sql *sql)
 {
     const struct nvt_meta *facts = &sql->trace->meta;
     static const char *const ours[][2] = {
-        {"EXPORT_PRODUCT_NAME", "nvtally"},    {"EXPORT_PRODUCT_VERSION", NVT_VERSION},
-        {"EXPORT_SCHEMA_VERSION", SCHEMA},     {"EXPORT_SCHEMA_VERSION_MAJOR", "3"},
-        {"EXPORT_SCHEMA_VERSION_MINOR", "25"}, {"EXPORT_SCHEMA_VERSION_MICRO", "0"}};
+        {"EXPORT_PRODUCT_NAME", NVT_EXPORT_PRODUCT}, {"EXPORT_PRODUCT_VERSION", NVT_VERSION},
+        {"EXPORT_SCHEMA_VERSION", SCHEMA},           {"EXPORT_SCHEMA_VERSION_MAJOR", "3"},
+        {"EXPORT_SCHEMA_VERSION_MINOR", "25"},       {"EXPORT_SCHEMA_VERSION_MICRO", "0"}};
     if (nvt_sql_prepare(sql, "META_DATA_EXPORT", 2))
         return -1;
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
         if (put_pair(sql, ours[i][0], ours[i][1]))
             return -1;
+    if (put_pair(sql, NVT_EXPORT_FORMAT, sql->trace->format))
+        return -1;
     for (uint32_t i = 0; i < facts->count; i++) {
         struct nvt_buffer name = {0};
         int status =

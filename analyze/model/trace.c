@@ -29,6 +29,14 @@ struct nvt_trace *nvt_trace_new(const char *path, const char *format)
     return trace;
 }
 
+void nvt_trace_set_format(struct nvt_trace *trace, const char *name)
+{
+    static const char *const formats[] = {"nvt", "nsys", "kineto", "snapshot"};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (!strcmp(formats[i], name))
+            trace->format = formats[i];
+}
+
 #define FREE_COLUMN(type, field) nvt_column_free(table->field);
 
 void nvt_trace_free(struct nvt_trace *trace)

@@ -422,6 +422,9 @@ struct nvt_trace {
 struct nvt_trace *nvt_trace_new(const char *path, const char *format);
 void nvt_trace_free(struct nvt_trace *trace);
 
+/* The format that it was recorded in, where its file says so: one of those above, else it stays as it is. */
+void nvt_trace_set_format(struct nvt_trace *trace, const char *name);
+
 /*
  * nvt_process_add, nvt_thread_add, nvt_range_add, nvt_memory_event_add, nvt_fact_add … one for every table: append a copy of the row.
  * Returns its index, or NVT_NONE when out of memory (or past 2^32 - 2 rows).

@@ -53,6 +53,7 @@ struct nvt_nsys {
     struct nvt_recorded_events events;
     struct nvt_buffer words; /* struct nvt_pool_word, of each row of memory */
     int has_pools;
+    int is_ours; /* an export of ours, of whatever format */
     uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;

@@ -113,15 +113,35 @@ static const struct {
     {"EXPORT_SCHEMA_VERSION", "nsys_schema"},
 };
 
+static const char *value_of(struct nvt_nsys_table *table)
+{
+    const char *value = (const char *)sqlite3_column_text(table->statement, VALUE);
+    return value ? value : "";
+}
+
+/* What our own exports say beyond nsys: 1 where a row is of that, else 0, or -1 when out of memory. */
+static int own_fact(struct nvt_nsys *reader, struct nvt_nsys_table *table, const char *name)
+{
+    const size_t prefix = sizeof(NVT_EXPORT_FACT) - 1;
+    if (!strncmp(name, NVT_EXPORT_FACT, prefix))
+        return nvt_trace_set_meta(reader->trace, name + prefix, value_of(table)) ? -1 : 1;
+    if (!strcmp(name, NVT_EXPORT_FORMAT)) {
+        nvt_trace_set_format(reader->trace, value_of(table));
+        return 1;
+    }
+    if (!strcmp(name, "EXPORT_PRODUCT_NAME"))
+        reader->is_ours = !strcmp(value_of(table), NVT_EXPORT_PRODUCT);
+    /* The versions are not nsys's then. */
+    return reader->is_ours && !strncmp(name, "EXPORT_", 7);
+}
+
 static int fact(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     const char *name = (const char *)sqlite3_column_text(table->statement, NAME);
-    size_t prefix = sizeof(NVT_EXPORT_FACT) - 1;
-    if (name && !strncmp(name, NVT_EXPORT_FACT, prefix)) {
-        const char *value = (const char *)sqlite3_column_text(table->statement, VALUE);
-        return nvt_trace_set_meta(reader->trace, name + prefix, value ? value : "");
-    }
-    for (size_t i = 0; name && i < sizeof(facts) / sizeof(facts[0]); i++) {
+    int own = name ? own_fact(reader, table, name) : 1;
+    if (own)
+        return own < 0 ? -1 : 0;
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
         if (strcmp(name, facts[i].name))
             continue;
         uint32_t value = nvt_nsys_text(reader, table, VALUE);

@@ -107,15 +107,6 @@ static int read_tables(struct nvt_tables_reading *reading, struct nvt_cursor cur
 
 /* --- facts -------------------------------------------------------------------------------------- */
 
-static int set_format(struct nvt_trace *trace, const char *text)
-{
-    static const char *const formats[] = {"nvt", "nsys", "kineto", "snapshot"};
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
-        if (!strcmp(formats[i], text))
-            trace->format = formats[i];
-    return 0;
-}
-
 static int set_number(int64_t *number, const char *text)
 {
     char *end;
@@ -162,8 +153,10 @@ static int set_notes(struct nvt_trace *trace, const char *value)
 static int set_fact(struct nvt_tables_reading *reading, const char *name, const char *value)
 {
     struct nvt_trace *trace = reading->trace;
-    if (!strcmp(name, NVT_TABLES_FORMAT))
-        return set_format(trace, value);
+    if (!strcmp(name, NVT_TABLES_FORMAT)) {
+        nvt_trace_set_format(trace, value);
+        return 0;
+    }
     if (!strcmp(name, NVT_TABLES_ORIGIN))
         return set_number(&trace->origin_ns, value);
     if (!strcmp(name, NVT_TABLES_FIRST))
