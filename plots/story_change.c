@@ -45,15 +45,17 @@ static void put_summary(const struct nvt_change_story *story, struct nvt_documen
             const struct nvt_outcome *row = &comparison->outcomes.rows[i];
             if (row->side != side)
                 continue;
-            alone += !nvt_outcome_has_both(row);
-            if (!nvt_outcome_has_both(row))
+            /* A function without a sample is judged, as its time is known to be little, but not on that side. */
+            const int is_judged = nvt_outcome_has_both(row);
+            alone += !is_judged || !row->change->n[0] || !row->change->n[1];
+            if (!is_judged)
                 continue;
             all++;
             verdicts[row->change->verdict]++;
         }
         nvt_document_text(document,
                           "Side %c against side A: of %zu phases, ranges, kernels and functions "
-                          "that both have, %zu are slower, %zu faster, %zu the same; of %zu noise "
+                          "with a verdict, %zu are slower, %zu faster, %zu the same; of %zu noise "
                           "does not allow to tell. %zu are on one side only.",
                           (char)('A' + side), all, verdicts[NVT_SLOWER], verdicts[NVT_FASTER],
                           verdicts[NVT_SAME], verdicts[NVT_CANNOT_TELL], alone);

@@ -973,6 +973,15 @@ static void test_changes(void **state)
     data = cli_read_file(cli_in(directory, "change.dat"), NULL);
     assert_non_null(strstr(data, "# slower"));
     free(data);
+    /* The document counts what the pictures call gone and new. */
+    const char *const report[] = {"nvtally",   "report", "before.nvt", "vs",
+                                  "after.nvt", "-o",     "change.md",  NULL};
+    result = cli_run_with(&options, report);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    data = cli_read_file(cli_in(directory, "change.md"), NULL);
+    assert_non_null(strstr(data, " 2 are on one side only"));
+    free(data);
     /* The same is the same: no box has a colour. */
     const char *const same[] = {"nvtally",    "plot", "before.nvt", "vs",
                                 "before.nvt", "-o",   directory,    NULL};
