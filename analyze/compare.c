@@ -35,7 +35,7 @@ static const char usage_text[] =
     "      --tolerance PCT  changes within this are the same (default: 1%)\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP
     "      --top N          print only the N rows whose total time has changed most\n"
-    "      --wide           do not shorten text\n"
+    "      --wide           do not shorten text where stdout is a terminal\n"
     "      --help           this text\n\n"
     "Exit status: 0, 1 if --fail-above or --fail-memory-above was exceeded, 2 if the input\n"
     "cannot be compared.\n"

@@ -123,7 +123,9 @@ char *nvt_brief_caption(const struct nvt_brief *brief)
 }
 
 int nvt_brief_each(const struct nvt_tables *tables,
-                   int (*render)(const struct nvt_brief *brief, FILE *out), FILE *out)
+                   int (*render)(const struct nvt_brief *brief, const struct nvt_tables *tables,
+                                 FILE *out),
+                   FILE *out)
 {
     for (size_t i = 0; i < tables->count; i++) {
         struct nvt_brief brief;
@@ -131,7 +133,7 @@ int nvt_brief_each(const struct nvt_tables *tables,
             putc('\n', out);
         if (nvt_brief_make(&brief, tables->items[i], tables->is_wide ? SIZE_MAX : 1))
             return -1;
-        int failed = render(&brief, out);
+        int failed = render(&brief, tables, out);
         nvt_brief_free(&brief);
         if (failed)
             return -1;

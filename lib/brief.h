@@ -29,6 +29,8 @@ char *nvt_brief_caption(const struct nvt_brief *brief);
 /* Write all tables by `render`, an empty line between them: briefly, unless they are to be wide. 0, or -1 when out of
  * memory. */
 int nvt_brief_each(const struct nvt_tables *tables,
-                   int (*render)(const struct nvt_brief *brief, FILE *out), FILE *out);
+                   int (*render)(const struct nvt_brief *brief, const struct nvt_tables *tables,
+                                 FILE *out),
+                   FILE *out);
 
 #endif

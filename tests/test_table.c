@@ -413,7 +413,7 @@ static void test_captions_say_what_all_have(void **state)
 }
 
 /* No line of what is written for so many columns is longer, whatever is in it. */
-static void test_column_fits_a_terminal(void **state)
+static void test_tables_fit_a_terminal(void **state)
 {
     (void)state;
     char name[1001];
@@ -422,21 +422,25 @@ static void test_column_fits_a_terminal(void **state)
         struct nvt_table *table = nasty_table();
         add(table, name, 123456789, 1);
         struct nvt_tables tables = {.items = &table, .count = 1, .terminal = terminal};
-        char *text = render_list("column", &tables), *rest = text;
-        for (char *row; (row = strsep(&rest, "\n"));)
-            if (nvt_text_width(row) > terminal)
-                fail_msg("%zu: %s", terminal, row);
-        free(text);
-        text = render_list("column", &tables);
+        for (size_t i = terminal == 80; i < 2; i++) { /* a grid's numbers alone take 82 */
+            char *lines = render_list(i ? "column" : "grid", &tables), *rest = lines;
+            for (char *row; (row = strsep(&rest, "\n"));)
+                if (nvt_text_width(row) > terminal)
+                    fail_msg("%zu: %s", terminal, row);
+            free(lines);
+        }
+        char *text = render_list("column", &tables);
         assert_non_null(strstr(text, "void "));
         assert_non_null(strstr(text, "…"));
         assert_non_null(strstr(text, "*)"));
         assert_non_null(strstr(text, "123,456,789"));
         free(text);
         tables.is_wide = 1;
-        text = render_list("column", &tables);
-        assert_non_null(strstr(text, name));
-        free(text);
+        for (size_t i = 0; i < 2; i++) {
+            text = render_list(i ? "column" : "grid", &tables);
+            assert_non_null(strstr(text, name));
+            free(text);
+        }
         nvt_table_free(table);
     }
 }
@@ -674,7 +678,7 @@ int main(void)
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_column_says_once_what_all_have),
         cmocka_unit_test(test_captions_say_what_all_have),
-        cmocka_unit_test(test_column_fits_a_terminal),
+        cmocka_unit_test(test_tables_fit_a_terminal),
         cmocka_unit_test(names_that_differ_look_different),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_json),

@@ -1,9 +1,12 @@
-/* Tables between lines of + - |, as the write-ups have them. */
+/* Tables between lines of + - |, as the write-ups have them; on a terminal as wide as that, as column's. */
 #include <stdlib.h>
 
 #include "../brief.h"
 #include "../render.h"
 #include "../render_aligned.h"
+
+/* Columns of the terminal: "| a | b |". */
+enum { BETWEEN = 3, AROUND = 4 };
 
 static void rule(const struct nvt_aligned *view, char character, FILE *out)
 {
@@ -24,11 +27,12 @@ static void line(const struct nvt_aligned *view, size_t row, FILE *out)
     fputs("|\n", out);
 }
 
-static int render(const struct nvt_brief *brief, FILE *out)
+static int render(const struct nvt_brief *brief, const struct nvt_tables *tables, FILE *out)
 {
     struct nvt_aligned view;
+    const size_t room = tables->is_wide ? 0 : tables->terminal;
     char *caption = nvt_brief_caption(brief);
-    int failed = !caption || nvt_aligned_make(&view, brief->table, 0, 0, 0);
+    int failed = nvt_aligned_make(&view, brief->table, room, BETWEEN, AROUND) || !caption;
     if (!failed) {
         rule(&view, '-', out);
         line(&view, SIZE_MAX, out);
@@ -41,8 +45,7 @@ static int render(const struct nvt_brief *brief, FILE *out)
         if (*caption)
             putc('\n', out);
     }
-    if (caption)
-        nvt_aligned_free(&view);
+    nvt_aligned_free(&view);
     free(caption);
     return failed ? -1 : 0;
 }

@@ -118,8 +118,9 @@ void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_
     fputs("\\bottomrule\n\\end{tabular}\n", out);
 }
 
-static int render(const struct nvt_brief *brief, FILE *out)
+static int render(const struct nvt_brief *brief, const struct nvt_tables *tables, FILE *out)
 {
+    (void)tables;
     char *caption = nvt_brief_caption(brief);
     if (!caption)
         return -1;

@@ -43,8 +43,9 @@ void nvt_render_markdown_rows(const struct nvt_table *table, FILE *out)
         put_row(table, row, out);
 }
 
-static int render(const struct nvt_brief *brief, FILE *out)
+static int render(const struct nvt_brief *brief, const struct nvt_tables *tables, FILE *out)
 {
+    (void)tables;
     char *caption = nvt_brief_caption(brief);
     if (!caption)
         return -1;
