@@ -62,8 +62,10 @@ void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary)
     if (!n)
         return;
     double min = values[0], max = values[0], sum = 0;
+    int is_exact = 1; /* whole numbers, whose sum has no rounding: nor has the mean more than one */
     for (size_t i = 0; i < n; i++) {
         sum += values[i];
+        is_exact &= trunc(values[i]) == values[i] && fabs(sum) <= 0x1p53;
         min = values[i] < min ? values[i] : min;
         max = values[i] > max ? values[i] : max;
     }
@@ -74,7 +76,7 @@ void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary)
         rest += difference;
     }
     summary->sum = sum;
-    summary->mean = mean + rest / (double)n;
+    summary->mean = is_exact ? mean : mean + rest / (double)n;
     summary->min = min;
     summary->max = max;
     summary->median = median(values, n);

@@ -46,6 +46,24 @@ static void test_none_and_one(void **state)
     assert_true(isnan(s.std) && isnan(s.ci95));
 }
 
+/* The mean of whole numbers is rounded once: what stands half way between two printed digits is rounded as others round it. */
+static void test_one_rounding(void **state)
+{
+    (void)state;
+    uint32_t random = 1;
+    for (int sample = 0; sample < 2000; sample++) {
+        double values[1000], sum = 0;
+        for (int i = 0; i < 1000; i++) {
+            random = random * 1664525u + 1013904223u;
+            values[i] = 60 + (random >> 16) % 70;
+            sum += values[i];
+        }
+        struct nvt_summary s;
+        nvt_sample_summary(values, 1000, &s);
+        assert_close(s.mean, sum / 1000, 0);
+    }
+}
+
 /* A spread of 1 ns around a day: the textbook sum of squares loses it altogether. */
 static void test_large_offset(void **state)
 {
@@ -216,10 +234,15 @@ static void test_shares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),         cmocka_unit_test(test_none_and_one),
-        cmocka_unit_test(test_large_offset),  cmocka_unit_test(test_median_and_quantiles),
-        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_student),
-        cmocka_unit_test(test_adding),        cmocka_unit_test(test_ascending_pieces),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_none_and_one),
+        cmocka_unit_test(test_one_rounding),
+        cmocka_unit_test(test_large_offset),
+        cmocka_unit_test(test_median_and_quantiles),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_adding),
+        cmocka_unit_test(test_ascending_pieces),
         cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,12 +164,14 @@ static int put_ranges(struct nvt_sql *sql)
     const struct nvt_ranges *ranges = &sql->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
         int nests = ranges->style[i] == NVT_PUSH_POP;
+        /* nsys names the thread that ended a range only where it is another, and its kernel reports leave such ranges out. */
+        int ends_elsewhere = !nests && ranges->end_thread[i] != ranges->thread[i];
         const struct event event = {.start = ranges->start[i],
                                     .end = ranges->end[i],
                                     .has_end = !(ranges->flags[i] & NVT_RANGE_UNCLOSED),
                                     .type = nests ? PUSH_POP : START_END,
                                     .thread = ranges->thread[i],
-                                    .end_thread = nests ? NVT_NONE : ranges->end_thread[i],
+                                    .end_thread = ends_elsewhere ? ranges->end_thread[i] : NVT_NONE,
                                     .name = ranges->name[i],
                                     .domain = ranges->domain[i],
                                     .category = ranges->category[i],

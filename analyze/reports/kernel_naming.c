@@ -54,12 +54,8 @@ const char *nvt_kernel_naming_text(const struct nvt_kernel_naming *naming, uint3
     uint32_t range = range_of(naming, op);
     if (range == NVT_NONE)
         return kernel;
-    uint32_t domain = trace->ranges.domain[range];
     text->size = 0;
-    if (nvt_buffer_printf(
-            text, "%s:%s/%s",
-            nvt_name(trace, domain < trace->domains.count ? trace->domains.name[domain] : 0),
-            nvt_name(trace, trace->ranges.name[range]), kernel) ||
+    if (nvt_buffer_printf(text, "%s/%s", nvt_name(trace, trace->ranges.name[range]), kernel) ||
         nvt_buffer_append(text, "", 1))
         return NULL;
     return (const char *)text->data;

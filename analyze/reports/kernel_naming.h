@@ -13,7 +13,7 @@
 enum nvt_kernel_naming_flags {
     NVT_KERNEL_BASE = 1, /* without templates and parameters: ops.short_name */
     NVT_KERNEL_NVTX =
-        2, /* "domain:range/kernel", by the innermost range that it was launched in; as it is where there is none */
+        2, /* "range/kernel", as in nsys, by the innermost range that it was launched in; as it is where there is none */
 };
 
 struct nvt_kernel_naming {
