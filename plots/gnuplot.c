@@ -4,12 +4,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../lib/program.h"
 #include "../lib/text.h"
+#include "document.h"
 
 int nvt_picture_format(const char *format)
 {
@@ -85,41 +88,116 @@ static int wait_for(pid_t child)
     return status;
 }
 
-int nvt_gnuplot_run(const char *directory, const char *script, struct nvt_error *err)
+/* A file in memory, or -1 with err. */
+static int memory_file(struct nvt_error *err)
 {
-    int complaint[2];
-    pid_t child;
+    int memory = memfd_create("nvtally", MFD_CLOEXEC);
+    if (memory < 0)
+        nvt_fail(err, "no memory file can be made: %s", strerror(errno));
+    return memory;
+}
+
+/* The script in memory, with stdout in place of the picture: gnuplot does not tell that a file was
+ * not written whole. -1 with err. */
+static int take_script(const char *directory, const char *script, struct nvt_error *err)
+{
+    char path[PATH_MAX];
+    size_t size, done = 0;
+    snprintf(path, sizeof(path), "%s/%s", directory, script);
+    char *text = nvt_document_read(path, &size, err);
+    int memory = text ? memory_file(err) : -1;
+    char *output = memory < 0 ? NULL : strstr(text, "\nset output '");
+    if (output) {
+        output = strchr(output, '\'');
+        memset(output, ' ', strcspn(output, "\n"));
+    }
+    while (memory >= 0 && done < size) {
+        ssize_t put = write(memory, text + done, size - done);
+        done += put > 0 ? (size_t)put : 0;
+        if (put < 0) {
+            nvt_fail_at(err, path, -1, "cannot be copied: %s", strerror(errno));
+            close(memory);
+            memory = -1;
+        }
+    }
+    free(text);
+    if (memory >= 0)
+        lseek(memory, 0, SEEK_SET);
+    return memory;
+}
+
+/* All that was written to a file in memory. 0, or -1 with err. */
+static int read_picture(int memory, struct nvt_buffer *picture, struct nvt_error *err)
+{
+    off_t size = lseek(memory, 0, SEEK_END);
+    if (size <= 0)
+        return nvt_fail(err, "gnuplot drew nothing");
+    if (nvt_buffer_reserve(picture, (size_t)size))
+        return nvt_fail(err, "out of memory");
+    while (picture->size < (size_t)size) {
+        ssize_t got = pread(memory, picture->data + picture->size, (size_t)size - picture->size,
+                            (off_t)picture->size);
+        if (got <= 0)
+            return nvt_fail(err, "what gnuplot drew cannot be read");
+        picture->size += (size_t)got;
+    }
+    return 0;
+}
+
+/* Start it in that directory. 0, or -1 with err. */
+static int start(const char *directory, int script, int picture, int complaint, pid_t *child,
+                 struct nvt_error *err)
+{
     char path[PATH_MAX];
     if (nvt_find_program("gnuplot", path, sizeof(path)))
         return nvt_fail(err, "charts are drawn by gnuplot, which was not found: install it "
                              "(Debian: apt install gnuplot-nox)");
-    if (pipe2(complaint, O_CLOEXEC))
-        return nvt_fail(err, "cannot make a pipe: %s", strerror(errno));
     /* -d: what is in somebody's ~/.gnuplot does not change our charts. */
-    char program[] = "gnuplot", no_startup[] = "-d",
-         *arguments[] = {program, no_startup, NULL, NULL};
-    char name[512];
-    /* Behind "./", as a name that begins with '-' would be an option. */
-    snprintf(name, sizeof(name), "./%s", script);
-    arguments[2] = name;
+    char program[] = "gnuplot", no_startup[] = "-d", from_stdin[] = "-",
+         *arguments[] = {program, no_startup, from_stdin, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addchdir_np(&actions, directory);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, 2, 1);
-    posix_spawn_file_actions_adddup2(&actions, complaint[1], 2);
-    int failed = posix_spawn(&child, path, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_adddup2(&actions, script, 0);
+    posix_spawn_file_actions_adddup2(&actions, picture, 1);
+    posix_spawn_file_actions_adddup2(&actions, complaint, 2);
+    int failed = posix_spawn(child, path, &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
-    close(complaint[1]);
-    if (failed) {
-        close(complaint[0]);
-        return nvt_fail(err, "gnuplot cannot be started: %s", strerror(failed));
-    }
+    return failed ? nvt_fail(err, "gnuplot cannot be started: %s", strerror(failed)) : 0;
+}
+
+/* Run the script that was taken. 0, or -1 with err. */
+static int run(const char *directory, const char *name, int script, int picture,
+               struct nvt_error *err)
+{
+    int complaint[2];
+    pid_t child;
     char line[400];
-    read_complaint(complaint[0], line, sizeof(line));
+    if (pipe2(complaint, O_CLOEXEC))
+        return nvt_fail(err, "cannot make a pipe: %s", strerror(errno));
+    int failed = start(directory, script, picture, complaint[1], &child, err);
+    close(complaint[1]);
+    if (!failed) {
+        read_complaint(complaint[0], line, sizeof(line));
+        if (wait_for(child))
+            failed = nvt_fail(err, "gnuplot failed on %s/%s: %s", directory, name,
+                              *line ? line : "no reason given");
+    }
     close(complaint[0]);
-    if (wait_for(child) == 0)
-        return 0;
-    return nvt_fail(err, "gnuplot failed on %s/%s: %s", directory, script,
-                    *line ? line : "no reason given");
+    return failed;
+}
+
+int nvt_gnuplot_run(const char *directory, const char *script, struct nvt_buffer *picture,
+                    struct nvt_error *err)
+{
+    int taken = take_script(directory, script, err);
+    int drawn = taken < 0 ? -1 : memory_file(err);
+    int failed = drawn < 0 ? -1 : run(directory, script, taken, drawn, err);
+    if (!failed)
+        failed = read_picture(drawn, picture, err);
+    if (drawn >= 0)
+        close(drawn);
+    if (taken >= 0)
+        close(taken);
+    return failed;
 }

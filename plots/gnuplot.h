@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "../lib/buffer.h"
 #include "../lib/error.h"
 
 /* Colours of Okabe and Ito (2008), told apart by colour-blind readers too. */
@@ -36,7 +37,9 @@ void nvt_gnuplot_text(const char *text, size_t limit, FILE *script);
 void nvt_gnuplot_terminal(const char *format, int width, int height, const char *name,
                           FILE *script);
 
-/* Run gnuplot on SCRIPT in that directory. 0, or -1 with err filled from what it complained of. */
-int nvt_gnuplot_run(const char *directory, const char *script, struct nvt_error *err);
+/* Run gnuplot on SCRIPT in that directory; its picture goes into the buffer, not into the output that the script names. 0, or -1
+ * with err filled from what it complained of. */
+int nvt_gnuplot_run(const char *directory, const char *script, struct nvt_buffer *picture,
+                    struct nvt_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../analyze/command.h"
 #include "../analyze/input/rows.h"
@@ -96,18 +97,56 @@ int nvt_chart_close(const struct nvt_chart_request *request, FILE *file, const c
     return strcmp(request->format, "svg") ? nvt_glyphs_replace(path, err) : 0;
 }
 
+/* 0, or the errno of what went wrong. */
+static int write_whole(const char *path, const struct nvt_buffer *picture)
+{
+    FILE *out = nvt_create_stream(path);
+    if (!out)
+        return errno;
+    int failed = fwrite(picture->data, 1, picture->size, out) != picture->size, reason = errno;
+    if (fclose(out) && !failed)
+        return errno;
+    return failed ? reason : 0;
+}
+
+/* Into a file beside it, which then takes its place: what cannot be written whole is not left
+ * behind. A link or a device is written itself. */
+static int write_picture(const struct nvt_chart_request *request, const char *path,
+                         const struct nvt_buffer *picture, struct nvt_error *err)
+{
+    struct stat status;
+    char partial[4200];
+    const int is_there = !lstat(path, &status), is_itself = is_there && !S_ISREG(status.st_mode);
+    snprintf(partial, sizeof(partial), "%s%s", path, is_itself ? "" : ".partial");
+    if (check_output(request, partial, err))
+        return -1;
+    /* One that somebody else has put there is not taken. */
+    int there = is_there ? nvt_open_file(path) : -1;
+    int reason = is_there && there < 0 ? errno : write_whole(partial, picture);
+    if (there >= 0)
+        close(there);
+    if (!reason && !is_itself && rename(partial, path))
+        reason = errno;
+    if (reason && !is_itself)
+        unlink(partial);
+    return reason ? nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason)) : 0;
+}
+
 int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
                      struct nvt_error *err)
 {
-    char script[512], picture[4096];
-    snprintf(picture, sizeof(picture), "%s/%s.%s", request->directory, name, request->format);
-    if (check_output(request, picture, err))
+    char script[512], path[4096];
+    struct nvt_buffer picture = {0};
+    snprintf(path, sizeof(path), "%s/%s.%s", request->directory, name, request->format);
+    if (check_output(request, path, err))
         return -1;
     snprintf(script, sizeof(script), "%s.gp", name);
-    if (nvt_gnuplot_run(request->directory, script, err))
-        return -1;
-    fprintf(request->paths, "%s/%s.%s\n", request->directory, name, request->format);
-    return 0;
+    int failed = nvt_gnuplot_run(request->directory, script, &picture, err) ||
+                 write_picture(request, path, &picture, err);
+    nvt_buffer_free(&picture);
+    if (!failed)
+        fprintf(request->paths, "%s\n", path);
+    return failed ? -1 : 0;
 }
 
 void nvt_chart_provenance(const struct nvt_report_input *input, struct nvt_frame *frame)

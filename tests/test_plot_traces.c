@@ -303,6 +303,45 @@ static void test_full_disk(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* gnuplot says nothing of a picture that it could not write: it is not left cut, and an earlier one is kept. */
+static void a_picture_is_replaced_when_it_is_whole(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    static const char script[] =
+        "mkdir disk && mount -t tmpfs -o size=12k tmpfs disk || { echo none; exit; }\n"
+        "for format in svg png pdf; do\n"
+        "    echo old >disk/t-timeline.$format\n"
+        "    \"$0\" plot -f $format -o disk t.json 2>&1; echo $?\n"
+        "    cat disk/t-timeline.$format; rm disk/t-timeline.$format\n"
+        "    \"$0\" plot -f $format -o disk t.json 2>&1; echo $?; rm disk/t-timeline.[dg]*\n"
+        "    ls disk\n"
+        "done; umount disk\n"
+        "ln -s /dev/full t-timeline.svg; \"$0\" plot t.json 2>&1; echo $?; rm t-timeline.svg\n"
+        "\"$0\" plot t.json >/dev/null; echo $?; ls | grep partial; tail -n 2 t-timeline.svg\n";
+    char *directory = cli_tempdir(), expected[2000] = "";
+    write_trace(cli_in(directory, "t.json"));
+    struct cli_result result =
+        cli_run_with(&(const struct cli_options){.directory = directory},
+                     (const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+    if (!strncmp(result.out, "none\n", 5)) {
+        print_message("no right to mount a small disk here: not run\n");
+    } else {
+        static const char *const formats[] = {"svg", "png", "pdf"};
+        static const char full[] = "cannot be written: No space left on device\n2\n";
+        for (int i = 0; i < 3; i++)
+            snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected),
+                     "nvtally: disk/t-timeline.%s: %sold\nnvtally: disk/t-timeline.%s: %s",
+                     formats[i], full, formats[i], full);
+        snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected),
+                 "nvtally: ./t-timeline.svg: %s0\n</svg>\n\n", full);
+        assert_string_equal(result.out, expected);
+    }
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
 /* Of characters that no font has gnuplot makes a picture that is all black. A stand-in for fc-list says which there are. */
 static void test_what_no_font_has(void **state)
 {
@@ -358,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_trace_named_like_an_option),
         cmocka_unit_test(test_traces_left_out),
         cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(a_picture_is_replaced_when_it_is_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
