@@ -148,4 +148,9 @@ int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw
 void nvt_chart_trace_name(const struct nvt_report_input *input, size_t index, char *out,
                           size_t size);
 
+/* The name of a picture of WHAT of all traces together: "TRACE-WHAT", of several "FIRST-and-3-more-WHAT", and "WHAT" where
+ * some are of run directories. */
+void nvt_chart_traces_name(const struct nvt_report_input *input, const char *what, char *out,
+                           size_t size);
+
 #endif

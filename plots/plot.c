@@ -232,6 +232,21 @@ void nvt_chart_trace_name(const struct nvt_report_input *input, size_t index, ch
         snprintf(out + strlen(out), size - strlen(out), "-%zu", namesakes + 1);
 }
 
+void nvt_chart_traces_name(const struct nvt_report_input *input, const char *what, char *out,
+                           size_t size)
+{
+    char base[128], more[40] = "";
+    if (input->run_count || !input->trace_count ||
+        nvt_chart_own_traces(input) < input->trace_count) {
+        snprintf(out, size, "%s", what);
+        return;
+    }
+    nvt_chart_trace_name(input, 0, base, sizeof(base));
+    if (input->trace_count > 1)
+        snprintf(more, sizeof(more), "-and-%zu-more", input->trace_count - 1);
+    snprintf(out, size, "%s%s-%s", base, more, what);
+}
+
 int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw_trace *draw,
                          struct nvt_error *err)
 {

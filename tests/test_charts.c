@@ -155,9 +155,9 @@ static const struct {
     {"made-ranges", {"total time (", "forward"}},
     {"made-kernels", {"total time (", "matmul"}},
     {"made-critical-path", {"time (", "matmul", "computation", "Critical path of the last"}},
-    {"osrt", {"share of the ", "files", "outside", "in calls of the"}},
-    {"mpi_peers", {"to rank", "from rank", "3 MB", "in bytes"}},
-    {"mpi", {"time (", "outside of MPI", "collectives", "rank 3 · 25.0 % in MPI"}},
+    {"made-osrt", {"share of the ", "files", "outside", "in calls of the"}},
+    {"made-mpi_peers", {"to rank", "from rank", "3 MB", "in bytes"}},
+    {"made-mpi", {"time (", "outside of MPI", "collectives", "rank 3 · 25.0 % in MPI"}},
     {"made-cpu", {"processor time (", "forward", "samples of what threads run", "matmul"}},
     {"made-memory-at-peak", {"memory (", "forward", "not yet freed when most was allocated"}},
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
@@ -599,8 +599,8 @@ static void draw_trace(struct nvt_trace *trace, const char *directory)
     expect_pictures(paths, seen);
     for (size_t i = CHARTS - TRACE_CHARTS; i < CHARTS; i++)
         if (!seen[i] && (trace->apis.count || strcmp(said[i].name, "made-critical-path") != 0) &&
-            (trace->mpi_calls.count || strncmp(said[i].name, "mpi", 3) != 0) &&
-            (trace->os_calls.count || strcmp(said[i].name, "osrt") != 0) &&
+            (trace->mpi_calls.count || strncmp(said[i].name, "made-mpi", 8) != 0) &&
+            (trace->os_calls.count || strcmp(said[i].name, "made-osrt") != 0) &&
             (trace->cpu_samples.count || strcmp(said[i].name, "made-cpu") != 0))
             fail_msg("no chart %s was drawn", said[i].name);
     free(paths);
@@ -638,7 +638,7 @@ static void test_calls_of_the_system(void **state)
     struct nvt_trace *trace = make_trace();
     free(draw_charts(trace, directory));
     nvt_trace_free(trace);
-    char *data = cli_read_file(cli_in(directory, "osrt.dat"), NULL);
+    char *data = cli_read_file(cli_in(directory, "made-osrt.dat"), NULL);
     assert_non_null(strstr(data, "# files\n0\t15\t0\titeration · 20.0 % of 200 µs\n"
                                  "0\t25\t1\tforward · 25.0 % of 120 µs\n"
                                  "0\t0\t2\tbackward · 12.5 % of 80 µs\n"));
@@ -660,13 +660,38 @@ static void test_calls_of_the_system(void **state)
         assert_int_equal(nvt_trace_finish(trace, &err), 0);
         free(draw_charts(trace, directory));
         nvt_trace_free(trace);
-        data = cli_read_file(cli_in(directory, "osrt.dat"), NULL);
+        data = cli_read_file(cli_in(directory, "made-osrt.dat"), NULL);
         assert_non_null(strstr(data, has_ranges
                                          ? "\n0\t93.75\t0\tr · 100.0 % of 1 µs\n"
                                          : "\n0\t90\t0\tworker, thread 7 · 100.0 % of 1 µs\n"));
         free(data);
     }
     cli_tempdir_remove(directory);
+}
+
+/* Pictures of all traces together are called after these: another trace's in the same folder stay. */
+static void pictures_of_other_traces_stay(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"one-osrt", "two-osrt", "one-and-1-more-osrt"};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace given[2] = {{.trace = NULL}};
+    char name[200];
+    for (int i = 0; i < 2; i++) {
+        given[i].trace = nvt_trace_new(i ? "/tmp/two.nvt" : "/tmp/one.nvt", "test");
+        assert_int_equal(nvt_trace_finish(given[i].trace, &err), 0);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        const struct nvt_report_input input = {.traces = &given[i % 2],
+                                               .trace_count = i < 2 ? 1 : 2};
+        nvt_chart_traces_name(&input, "osrt", name, sizeof(name));
+        assert_string_equal(name, expected[i]);
+    }
+    const struct nvt_report_input none = {.trace_count = 0};
+    nvt_chart_traces_name(&none, "osrt", name, sizeof(name));
+    assert_string_equal(name, "osrt");
+    nvt_trace_free(given[0].trace);
+    nvt_trace_free(given[1].trace);
 }
 
 static void test_trace(void **state)
@@ -1029,14 +1054,20 @@ static void test_no_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),     cmocka_unit_test(test_no_changes),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_no_changes),
 #ifdef HAVE_YAJL
-        cmocka_unit_test(test_studies),     cmocka_unit_test(test_hostile_numbers),
+        cmocka_unit_test(test_studies),
+        cmocka_unit_test(test_hostile_numbers),
         cmocka_unit_test(test_rooflines),
 #endif
-        cmocka_unit_test(test_trace),       cmocka_unit_test(test_calls_and_hangs),
-        cmocka_unit_test(test_large_trace), cmocka_unit_test(test_stack),
-        cmocka_unit_test(test_long_names),  cmocka_unit_test(test_calls_of_the_system),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_calls_and_hangs),
+        cmocka_unit_test(test_large_trace),
+        cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_calls_of_the_system),
+        cmocka_unit_test(pictures_of_other_traces_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

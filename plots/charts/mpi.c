@@ -123,6 +123,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
+    char name[200];
     int status = nvt_report_mpi_ranks.make(request->input, &tables, err);
     struct bars bars = {.table = status ? NULL : tables.items[0]};
     size_t rows = bars.table ? nvt_table_rows(bars.table) : 0;
@@ -132,8 +133,9 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
         bars.longest = all > bars.longest ? all : bars.longest;
     }
     bars.unit = nvt_time_unit_for(bars.longest);
+    nvt_chart_traces_name(request->input, "mpi", name, sizeof(name));
     if (!status && bars.longest > 0)
-        status = nvt_chart_draw(request, "mpi", put_data, put_script, &bars, err);
+        status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
     nvt_tables_free(&tables);
     return status;
 }

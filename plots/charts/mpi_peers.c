@@ -92,6 +92,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
+    char name[200];
     int status = nvt_report_mpi_peers.make(request->input, &tables, err);
     struct squares squares = {.table = status ? NULL : tables.items[0]};
     size_t rows = status ? 0 : nvt_table_rows(squares.table);
@@ -107,8 +108,9 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
         squares.ranks = to >= squares.ranks ? to + 1 : squares.ranks;
         squares.most = fmax(squares.most, value(&squares, row));
     }
+    nvt_chart_traces_name(request->input, "mpi_peers", name, sizeof(name));
     if (!status && squares.ranks > 1 && squares.most > 0)
-        status = nvt_chart_draw(request, "mpi_peers", put_data, put_script, &squares, err);
+        status = nvt_chart_draw(request, name, put_data, put_script, &squares, err);
     nvt_tables_free(&tables);
     return status;
 }

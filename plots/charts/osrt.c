@@ -259,6 +259,7 @@ static int draw_report(const struct nvt_chart_request *request, const struct nvt
 {
     struct nvt_tables tables = {0};
     struct bars bars = {.are_threads = are_threads};
+    char name[200];
     int status = report->make(request->input, &tables, err);
     if (!status) {
         bars.table = tables.items[0];
@@ -268,8 +269,9 @@ static int draw_report(const struct nvt_chart_request *request, const struct nvt
     if (!status)
         choose(&bars);
     *drawn = !status && bars.shown > 0;
+    nvt_chart_traces_name(request->input, "osrt", name, sizeof(name));
     if (*drawn)
-        status = nvt_chart_draw(request, "osrt", put_data, put_script, &bars, err);
+        status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
     free(bars.items);
     nvt_tables_free(&tables);
     return status;
