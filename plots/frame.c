@@ -152,12 +152,15 @@ static void put_key(struct nvt_frame *frame, const struct nvt_key *key, double x
                 "set object %d rectangle from screen %.4f,screen %.4f to screen %.4f,screen %.4f "
                 "front fillcolor '%s' fillstyle solid 1 noborder\n",
                 FIRST_TAG + ++frame->boxes, (from + to) / 2, at - half, to, at + half, key->color);
-    else if (key->kind != NVT_KEY_POINT)
+    else if (key->kind != NVT_KEY_POINT) {
+        /* The SVG of gnuplot 5.4 takes the dashes of the arrow before, where colour and width are the same. */
+        const char *width = ++frame->arrows % 2 ? "1.6" : "1.61";
         fprintf(out,
                 "set arrow %d from screen %.4f,screen %.4f to screen %.4f,screen %.4f nohead "
-                "linecolor '%s' dashtype %d linewidth 1.6\n",
-                FIRST_TAG + ++frame->arrows, from, at, to, at, key->color,
-                key->dash ? key->dash : 1);
+                "linecolor '%s' dashtype %d linewidth %s\n",
+                FIRST_TAG + frame->arrows, from, at, to, at, key->color, key->dash ? key->dash : 1,
+                width);
+    }
     if (key->kind == NVT_KEY_POINT || key->kind == NVT_KEY_LINE_POINT)
         fprintf(out,
                 "set label %d '' at screen %.4f,screen %.4f point pointtype %d pointsize 0.8 "

@@ -184,6 +184,25 @@ static void keys_are_of_what_is_there(void **state)
     free(picture);
 }
 
+/* A dashed key is dashed beside one of the same colour that is not. */
+static void keys_have_the_dashes_of_their_lines(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    write_rows(ROW("1", "1", "false", "5000000", "") ROW("1", "2", "false", "4000000", "")
+                   ROW("1", "1", "true", "3000000", "") ROW("1", "2", "true", "2000000", "")
+                       ROW("2", "1", "false", "9000000", "") ROW("2", "2", "false", "8000000", "")
+                           ROW("2", "1", "true", "7000000", "")
+                               ROW("2", "2", "true", "6000000", ""));
+    char *picture = drawn(cli_folder, "gpipe-memory.svg");
+    int dashed = 0;
+    for (const char *at = picture; (at = strstr(at, "stroke-dasharray")) != NULL; at++)
+        dashed++;
+    assert_int_equal(dashed, 4);
+    free(picture);
+}
+
 /* Of an interleaved schedule a partition has two boxes for each micro-batch: they differ, and the legend says how. */
 static void parts_on_a_partition_are_told_apart(void **state)
 {
@@ -302,6 +321,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(throughput_says_which_times_it_is_of, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(keys_are_of_what_is_there, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(keys_have_the_dashes_of_their_lines, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(schedules_have_their_own_pictures, cli_folder_set_up,
                                         cli_folder_tear_down),
