@@ -9,9 +9,7 @@
 #define HEIGHT 13.0
 #define GAP    3.0
 
-/* A name on a line can be read, but is worse than any other place. */
-#define ON_LINE 100.0
-/* One that seems to be another point's is little better. */
+/* A name that seems to be another point's is worse than any other place. */
 #define NEAR      5.0 /* px */
 #define NEAR_COST 60.0
 
@@ -92,7 +90,7 @@ static double cost_of(const struct panel *panel, const struct box *box,
     for (size_t i = 0; i < panel->line_count; i++)
         if (panel->lines[i].x > box->left && panel->lines[i].x < box->right &&
             panel->lines[i].y > box->top && panel->lines[i].y < box->bottom)
-            return cost + ON_LINE;
+            return INFINITY;
     return cost;
 }
 
@@ -102,7 +100,7 @@ static void place(const struct panel *panel, struct nvt_beside *point)
     static const struct {
         double x, y; /* -1: before or above, 0: centred, 1: behind or below */
     } around[] = {{1, 0}, {-1, 0}, {0, -1}, {0, 1}, {1, -1}, {1, 1}, {-1, -1}, {-1, 1}};
-    enum { AROUND = sizeof(around) / sizeof(around[0]), RINGS = 3 };
+    enum { AROUND = sizeof(around) / sizeof(around[0]), RINGS = 5 };
     const double width = width_of(point);
     double best = INFINITY;
     for (int ring = 0; ring < RINGS; ring++)

@@ -1,6 +1,6 @@
 /*
- * Names beside points: where each has room, so that none lies on another, on a point or beyond the panel. Sizes are pixels of
- * the SVG; x goes to the right and y downwards, from the panel's upper left corner.
+ * Names beside points: where each has room, so that none lies on another, on a point, on a line or beyond the panel. Sizes
+ * are pixels of the SVG; x goes to the right and y downwards, from the panel's upper left corner.
  */
 #ifndef NVT_BESIDE_H
 #define NVT_BESIDE_H
@@ -20,7 +20,7 @@ struct nvt_beside {
     double edge_x, edge_y, end_x, end_y;
 };
 
-/* What a name had rather not lie on: a line as a row of its places, close to each other. */
+/* What no name lies on: a line as a row of its places, close to each other. */
 struct nvt_beside_place {
     double x, y;
 };

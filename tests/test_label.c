@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "../lib/text.h"
+#include "../plots/beside.h"
 #include "../plots/label.h"
+#include "../plots/short_words.h"
 
 static const char *label(const struct nvt_label *items, size_t count, size_t which, size_t most)
 {
@@ -101,6 +103,59 @@ static void labels_are_cut_by_columns(void **state)
 }
 
 /* Files differ at either end: a title has room for sixty characters of a name. */
+/* Keys as short as they can be told apart; words that say themselves have none. */
+static void keys_are_cut_where_they_differ(void **state)
+{
+    (void)state;
+    struct nvt_short_words words = {.count = 0};
+    char out[200];
+    static const char *const texts[][2] = {
+        {"batch=8 mode=inference fragments=128 variant=looped", "b=8 inference f=128 looped"},
+        {"batch=1 mode=train  sequence=4 size=2", "b=1 train se=4 si=2"},
+        {"checkpoint=on schedule=1f1b plain =x key=", "ch=on sc=1f1b plain =x k="},
+        {"öl=3 long_name=4", "öl=3 long_name=4"}};
+    for (int i = 0; i < 4; i++)
+        nvt_short_words_add(&words, texts[i][0]);
+    for (int i = 0; i < 4; i++) {
+        nvt_short_words_write(&words, texts[i][0], out, sizeof(out));
+        if (i != 2)
+            assert_string_equal(out, texts[i][1]);
+    }
+    assert_int_equal(words.count, 8);
+    nvt_short_words_tell(&words, out, sizeof(out));
+    assert_string_equal(out, "b: batch, f: fragments, se: sequence, si: size, c: checkpoint, "
+                             "sc: schedule, k: key");
+    nvt_short_words_write(&words, texts[2][0], out, sizeof(out));
+    assert_string_equal(out, "c=on sc=1f1b plain =x k=");
+    nvt_short_words_write(&words, texts[0][0], out, 8);
+    assert_string_equal(out, "b=8 inf");
+    /* One key begins as another one ends: it is whole. */
+    struct nvt_short_words alike = {.count = 0};
+    nvt_short_words_add(&alike, "d=1 d_model=2");
+    nvt_short_words_write(&alike, "d=1 d_model=2", out, sizeof(out));
+    assert_string_equal(out, "d=1 d_model=2");
+}
+
+/* A name gives way to a line, and has no place where lines are everywhere. */
+static void no_name_lies_on_a_line(void **state)
+{
+    (void)state;
+    enum { WIDTH = 300, HEIGHT = 200, PLACES = WIDTH * HEIGHT / 25 };
+    static struct nvt_beside_place places[PLACES];
+    size_t count = 0;
+    for (int x = 0; x < WIDTH; x++)
+        places[count++] = (struct nvt_beside_place){x, 100};
+    struct nvt_beside point = {.x = 150, .y = 102, .radius = 3, .weight = 1, .text = "size=512"};
+    assert_int_equal(nvt_beside_place(&point, 1, places, count, WIDTH, HEIGHT), 0);
+    assert_true(point.is_placed);
+    assert_true(point.middle < 94 || point.middle > 106);
+    count = 0;
+    for (int i = 0; i < PLACES; i++)
+        places[count++] = (struct nvt_beside_place){i % 60 * 5 + 2, i / 60 * 5.0 + 2};
+    assert_int_equal(nvt_beside_place(&point, 1, places, count, WIDTH, HEIGHT), 1);
+    assert_false(point.is_placed);
+}
+
 static void names_of_files_are_cut_in_the_middle(void **state)
 {
     (void)state;
@@ -127,6 +182,8 @@ int main(void)
         cmocka_unit_test(what_would_look_alike_is_cut_in_the_middle),
         cmocka_unit_test(kernels_are_compared_as_they_are_shown),
         cmocka_unit_test(names_of_files_are_cut_in_the_middle),
+        cmocka_unit_test(keys_are_cut_where_they_differ),
+        cmocka_unit_test(no_name_lies_on_a_line),
         cmocka_unit_test(labels_are_whole_characters),
         cmocka_unit_test(labels_are_cut_by_columns),
     };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/text.h"
 #include "../../lib/words.h"
 #include "../beside.h"
 #include "../chart.h"
@@ -16,6 +17,7 @@
 #include "../gnuplot.h"
 #include "../label.h"
 #include "../looks.h"
+#include "../short_words.h"
 
 enum { POINTS_MOST = 40, TEXT_MOST = 26, PANEL = 280, MARGIN_LEFT = 64, MARGIN_RIGHT = 22 };
 
@@ -30,7 +32,10 @@ struct sheet {
     const struct nvt_roofline *roofline;
     const struct nvt_peaks *peaks;
     const struct nvt_roof_point *points[POINTS_MOST]; /* the longest first */
+    char names[POINTS_MOST][300];                     /* whole */
+    char own[POINTS_MOST][200]; /* what is said of each one's configuration alone */
     char texts[POINTS_MOST][NVT_LABEL_SIZE(TEXT_MOST)];
+    struct nvt_short_words words; /* whose keys are cut, as there are names that are too long */
     double sizes[POINTS_MOST];
     struct nvt_beside beside[POINTS_MOST];
     size_t count, left_out, nameless;
@@ -131,18 +136,49 @@ static const char *configuration_at(const void *sheet, size_t index)
     return ((const struct sheet *)sheet)->points[index]->configuration;
 }
 
-/* What tells a point apart: in one configuration its name, else what is said of its configuration alone. */
-static void name_point(struct sheet *sheet, size_t index)
+/* What tells a point apart: in one configuration its name, else what is said of its configuration alone. Returns the columns
+ * that it has. */
+static size_t name_point(struct sheet *sheet, size_t index, const char *own)
+{
+    const struct nvt_roof_point *point = sheet->points[index];
+    const char *name = !sheet->has_several && !*point->range ? point->phase : point->range;
+    snprintf(sheet->names[index], sizeof(sheet->names[index]), "%.90s%s%s", name,
+             *name && *own ? " " : "", own);
+    return nvt_text_width(sheet->names[index]);
+}
+
+/* What is said of a point's configuration alone; of one without any such word, its first. */
+static void pick_own(struct sheet *sheet, size_t index)
 {
     const struct nvt_words words = {sheet, sheet->count, configuration_at};
-    const struct nvt_roof_point *point = sheet->points[index];
-    char own[200] = "", text[300];
-    if (sheet->has_several && !nvt_words_pick(&words, point->configuration, 0, own, sizeof(own)))
-        snprintf(own, sizeof(own), "%.*s", (int)strcspn(point->configuration, " "),
-                 point->configuration);
-    const char *name = !sheet->has_several && !*point->range ? point->phase : point->range;
-    snprintf(text, sizeof(text), "%.90s%s%s", name, *name && *own ? " " : "", own);
-    nvt_label_cut(text, TEXT_MOST, sheet->texts[index], sizeof(sheet->texts[index]));
+    const char *all = sheet->points[index]->configuration;
+    char *own = sheet->own[index];
+    if (!nvt_words_pick(&words, all, 0, own, sizeof(sheet->own[index])))
+        snprintf(own, sizeof(sheet->own[index]), "%.*s", (int)strcspn(all, " "), all);
+}
+
+/* Whole, if all have room; else with short keys, and those that still look alike cut in their middle. */
+static void name_points(struct sheet *sheet)
+{
+    struct nvt_label items[POINTS_MOST];
+    char own[sizeof(sheet->own[0])];
+    size_t longest = 0;
+    for (size_t i = 0; i < sheet->count; i++) {
+        if (sheet->has_several)
+            pick_own(sheet, i);
+        const size_t width = name_point(sheet, i, sheet->own[i]);
+        longest = width > longest ? width : longest;
+        items[i] = (struct nvt_label){sheet->names[i], 0};
+    }
+    for (size_t i = 0; longest > TEXT_MOST && i < sheet->count; i++)
+        nvt_short_words_add(&sheet->words, sheet->own[i]);
+    for (size_t i = 0; longest > TEXT_MOST && i < sheet->count; i++) {
+        nvt_short_words_write(&sheet->words, sheet->own[i], own, sizeof(own));
+        name_point(sheet, i, own);
+    }
+    for (size_t i = 0; i < sheet->count; i++)
+        nvt_label_write(&(struct nvt_labels){items, sheet->count}, i, TEXT_MOST, sheet->texts[i],
+                        sizeof(sheet->texts[i]));
 }
 
 /* A ceiling that is shown: what is multiplied, or what floats may be. */
@@ -172,8 +208,8 @@ static void measure(struct sheet *sheet)
                                                sqrt(fmin(1, point->ns / whole)));
         if (kind_at(sheet, point) == sheet->kind_count && sheet->kind_count < NVT_NAMES_MOST)
             sheet->kinds[sheet->kind_count++] = kind_of(point);
-        name_point(sheet, i);
     }
+    name_points(sheet);
     nvt_name_colors(sheet->kinds, sheet->kind_count, sheet->colors);
     sheet->unit = sheet->y.most >= 1e13 ? 1e12 : 1e9;
 }
@@ -314,7 +350,7 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
                       struct nvt_frame *frame)
 {
     const struct nvt_words words = {sheet, sheet->count, configuration_at};
-    char text[NVT_FRAME_TEXT];
+    char text[NVT_FRAME_TEXT], keys[NVT_FRAME_TEXT - 1];
     int open = 0;
     for (size_t kind = 0; kind <= sheet->kind_count; kind++)
         open |= has_kind(sheet, kind, 0);
@@ -333,6 +369,9 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
         snprintf(text, sizeof(text), "%zu of the names had no room.", sheet->nameless);
         nvt_frame_note(frame, text);
     }
+    nvt_short_words_tell(&sheet->words, keys, sizeof(keys));
+    snprintf(text, sizeof(text), "%s.", keys);
+    nvt_frame_note(frame, *keys ? text : "");
     snprintf(text, sizeof(text), "Roof: large products and a copy, measured %s.",
              *sheet->peaks->date ? sheet->peaks->date : "with the run");
     nvt_frame_note(frame, text);
