@@ -9,7 +9,7 @@
 #include "../lib/text.h"
 #include "label.h"
 
-/* A letter of a label is at most so wide, in pixels, as a rule. */
+/* So many pixels of a box have room for a letter, as a rule. */
 #define LETTER 7.1
 
 /* A name from where it goes on behind that of the range around it: ".fc1 (Linear)" of "layers.*.fc1
@@ -26,20 +26,6 @@ static const char *own_part(const struct nvt_flame_label *label)
     if (strchr("./", name[length]) && name[length] && !isalnum((unsigned char)around[length]))
         return name + length;
     return name;
-}
-
-/* What a label takes, in letters of the usual width; the picture's font is nobody's business here. */
-static double width_of(const char *label)
-{
-    static const char dots[] = "…"; /* as wide as three */
-    double width = 0;
-    for (; *label; label++)
-        width += strchr("mwMW@%", *label)                  ? 1.4
-                 : strchr("iljtfrI.,:;'|()[] ", *label)    ? 0.6
-                 : (*label & 0xc0) == 0x80                 ? 0 /* within a character */
-                 : !strncmp(label, dots, sizeof(dots) - 1) ? 1.6
-                                                           : 1.02;
-    return width;
 }
 
 /* "operator()" of a class, with that: "Loop::operator()". */
@@ -105,11 +91,11 @@ static void write_within(const struct nvt_flame_label *what, size_t room, char *
 void nvt_flame_label_write(const struct nvt_flame_label *label, double pixels, char *out,
                            size_t size)
 {
-    const double letters = (pixels - 6) / LETTER;
+    const double inner = pixels - 6, letters = inner / LETTER;
     const size_t most = letters > 0 ? (size_t)letters : 0;
     size_t room = most;
     write_within(label, room, out, size);
     /* Shorter where its letters are wide. */
-    while (room && width_of(out) > (double)most + 0.5)
+    while (room && nvt_label_pixels(out) > inner)
         write_within(label, --room, out, size);
 }

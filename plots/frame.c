@@ -46,7 +46,9 @@ void nvt_frame_key(struct nvt_frame *frame, enum nvt_key_kind kind, const char *
         return;
     struct nvt_key *key = &frame->keys[frame->key_count++];
     *key = (struct nvt_key){kind, color, dash, point, ""};
-    nvt_label_cut(text, NVT_FRAME_KEY_ROOM, key->text, sizeof(key->text));
+    const struct nvt_label label = {text, 0};
+    nvt_label_fit(&(struct nvt_labels){&label, 1}, 0, NVT_FRAME_KEY_ROOM, key->text,
+                  sizeof(key->text));
 }
 
 void nvt_frame_note(struct nvt_frame *frame, const char *text)
@@ -116,7 +118,8 @@ static int put_lines(const struct nvt_frame *frame, const char *text, size_t mos
 
 static double key_width(const struct nvt_key *key)
 {
-    return SAMPLE + 18 + KEY_CHAR * (double)nvt_text_width(key->text);
+    const double usual = KEY_CHAR * (double)nvt_text_width(key->text);
+    return SAMPLE + 18 + fmax(usual, nvt_label_pixels(key->text));
 }
 
 /* How many keys from `first` on stand in one row, and how wide they are together. */

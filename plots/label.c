@@ -5,8 +5,9 @@
 
 #include "../lib/text.h"
 
-#define LABEL_MAX 62   /* columns of a name */
-#define TEXT_MAX  2048 /* bytes of one that are looked at */
+#define LABEL_MAX   62   /* columns of a name */
+#define LABEL_LEAST 8    /* that one can be cut to */
+#define TEXT_MAX    2048 /* bytes of one that are looked at */
 
 /* Take the end of a text off, if it ends so; whether it did. */
 static int take_off(const char *text, size_t *used, const char *end)
@@ -133,6 +134,38 @@ void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most,
              (int)(skip(begin, tail) - begin), begin, from + tail < length ? "…" : "");
 }
 
+double nvt_label_pixels(const char *text)
+{
+    /* From ' ' to '~', thousandths of the font's size. */
+    static const uint16_t widths[] = {
+        318,  401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337,
+        636,  636, 636, 636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531,
+        1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863, 748, 787,
+        603,  787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500,
+        500,  613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612,
+        635,  635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838};
+    double width = 0;
+    while (*text) {
+        const uint32_t character = nvt_char_visible(nvt_utf8_next(&text));
+        if (character >= ' ' && character <= '~')
+            width += widths[character - ' '];
+        else if (character == 0x2026) /* … */
+            width += 1000;
+        else /* of those that take one column most are less wide */
+            width += nvt_char_width(character) > 1 ? 1000 : 700 * nvt_char_width(character);
+    }
+    return width * 11 / 1000;
+}
+
+void nvt_label_fit(const struct nvt_labels *labels, size_t which, size_t most, char *out,
+                   size_t size)
+{
+    const double room = NVT_LABEL_LETTER * (double)most;
+    nvt_label_write(labels, which, most, out, size);
+    while (most > LABEL_LEAST && nvt_label_pixels(out) > room)
+        nvt_label_write(labels, which, --most, out, size);
+}
+
 void nvt_label_cut(const char *text, size_t most, char *out, size_t size)
 {
     const struct nvt_label item = {text, 0};
@@ -168,6 +201,6 @@ void nvt_label_text(const char *text, FILE *out)
 void nvt_label_put(const struct nvt_labels *labels, size_t which, FILE *out)
 {
     char label[NVT_LABEL_SIZE(LABEL_MAX)];
-    nvt_label_write(labels, which, LABEL_MAX, label, sizeof(label));
+    nvt_label_fit(labels, which, LABEL_MAX, label, sizeof(label));
     nvt_label_text(label, out);
 }

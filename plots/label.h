@@ -26,6 +26,14 @@ struct nvt_labels {
 void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
                      size_t size);
 
+/* Pixels that a text takes at 11 px in DejaVu Sans, in which pictures are drawn. */
+double nvt_label_pixels(const char *text);
+
+/* The same in no more room than so many letters of usual width have: fewer of wide ones, as capitals are. */
+#define NVT_LABEL_LETTER 6.8 /* px */
+void nvt_label_fit(const struct nvt_labels *labels, size_t which, size_t most, char *out,
+                   size_t size);
+
 /* Bytes that a label of so many columns needs, with the end of the string; those of more marks on a letter are left
  * out. */
 #define NVT_LABEL_SIZE(most) (4 * (most) + 8)

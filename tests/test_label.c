@@ -1,4 +1,5 @@
 /* Names as labels of charts. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include "../lib/text.h"
 #include "../plots/beside.h"
+#include "../plots/flame_label.h"
 #include "../plots/label.h"
 #include "../plots/short_words.h"
 
@@ -156,6 +158,39 @@ static void no_name_lies_on_a_line(void **state)
     assert_false(point.is_placed);
 }
 
+/* Capitals are wider than other letters: fewer of them have room, in bars as in boxes. */
+static void wide_letters_have_room(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        ":GRADIENT_ALLREDUCE_SYNCHRONOUS_WITH_MEMORY_COMPRESSION_WINDOW_A",
+        ":GRADIENT_ALLREDUCE_SYNCHRONOUS_WITH_MEMORY_COMPRESSION_WINDOW_B",
+        "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW",
+        "a name in small letters that has sixty-two of them, and is cut there"};
+    static const char *const ends[] = {"WINDOW_A", "WINDOW_B", "WWW…", "and is cut…"};
+    struct nvt_label items[4];
+    for (int i = 0; i < 4; i++)
+        items[i] = (struct nvt_label){names[i], 0};
+    for (size_t i = 0; i < 4; i++) {
+        char *text = NULL, box[300];
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        nvt_label_put(&(struct nvt_labels){items, 4}, i, out);
+        fclose(out);
+        /* From the left margin to the picture's edge. */
+        assert_true(nvt_label_pixels(text) <= 440 - 16);
+        assert_string_equal(text + size - strlen(ends[i]), ends[i]);
+        free(text);
+        for (int pixels = 10; pixels < 500; pixels += 7) {
+            nvt_flame_label_write(&(const struct nvt_flame_label){.name = names[i], .after = ""},
+                                  pixels, box, sizeof(box));
+            assert_true(!*box || nvt_label_pixels(box) <= pixels - 6);
+        }
+    }
+    assert_true(fabs(nvt_label_pixels("AI… é漢") - 0.011 * (684 + 295 + 1000 + 318 + 700 + 1000)) <
+                1e-9);
+}
+
 static void names_of_files_are_cut_in_the_middle(void **state)
 {
     (void)state;
@@ -182,6 +217,7 @@ int main(void)
         cmocka_unit_test(what_would_look_alike_is_cut_in_the_middle),
         cmocka_unit_test(kernels_are_compared_as_they_are_shown),
         cmocka_unit_test(names_of_files_are_cut_in_the_middle),
+        cmocka_unit_test(wide_letters_have_room),
         cmocka_unit_test(keys_are_cut_where_they_differ),
         cmocka_unit_test(no_name_lies_on_a_line),
         cmocka_unit_test(labels_are_whole_characters),

@@ -142,8 +142,8 @@ static void write_label(const struct sheet *sheet, size_t row, char *out, size_t
     const char *kind = sheet->has_kinds ? nvt_compared_kind_name(group->kind) : "";
     const size_t behind =
         (*kind ? nvt_text_width(kind) + 3 : 0) + (*which ? nvt_text_width(which) + 3 : 0);
-    nvt_label_write(&labels, row, behind + 12 < NAME_ROOM ? NAME_ROOM - behind : 12, cut,
-                    sizeof(cut));
+    nvt_label_fit(&labels, row, behind + 12 < NAME_ROOM ? NAME_ROOM - behind : 12, cut,
+                  sizeof(cut));
     snprintf(text, sizeof(text), "%s%s%s%s%s", cut, *kind ? " · " : "", kind, *which ? " · " : "",
              which);
     nvt_label_cut(text, NAME_ROOM + 4, out, size);

@@ -156,7 +156,7 @@ static void put_label(const struct bars *bars, const struct nvt_labels *labels, 
     const struct bar *bar = &bars->items[which];
     const struct nvt_time_unit unit = nvt_time_unit_for(bar->all);
     char label[NVT_LABEL_SIZE(NAME_ROOM)];
-    nvt_label_write(labels, which, NAME_ROOM, label, sizeof(label));
+    nvt_label_fit(labels, which, NAME_ROOM, label, sizeof(label));
     nvt_label_text(label, out);
     if (bars->are_threads)
         fprintf(out, "%sthread %lld", *label ? ", " : "", (long long)bar->thread);
