@@ -137,6 +137,9 @@ int nvt_chart_any_trace(const struct nvt_report_input *input,
 /* Whether it has ranges or device operations. */
 int nvt_chart_has_time(const struct nvt_trace *trace);
 
+/* Ranges of a trace that never ended, as in a hang; all of them, or push/pop ranges alone. */
+size_t nvt_chart_unclosed(const struct nvt_trace *trace, int push_pop);
+
 /* Call `draw` for each that is drawn, alone in its request, with the name that its pictures begin
  * with, which no other trace of the input has. 0, or -1 with err filled. */
 typedef int nvt_chart_draw_trace(const struct nvt_chart_request *request, const char *base,

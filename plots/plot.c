@@ -209,6 +209,15 @@ int nvt_chart_has_time(const struct nvt_trace *trace)
     return trace->ranges.count || trace->ops.count;
 }
 
+size_t nvt_chart_unclosed(const struct nvt_trace *trace, int push_pop)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += trace->ranges.flags[i] & NVT_RANGE_UNCLOSED &&
+                 (!push_pop || trace->ranges.style[i] == NVT_PUSH_POP);
+    return count;
+}
+
 int nvt_chart_any_trace(const struct nvt_report_input *input,
                         int (*has)(const struct nvt_trace *trace))
 {

@@ -882,6 +882,12 @@ static void test_calls_and_hangs(void **state)
     assert_non_null(strstr(svg, "in calls of the system"));
     assert_non_null(strstr(svg, "Ranges that never ended are drawn until"));
     free(svg);
+    svg = cli_read_file(cli_in(directory, "made-flame-host.svg"), NULL);
+    assert_non_null(strstr(svg, "With 1 range that never ended, each up to its"));
+    free(svg);
+    svg = cli_read_file(cli_in(directory, "made-ranges.svg"), NULL);
+    assert_non_null(strstr(svg, "Without 1 range that never ended."));
+    free(svg);
     nvt_trace_free(trace);
     cli_tempdir_remove(directory);
 }

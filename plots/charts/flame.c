@@ -270,6 +270,19 @@ static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_frame_note(frame, text);
 }
 
+/* Of a hang what is on record is where it began. */
+static void put_unclosed(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT];
+    const size_t unclosed =
+        sheet->what == NVT_STACKS_HOST ? nvt_chart_unclosed(sheet->trace, 1) : 0;
+    snprintf(text, sizeof(text),
+             "With %zu range%s that never ended, each up to its thread's last event: a hang after "
+             "it is in the timeline alone.",
+             unclosed, unclosed == 1 ? "" : "s");
+    nvt_frame_note(frame, unclosed ? text : "");
+}
+
 static void put_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
                       struct nvt_frame *frame)
 {
@@ -287,6 +300,7 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
     else
         snprintf(note, sizeof(note), "%s", pictures[sheet->what].note);
     nvt_frame_note(frame, note);
+    put_unclosed(sheet, frame);
     if (sheet->stacks.unseen)
         put_unseen(sheet, frame);
     if (sheet->stacks.has_alike)

@@ -59,6 +59,15 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     }
 }
 
+static void put_unclosed(const struct bars *bars, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT];
+    const size_t unclosed = bars->are_kernels ? 0 : nvt_chart_unclosed(bars->trace, 0);
+    snprintf(text, sizeof(text), "Without %zu range%s that never ended.", unclosed,
+             unclosed == 1 ? "" : "s");
+    nvt_frame_note(frame, unclosed ? text : "");
+}
+
 /* The name of a bar stands above it, so that names may be long. */
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
@@ -74,6 +83,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                                ? "Total time, its share, and how often it ran."
                                : "Total time, its share of the sum over all, and how often it ran. "
                                  "What lies within another counts in both.");
+    put_unclosed(bars, &frame);
     if (bars->leaves_out)
         nvt_frame_note(&frame, "Functions of the Python stack not drawn.");
     nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->table));
