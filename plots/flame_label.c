@@ -67,17 +67,24 @@ static int is_function(uint32_t kind)
 /* As much of a name as has so many letters' room, and what is to stand behind it where that has, too; empty: nothing to be read. */
 static void write_within(const struct nvt_flame_label *what, size_t room, char *out, size_t size)
 {
-    enum { LEAST = 5, BOTH = 10 };
-    struct nvt_label label = {*what->name ? what->name : "(no name)",
-                              what->kind == NVT_STACK_KERNEL};
-    struct nvt_labels labels = {&label, 1};
+    enum { LEAST = 5, APART = 8, BOTH = 10 };
+    const int is_kernel = what->kind == NVT_STACK_KERNEL;
+    struct nvt_label items[1 + NVT_FLAME_BROTHERS] = {
+        {*what->name ? what->name : "(no name)", is_kernel}};
+    struct nvt_labels labels = {items, 1};
     char brief[256];
     if (is_function(what->kind) && *what->name)
-        label.name = brief_name(what->name, what->kind, room, brief, sizeof(brief));
-    else if (nvt_text_width(label.name) > room)
-        label.name = *what->name ? own_part(what) : label.name;
+        items[0].name = brief_name(what->name, what->kind, room, brief, sizeof(brief));
+    else if (nvt_text_width(items[0].name) > room) {
+        items[0].name = *what->name ? own_part(what) : items[0].name;
+        for (size_t i = 0; room > APART && i < what->brother_count && i < NVT_FLAME_BROTHERS; i++) {
+            struct nvt_flame_label brother = *what;
+            brother.name = what->brothers[i];
+            items[labels.count++] = (struct nvt_label){own_part(&brother), is_kernel};
+        }
+    }
     nvt_label_write(&labels, 0, room, out, size);
-    if (nvt_text_width(out) > room && room >= LEAST)
+    if (nvt_text_width(out) >= room && strstr(out, "…") && room >= LEAST)
         nvt_label_write(&labels, 0,
                         (room < BOTH + what->after_room ? room : room - what->after_room) - 1, out,
                         size);

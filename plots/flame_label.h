@@ -7,13 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { NVT_FLAME_BROTHERS = 24 };
+
 struct nvt_flame_label {
     const char *name;
     const char
         *around;   /* the name of what it lies in, NULL: nothing, or what is no part of its name */
     uint32_t kind; /* enum nvt_stack_kind */
-    const char *after; /* stands behind the name where both have room */
-    size_t after_room; /* columns that are kept for that, its own at least */
+    const char *const *
+        brothers; /* names of ranges or operations within the same one, from which its label should differ */
+    size_t brother_count; /* the first NVT_FLAME_BROTHERS are looked at */
+    const char *after;    /* stands behind the name where both have room */
+    size_t after_room;    /* columns that are kept for that, its own at least */
 };
 
 /* The label of a box so many pixels wide, at 11 px; empty: nothing to be read. */

@@ -191,6 +191,33 @@ static void wide_letters_have_room(void **state)
                 1e-9);
 }
 
+/* Boxes within the same one, whose names end differently, do so where they have room. */
+static void boxes_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"allreduce_of_gradients_of_layer_one",
+                                        "allreduce_of_gradients_of_layer_two", "step"};
+    static const struct {
+        double pixels;
+        size_t other;
+        const char *label;
+    } boxes[] = {{400, 1, "allreduce_of_gradients_of_layer_one 40 %"},
+                 {200, 1, "allreduc…f_layer_one 40 %"},
+                 {200, 2, "allreduce_of_gradien… 40 %"},
+                 {80, 1, "all…r_one"},
+                 {50, 1, "allre…"}};
+    for (size_t i = 0; i < sizeof(boxes) / sizeof(boxes[0]); i++) {
+        char out[100];
+        const struct nvt_flame_label label = {.name = names[0],
+                                              .brothers = &names[boxes[i].other],
+                                              .brother_count = 1,
+                                              .after = " 40 %",
+                                              .after_room = 6};
+        nvt_flame_label_write(&label, boxes[i].pixels, out, sizeof(out));
+        assert_string_equal(out, boxes[i].label);
+    }
+}
+
 static void names_of_files_are_cut_in_the_middle(void **state)
 {
     (void)state;
@@ -218,6 +245,7 @@ int main(void)
         cmocka_unit_test(kernels_are_compared_as_they_are_shown),
         cmocka_unit_test(names_of_files_are_cut_in_the_middle),
         cmocka_unit_test(wide_letters_have_room),
+        cmocka_unit_test(boxes_are_told_apart),
         cmocka_unit_test(keys_are_cut_where_they_differ),
         cmocka_unit_test(no_name_lies_on_a_line),
         cmocka_unit_test(labels_are_whole_characters),

@@ -190,14 +190,32 @@ static double share_of(const struct sheet *sheet, const struct box *box)
     return (box->to - box->from) * drawn / (drawn + (double)sheet->stacks.unseen);
 }
 
+/* The names of the other boxes within the same one that are of the same kind. Returns how many. */
+static size_t find_brothers(const struct sheet *sheet, const struct box *box,
+                            const char *names[NVT_FLAME_BROTHERS])
+{
+    const struct nvt_stack *items = sheet->stacks.items, *stack = &items[box->row];
+    size_t count = 0;
+    for (size_t i = 1; i < sheet->count && count < NVT_FLAME_BROTHERS; i++) {
+        const uint32_t row = sheet->boxes[i].row;
+        if (row != NVT_NONE && row != box->row && items[row].parent == stack->parent &&
+            items[row].kind == stack->kind)
+            names[count++] = nvt_stacks_name(&sheet->stacks, row);
+    }
+    return count;
+}
+
 static void write_label(const struct sheet *sheet, const struct box *box, char *out, size_t size)
 {
     const struct nvt_stack *stack = &sheet->stacks.items[box->row];
+    const char *brothers[NVT_FLAME_BROTHERS];
     char share[16];
     const struct nvt_flame_label label = {
         .name = nvt_stacks_name(&sheet->stacks, box->row),
         .around = stack->parent == NVT_NONE ? NULL : nvt_stacks_name(&sheet->stacks, stack->parent),
         .kind = stack->kind,
+        .brothers = brothers,
+        .brother_count = find_brothers(sheet, box, brothers),
         .after = share,
         .after_room = 6};
     snprintf(share, sizeof(share), " %.3g %%", 100 * share_of(sheet, box));
