@@ -98,6 +98,7 @@ static const int handled[] = {SIGCHLD, SIGINT,    SIGQUIT, SIGTERM, SIGHUP,
 static struct {
     volatile pid_t command; /* 0: it has ended */
     volatile sig_atomic_t enough;
+    volatile sig_atomic_t asked; /* the last that asked to end, whoever else got it; 0 */
     struct nvt_control *control;
     struct sigaction before[HANDLED];
 } listening;
@@ -107,6 +108,11 @@ static void handled_signals(sigset_t *set)
     sigemptyset(set);
     for (size_t i = 0; i < HANDLED; i++)
         sigaddset(set, handled[i]);
+}
+
+static int asks_to_end(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
 static const struct {
@@ -128,6 +134,7 @@ void nvt_launch_block(struct nvt_launch_signals *before)
 {
     sigset_t set;
     handled_signals(&set);
+    listening.asked = 0;
     sigprocmask(SIG_BLOCK, &set, &before->mask);
     for (size_t i = 0; i < NVT_LAUNCH_ACTIONS; i++) {
         struct sigaction action = {.sa_handler = actions[i].action};
@@ -135,14 +142,23 @@ void nvt_launch_block(struct nvt_launch_signals *before)
     }
 }
 
-void nvt_launch_unblock(const struct nvt_launch_signals *before)
+/* Those that wait behind the mask are heard now, and by nobody else: all, or only what asks to end. */
+static void take_pending(int all)
 {
-    /* A Ctrl-C that the command got as well must not end us when the mask goes back. */
     sigset_t set;
     struct timespec now = {0, 0};
     handled_signals(&set);
-    while (sigtimedwait(&set, NULL, &now) > 0) {
-    }
+    for (size_t i = 0; i < HANDLED; i++)
+        if (!all && !asks_to_end(handled[i]))
+            sigdelset(&set, handled[i]);
+    for (int number; (number = sigtimedwait(&set, NULL, &now)) > 0;)
+        nvt_launch_ask(asks_to_end(number) ? number : 0);
+}
+
+void nvt_launch_unblock(const struct nvt_launch_signals *before)
+{
+    /* A Ctrl-C that the command got as well must not end us when the mask goes back. */
+    take_pending(1);
     restore_actions(before);
     sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
@@ -183,6 +199,16 @@ struct gifts {
     pid_t ends_with; /* 0: with nobody */
 };
 
+/* A handler of ours does not outlive exec: what comes before that shall not be lost in it. */
+static void leave_handlers(void)
+{
+    for (size_t i = 0; i < HANDLED; i++) {
+        struct sigaction action;
+        if (!sigaction(handled[i], NULL, &action) && action.sa_handler != SIG_IGN)
+            (void)signal(handled[i], SIG_DFL);
+    }
+}
+
 static void become_command(char *const argv[], const char *folder,
                            const struct nvt_launch_signals *before, const struct gifts *gifts,
                            int report)
@@ -195,6 +221,7 @@ static void become_command(char *const argv[], const char *folder,
                          : unsetenv(PYTORCH_VARIABLE)) &&
         !setenv(NVT_SESSION_ENV, folder, 1)) {
         restore_actions(before);
+        leave_handlers();
         sigprocmask(SIG_SETMASK, &before->mask, NULL);
         if (gifts->ends_with)
             nvt_end_with_parent(gifts->ends_with);
@@ -279,16 +306,21 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
     return 0;
 }
 
-static int asks_to_end(int number)
+/* Whether the command has ended, which no signal reaches any more; it may not be waited for yet. */
+static int is_over(void)
 {
-    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+    siginfo_t info = {0};
+    return !listening.command ||
+           (!waitid(P_PID, (id_t)listening.command, &info, WEXITED | WNOHANG | WNOWAIT) &&
+            info.si_pid);
 }
 
 static void hear(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
     (void)context;
-    if (!listening.command)
+    nvt_launch_ask(asks_to_end(number) ? number : 0);
+    if (is_over())
         listening.enough |= asks_to_end(number);
     /* The terminal signals the whole foreground group: the command has got those itself. */
     else if (number != SIGCHLD &&
@@ -311,6 +343,20 @@ void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *cont
         sigaction(handled[i], &action, &listening.before[i]);
         sigdelset(hearing, handled[i]);
     }
+    take_pending(0); /* a terminal's, too: the command may not have been there yet */
+    if (listening.asked)
+        kill(launch->pid, listening.asked);
+}
+
+void nvt_launch_ask(int number)
+{
+    if (number)
+        listening.asked = number;
+}
+
+int nvt_launch_asked(void)
+{
+    return listening.asked;
 }
 
 void nvt_launch_ended(void)

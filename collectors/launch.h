@@ -56,7 +56,8 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
 /*
  * Handle the signals that nvt_launch_block has blocked, whenever the mask is *hearing: what somebody
  * sent us goes to the command, and each ends nvt_recorder_sleep. One launch at a time; nothing else
- * of this process may use those signals until nvt_launch_listen_no_more.
+ * of this process may use those signals until nvt_launch_listen_no_more. What asked to end before the command was there
+ * goes to it at once.
  */
 void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *control,
                        sigset_t *hearing);
@@ -66,5 +67,11 @@ void nvt_launch_listen_no_more(void);
  * signal that asks to end asks the recording to end; whether one has. */
 void nvt_launch_ended(void);
 int nvt_launch_is_enough(void);
+
+/* A signal that asked to end came before nvt_launch_block; 0: none. */
+void nvt_launch_ask(int number);
+
+/* The last signal that asked to end, from nvt_launch_block to nvt_launch_unblock; 0: none did. */
+int nvt_launch_asked(void);
 
 #endif

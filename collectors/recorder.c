@@ -188,6 +188,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     if (result->exec_error)
         return 0;
     nvt_launch_block(&before);
+    nvt_launch_ask(options->asked ? options->asked() : 0);
     nvt_children_read(&others);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int status = set_up(&recorder, options, argv, err);
@@ -209,5 +210,6 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     nvt_recorder_tear_down(&recorder);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     nvt_launch_unblock(&before);
+    result->asked = nvt_launch_asked();
     return status;
 }

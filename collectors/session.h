@@ -28,19 +28,19 @@ struct nvt_record_options {
     const char *const *facts;
     int ends_with_us; /* the command gets SIGTERM when the recorder is killed; else it goes on */
     struct nvt_retain_limits keep; /* the latest part of the trace alone */
+    int (*asked)(void); /* the signal that has asked our caller to end, 0: none; may be NULL */
 };
 
 /* NVTX alone, 1 MiB a ring, waiting when full, all descendants, calls from 1 us on, 200 samples a second, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
         NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, NULL, 0,   \
-        {                                                                                          \
-            0, 0                                                                                   \
-        }                                                                                          \
+            {0, 0}, NULL                                                                           \
     }
 
 struct nvt_record_result {
     int wait_status;         /* of the command, as waitpid gives it */
+    int asked;               /* the last signal that asked us to end, 0: none came */
     int exec_error;          /* errno when the command could not be started, else 0 */
     int other_tool;          /* another tool was injected already and was left in place */
     int other_device_tool;   /* the same of CUDA's injection, when devices were asked for */

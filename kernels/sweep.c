@@ -190,13 +190,20 @@ static void remove_traces(const struct nvt_child *run)
             unlink(path);
 }
 
-/* A run that has ended to its row. 0 ok, 1 not, -1 nothing can be written. */
-static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, struct nvt_error *err)
+/* Whether a run came to its own end, before a signal that ends the sweep could cut it. */
+static int is_whole(const struct nvt_child *run, const struct nvt_child_end *end)
+{
+    return !end->wait_status && !access(run->result, R_OK);
+}
+
+/* A run that has ended to its row, or without one when it was cut. 0 ok, 1 not, -1 nothing can be written. */
+static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, int is_cut,
+                    struct nvt_error *err)
 {
     struct nvt_buffer row = {0};
     int status = 0;
     /* Of a run over several processes all that is left counts: it may tell why one of them ended. */
-    if (nvt_signals_caught() && run->sweep->ranks.size == 1) {
+    if (is_cut && run->sweep->ranks.size == 1) {
         remove_traces(run);
     } else if (write_row(run, end, &row)) {
         status = nvt_fail(err, "out of memory");
@@ -231,10 +238,10 @@ static int run_one(struct nvt_child *run, struct nvt_error *err)
     else
         nvt_child_run(run, &end);
     /* Sent by somebody who meant all of us, such as a terminal's Ctrl-C. */
-    int number = nvt_signals_ended(end.wait_status);
+    int number = end.asked ? end.asked : nvt_signals_ended(end.wait_status);
     if (number)
         nvt_signals_set(number);
-    int status = keep_run(run, &end, err);
+    int status = keep_run(run, &end, nvt_signals_caught() && !is_whole(run, &end), err);
     /* What went wrong may have left something behind. */
     if (status && run->served)
         nvt_served_end(run->served);
@@ -249,7 +256,7 @@ static int run_levels(struct nvt_child *first, struct nvt_error *err)
     struct nvt_child *runs = calloc(count, sizeof(*runs));
     struct nvt_child_end *ends = calloc(count, sizeof(*ends));
     char turns[4096];
-    int status = runs && ends ? 0 : nvt_fail(err, "out of memory"), not_ok = 0;
+    int status = runs && ends ? 0 : nvt_fail(err, "out of memory"), not_ok = 0, is_cut = 0;
     snprintf(turns, sizeof(turns), "%.3000s/.turns", sweep->directory);
     for (size_t i = 0; i < count && !status; i++) {
         runs[i] = *first;
@@ -263,8 +270,11 @@ static int run_levels(struct nvt_child *first, struct nvt_error *err)
     }
     if (!status)
         status = nvt_group_run(runs, count, turns, ends, err);
+    /* They are there to be compared with each other. */
+    for (size_t i = 0; i < count && status >= 0; i++)
+        is_cut |= nvt_signals_caught() && !is_whole(&runs[i], &ends[i]);
     for (size_t i = 0; i < count && status >= 0; i++) {
-        status = keep_run(&runs[i], &ends[i], err);
+        status = keep_run(&runs[i], &ends[i], is_cut, err);
         not_ok += status > 0;
         first->failed = runs[i].failed ? runs[i].failed : first->failed;
     }

@@ -141,7 +141,10 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     options.trace = traced[run->level] | (run->sweep->machine ? NVT_TRACE_MACHINE : 0u);
     options.facts = facts;
     options.ends_with_us = 1;
-    if (nvt_record_run(&options, argv, &recorded, err))
+    options.asked = nvt_signals_caught;
+    int status = nvt_record_run(&options, argv, &recorded, err);
+    end->asked = recorded.asked;
+    if (status)
         return -1;
     end->recorder_ns = recorded.recorder_ns;
     end->wants_device_records =

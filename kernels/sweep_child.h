@@ -33,6 +33,7 @@ struct nvt_child {
 /* How it ended. */
 struct nvt_child_end {
     int wait_status;
+    int asked;           /* the signal that its recorder heard and that asked to end, 0: none */
     int64_t recorder_ns; /* processor time of its recorder while it lived, 0 when there was none */
     int wants_device_records;
     int64_t device_records; /* in its trace, where it wants them */

@@ -47,7 +47,7 @@ static void note_end(struct nvt_turns *turns, const struct nvt_child *child, siz
     nvt_turns_leave(turns, child->place);
     if (!kept->is_told)
         kept->end = (struct nvt_child_end){.wait_status = wait_status};
-    int number = nvt_signals_ended(kept->end.wait_status);
+    int number = kept->end.asked ? kept->end.asked : nvt_signals_ended(kept->end.wait_status);
     if (number)
         nvt_signals_set(number);
 }

@@ -342,6 +342,7 @@ static void read_end(const char *path, struct nvt_child_end *end)
         return;
     if (fread(&read, sizeof(read), 1, file) == 1) {
         read.wait_status = end->wait_status;
+        read.asked = 0; /* by its launcher, as another rank had failed */
         read.message[sizeof(read.message) - 1] = 0;
         *end = read;
     }

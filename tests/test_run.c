@@ -1,6 +1,7 @@
 /*
  * The command `run`: rows, traces, and that both tell the same story.
  */
+#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -287,6 +290,71 @@ static void ctrl_c_keeps_what_was_finished(void **state)
     assert_in_range(runs->count, 1, 2);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
     nvt_runs_free(runs);
+}
+
+/* A recorded sweep of many short runs that gets a signal at some time after its first row: to itself alone, or, as a
+ * terminal sends it, to its process group. Its wait status. */
+static int interrupt_sweep(const char *out, int number, int is_to_all, int after_us)
+{
+    enum { LIMIT_S = 30, POLL_US = 5000 };
+    const char *rows = cli_in(out, "results.jsonl"), *program = cli_built("nvtally");
+    struct stat status;
+    int wait_status = 0, waited_us = 0;
+    char batches[256] = "1";
+    for (int i = 2; i < 60; i++)
+        snprintf(batches + strlen(batches), sizeof(batches) - strlen(batches), ",%d", i);
+    const char *argv[] = {program, "run",          "fragmented", "--size",   "128", "--batch",
+                          batches, "--iterations", "20",         "--warmup", "2",   "--backend",
+                          "host",  "-o",           out,          NULL};
+    pid_t sweep = fork();
+    if (!sweep) {
+        setpgid(0, 0);
+        if (freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr))
+            execv(program, (char *const *)argv);
+        _exit(127);
+    }
+    assert_true(sweep > 0);
+    setpgid(sweep, sweep);
+    for (; (stat(rows, &status) || !status.st_size) && waited_us < LIMIT_S * 1000000;
+         waited_us += POLL_US)
+        usleep(POLL_US);
+    usleep((useconds_t)after_us);
+    kill(is_to_all ? -sweep : sweep, number);
+    assert_int_equal(waitpid(sweep, &wait_status, 0), sweep);
+    return wait_status;
+}
+
+static size_t count_traces(const char *folder)
+{
+    size_t count = 0;
+    DIR *directory = opendir(folder);
+    assert_non_null(directory);
+    for (const struct dirent *entry; (entry = readdir(directory));)
+        count += strstr(entry->d_name, ".nvt") != NULL;
+    closedir(directory);
+    return count;
+}
+
+/* Between the end of a run's process and that of its trace a quarter of a sweep's time goes by. */
+static void no_signal_is_lost(void **state)
+{
+    (void)state;
+    enum { TRIES = 24 };
+    for (int try = 0; try < TRIES; try++) {
+        char name[32];
+        int is_to_all = try % 2, number = is_to_all ? SIGINT : SIGTERM;
+        snprintf(name, sizeof(name), "signal-%d", try);
+        const char *out = cli_in(cli_folder, name);
+        int wait_status = interrupt_sweep(out, number, is_to_all, try * 3700);
+        assert_true(WIFEXITED(wait_status));
+        assert_int_equal(WEXITSTATUS(wait_status), 128 + number);
+        struct nvt_runs *runs = cli_read_runs(out);
+        assert_null(runs->warning);
+        assert_int_equal(count_traces(out), runs->count);
+        for (size_t i = 0; i < runs->count; i++)
+            assert_string_equal(nvt_record_text(&runs->records[i], "status"), "ok");
+        nvt_runs_free(runs);
+    }
 }
 
 /* Two runs do not write to one directory, and the first is not disturbed by who tries. */
@@ -768,6 +836,7 @@ int main(void)
         cmocka_unit_test(phases_keep_levels_and_warmups_apart),
         cmocka_unit_test(memory_that_runs_out_is_a_row),
         cmocka_unit_test(ctrl_c_keeps_what_was_finished),
+        cmocka_unit_test(no_signal_is_lost),
         cmocka_unit_test(a_sweep_is_resumed),
         cmocka_unit_test(one_process_runs_all),
         cmocka_unit_test(a_run_that_takes_too_long_is_ended),
