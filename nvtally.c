@@ -2,6 +2,7 @@
  * The command table, nothing else. Each command lives in the folder that owns it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,10 +97,20 @@ static int run(int argc, char **argv)
     return run_command(argc - 1, argv + 1);
 }
 
+/* A standard stream that was closed has its number taken, so that no file or pipe of ours is mistaken for it: reads and
+ * writes still fail. */
+static void hold_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/", O_PATH | O_CLOEXEC);
+}
+
 /* What could not be written to stdout is no success of any command. One that failed has said why. */
 int main(int argc, char **argv)
 {
     static char buffer[1 << 16]; /* what fits is written at the end: there, errno says why not */
+    hold_streams();
     if (!isatty(STDOUT_FILENO))
         (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer)); /* as it is, otherwise */
     int status = run(argc, argv);

@@ -387,6 +387,27 @@ static void test_full_stdout(void **state)
     expect_failure(in_shell, "stdout: cannot be written: No space left");
 }
 
+/* One that is closed is no file or pipe of ours, and what is run has its rows. */
+static void test_closed_streams(void **state)
+{
+    struct commands *commands = *state;
+    char shell[8192];
+    snprintf(shell, sizeof(shell),
+             "o='%s/closed'; r=\"'%s' run linear --size 64 --batch 1 --iterations 2 --backend host "
+             "-o $o\"; eval \"$r\" >&- 2>\"$o.err\"; [ $? = 2 ] || exit 1; "
+             "grep -q 'stdout: cannot be written: Bad file descriptor' \"$o.err\" || exit 3; "
+             "wc -l <$o/results.jsonl; eval \"$r\" <&- >&- 2>&-; wc -l <$o/results.jsonl; "
+             "eval \"$r\" <&- 2>&- >/dev/null && wc -l <$o/results.jsonl",
+             commands->directory, cli_built("nvtally"));
+    struct cli_result result = cli_run((const char *const[]){"sh", "-c", shell, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "1\n1\n1\n");
+    cli_result_free(&result);
+    snprintf(shell, sizeof(shell), "'%s' --version >&-", cli_built("nvtally"));
+    expect_failure((const char *const[]){"sh", "-c", shell, NULL},
+                   "stdout: cannot be written: Bad file descriptor");
+}
+
 /* Whoever gives -o - means standard output, and gets it, or hears why not; no file of that name is made. */
 static void output_to_a_dash_is_standard_output(void **state)
 {
@@ -438,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_unwritable_output),
         cmocka_unit_test(test_command_that_cannot_be_run),
         cmocka_unit_test(test_full_stdout),
+        cmocka_unit_test(test_closed_streams),
         cmocka_unit_test(output_to_a_dash_is_standard_output),
     };
     return cmocka_run_group_tests(tests, find_commands, release_commands);
