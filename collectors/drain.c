@@ -509,8 +509,8 @@ uint32_t nvt_drain_owner(const struct nvt_drain *drain, struct nvt_owner *owner)
     return drain->process;
 }
 
-/* `now`: when the thread's end was noticed. */
-static void write_end(struct nvt_drain *drain, uint64_t now)
+/* `now`: when the thread's end was noticed, or that of its recording where it lives on. */
+static void write_end(struct nvt_drain *drain, uint64_t now, int lives)
 {
     struct nvt_buffer row = {0};
     struct nvt_drain_totals *totals = &drain->totals;
@@ -524,14 +524,15 @@ static void write_end(struct nvt_drain *drain, uint64_t now)
     totals->waited_ns = atomic_load(&drain->ring->waited_ns);
     if (!nvt_buffer_varint(&row, totals->events) && !nvt_buffer_varint(&row, totals->dropped) &&
         !nvt_buffer_varint(&row, totals->nested) && !nvt_buffer_varint(&row, totals->unwritten) &&
-        !nvt_buffer_varint(&row, totals->waited_ns))
+        !nvt_buffer_varint(&row, totals->waited_ns) && !nvt_buffer_varint(&row, lives != 0))
         nvt_output_chunk(drain->output, &chunk, row.data, row.size, NULL);
     else
         note_no_memory(drain);
     nvt_buffer_free(&row);
 }
 
-void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_totals *totals)
+void nvt_drain_close(struct nvt_drain *drain, uint64_t now, int lives,
+                     struct nvt_drain_totals *totals)
 {
     if (drain->starved) /* once more, before what the ring holds is given up */
         while (nvt_drain_take(drain)) {
@@ -540,7 +541,7 @@ void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_tot
         note_no_memory(drain);
     nvt_drain_os_take_open(&drain->os, &drain->ring->calling, now);
     nvt_drain_flush(drain, 1);
-    write_end(drain, now);
+    write_end(drain, now, lives);
     totals->events += drain->totals.events;
     totals->device_records += drain->totals.device_records;
     totals->os_calls += drain->totals.os_calls;

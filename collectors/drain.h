@@ -57,8 +57,9 @@ struct nvt_drain_totals {
     struct nvt_error error;  /* first failed write */
 };
 
-/* Flush, write the thread's totals with the time `now` in ticks, unmap, remove the file, free. A thread
+/* Flush, write the thread's totals with the time `now` in ticks and whether it lives on, unmap, remove the file, free. A thread
  * that lives after all sees that its ring is gone. */
-void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_totals *totals);
+void nvt_drain_close(struct nvt_drain *drain, uint64_t now, int lives,
+                     struct nvt_drain_totals *totals);
 
 #endif

@@ -94,6 +94,7 @@ static void record_until_end(struct nvt_recorder *recorder, const struct nvt_lau
     nvt_recorder_adopt(recorder);
     if (recorder->waiting) /* for lack of memory, it may be */
         nvt_recorder_adopt(recorder);
+    nvt_recorder_close_ended(recorder, 0); /* before those that live on, also by their times */
     nvt_recorder_close_ended(recorder, 1);
 }
 

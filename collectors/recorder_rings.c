@@ -276,11 +276,14 @@ double nvt_recorder_drain(struct nvt_recorder *recorder, uint64_t *taken)
     return fullest;
 }
 
-static int is_over(const struct nvt_recorder *recorder, const struct nvt_drain *drain)
+/* Of processes that are not seen it is not known. */
+static int is_over(const struct nvt_recorder *recorder, const struct nvt_drain *drain,
+                   int *is_foreign)
 {
     struct nvt_owner owner;
-    return nvt_drain_is_over(drain) ||
-           nvt_owners_has_ended(&recorder->owners, nvt_drain_owner(drain, &owner));
+    uint32_t process = nvt_drain_owner(drain, &owner);
+    *is_foreign = owner.foreign;
+    return nvt_drain_is_over(drain) || nvt_owners_has_ended(&recorder->owners, process);
 }
 
 /* Forget rings whose thread or process has ended. */
@@ -289,13 +292,14 @@ void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
     nvt_owners_look(&recorder->owners);
     for (size_t i = 0; i < recorder->count;) {
         struct nvt_drain *drain = recorder->drains[i];
-        if (!all && !is_over(recorder, drain)) {
+        int is_foreign, lives = !is_over(recorder, drain, &is_foreign);
+        if (!all && lives) {
             i++;
             continue;
         }
         while (nvt_drain_take(drain)) {
         }
-        nvt_drain_close(drain, nvt_ticks(recorder->clock), &recorder->totals);
+        nvt_drain_close(drain, nvt_ticks(recorder->clock), lives && !is_foreign, &recorder->totals);
         recorder->drains[i] = recorder->drains[--recorder->count];
     }
     atomic_fetch_add(&recorder->control->cleared, 1);

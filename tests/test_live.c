@@ -104,6 +104,23 @@ static void one_whose_recorder_was_killed_was_within_it(void **state)
     kill_client();
 }
 
+/* With --wait primary what the command leaves behind is recorded no more, and has not ended. */
+static void one_that_was_left_was_within_it(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "--trace", "nvtx,osrt", "--wait", "primary", "-o", recorded_path(),
+        "--", "sh", "-c", "exec >/dev/null 2>&1; \"$0\" hangs / & sleep 2", cli_client("os_calls"),
+        NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *said = wait_for(" was within: step (");
+    assert_non_null(strstr(said, " > read pipe ("));
+    assert_null(strstr(said, "ended within"));
+    free(said);
+    kill_client();
+}
+
 /* The front of the file is cut off again and again, and the call stays. */
 static void what_is_cut_off_is_told_again(void **state)
 {
@@ -222,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_that_is_recorded_is_within_a_call),
         cmocka_unit_test(one_whose_recorder_was_killed_was_within_it),
+        cmocka_unit_test(one_that_was_left_was_within_it),
         cmocka_unit_test(what_is_cut_off_is_told_again),
         cmocka_unit_test(a_long_call_that_ends_is_one_row),
         cmocka_unit_test(a_thread_that_waits_is_asked_where),

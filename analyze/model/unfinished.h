@@ -17,7 +17,7 @@
  * within: pthread_join (5 s); thread 125: pthread_mutex_lock 0x7f12 (5 s)", with other threads that wait for locks and
  * files.
  *
- * "is within" of a process that is being recorded still, "was within" of one whose recorder was killed.
+ * "is within" of a process that is being recorded still, "was within" of one whose recorder was killed, or left before it.
  *
  * Of deep stacks the ends, of many threads the first ones. 0, or -1 with err filled (out of memory).
  */

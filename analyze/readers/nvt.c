@@ -126,6 +126,10 @@ static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* not written */
     threads->waited_ns[row] = nvt_cursor_varint(&cursor);
     reader->threads[chunk->thread].ended = chunk->last;
+    /* Files of before it was told end in front of it. */
+    if (cursor.at && cursor.at < cursor.end && nvt_cursor_varint(&cursor) &&
+        (!reader->left || chunk->last < reader->left))
+        reader->left = chunk->last;
     return !cursor.at || nvt_nvt_device_thread_end(reader, reader->threads[chunk->thread].process,
                                                    chunk->last)
                ? -1

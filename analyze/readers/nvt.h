@@ -175,9 +175,10 @@ struct nvt_nvt_reader {
     struct nvt_frame_tree frames;
     struct nvt_nvt_thread_names thread_names;
     struct nvt_nvt_devices devices;
-    int ended;    /* the END chunk was there */
-    int is_cut;   /* what ended before that was cut off: */
-    uint64_t cut; /* ticks */
+    int ended;     /* the END chunk was there */
+    uint64_t left; /* ticks of the first end of a thread that lived on, 0: of none */
+    int is_cut;    /* what ended before that was cut off: */
+    uint64_t cut;  /* ticks */
 };
 
 /* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). Beside it,

@@ -97,8 +97,8 @@ static void note_ends(struct nvt_nvt_reader *reader)
         uint64_t last = reader->samples[reader->sample_count - 1].ticks;
         reader->trace->threads.ended_ns[thread->row] =
             time_of(reader, thread->ended ? thread->ended : last);
-        if (!reader->ended)
-            reader->trace->open_ns = time_of(reader, last);
+        if (!reader->ended || reader->left)
+            reader->trace->open_ns = time_of(reader, reader->ended ? reader->left : last);
     }
 }
 
