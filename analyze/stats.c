@@ -402,25 +402,41 @@ static int print(const struct request *request, struct nvt_report_input *input, 
     return status;
 }
 
-static int write_out(const struct request *request, struct nvt_report_input *input,
-                     struct nvt_error *err)
+/* To a stream, which is closed if it is a file's. 0, or -1 with err. */
+static int write_to(FILE *out, const char *name, const struct request *request,
+                    struct nvt_report_input *input, struct nvt_error *err)
 {
-    const char *name = request->output ? request->output : "stdout";
-    if (request->output && nvt_input_check_output(input, request->output, err))
-        return -1;
-    FILE *out = request->output ? nvt_create_stream(request->output) : stdout;
     if (!out)
         return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
     int status = print(request, input, out, err);
     int unwritten = fflush(out) || ferror(out);
     int reason = errno;
-    if (request->output && fclose(out) && !unwritten) {
+    if (out != stdout && fclose(out) && !unwritten) {
         unwritten = 1;
         reason = errno;
     }
     if (!status && unwritten)
         status = nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason));
     return status;
+}
+
+static int write_out(const struct request *request, struct nvt_report_input *input,
+                     struct nvt_error *err)
+{
+    const char *path = request->output;
+    if (!path)
+        return write_to(stdout, "stdout", request, input, err);
+    if (nvt_input_check_output(input, path, err))
+        return -1;
+    char *replacement = nvt_replacement_of(path, err);
+    if (!replacement)
+        return -1;
+    if (nvt_input_check_output(input, replacement, err)) {
+        free(replacement);
+        return -1;
+    }
+    int status = write_to(nvt_create_stream(replacement), path, request, input, err);
+    return nvt_replacement_end(replacement, path, status, err);
 }
 
 int nvt_cmd_stats(int argc, char **argv)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,6 +80,40 @@ FILE *nvt_create_stream(const char *path)
     if (descriptor >= 0 && !stream)
         close(descriptor);
     return stream;
+}
+
+char *nvt_replacement_of(const char *path, struct nvt_error *err)
+{
+    struct stat status;
+    char *replacement = NULL;
+    int is_there = !lstat(path, &status), is_file = !is_there || S_ISREG(status.st_mode);
+    if (is_there && is_file) {
+        /* One that somebody else has put there is not taken. */
+        int there = nvt_open_file(path);
+        if (there < 0) {
+            nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
+            return NULL;
+        }
+        close(there);
+    }
+    if (asprintf(&replacement, "%s%s", path, is_file ? ".partial" : "") < 0) {
+        nvt_fail_at(err, path, -1, "out of memory");
+        return NULL;
+    }
+    return replacement;
+}
+
+int nvt_replacement_end(char *replacement, const char *path, int failed, struct nvt_error *err)
+{
+    int status = failed ? -1 : 0;
+    if (strcmp(replacement, path) != 0) {
+        if (!failed && rename(replacement, path))
+            status = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
+        if (status)
+            unlink(replacement);
+    }
+    free(replacement);
+    return status;
 }
 
 int nvt_check_not_stdout(const char *output, const char *what, const char *kind,

@@ -23,6 +23,15 @@ int nvt_open_file(const char *path);
 /* The same as a stream; NULL with errno. */
 FILE *nvt_create_stream(const char *path);
 
+/*
+ * Where to write what shall take the place of `path` once it is whole: a file beside it, or `path` itself where that is a
+ * pipe, a device or a link. malloc'ed, or NULL with err: what is there cannot be written.
+ * nvt_replacement_end: it was written and closed, or `failed`: it takes the place, or nothing is left of it. 0, or -1
+ * with err; `replacement` is freed.
+ */
+char *nvt_replacement_of(const char *path, struct nvt_error *err);
+int nvt_replacement_end(char *replacement, const char *path, int failed, struct nvt_error *err);
+
 /* Whether an option -o says "-", as who wants standard output does, for `what`, "a trace", which cannot go there; `kind` is "file"
  * or "directory". 0, or -1 with err: it does. */
 int nvt_check_not_stdout(const char *output, const char *what, const char *kind,

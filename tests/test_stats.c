@@ -376,11 +376,45 @@ static void test_terminal(void **state)
 }
 #endif
 
+/* What cannot be written leaves what was there; pipes and devices are written themselves. */
+static void test_output_is_replaced_when_it_is_whole(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "mkdir disk && mount -t tmpfs -o size=64k tmpfs disk || { echo none; exit; }\n"
+        "echo old >disk/t.csv; set -- \"$0\" stats -r nvtx_pushpop_trace -f csv t.nvt -o\n"
+        "\"$@\" disk/t.csv 2>&1; echo $?\n"
+        "ls disk; cat disk/t.csv; umount disk\n"
+        "\"$@\" /dev/full 2>&1; echo $?\n"
+        "echo old >t.csv; \"$@\" t.csv; echo $?; ls t.csv*; grep -c old t.csv\n"
+        "mkfifo pipe; cmp pipe t.csv & \"$@\" pipe && wait $!; echo $?; test -p pipe; echo $?\n"
+        "\"$@\" /dev/stdout | cmp - t.csv; echo $?; \"$@\" - | cmp - t.csv; echo $?\n";
+    struct cli_result result = cli_run_with(
+        &(const struct cli_options){.directory = cli_folder},
+        (const char *const[]){"sh", "-c", "\"$0\" record -o t.nvt -- \"$1\" many 2>/dev/null",
+                              cli_built("nvtally"), cli_client("life"), NULL});
+    cli_result_free(&result);
+    result = cli_run_with(&(const struct cli_options){.directory = cli_folder},
+                          (const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+    if (!strncmp(result.out, "none\n", 5)) {
+        cli_result_free(&result);
+        print_message("no right to mount a small disk here: not run\n");
+        skip();
+    }
+    assert_string_equal(result.out,
+                        "nvtally: disk/t.csv: cannot be written: No space left on device\n2\n"
+                        "t.csv\nold\n"
+                        "nvtally: /dev/full: cannot be written: No space left on device\n2\n"
+                        "0\nt.csv\n0\n0\n0\n0\n0\n");
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_help_and_version),
+        cmocka_unit_test(test_output_is_replaced_when_it_is_whole),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_note_of_a_crash),
         cmocka_unit_test(test_default_of_a_device),
