@@ -286,16 +286,24 @@ static void report_no_ranges(const struct nvt_record_options *options,
               stderr);
 }
 
-/* A range that was mistyped. Another tool in our place is the reason already told. */
-static void report_no_capture(const struct nvt_record_options *options,
-                              const struct nvt_record_result *result)
+/* What else may be in the file then, nobody who reads it sees. */
+static int is_nothing_captured(const struct nvt_record_options *options,
+                               const struct nvt_record_result *result)
+{
+    return options->capture && !result->captured;
+}
+
+/* A range that was mistyped. Another tool in our place is the reason already told. Whether that was it. */
+static int report_no_capture(const struct nvt_record_options *options,
+                             const struct nvt_record_result *result)
 {
     const char *capture = options->capture;
-    if (!capture || result->captured)
-        return;
+    if (!is_nothing_captured(options, result))
+        return 0;
     if (strcmp(capture, "cudaProfilerApi") ? result->other_tool : result->other_device_tool)
-        return;
+        return 0;
     fprintf(stderr, "nvtally: nothing was captured: %s never began\n", capture);
+    return 1;
 }
 
 static void report_lost(const struct nvt_record_options *options,
@@ -325,18 +333,19 @@ static void report_counts(const struct nvt_record_options *options, uint64_t ask
                           const struct nvt_record_result *result)
 {
     char others[96] = "";
+    const uint64_t all = !is_nothing_captured(options, result);
+    const uint64_t os_calls = result->os_calls * all, cpu_samples = result->cpu_samples * all;
     if (asked & NVT_TRACE_DEVICE || result->used_devices)
         snprintf(others, sizeof(others), ", %" PRIu64 " device records", result->device_records);
     if (options->trace & NVT_TRACE_OSRT)
         snprintf(others + strlen(others), sizeof(others) - strlen(others),
-                 ", %" PRIu64 " OS call%s", result->os_calls, result->os_calls == 1 ? "" : "s");
+                 ", %" PRIu64 " OS call%s", os_calls, os_calls == 1 ? "" : "s");
     if (options->trace & NVT_TRACE_CPU)
         snprintf(others + strlen(others), sizeof(others) - strlen(others),
-                 ", %" PRIu64 " CPU sample%s", result->cpu_samples,
-                 result->cpu_samples == 1 ? "" : "s");
+                 ", %" PRIu64 " CPU sample%s", cpu_samples, cpu_samples == 1 ? "" : "s");
     fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
-            result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
-            result->processes == 1 ? "" : "es", others, options->output);
+            result->events * all, result->threads, result->threads == 1 ? "" : "s",
+            result->processes, result->processes == 1 ? "" : "es", others, options->output);
 }
 
 /* What was asked for and is not there, and why that may be. */
@@ -344,23 +353,26 @@ static void report_nothing(const struct nvt_record_options *options, uint64_t as
                            const struct nvt_record_result *result, uint64_t lost,
                            const char *command)
 {
-    report_no_capture(options, result);
+    /* Where no process has joined, the reason is another one. */
+    int is_told = report_no_capture(options, result) && result->threads;
     if ((asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         fputs("nvtally: the command did not use CUDA\n", stderr);
-    if ((options->trace & NVT_TRACE_MPI) && !result->events && !lost && !result->other_tool)
+    if (is_told || lost)
+        return;
+    if ((options->trace & NVT_TRACE_MPI) && !result->events && !result->other_tool)
         fputs(
             "nvtally: no call of MPI was seen (MPI must be a shared library; see nvtally-record(1) "
             "for what is recorded)\n",
             stderr);
-    if ((options->trace & NVT_TRACE_OSRT) && !result->os_calls && !lost)
+    if ((options->trace & NVT_TRACE_OSRT) && !result->os_calls)
         fputs("nvtally: no call of the operating system was seen: none took as long as "
               "--osrt-threshold, or the command is linked statically or drops LD_PRELOAD\n",
               stderr);
-    if ((options->trace & NVT_TRACE_CPU) && !result->cpu_samples && !lost)
+    if ((options->trace & NVT_TRACE_CPU) && !result->cpu_samples)
         fputs("nvtally: no sample of what ran was taken: the command took too little processor "
               "time, or it is linked statically or drops LD_PRELOAD\n",
               stderr);
-    if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->other_tool)
+    if ((options->trace & NVT_TRACE_NVTX) && !result->events && !result->other_tool)
         report_no_ranges(options, result, command);
 }
 

@@ -124,6 +124,36 @@ static void says_that_there_were_not_so_many(void **state)
     cli_result_free(&result);
 }
 
+/* The command made other calls: nothing is said against it, and what no report shows is not counted. */
+static void says_once_that_nothing_was_captured(void **state)
+{
+    (void)state;
+    static const char *const captures[] = {"it/2-3", "cudaProfilerApi"};
+    for (size_t i = 0; i < sizeof(captures) / sizeof(captures[0]); i++) {
+        char expected[4400], levels[40];
+        snprintf(levels, sizeof(levels), "nvtx,osrt%s", i ? ",kernel" : "");
+        const char *argv[] = {"nvtally",   "record",           "--trace", levels,
+                              "--capture", captures[i],        "-o",      recorded_path(),
+                              "--",        cli_client("life"), "many",    NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        snprintf(expected, sizeof(expected),
+                 "nvtally: 0 events of 1 thread in 1 process%s, 0 OS calls: %s\n"
+                 "nvtally: nothing was captured: %s never began\n%s",
+                 i ? ", 0 device records" : "", recorded_path(), captures[i],
+                 i ? "nvtally: the command did not use CUDA\n" : "");
+        assert_string_equal(result.err, expected);
+        cli_result_free(&result);
+    }
+    /* Of one that made none it is told as well. */
+    const char *argv[] = {"nvtally", "record",        "--trace", "nvtx", "--capture", "it",
+                          "-o",      recorded_path(), "--",      "true", NULL};
+    struct cli_result result = cli_run(argv);
+    assert_non_null(strstr(result.err, "nothing was captured: it never began"));
+    assert_non_null(strstr(result.err, "the command made no NVTX call"));
+    cli_result_free(&result);
+}
+
 /* --- the same program, as a whole and captured --------------------------------------------------------- */
 
 /* A range or a mark of the client random. */
@@ -315,6 +345,7 @@ int main(void)
         cmocka_unit_test(captures_one),
         cmocka_unit_test(captures_all),
         cmocka_unit_test(says_that_there_were_not_so_many),
+        cmocka_unit_test(says_once_that_nothing_was_captured),
         cmocka_unit_test(captures_random_programs),
         cmocka_unit_test(a_child_begins_with_none),
         cmocka_unit_test(parses_what_is_wanted),
