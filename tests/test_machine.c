@@ -218,6 +218,22 @@ static void what_cannot_be_sampled_is_said(void **state)
     }
 }
 
+/* Where nothing else is in the trace, that is its report; and a note names it. */
+static void it_is_the_report_where_nothing_else_is(void **state)
+{
+    (void)state;
+    struct cli_result result = record(NULL, "", "machine");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    const char *argv[] = {"nvtally", "stats", cli_in(cli_folder, "t.nvt"), NULL};
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_int_equal(strncmp(result.out, "State of the machine", 20), 0);
+    assert_non_null(strstr(result.out, "threads ready to run"));
+    assert_non_null(strstr(result.err, ", and machine has those of the machine\n"));
+    cli_result_free(&result);
+}
+
 /* A driver that does not answer delays nobody by more than its second. */
 static void a_driver_that_hangs_holds_up_nobody(void **state)
 {
@@ -567,6 +583,7 @@ int main(void)
         cmocka_unit_test(reads_what_the_host_has),
         cmocka_unit_test(devices_are_sampled),
         cmocka_unit_test(what_cannot_be_sampled_is_said),
+        cmocka_unit_test(it_is_the_report_where_nothing_else_is),
         cmocka_unit_test(a_driver_that_hangs_holds_up_nobody),
         cmocka_unit_test(it_is_sampled_when_asked_for),
         cmocka_unit_test(the_trace_is_as_long_as_the_program),

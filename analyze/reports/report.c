@@ -7,6 +7,7 @@
 
 #include "../../lib/text.h"
 #include "../model/call_stacks.h"
+#include "../model/counters.h"
 #include "../studies/phases.h"
 
 #define NVT_REPORT_LINE(name) &nvt_report_##name,
@@ -52,10 +53,11 @@ static const struct nvt_report *study_of(const struct nvt_runs *runs)
     return runs->count ? study_of_workload(nvt_record_text(&runs->records[0], "workload")) : NULL;
 }
 
-/* Of traces: their ranges, or else what the device did, or else the calls, or else the marks, or else the system's. */
+/* Of traces: their ranges, or else what the device did, or else the calls, or else the marks, or else the system's, or
+ * else what was sampled of the machine. */
 static const struct nvt_report *report_of_traces(const struct nvt_report_input *input)
 {
-    uint64_t ranges = 0, ops = 0, calls = 0, marks = 0, os_calls = 0, mpi = 0;
+    uint64_t ranges = 0, ops = 0, calls = 0, marks = 0, os_calls = 0, mpi = 0, machine = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
         ranges += input->traces[i].trace->ranges.count;
         ops += input->traces[i].trace->ops.count;
@@ -63,6 +65,7 @@ static const struct nvt_report *report_of_traces(const struct nvt_report_input *
         marks += input->traces[i].trace->marks.count;
         os_calls += input->traces[i].trace->os_calls.count;
         mpi += input->traces[i].trace->mpi_calls.count;
+        machine += (uint64_t)nvt_has_machine_samples(input->traces[i].trace);
     }
     if (!ranges && !ops && !calls && mpi)
         return nvt_report_find("mpi_event_sum");
@@ -70,6 +73,8 @@ static const struct nvt_report *report_of_traces(const struct nvt_report_input *
         return nvt_report_find("nvtx_marks");
     if (!ranges && !ops && !calls && os_calls)
         return nvt_report_find("osrt_sum");
+    if (!ranges && !ops && !calls && machine)
+        return &nvt_report_machine;
     if (ranges || (!ops && !calls))
         return &nvt_report_nvtx_sum;
     return nvt_report_find(ops ? "cuda_gpu_sum" : "cuda_api_sum");
