@@ -148,6 +148,23 @@ static int check_capture(struct nvt_record_options *options)
     return 0;
 }
 
+/* Of the options that go with a level of --trace; those that were not given get their defaults. 0, or 2. */
+static int check_levels(struct nvt_record_options *options)
+{
+    const struct nvt_record_options defaults = NVT_RECORD_OPTIONS_INIT;
+    if (options->pytorch && !(options->trace & NVT_TRACE_NVTX))
+        return complain("--pytorch makes NVTX ranges: --trace must include %s", "nvtx");
+    if (options->cpu_period_ns && !(options->trace & NVT_TRACE_CPU))
+        return complain("%s needs --trace cpu", "--cpu-rate");
+    if (options->os_threshold_ns >= 0 && !(options->trace & NVT_TRACE_OSRT))
+        return complain("%s needs --trace osrt", "--osrt-threshold");
+    if (!options->cpu_period_ns)
+        options->cpu_period_ns = defaults.cpu_period_ns;
+    if (options->os_threshold_ns < 0)
+        options->os_threshold_ns = defaults.os_threshold_ns;
+    return 0;
+}
+
 /* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */
 #define TRACE_DEFAULT (NVT_TRACE_NVTX | NVT_TRACE_KERNEL)
 
@@ -202,7 +219,7 @@ static int parse_limit(int option, const char *text, struct nvt_record_options *
                : 0;
 }
 
-/* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. options->trace stays 0 without --trace. */
+/* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. What was not given stays as it is. */
 static int parse_options(int argc, char **argv, struct nvt_record_options *options)
 {
     opterr = 0;
@@ -442,15 +459,15 @@ int nvt_cmd_record(int argc, char **argv)
     char text[1200], output[PATH_MAX];
     options.output = "trace.nvt";
     options.trace = 0;
+    options.cpu_period_ns = 0;
+    options.os_threshold_ns = -1;
     int status = parse_options(argc, argv, &options);
     if (status)
         return status == 1 ? 0 : 2;
     uint64_t asked = options.trace;
     options.trace = asked ? asked : TRACE_DEFAULT;
-    if (check_capture(&options))
+    if (check_capture(&options) || check_levels(&options))
         return 2;
-    if (options.pytorch && !(options.trace & NVT_TRACE_NVTX))
-        return complain("--pytorch makes NVTX ranges: --trace must include %s", "nvtx");
     if (nvt_output_name(options.output, output, sizeof(output), &err) ||
         nvt_check_not_stdout(output, "a trace", "file", &err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));

@@ -453,7 +453,12 @@ static void what_cannot_be_is_told(void **state)
         cli_expect_failure(&result, "--cpu-rate");
         cli_result_free(&result);
     }
-    struct cli_result result = run("idle", "cpu", NULL, NULL);
+    /* Also the rate that would be taken. */
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "record", "--cpu-rate", "200", "true", NULL});
+    cli_expect_failure(&result, "--cpu-rate needs --trace cpu");
+    cli_result_free(&result);
+    result = run("idle", "cpu", NULL, NULL);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "no sample of what ran was taken"));
     cli_result_free(&result);

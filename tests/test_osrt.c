@@ -428,6 +428,9 @@ static void a_threshold_leaves_out_what_is_shorter(void **state)
         cli_expect_failure(&result, "--osrt-threshold");
         cli_result_free(&result);
     }
+    result = run("ranges", "nvtx", "--osrt-threshold", "1000");
+    cli_expect_failure(&result, "--osrt-threshold needs --trace osrt");
+    cli_result_free(&result);
 }
 
 /* Behind a strict seccomp() the least question to the system is the end. */
