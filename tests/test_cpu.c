@@ -553,6 +553,24 @@ static void python_tells_its_functions(void **state)
     nvt_trace_free(trace);
 }
 
+/* Where both are in front of libc, a call is the program's, not of the one that hands it on. */
+static void calls_are_of_who_makes_them(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record("threads", "osrt,cpu", "--osrt-threshold", "0");
+    unsigned created = 0;
+    for (uint32_t i = 0; i < trace->os_calls.count; i++) {
+        const char *name = nvt_name(trace, trace->os_calls.name[i]);
+        const char *caller = nvt_name(trace, trace->os_calls.caller[i]);
+        if (!strncmp(caller, "libnvtally", 10))
+            fail_msg("%s is of %s", name, caller);
+        created += (!strcmp(name, "pthread_create") || !strcmp(name, "thrd_create")) &&
+                   !strcmp(caller, "cpu_samples");
+    }
+    assert_int_equal(created, 3);
+    nvt_trace_free(trace);
+}
+
 /* A stack that Python writes down for us is no call of the program's. */
 static void python_writes_nothing_of_its_own(void **state)
 {
@@ -777,7 +795,8 @@ static void programs_that_drop_the_library(void **state)
     X(python_threads_and_processes)                                                                \
     X(python_ends)                                                                                 \
     X(python_is_interrupted_anywhere)                                                              \
-    X(python_without_site) X(python_is_the_users) X(programs_that_drop_the_library)
+    X(python_without_site)                                                                         \
+    X(python_is_the_users) X(programs_that_drop_the_library) X(calls_are_of_who_makes_them)
 
 #define TEST(name) {#name, tried, NULL, NULL, &(void (*)(void **)){name}},
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../inject/cpu.h"
+#include "../inject/os.h"
 
 #define EXPORT NVT_EXPORT
 
@@ -101,6 +102,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 {
     find_all();
     struct start *start = number && is_roomy(attributes) ? malloc(sizeof(*start)) : NULL;
+    nvt_os_hand_on(__builtin_return_address(0));
     if (!start)
         return libc.pthread_create(thread, attributes, routine, argument);
     *start = (struct start){.routine = routine, .argument = argument};
@@ -114,6 +116,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {
     find_all();
     struct start *start = number ? malloc(sizeof(*start)) : NULL;
+    nvt_os_hand_on(__builtin_return_address(0));
     if (!start)
         return libc.thrd_create(thread, routine, argument);
     *start = (struct start){.c11 = routine, .argument = argument};
@@ -207,6 +210,7 @@ EXPORT int sigwait(const sigset_t *set, int *which)
 {
     sigset_t room;
     find_all();
+    nvt_os_hand_on(__builtin_return_address(0));
     return libc.sigwait(without_ours(set, &room), which);
 }
 
@@ -214,6 +218,7 @@ EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
     sigset_t room;
     find_all();
+    nvt_os_hand_on(__builtin_return_address(0));
     return libc.sigwaitinfo(without_ours(set, &room), info);
 }
 
@@ -221,6 +226,7 @@ EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct times
 {
     sigset_t room;
     find_all();
+    nvt_os_hand_on(__builtin_return_address(0));
     return libc.sigtimedwait(without_ours(set, &room), info, time);
 }
 

@@ -22,6 +22,7 @@ static struct {
 static _Atomic int own_count;
 
 static __thread int is_own_thread __attribute__((tls_model("initial-exec")));
+static __thread const void *handed_on __attribute__((tls_model("initial-exec")));
 
 void nvt_os_own_thread(const char *name)
 {
@@ -74,6 +75,20 @@ int nvt_os_is_own(const void *address)
             (uintptr_t)address >= atomic_load_explicit(&own[i].from, memory_order_relaxed))
             return 1;
     return is_own_thread;
+}
+
+void nvt_os_hand_on(const void *caller)
+{
+    handed_on = caller;
+}
+
+int nvt_os_is_own_call(const void **caller)
+{
+    if (NVT_UNLIKELY(handed_on)) {
+        *caller = handed_on;
+        handed_on = NULL;
+    }
+    return nvt_os_is_own(*caller);
 }
 
 /* The calling thread's state, NULL: it can have none now. */

@@ -35,6 +35,12 @@ NVT_EXPORT int nvt_os_watch(void);
 /* Whether an address is one of the collector's own code, or CUPTI's. */
 NVT_EXPORT int nvt_os_is_own(const void *address);
 
+/* The calling thread's next call of the system comes from a library of ours in front, which hands on that of `caller`. */
+NVT_EXPORT void nvt_os_hand_on(const void *caller);
+
+/* Whether a call is the collector's own; of one that was handed on, *caller becomes who it is from. */
+NVT_EXPORT int nvt_os_is_own_call(const void **caller);
+
 /* A call begins. */
 NVT_EXPORT void nvt_os_begin(struct nvt_os_open *open);
 

@@ -153,7 +153,7 @@ static inline void begin(struct running *running, unsigned number, const word *a
                          const void *caller)
 {
     running->is_open = 0;
-    if (NVT_UNLIKELY(!watches) || nvt_os_is_own(caller) ||
+    if (NVT_UNLIKELY(!watches) || nvt_os_is_own_call(&caller) ||
         nvt_place_enter(&outermost, &running->place) == NVT_ENTERED_WITHIN)
         return;
     running->open.number = number;
