@@ -103,6 +103,7 @@ static void hold_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0)
+            /* cppcheck-suppress leakReturnValNotUsed ; held until the process ends */
             (void)open("/", O_PATH | O_CLOEXEC);
 }
 
