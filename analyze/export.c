@@ -135,10 +135,6 @@ static int write_to(FILE *out, const char *name, const struct request *request,
     return status < 0 ? -1 : 0;
 }
 
-/* Writes an export of `path` into the file beside it. 0, or -1 with err. */
-typedef int write_part(const struct request *request, const char *partial, const char *path,
-                       const struct nvt_trace *trace, struct nvt_error *err);
-
 /* Whoever records into a file holds a lock on it. */
 static int is_being_written(const char *path, struct nvt_error *err)
 {
@@ -149,51 +145,23 @@ static int is_being_written(const char *path, struct nvt_error *err)
     return is_locked ? nvt_fail_at(err, path, -1, "is being written by a recorder") : 0;
 }
 
-/* Into a file beside the one that is wanted, which then takes its place: what cannot be finished
- * leaves nothing behind. */
-static int replace(const struct request *request, const char *path, write_part *write,
-                   const struct nvt_trace *trace, struct nvt_error *err)
-{
-    char *partial;
-    if (asprintf(&partial, "%s.partial", path) < 0)
-        return nvt_fail_at(err, path, -1, "out of memory");
-    int failed = is_being_written(path, err) || nvt_check_output(partial, request->input, err);
-    if (!failed) {
-        failed = write(request, partial, path, trace, err);
-        if (failed && !strcmp(err->file, partial))
-            snprintf(err->file, sizeof(err->file), "%s", path);
-        if (!failed && rename(partial, path))
-            failed = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
-        if (failed)
-            unlink(partial);
-    }
-    free(partial);
-    return failed ? -1 : 0;
-}
-
-static int write_text(const struct request *request, const char *partial, const char *path,
-                      const struct nvt_trace *trace, struct nvt_error *err)
-{
-    return write_to(nvt_create_stream(partial), path, request, trace, err);
-}
-
 /* To standard output, a pipe or a device, or as a file. */
 static int write_stream(const struct request *request, const struct nvt_trace *trace,
                         struct nvt_error *err)
 {
-    struct stat status;
-    if (!request->output)
+    const char *path = request->output;
+    if (!path)
         return write_to(stdout, "stdout", request, trace, err);
-    if (!lstat(request->output, &status)) {
-        if (!S_ISREG(status.st_mode))
-            return write_text(request, request->output, request->output, trace, err);
-        /* One that somebody else has put there is not taken. */
-        int there = nvt_open_file(request->output);
-        if (there < 0)
-            return nvt_fail_at(err, request->output, -1, "cannot be opened: %s", strerror(errno));
-        close(there);
+    char *replacement = nvt_replacement_of(path, err);
+    if (!replacement)
+        return -1;
+    if (strcmp(replacement, path) != 0 &&
+        (is_being_written(path, err) || nvt_check_output(replacement, request->input, err))) {
+        free(replacement);
+        return -1;
     }
-    return replace(request, request->output, write_text, trace, err);
+    int status = write_to(nvt_create_stream(replacement), path, request, trace, err);
+    return nvt_replacement_end(replacement, path, status, err);
 }
 
 /* Made here, as SQLite does not say why it cannot make a file. */
@@ -208,13 +176,31 @@ static int write_database(const struct request *request, const char *partial, co
     return request->exporter->write_file(trace, partial, err);
 }
 
+/* Into a file beside the one that is wanted, which then takes its place, also that of a link: what cannot be finished
+ * leaves nothing behind. */
+static int replace(const struct request *request, const char *path, const struct nvt_trace *trace,
+                   struct nvt_error *err)
+{
+    char *partial;
+    if (asprintf(&partial, "%s.partial", path) < 0)
+        return nvt_fail_at(err, path, -1, "out of memory");
+    if (is_being_written(path, err) || nvt_check_output(partial, request->input, err)) {
+        free(partial);
+        return -1;
+    }
+    int failed = write_database(request, partial, path, trace, err);
+    if (failed && !strcmp(err->file, partial))
+        snprintf(err->file, sizeof(err->file), "%s", path);
+    return nvt_replacement_end(partial, path, failed, err);
+}
+
 static int write_file(const struct request *request, const char *path,
                       const struct nvt_trace *trace, struct nvt_error *err)
 {
     struct stat status;
     if (!stat(path, &status) && !S_ISREG(status.st_mode))
         return nvt_fail_at(err, path, -1, "is not a regular file, and is not replaced");
-    return replace(request, path, write_database, trace, err);
+    return replace(request, path, trace, err);
 }
 
 static int export_trace(const struct request *request, struct nvt_error *err)

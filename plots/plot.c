@@ -2,9 +2,9 @@
  * The command `plot`.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "../analyze/command.h"
 #include "../analyze/input/rows.h"
@@ -109,27 +109,20 @@ static int write_whole(const char *path, const struct nvt_buffer *picture)
     return failed ? reason : 0;
 }
 
-/* Into a file beside it, which then takes its place: what cannot be written whole is not left
- * behind. A link or a device is written itself. */
+/* What cannot be written whole is not left behind. */
 static int write_picture(const struct nvt_chart_request *request, const char *path,
                          const struct nvt_buffer *picture, struct nvt_error *err)
 {
-    struct stat status;
-    char partial[4200];
-    const int is_there = !lstat(path, &status), is_itself = is_there && !S_ISREG(status.st_mode);
-    snprintf(partial, sizeof(partial), "%s%s", path, is_itself ? "" : ".partial");
-    if (check_output(request, partial, err))
+    char *replacement = nvt_replacement_of(path, err);
+    if (!replacement)
         return -1;
-    /* One that somebody else has put there is not taken. */
-    int there = is_there ? nvt_open_file(path) : -1;
-    int reason = is_there && there < 0 ? errno : write_whole(partial, picture);
-    if (there >= 0)
-        close(there);
-    if (!reason && !is_itself && rename(partial, path))
-        reason = errno;
-    if (reason && !is_itself)
-        unlink(partial);
-    return reason ? nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason)) : 0;
+    if (check_output(request, replacement, err)) {
+        free(replacement);
+        return -1;
+    }
+    int reason = write_whole(replacement, picture);
+    int failed = reason ? nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason)) : 0;
+    return nvt_replacement_end(replacement, path, failed, err);
 }
 
 int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
