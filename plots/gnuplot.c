@@ -13,6 +13,7 @@
 #include "../lib/program.h"
 #include "../lib/text.h"
 #include "document.h"
+#include "label.h"
 
 int nvt_picture_format(const char *format)
 {
@@ -30,13 +31,11 @@ void nvt_gnuplot_text(const char *text, size_t limit, FILE *script)
             break;
         limit -= width;
         text = next;
-        if (character == '\'' || character == '`')
-            character = 0x2019;
-        else if (character == '\\')
-            character = '/';
-        else if (character < 0x20 || nvt_char_visible(character) != character)
+        if (nvt_char_visible(character) != character)
             character = ' ';
-        nvt_utf8_write(character, script);
+        if (character == '`') /* a command to run */
+            character = '\'';
+        nvt_utf8_write(nvt_label_harmless(character), script);
     }
     if (*text)
         fputs("…", script);

@@ -185,15 +185,24 @@ const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE])
     return out;
 }
 
+uint32_t nvt_label_harmless(uint32_t character)
+{
+    switch (character) {
+    case '"':
+        return 0x201d;
+    case '\'':
+        return 0x2019;
+    case '\\':
+        return 0x2216;
+    default:
+        return character < 0x20 ? ' ' : character;
+    }
+}
+
 void nvt_label_text(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
-        if (character < 0x20)
-            character = ' ';
-        if (character == '"' || character == '\'')
-            character = 0x2019;
-        if (character == '\\')
-            character = '/';
+        character = nvt_label_harmless(character);
         nvt_utf8_write(nvt_char_visible(character), out);
     }
 }

@@ -5,6 +5,7 @@
 #define NVT_LABEL_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* A kernel's name is shown without what says little: "void", namespaces, the types of numbers. */
@@ -45,6 +46,10 @@ void nvt_label_cut(const char *text, size_t most, char *out, size_t size);
  * Returns `out`. */
 #define NVT_LABEL_FILE NVT_LABEL_SIZE(60)
 const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE]);
+
+/* A character that gnuplot takes for itself as one that looks like it and that it does not: quotes, a backslash (set minus); a
+ * space for those that are none. */
+uint32_t nvt_label_harmless(uint32_t character);
 
 /* A text as a field of the data file: one line, no tab, no quote. */
 void nvt_label_text(const char *text, FILE *out);

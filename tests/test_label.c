@@ -34,6 +34,18 @@ static void what_has_room_is_whole(void **state)
     assert_string_equal(label(items, 3, 1, 10), "forward an…");
 }
 
+/* What gnuplot would take for itself looks as it is, and two names that differ in it differ. */
+static void quotes_and_backslashes_look_like_themselves(void **state)
+{
+    (void)state;
+    char text[100] = "";
+    FILE *out = fmemopen(text, sizeof(text) - 1, "w");
+    assert_non_null(out);
+    nvt_label_text("a\\b a/b \"q\" it's\t.", out);
+    fclose(out);
+    assert_string_equal(text, "a∖b a/b ”q” it’s .");
+}
+
 /* Alike at the beginning: the place where they differ is shown, from the beginning of its word. */
 static void what_would_look_alike_is_cut_in_the_middle(void **state)
 {
@@ -241,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_room_is_whole),
+        cmocka_unit_test(quotes_and_backslashes_look_like_themselves),
         cmocka_unit_test(what_would_look_alike_is_cut_in_the_middle),
         cmocka_unit_test(kernels_are_compared_as_they_are_shown),
         cmocka_unit_test(names_of_files_are_cut_in_the_middle),
