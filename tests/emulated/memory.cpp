@@ -1,15 +1,20 @@
 /* Memory of the devices, their pools, and what moves bytes. */
 #include "emulated.h"
 
+#include <atomic>
+#include <csignal>
 #include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 struct allocation {
     size_t bytes;
     int device;
     bool from_pool;
     bool given_back = false; /* by a call; the stream may not be there yet */
+    bool is_open = true;     /* to the device that runs */
 };
 
 /* Of a device. */
@@ -76,6 +81,33 @@ bool is_reached(const allocation &one)
                                                    : emulated_has_access(running, one.device));
 }
 
+std::vector<char *> opened; /* since another device ran; some may be gone */
+
+void set_open(char *memory, allocation &one, bool is_open)
+{
+    if (is_open != one.is_open)
+        open(memory, one.bytes, is_open);
+    if (is_open && !one.is_open)
+        opened.push_back(memory);
+    one.is_open = is_open;
+}
+
+/* What is reached is opened when it is touched: a device has many allocations, and an operation touches few. */
+void close_what_is_not_reached()
+{
+    std::vector<char *> before;
+    before.swap(opened);
+    for (char *memory : before) {
+        auto found = allocations.find(memory);
+        if (found == allocations.end() || !found->second.is_open)
+            continue;
+        if (is_reached(found->second))
+            opened.push_back(memory);
+        else
+            set_open(memory, found->second, false);
+    }
+}
+
 char *keep(size_t bytes, bool from_pool, int device)
 {
     emulated_pool &pool = pools[device];
@@ -94,6 +126,7 @@ char *keep(size_t bytes, bool from_pool, int device)
     }
     if (memory) {
         open(memory, whole, true);
+        opened.push_back(memory);
         allocations[memory] = {whole, device, from_pool};
         pool.allocated += whole;
         pool.pooled += from_pool ? whole : 0;
@@ -124,15 +157,42 @@ std::map<char *, allocation>::iterator find(const void *place)
     auto found = allocations.upper_bound(static_cast<char *>(const_cast<void *>(place)));
     return found == allocations.begin() ? allocations.end() : --found;
 }
+
+struct sigaction fault_before;
+
+/* The thread that runs, or those that help it, has touched what is closed. */
+void on_fault(int, siginfo_t *info, void *)
+{
+    static std::atomic_flag busy = ATOMIC_FLAG_INIT;
+    while (busy.test_and_set())
+        ;
+    const char *place = static_cast<const char *>(info->si_addr);
+    auto found = find(place);
+    if (found != allocations.end() && place < found->first + found->second.bytes &&
+        is_reached(found->second))
+        set_open(found->first, found->second, true);
+    else
+        sigaction(SIGSEGV, &fault_before, nullptr); /* and it is touched again */
+    busy.clear();
+}
+
+void listen_to_faults()
+{
+    struct sigaction action = {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &fault_before);
+}
 } // namespace
 
 void emulated_let_run(int device)
 {
     if (device == running)
         return;
+    static std::once_flag listens;
+    std::call_once(listens, listen_to_faults);
     running = device;
-    for (auto &[memory, one] : allocations)
-        open(memory, one.bytes, is_reached(one));
+    close_what_is_not_reached();
 }
 
 void emulated_check_range(const char *call, const void *memory, size_t bytes, int device)
@@ -169,8 +229,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *to
             return emulated_error(cudaErrorInvalidDevice);
         pool->is_open_to[device] = to[i].flags == cudaMemAccessFlagsProtReadWrite;
     }
-    for (auto &[memory, one] : allocations)
-        open(memory, one.bytes, is_reached(one));
+    close_what_is_not_reached();
     return cudaSuccess;
 }
 
@@ -221,7 +280,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (!taken)
         return emulated_error(cudaErrorMemoryAllocation);
     memset(taken, 0xff, rounded(bytes));
-    open(taken, rounded(bytes), is_reached(allocations[taken]));
+    set_open(taken, allocations[taken], is_reached(allocations[taken]));
     *memory = taken;
     tell_memory(call, true, taken, nullptr);
     return cudaSuccess;
@@ -323,10 +382,10 @@ static void copy_between(void *to, const void *from, size_t bytes)
     const std::map<char *, allocation>::iterator ends[] = {find(to), find(from)};
     static const bool is_staged = !emulated_ignores("staging");
     for (auto &end : ends)
-        open(end->first, end->second.bytes, is_staged || is_reached(end->second));
+        set_open(end->first, end->second, is_staged || is_reached(end->second));
     memcpy(to, from, bytes);
     for (auto &end : ends)
-        open(end->first, end->second.bytes, is_reached(end->second));
+        set_open(end->first, end->second, is_reached(end->second));
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
