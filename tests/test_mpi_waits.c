@@ -558,6 +558,38 @@ static void others_tell_what_it_does_not(void **state)
     end_job(&job);
 }
 
+/* Of communicators that the program made, the first collectives may be on one of some of the ranks. */
+static void stragglers_are_of_the_communicator_of_all(void **state)
+{
+    (void)state;
+    static const char *const makes[] = {"MPI_Comm_split", "MPI_Comm_dup"};
+    for (int m = 0; m < 2; m++) {
+        struct job job = make_job(2, 1, 0);
+        char *note, *csv;
+        init(&job);
+        for (int i = 0; i < 2; i++) {
+            struct nvt_mpi_call row = call_of(&job, i, makes[m], 2, 3, NVT_MPI_NONE, NVT_MPI_NONE);
+            row.kind = NVT_MPI_OTHER;
+            assert_int_not_equal(nvt_mpi_call_add(job.traces[0], &row), NVT_NONE);
+            for (int k = 0; k < 3; k++) {
+                row = call_of(&job, i, "MPI_Allreduce", 4 + k, 4.1 + k, NVT_MPI_NONE, NVT_MPI_NONE);
+                row.communicator = 0x1234 + (uint64_t)i;
+                assert_int_not_equal(nvt_mpi_call_add(job.traces[0], &row), NVT_NONE);
+            }
+        }
+        for (int k = 0; k < 4; k++)
+            collective(&job, "MPI_Allreduce", 10 + 10 * k, 1, NVT_MPI_NONE);
+        finish(&job);
+        csv = make_report("stragglers", job.traces, 1, &note);
+        assert_non_null(strstr(csv, m ? ",3,0,0.0,0,0.0\n" : ",4,4,100.0,0,0.0\n"));
+        assert_non_null(strstr(note, m ? "8 collective calls of MPI are left out"
+                                       : "6 collective calls of MPI are left out"));
+        free(csv);
+        free(note);
+        end_job(&job);
+    }
+}
+
 /* --- nsys's ------------------------------------------------------------------------------------- */
 
 #ifdef HAVE_SQLITE
@@ -729,6 +761,7 @@ int main(void)
         cmocka_unit_test(collectives_that_do_not_belong_together_are_left_out),
         cmocka_unit_test(places_are_told),
         cmocka_unit_test(what_cannot_be_looked_at_is_said),
+        cmocka_unit_test(stragglers_are_of_the_communicator_of_all),
         cmocka_unit_test(the_late_rank_is_found),
         cmocka_unit_test(others_tell_what_it_does_not),
 #ifdef HAVE_SQLITE

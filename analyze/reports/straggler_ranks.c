@@ -9,6 +9,7 @@
 #include "../input/ranks.h"
 #include "../model/cover.h"
 #include "../model/mpi.h"
+#include "../studies/mpi_ranks.h"
 
 static int is_collective(const struct nvt_trace *trace, uint32_t op)
 {
@@ -86,50 +87,103 @@ static int add_devices(struct nvt_ranks *all, const struct nvt_input_trace *from
     return status;
 }
 
-/*
- * Processes with their calls of MPI. Those on other communicators than the first that a process uses are left out: handles
- * say nothing of who takes part, and in the n-th call on a part of the ranks others may wait than in the n-th of another.
- */
-static int add_processes(struct nvt_ranks *all, const struct nvt_input_trace *from)
+/* A process of MPI: its rank (NVT_NONE: it calls none), and the communicator of its collectives that are looked at. */
+struct user {
+    uint32_t rank;
+    int has_communicator;
+    uint64_t communicator;
+};
+
+/* Processes that call MPI, each with its user. 0, or -1 when out of memory. */
+static int add_users(struct nvt_ranks *all, const struct nvt_mpi_file *file, struct user *users)
 {
-    const struct nvt_trace *trace = from->trace;
-    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
-    uint32_t first = all->count;
+    const struct nvt_trace *trace = file->from->trace;
     struct nvt_mpi_process *processes = nvt_mpi_processes(trace);
-    uint32_t *ranks = malloc(((size_t)trace->processes.count + 1) * sizeof(*ranks));
-    uint64_t *used = malloc(((size_t)trace->processes.count + 1) * sizeof(*used));
-    int failed = !processes || !ranks || !used;
+    int failed = !processes;
     for (uint32_t i = 0; i < trace->processes.count && !failed; i++) {
-        ranks[i] = NVT_NONE;
+        users[i] = (struct user){.rank = NVT_NONE};
         if (processes[i].first > processes[i].last)
             continue;
-        struct nvt_rank *rank = add_rank(all, from, i, NVT_NONE);
+        struct nvt_rank *rank = add_rank(all, file->from, i, NVT_NONE);
         failed = !rank;
         if (!rank)
             break;
-        ranks[i] = first++;
+        users[i].rank = all->count - 1;
         rank->span = processes[i].last - processes[i].first;
         rank->compute = rank->span - processes[i].in_mpi;
     }
-    for (uint32_t i = 0; i < calls->count && !failed; i++) {
-        uint32_t rank = ranks[trace->threads.process[calls->thread[i]]];
-        /* How long a call took that was cut off nobody knows. */
-        if (rank == NVT_NONE || !nvt_mpi_waits_for_all(trace, i) ||
-            calls->flags[i] & NVT_RANGE_PARTIAL)
+    free(processes);
+    return failed ? -1 : 0;
+}
+
+/* How long a call took that was cut off nobody knows. */
+static int is_part(const struct nvt_trace *trace, uint32_t call)
+{
+    return nvt_mpi_waits_for_all(trace, call) &&
+           !(trace->mpi_calls.flags[call] & NVT_RANGE_PARTIAL);
+}
+
+/*
+ * The one that each process uses first. Where a rank makes one of some of the ranks, calls of any kind tell that, as in mpi_ranks.h:
+ * a first collective may be on a part. Else all have the same ranks, and it is that of the first collective: of a program that
+ * copies MPI_COMM_WORLD and works on the copy these are.
+ */
+static void choose_communicators(const struct nvt_mpi_job *job, const struct nvt_mpi_file *file,
+                                 struct user *users)
+{
+    const struct nvt_trace *trace = file->from->trace;
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        struct user *user = &users[trace->threads.process[calls->thread[i]]];
+        if (user->has_communicator ||
+            !(job->has_parts ? nvt_mpi_has_communicator(file, i) : is_part(trace, i)))
             continue;
-        struct nvt_rank *item = &all->items[rank];
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is one of those that were added */
-        if (!item->part_count)
-            used[item->process] = calls->communicator[i];
-        if (calls->communicator[i] != used[item->process])
+        user->communicator = calls->communicator[i];
+        user->has_communicator = 1;
+    }
+}
+
+/*
+ * Processes with their calls of MPI. Those on other communicators are left out: handles say nothing of who takes part, and in the
+ * n-th call on a part of the ranks others may wait than in the n-th of another.
+ */
+static int add_processes(struct nvt_ranks *all, const struct nvt_mpi_job *job,
+                         const struct nvt_mpi_file *file)
+{
+    const struct nvt_trace *trace = file->from->trace;
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    struct user *users = malloc(((size_t)trace->processes.count + 1) * sizeof(*users));
+    int failed = !users || add_users(all, file, users);
+    if (!failed)
+        choose_communicators(job, file, users);
+    for (uint32_t i = 0; i < calls->count && !failed; i++) {
+        const struct user *user = &users[trace->threads.process[calls->thread[i]]];
+        if (user->rank == NVT_NONE || !is_part(trace, i))
+            continue;
+        if (calls->communicator[i] != user->communicator)
             all->left_out++;
         else
-            failed = add_part(&all->items[rank], calls->name[i], calls->start[i], calls->end[i]);
+            failed =
+                add_part(&all->items[user->rank], calls->name[i], calls->start[i], calls->end[i]);
     }
-    free(processes);
-    free(ranks);
-    free(used);
+    free(users);
     return failed ? -1 : 0;
+}
+
+/* The processes of all traces, as of one job. 0, or -1 with err. */
+static int add_job(struct nvt_ranks *all, const struct nvt_report_input *input,
+                   struct nvt_error *err)
+{
+    struct nvt_mpi_job job = {0};
+    size_t *numbers = calloc(input->trace_count + 1, sizeof(*numbers));
+    int status =
+        numbers ? nvt_mpi_job_make(&job, input, numbers, 0, err) : nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < job.file_count && !status; i++)
+        if (add_processes(all, &job, &job.files[i]))
+            status = nvt_fail_at(err, job.files[i].from->trace->path, -1, "out of memory");
+    nvt_mpi_job_free(&job);
+    free(numbers);
+    return status;
 }
 
 void nvt_ranks_free(struct nvt_ranks *all)
@@ -158,8 +212,5 @@ int nvt_ranks_find(struct nvt_ranks *all, const struct nvt_report_input *input,
     if (has_parts(all) || !nvt_report_has_mpi(input))
         return 0;
     nvt_ranks_free(all);
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (add_processes(all, &input->traces[i]))
-            return nvt_fail_at(err, input->traces[i].trace->path, -1, "out of memory");
-    return 0;
+    return add_job(all, input, err);
 }

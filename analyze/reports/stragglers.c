@@ -11,7 +11,7 @@
  * collectives of a part of the ranks are taken for those of all.
  *
  * Without such kernels, calls of MPI in which every rank waits for all (nvt_mpi_waits_for_all) are taken in their place,
- * on the communicator that each process used first: a rank is a process then, and what it does outside of MPI counts as computing.
+ * on one communicator (straggler_ranks.c): a rank is a process then, and what it does outside of MPI counts as computing.
  *
  * The first table has a row a rank: how often it came last, how long it waited, and the time in
  * which it computed, against the median of the ranks. The second one lists the collectives with the
@@ -293,7 +293,7 @@ static int collect(struct stragglers *all, struct nvt_report_input *input, struc
         nvt_note(
             input,
             "note: %llu collective calls of MPI are left out: they are on another communicator "
-            "than the first that their process used",
+            "than the one that is taken for that of all ranks",
             (unsigned long long)all->ranks.left_out);
     for (int pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < all->ranks.count; i++)

@@ -118,6 +118,14 @@ static uint8_t communicator_of(struct nvt_mpi_rank *rank, uint64_t handle)
     return i;
 }
 
+int nvt_mpi_has_communicator(const struct nvt_mpi_file *file, uint32_t call)
+{
+    const enum nvt_mpi_role role = file->does[call].role;
+    return file->from->trace->mpi_calls.communicator[call] ||
+           (role >= NVT_MPI_DOES_SENDS && role <= NVT_MPI_DOES_BOTH) ||
+           role >= NVT_MPI_DOES_BARRIER;
+}
+
 /* Communicators of ranks, and whether all calls from the first on are there. */
 static void look_at_calls(struct nvt_mpi_job *job, const struct nvt_mpi_file *file)
 {
@@ -127,15 +135,12 @@ static void look_at_calls(struct nvt_mpi_job *job, const struct nvt_mpi_file *fi
         uint32_t number = file->rank_of[trace->threads.process[calls->thread[i]]];
         struct nvt_mpi_rank *rank = number == NVT_NONE ? NULL : &job->ranks[number];
         enum nvt_mpi_role role = file->does[i].role;
-        int has_communicator = calls->communicator[i] ||
-                               (role >= NVT_MPI_DOES_SENDS && role <= NVT_MPI_DOES_BOTH) ||
-                               role >= NVT_MPI_DOES_BARRIER;
         job->has_parts |= role == NVT_MPI_DOES_PARTS;
         if (!rank)
             continue;
         if (role == NVT_MPI_DOES_BEGINS && !trace->is_part && !trace->is_late)
             rank->is_whole = 1;
-        if (has_communicator)
+        if (nvt_mpi_has_communicator(file, i))
             file->does[i].communicator = communicator_of(rank, calls->communicator[i]);
     }
 }

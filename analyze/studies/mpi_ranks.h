@@ -108,6 +108,9 @@ static inline const struct nvt_trace *nvt_mpi_trace(const struct nvt_mpi_job *jo
     return nvt_mpi_file_of(job, rank)->from->trace;
 }
 
+/* Whether a call is on a communicator, known (a handle) or not (0). */
+int nvt_mpi_has_communicator(const struct nvt_mpi_file *file, uint32_t call);
+
 /* What is to be added to a time of a rank, so that it is one of another. ns. */
 int64_t nvt_mpi_shift(const struct nvt_mpi_job *job, uint32_t from, uint32_t to);
 
