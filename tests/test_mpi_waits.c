@@ -534,6 +534,32 @@ static void the_late_rank_is_found(void **state)
     end_job(&job);
 }
 
+/* Two that are late elsewhere are two findings, each of which names its ranks, and no sweeps. */
+static void late_ranks_are_not_folded(void **state)
+{
+    (void)state;
+    struct job job = make_job(2, 1, 0);
+    init(&job);
+    for (int i = 0; i < 20; i++) {
+        double from = 10 + 10 * i;
+        call(&job, 0, "MPI_Recv", from, from + 3.1, 1, 7);
+        call(&job, 1, "MPI_Send", from + 3, from + 3.1, 0, 7);
+        collective(&job, "MPI_Barrier", from + 4, 0, NVT_MPI_NONE);
+    }
+    finish(&job);
+    struct nvt_findings findings = apply(&job, &nvt_rule_late);
+    assert_int_equal(findings.count, 2);
+    assert_int_equal(nvt_findings_fold(&findings, &job.input, NULL), 0);
+    assert_int_equal(findings.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(findings.items[i].sweeps, 0);
+        assert_non_null(strstr(findings.items[i].what, i ? "late sender: rank 0 waits "
+                                                         : "wait at barrier: rank 1 waits "));
+    }
+    free(findings.items);
+    end_job(&job);
+}
+
 static void others_tell_what_it_does_not(void **state)
 {
     (void)state;
@@ -763,6 +789,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_looked_at_is_said),
         cmocka_unit_test(stragglers_are_of_the_communicator_of_all),
         cmocka_unit_test(the_late_rank_is_found),
+        cmocka_unit_test(late_ranks_are_not_folded),
         cmocka_unit_test(others_tell_what_it_does_not),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(exports_of_nsys_have_waits),

@@ -182,7 +182,7 @@ int nvt_diagnose(const struct nvt_report_input *input, const char *by,
  * Make one finding of those that one rule has of several traces (or, where it compares traces, of several sweeps) and
  * one subject: the costliest, which
  * then counts them. The order stays, that of nvt_diagnose; the traces of the input are still there.
- * What compares several traces is left as it is. 0, or -1 with err (out of memory).
+ * What compares several traces and has no subject is left as it is. 0, or -1 with err (out of memory).
  */
 int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_input *input,
                       struct nvt_error *err);

@@ -37,7 +37,7 @@ static void tell_what(const struct nvt_late_ranks *ranks, const struct nvt_late_
     const char *state = nvt_mpi_wait_state_name(item->state);
     char place[128];
     snprintf(place, sizeof(place), "%s%.110s", *range ? "range " : "no range", range);
-    nvt_finding_about(finding, place);
+    /* Without a subject: findings that share one and compare traces are folded, as sweeps, and then name no rank. */
     snprintf(finding->what, sizeof(finding->what),
              "%c%s: rank %u waits %.0f %% of its time in %.40s for rank %u, which is in %s then",
              tolower((unsigned char)*state), state + 1, job->ranks[item->rank].number,
