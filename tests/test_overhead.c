@@ -212,6 +212,32 @@ static void twins_need_no_other_run(void **state)
                   "toy size=4,1,nvtx,forward,1000,1160,1.0800,,,1,,0.0020,within\n");
 }
 
+/* The twin without NVTX comes first in the first iteration, which is cold. */
+static void of_few_iterations(FILE *out)
+{
+    for (int i = 0; i < 3; i++)
+        fprintf(out,
+                "{\"workload\": \"toy\", \"size\": 3, \"backend\": \"host\", \"collect\": "
+                "\"nvtx\", \"warmup\": 0, "
+                "\"interleave\": \"within\", \"iterations\": %d, \"status\": \"ok\", "
+                "\"forward_ns_mean\": 1000, \"forward_ns_median\": 1000, "
+                "\"forward_ns_mute_median\": %d, \"forward_ns_twins_ratio\": %g, "
+                "\"trace\": null}\n",
+                i + 1, i < 2 ? 20000 : 1000, i < 2 ? 0.05 : 1.0);
+}
+
+static void few_twins_are_no_pair(void **state)
+{
+    (void)state;
+    const char *out = make_runs("few_iterations", of_few_iterations);
+    expect_report(out, "toy size=3,0,nvtx,forward,1000,1000,1.0000,,,1,,,within\n");
+    const char *argv[] = {"nvtally", "stats", out, "-r", "overhead", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "note: 2 runs with twins left out: "));
+    cli_result_free(&result);
+}
+
 /* Times and the slow-down beside them need not go together; the title says what each is. */
 static void the_title_says_what_numbers_are(void **state)
 {
@@ -402,6 +428,7 @@ int main(void)
         cmocka_unit_test(one_pair_has_its_iterations),
         cmocka_unit_test(turns_are_not_mixed_with_runs),
         cmocka_unit_test(twins_need_no_other_run),
+        cmocka_unit_test(few_twins_are_no_pair),
         cmocka_unit_test(the_title_says_what_numbers_are),
         cmocka_unit_test(twins_are_without_ranges),
         cmocka_unit_test(what_cannot_have_twins),

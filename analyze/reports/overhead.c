@@ -176,6 +176,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         for (size_t i = 0; sheet.table && i < overheads.count; i++)
             put_row(&sheet, &overheads.rows[i]);
         status = nvt_report_add(tables, sheet.table, err);
+        if (overheads.short_runs)
+            nvt_note(input,
+                     "note: %zu run%s with twins left out: of fewer than 3 iterations the first, "
+                     "which may be cold, decides; give more by --iterations",
+                     overheads.short_runs, overheads.short_runs == 1 ? "" : "s");
         if (nvt_slowdowns_caution(&overheads))
             nvt_note(input, "note: %s", nvt_slowdowns_caution(&overheads));
     }

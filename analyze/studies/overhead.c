@@ -8,6 +8,7 @@
 #include "../comparison/change.h"
 
 #define SIGN_TEST_LEAST 6 /* pairs: 2 / 2^6 is the first below 0.05 */
+#define TWINS_LEAST     3 /* iterations */
 
 /* A record that may take part. */
 struct run {
@@ -219,6 +220,12 @@ static int is_its_own_bare(const struct run *run)
     return !strcmp(run->interleave, "within");
 }
 
+/* Whether its twins are too few: what comes first may meet a cold machine, and from TWINS_LEAST on it does not move the median. */
+static int is_short(const struct run *run)
+{
+    return is_its_own_bare(run) && nvt_record_number(run->record, "iterations") < TWINS_LEAST;
+}
+
 struct pair {
     double without, with, ratio; /* of positive numbers, else there is none */
 };
@@ -228,6 +235,8 @@ static struct pair pair_of(const struct runs *runs, const struct run *run, const
 {
     struct pair pair = {NAN, typical(run->record, phase), NAN};
     const struct run *bare = is_its_own_bare(run) ? run : bare_of(runs, run);
+    if (is_short(run))
+        return pair;
     if (bare == run) {
         pair.without = number(run->record, phase, "mute_median");
         pair.ratio = number(run->record, phase, "twins_ratio");
@@ -326,6 +335,7 @@ int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_
         const struct run *run = &runs.items[i];
         int is_off = !strcmp(run->level, "off");
         overheads->bare += is_off || is_its_own_bare(run);
+        overheads->short_runs += (size_t)is_short(run);
         if (!is_off && !run->turn)
             status = add_phases(overheads, &runs, run);
     }

@@ -7,7 +7,8 @@
  * levels, so that both met the machine in the same state: runs one after the other or, by --interleave
  * iterations, side by side. By --interleave within a run is a pair by itself: each of its iterations has a
  * twin next to it without NVTX, its ratio is the median of theirs, and where its memory lies is the same for
- * both. These three are not mixed. With two pairs and more the slow-down is the median of the ratios, which
+ * both; of fewer than three iterations it is no pair, as the first, which may meet a cold machine, moves their
+ * median. These three are not mixed. With two pairs and more the slow-down is the median of the ratios, which
  * between two runs are those of their medians. Its 95 % interval is, from six pairs on, that between
  * the order statistics that the sign test allows (Conover, "Practical Nonparametric Statistics",
  * 1999, section 3.2: distribution-free); with two to five Student's t of the logarithms of the
@@ -41,7 +42,8 @@ struct nvt_slowdown_row {
 struct nvt_slowdowns {
     struct nvt_slowdown_row *rows;
     size_t count, capacity;
-    size_t bare; /* runs without collection, and such as are their own bare one */
+    size_t bare;       /* runs without collection, and such as are their own bare one */
+    size_t short_runs; /* of the latter, how many are no pair, having too few iterations */
 };
 
 /* Of all run directories of the input, by configuration, warm-up, phase and level in the order in
