@@ -164,6 +164,7 @@ static void expect(struct job *job, const char *expected)
                   {"alone", left->alone},
                   {"unclear", waits.unclear},
                   {"later", waits.later},
+                  {"persistent", waits.persistent},
                   {"apart", waits.apart}};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         if (counts[i].count)
@@ -327,7 +328,26 @@ static void what_starts_persistent_requests_has_missing_calls(void **state)
     call(&job, 0, "MPI_Recv", 10, 16, 1, 7);
     call(&job, 0, "MPI_Recv", 20, 26, 1, 7);
     call(&job, 1, "MPI_Send", 15, 15.1, 0, 7);
-    expect(&job, "uneven 3\n");
+    expect(&job, "uneven 3\npersistent 1\n");
+}
+
+/* Nothing but the calls that start them is on record of persistent requests: who waits for one is said to be left out. */
+static void persistent_requests_are_counted(void **state)
+{
+    (void)state;
+    struct job job = make_job(2, 1, 0);
+    char *note;
+    init(&job);
+    for (int i = 0; i < 2; i++) {
+        call(&job, i, i ? "MPI_Startall" : "MPI_Start", 5 + 30 * i, 5.1 + 30 * i, NVT_MPI_NONE,
+             NVT_MPI_NONE);
+        call(&job, i, "MPI_Wait", 6 + 30 * i, 36, NVT_MPI_NONE, NVT_MPI_NONE);
+    }
+    finish(&job);
+    free(make_report("mpi_waits", job.traces, 1, &note));
+    assert_non_null(strstr(note, "note: 2 calls that start persistent requests"));
+    free(note);
+    end_job(&job);
 }
 
 static void what_cannot_be_is_left_out(void **state)
@@ -781,6 +801,7 @@ int main(void)
         cmocka_unit_test(exchanges_are_matched_where_that_is_certain),
         cmocka_unit_test(streams_with_missing_calls_are_left_out),
         cmocka_unit_test(what_starts_persistent_requests_has_missing_calls),
+        cmocka_unit_test(persistent_requests_are_counted),
         cmocka_unit_test(what_cannot_be_is_left_out),
         cmocka_unit_test(communicators_are_told_apart_where_they_are_copies),
         cmocka_unit_test(collectives_wait_for_the_last),

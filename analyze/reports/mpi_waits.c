@@ -137,6 +137,9 @@ static void note_left_out(struct nvt_report_input *input, const struct nvt_mpi_w
                "(the clocks of the ranks are apart, or calls are missing)");
     note_count(input, unmatched->alone,
                "sends and receives have no other half in the input: left out");
+    note_count(input, waits->persistent,
+               "calls that start persistent requests (MPI_Start, MPI_Startall): who sends or "
+               "receives by them is not on record, and waits for them are left out");
     note_count(input, waits->apart,
                "collective calls are left out: they do not belong together by their order, or the "
                "clocks of the ranks are apart");

@@ -49,7 +49,7 @@ struct messages {
     uint32_t later_count;
 };
 
-/* The calls that wait, of each file and thread. 0, or -1 when out of memory. */
+/* The calls that wait, of each file and thread; persistent requests are counted. 0, or -1 when out of memory. */
 static int find_waiting(struct messages *messages)
 {
     const struct nvt_mpi_job *job = &messages->waits->job;
@@ -61,6 +61,7 @@ static int find_waiting(struct messages *messages)
         for (uint32_t k = 0; owner && k < trace->mpi_calls.count; k++) {
             int is_waiting = file->does[k].role == NVT_MPI_DOES_WAITS ||
                              file->does[k].role == NVT_MPI_DOES_WAITS_ALL;
+            messages->waits->persistent += file->does[k].role == NVT_MPI_DOES_STARTS;
             owner[k] = is_waiting ? trace->mpi_calls.thread[k] : trace->threads.count;
         }
         int failed = !owner || nvt_buckets_make(&messages->waiting[i], owner, trace->threads.count,

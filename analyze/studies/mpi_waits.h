@@ -16,7 +16,8 @@
  *
  * A message that is waited for later counts in the call that waits (MPI_Wait, MPI_Waitall, …) on the thread that asked for it
  * while the other side begins. Requests are not on record. MPI_Waitall waits for the last one; where another call may wait for
- * either of several, it is counted as unclear. A send counts there only where no receive does.
+ * either of several, it is counted as unclear. A send counts there only where no receive does. Whom persistent requests
+ * (MPI_Start) send to or receive from is not on record either: they are counted.
  */
 #ifndef NVT_MPI_WAITS_H
 #define NVT_MPI_WAITS_H
@@ -54,6 +55,8 @@ struct nvt_mpi_waits {
     uint64_t unclear;                   /* waits that may be for either of several messages */
     uint64_t others;                    /* collective calls on other communicators */
     uint64_t later; /* collective calls that are waited for later (MPI_Iallreduce): not looked at */
+    uint64_t
+        persistent; /* calls that start persistent requests, of which nothing else is on record */
     uint64_t apart; /* collective calls that do not belong together */
 };
 
