@@ -22,27 +22,27 @@ static void free_trace(struct nvt_input_trace *item)
     free(item->launches);
 }
 
-/* What is read twice counts twice, which nobody means. */
-static void note_again(struct nvt_report_input *input, struct nvt_input_trace *item)
+/* Which file a path is, and whether it was given before. Device and number 0: no file, which never was. */
+static int was_given(const struct nvt_report_input *input, const char *path, uint64_t file[2])
 {
     struct stat status;
-    if (stat(item->trace->path, &status) || !S_ISREG(status.st_mode))
-        return;
-    item->file[0] = (uint64_t)status.st_dev;
-    item->file[1] = (uint64_t)status.st_ino;
+    if (stat(path, &status) || !S_ISREG(status.st_mode))
+        return 0;
+    file[0] = (uint64_t)status.st_dev;
+    file[1] = (uint64_t)status.st_ino;
     for (size_t i = 0; i < input->trace_count; i++)
-        if (!memcmp(input->traces[i].file, item->file, sizeof(item->file))) {
-            nvt_note(input, "warning: %s: was given before, and is counted again",
-                     item->trace->path);
-            return;
-        }
+        if (!memcmp(input->traces[i].file, file, sizeof(input->traces[i].file)))
+            return 1;
+    return 0;
 }
 
 static int add_trace(struct nvt_report_input *input, struct nvt_input_trace item,
                      struct nvt_error *err)
 {
     const struct nvt_trace *trace = item.trace;
-    note_again(input, &item);
+    /* Records of a run are told apart even where they name one file. */
+    if (was_given(input, trace->path, item.file))
+        nvt_note(input, "warning: %s: was given before, and is counted again", trace->path);
     struct nvt_input_trace *traces =
         realloc(input->traces, (input->trace_count + 1) * sizeof(*traces));
     if (!traces) {
@@ -122,9 +122,14 @@ static int read_trace(const struct nvt_report_input *input, const char *path,
     return -1;
 }
 
+/* What is read twice would count twice, or be a job of twice as many ranks, which nobody means. */
 static int add_file(struct nvt_report_input *input, const char *path, struct nvt_error *err)
 {
     struct nvt_input_trace item = {0};
+    if (was_given(input, path, item.file)) {
+        nvt_note(input, "warning: %s: was given before, and is counted once", path);
+        return 0;
+    }
     return read_trace(input, path, &item, err) ? -1 : add_trace(input, item, err);
 }
 

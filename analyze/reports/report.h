@@ -192,7 +192,7 @@ void nvt_report_note_calls(struct nvt_report_input *input);
 
 /*
  * Read a trace, a run directory, or the traces of a directory that no run wrote (input_folder.h) into
- * the input. 0 or -1. Warnings about what could not be read become notes. nvt_input_traces then reads
+ * the input; a file that was given before is not read again. 0 or -1. Warnings about what could not be read become notes. nvt_input_traces then reads
  * the traces that the directories name; one that is missing or broken is a note, because the records
  * stand without it. With a window directories of runs are refused, whose rows are of all that ran.
  */
