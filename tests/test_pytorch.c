@@ -251,6 +251,55 @@ static void it_needs_a_recorder_of_ranges(void **state)
     cli_result_free(&result);
 }
 
+static const char loops[] = "import threading, torch\n"
+                            "class Net(torch.nn.Module):\n"
+                            "    def forward(self, x):\n"
+                            "        return x\n"
+                            "class Step(torch.optim.Optimizer):\n"
+                            "    def step(self):\n"
+                            "        pass\n"
+                            "net, first, second = Net(), Step([]), Step([])\n"
+                            "def train(*optimizers):\n"
+                            "    for optimizer in optimizers:\n"
+                            "        torch.autograd.backward(net(1))\n"
+                            "        optimizer.step()\n";
+
+/* Record those definitions and a script that uses them, and read the trace. */
+static struct nvt_trace *loop(const char *script)
+{
+    char text[4096];
+    snprintf(text, sizeof(text), "%s%s", loops, script);
+    struct cli_result result = record(stand_in, "-c", text);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    return recorded_trace();
+}
+
+static uint32_t unfinished(const struct nvt_trace *trace)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += (trace->ranges.flags[i] & NVT_RANGE_UNCLOSED) != 0;
+    return count;
+}
+
+/* One that takes over while the first one lives ends iterations, but for its first step; of two that take turns, one
+ * does. */
+static void optimizers_that_follow_each_other(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = loop("train(*[first] * 5, *[second] * 20, *[first] * 2)\n");
+    expect_count(trace, "iteration", 5 + 19 + 1);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+    trace = loop("train(*[first, second] * 7)\n");
+    expect_count(trace, "iteration", 7); /* the last step of the second one is in an eighth */
+    assert_int_equal(unfinished(trace), 1);
+    nvt_trace_free(trace);
+}
+
 /* The values of a counter of PyTorch's, in the order of time, as text. */
 static const char *values_of(const struct nvt_trace *trace, const char *name)
 {
@@ -343,6 +392,7 @@ int main(void)
         cmocka_unit_test(it_makes_way_for_others),
         cmocka_unit_test(what_fails_does_not_reach_the_program),
         cmocka_unit_test(it_needs_a_recorder_of_ranges),
+        cmocka_unit_test(optimizers_that_follow_each_other),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

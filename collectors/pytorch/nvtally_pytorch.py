@@ -12,7 +12,8 @@ Ranges, all of them of the domain "PyTorch":
   dataset     within it, and within data where there are no workers, around reading the batch's samples
   collate     behind that, around making a batch of them
   iteration   from the first of these, while gradients are taken and there is an optimizer, to the
-              end of the step of the one that stepped first: a start/end range, as the program's own cross it
+              end of the step of the one that stepped first, or of one that has stepped twice since that
+              last did: a start/end range, as the program's own cross it
 
 And counters, once a device is in use: what PyTorch's allocator has allocated and reserved on
 the device that is the current one then, and the most that it had allocated since the program last reset that, in bytes. They are asked at the
@@ -122,6 +123,9 @@ class _Iteration:
     optimizer = None  # weak reference to the one whose steps end iterations
     may_end = False   # there was an optimizer: programs that only infer have no iterations
 
+    def __init__(self):
+        self.others = {}  # id of an optimizer -> weak reference: those that stepped since that one did
+
     def begin(self):
         if (self.range is None and self.may_end and (_may_learn is None or _may_learn())
                 and not _is_worker()):
@@ -129,11 +133,20 @@ class _Iteration:
             _count_memory()
 
     def end(self, optimizer):
-        if self.optimizer is None or self.optimizer() is None:
+        if self.optimizer is None or self.optimizer() is None or self._has_another_turn(optimizer):
             self.optimizer = weakref.ref(optimizer)
-        if self.optimizer() is optimizer and self.range is not None:
+        if self.optimizer() is not optimizer:
+            self.others[id(optimizer)] = weakref.ref(optimizer)
+            return
+        self.others.clear()
+        if self.range is not None:
             _library.nvtally_pytorch_end(self.range)
             self.range = None
+
+    def _has_another_turn(self, optimizer):
+        """Optimizers that take turns, as a GAN's do, step once each; one that steps again has taken over."""
+        other = self.others.get(id(optimizer))
+        return other is not None and other() is optimizer
 
 
 _iteration = _Iteration()
