@@ -300,6 +300,38 @@ static void optimizers_that_follow_each_other(void **state)
     nvt_trace_free(trace);
 }
 
+/* What a thread calls while another one is in a backward pass is a forward pass; what autograd's own threads call is
+ * none. A PyTorch that cannot tell them apart has none during any backward pass. */
+static void passes_of_several_threads(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char threads[] = "def apart(call):\n"
+                                  "    thread = threading.Thread(target=call)\n"
+                                  "    thread.start()\n"
+                                  "    thread.join()\n"
+                                  "def autograd():\n"
+                                  "    torch._C.thread.task = 0\n"
+                                  "    net(1)\n"
+                                  "def again():\n"
+                                  "    net(1)\n"
+                                  "    apart(lambda: net(1))\n"
+                                  "    apart(autograd)\n"
+                                  "torch.autograd.backward(1, again=again)\n";
+    struct nvt_trace *trace = loop(threads);
+    expect_count(trace, "Net", 3);
+    expect_count(trace, "forward", 1);
+    nvt_trace_free(trace);
+    char text[2048];
+    snprintf(text, sizeof(text),
+             "import sys\nsys.modules['nvtally_pytorch']._graph_task = None\n%s", threads);
+    trace = loop(text);
+    expect_count(trace, "Net", 3);
+    expect_count(trace, "forward", 0);
+    nvt_trace_free(trace);
+}
+
 /* The values of a counter of PyTorch's, in the order of time, as text. */
 static const char *values_of(const struct nvt_trace *trace, const char *name)
 {
@@ -393,6 +425,7 @@ int main(void)
         cmocka_unit_test(what_fails_does_not_reach_the_program),
         cmocka_unit_test(it_needs_a_recorder_of_ranges),
         cmocka_unit_test(optimizers_that_follow_each_other),
+        cmocka_unit_test(passes_of_several_threads),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

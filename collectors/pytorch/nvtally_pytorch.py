@@ -45,6 +45,7 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _backwards = 0  # passes under way, of all threads
+_graph_task = None  # torch._C._current_graph_task_id, of the thread: -1 outside of a backward pass
 _library = None
 _push = _pop = None
 _losses = ()  # torch.nn.modules.loss._Loss
@@ -65,6 +66,11 @@ def _is_compiling():
 def _is_worker():
     """Whether this process is a DataLoader's worker: what it does is no part of a loop."""
     return _workers is not None and getattr(_workers, "_worker_info", None) is not None
+
+
+def _is_backward():
+    """Whether this thread is in a backward pass, be it one of autograd's own; where PyTorch cannot tell, any thread."""
+    return _backwards > 0 if _graph_task is None else _graph_task() != -1
 
 
 def _name(text):
@@ -191,7 +197,7 @@ def _change_modules(module):
         if _is_compiling():
             return call(self, *arguments, **named)
         is_outermost = not _thread.modules
-        is_forward = is_outermost and not _backwards and not _thread.fetches
+        is_forward = is_outermost and not _thread.fetches and not _is_backward()
         name = _name_of(self, is_outermost)
         if is_forward:
             _iteration.begin()
@@ -342,8 +348,10 @@ def _change_losses(module):
 
 
 def _change_gradients(module):
-    global _may_learn
-    _may_learn = sys.modules["torch"].is_grad_enabled
+    global _may_learn, _graph_task
+    torch = sys.modules["torch"]
+    _may_learn = torch.is_grad_enabled
+    _graph_task = getattr(getattr(torch, "_C", None), "_current_graph_task_id", None)
 
 
 def _change_memory(module):

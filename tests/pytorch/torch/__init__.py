@@ -7,4 +7,4 @@ def is_grad_enabled():
     return learns
 
 
-from . import autograd, compiler, cuda, nn, optim, utils  # noqa: E402
+from . import _C, autograd, compiler, cuda, nn, optim, utils  # noqa: E402
