@@ -300,6 +300,43 @@ static void optimizers_that_follow_each_other(void **state)
     nvt_trace_free(trace);
 }
 
+/* A second thread that trains has iterations of its own, the first of which may be lost; a helper's calls belong to
+ * the iteration of the loop that it helps. */
+static void loops_of_several_threads(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char together[] = "turn = [threading.Semaphore(1), threading.Semaphore(0)]\n"
+                                   "def one(me, optimizer):\n"
+                                   "    for i in range(20):\n"
+                                   "        for part in (lambda: net(1), optimizer.step):\n"
+                                   "            turn[me].acquire()\n"
+                                   "            part()\n"
+                                   "            turn[1 - me].release()\n"
+                                   "other = threading.Thread(target=one, args=(1, second))\n"
+                                   "other.start()\n"
+                                   "one(0, first)\n"
+                                   "other.join()\n";
+    struct nvt_trace *trace = loop(together);
+    expect_count(trace, "forward", 2 * 20);
+    expect_count(trace, "iteration", 20 + 19);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+    trace = loop("def apart(call):\n"
+                 "    thread = threading.Thread(target=call)\n"
+                 "    thread.start()\n"
+                 "    thread.join()\n"
+                 "train(first)\n"
+                 "for i in range(3):\n"
+                 "    apart(lambda: net(1))\n"
+                 "    train(first)\n"
+                 "apart(lambda: train(*[second] * 5))\n");
+    expect_count(trace, "iteration", 1 + 3 + 5);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+}
+
 /* What a thread calls while another one is in a backward pass is a forward pass; what autograd's own threads call is
  * none. A PyTorch that cannot tell them apart has none during any backward pass. */
 static void passes_of_several_threads(void **state)
@@ -426,6 +463,7 @@ int main(void)
         cmocka_unit_test(it_needs_a_recorder_of_ranges),
         cmocka_unit_test(optimizers_that_follow_each_other),
         cmocka_unit_test(passes_of_several_threads),
+        cmocka_unit_test(loops_of_several_threads),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

@@ -13,7 +13,7 @@ Ranges, all of them of the domain "PyTorch":
   collate     behind that, around making a batch of them
   iteration   from the first of these, while gradients are taken and there is an optimizer, to the
               end of the step of the one that stepped first, or of one that has stepped twice since that
-              last did: a start/end range, as the program's own cross it
+              last did: a start/end range, as the program's own cross it. Threads that train have each their own
 
 And counters, once a device is in use: what PyTorch's allocator has allocated and reserved on
 the device that is the current one then, and the most that it had allocated since the program last reset that, in bytes. They are asked at the
@@ -41,6 +41,7 @@ class _Thread(threading.local):
     in_step = False
     fetches = 0  # batches that this thread is making
     batch = None  # what collates the one that is being read
+    iteration = None  # its own, where other threads train, too
 
 
 _thread = _Thread()
@@ -123,11 +124,13 @@ def _within(function, text, counts=False):
 
 
 class _Iteration:
-    """The one that is under way."""
+    """The one that is under way, of all threads until a second one trains: helpers of a loop take part in its own."""
     name = None
     range = None
+    beginner = None   # thread that began it
+    trainer = None    # thread that makes steps
     optimizer = None  # weak reference to the one whose steps end iterations
-    may_end = False   # there was an optimizer: programs that only infer have no iterations
+    may_end = False   # of the class: there was an optimizer: programs that only infer have no iterations
 
     def __init__(self):
         self.others = {}  # id of an optimizer -> weak reference: those that stepped since that one did
@@ -136,6 +139,7 @@ class _Iteration:
         if (self.range is None and self.may_end and (_may_learn is None or _may_learn())
                 and not _is_worker()):
             self.range = _library.nvtally_pytorch_start(self.name)
+            self.beginner = threading.get_ident()
             _count_memory()
 
     def end(self, optimizer):
@@ -156,6 +160,23 @@ class _Iteration:
 
 
 _iteration = _Iteration()
+
+
+def _begin_iteration():
+    (_thread.iteration or _iteration).begin()
+
+
+def _end_iteration(optimizer):
+    """A thread that trains beside another one has its own from the first step on, with what it has begun."""
+    iteration, thread = _thread.iteration or _iteration, threading.get_ident()
+    if iteration.trainer is None:
+        iteration.trainer = thread
+    elif iteration.trainer != thread:
+        iteration = _thread.iteration = _Iteration()
+        iteration.trainer = thread
+        if _iteration.beginner == thread:
+            iteration.range, _iteration.range = _iteration.range, None
+    iteration.end(optimizer)
 
 
 # --- modules ---------------------------------------------------------------------------------------
@@ -200,7 +221,7 @@ def _change_modules(module):
         is_forward = is_outermost and not _thread.fetches and not _is_backward()
         name = _name_of(self, is_outermost)
         if is_forward:
-            _iteration.begin()
+            _begin_iteration()
             _push(loss if isinstance(self, _losses) else forward)
         _push(name)
         _thread.modules += 1
@@ -227,7 +248,7 @@ def _change_autograd(module):
         global _backwards
         if _is_compiling():
             return backward(*arguments, **named)
-        _iteration.begin()
+        _begin_iteration()
         _backwards += 1
         try:
             return backward(*arguments, **named)
@@ -243,7 +264,7 @@ def _change_optimizers(module):
     @functools.wraps(begin)
     def ranged(self, *arguments, **named):
         begin(self, *arguments, **named)
-        _iteration.may_end = True
+        _Iteration.may_end = True
         kind = type(self)
         if not getattr(kind.step, "_nvtally", False):
             kind.step = _step(kind.step)
@@ -264,7 +285,7 @@ def _step(step):
             return within(self, *arguments, **named)
         finally:
             _thread.in_step = False
-            _iteration.end(self)
+            _end_iteration(self)
 
     outermost._nvtally = True
     return outermost
@@ -277,7 +298,7 @@ def _change_loaders(module):
     @functools.wraps(iterator.__next__)
     def counted(self):
         if not _is_last(self):
-            _iteration.begin()
+            _begin_iteration()
         return following(self)
 
     iterator.__next__ = counted
@@ -398,7 +419,7 @@ def _load():
     _library.nvtally_pytorch_memory.argtypes = [ctypes.c_int64] * 3
     _library.nvtally_pytorch_memory.restype = None
     if _library.nvtally_pytorch_begin():
-        _iteration.name = _name("iteration")
+        _Iteration.name = _name("iteration")
         _push, _pop = _library.nvtally_pytorch_push, _library.nvtally_pytorch_pop
 
 
