@@ -337,6 +337,68 @@ static void loops_of_several_threads(void **state)
     nvt_trace_free(trace);
 }
 
+/* The call of the module Aside is in no iteration. */
+static void expect_aside(const struct nvt_trace *trace)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t aside = recorded_range(trace, "Aside");
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (!strcmp(nvt_name(trace, ranges->name[i]), "iteration"))
+            assert_false(ranges->start[i] <= ranges->start[aside] &&
+                         ranges->end[i] >= ranges->end[aside]);
+}
+
+/* A batch that is fetched and not trained on has an iteration that ends with its loop, also where workers stay; what
+ * comes then is in none. Loops that take each batch from an iterator of its own are as others. */
+static void loops_that_are_left(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char definitions[] = "class Aside(Net):\n"
+                                      "    pass\n"
+                                      "aside = Aside()\n"
+                                      "def left(loader):\n"
+                                      "    for x in loader:\n"
+                                      "        if x == 3:\n"
+                                      "            break\n"
+                                      "        train(first)\n"
+                                      "    torch.learns = False\n"
+                                      "    aside(1)\n"
+                                      "    torch.learns = True\n";
+    char text[2048];
+    snprintf(text, sizeof(text),
+             "%sleft(torch.utils.data.DataLoader([1, 2, 3, 4]))\ntrain(first)\n", definitions);
+    struct nvt_trace *trace = loop(text);
+    expect_count(trace, "iteration", 2 + 1 + 1);
+    expect_aside(trace);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+    snprintf(text, sizeof(text),
+             "%sloader = torch.utils.data.DataLoader([1, 2, 3, 4], persistent_workers=True)\n"
+             "left(loader)\nleft(loader)\nlist(loader)\n",
+             definitions);
+    trace = loop(text);
+    expect_count(trace, "iteration", 2 * 3 + 1);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+    trace = loop("loader = torch.utils.data.DataLoader([1, 2, 3, 4])\n"
+                 "next(iter(loader))\n"
+                 "class Aside(Net):\n"
+                 "    pass\n"
+                 "torch.learns = False\n"
+                 "Aside()(1)\n"
+                 "torch.learns = True\n"
+                 "for i in range(4):\n"
+                 "    next(iter(loader))\n"
+                 "    train(first)\n");
+    expect_count(trace, "iteration",
+                 1 + 4 + 1); /* no step was made when the first one's iterator ended */
+    expect_aside(trace);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+}
+
 /* What a thread calls while another one is in a backward pass is a forward pass; what autograd's own threads call is
  * none. A PyTorch that cannot tell them apart has none during any backward pass. */
 static void passes_of_several_threads(void **state)
@@ -464,6 +526,7 @@ int main(void)
         cmocka_unit_test(optimizers_that_follow_each_other),
         cmocka_unit_test(passes_of_several_threads),
         cmocka_unit_test(loops_of_several_threads),
+        cmocka_unit_test(loops_that_are_left),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

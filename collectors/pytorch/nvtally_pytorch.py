@@ -129,18 +129,45 @@ class _Iteration:
     range = None
     beginner = None   # thread that began it
     trainer = None    # thread that makes steps
+    loader = None     # weak reference to the iterator whose batch is all that there is in it so far
     optimizer = None  # weak reference to the one whose steps end iterations
     may_end = False   # of the class: there was an optimizer: programs that only infer have no iterations
 
     def __init__(self):
         self.others = {}  # id of an optimizer -> weak reference: those that stepped since that one did
 
-    def begin(self):
-        if (self.range is None and self.may_end and (_may_learn is None or _may_learn())
-                and not _is_worker()):
+    def begin(self, loader=None):
+        is_new = self.range is None
+        if not (is_new or loader is None and self.loader is not None):
+            return
+        if not self.may_end or _may_learn is not None and not _may_learn() or _is_worker():
+            return
+        self.loader = None if loader is None else self._watch(loader)
+        if is_new:
             self.range = _library.nvtally_pytorch_start(self.name)
             self.beginner = threading.get_ident()
             _count_memory()
+
+    def _watch(self, loader):
+        """Its end is that of a loop which was left, but where each batch is the first one of an iterator of its own."""
+        if self.optimizer is not None and not getattr(loader, "_num_yielded", 0):
+            return weakref.ref(loader)
+        return weakref.ref(loader, self._leave)
+
+    def leave(self, loader):
+        """No batch of it is to come: one that is not trained on is not left open for what follows the loop."""
+        if self.loader is not None and self.loader() is loader:
+            self._leave(self.loader)
+
+    def _leave(self, reference):
+        if self.loader is reference:
+            self._close()
+
+    def _close(self):
+        self.loader = None
+        if self.range is not None and _library:
+            _library.nvtally_pytorch_end(self.range)
+            self.range = None
 
     def end(self, optimizer):
         if self.optimizer is None or self.optimizer() is None or self._has_another_turn(optimizer):
@@ -149,9 +176,7 @@ class _Iteration:
             self.others[id(optimizer)] = weakref.ref(optimizer)
             return
         self.others.clear()
-        if self.range is not None:
-            _library.nvtally_pytorch_end(self.range)
-            self.range = None
+        self._close()
 
     def _has_another_turn(self, optimizer):
         """Optimizers that take turns, as a GAN's do, step once each; one that steps again has taken over."""
@@ -162,8 +187,12 @@ class _Iteration:
 _iteration = _Iteration()
 
 
-def _begin_iteration():
-    (_thread.iteration or _iteration).begin()
+def _begin_iteration(loader=None):
+    (_thread.iteration or _iteration).begin(loader)
+
+
+def _leave_loader(loader):
+    (_thread.iteration or _iteration).leave(loader)
 
 
 def _end_iteration(optimizer):
@@ -298,10 +327,22 @@ def _change_loaders(module):
     @functools.wraps(iterator.__next__)
     def counted(self):
         if not _is_last(self):
-            _begin_iteration()
-        return following(self)
+            _begin_iteration(self)
+        try:
+            return following(self)
+        except StopIteration:
+            _leave_loader(self)
+            raise
 
     iterator.__next__ = counted
+    reset = iterator._reset
+
+    @functools.wraps(reset)
+    def again(self, *arguments, **named):
+        _leave_loader(self)
+        return reset(self, *arguments, **named)
+
+    iterator._reset = again
 
 
 def _is_last(iterator):

@@ -1,6 +1,9 @@
 class _BaseDataLoaderIter:
     def __init__(self, items):
         self.items = items
+        self._reset(None, first_iter=True)
+
+    def _reset(self, loader, first_iter=False):
         self._num_yielded = 0
 
     def __iter__(self):
@@ -17,8 +20,16 @@ class _BaseDataLoaderIter:
 
 
 class DataLoader:
-    def __init__(self, items):
+    def __init__(self, items, persistent_workers=False):
         self.items = items
+        self.persistent_workers = persistent_workers
+        self._iterator = None
 
     def __iter__(self):
-        return _BaseDataLoaderIter(self.items)
+        if not self.persistent_workers:
+            return _BaseDataLoaderIter(self.items)
+        if self._iterator is None:
+            self._iterator = _BaseDataLoaderIter(self.items)
+        else:
+            self._iterator._reset(self)
+        return self._iterator
