@@ -399,6 +399,30 @@ static void loops_that_are_left(void **state)
     nvt_trace_free(trace);
 }
 
+/* Of a stream, it is not known that there is no other batch: the wait for none has an iteration, too, which ends there. */
+static void streams_of_batches(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = loop("class Stream:\n"
+                                   "    def __iter__(self):\n"
+                                   "        return iter([1, 2, 3])\n"
+                                   "for x in torch.utils.data.DataLoader(Stream()):\n"
+                                   "    train(first)\n"
+                                   "class Aside(Net):\n"
+                                   "    pass\n"
+                                   "torch.learns = False\n"
+                                   "Aside()(1)\n");
+    expect_count(trace, "data", 3 + 1);
+    expect_count(trace, "iteration", 3 + 1);
+    expect_aside(trace);
+    uint32_t iteration = recorded_range(trace, "iteration"), data = recorded_range(trace, "data");
+    assert_true(trace->ranges.start[iteration] <= trace->ranges.start[data]);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+}
+
 /* What a thread calls while another one is in a backward pass is a forward pass; what autograd's own threads call is
  * none. A PyTorch that cannot tell them apart has none during any backward pass. */
 static void passes_of_several_threads(void **state)
@@ -527,6 +551,7 @@ int main(void)
         cmocka_unit_test(passes_of_several_threads),
         cmocka_unit_test(loops_of_several_threads),
         cmocka_unit_test(loops_that_are_left),
+        cmocka_unit_test(streams_of_batches),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

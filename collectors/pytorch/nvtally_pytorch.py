@@ -346,11 +346,11 @@ def _change_loaders(module):
 
 
 def _is_last(iterator):
-    """Whether it has no more batches, as far as it knows."""
+    """Whether it has no more batches, as far as it knows: one that has no length finds out by asking for one more."""
     try:
         return iterator._num_yielded >= len(iterator)
     except Exception:
-        return True
+        return False
 
 
 class _Collate:

@@ -5,18 +5,18 @@ class _BaseDataLoaderIter:
 
     def _reset(self, loader, first_iter=False):
         self._num_yielded = 0
+        self.following = iter(self.items)
 
     def __iter__(self):
         return self
 
     def __len__(self):
-        return len(self.items)
+        return len(self.items)  # a stream has none
 
     def __next__(self):
-        if self._num_yielded == len(self.items):
-            raise StopIteration
+        item = next(self.following)
         self._num_yielded += 1
-        return self.items[self._num_yielded - 1]
+        return item
 
 
 class DataLoader:
