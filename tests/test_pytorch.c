@@ -423,6 +423,25 @@ static void streams_of_batches(void **state)
     nvt_trace_free(trace);
 }
 
+/* A child that is forked within an iteration has its own; the parent's goes on. */
+static void a_fork_within_an_iteration(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = loop("import os\n"
+                                   "net(1)\n"
+                                   "child = os.fork()\n"
+                                   "if child:\n"
+                                   "    os.waitpid(child, 0)\n"
+                                   "    first.step()\n"
+                                   "train(first, first)\n");
+    expect_count(trace, "forward", 1 + 2 + 2);
+    expect_count(trace, "iteration", 3 + 2);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+}
+
 /* What a thread calls while another one is in a backward pass is a forward pass; what autograd's own threads call is
  * none. A PyTorch that cannot tell them apart has none during any backward pass. */
 static void passes_of_several_threads(void **state)
@@ -552,6 +571,7 @@ int main(void)
         cmocka_unit_test(loops_of_several_threads),
         cmocka_unit_test(loops_that_are_left),
         cmocka_unit_test(streams_of_batches),
+        cmocka_unit_test(a_fork_within_an_iteration),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

@@ -195,6 +195,13 @@ def _leave_loader(loader):
     (_thread.iteration or _iteration).leave(loader)
 
 
+def _forked():
+    """What is under way ends in the parent; a range of the child's may have the same number."""
+    for iteration in (_thread.iteration, _iteration):
+        if iteration is not None:
+            iteration.range = iteration.loader = None
+
+
 def _end_iteration(optimizer):
     """A thread that trains beside another one has its own from the first step on, with what it has begun."""
     iteration, thread = _thread.iteration or _iteration, threading.get_ident()
@@ -461,6 +468,7 @@ def _load():
     _library.nvtally_pytorch_memory.restype = None
     if _library.nvtally_pytorch_begin():
         _Iteration.name = _name("iteration")
+        os.register_at_fork(after_in_child=_forked)
         _push, _pop = _library.nvtally_pytorch_push, _library.nvtally_pytorch_pop
 
 
