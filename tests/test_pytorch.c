@@ -337,15 +337,26 @@ static void loops_of_several_threads(void **state)
     nvt_trace_free(trace);
 }
 
-/* The call of the module Aside is in no iteration. */
-static void expect_aside(const struct nvt_trace *trace)
+static int is_in_iteration(const struct nvt_trace *trace, const struct nvt_ranges *ranges,
+                           uint32_t range)
+{
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (!strcmp(nvt_name(trace, ranges->name[i]), "iteration") &&
+            ranges->start[i] <= ranges->start[range] && ranges->end[i] >= ranges->end[range])
+            return 1;
+    return 0;
+}
+
+/* That many calls of the module Aside are in iterations, and that many in none. */
+static void expect_asides(const struct nvt_trace *trace, uint32_t within, uint32_t outside)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    uint32_t aside = recorded_range(trace, "Aside");
+    uint32_t count[2] = {0};
     for (uint32_t i = 0; i < ranges->count; i++)
-        if (!strcmp(nvt_name(trace, ranges->name[i]), "iteration"))
-            assert_false(ranges->start[i] <= ranges->start[aside] &&
-                         ranges->end[i] >= ranges->end[aside]);
+        if (!strcmp(nvt_name(trace, ranges->name[i]), "Aside"))
+            count[is_in_iteration(trace, ranges, i)]++;
+    assert_int_equal(count[1], within);
+    assert_int_equal(count[0], outside);
 }
 
 /* A batch that is fetched and not trained on has an iteration that ends with its loop, also where workers stay; what
@@ -371,7 +382,7 @@ static void loops_that_are_left(void **state)
              "%sleft(torch.utils.data.DataLoader([1, 2, 3, 4]))\ntrain(first)\n", definitions);
     struct nvt_trace *trace = loop(text);
     expect_count(trace, "iteration", 2 + 1 + 1);
-    expect_aside(trace);
+    expect_asides(trace, 0, 1);
     assert_int_equal(unfinished(trace), 0);
     nvt_trace_free(trace);
     snprintf(text, sizeof(text),
@@ -394,8 +405,33 @@ static void loops_that_are_left(void **state)
                  "    train(first)\n");
     expect_count(trace, "iteration",
                  1 + 4 + 1); /* no step was made when the first one's iterator ended */
-    expect_aside(trace);
+    expect_asides(trace, 0, 1);
     assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+}
+
+/* A model that is evaluated while gradients are taken begins no iteration, unless it is never in the mode of training. */
+static void evaluation_with_gradients(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = loop("class Aside(Net):\n"
+                                   "    pass\n"
+                                   "net = Aside()\n"
+                                   "net.training = False\n"
+                                   "train(first)\n"
+                                   "net.training = True\n"
+                                   "train(first)\n"
+                                   "net.training = False\n"
+                                   "torch.nn.MSELoss()(net(1), 1)\n"
+                                   "for x in torch.utils.data.DataLoader([1, 2, 3]):\n"
+                                   "    torch.nn.MSELoss()(net(x), 1)\n"
+                                   "net.training = True\n"
+                                   "train(first)\n");
+    /* The loader's batches have one for them all. */
+    expect_count(trace, "iteration", 3 + 1);
+    expect_asides(trace, 3 + 3, 1);
     nvt_trace_free(trace);
 }
 
@@ -416,7 +452,7 @@ static void streams_of_batches(void **state)
                                    "Aside()(1)\n");
     expect_count(trace, "data", 3 + 1);
     expect_count(trace, "iteration", 3 + 1);
-    expect_aside(trace);
+    expect_asides(trace, 0, 1);
     uint32_t iteration = recorded_range(trace, "iteration"), data = recorded_range(trace, "data");
     assert_true(trace->ranges.start[iteration] <= trace->ranges.start[data]);
     assert_int_equal(unfinished(trace), 0);
@@ -571,6 +607,7 @@ int main(void)
         cmocka_unit_test(loops_of_several_threads),
         cmocka_unit_test(loops_that_are_left),
         cmocka_unit_test(streams_of_batches),
+        cmocka_unit_test(evaluation_with_gradients),
         cmocka_unit_test(a_fork_within_an_iteration),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),

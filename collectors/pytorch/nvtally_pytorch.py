@@ -42,6 +42,7 @@ class _Thread(threading.local):
     fetches = 0  # batches that this thread is making
     batch = None  # what collates the one that is being read
     iteration = None  # its own, where other threads train, too
+    evaluates = False  # the model that was called last
 
 
 _thread = _Thread()
@@ -58,6 +59,7 @@ _device = None  # that it is asked of
 _LEAST_NS = 500_000
 _names = {}  # id of a module -> (weak reference to it, name)
 _texts = {}  # text -> name
+_learners = {}  # id of a module that was an outermost one in the mode of training -> weak reference to it
 
 
 def _is_compiling():
@@ -245,6 +247,19 @@ def _name_of(module, is_outermost):
     return _name_all(module) if is_outermost else _keep(module, type(module).__name__)
 
 
+def _is_evaluation(module):
+    """Whether it was trained before and is not now: many models are trained in the mode of evaluation throughout.
+    A loss goes by the model's, as nobody changes its own."""
+    key = id(module)
+    if isinstance(module, _losses):
+        return _thread.evaluates
+    learns = getattr(module, "training", True)
+    if learns and key not in _learners:
+        _learners[key] = weakref.ref(module, lambda _: _learners.pop(key, None))
+    _thread.evaluates = not learns and key in _learners
+    return _thread.evaluates
+
+
 def _change_modules(module):
     call = module.Module.__call__
     forward, loss = _name("forward"), _name("loss")
@@ -257,7 +272,8 @@ def _change_modules(module):
         is_forward = is_outermost and not _thread.fetches and not _is_backward()
         name = _name_of(self, is_outermost)
         if is_forward:
-            _begin_iteration()
+            if not _is_evaluation(self):
+                _begin_iteration()
             _push(loss if isinstance(self, _losses) else forward)
         _push(name)
         _thread.modules += 1
