@@ -410,6 +410,39 @@ static void loops_that_are_left(void **state)
     nvt_trace_free(trace);
 }
 
+/* A module that is put into a model which was called before has its path, too; those that it only uses have none. */
+static void modules_that_come_later(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = loop("class Passing(Net):\n"
+                                   "    pass\n"
+                                   "class Model(Net):\n"
+                                   "    def forward(self, x):\n"
+                                   "        return self.head(Passing()(x))\n"
+                                   "model = Model()\n"
+                                   "class Block(Net):\n"
+                                   "    def __init__(self):\n"
+                                   "        self.inner = Net()\n"
+                                   "    def forward(self, x):\n"
+                                   "        return self.inner(x)\n"
+                                   "class Outer(Net):\n"
+                                   "    def forward(self, x):\n"
+                                   "        return self.head(x)\n"
+                                   "outer = Outer()\n"
+                                   "for outer.head in (Net(), Block(), Block()):\n"
+                                   "    outer(1)\n"
+                                   "model.head = Net()\n"
+                                   "model(model(1))\n");
+    expect_count(trace, "Outer", 3);
+    expect_count(trace, "head (Net)", 1 + 2);
+    expect_count(trace, "head (Block)", 2);
+    expect_count(trace, "head.inner (Net)", 2);
+    expect_count(trace, "Passing", 2);
+    nvt_trace_free(trace);
+}
+
 /* A model that is evaluated while gradients are taken begins no iteration, unless it is never in the mode of training. */
 static void evaluation_with_gradients(void **state)
 {
@@ -609,6 +642,7 @@ int main(void)
         cmocka_unit_test(streams_of_batches),
         cmocka_unit_test(evaluation_with_gradients),
         cmocka_unit_test(a_fork_within_an_iteration),
+        cmocka_unit_test(modules_that_come_later),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

@@ -43,6 +43,7 @@ class _Thread(threading.local):
     batch = None  # what collates the one that is being read
     iteration = None  # its own, where other threads train, too
     evaluates = False  # the model that was called last
+    root = None  # weak reference to the outermost module whose call this thread is in
 
 
 _thread = _Thread()
@@ -59,6 +60,7 @@ _device = None  # that it is asked of
 _LEAST_NS = 500_000
 _names = {}  # id of a module -> (weak reference to it, name)
 _texts = {}  # text -> name
+_strangers = {}  # id of an outermost module that calls some which are not in it -> weak reference to it
 _learners = {}  # id of a module that was an outermost one in the mode of training -> weak reference to it
 
 
@@ -229,34 +231,52 @@ def _keep(module, text):
     return name
 
 
-def _name_all(root):
-    """Names for all modules of an outermost one."""
+def _remember(table, module):
+    key = id(module)
+    if key not in table:
+        table[key] = weakref.ref(module, lambda _: table.pop(key, None))
+
+
+def _known_name(module):
+    known = _names.get(id(module))
+    return known[1] if known is not None and known[0]() is module else None
+
+
+def _name_all(root, again=False):
+    """Names for all modules of an outermost one; again: for those that have been put in since."""
     try:
         for path, module in root.named_modules():
-            if path:
+            if path and not (again and _known_name(module)):
                 _keep(module, "%s (%s)" % (path, type(module).__name__))
     except Exception:
         pass  # those have the names of their classes
-    return _keep(root, type(root).__name__)
+    return _known_name(root) if again else _keep(root, type(root).__name__)
 
 
 def _name_of(module, is_outermost):
-    known = _names.get(id(module))
-    if known is not None and known[0]() is module:
-        return known[1]
-    return _name_all(module) if is_outermost else _keep(module, type(module).__name__)
+    if is_outermost:
+        _thread.root = weakref.ref(module)
+    name = _known_name(module)
+    if name is None and is_outermost:
+        return _name_all(module)
+    root = None if name is not None else _thread.root()
+    if root is not None and id(root) not in _strangers:
+        _name_all(root, again=True)
+        name = _known_name(module)
+        if name is None:
+            _remember(_strangers, root)  # it may make them for each call
+    return name or _keep(module, type(module).__name__)
 
 
 def _is_evaluation(module):
     """Whether it was trained before and is not now: many models are trained in the mode of evaluation throughout.
     A loss goes by the model's, as nobody changes its own."""
-    key = id(module)
     if isinstance(module, _losses):
         return _thread.evaluates
     learns = getattr(module, "training", True)
-    if learns and key not in _learners:
-        _learners[key] = weakref.ref(module, lambda _: _learners.pop(key, None))
-    _thread.evaluates = not learns and key in _learners
+    if learns:
+        _remember(_learners, module)
+    _thread.evaluates = not learns and id(module) in _learners
     return _thread.evaluates
 
 
