@@ -226,9 +226,7 @@ def _keep(module, text):
     key = id(module)
     # Gone with the module, before another one can have its id.
     reference = weakref.ref(module, lambda _: _names.pop(key, None))
-    name = _name(text)
-    _names[key] = (reference, name)
-    return name
+    _names[key] = (reference, _name(text))
 
 
 def _remember(table, module):
@@ -250,22 +248,31 @@ def _name_all(root, again=False):
                 _keep(module, "%s (%s)" % (path, type(module).__name__))
     except Exception:
         pass  # those have the names of their classes
-    return _known_name(root) if again else _keep(root, type(root).__name__)
+    if not again:
+        _keep(root, type(root).__name__)
 
 
 def _name_of(module, is_outermost):
+    known = _names.get(id(module))
+    if known is None or known[0]() is not module:
+        known = _name_anew(module, is_outermost)
     if is_outermost:
-        _thread.root = weakref.ref(module)
-    name = _known_name(module)
-    if name is None and is_outermost:
-        return _name_all(module)
-    root = None if name is not None else _thread.root()
+        _thread.root = known[0]
+    return known[1]
+
+
+def _name_anew(module, is_outermost):
+    if is_outermost:
+        _name_all(module)
+        return _names[id(module)]
+    root = _thread.root()
     if root is not None and id(root) not in _strangers:
         _name_all(root, again=True)
-        name = _known_name(module)
-        if name is None:
+        if _known_name(module) is None:
             _remember(_strangers, root)  # it may make them for each call
-    return name or _keep(module, type(module).__name__)
+    if _known_name(module) is None:
+        _keep(module, type(module).__name__)
+    return _names[id(module)]
 
 
 def _is_evaluation(module):
