@@ -385,7 +385,9 @@ def _change_loaders(module):
             raise
 
     iterator.__next__ = counted
-    reset = iterator._reset
+    reset = getattr(iterator, "_reset", None)
+    if reset is None:
+        return
 
     @functools.wraps(reset)
     def again(self, *arguments, **named):
