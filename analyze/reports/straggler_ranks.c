@@ -42,6 +42,7 @@ static void measure(struct nvt_rank *rank, const struct nvt_used_device *device)
 
 static int add_part(struct nvt_rank *rank, uint32_t name, int64_t start, int64_t end)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is one of those that were added */
     if (nvt_grow(&rank->parts, rank->part_count, sizeof(*rank->parts)))
         return -1;
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made at 0, grown at powers of two */
