@@ -20,18 +20,6 @@ static size_t width_at(const char **at)
     return (size_t)nvt_char_width(nvt_char_visible(nvt_utf8_next(at)));
 }
 
-/* Behind what takes so many columns at most, or at the end. */
-static const char *skip(const char *text, size_t columns)
-{
-    for (const char *next = text; *text; text = next) {
-        size_t width = width_at(&next);
-        if (width > columns)
-            break;
-        columns -= width;
-    }
-    return text;
-}
-
 /* From where on a text takes so many columns at most. */
 static const char *last(const char *text, size_t columns)
 {
@@ -61,7 +49,8 @@ static size_t put_ellipsis(FILE *out)
 static struct nvt_shorten_item cut(const char *text, size_t width)
 {
     size_t head = (width - 1) / 2;
-    return (struct nvt_shorten_item){text, skip(text, head), last(text, width - 1 - head), 0};
+    return (struct nvt_shorten_item){text, nvt_text_skip(text, head), last(text, width - 1 - head),
+                                     0};
 }
 
 int nvt_shorten_add(struct nvt_shorten *shorten, const char *text, size_t width)
@@ -136,14 +125,14 @@ static const char *word_before(const char *least, const char *at, size_t most)
 /* "head…where it differs…", or up to its end, where that fits. */
 static size_t put_difference(const struct nvt_shorten_item *item, size_t width, FILE *out)
 {
-    const char *head = skip(item->text, (width - 2) * 2 / 5);
+    const char *head = nvt_text_skip(item->text, (width - 2) * 2 / 5);
     size_t used = put(item->text, head, out) + put_ellipsis(out), room = width - used;
     const char *from = word_before(head, item->text + item->common, room / 3);
     if (nvt_text_width(from) <= room) {
         const char *tail = last(item->text, room);
         return used + put(tail, tail + strlen(tail), out);
     }
-    used += put(from, skip(from, room - 1), out);
+    used += put(from, nvt_text_skip(from, room - 1), out);
     return used + put_ellipsis(out);
 }
 

@@ -116,6 +116,17 @@ size_t nvt_text_width(const char *text)
     return width;
 }
 
+const char *nvt_text_skip(const char *text, size_t columns)
+{
+    for (const char *next = text; *text; text = next) {
+        size_t width = (size_t)nvt_char_width(nvt_char_visible(nvt_utf8_next(&next)));
+        if (width > columns)
+            break;
+        columns -= width;
+    }
+    return text;
+}
+
 const char *nvt_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

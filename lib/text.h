@@ -47,4 +47,7 @@ uint32_t nvt_char_visible(uint32_t character);
 /* Columns of a text once every character has gone through nvt_char_visible. */
 size_t nvt_text_width(const char *text);
 
+/* Behind what takes so many columns of it at most, or at its end. */
+const char *nvt_text_skip(const char *text, size_t columns);
+
 #endif

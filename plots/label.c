@@ -51,18 +51,6 @@ static void shorten(const char *name, char *out, size_t size)
     out[used] = 0;
 }
 
-/* Behind what takes so many columns at most, or at the end. */
-static const char *skip(const char *text, size_t columns)
-{
-    for (const char *next = text; *text; text = next) {
-        size_t width = (size_t)nvt_char_width(nvt_char_visible(nvt_utf8_next(&next)));
-        if (width > columns)
-            break;
-        columns -= width;
-    }
-    return text;
-}
-
 /* The columns that two names begin with. */
 static size_t in_common(const char *a, const char *b)
 {
@@ -108,7 +96,7 @@ static int is_border(char letter)
 static size_t word_before(const char *name, size_t at, size_t least)
 {
     for (size_t back = 0; back < 10 && at > least + back; back++)
-        if (is_border(*skip(name, at - back - 1)))
+        if (is_border(*nvt_text_skip(name, at - back - 1)))
             return at - back;
     return at;
 }
@@ -121,7 +109,7 @@ void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most,
     size_t length = nvt_text_width(name);
     size_t common = length > most ? common_with_alike(labels, name, most) : 0;
     if (!common) {
-        snprintf(out, size, "%.*s%s", (int)(skip(name, most) - name), name,
+        snprintf(out, size, "%.*s%s", (int)(nvt_text_skip(name, most) - name), name,
                  length > most ? "…" : "");
         return;
     }
@@ -129,9 +117,9 @@ void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most,
     size_t from = word_before(name, common, head);
     if (from + tail > length)
         from = length - tail;
-    const char *begin = skip(name, from);
-    snprintf(out, size, "%.*s…%.*s%s", (int)(skip(name, head) - name), name,
-             (int)(skip(begin, tail) - begin), begin, from + tail < length ? "…" : "");
+    const char *begin = nvt_text_skip(name, from);
+    snprintf(out, size, "%.*s…%.*s%s", (int)(nvt_text_skip(name, head) - name), name,
+             (int)(nvt_text_skip(begin, tail) - begin), begin, from + tail < length ? "…" : "");
 }
 
 double nvt_label_pixels(const char *text)
@@ -175,13 +163,13 @@ void nvt_label_cut(const char *text, size_t most, char *out, size_t size)
 const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE])
 {
     enum { MOST = 60, HALF = MOST / 2 };
-    const char *name = nvt_file_name(path), *end = skip(name, HALF);
+    const char *name = nvt_file_name(path), *end = nvt_text_skip(name, HALF);
     size_t length = nvt_text_width(name);
     if (length <= MOST)
         snprintf(out, NVT_LABEL_FILE, "%s", name);
     else
-        snprintf(out, NVT_LABEL_FILE, "%.*s…%s", (int)(skip(name, HALF - 1) - name), name,
-                 skip(end, length - 2 * HALF));
+        snprintf(out, NVT_LABEL_FILE, "%.*s…%s", (int)(nvt_text_skip(name, HALF - 1) - name), name,
+                 nvt_text_skip(end, length - 2 * HALF));
     return out;
 }
 
