@@ -123,16 +123,11 @@ static int write_to(FILE *out, const char *name, const struct request *request,
     if (!out)
         return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
     int status = request->exporter->write(trace, out, err);
-    int unwritten = fflush(out) || ferror(out), reason = errno;
-    if (out != stdout && fclose(out) && !unwritten) {
-        unwritten = 1;
-        reason = errno;
-    }
-    if (status >= 0 && unwritten)
-        return nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason));
+    if (nvt_stream_end(out, name, status < 0, err))
+        return -1;
     if (status > 0)
         fprintf(stderr, "nvtally: note: no %s in %s\n", request->exporter->of, trace->path);
-    return status < 0 ? -1 : 0;
+    return 0;
 }
 
 /* Whoever records into a file holds a lock on it. */

@@ -408,16 +408,8 @@ static int write_to(FILE *out, const char *name, const struct request *request,
 {
     if (!out)
         return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
-    int status = print(request, input, out, err);
-    int unwritten = fflush(out) || ferror(out);
-    int reason = errno;
-    if (out != stdout && fclose(out) && !unwritten) {
-        unwritten = 1;
-        reason = errno;
-    }
-    if (!status && unwritten)
-        status = nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason));
-    return status;
+    int failed = print(request, input, out, err);
+    return nvt_stream_end(out, name, failed, err);
 }
 
 static int write_out(const struct request *request, struct nvt_report_input *input,

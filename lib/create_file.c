@@ -82,6 +82,18 @@ FILE *nvt_create_stream(const char *path)
     return stream;
 }
 
+int nvt_stream_end(FILE *out, const char *name, int failed, struct nvt_error *err)
+{
+    int unwritten = fflush(out) || ferror(out), reason = errno;
+    if (out != stdout && fclose(out) && !unwritten) {
+        unwritten = 1;
+        reason = errno;
+    }
+    if (failed)
+        return -1;
+    return unwritten ? nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason)) : 0;
+}
+
 char *nvt_replacement_of(const char *path, struct nvt_error *err)
 {
     struct stat status;

@@ -23,6 +23,10 @@ int nvt_open_file(const char *path);
 /* The same as a stream; NULL with errno. */
 FILE *nvt_create_stream(const char *path);
 
+/* When all was written: flush a stream, and close it unless it is stdout. `name`: of what, for err. `failed`: something went wrong
+ * before, and err says so. 0, or -1 with err: that, or it cannot be written. */
+int nvt_stream_end(FILE *out, const char *name, int failed, struct nvt_error *err);
+
 /*
  * Where to write what shall take the place of `path` once it is whole: a file beside it, or `path` itself where that is a
  * pipe, a device or a link. malloc'ed, or NULL with err: what is there cannot be written.

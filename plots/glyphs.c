@@ -136,10 +136,7 @@ static int write_text(const char *path, const char *text, struct nvt_error *err)
         fonts.replaced += missing && is_first(character);
         fonts.example = missing && !fonts.example ? character : fonts.example;
     }
-    int failed = fflush(out) || ferror(out), reason = errno;
-    if ((fclose(out) && !failed && (reason = errno)) || failed)
-        return nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason));
-    return 0;
+    return nvt_stream_end(out, path, 0, err);
 }
 
 int nvt_glyphs_replace(const char *path, struct nvt_error *err)

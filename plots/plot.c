@@ -85,28 +85,11 @@ int nvt_chart_close(const struct nvt_chart_request *request, FILE *file, const c
                     const char *suffix, struct nvt_error *err)
 {
     char path[4096];
-    int failed = fflush(file) || ferror(file), reason = errno;
-    if (fclose(file) && !failed) {
-        failed = 1;
-        reason = errno;
-    }
     snprintf(path, sizeof(path), "%s/%s.%s", request->directory, name, suffix);
-    if (failed)
-        return nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason));
+    if (nvt_stream_end(file, path, 0, err))
+        return -1;
     /* An svg is drawn with the fonts of who looks at it. */
     return strcmp(request->format, "svg") ? nvt_glyphs_replace(path, err) : 0;
-}
-
-/* 0, or the errno of what went wrong. */
-static int write_whole(const char *path, const struct nvt_buffer *picture)
-{
-    FILE *out = nvt_create_stream(path);
-    if (!out)
-        return errno;
-    int failed = fwrite(picture->data, 1, picture->size, out) != picture->size, reason = errno;
-    if (fclose(out) && !failed)
-        return errno;
-    return failed ? reason : 0;
 }
 
 /* What cannot be written whole is not left behind. */
@@ -120,8 +103,14 @@ static int write_picture(const struct nvt_chart_request *request, const char *pa
         free(replacement);
         return -1;
     }
-    int reason = write_whole(replacement, picture);
-    int failed = reason ? nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason)) : 0;
+    FILE *out = nvt_create_stream(replacement);
+    int failed = !out;
+    if (!out) {
+        nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
+    } else {
+        (void)fwrite(picture->data, 1, picture->size, out); /* the stream knows if it was not */
+        failed = nvt_stream_end(out, path, 0, err);
+    }
     return nvt_replacement_end(replacement, path, failed, err);
 }
 

@@ -300,20 +300,12 @@ static int write_document(const struct request *request, const struct nvt_docume
     FILE *out = nvt_create_stream(part);
     if (!out)
         return nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(errno));
-    int status = request->format->write(document, out, err);
-    int unwritten = fflush(out) || ferror(out), reason = errno;
-    if (fclose(out) && !unwritten) {
-        unwritten = 1;
-        reason = errno;
-    }
-    if (!status && !unwritten && rename(part, request->path)) {
-        unwritten = 1;
-        reason = errno;
-    }
-    if (status || unwritten)
+    int failed = request->format->write(document, out, err);
+    int status = nvt_stream_end(out, request->path, failed, err);
+    if (!status && rename(part, request->path))
+        status = nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(errno));
+    if (status)
         unlink(part);
-    if (!status && unwritten)
-        status = nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(reason));
     return status;
 }
 
