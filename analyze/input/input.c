@@ -40,9 +40,6 @@ static int add_trace(struct nvt_report_input *input, struct nvt_input_trace item
                      struct nvt_error *err)
 {
     const struct nvt_trace *trace = item.trace;
-    /* Records of a run are told apart even where they name one file. */
-    if (was_given(input, trace->path, item.file))
-        nvt_note(input, "warning: %s: was given before, and is counted again", trace->path);
     struct nvt_input_trace *traces =
         realloc(input->traces, (input->trace_count + 1) * sizeof(*traces));
     if (!traces) {
@@ -232,6 +229,9 @@ static int add_named(struct nvt_report_input *input, const struct nvt_runs *runs
     struct nvt_error broken = NVT_ERROR_INIT;
     struct nvt_input_trace item = {.runs = runs, .record = record};
     int status = read_trace(input, path, &item, &broken);
+    /* Records of a run are told apart even where they name one file. */
+    if (!status && was_given(input, path, item.file))
+        nvt_note(input, "warning: %s: was given before, and is counted again", path);
     free(path);
     if (!status)
         return add_trace(input, item, err);
