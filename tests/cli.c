@@ -364,3 +364,20 @@ bool cli_has_mpirun(void)
 {
     return tells_its_version("mpirun") && !access(cli_built("libnvtally-mpi.so"), R_OK);
 }
+
+struct cli_result cli_on_a_small_disk(const char *script)
+{
+    struct cli_result result = cli_run_with(
+        &(const struct cli_options){.directory = cli_folder},
+        (const char *const[]){"sh", "-c", "\"$0\" record -o t.nvt -- \"$1\" many 2>/dev/null",
+                              cli_built("nvtally"), cli_client("life"), NULL});
+    cli_result_free(&result);
+    result = cli_run_with(&(const struct cli_options){.directory = cli_folder},
+                          (const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+    if (!strncmp(result.out, "none\n", 5)) {
+        cli_result_free(&result);
+        print_message("no right to mount a small disk here: not run\n");
+        skip();
+    }
+    return result;
+}

@@ -40,6 +40,10 @@ enum { CLI_TRIES = 4 };
  */
 struct cli_result cli_run(const char *const argv[]);
 struct cli_result cli_run_with(const struct cli_options *options, const char *const argv[]);
+
+/* A script of the shell in the group's folder, where t.nvt is a trace of many ranges; $0 is nvtally. It mounts a small disk, or prints
+ * "none" alone where that is not allowed: then the test is skipped. */
+struct cli_result cli_on_a_small_disk(const char *script);
 void cli_result_free(struct cli_result *result);
 
 /*

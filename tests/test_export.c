@@ -715,18 +715,7 @@ static void a_file_is_replaced_when_it_is_whole(void **state)
         "\"$0\" export --to csv -o /dev/full t.nvt 2>&1; echo $?\n"
         "echo old >t.csv; \"$0\" export --to csv -o t.csv t.nvt; echo $?; ls t.csv*; wc -l "
         "<t.csv\n";
-    struct cli_result result = cli_run_with(
-        &(const struct cli_options){.directory = cli_folder},
-        (const char *const[]){"sh", "-c", "\"$0\" record -o t.nvt -- \"$1\" many 2>/dev/null",
-                              cli_built("nvtally"), cli_client("life"), NULL});
-    cli_result_free(&result);
-    result = cli_run_with(&(const struct cli_options){.directory = cli_folder},
-                          (const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
-    if (!strncmp(result.out, "none\n", 5)) {
-        cli_result_free(&result);
-        print_message("no right to mount a small disk here: not run\n");
-        skip();
-    }
+    struct cli_result result = cli_on_a_small_disk(script);
     assert_string_equal(result.out,
                         "nvtally: disk/t.csv: cannot be written: No space left on device\n2\n"
                         "t.csv\nold\n"
