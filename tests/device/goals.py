@@ -253,20 +253,31 @@ def launches(path, row):
     return None
 
 
+# CUPTI in the collector's place, asked as that level asks: what no collector with CUPTI takes less of.
+ALONE = {"kernel": "cupti-kernel", "full": "cupti-full"}
+
+
 def overhead(work):
     ratios = {(what, level): Ratio(f"{level}, us", "bare, us", note="us an operation") for what in MEASURED
-              for level in ("nvtx", "kernel", "full", "nsys")}
-    added, counts, unfit = {}, {}, set()
+              for level in ("nvtx", "kernel", "full", "nsys", "cupti-records", *ALONE.values())}
+    ours = {(what, level): Ratio(f"{level}, us", f"{alone}, us") for what in MEASURED for level, alone in ALONE.items()}
+    added, counts, unfit, bare, times_of = {}, {}, set(), {}, {}
     for path in sorted([*work.glob("overhead-[0-9]*/*/results.jsonl"), *work.glob("nsys-[0-9]*/*/results.jsonl")]):
         unfit.update(overhead_case(row)[1] for row in rows_of(path, "oom"))
         rows = [(*overhead_case(row), row) for row in rows_of(path)]
-        bare = {(what, case): typical(row, "forward") for what, case, row in rows if row["collect"] == "off"}
+        # CUPTI alone has a folder of its own in a round, and no bare rows there: those are of our levels' folder before it.
+        at = path.parent.parent.name, path.parent.name.partition("-cupti-")[0]
+        bare.update(((*at, what, case), typical(row, "forward")) for what, case, row in rows if row["collect"] == "off")
         for what, case, row in rows:
-            key, time = (what, row["collect"]), typical(row, "forward")
-            if key in ratios and bare.get((what, case)) and time and row.get("device_records") != 0:
-                ratios[key].add(case, time, bare[what, case])
-                added.setdefault((*key, case), []).append(time - bare[what, case])
+            key, time, below = (what, row["collect"]), typical(row, "forward"), bare.get((*at, what, case))
+            if key in ratios and below and time and row.get("device_records") != 0:
+                ratios[key].add(case, time, below)
+                added.setdefault((*key, case), []).append(time - below)
                 counts[what, case] = counts.get((what, case)) or launches(path, row)
+                times_of[(*at, *key, case)] = time
+    for (*at, what, level, case), time in times_of.items():
+        if level in ALONE:
+            ours[what, level].add(case, time, times_of.get((*at, what, ALONE[level], case)))
     for (what, level, case), times in added.items():
         if counts[what, case]:
             ratios[what, level].notes[case] = f"{statistics.median(times) / counts[what, case] * 1e-3:+.2f}"
@@ -275,6 +286,12 @@ def overhead(work):
             judged = ratios[what, level].judge(bound, expected, unfit=unfit, shown=1 if what == MEASURED[0] else SHOWN)
             yield f"{what}: forward at {level} at most {bound:.2f} of bare", "overhead", *judged
         yield f"({what}: forward at nvtx)", "overhead", *ratios[what, "nvtx"].told()
+        for level, alone in ALONE.items():
+            if ours[what, level].cases:
+                yield f"({what}: forward with CUPTI alone, as {level} asks, to bare)", "overhead", *ratios[what, alone].told()
+                yield f"({what}: forward at {level} to CUPTI alone)", "overhead", *ours[what, level].told()
+        if ratios[what, "cupti-records"].cases:
+            yield f"({what}: forward with CUPTI alone, no calls, to bare)", "overhead", *ratios[what, "cupti-records"].told()
     yield f"({MEASURED[0]}: forward at nsys, published 1.28 to 2.87)", "nsys", *ratios[MEASURED[0], "nsys"].told()
     yield f"({MEASURED[2]}: forward at nsys)", "nsys", *ratios[MEASURED[2], "nsys"].told()
 
