@@ -62,10 +62,10 @@ static int is_needed(uint64_t trace, const char *name)
            ((trace & NVT_TRACE_SYNC) && nvt_cupti_is_sync_call(name));
 }
 
-/* Records of single calls, of one interface. Where CUPTI cannot choose: why. A call that is refused by itself is
- * left out, unless it is what launches kernels, or nothing else was taken. */
+/* Records of those calls of one interface that are needed (1), or of those that are not (0), on or off. Where CUPTI cannot
+ * choose: why. A call that is refused by itself is left out, unless it is what launches kernels, or nothing else was taken. */
 static CUptiResult choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain,
-                                filter set, uint64_t trace, int on)
+                                filter set, uint64_t trace, int which, int on)
 {
     CUptiResult refused = CUPTI_SUCCESS;
     int taken = 0;
@@ -73,13 +73,10 @@ static CUptiResult choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackD
         return CUPTI_ERROR_NOT_SUPPORTED;
     for (uint32_t id = 1; id < CALLS_MOST; id++) {
         const char *name = NULL;
-        if (api->cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name)
+        if (api->cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name ||
+            is_needed(trace, name) != which)
             continue;
-        int needed = is_needed(trace, name);
-        /* At `api` all calls are on already, and some are taken out again. */
-        if (needed != !(trace & NVT_TRACE_API))
-            continue;
-        CUptiResult result = set(id, (uint8_t)(on && needed));
+        CUptiResult result = set(id, (uint8_t)on);
         taken += result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS && nvt_cupti_is_kernel_launch(name))
             return result;
@@ -87,6 +84,17 @@ static CUptiResult choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackD
             refused = result;
     }
     return taken ? CUPTI_SUCCESS : refused;
+}
+
+static CUptiResult choose_of_both(const struct nvt_cupti_api *api, uint64_t trace, int which,
+                                  int on)
+{
+    CUptiResult chosen = choose_calls(api, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                      api->cuptiActivityEnableRuntimeApi, trace, which, on);
+    return chosen == CUPTI_SUCCESS
+               ? choose_calls(api, CUPTI_CB_DOMAIN_DRIVER_API, api->cuptiActivityEnableDriverApi,
+                              trace, which, on)
+               : chosen;
 }
 
 int nvt_cupti_lacks_calls(uint64_t trace, const struct nvt_cupti_seen *seen)
@@ -111,27 +119,11 @@ int nvt_cupti_ask_for_calls(const struct nvt_cupti_api *api, uint64_t trace,
     return 1;
 }
 
-static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
-                      size_t size)
+/* All calls, or none. */
+static void set_all_calls(const struct nvt_cupti_api *api, int on, char *refused, size_t size)
 {
-    if (!(trace & (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_SYNC |
-                   NVT_TRACE_API | NVT_TRACE_EXTERNAL)))
-        return;
-    if (!on && (trace & NVT_TRACE_API))
-        return;
-    CUptiResult chosen = wants_all ? CUPTI_ERROR_NOT_SUPPORTED
-                                   : choose_calls(api, CUPTI_CB_DOMAIN_RUNTIME_API,
-                                                  api->cuptiActivityEnableRuntimeApi, trace, on);
-    if (chosen == CUPTI_SUCCESS)
-        chosen = choose_calls(api, CUPTI_CB_DOMAIN_DRIVER_API, api->cuptiActivityEnableDriverApi,
-                              trace, on);
-    if (chosen == CUPTI_SUCCESS || trace & NVT_TRACE_API)
-        return;
-    /* An older CUPTI has all calls or none. */
     CUptiResult (*set)(CUpti_ActivityKind) =
         on ? api->cuptiActivityEnable : api->cuptiActivityDisable;
-    if (on && !wants_all)
-        nvt_cupti_refuse(api, "some API calls without the others", chosen, refused, size);
     CUptiResult runtime = set(CUPTI_ACTIVITY_KIND_RUNTIME);
     CUptiResult driver = set(CUPTI_ACTIVITY_KIND_DRIVER);
     if (on && (runtime != CUPTI_SUCCESS || driver != CUPTI_SUCCESS))
@@ -139,8 +131,33 @@ static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, c
                          size);
 }
 
-void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
-                      size_t size)
+/*
+ * Single calls. CUPTI 13.0 takes wishes for them at any time, and where there was none when the driver came up it makes no
+ * record of any, without a word (seen on an H100; kinds are heard whenever they are asked for). So there all calls are asked
+ * for, and those that are not needed are taken out again.
+ */
+static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, int late,
+                      char *refused, size_t size)
+{
+    const int all = (trace & NVT_TRACE_API) != 0; /* which have been switched as kinds */
+    CUptiResult chosen = CUPTI_ERROR_NOT_SUPPORTED;
+    if (!(trace & (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_SYNC |
+                   NVT_TRACE_API | NVT_TRACE_EXTERNAL)) ||
+        (!on && all))
+        return;
+    if (on && late && !all)
+        set_all_calls(api, 1, refused, size);
+    if (!wants_all)
+        chosen = choose_of_both(api, trace, !(on && (all || late)), on && !all && !late);
+    /* An older CUPTI has all calls or none. */
+    if (on && !wants_all && !all && chosen != CUPTI_SUCCESS)
+        nvt_cupti_refuse(api, "some API calls without the others", chosen, refused, size);
+    if (!all && (on ? !late && chosen != CUPTI_SUCCESS : late || chosen != CUPTI_SUCCESS))
+        set_all_calls(api, on, refused, size);
+}
+
+void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, int late,
+                      char *refused, size_t size)
 {
     refused[0] = 0;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -154,7 +171,7 @@ void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, c
     /* A question whether something has ended is no wait; loops ask it without end. */
     if (on && (trace & NVT_TRACE_SYNC) && api->cuptiActivityEnableAllSyncRecords)
         api->cuptiActivityEnableAllSyncRecords(0);
-    set_calls(api, trace, on, refused, size);
+    set_calls(api, trace, on, late, refused, size);
 }
 
 const char *nvt_cupti_defect(const struct nvt_cupti_api *api, uint64_t trace)

@@ -31,6 +31,7 @@ static struct {
     _Atomic pid_t pid; /* 0: CUPTI is not in use; set when the rest is ready */
     pthread_mutex_t switching;
     int recording;
+    int late;                  /* it was not begun before the driver came up */
     int own_clock;             /* CUPTI takes its times from us */
     _Atomic uint32_t bell;     /* futex: something to do */
     _Atomic uint32_t ending;   /* the process asks for the rest */
@@ -388,7 +389,7 @@ static void switch_recording(char *refused, size_t size)
     if (wanted != cupti.recording) {
         if (!wanted)
             settle();
-        nvt_cupti_levels(&cupti.api, nvt_session.control->trace, wanted, refused, size);
+        nvt_cupti_levels(&cupti.api, nvt_session.control->trace, wanted, cupti.late, refused, size);
         if (nvt_session.control->trace & NVT_TRACE_UM)
             atomic_store(&cupti.um_waits, atomic_load(&cupti.is_up)
                                               ? nvt_cupti_um(&cupti.api, wanted, refused, size)
@@ -571,6 +572,7 @@ static void start(void)
     nvt_cupti_objects(&cupti.api, refused, sizeof(refused));
     report_refused(refused);
     switch_recording(refused, sizeof(refused));
+    cupti.late = !cupti.recording;
     report_refused(refused);
     finish_at_exit();
     nvt_exit_hook(nvt_cupti_finish);

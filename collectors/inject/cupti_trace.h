@@ -39,9 +39,10 @@ __attribute__((visibility("default"))) void nvtally_inject_hand_over(void);
 #include "cupti_api.h"
 
 /* cupti_levels.c: start or stop the kinds of records that the levels in `trace` (enum
- * nvt_trace_what) need. What CUPTI refuses is named in `refused`, "" when it is nothing. */
-void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
-                      size_t size);
+ * nvt_trace_what) need. `late`: the first start was, or may have been, when the driver was up; the same for all calls. What
+ * CUPTI refuses is named in `refused`, "" when it is nothing. */
+void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, int late,
+                      char *refused, size_t size);
 /* "kernels, copies (CUPTI_ERROR_…)": add a name to those in `refused`, each with what CUPTI said last. */
 void nvt_cupti_refuse(const struct nvt_cupti_api *api, const char *name, CUptiResult result,
                       char *refused, size_t size);

@@ -3,6 +3,7 @@
 
 #include "stand_in_parts.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,9 +15,20 @@ uint32_t stand_in_thread(void)
                : (uint32_t)(uintptr_t)pthread_self();
 }
 
+/* As CUPTI 13.0: where no single call was asked for when the driver came up, only kinds make records of calls. */
+static int is_wanted(int runtime, uint32_t id)
+{
+    if (!atomic_exchange(&stand_in.was_called, 1))
+        for (int i = 0; i < 2; i++)
+            stand_in.heard[i] = memchr(stand_in.calls[i], 1, sizeof(stand_in.calls[i])) != NULL;
+    return stand_in.calls[runtime][id] &&
+           (stand_in.heard[runtime] ||
+            stand_in.on[runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER]);
+}
+
 void stand_in_record_call(int runtime, uint32_t id, uint64_t start, uint32_t correlation)
 {
-    if (!stand_in.calls[runtime][id])
+    if (!is_wanted(runtime, id))
         return;
     CUpti_ActivityAPI record = {.kind = runtime ? CUPTI_ACTIVITY_KIND_RUNTIME
                                                 : CUPTI_ACTIVITY_KIND_DRIVER,

@@ -295,6 +295,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
     *subscriber = (CUpti_SubscriberHandle)&stand_in;
+    stand_in.was_called = 0; /* the driver that comes up has loaded this tool */
     stand_in.callback = callback;
     return CUPTI_SUCCESS;
 }

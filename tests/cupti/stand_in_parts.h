@@ -26,6 +26,8 @@ struct stand_in_state {
     int wants_answers;       /* of questions, only those that something has ended are recorded */
     uint8_t on[64];          /* kinds */
     uint8_t calls[2][4096];  /* single calls: driver, runtime */
+    _Atomic int was_called;  /* a program has called */
+    int heard[2];            /* single calls were asked for by then */
     uint8_t callbacks[8][4096];
     uint8_t *buffer;
     size_t size, used;

@@ -119,7 +119,7 @@ static void ask(const char *wish)
                 complain("CUPTI refuses a kind of record", "");
     } else if (has_word(wish, "kernel") || has_word(wish, "full")) {
         const int all = has_word(wish, "full");
-        nvt_cupti_levels(&api, all ? NVT_TRACE_FULL : NVT_TRACE_KERNEL, 1, refused,
+        nvt_cupti_levels(&api, all ? NVT_TRACE_FULL : NVT_TRACE_KERNEL, 1, 0, refused,
                          sizeof(refused));
     } else if (!has_word(wish, "loaded")) {
         complain("nothing is asked for", wish);
