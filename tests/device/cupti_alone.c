@@ -11,6 +11,7 @@
  *   subscribed  with the callbacks of the collector's subscriber, which are of calls that end a context
  *   plain     CUPTI's own clock and its own numbers of threads, and buffers that it clears itself
  *   pinned    times that devices write go to page-locked memory of the host
+ *   late      nothing until the program calls cupti_alone_begin() in here
  * A line to stderr where something is not as it was asked for; the program runs in any case. At its end one more: how many bytes
  * of records came.
  */
@@ -107,7 +108,7 @@ static void set_up(const char *wish)
         complain("CUPTI has a clock or numbers of threads of its own", "");
 }
 
-static void ask(const char *wish)
+static void ask(const char *wish, int late)
 {
     static const CUpti_ActivityKind records[] = {
         CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
@@ -119,13 +120,20 @@ static void ask(const char *wish)
                 complain("CUPTI refuses a kind of record", "");
     } else if (has_word(wish, "kernel") || has_word(wish, "full")) {
         const int all = has_word(wish, "full");
-        nvt_cupti_levels(&api, all ? NVT_TRACE_FULL : NVT_TRACE_KERNEL, 1, 0, refused,
+        nvt_cupti_levels(&api, all ? NVT_TRACE_FULL : NVT_TRACE_KERNEL, 1, late, refused,
                          sizeof(refused));
     } else if (!has_word(wish, "loaded")) {
         complain("nothing is asked for", wish);
     }
     if (refused[0])
         complain("CUPTI refuses", refused);
+}
+
+__attribute__((visibility("default"))) void cupti_alone_begin(void);
+
+void cupti_alone_begin(void)
+{
+    ask(getenv("CUPTI_ALONE"), 1);
 }
 
 static void finish(void)
@@ -146,7 +154,8 @@ int InitializeInjection(void)
         complain("no CUPTI", why);
     } else {
         set_up(wish ? wish : "");
-        ask(wish ? wish : "");
+        if (!wish || !has_word(wish, "late"))
+            ask(wish ? wish : "", 0);
         (void)atexit(finish);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
