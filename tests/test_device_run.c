@@ -53,7 +53,7 @@ static void wrong_words_are_refused(void **state)
 #define EVERY_PART                                                                                 \
     "build check losses accumulate beside_linear overhead beside_transformer switchback "          \
     "beside_gpipe fragments gpipe train nccl sanitize beside_switchback transformer nsys "         \
-    "cupti beside_forms beside_fused warmup devices nccl_devices pack"
+    "twice cupti endings beside_forms beside_fused warmup devices nccl_devices pack"
 
 static void without_a_device_parts_are_not_run(void **state)
 {
@@ -748,12 +748,20 @@ static void our_own_kernels_are_sanitized(void **state)
         snprintf(name, sizeof(name), "work/sanitize-%s.log", told[i][0]);
         char *log = cli_read_file(cli_in(cli_in(cli_folder, "sane"), name), NULL);
         assert_non_null(strstr(log, told[i][1]));
+        /* cuBLAS's larger products are not for racecheck; our kernel takes no small ones. */
+        static const char *const given[2][4] = {
+            {"libcheck-cuda.so --most 8388608\n", NULL},
+            {"libcheck-cuda.so --most 1\n",
+             "libcheck-cuda.so --most 8388608 --only int8_linear_rows\n",
+             "libcheck-cuda.so --most 8388608 --only int8_linear_shared\n", NULL}};
+        for (size_t k = 0; given[i > 0][k]; k++)
+            assert_non_null(strstr(log, given[i > 0][k]));
         free(log);
     }
 }
 
-/* What CUPTI takes by itself is one table, what our collector adds the other: the same program bare, with CUPTI alone and under
- * `record`, the median of its processes with the least and the largest round of all. */
+/* Loops without and with records in one process, bare, with CUPTI alone and under `record`: of each the median of its processes,
+ * and of the ratios the least and the largest, too. */
 static void what_is_ours_of_a_level_is_told(void **state)
 {
     (void)state;
@@ -764,54 +772,113 @@ static void what_is_ours_of_a_level_is_told(void **state)
         "while [ $# -gt 1 ]; do shift; done\n"
         "mkdir -p \"$1\"; echo '{\"status\": \"ok\"}' >\"$1/results.jsonl\"; exit\n"
         "}\n"
-        "echo \"$*\" >>\"$HELD\"\n"
-        "export LEVEL=\"record-$3\"\n"
+        "export SIDE=\"$3 $5\"\n"
         "while [ \"$1\" != -- ]; do shift; done\n"
         "shift; exec \"$@\"\n";
     static const char cost[] =
         "#!/bin/sh\n"
         "[ -z \"$BROKEN\" ] || { echo 'cupti_cost: no device' >&2; exit 2; }\n"
-        "[ $# = 0 ] || [ \"$1\" = /usr/lib/libcupti.so.13 ] || exit 2\n"
-        "[ $# != 1 ] || {\n"
-        "echo 'records asked for    a launch, us'\n"
-        "echo 'nothing                              5.257 [4.240 5.374]    19.585 [16.034 "
-        "20.492]'\n"
-        "exit\n"
+        "[ \"$1\" != alone ] || {\n"
+        "[ \"$NVTALLY_CUPTI\" = /usr/lib/libcupti.so.13 ] && [ -f \"$CUDA_INJECTION64_PATH\" ] || "
+        "exit 2\n"
+        "SIDE=$CUPTI_ALONE\n"
+        "echo \"cupti_alone: ${BYTES-1024} bytes of records\" >&2\n"
         "}\n"
-        "echo x >>\"$HELD.$LEVEL$2\"\n"
-        "at=$(wc -l <\"$HELD.$LEVEL$2\")\n"
-        "echo \"${2:-bare}     $at.500 [$at.250 $at.750]   2$at.000 [1$at.000 3$at.000]\"\n";
+        "echo x >>\"$HELD.$SIDE\"\n"
+        "at=$(wc -l <\"$HELD.$SIDE\")\n"
+        "echo \"$1     3.000  3.$at 1.$at   20.000 20.$at 2.$at   40.000 40.$at 3.$at\"\n";
     put_program("costs", "nvtally", program);
     put_program("costs", "libnvtally-cuda.so", "");
     put_program("costs", "nvidia-smi", held_device);
     put_program("costs/device", "cupti_cost", cost);
+    put_program("costs/device", "cupti_alone.so", "");
     setenv("CUPTI_ROUNDS", "4", 1);
     unsetenv("NVTALLY_CUPTI");
     struct cli_result result = run_stood_in("costs", "", (const char *[]){"cupti", NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     char *table = cli_read_file(cli_in(cli_in(cli_folder, "costs"), "work/cupti-cost.txt"), NULL);
-    static const char *const sides[] = {"bare",
-                                        "CUPTI alone, kernel",
-                                        "CUPTI alone, kernel, its own clock",
-                                        "nvtally record --trace kernel",
-                                        "CUPTI alone, full",
-                                        "nvtally record --trace full"};
-    assert_non_null(strstr(table, "nothing                              5.257 [4.240 5.374]"));
+    static const char *const sides[] = {
+        "bare, twice",         "CUPTI alone, loaded",           "CUPTI alone, records",
+        "CUPTI alone, kernel", "CUPTI alone, kernel,plain",     "CUPTI alone, kernel,subscribed",
+        "CUPTI alone, full",   "nvtally record --trace kernel", "nvtally record --trace full"};
     for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
         char line[256];
-        snprintf(line, sizeof(line), "\n%-39s   3.000 [1.250 4.750]    22.500 [11.000 34.000]  4\n",
+        snprintf(line, sizeof(line),
+                 "\n%-30s     3.00   1.250 [1.100 1.400]    20.00   2.250 [2.100 2.400]    40.00   "
+                 "3.250 [3.100 3.400]  4\n",
                  sides[i]);
         if (!strstr(table, line))
             fail_msg("no line '%s' in:\n%s", line, table);
     }
     free(table);
+    setenv("BYTES", "0", 1);
+    result = run_stood_in("costs", "", (const char *[]){"--again", "cupti", NULL});
+    unsetenv("BYTES");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "cupti: failed: CUPTI alone has recorded nothing"));
+    cli_result_free(&result);
     setenv("BROKEN", "1", 1);
     result = run_stood_in("costs", "", (const char *[]){"--again", "cupti", NULL});
     unsetenv("BROKEN");
     unsetenv("CUPTI_ROUNDS");
     cli_expect_status(&result, 1);
     assert_non_null(strstr(result.err, "cupti: failed: cupti_cost: no device"));
+    cli_result_free(&result);
+}
+
+/* What a program did and what its trace has: a kernel that is missing without a word is told, one that never ran is not. */
+static void what_traces_of_endings_have_is_told(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "[ \"$1\" != stats ] || {\n"
+        "for trace; do :; done\n"
+        "how=$(sed -n 1p \"$trace\") steps=$(sed -n 2p \"$trace\")\n"
+        "case $3 in\n"
+        "summary) case $how in\n"
+        "_exit) echo \"nvtally: note: $trace: 7 device records without times were left out\" >&2 "
+        ";;\n"
+        "abort) echo \"nvtally: note: $trace: process 9 ended suddenly: later ones are unknown\" "
+        ">&2 ;;\n"
+        "kill) [ -n \"$SILENT\" ] || echo \"nvtally: note: $trace: process 9: later ones are "
+        "unknown\" >&2 ;;\n"
+        "esac ;;\n"
+        "nvtx_pushpop_sum) printf 'Instances,Range\\n%d,:step\\n' \"$steps\" ;;\n"
+        "cuda_gpu_kern_sum) less=0\n"
+        "[ \"$how\" != _exit ] || less=7\n"
+        "[ \"$how\" != kill ] || less=100\n"
+        "printf 'Instances,Name\\n%d,linger(int *)\\n' $((3 * steps - less)) ;;\n"
+        "nvtx_gpu_proj_sum) printf 'Range,Total GPU Ops\\n:step,%d\\n' $((3 * steps)) ;;\n"
+        "esac\n"
+        "exit\n"
+        "}\n"
+        "[ \"$1\" = record ] || {\n"
+        "while [ $# -gt 1 ]; do shift; done\n"
+        "mkdir -p \"$1\"; echo '{\"status\": \"ok\"}' >\"$1/results.jsonl\"; exit\n"
+        "}\n"
+        "trace=$5 part=\n"
+        "while [ \"$1\" != -- ]; do [ \"$1\" != --capture ] || part=1; shift; done\n"
+        "steps=$4\n"
+        "[ -z \"$part\" ] || steps=100\n"
+        "[ \"$3\" != fork ] || steps=4000\n"
+        "printf '%s\\n%d\\n' \"$3\" $steps >\"$trace\"\n"
+        "case $3 in abort) exit 134 ;; kill) exit 137 ;; esac\n";
+    put_program("ends", "nvtally", program);
+    put_program("ends", "libnvtally-cuda.so", "");
+    put_program("ends", "nvidia-smi", held_device);
+    put_program("ends", "mount", "#!/bin/sh\nexit 1\n");
+    put_program("ends/device", "endings", "");
+    struct cli_result result = run_stood_in("ends", "", (const char *[]){"endings", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "endings: ok: 8 of 8 traces have what they should have"));
+    cli_result_free(&result);
+    setenv("SILENT", "1", 1);
+    result = run_stood_in("ends", "", (const char *[]){"--again", "endings", NULL});
+    unsetenv("SILENT");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "endings: failed: 7 of 8 traces have what they should"));
     cli_result_free(&result);
 }
 
@@ -1000,10 +1067,11 @@ static void a_part_is_resumed_and_packed(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "fragments: was done before"));
     assert_non_null(strstr(
-        result.out, "Not run: build check losses accumulate beside_linear overhead "
-                    "beside_transformer switchback beside_gpipe gpipe train nccl sanitize "
-                    "beside_switchback transformer nsys cupti beside_forms beside_fused warmup "
-                    "devices nccl_devices\n"));
+        result.out,
+        "Not run: build check losses accumulate beside_linear overhead "
+        "beside_transformer switchback beside_gpipe gpipe train nccl sanitize "
+        "beside_switchback transformer nsys twice cupti endings beside_forms beside_fused warmup "
+        "devices nccl_devices\n"));
     assert_non_null(strstr(result.out, "A dry run on the processor"));
     cli_result_free(&result);
     glob_t packed;
@@ -1922,6 +1990,7 @@ int main(void)
         cmocka_unit_test(every_size_is_traced),
         cmocka_unit_test(our_own_kernels_are_sanitized),
         cmocka_unit_test(what_is_ours_of_a_level_is_told),
+        cmocka_unit_test(what_traces_of_endings_have_is_told),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),
         cmocka_unit_test(theirs_is_checked),
