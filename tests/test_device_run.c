@@ -823,7 +823,7 @@ static void what_is_ours_of_a_level_is_told(void **state)
     unsetenv("BROKEN");
     unsetenv("CUPTI_ROUNDS");
     cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.err, "cupti: failed: cupti_cost: no device"));
+    assert_non_null(strstr(result.err, "cupti: failed: not all of 4 rounds: cupti_cost: no device"));
     cli_result_free(&result);
 }
 
@@ -907,7 +907,8 @@ static void a_sanitizer_without_an_end_goes_on(void **state)
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     char *tools = cli_read_file(cli_in(cli_in(cli_folder, "slow"), "held"), NULL);
-    assert_string_equal(tools, "memcheck\nracecheck\nracecheck\nsynccheck\n");
+    assert_string_equal(tools, "memcheck\nracecheck\nracecheck\nracecheck\nracecheck\n"
+                               "synccheck\nsynccheck\nsynccheck\n");
     free(tools);
 }
 
@@ -1185,11 +1186,12 @@ static void rehearse(const char *dry, const char *work, const char *const parts[
 static void every_part_can_be_rehearsed(void **state)
 {
     (void)state;
-    static const char *const parts[] = {"losses",     "overhead", "transformer",
-                                        "switchback", "gpipe",    "accumulate",
-                                        "nccl",       "warmup",   NULL};
+    static const char *const parts[] = {"losses", "overhead",   "transformer", "switchback",
+                                        "gpipe",  "accumulate", "nccl",        "warmup",
+                                        "twice",  NULL};
     static const char *const said[] = {
         "losses             ok       4 of 4 rows",
+        "2 rounds of bare and then again nvtx",
         "loss after ten steps, fp32, the reference's to 1.0e-04         reached  fp32 ",
         "2 rounds of off,nvtx",
         "transformer        ok       8 of 8 rows",
@@ -1208,11 +1210,13 @@ static void every_part_can_be_rehearsed(void **state)
 static void a_device_can_be_rehearsed(void **state)
 {
     (void)state;
-    static const char *const parts[] = {"losses",      "fragments",  "overhead",
-                                        "transformer", "switchback", "accumulate",
-                                        "nccl",        "warmup",     NULL};
+    static const char *const parts[] = {"losses",     "fragments",  "overhead", "transformer",
+                                        "switchback", "accumulate", "nccl",     "warmup",
+                                        "twice",      NULL};
     static const char *const said[] = {
         "losses             ok       8 of 8 rows",
+        "2 rounds of bare and then again kernel full",
+        "forward at kernel to CUPTI alone)",
         "loss after ten steps, fp32, the reference's to 1.0e-04         reached  fp32 ",
         "loss after ten steps, tf32, fp16, the reference's to 4.9e-04   reached  tf32 ",
         "loss after ten steps, bf16, the reference's to 3.9e-03         reached  bf16 ",

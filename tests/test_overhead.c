@@ -131,6 +131,43 @@ static void pairs_take_out_what_drifts(void **state)
     expect_caution(cli_in(cli_folder, "drift"), NULL);
 }
 
+static void first_level(FILE *out)
+{
+    put(out, "off", 5, "ok", 1000);
+    put(out, "kernel", 5, "ok", 1100);
+}
+
+static void second_level(FILE *out)
+{
+    put(out, "off", 5, "ok", 2000);
+    put(out, "full", 5, "ok", 2400);
+}
+
+static void without_its_bare(FILE *out)
+{
+    put(out, "off", 5, "error", 0);
+    put(out, "cupti", 5, "ok", 1050);
+}
+
+/* Directories with a bare run each: a level's is the one beside it, wherever it is listed. A directory without one has that of
+ * the same turn elsewhere. */
+static void pairs_are_of_one_directory(void **state)
+{
+    (void)state;
+    char runs[3][4096];
+    snprintf(runs[0], sizeof(runs[0]), "%s", make_runs("first", first_level));
+    snprintf(runs[1], sizeof(runs[1]), "%s", make_runs("second", second_level));
+    snprintf(runs[2], sizeof(runs[2]), "%s", make_runs("third", without_its_bare));
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "stats", runs[0], runs[1], runs[2], "-r", "overhead", "-f", "csv", NULL});
+    cli_expect_status(&result, 0);
+    /* Means: each median and 1. */
+    assert_non_null(strstr(result.out, ",kernel,forward,1000,1100,1.0999,"));
+    assert_non_null(strstr(result.out, ",full,forward,2000,2400,1.1999,"));
+    assert_non_null(strstr(result.out, ",cupti,forward,1000,1050,1.0500,"));
+    cli_result_free(&result);
+}
+
 static void single(FILE *out)
 {
     put(out, "off", 1, "ok", 999);
@@ -425,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(intervals_are_those_by_hand),
         cmocka_unit_test(pairs_take_out_what_drifts),
+        cmocka_unit_test(pairs_are_of_one_directory),
         cmocka_unit_test(one_pair_has_its_iterations),
         cmocka_unit_test(turns_are_not_mixed_with_runs),
         cmocka_unit_test(twins_need_no_other_run),

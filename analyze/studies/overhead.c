@@ -17,7 +17,9 @@ struct run {
     const char *level;
     int64_t warmup;
     const char *interleave;
-    size_t turn; /* how many runs alike came before it */
+    size_t turn;  /* how many runs alike came before it, */
+    size_t input; /* and this is the directory or file it is in, */
+    size_t place; /* and how many came before it in there */
 };
 
 struct runs {
@@ -136,22 +138,34 @@ static int read_runs(struct runs *runs, const struct nvt_report_input *input)
             struct run *run = &runs->items[runs->count];
             if (read_run(run, record))
                 return -1;
-            for (size_t before = 0; before < runs->count; before++)
-                run->turn += is_alike(run, &runs->items[before]) &&
-                             !strcmp(run->level, runs->items[before].level);
+            run->input = i;
+            for (size_t other = 0; other < runs->count; other++) {
+                const struct run *before = &runs->items[other];
+                int counts = is_alike(run, before) && !strcmp(run->level, before->level);
+                run->turn += (size_t)counts;
+                run->place += (size_t)(counts && before->input == i);
+            }
             runs->count++;
         }
     return runs->items ? 0 : -1;
 }
 
-/* The bare run of the same turn. */
+/* The bare run at the same place of what it is in, or where there is none at all, of the same turn. */
 static const struct run *bare_of(const struct runs *runs, const struct run *run)
 {
-    for (size_t i = 0; i < runs->count; i++)
-        if (!strcmp(runs->items[i].level, "off") && runs->items[i].turn == run->turn &&
-            is_alike(&runs->items[i], run))
-            return &runs->items[i];
-    return NULL;
+    const struct run *elsewhere = NULL;
+    int has_own = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct run *bare = &runs->items[i];
+        if (strcmp(bare->level, "off") || !is_alike(bare, run))
+            continue;
+        if (bare->input == run->input && bare->place == run->place)
+            return bare;
+        has_own |= bare->input == run->input;
+        if (bare->turn == run->turn)
+            elsewhere = bare;
+    }
+    return has_own ? NULL : elsewhere;
 }
 
 /* --- ratios ----------------------------------------------------------------------------------- */

@@ -3,7 +3,8 @@
  * configuration and warm-up without any. What the report `overhead` and its chart read; the run's
  * own clock is the same at every level.
  *
- * A level's j-th run of a configuration is paired with the j-th bare one: `nvtally run` interleaves
+ * A level's j-th run of a configuration in a directory is paired with the j-th bare one there or, where there is none,
+ * with the j-th of all: `nvtally run` interleaves
  * levels, so that both met the machine in the same state: runs one after the other or, by --interleave
  * iterations, side by side. By --interleave within a run is a pair by itself: each of its iterations has a
  * twin next to it without NVTX, its ratio is the median of theirs, and where its memory lies is the same for
