@@ -871,9 +871,27 @@ static void captures(void **state)
             fail_msg("%s: %u kernels, %u ranges", expected[i].capture, trace->ops.count,
                      trace->ranges.count);
         assert_true(launched_in(trace, find_range(trace, expected[i].inside)) > 0);
+        assert_int_equal(recorded_calls(trace, "cudaGetDevice"), 0);
         assert_null(trace->notes);
         nvt_trace_free(trace);
     }
+}
+
+/* A CUPTI that cannot choose calls has all of them, in each capture anew. */
+static void captures_without_a_choice(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record(&(struct run){.how = "capture",
+                                                   .levels = "nvtx,kernel",
+                                                   .capture = "measure",
+                                                   .refuses = "choice"},
+                                     NULL);
+    assert_true(has_note(trace, "some API calls without the others"));
+    assert_int_equal(trace->ops.count, 6);
+    assert_int_equal(recorded_calls(trace, "cudaGetDevice"), 6);
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        assert_int_not_equal(trace->ops.api[i], NVT_NONE);
+    nvt_trace_free(trace);
 }
 
 /* What was launched within has its end before CUPTI is told to stop. */
@@ -1066,6 +1084,7 @@ int main(void)
         cmocka_unit_test(impossible_times_are_none),
         cmocka_unit_test(times_of_another_clock_are_put_right),
         cmocka_unit_test(captures),
+        cmocka_unit_test(captures_without_a_choice),
         cmocka_unit_test(a_capture_waits_for_what_it_launched),
         cmocka_unit_test(a_capture_does_not_wait_for_ever),
         cmocka_unit_test(a_capture_that_never_begins),

@@ -823,7 +823,8 @@ static void what_is_ours_of_a_level_is_told(void **state)
     unsetenv("BROKEN");
     unsetenv("CUPTI_ROUNDS");
     cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.err, "cupti: failed: not all of 4 rounds: cupti_cost: no device"));
+    assert_non_null(
+        strstr(result.err, "cupti: failed: not all of 4 rounds: cupti_cost: no device"));
     cli_result_free(&result);
 }
 
