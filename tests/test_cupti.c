@@ -881,11 +881,10 @@ static void captures(void **state)
 static void captures_without_a_choice(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = record(&(struct run){.how = "capture",
-                                                   .levels = "nvtx,kernel",
-                                                   .capture = "measure",
-                                                   .refuses = "choice"},
-                                     NULL);
+    struct nvt_trace *trace = record(
+        &(struct run){
+            .how = "capture", .levels = "nvtx,kernel", .capture = "measure", .refuses = "choice"},
+        NULL);
     assert_true(has_note(trace, "some API calls without the others"));
     assert_int_equal(trace->ops.count, 6);
     assert_int_equal(recorded_calls(trace, "cudaGetDevice"), 6);
