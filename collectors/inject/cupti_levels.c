@@ -139,21 +139,29 @@ static void set_all_calls(const struct nvt_cupti_api *api, int on, char *refused
 static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, int late,
                       char *refused, size_t size)
 {
-    const int all = (trace & NVT_TRACE_API) != 0; /* which have been switched as kinds */
-    CUptiResult chosen = CUPTI_ERROR_NOT_SUPPORTED;
-    if (!(trace & (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_SYNC |
-                   NVT_TRACE_API | NVT_TRACE_EXTERNAL)) ||
-        (!on && all))
+    CUptiResult chosen = CUPTI_SUCCESS;
+    if (trace & NVT_TRACE_API) {
+        /* All are on, as kinds, less some. */
+        if (on)
+            choose_of_both(api, trace, 0, 0);
         return;
-    if (on && late && !all)
+    }
+    if (!(trace & (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_SYNC |
+                   NVT_TRACE_EXTERNAL)))
+        return;
+    if (on && (late || wants_all))
         set_all_calls(api, 1, refused, size);
-    if (!wants_all)
-        chosen = choose_of_both(api, trace, !(on && (all || late)), on && !all && !late);
+    if (late && !wants_all)
+        chosen = choose_of_both(api, trace, !on, 0);
+    else if (!wants_all)
+        chosen = choose_of_both(api, trace, 1, on);
     /* An older CUPTI has all calls or none. */
-    if (on && !wants_all && !all && chosen != CUPTI_SUCCESS)
+    if (on && chosen != CUPTI_SUCCESS)
         nvt_cupti_refuse(api, "some API calls without the others", chosen, refused, size);
-    if (!all && (on ? !late && chosen != CUPTI_SUCCESS : late || chosen != CUPTI_SUCCESS))
-        set_all_calls(api, on, refused, size);
+    if (on && chosen != CUPTI_SUCCESS && !late)
+        set_all_calls(api, 1, refused, size);
+    if (!on && (late || wants_all || chosen != CUPTI_SUCCESS))
+        set_all_calls(api, 0, refused, size);
 }
 
 void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, int late,
