@@ -31,7 +31,8 @@ static const char options_text[] =
     "  --interleave HOW   how levels take turns. runs: one level after the other;\n"
     "                     iterations: all at once, one iteration each in turn; within:\n"
     "                     each run is its own baseline, with a twin of every iteration\n"
-    "                     without NVTX (runs)\n"
+    "                     without NVTX; halves: likewise, with as many iterations in front\n"
+    "                     of which nothing is recorded (runs)\n"
     "  --machine          sample the machine beside runs that are recorded: clocks, power,\n"
     "                     heat, load; 'stats -r machine', 'diagnose' and 'compare' read it\n"
     "  --peak             measure what the backend reaches, for 'phases' and 'roofline'\n"
@@ -264,7 +265,7 @@ static int parse_option(struct request *request, int option, int index, char **a
         for (sweep->interleave = 0; nvt_interleave_words[sweep->interleave]; sweep->interleave++)
             if (!strcmp(optarg, nvt_interleave_words[sweep->interleave]))
                 return 0;
-        return nvt_fail(err, "--interleave %s: must be runs, iterations or within", optarg);
+        return nvt_fail(err, "--interleave %s: must be runs, iterations, within or halves", optarg);
     case SEED:
         status = parse_number("--seed", optarg, 0, INT64_MAX, &seed, err);
         sweep->seed = (uint64_t)seed;

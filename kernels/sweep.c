@@ -25,7 +25,7 @@
 #include "sweep_launched.h"
 
 const char *const nvt_collect_levels[] = {"off", "nvtx", "kernel", "full", "nsys", "control", NULL};
-const char *const nvt_interleave_words[] = {"runs", "iterations", "within", NULL};
+const char *const nvt_interleave_words[] = {"runs", "iterations", "within", "halves", NULL};
 
 /* Why a child's object is not ok, as it says itself; "" without a message. */
 static void keep_message(const char *object, char *why, size_t size)

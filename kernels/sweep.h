@@ -24,10 +24,16 @@ enum nvt_collect_level {
 };
 extern const char *const nvt_collect_levels[];
 
-/* What of two levels lies next to each other, "runs", "iterations", "within": runs; iterations of runs that are
- * side by side and take turns (sweep_group.h); or the twins of each run's own iterations, with NVTX and
- * without (workload.h), so that each run is its own bare one. NULL-terminated. */
-enum nvt_interleave { NVT_INTERLEAVE_RUNS, NVT_INTERLEAVE_ITERATIONS, NVT_INTERLEAVE_WITHIN };
+/* What of two levels lies next to each other, "runs", "iterations", "within", "halves": runs; iterations of runs that are
+ * side by side and take turns (sweep_group.h); the twins of each run's own iterations, with NVTX and
+ * without; or the halves of each run, the first of which nothing records (workload.h). With the last two each run is its own
+ * bare one. NULL-terminated. */
+enum nvt_interleave {
+    NVT_INTERLEAVE_RUNS,
+    NVT_INTERLEAVE_ITERATIONS,
+    NVT_INTERLEAVE_WITHIN,
+    NVT_INTERLEAVE_HALVES
+};
 extern const char *const nvt_interleave_words[];
 
 struct nvt_sweep {

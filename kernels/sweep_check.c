@@ -11,20 +11,26 @@ static int check_interleave(const struct nvt_sweep *sweep, struct nvt_error *err
     if (sweep->interleave == NVT_INTERLEAVE_ITERATIONS && sweep->collect.count < 2)
         return nvt_fail(err, "--interleave iterations: needs several levels to take turns, such as "
                              "--collect off,nvtx");
-    if (sweep->interleave != NVT_INTERLEAVE_WITHIN)
+    if (sweep->interleave != NVT_INTERLEAVE_WITHIN && sweep->interleave != NVT_INTERLEAVE_HALVES)
         return 0;
-    for (size_t i = 0; i < sweep->collect.count; i++)
+    const char *how = nvt_interleave_words[sweep->interleave];
+    for (size_t i = 0; i < sweep->collect.count; i++) {
         if (sweep->collect.values[i] == NVT_COLLECT_OFF)
             return nvt_fail(
-                err,
-                "--interleave within: each run is its own baseline: remove 'off' from --collect");
+                err, "--interleave %s: each run is its own baseline: remove 'off' from --collect",
+                how);
+        if (sweep->collect.values[i] == NVT_COLLECT_NSYS &&
+            sweep->interleave == NVT_INTERLEAVE_HALVES)
+            return nvt_fail(err, "--interleave halves: not with --collect nsys, which records "
+                                 "whole runs");
+    }
     int timing = nvt_axes_find(sweep->axes, "timing");
     for (size_t i = 0; timing >= 0 && i < sweep->count; i++)
         if (!strcmp(sweep->axes->axes[timing].words[sweep->configurations[i].values[timing]],
                     "loop"))
             return nvt_fail(
-                err,
-                "--interleave within: the calls of a loop are timed together: add --timing single");
+                err, "--interleave %s: the calls of a loop are timed together: add --timing single",
+                how);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../collectors/session.h"
+#include "../lib/nvtx.h"
 #include "../lib/program.h"
 
 /* What our collector collects at each level. */
@@ -138,6 +139,8 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
     struct nvt_record_result recorded = {0};
     options.output = run->trace;
+    if (run->sweep->interleave == NVT_INTERLEAVE_HALVES)
+        options.capture = NVT_NVTX_RECORDED "@nvtally";
     options.trace = traced[run->level] | (run->sweep->machine ? NVT_TRACE_MACHINE : 0u);
     options.facts = facts;
     options.ends_with_us = 1;
@@ -203,7 +206,9 @@ void nvt_child_run(const struct nvt_child *run, struct nvt_child_end *end)
                     numbers[1],
                     numbers[2],
                     numbers[3],
-                    (char *)(sweep->interleave == NVT_INTERLEAVE_WITHIN ? "1" : "0"),
+                    (char *)(sweep->interleave == NVT_INTERLEAVE_WITHIN   ? "1"
+                             : sweep->interleave == NVT_INTERLEAVE_HALVES ? "2"
+                                                                          : "0"),
                     numbers[5],
                     (char *)run->settings.data,
                     (char *)run->turns,

@@ -4,7 +4,7 @@
  *   nvtally run --worker backend LIBRARY              struct nvt_backend_answer on stdout
  *   nvtally run --worker peak LIBRARY                 the same, with the peak measured
  *   nvtally run --worker run LIBRARY RESULT WORKLOAD CONFIGURATION WARMUP ITERATIONS SEED LIMIT
- *                            WITHIN SECONDS SETTINGS [TURNS PLACE]     one JSON object in the file RESULT
+ *                            TWINS SECONDS SETTINGS [TURNS PLACE]     one JSON object in the file RESULT
  *   nvtally run --worker serve LIBRARY                the same, one after the other: standard input is a socket from which
  *                            the words from RESULT to SETTINGS come; a byte, the exit status, goes back for each
  *
@@ -12,6 +12,8 @@
  *
  *   nvtally run --worker ranks                        how many there are, said by rank 0
  *   nvtally run --worker rank FILE                    start a worker for this rank's part, and record it
+ *
+ * TWINS is 1 for the setting `within`, 2 for `halves` (workload.h), else 0.
  *
  * SECONDS is what a run may take, 0: as long as it wants. SIGALRM ends the process behind that.
  *
@@ -91,9 +93,10 @@ static void put_times(struct nvt_json *json, const struct nvt_phase_result *phas
     }
 }
 
-/* What the iterations take without the calls of NVTX, and the ratio of the two that are next to each other:
+/* What the iterations take without the calls of NVTX, and the ratio of the two that are next to each other, if they are:
  * medians. */
-static void put_twins(struct nvt_json *json, struct nvt_phase_result *phase, int64_t count)
+static void put_twins(struct nvt_json *json, struct nvt_phase_result *phase, int64_t count,
+                      int are_neighbours)
 {
     struct nvt_summary mute, ratio;
     char key[128];
@@ -103,6 +106,8 @@ static void put_twins(struct nvt_json *json, struct nvt_phase_result *phase, int
     nvt_sample_summary(phase->mute_ns, (size_t)count, &ratio);
     snprintf(key, sizeof(key), "%s_ns_mute_median", phase->name);
     nvt_json_number(json, key, mute.median);
+    if (!are_neighbours)
+        return;
     snprintf(key, sizeof(key), "%s_ns_twins_ratio", phase->name);
     nvt_json_number(json, key, ratio.median);
 }
@@ -125,7 +130,8 @@ static void put_precision(struct nvt_json *json, const struct nvt_phase_result *
         nvt_json_text(json, key, phase->precision);
 }
 
-static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
+static void put_phases(struct nvt_json *json, const struct nvt_run_settings *settings,
+                       struct nvt_run_result *result)
 {
     int64_t count = result->status == NVT_RUN_OK ? result->iterations : 0;
     for (size_t i = 0; i < result->phase_count; i++) {
@@ -133,7 +139,7 @@ static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
         int64_t times = phase->is_absent ? 0 : count;
         put_times(json, phase, times);
         if (phase->mute_ns && times)
-            put_twins(json, phase, times);
+            put_twins(json, phase, times, settings->within);
     }
     /* A run that was not ok reached no peak that means something, and may not have come to its parameters. */
     double missing = result->status == NVT_RUN_OK ? 0 : NAN;
@@ -150,16 +156,21 @@ static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
     }
 }
 
-/* The two objects as one. Tools that are not there make it nothing. */
-static void mark_row(const char *settings, const struct nvt_buffer *result)
+/* The two objects as one. Tools that are not there make it nothing; those that record a range alone find it in such a one. */
+static void mark_row(const char *settings, const struct nvt_buffer *result, int in_range)
 {
     struct nvt_buffer text = {0};
     size_t size = strcspn(settings, "\n");
     struct nvt_nvtx nvtx = nvt_nvtx_open("nvtally");
     if (size > 1 && result->size > 2 &&
         !nvt_buffer_printf(&text, NVT_NVTX_RESULT "%.*s, %.*s", (int)size - 1, settings,
-                           (int)result->size - 2, (const char *)result->data + 1))
+                           (int)result->size - 2, (const char *)result->data + 1)) {
+        if (in_range)
+            nvt_nvtx_push(&nvtx, nvt_nvtx_name(&nvtx, NVT_NVTX_RECORDED));
         nvt_nvtx_note(&nvtx, (const char *)text.data);
+        if (in_range)
+            nvt_nvtx_pop(&nvtx);
+    }
     nvt_buffer_free(&text);
 }
 
@@ -186,7 +197,8 @@ static void put_numbers(struct nvt_json *json, const struct nvt_run_result *resu
     }
 }
 
-static int write_result(const char *path, const char *settings, struct nvt_run_result *result)
+static int write_result(const char *path, const char *row, const struct nvt_run_settings *settings,
+                        struct nvt_run_result *result)
 {
     static const char *const statuses[] = {"ok", "oom", "error"};
     struct nvt_buffer out = {0};
@@ -195,13 +207,13 @@ static int write_result(const char *path, const char *settings, struct nvt_run_r
     nvt_json_text(&json, "device", result->backend.device);
     nvt_json_text(&json, "status", statuses[result->status]);
     nvt_json_text(&json, "message", result->message[0] ? result->message : NULL);
-    put_phases(&json, result);
+    put_phases(&json, settings, result);
     nvt_json_number(&json, "loss", result->loss);
     nvt_json_integer(&json, "timed_ns", result->status == NVT_RUN_OK ? result->timed_ns : 0);
     put_numbers(&json, result);
     int status = nvt_json_end(&json);
     if (!status)
-        mark_row(settings, &out);
+        mark_row(row, &out, settings->halves);
     FILE *file = status ? NULL : fopen(path, "we");
     if (!file || fwrite(out.data, 1, out.size, file) != out.size)
         status = -1;
@@ -240,13 +252,14 @@ static int run_configuration(const struct library *library, char *const *argv)
                                         strtoull(argv[5], NULL, 10),
                                         strtoull(argv[6], NULL, 10),
                                         !strcmp(argv[7], "1"),
+                                        !strcmp(argv[7], "2"),
                                         argv[10],
                                         argv[10] ? place_of(argv[11]) : 0};
     struct nvt_run_result *result = calloc(1, sizeof(*result));
     if (!result)
         return 2;
     library->run(&settings, result);
-    int status = write_result(argv[0], argv[9], result) ? 2 : 0;
+    int status = write_result(argv[0], argv[9], &settings, result) ? 2 : 0;
     library->release(result);
     free(result);
     return status;

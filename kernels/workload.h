@@ -17,6 +17,11 @@
  * Where a run is to be compared within itself, each timed iteration has a twin next to it, before and behind
  * it in turn, that does the same but for the calls of NVTX. Only the times tell the two apart.
  *
+ * Or it has as many warm-ups and iterations first without these calls. Then all is done again within a range "recorded", which
+ * is all that the trace is to have (record --capture): so the times of the first half are those of a process in which nothing
+ * is recorded, and what both halves share, such as where memory lies, is in neither's favour. The loss is that of all
+ * iterations.
+ *
  * Where several runs take turns, all of setup, each warm-up iteration, each timed iteration or loop, and
  * all that comes behind the last one are a turn each: nothing of one run goes on beside a timed iteration of
  * another.
@@ -58,6 +63,7 @@ struct nvt_run_settings {
     uint64_t seed;
     uint64_t memory_limit; /* bytes, 0: what the backend has */
     int within;            /* each iteration twice, once with the calls of NVTX and once without */
+    int halves;            /* as many first, without them, in front of a range "recorded" */
     const char *turns;     /* file of those that it takes turns with (frame/turns.h), NULL: none */
     int64_t place;         /* its number among them */
 };
@@ -68,7 +74,7 @@ struct nvt_phase_result {
     const char *name; /* static text */
     int is_absent;    /* not run in this configuration: it has no times */
     double *ns;       /* of every timed iteration, `iterations` of them; see calls */
-    double *mute_ns;  /* likewise of its twin without NVTX; NULL: there is none */
+    double *mute_ns;  /* likewise of its twin without NVTX, or the first half's; NULL: none */
     int64_t calls;    /* 1. Else ns[0], the mean of so many under one clock, is all that is known */
     struct nvt_work_payload work;
     const char *precision; /* static text: see struct nvt_workload; NULL: the configuration's */

@@ -147,6 +147,9 @@ static inline void nvt_nvtx_pop(const struct nvt_nvtx *nvtx)
         nvtxDomainRangePop(nvtx->domain);
 }
 
+/* The range of what is recorded of a run that is recorded in part. */
+#define NVT_NVTX_RECORDED "recorded"
+
 /* What the row of a run begins with, as a mark: then its JSON object. */
 #define NVT_NVTX_RESULT "result "
 

@@ -396,6 +396,33 @@ static void levels_are_compared(void **state)
     cli_result_free(&result);
 }
 
+/* Of a run whose second half is recorded its kernels are there, in their ranges, and those of the first are not: three iterations
+ * and a warm-up of eight. */
+static void a_second_half_has_its_kernels(void **state)
+{
+    (void)state;
+    run("whole", "kernel",
+        (const char *const[]){MODEL, "--warmup", "1", "--iterations", "3", NULL});
+    run("half", "kernel", (const char *const[]){MODEL, TIMES, "--interleave", "halves", NULL});
+    struct nvt_runs *whole = cli_read_runs(cli_in(cli_folder, "whole")),
+                    *half = cli_read_runs(cli_in(cli_folder, "half"));
+    struct nvt_trace *all = trace_of("whole", &whole->records[0]),
+                     *trace = trace_of("half", &half->records[0]);
+    struct nvt_projected *of_all = project(all), *projected = project(trace);
+    assert_true(kernels_of(all, of_all, "forward") > 0);
+    assert_int_equal(kernels_of(trace, projected, "forward"), kernels_of(all, of_all, "forward"));
+    /* Those that set the model up are in the whole one alone. */
+    assert_true(trace->ops.count <= all->ops.count);
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        assert_int_not_equal(trace->ops.api[i], NVT_NONE);
+    free(of_all);
+    free(projected);
+    nvt_trace_free(all);
+    nvt_trace_free(trace);
+    nvt_runs_free(whole);
+    nvt_runs_free(half);
+}
+
 /* Everything that speaks of devices finds something to say, and nothing ends badly. */
 static void every_report_reads_them(void **state)
 {
@@ -483,6 +510,7 @@ int main(void)
         cmocka_unit_test(waits_know_their_events),
         cmocka_unit_test(own_operations_add_up_to_one_device),
         cmocka_unit_test(levels_are_compared),
+        cmocka_unit_test(a_second_half_has_its_kernels),
         cmocka_unit_test(warming_up_has_calls),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/readers/reader.h"
 #include "../analyze/studies/overhead.h"
 #include "cli.h"
 
@@ -423,15 +424,98 @@ static void twins_are_without_ranges(void **state)
 static void what_cannot_have_twins(void **state)
 {
     (void)state;
-    const char *off[] = {"nvtally",  "run",          "linear", "--collect",
-                         "off,nvtx", "--interleave", "within", NULL};
-    struct cli_result result = cli_run(off);
-    cli_expect_failure(&result, "remove 'off' from --collect");
+    static const char *const ways[] = {"within", "halves"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *off[] = {"nvtally",  "run",          "linear", "--collect",
+                             "off,nvtx", "--interleave", ways[i],  NULL};
+        struct cli_result result = cli_run(off);
+        cli_expect_failure(&result, "remove 'off' from --collect");
+        cli_result_free(&result);
+        const char *loop[] = {"nvtally",     "run",          "switchback", "--timing",
+                              "single,loop", "--interleave", ways[i],      NULL};
+        result = cli_run(loop);
+        cli_expect_failure(&result, "add --timing single");
+        cli_result_free(&result);
+    }
+    const char *nsys[] = {"nvtally", "run",       "linear",       "--collect", "nsys",
+                          "--nsys",  "/bin/true", "--interleave", "halves",    NULL};
+    struct cli_result result = cli_run(nsys);
+    cli_expect_failure(&result, "not with --collect nsys");
     cli_result_free(&result);
-    const char *loop[] = {"nvtally",     "run",          "switchback", "--timing",
-                          "single,loop", "--interleave", "within",     NULL};
-    result = cli_run(loop);
-    cli_expect_failure(&result, "add --timing single");
+}
+
+/* The rows of a run whose second half is recorded: no ratio of neighbours, as there are none. */
+static void check_halves(const char *out)
+{
+    struct nvt_runs *runs = cli_read_runs(out);
+    assert_int_equal(runs->count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        assert_string_equal(nvt_record_text(record, "interleave"), "halves");
+        assert_true(nvt_record_number(record, "iterations") == 5);
+        assert_true(nvt_record_number(record, "forward_ns_mute_median") > 0);
+        assert_true(isnan(nvt_record_number(record, "forward_ns_twins_ratio")));
+    }
+    nvt_runs_free(runs);
+}
+
+/* A first half that nothing records, and a second with its own warm-ups, which the trace has, with the run's row. It does not
+ * have how the process began. */
+static void halves_are_bare_and_recorded(void **state)
+{
+    (void)state;
+    const char *out = cli_in(cli_folder, "halves");
+    const char *run[] = {"nvtally",
+                         "run",
+                         "linear",
+                         "--size",
+                         "64",
+                         "--batch",
+                         "2",
+                         "--warmup",
+                         "2",
+                         "--iterations",
+                         "5",
+                         "--collect",
+                         "nvtx,control",
+                         "--interleave",
+                         "halves",
+                         "--backend",
+                         "host",
+                         "-o",
+                         out,
+                         NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    check_halves(out);
+    char trace[4200];
+    snprintf(trace, sizeof(trace), "%s", cli_in(out, "linear-size64-batch2-linear.nvt"));
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *read = nvt_trace_read(trace, &err);
+    static const struct {
+        const char *name;
+        int count;
+    } ranges[] = {
+        {"iteration", 5}, {"warmup", 2}, {"forward", 5}, {"linear size=64 batch=2 mode=linear", 1}};
+    assert_non_null(read);
+    for (size_t k = 0; k < sizeof(ranges) / sizeof(ranges[0]); k++) {
+        int count = 0;
+        for (uint32_t i = 0; i < read->ranges.count; i++)
+            count += !strcmp(nvt_name(read, read->ranges.name[i]), ranges[k].name);
+        if (count != ranges[k].count)
+            fail_msg("%d ranges %s", count, ranges[k].name);
+    }
+    nvt_trace_free(read);
+    result = cli_run(
+        (const char *const[]){"nvtally", "stats", trace, "-r", "overhead", "-f", "csv", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, ",nvtx,forward,"));
+    assert_non_null(strstr(result.out, ",1,,,halves\n"));
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "stats", trace, "-r", "warmup", NULL});
+    assert_non_null(
+        strstr(result.err, "1 trace is left out: the beginning was cut off or not captured"));
     cli_result_free(&result);
 }
 
@@ -470,6 +554,7 @@ int main(void)
         cmocka_unit_test(the_title_says_what_numbers_are),
         cmocka_unit_test(twins_are_without_ranges),
         cmocka_unit_test(what_cannot_have_twins),
+        cmocka_unit_test(halves_are_bare_and_recorded),
         cmocka_unit_test(without_both_there_is_one_line),
         cmocka_unit_test(run_report_and_chart),
         cmocka_unit_test(the_bench_reads_the_report),

@@ -245,7 +245,7 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     note_ends(reader);
     if (nvt_nvt_complete_os(reader))
         return -1;
-    trace->is_late = reader->is_cut;
+    trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture");
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
     convert(reader, completion.origin, trace->os_calls.start, trace->os_calls.count);
     convert(reader, completion.origin, trace->os_calls.end, trace->os_calls.count);

@@ -88,13 +88,13 @@ static void choose_columns(const struct nvt_slowdowns *overheads, int has[COLUMN
     has[RECORDER] = has[INTERLEAVE] = 0;
 }
 
-/* Whether a slow-down is of several pairs, or of twins: not that of the two times beside it. */
+/* Whether a slow-down is of several pairs, or of twins or halves: not that of the means. */
 static int has_pairs(const struct nvt_slowdowns *overheads)
 {
     for (size_t i = 0; i < overheads->count; i++)
         if (!is_published(&overheads->rows[i]) &&
             (overheads->rows[i].pairs > 1 ||
-             (overheads->rows[i].interleave && !strcmp(overheads->rows[i].interleave, "within"))))
+             nvt_interleave_is_own_bare(overheads->rows[i].interleave)))
             return 1;
     return 0;
 }

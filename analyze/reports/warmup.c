@@ -348,10 +348,11 @@ static void tell_lacking(struct nvt_report_input *input, const struct lacking *l
 static void tell_late(struct nvt_report_input *input, size_t late)
 {
     if (late)
-        nvt_note(
-            input,
-            "note: %zu trace%s left out: the beginning was cut off (record --max-age, --max-size)",
-            late, late > 1 ? "s are" : " is");
+        nvt_note(input,
+                 "note: %zu trace%s left out: the beginning was cut off or not captured (record "
+                 "--max-age, "
+                 "--max-size, --capture)",
+                 late, late > 1 ? "s are" : " is");
 }
 
 enum { EFFECT, CURVE, PARTS, MORE };

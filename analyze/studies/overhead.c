@@ -228,10 +228,14 @@ static void summarize(struct nvt_slowdown_row *row, double *const values[4], siz
         nvt_ratio_interval(values[3], row->pairs, &row->ratio, &row->low, &row->high);
 }
 
-/* Whether its iterations have twins without NVTX, so that it needs no other run to be compared with. */
+int nvt_interleave_is_own_bare(const char *interleave)
+{
+    return interleave && (!strcmp(interleave, "within") || !strcmp(interleave, "halves"));
+}
+
 static int is_its_own_bare(const struct run *run)
 {
-    return !strcmp(run->interleave, "within");
+    return nvt_interleave_is_own_bare(run->interleave);
 }
 
 /* Whether its twins are too few: what comes first may meet a cold machine, and from TWINS_LEAST on it does not move the median. */
@@ -253,7 +257,8 @@ static struct pair pair_of(const struct runs *runs, const struct run *run, const
         return pair;
     if (bare == run) {
         pair.without = number(run->record, phase, "mute_median");
-        pair.ratio = number(run->record, phase, "twins_ratio");
+        pair.ratio = strcmp(run->interleave, "halves") ? number(run->record, phase, "twins_ratio")
+                                                       : pair.with / pair.without;
     } else if (bare) {
         pair.without = typical(bare->record, phase);
         pair.ratio = pair.with / pair.without;

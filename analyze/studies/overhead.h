@@ -9,7 +9,8 @@
  * iterations, side by side. By --interleave within a run is a pair by itself: each of its iterations has a
  * twin next to it without NVTX, its ratio is the median of theirs, and where its memory lies is the same for
  * both; of fewer than three iterations it is no pair, as the first, which may meet a cold machine, moves their
- * median. These three are not mixed. With two pairs and more the slow-down is the median of the ratios, which
+ * median. By --interleave halves likewise, with the medians of a first half, of which nothing is recorded, and of the second.
+ * These four are not mixed. With two pairs and more the slow-down is the median of the ratios, which
  * between two runs are those of their medians. Its 95 % interval is, from six pairs on, that between
  * the order statistics that the sign test allows (Conover, "Practical Nonparametric Statistics",
  * 1999, section 3.2: distribution-free); with two to five Student's t of the logarithms of the
@@ -53,6 +54,9 @@ struct nvt_slowdowns {
 int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_input *input,
                        struct nvt_error *err);
 void nvt_slowdowns_free(struct nvt_slowdowns *overheads);
+
+/* Whether runs with that --interleave (NULL: none is told) are their own bare ones, having twins or halves. */
+int nvt_interleave_is_own_bare(const char *interleave);
 
 /* What has to be said of intervals that are of one pair of runs, as a sentence; NULL: there is none. */
 const char *nvt_slowdowns_caution(const struct nvt_slowdowns *overheads);

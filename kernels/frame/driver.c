@@ -116,7 +116,7 @@ static int warm_up(struct nvt_run_context *context, void *state, const struct na
     return status;
 }
 
-/* A timed iteration, or its twin without the calls of NVTX. */
+/* A timed iteration, or its twin without the calls of NVTX, or one of the first half. */
 static int iterate(struct nvt_run_context *context, void *state, const struct names *names,
                    size_t first, size_t end, int64_t i, int mute, struct nvt_error *err)
 {
@@ -137,15 +137,18 @@ static int iterate(struct nvt_run_context *context, void *state, const struct na
     return status;
 }
 
+/* Which iterations: those that count, with twins or without, or those of the first half. */
+enum half { ALL_OR_SECOND, FIRST };
+
 static int measure(struct nvt_run_context *context, void *state, const struct names *names,
-                   size_t first, size_t end, struct nvt_error *err)
+                   enum half half, size_t first, size_t end, struct nvt_error *err)
 {
     int twins = context->settings->within;
     for (int64_t i = 0; i < context->settings->iterations; i++) {
         if (begin_turn(context, err))
             return -1;
         /* Which of the two comes first changes each time. */
-        int mute_first = twins && i % 2 == 0;
+        int mute_first = half == FIRST || (twins && i % 2 == 0);
         int status = iterate(context, state, names, first, end, i, mute_first, err);
         if (!status && twins)
             status = iterate(context, state, names, first, end, i, !mute_first, err);
@@ -199,16 +202,45 @@ static void forget_peaks(struct nvt_run_context *context, size_t first, size_t e
 
 /* Warm-ups and timed calls of the phases in [first, end). */
 static int run_span(struct nvt_run_context *context, void *state, const struct names *names,
-                    enum nvt_timing timing, size_t first, size_t end, struct nvt_error *err)
+                    enum nvt_timing timing, enum half half, size_t first, size_t end,
+                    struct nvt_error *err)
 {
-    if (timing == NVT_TIME_LOOP && context->settings->within)
+    if (timing == NVT_TIME_LOOP && (context->settings->within || context->settings->halves))
         return nvt_fail(err, "all calls of a phase are timed together here: there are no "
                              "iterations to compare within the run");
     if (warm_up(context, state, names, first, end, err))
         return -1;
     forget_peaks(context, first, end);
     return timing == NVT_TIME_LOOP ? measure_loop(context, state, names, first, err)
-                                   : measure(context, state, names, first, end, err);
+                                   : measure(context, state, names, half, first, end, err);
+}
+
+/* All phases. */
+static int run_spans(struct nvt_run_context *context, void *state, const struct names *names,
+                     enum half half, struct nvt_error *err)
+{
+    enum nvt_timing timing =
+        context->workload->timing ? context->workload->timing(state) : NVT_TIME_ITERATIONS;
+    size_t phases = context->result->phase_count;
+    size_t span = timing == NVT_TIME_ITERATIONS ? phases : 1;
+    int status = 0;
+    for (size_t i = 0; i < phases && !status; i += span)
+        status = run_span(context, state, names, timing, half, i, i + span, err);
+    return status;
+}
+
+/* The second half has its own warm-ups: what records may have some, too. */
+static int run_halves(struct nvt_run_context *context, void *state, const struct names *names,
+                      struct nvt_error *err)
+{
+    if (run_spans(context, state, names, FIRST, err))
+        return -1;
+    nvt_nvtx_push(&context->nvtx, nvt_nvtx_name(&context->nvtx, NVT_NVTX_RECORDED));
+    nvt_nvtx_push(&context->nvtx, names->configuration);
+    int status = run_spans(context, state, names, ALL_OR_SECOND, err);
+    nvt_nvtx_pop(&context->nvtx);
+    nvt_nvtx_pop(&context->nvtx);
+    return status;
 }
 
 static int run_iterations(struct nvt_run_context *context, void *state, struct nvt_error *err)
@@ -221,14 +253,10 @@ static int run_iterations(struct nvt_run_context *context, void *state, struct n
         nvt_nvtx_name(&context->nvtx, "iteration"), nvt_nvtx_name(&context->nvtx, "loop")};
     for (size_t i = 0; i < context->result->phase_count; i++)
         context->names[i] = nvt_nvtx_name(&context->nvtx, context->result->phases[i].name);
-    enum nvt_timing timing =
-        context->workload->timing ? context->workload->timing(state) : NVT_TIME_ITERATIONS;
+    if (settings->halves)
+        return run_halves(context, state, &names, err);
     nvt_nvtx_push(&context->nvtx, names.configuration);
-    size_t phases = context->result->phase_count;
-    size_t span = timing == NVT_TIME_ITERATIONS ? phases : 1;
-    int status = 0;
-    for (size_t i = 0; i < phases && !status; i += span)
-        status = run_span(context, state, &names, timing, i, i + span, err);
+    int status = run_spans(context, state, &names, ALL_OR_SECOND, err);
     nvt_nvtx_pop(&context->nvtx);
     return status;
 }
@@ -242,11 +270,12 @@ static int prepare_result(struct nvt_run_context *context, struct nvt_error *err
         phase->name = workload->phases[i].name;
         phase->calls = 1;
         phase->ns = (double *)calloc((size_t)context->settings->iterations, sizeof(double));
-        if (context->settings->within)
+        int has_mute = context->settings->within || context->settings->halves;
+        if (has_mute)
             phase->mute_ns =
                 (double *)calloc((size_t)context->settings->iterations, sizeof(double));
         result->phase_count = i + 1;
-        if (!phase->ns || (context->settings->within && !phase->mute_ns))
+        if (!phase->ns || (has_mute && !phase->mute_ns))
             return nvt_fail(err, "out of memory");
     }
     return 0;
