@@ -292,7 +292,7 @@ static int measure(struct nvt_slowdown_row *row, const struct runs *runs, const 
         of[3][row->pairs++] = pair.ratio;
     }
     summarize(row, of, shares);
-    if (row->pairs == 1 && !is_its_own_bare(single))
+    if (single && row->pairs == 1 && !is_its_own_bare(single))
         measure_one_pair(row, bare_of(runs, single)->record, single->record);
     free(values);
     return 0;
