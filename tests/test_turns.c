@@ -541,7 +541,7 @@ static void what_cannot_take_turns_is_refused(void **state)
     cli_expect_failure(&result, "needs several levels to take turns");
     cli_result_free(&result);
     result = cli_run(word);
-    cli_expect_failure(&result, "runs, iterations or within");
+    cli_expect_failure(&result, "runs, iterations, within or halves");
     cli_result_free(&result);
 }
 
