@@ -88,6 +88,14 @@ static void put_program(const char *folder, const char *name, const char *text)
     chmod(cli_in(cli_in(cli_folder, folder), name), 0777);
 }
 
+/* A folder with a device that answers, by this program in the place of nvtally, and that nvidia-smi holds. */
+static void put_device(const char *folder, const char *program)
+{
+    put_program(folder, "nvtally", program);
+    put_program(folder, "libnvtally-cuda.so", "");
+    put_program(folder, "nvidia-smi", held_device);
+}
+
 /* The script with the programs of a folder of the fixture's, as BUILD and on PATH. */
 static struct cli_result run_stood_in(const char *programs, const char *dry,
                                       const char *const parts[])
@@ -116,9 +124,7 @@ static void a_device_is_probed_and_held(void **state)
 {
     (void)state;
     char number[32] = "";
-    put_program("failing", "nvtally", failing_program);
-    put_program("failing", "libnvtally-cuda.so", "");
-    put_program("failing", "nvidia-smi", held_device);
+    put_device("failing", failing_program);
     struct cli_result result = run_stood_in("failing", "", (const char *[]){"check", NULL});
     cli_expect_status(&result, 3);
     assert_non_null(
@@ -648,9 +654,7 @@ static void every_size_is_traced(void **state)
         "--size small --precision fp32,tf32,bf16,fp16 --phase forward,forward_backward,train",
         "--size 2.7B --precision fp32,tf32,bf16,fp16 --phase forward,forward_backward,train",
         NULL};
-    put_program("sizes", "nvtally", program);
-    put_program("sizes", "libnvtally-cuda.so", "");
-    put_program("sizes", "nvidia-smi", held_device);
+    put_device("sizes", program);
     struct cli_result result = run_stood_in("sizes", "", (const char *[]){"transformer", NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -679,9 +683,7 @@ static void the_overhead_has_all_levels_and_nsys(void **state)
                                         "--size small --warmup 5", "--time-limit 40",
                                         "--collect off,nsys",      "--size xl --warmup 5",
                                         "--variant looped",        NULL};
-    put_program("levels", "nvtally", program);
-    put_program("levels", "libnvtally-cuda.so", "");
-    put_program("levels", "nvidia-smi", held_device);
+    put_device("levels", program);
     put_program("levels", "nsys", "#!/bin/sh\n");
     setenv("NSYS", cli_in(cli_in(cli_folder, "levels"), "nsys"), 1);
     setenv("TRANSFORMERS", "small xl 2.7B", 1);
@@ -727,9 +729,7 @@ static void our_own_kernels_are_sanitized(void **state)
                                     "exit\n"
                                     "}\n"
                                     "echo \"told: $*\"\n";
-    put_program("sane", "nvtally", ok_program);
-    put_program("sane", "libnvtally-cuda.so", "");
-    put_program("sane", "nvidia-smi", held_device);
+    put_device("sane", ok_program);
     put_program("sane", "compute-sanitizer", sanitizer);
     struct cli_result result = run_stood_in("sane", "", (const char *[]){"sanitize", NULL});
     cli_expect_status(&result, 0);
@@ -787,9 +787,7 @@ static void what_is_ours_of_a_level_is_told(void **state)
         "echo x >>\"$HELD.$SIDE\"\n"
         "at=$(wc -l <\"$HELD.$SIDE\")\n"
         "echo \"$1     3.000  3.$at 1.$at   20.000 20.$at 2.$at   40.000 40.$at 3.$at\"\n";
-    put_program("costs", "nvtally", program);
-    put_program("costs", "libnvtally-cuda.so", "");
-    put_program("costs", "nvidia-smi", held_device);
+    put_device("costs", program);
     put_program("costs/device", "cupti_cost", cost);
     put_program("costs/device", "cupti_alone.so", "");
     setenv("CUPTI_ROUNDS", "4", 1);
@@ -866,9 +864,7 @@ static void what_traces_of_endings_have_is_told(void **state)
         "[ \"$3\" != fork ] || steps=4000\n"
         "printf '%s\\n%d\\n' \"$3\" $steps >\"$trace\"\n"
         "case $3 in abort) exit 134 ;; kill) exit 137 ;; esac\n";
-    put_program("ends", "nvtally", program);
-    put_program("ends", "libnvtally-cuda.so", "");
-    put_program("ends", "nvidia-smi", held_device);
+    put_device("ends", program);
     put_program("ends", "mount", "#!/bin/sh\nexit 1\n");
     put_program("ends/device", "endings", "");
     struct cli_result result = run_stood_in("ends", "", (const char *[]){"endings", NULL});

@@ -361,34 +361,26 @@ static void run_report_and_chart(void **state)
     cli_result_free(&result);
 }
 
+/* Runs that are their own bare ones, after so many warm-ups: one that is recorded, one that is not. */
+static void run_by_itself(const char *how, const char *warmup, const char *out)
+{
+    const char *run[] = {"nvtally",      "run",          "linear", "--size",
+                         "64",           "--batch",      "2",      "--warmup",
+                         warmup,         "--iterations", "5",      "--collect",
+                         "nvtx,control", "--interleave", how,      "--backend",
+                         "host",         "-o",           out,      NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
 /* Each iteration has a twin: the trace has the ranges of half of them, and the row the times of both. */
 static void twins_are_without_ranges(void **state)
 {
     (void)state;
     const char *out = cli_in(cli_folder, "within");
-    const char *run[] = {"nvtally",
-                         "run",
-                         "linear",
-                         "--size",
-                         "64",
-                         "--batch",
-                         "2",
-                         "--warmup",
-                         "1",
-                         "--iterations",
-                         "5",
-                         "--collect",
-                         "nvtx,control",
-                         "--interleave",
-                         "within",
-                         "--backend",
-                         "host",
-                         "-o",
-                         out,
-                         NULL};
-    struct cli_result result = cli_run(run);
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
+    struct cli_result result;
+    run_by_itself("within", "1", out);
     struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 2);
     for (size_t i = 0; i < 2; i++) {
@@ -465,29 +457,8 @@ static void halves_are_bare_and_recorded(void **state)
 {
     (void)state;
     const char *out = cli_in(cli_folder, "halves");
-    const char *run[] = {"nvtally",
-                         "run",
-                         "linear",
-                         "--size",
-                         "64",
-                         "--batch",
-                         "2",
-                         "--warmup",
-                         "2",
-                         "--iterations",
-                         "5",
-                         "--collect",
-                         "nvtx,control",
-                         "--interleave",
-                         "halves",
-                         "--backend",
-                         "host",
-                         "-o",
-                         out,
-                         NULL};
-    struct cli_result result = cli_run(run);
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
+    struct cli_result result;
+    run_by_itself("halves", "2", out);
     check_halves(out);
     char trace[4200];
     snprintf(trace, sizeof(trace), "%s", cli_in(out, "linear-size64-batch2-linear.nvt"));

@@ -469,11 +469,17 @@ static void finish_part(void *context, size_t part)
 }
 
 /* Sums come round: of a hostile file they say nothing anyway. */
-static void note_lost(struct nvt_trace *trace)
+uint64_t nvt_trace_lost(const struct nvt_trace *trace)
 {
     uint64_t lost = 0;
     for (uint32_t i = 0; i < trace->threads.count; i++)
         lost += trace->threads.dropped[i];
+    return lost;
+}
+
+static void note_lost(struct nvt_trace *trace)
+{
+    const uint64_t lost = nvt_trace_lost(trace);
     if (lost)
         nvt_trace_note(trace,
                        "%llu events and device records were lost: at full buffers, in signal "

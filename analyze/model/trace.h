@@ -467,6 +467,9 @@ uint32_t nvt_trace_kernel(struct nvt_trace *trace, const struct nvt_kernel *valu
 void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Events and device records of all threads that are known to be lost. */
+uint64_t nvt_trace_lost(const struct nvt_trace *trace);
+
 /* Add a line to trace->notes. */
 void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

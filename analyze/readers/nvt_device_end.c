@@ -250,15 +250,6 @@ int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, u
     return 0;
 }
 
-/* Where the disk was full, a last word may be among what was lost, and the end was one as any other. */
-static int has_lost(const struct nvt_trace *trace)
-{
-    for (uint32_t i = 0; i < trace->threads.count; i++)
-        if (trace->threads.dropped[i])
-            return 1;
-    return 0;
-}
-
 static void note_end(struct nvt_nvt_reader *reader, const struct nvt_device_process *process)
 {
     struct nvt_trace *trace = reader->trace;
@@ -277,10 +268,11 @@ static void note_end(struct nvt_nvt_reader *reader, const struct nvt_device_proc
                                                           process->delivered);
     int64_t ns = nvt_clock_since(
         nvt_clock_convert(reader->samples, reader->sample_count, process->ended), until);
+    /* Where the disk was full, a last word may be among what was lost, and the end was one as any other. */
     nvt_trace_note(trace,
                    "process %lld ended %s%.1f ms after the last device records that are here were "
                    "delivered: later ones are unknown",
-                   pid, has_lost(trace) ? "" : "suddenly, ", (double)ns / 1e6);
+                   pid, nvt_trace_lost(trace) ? "" : "suddenly, ", (double)ns / 1e6);
 }
 
 static void note_missing(struct nvt_nvt_reader *reader)
