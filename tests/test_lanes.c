@@ -1,7 +1,4 @@
-/*
- * Lanes, and threads that are followed while they are decoded: what reports say of a file that was
- * read in one of these ways is what they say of the whole trace.
- */
+/* Lanes: reports say the same of a file that was read into lanes as of the whole trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -287,115 +284,84 @@ static char *reports_of(const struct nvt_input_trace *item)
     return text;
 }
 
-/* Ways to read it without its tables. */
-enum { BY_LANES = 1, FOLLOWED = 2 };
-
-static int launches_by(int way, struct nvt_trace *trace, struct nvt_launches *launches)
-{
-    struct nvt_lanes lanes = {0};
-    if (way == FOLLOWED)
-        return nvt_reader_nvt.read_launches(path, trace, launches);
-    int status = nvt_reader_nvt.read_lanes(path, trace, &lanes) || nvt_lanes_link(&lanes, trace) ||
-                 nvt_launches_of(launches, &lanes);
-    nvt_lanes_free(&lanes);
-    return status;
-}
-
-/* Whether that way was good enough: then reports are the same. */
-static int compare_way(uint32_t seed, int way, const char *expected)
+/* Whether lanes hold all of the file: then reports are the same. */
+static int compare_lanes(uint32_t seed, const char *expected)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_launches launches = {0};
-    struct nvt_input_trace reduced = {.trace = nvt_trace_new(path, "nvt"), .launches = &launches};
-    assert_non_null(reduced.trace);
-    int status = launches_by(way, reduced.trace, &launches);
-    if (!status) {
-        assert_int_equal(nvt_trace_finish(reduced.trace, &err), 0);
-        assert_int_equal(reduced.trace->ranges.count + reduced.trace->ops.count, 0);
-        char *got = reports_of(&reduced);
-        if (strcmp(expected, got))
-            fail_msg("file %u: read as a whole\n%s\nand %s\n%s", seed, expected,
-                     way == FOLLOWED ? "followed" : "in lanes", got);
-        free(got);
-    }
-    nvt_launches_free(&launches);
-    nvt_trace_free(reduced.trace);
-    return status ? 0 : way;
-}
-
-/* The ways that were good enough. */
-static int compare_all(uint32_t seed)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace whole = {.trace = nvt_trace_read(path, &err)}, chosen = {0};
-    assert_non_null(whole.trace);
-    char *expected = reports_of(&whole);
-    nvt_trace_free(whole.trace);
-    int ways = compare_way(seed, BY_LANES, expected) | compare_way(seed, FOLLOWED, expected);
+    struct nvt_input_trace chosen = {0};
     chosen.trace = nvt_trace_read_launches(path, &chosen.launches, &err);
     assert_non_null(chosen.trace);
-    assert_int_equal(chosen.launches != NULL, ways != 0);
+    int in_lanes = chosen.launches != NULL;
+    if (in_lanes)
+        assert_int_equal(chosen.trace->ranges.count + chosen.trace->ops.count, 0);
     char *got = reports_of(&chosen);
-    assert_string_equal(expected, got);
-    free(expected);
+    if (strcmp(expected, got))
+        fail_msg("file %u: read as a whole\n%s\nand %s\n%s", seed, expected,
+                 in_lanes ? "in lanes" : "again", got);
     free(got);
-    if (chosen.launches)
+    if (in_lanes)
         nvt_launches_free(chosen.launches);
     free(chosen.launches);
     nvt_trace_free(chosen.trace);
-    return ways;
+    return in_lanes;
+}
+
+static int compare_file(uint32_t seed)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace whole = {.trace = nvt_trace_read(path, &err)};
+    assert_non_null(whole.trace);
+    char *expected = reports_of(&whole);
+    nvt_trace_free(whole.trace);
+    int in_lanes = compare_lanes(seed, expected);
+    free(expected);
+    return in_lanes;
 }
 
 static void reports_are_the_same(void **state)
 {
     (void)state;
-    uint32_t in_lanes = 0, followed = 0;
+    uint32_t in_lanes = 0;
     for (uint32_t seed = 1; seed <= FILES; seed++) {
         make_file(seed);
-        int ways = compare_all(seed);
-        in_lanes += (ways & BY_LANES) != 0;
-        followed += (ways & FOLLOWED) != 0;
+        in_lanes += (uint32_t)compare_file(seed);
     }
     /* The others have what lanes do not hold, or ranges that overlap when something is launched. */
-    print_message("%u of %u files were read into lanes, %u were followed\n", in_lanes, FILES,
-                  followed);
+    print_message("%u of %u files were read into lanes\n", in_lanes, FILES);
     assert_in_range(in_lanes, FILES / 4, FILES - 1);
-    assert_in_range(followed, FILES / 10, in_lanes);
 }
 
-/* --- what is plain, and what is not --- */
+/* --- one call among ranges --- */
 
 /* Events of a thread, and one call of it, which launches a kernel. */
-static const struct plain {
+static const struct scene {
     const char *what;
-    int followed;
     uint64_t call_start, call_end;
     struct {
         uint32_t kind, domain; /* 0 push, 1 pop, 2 mark */
         uint64_t at;
     } events[8]; /* at 0: there are no more */
-} plain[] = {
+} scenes[] = {
     {"ranges within each other",
-     1,
      30,
      40,
      {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}, {2, 0, 55}, {1, 0, 60}}},
-    {"calls behind all ranges", 1, 90, 95, {{0, 0, 10}, {1, 0, 60}}},
-    {"a range that never ends", 1, 30, 40, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}}},
-    {"a call in ranges that never end", 1, 70, 80, {{0, 0, 10}, {0, 0, 20}}},
-    {"a call before the last range", 1, 12, 15, {{0, 0, 10}, {0, 1, 20}}},
-    {"a call behind what ended in them", 1, 50, 80, {{0, 0, 10}, {0, 0, 20}, {1, 0, 40}}},
-    {"a pop without a push", 1, 30, 40, {{1, 0, 10}, {0, 0, 20}, {1, 1, 30}, {1, 0, 50}}},
-    {"an empty range", 1, 30, 40, {{0, 0, 10}, {0, 0, 20}, {1, 0, 20}, {1, 0, 50}}},
-    {"domains within each other", 1, 30, 40, {{0, 0, 10}, {0, 1, 20}, {1, 1, 50}, {1, 0, 60}}},
-    {"domains that cross", 0, 55, 58, {{0, 0, 10}, {0, 1, 20}, {1, 0, 50}, {1, 1, 60}}},
-    {"ranges that begin together", 0, 30, 40, {{0, 0, 10}, {0, 0, 10}, {1, 0, 50}, {1, 0, 60}}},
-    {"a call longer than its range", 0, 30, 60, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}, {1, 0, 70}}},
-    {"a call where a range ends", 0, 50, 50, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}, {1, 0, 70}}},
-    {"an empty range at an end", 0, 15, 16, {{0, 0, 10}, {0, 0, 20}, {1, 0, 20}, {1, 0, 20}}},
+    {"calls behind all ranges", 90, 95, {{0, 0, 10}, {1, 0, 60}}},
+    {"a range that never ends", 30, 40, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}}},
+    {"a call in ranges that never end", 70, 80, {{0, 0, 10}, {0, 0, 20}}},
+    {"a call before the last range", 12, 15, {{0, 0, 10}, {0, 1, 20}}},
+    {"a call behind what ended in them", 50, 80, {{0, 0, 10}, {0, 0, 20}, {1, 0, 40}}},
+    {"a pop without a push", 30, 40, {{1, 0, 10}, {0, 0, 20}, {1, 1, 30}, {1, 0, 50}}},
+    {"an empty range", 30, 40, {{0, 0, 10}, {0, 0, 20}, {1, 0, 20}, {1, 0, 50}}},
+    {"domains within each other", 30, 40, {{0, 0, 10}, {0, 1, 20}, {1, 1, 50}, {1, 0, 60}}},
+    {"domains that cross", 55, 58, {{0, 0, 10}, {0, 1, 20}, {1, 0, 50}, {1, 1, 60}}},
+    {"ranges that begin together", 30, 40, {{0, 0, 10}, {0, 0, 10}, {1, 0, 50}, {1, 0, 60}}},
+    {"a call longer than its range", 30, 60, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}, {1, 0, 70}}},
+    {"a call where a range ends", 50, 50, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}, {1, 0, 70}}},
+    {"an empty range at an end", 15, 16, {{0, 0, 10}, {0, 0, 20}, {1, 0, 20}, {1, 0, 20}}},
 };
 
-static void put_plain(struct made *made, const struct plain *of)
+static void put_scene(struct made *made, const struct scene *of)
 {
     struct nvt_buffer tokens = {0}, times = {0}, domains = {0}, out = {0};
     uint64_t last = 1000;
@@ -436,23 +402,22 @@ static void put_plain(struct made *made, const struct plain *of)
     nvt_buffer_free(&out);
 }
 
-static void only_plain_ones_are_followed(void **state)
+static void lanes_hold_a_call_among_ranges(void **state)
 {
     (void)state;
     const uint64_t moment[] = {1000, 1000, 0};
-    for (uint32_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+    for (uint32_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
         struct nvt_error err = NVT_ERROR_INIT;
         struct made made = {.writer = nvt_trace_writer_new(path, 0, &err)};
         assert_non_null(made.writer);
         put_strings(&made);
         put_clock(&made, moment, 1);
         put_process(&made);
-        put_plain(&made, &plain[i]);
+        put_scene(&made, &scenes[i]);
         put_chunk(&made, (struct nvt_chunk){.kind = NVT_CHUNK_END}, &(struct nvt_buffer){0});
         assert_int_equal(nvt_trace_writer_close(made.writer, &err), 0);
-        int ways = compare_all(i);
-        if (ways != (plain[i].followed ? BY_LANES | FOLLOWED : BY_LANES))
-            fail_msg("%s: %d", plain[i].what, ways);
+        if (!compare_file(i))
+            fail_msg("%s: not in lanes", scenes[i].what);
     }
 }
 
@@ -470,14 +435,14 @@ static void a_recording_too(void **state)
         cli_run_with(&(struct cli_options){.environment = environment}, argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    assert_int_equal(compare_all(0), BY_LANES | FOLLOWED);
+    assert_true(compare_file(0));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_are_the_same),
-        cmocka_unit_test(only_plain_ones_are_followed),
+        cmocka_unit_test(lanes_hold_a_call_among_ranges),
         cmocka_unit_test(a_recording_too),
     };
     return cmocka_run_group_tests(tests, begin, end);

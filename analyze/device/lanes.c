@@ -72,12 +72,6 @@ uint32_t nvt_lanes_add_kind(struct nvt_lanes *lanes, const struct nvt_lane_kind 
     return NVT_LANE_KIND | lanes->kind_count++;
 }
 
-struct nvt_lane_kind nvt_lanes_kind(const struct nvt_lanes *lanes, uint32_t kind)
-{
-    return kind & NVT_LANE_KIND ? lanes->kinds[kind & ~NVT_LANE_KIND]
-                                : (struct nvt_lane_kind){0, kind, NVT_PUSH_POP};
-}
-
 /* --- which call launched what --- */
 
 /* Ids lie as close as that, or there is no table for them. What is not written to takes addresses

@@ -94,7 +94,11 @@ int nvt_lanes_reserve_ops(struct nvt_lanes *lanes, uint64_t more);
 uint32_t nvt_lanes_add_kind(struct nvt_lanes *lanes, const struct nvt_lane_kind *kind);
 
 /* Which ranges these are. */
-struct nvt_lane_kind nvt_lanes_kind(const struct nvt_lanes *lanes, uint32_t kind);
+static inline struct nvt_lane_kind nvt_lanes_kind(const struct nvt_lanes *lanes, uint32_t kind)
+{
+    return kind & NVT_LANE_KIND ? lanes->kinds[kind & ~NVT_LANE_KIND]
+                                : (struct nvt_lane_kind){0, kind, NVT_PUSH_POP};
+}
 
 /*
  * Put operations with their calls, and number the kernels' names. 0; 1: ids lie too far apart; -1

@@ -57,8 +57,6 @@ struct nvt_piece nvt_launch_cell_piece(const struct nvt_launch_lane *lane,
 /* --- all of them --- */
 
 struct job {
-    nvt_walk_follow *follow;
-    void *context;
     uint32_t cells;
     struct nvt_lanes *lanes;
     struct nvt_launches *out;
@@ -98,7 +96,7 @@ static void walk_one(void *context, size_t i)
     walk->ids = &job->lanes->ids[walk->lane->process];
     walk->number = NVT_WALK_TAKEN | (uint32_t)i;
     walk->cells = &job->cells;
-    job->follow(job->context, walk, (uint32_t)i);
+    nvt_walk_lane(walk);
     if (walk->outcome == NVT_WALK_DONE)
         sort_cells(walk->out, walk->lanes->names);
     job->results[i].outcome = walk->outcome;
@@ -166,10 +164,13 @@ static int merge(struct job *job)
     return failed ? -1 : taken != job->lanes->op_count;
 }
 
-int nvt_launches_walk(struct nvt_launches *launches, struct nvt_lanes *lanes,
-                      nvt_walk_follow *follow, void *context, int beside)
+int nvt_launches_of(struct nvt_launches *launches, struct nvt_lanes *lanes)
 {
-    struct job job = {.follow = follow, .context = context, .lanes = lanes, .out = launches};
+    struct job job = {.lanes = lanes, .out = launches};
+    uint64_t rows = lanes->op_count;
+    for (uint32_t i = 0; i < lanes->count; i++)
+        rows += lanes->items[i].ranges.count;
+    int beside = rows >= NVT_BESIDE_FROM;
     *launches =
         (struct nvt_launches){.lanes = calloc((size_t)lanes->count + 1, sizeof(*launches->lanes)),
                               .lane_count = lanes->count + 1,
@@ -184,7 +185,6 @@ int nvt_launches_walk(struct nvt_launches *launches, struct nvt_lanes *lanes,
         nvt_parallel(walk_one, &job, lanes->count);
     for (uint32_t i = 0; i < lanes->count && !status && !beside; i++)
         walk_one(&job, i);
-    /* Whoever follows may have added some. */
     launches->kinds = lanes->kinds;
     lanes->kinds = NULL;
     if (!status)

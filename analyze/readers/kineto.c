@@ -442,4 +442,5 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
     return status;
 }
 
-const struct nvt_reader nvt_reader_kineto = {"kineto", recognizes, read_kineto, NULL, NULL};
+const struct nvt_reader nvt_reader_kineto = {
+    .name = "kineto", .recognizes = recognizes, .read = read_kineto};

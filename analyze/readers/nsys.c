@@ -234,4 +234,5 @@ static int read_nsys(const char *path, struct nvt_trace *trace, struct nvt_error
 }
 #endif
 
-const struct nvt_reader nvt_reader_nsys = {"nsys", recognizes, read_nsys, NULL, NULL};
+const struct nvt_reader nvt_reader_nsys = {
+    .name = "nsys", .recognizes = recognizes, .read = read_nsys};

@@ -107,4 +107,5 @@ static int read_report(const char *path, struct nvt_trace *trace, struct nvt_err
     return status;
 }
 
-const struct nvt_reader nvt_reader_nsys_report = {"nsys", recognizes, read_report, NULL, NULL};
+const struct nvt_reader nvt_reader_nsys_report = {
+    .name = "nsys", .recognizes = recognizes, .read = read_report};

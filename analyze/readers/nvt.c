@@ -509,17 +509,15 @@ static int prepare_lanes(struct nvt_nvt_reader *reader)
     return to->origin < NVT_LANES_TIME && to->origin > -NVT_LANES_TIME ? 0 : -1;
 }
 
-/* A file that is whole, and holds nothing that is unusual: into lanes, or with their help what was
- * launched. 0, 1 and -1 as nvt_nvt_walk. */
-static int read_reduced(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes,
-                        struct nvt_launches *launches)
+/* A file that is whole, and holds nothing that is unusual. */
+static int read_lanes(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes)
 {
     struct nvt_error ignored = NVT_ERROR_INIT;
     struct nvt_nvt_damage damage;
     struct nvt_nvt_lanes to = {.lanes = lanes};
-    struct nvt_nvt_reader reader = {.trace = trace, .lanes = &to, .walks = launches != NULL};
+    struct nvt_nvt_reader reader = {.trace = trace, .lanes = &to};
     struct nvt_trace_file *file = nvt_trace_file_open(path, &ignored);
-    int failed = !file, status = 0;
+    int failed = !file;
     if (!failed) {
         read_chunks(&reader, file, NVT_NONE, &damage);
         failed = damage.number != NVT_NONE || !reader.ended || reader.is_cut ||
@@ -529,25 +527,11 @@ static int read_reduced(const char *path, struct nvt_trace *trace, struct nvt_la
         nvt_nvt_read_later(&reader, file, &damage);
         failed = damage.number != NVT_NONE || nvt_nvt_complete_lanes(&reader);
     }
-    if (!failed && launches)
-        status = nvt_nvt_walk(&reader, file, launches);
     nvt_trace_file_close(file);
     nvt_nvt_lanes_free(&to, reader.thread_count);
     free_reader(&reader);
-    return failed ? -1 : status;
+    return failed ? -1 : 0;
 }
 
-static int read_lanes(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes)
-{
-    return read_reduced(path, trace, lanes, NULL);
-}
-
-static int read_launches(const char *path, struct nvt_trace *trace, struct nvt_launches *launches)
-{
-    struct nvt_lanes lanes = {0};
-    int status = read_reduced(path, trace, &lanes, launches);
-    nvt_lanes_free(&lanes);
-    return status;
-}
-
-const struct nvt_reader nvt_reader_nvt = {"nvt", recognizes, read_trace, read_lanes, read_launches};
+const struct nvt_reader nvt_reader_nvt = {
+    .name = "nvt", .recognizes = recognizes, .read = read_trace, .read_lanes = read_lanes};

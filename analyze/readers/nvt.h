@@ -10,7 +10,6 @@
 #include "../../lib/cursor.h"
 #include "../../lib/trace_file.h"
 #include "../device/lanes.h"
-#include "../device/launches.h"
 #include "../../lib/map.h"
 #include "nvt_counters.h"
 #include "nvt_device.h"
@@ -147,7 +146,6 @@ struct nvt_nvt_reader {
     struct nvt_trace *trace;
     struct nvt_nvt_waits waits;
     struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
-    int walks;                   /* events are left to nvt_nvt_walk */
     struct nvt_nvt_laters events, device_rows;
     struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
     uint32_t number;           /* of the chunk being read */
@@ -229,17 +227,6 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader);
 
 /* The same for lanes. 0; other than that, the file is to be read again. */
 int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader);
-
-/*
- * When lanes are complete but for their ranges: link them, and follow each thread while its events
- * are decoded. 0; 1: events are to be read into lanes as well; -1: and that would not do either, or
- * there is no memory. *launches is filled only if it is 0.
- */
-int nvt_nvt_walk(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
-                 struct nvt_launches *launches);
-
-/* The later one of `last` and the end of a lane's last call, on the axis of its ranges. ns. */
-int64_t nvt_nvt_lane_last(const struct nvt_lane *lane, int64_t last);
 
 /* What lanes were filled with, unless it was taken by nvt_nvt_complete_lanes. */
 void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads);

@@ -299,7 +299,8 @@ static int make_lanes(struct nvt_nvt_reader *reader)
     return 0;
 }
 
-int64_t nvt_nvt_lane_last(const struct nvt_lane *lane, int64_t last)
+/* The later one of `last` and the end of a lane's last call, on the axis of its ranges. ns. */
+static int64_t lane_last(const struct nvt_lane *lane, int64_t last)
 {
     for (uint32_t i = 0; i < lane->calls.count; i++) {
         int64_t end = lane->calls.items[i].start + lane->calls.items[i].length - lane->offset;
@@ -319,7 +320,7 @@ static void end_unclosed_lanes(struct nvt_nvt_reader *reader)
         int64_t last =
             nvt_clock_convert_near(reader->samples, reader->sample_count, reader->lanes->origin,
                                    &reader->lanes->threads[i].line, thread->last);
-        last = nvt_nvt_lane_last(lane, last);
+        last = lane_last(lane, last);
         for (uint32_t k = 0; k < thread->depth; k++)
             lane->ranges.items[thread->open[k].row].end = last;
     }

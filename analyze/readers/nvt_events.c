@@ -1,9 +1,23 @@
-#include "nvt_events.h"
-
+/* A chunk of events, into the model or into lanes. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/event_columns.h"
+#include "nvt.h"
 #include "nvt_counters.h"
+
+struct event {
+    unsigned kind; /* enum nvt_token */
+    uint32_t name, domain;
+    uint32_t domain_number; /* in the file */
+    uint64_t ticks;
+};
+
+/* Whether pushes and pops may be plain from here on: of the default domain, up to the chunk's end. */
+static inline int is_plain(const struct nvt_event_columns *columns)
+{
+    return !columns->domain && columns->domain_run > UINT32_MAX;
+}
 
 /* The next run of events of one domain, which has been defined by now. */
 static int next_run(const struct nvt_nvt_process *process, struct nvt_event_columns *columns,
@@ -20,9 +34,10 @@ static int next_run(const struct nvt_nvt_process *process, struct nvt_event_colu
     return since == NVT_MAP_NONE || since > number ? -1 : 0;
 }
 
-int nvt_nvt_next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                       struct nvt_nvt_process *process, struct nvt_event_columns *columns,
-                       struct nvt_nvt_event *event)
+/* The next event, whatever it is. 0, or -1 when the chunk is malformed. */
+static int next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                      struct nvt_nvt_process *process, struct nvt_event_columns *columns,
+                      struct event *event)
 {
     uint64_t token = nvt_cursor_varint(&columns->tokens);
     columns->ticks += nvt_cursor_varint(&columns->times);
@@ -91,7 +106,7 @@ static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
 
 /* The event is a sample of a counter, with its value as attributes. 0, or -1. */
 static int read_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
-                       struct nvt_event_columns *columns, const struct nvt_nvt_event *event,
+                       struct nvt_event_columns *columns, const struct event *event,
                        int has_attributes)
 {
     struct nvt_event_attributes attributes = {0};
@@ -127,8 +142,8 @@ static struct target range_target(struct nvt_trace *trace, uint32_t row)
 
 /* Of those that are pushed, what is left on the stack at the end is marked as unclosed: they may be
  * closed by take_plain, which looks at no flags. */
-static uint32_t open_range(struct nvt_trace *trace, const struct nvt_nvt_event *event,
-                           uint32_t thread, enum nvt_range_style style)
+static uint32_t open_range(struct nvt_trace *trace, const struct event *event, uint32_t thread,
+                           enum nvt_range_style style)
 {
     struct nvt_range row = {.start = (int64_t)event->ticks,
                             .end = (int64_t)event->ticks,
@@ -213,7 +228,7 @@ static int keep_end(struct nvt_nvt_process *process, uint64_t range, uint64_t ti
 
 /* A start or an end of a range that any thread may end. */
 static int start_or_end(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
-                        uint64_t range, const struct nvt_nvt_event *event, uint32_t *row)
+                        uint64_t range, const struct event *event, uint32_t *row)
 {
     struct nvt_trace *trace = reader->trace;
     struct nvt_nvt_process *process = &reader->processes[thread->process];
@@ -235,8 +250,7 @@ static int start_or_end(struct nvt_nvt_reader *reader, const struct nvt_nvt_thre
     return 0;
 }
 
-static uint32_t add_mark(struct nvt_trace *trace, const struct nvt_nvt_event *event,
-                         uint32_t thread)
+static uint32_t add_mark(struct nvt_trace *trace, const struct event *event, uint32_t thread)
 {
     struct nvt_mark row = {.time = (int64_t)event->ticks,
                            .thread = thread,
@@ -248,8 +262,7 @@ static uint32_t add_mark(struct nvt_trace *trace, const struct nvt_nvt_event *ev
 /* Apply one event. *row gets the range or mark it concerns, NVT_NONE when there is none (a pop
  * without a push). 0, or -1 when out of memory or the chunk is malformed. */
 static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
-                 struct nvt_event_columns *columns, const struct nvt_nvt_event *event,
-                 uint32_t *row)
+                 struct nvt_event_columns *columns, const struct event *event, uint32_t *row)
 {
     struct nvt_trace *trace = reader->trace;
     uint64_t range;
@@ -325,8 +338,8 @@ static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_l
 
 /* --- into lanes --- */
 
-/* The default domain's are their names. */
-uint32_t nvt_nvt_lane_kind(struct nvt_nvt_lanes *lanes, const struct nvt_nvt_event *event)
+/* The kind of a range that an event begins: the default domain's are their names. NVT_NONE when out of memory. */
+static uint32_t lane_kind(struct nvt_nvt_lanes *lanes, const struct event *event)
 {
     const struct nvt_lane_kind kind = {event->domain, event->name, NVT_PUSH_POP};
     if (!event->domain)
@@ -390,7 +403,7 @@ static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_
 
 /* What apply does: marks are of no interest, and ranges that any thread may end are too much. */
 static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                      struct nvt_nvt_thread *thread, const struct nvt_nvt_event *event)
+                      struct nvt_nvt_thread *thread, const struct event *event)
 {
     struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
     int64_t now = nvt_clock_convert_near(reader->samples, reader->sample_count,
@@ -398,7 +411,7 @@ static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later 
     uint32_t row;
     switch (event->kind) {
     case NVT_TOKEN_PUSH:
-        row = nvt_nvt_lane_kind(reader->lanes, event);
+        row = lane_kind(reader->lanes, event);
         if (row == NVT_NONE || nvt_lane_ranges_reserve(&lane->ranges, 1) ||
             push(thread, lane->ranges.count, event->domain_number))
             return -1;
@@ -417,7 +430,9 @@ static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later 
     }
 }
 
-int nvt_nvt_check_rest(struct nvt_event_columns *columns, uint32_t count)
+/* Attributes and samples of all events up to `count`, where nobody wants to know what they say; but a
+ * chunk in which they are broken is malformed: -1, else 0. */
+static int check_rest(struct nvt_event_columns *columns, uint32_t count)
 {
     struct nvt_event_attributes attributes;
     struct nvt_event_sample sample;
@@ -439,19 +454,19 @@ static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later
 {
     struct nvt_nvt_process *process = &reader->processes[thread->process];
     uint32_t count = later->header.count;
-    struct nvt_nvt_event event;
+    struct event event;
     for (uint32_t i = 0; i < count && !reader->lanes->complex_events; i++) {
-        if (nvt_nvt_is_plain(columns)) {
+        if (is_plain(columns)) {
             i = take_plain_lane(reader, later, thread, columns, i, count);
             if (i == count)
                 break;
         }
-        if (nvt_nvt_next_event(reader, later, process, columns, &event) ||
+        if (next_event(reader, later, process, columns, &event) ||
             apply_lane(reader, later, thread, &event))
             return -1;
         thread->last = event.ticks;
     }
-    return nvt_nvt_check_rest(columns, count);
+    return check_rest(columns, count);
 }
 
 /* Every event of the chunk into the model. 0, or -1 when it is malformed or there is no memory. */
@@ -460,11 +475,11 @@ static int model_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_late
 {
     const struct nvt_chunk *chunk = &later->header;
     struct nvt_nvt_process *process = &reader->processes[thread->process];
-    struct nvt_nvt_event event;
+    struct event event;
     for (uint32_t i = 0; i < chunk->count; i++) {
         uint32_t row, category = 0, color = 0, text = 0;
         uint8_t flags = 0;
-        if (nvt_nvt_is_plain(columns)) {
+        if (is_plain(columns)) {
             i = take_plain(reader, later, thread, columns, i,
                            columns->next_attribute < chunk->count
                                ? (uint32_t)columns->next_attribute
@@ -472,7 +487,7 @@ static int model_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_late
             if (i == chunk->count)
                 break;
         }
-        if (nvt_nvt_next_event(reader, later, process, columns, &event))
+        if (next_event(reader, later, process, columns, &event))
             return -1;
         thread->last = event.ticks;
         if (columns->next_sample == i && event.kind == NVT_TOKEN_MARK) {

@@ -195,7 +195,6 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
                         .rows = {NVT_NONE, NVT_ERROR_INIT, 0}};
     pthread_t helpers[HELPERS];
     size_t most = nvt_thread_count() - 1, started = 0;
-    work.events_taken = reader->walks;
     if (!reader->lanes)
         reserve(reader, (uint64_t)nvt_trace_file_size(file));
     if (reader->events.rows + reader->device_rows.rows < NVT_BESIDE_FROM ||
@@ -204,7 +203,7 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
     while (started < most && started < HELPERS &&
            !pthread_create(&helpers[started], NULL, help, &work))
         started++;
-    if (!started && !reader->walks)
+    if (!started)
         read_events(&work);
     read_device_rows(&work);
     while (started)

@@ -88,52 +88,34 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
     return read_trace(path, 1, err);
 }
 
-/* By way of lanes. 0; other than that, it is to be read as a whole. */
-static int read_by_lanes(const struct nvt_reader *reader, const char *path, struct nvt_trace *trace,
-                         struct nvt_launches *launches)
-{
-    struct nvt_lanes lanes = {0};
-    int status = reader->read_lanes(path, trace, &lanes) || nvt_lanes_link(&lanes, trace) ||
-                 nvt_launches_of(launches, &lanes);
-    nvt_lanes_free(&lanes);
-    return status ? -1 : 0;
-}
-
-/* One of the two ways. 0, 1 and -1 as reader->read_launches. */
-static int try_launches(const struct nvt_reader *reader, const struct nvt_spool *spool,
-                        int by_lanes, struct nvt_trace **trace, struct nvt_launches **launches)
+/* By way of lanes: a trace without tables, or NULL. */
+static struct nvt_trace *read_by_lanes(const struct nvt_reader *reader,
+                                       const struct nvt_spool *spool, struct nvt_launches *launches)
 {
     struct nvt_error ignored = NVT_ERROR_INIT;
-    *trace = nvt_trace_new(spool->name, reader->name);
-    *launches = calloc(1, sizeof(**launches));
-    int status = !*trace || !*launches ? -1
-                 : by_lanes            ? read_by_lanes(reader, spool->path, *trace, *launches)
-                                       : reader->read_launches(spool->path, *trace, *launches);
-    if (!status && nvt_trace_finish(*trace, &ignored))
-        status = -1;
-    if (!status)
-        return 0;
-    if (*launches)
-        nvt_launches_free(*launches);
-    free(*launches);
-    nvt_trace_free(*trace);
-    *launches = NULL;
-    return status;
+    struct nvt_lanes lanes = {0};
+    struct nvt_trace *trace = nvt_trace_new(spool->name, reader->name);
+    if (trace && (reader->read_lanes(spool->path, trace, &lanes) || nvt_lanes_link(&lanes, trace) ||
+                  nvt_trace_finish(trace, &ignored) || nvt_launches_of(launches, &lanes))) {
+        nvt_trace_free(trace);
+        trace = NULL;
+    }
+    nvt_lanes_free(&lanes);
+    return trace;
 }
 
-/* In the quickest way that does. *launches is NULL when it was to be read as a whole. */
+/* *launches stays NULL where it was to be read as a whole. */
 static struct nvt_trace *read_launches(const struct nvt_reader *reader,
                                        const struct nvt_spool *spool,
                                        struct nvt_launches **launches, struct nvt_error *err)
 {
-    struct nvt_trace *trace;
-    if (reader->read_launches) {
-        int status = try_launches(reader, spool, 0, &trace, launches);
-        if (status > 0)
-            status = try_launches(reader, spool, 1, &trace, launches);
-        if (!status)
-            return trace;
+    struct nvt_launches *made = reader->read_lanes ? calloc(1, sizeof(*made)) : NULL;
+    struct nvt_trace *trace = made ? read_by_lanes(reader, spool, made) : NULL;
+    if (trace) {
+        *launches = made;
+        return trace;
     }
+    free(made);
     return read_whole(reader, spool, 0, err);
 }
 

@@ -30,9 +30,6 @@ struct nvt_reader {
      * it that lanes do not hold, or it is damaged, or there is no memory.
      */
     int (*read_lanes)(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes);
-    /* At once what nvt_launches_of makes of those lanes, linked. 0; 1: it is to be done by way of
-     * lanes; -1: and they will not do either, or there is no memory. */
-    int (*read_launches)(const char *path, struct nvt_trace *trace, struct nvt_launches *launches);
 };
 
 #define NVT_DECLARE_READER(name) extern const struct nvt_reader nvt_reader_##name;
