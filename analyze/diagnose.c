@@ -150,10 +150,13 @@ static void print_meanings(const struct nvt_findings *findings)
                    nvt_confidence_meaning((enum nvt_confidence)i));
 }
 
-/* `why`: lines about what could not be looked at. */
-static void print_paragraphs(const struct nvt_findings *findings, const struct nvt_buffer *why)
+/* `idle`: lines of nvt_diagnose_idle, which come first. `why`: lines about what could not be looked at. */
+static void print_paragraphs(const struct nvt_findings *findings, const struct nvt_buffer *idle,
+                             const struct nvt_buffer *why)
 {
     char title[NVT_TITLE_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
+    if (idle->size)
+        printf("%.*s\n", (int)idle->size, (const char *)idle->data);
     for (size_t i = 0; i < findings->count; i++) {
         const struct nvt_finding *finding = &findings->items[i];
         nvt_finding_title(finding, title, sizeof(title));
@@ -249,14 +252,14 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_rep
 static int print_findings(struct nvt_findings *findings, struct nvt_report_input *input,
                           const struct request *request, struct nvt_error *err)
 {
-    struct nvt_buffer why = {0};
+    struct nvt_buffer idle = {0}, why = {0};
     int status = 0;
     if (!request->format && !request->by)
-        status = nvt_diagnose_idle(input, findings, &why, err);
+        status = nvt_diagnose_idle(input, findings, &idle, err);
     if (!status && (!request->format || request->format->captions))
         status = nvt_findings_fold(findings, input, err);
     if (!status)
-        status = nvt_diagnose_shared(input, findings, why.size > 0, err);
+        status = nvt_diagnose_shared(input, findings, idle.size > 0, err);
     if (!status && !request->format)
         status = request->by ? nvt_axis_missing(input, request->by, &why, err)
                              : nvt_diagnose_missing(input, &why, err);
@@ -265,8 +268,9 @@ static int print_findings(struct nvt_findings *findings, struct nvt_report_input
         if (request->format)
             status = print_table(findings, input, request->format, err);
         else
-            print_paragraphs(findings, &why);
+            print_paragraphs(findings, &idle, &why);
     }
+    nvt_buffer_free(&idle);
     nvt_buffer_free(&why);
     return status;
 }

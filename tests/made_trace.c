@@ -112,6 +112,22 @@ void make_launch(struct maker *maker, const char *name, int64_t ns)
     assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
 }
 
+void make_device(struct maker *maker, uint32_t multiprocessors)
+{
+    const struct nvt_device row = {
+        .process = maker->process, .device = maker->number, .multiprocessors = multiprocessors};
+    assert_int_not_equal(nvt_device_add(maker->trace, &row), NVT_NONE);
+}
+
+void make_grid(struct maker *maker, uint32_t blocks)
+{
+    const struct nvt_kernel row = {
+        .grid_x = blocks, .grid_y = 1, .grid_z = 1, .block_x = 128, .block_y = 1, .block_z = 1};
+    uint32_t detail = nvt_kernel_add(maker->trace, &row);
+    assert_int_not_equal(detail, NVT_NONE);
+    maker->trace->ops.detail[maker->trace->ops.count - 1] = detail;
+}
+
 /* A question's call returns 1 us behind it. */
 static void copy(struct maker *maker, const struct program *program, int is_question)
 {
@@ -273,7 +289,12 @@ static void work(struct maker *maker, const struct program *program, unsigned *s
         maker->thread = i >= program->kernels - program->backward
                             ? nvt_trace_thread(maker->trace, maker->process, 2)
                             : first;
+        if (program->cold_ns && !maker->trace->ops.count)
+            maker->launch_ns = program->cold_ns;
         make_launch(maker, "gemm", vary(program->kernel_ns, seed));
+        maker->launch_ns = program->launch_ns ? program->launch_ns : 6000;
+        if (program->blocks)
+            make_grid(maker, program->blocks);
         if (program->wait_every && i % program->wait_every == program->wait_every - 1)
             make_wait(maker);
     }
@@ -386,6 +407,8 @@ struct nvt_trace *make_program(const struct program *program)
     unsigned seed = program->jitter;
     int64_t waits_since = 0;
     maker.launch_ns = program->launch_ns ? program->launch_ns : 6000;
+    if (program->blocks)
+        make_device(&maker, 100);
     if (program->domain)
         maker.domain = nvt_trace_domain(maker.trace, maker.process, program->domain);
     maker.trace->processes.rank[maker.process] =

@@ -40,6 +40,9 @@ void make_sample(struct maker *maker, uint32_t thread, int64_t time, int64_t cpu
                  uint32_t function);
 /* A kernel of so many ns: launched now, 5 us later on the device, or when that is free. */
 void make_launch(struct maker *maker, const char *name, int64_t ns);
+/* The device has so many SMs; the kernel launched last has a grid of so many blocks, of 128 threads each. */
+void make_device(struct maker *maker, uint32_t multiprocessors);
+void make_grid(struct maker *maker, uint32_t blocks);
 /* A wait until the device has done everything, and 1 us more. */
 void make_wait(struct maker *maker);
 /* Finish it; the caller owns the trace. */
@@ -76,6 +79,8 @@ struct program {
     int managed;    /* those to the device are pages that move on demand */
     int kernels;
     int64_t kernel_ns, launch_ns; /* launch_ns 0: 6000 */
+    uint32_t blocks;              /* of each kernel, on a device of 100 SMs; 0: unknown */
+    int64_t cold_ns;              /* that the first launch of all takes, instead of launch_ns */
     int wait_every;               /* kernels */
     const char *domain;           /* of the iterations' ranges, NULL: the default one */
     int backward;                 /* so many of the kernels are launched by another thread */

@@ -35,8 +35,8 @@ static void told_of(int64_t pause_ns, struct nvt_buffer *text)
     nvt_trace_free(traces[0].trace);
 }
 
-/* What is found of several traces, or of others, is no reason to be silent about one. */
-static void findings_of_others_do_not_hide_it(void **state)
+/* Time that a finding tells of explains a gap if its rule is about gaps, and it is of this trace alone. */
+static void findings_that_explain_it_hide_it(void **state)
 {
     (void)state;
     struct maker maker = make_begin();
@@ -46,16 +46,62 @@ static void findings_of_others_do_not_hide_it(void **state)
     make_launch(&maker, "behind", 1000);
     struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
     struct nvt_report_input input = {.traces = traces, .trace_count = 1};
-    struct nvt_finding of_several = {.trace = traces[0].trace},
-                       of_it = {.trace = traces[0].trace, .traces = 1};
-    for (int is_told = 0; is_told < 2; is_told++) {
-        struct nvt_findings findings = {is_told ? &of_several : &of_it, 1, 1};
+    const char *idle = nvt_rule_idle.cause, *copies = nvt_rule_pageable.cause;
+    const struct {
+        struct nvt_finding finding;
+        const char *says; /* NULL: nothing */
+    } cases[] = {
+        {{.trace = traces[0].trace, .traces = 1, .cause = idle, .total_ns = 95e6}, NULL},
+        {{.trace = traces[0].trace, .traces = 1, .cause = idle, .total_ns = 45e6},
+         "of 180 ms; the findings explain 25 % of that at most"},
+        {{.trace = traces[0].trace, .traces = 1, .cause = copies, .total_ns = 95e6},
+         "no finding explains it"},
+        {{.trace = traces[0].trace, .cause = idle, .total_ns = 95e6}, "no finding explains it"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct nvt_finding finding = cases[i].finding;
+        struct nvt_findings findings = {&finding, 1, 1};
         struct nvt_buffer text = {0};
         assert_int_equal(nvt_diagnose_idle(&input, &findings, &text, NULL), 0);
-        assert_int_equal(text.size > 0, is_told);
+        assert_int_equal(text.size > 0, cases[i].says != NULL);
+        assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+        if (cases[i].says && !strstr((const char *)text.data, cases[i].says))
+            fail_msg("%zu: %s", i, (const char *)text.data);
         nvt_buffer_free(&text);
     }
     nvt_trace_free(traces[0].trace);
+}
+
+/* What the launching thread did in the gap: its shortest range and call that half of the gap lies in. */
+static void the_host_is_told(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 3; what++) {
+        struct maker maker = make_begin();
+        make_launch(&maker, "before", 1000);
+        make_wait(&maker);
+        int64_t start = maker.now;
+        if (what == 1)
+            make_call(&maker, "cudaMalloc", 150000000);
+        if (what == 2)
+            make_os_call(&maker, "fsync", maker.thread, start, start + 150000000);
+        maker.now = start + 180000000;
+        make_range(&maker, "save", start);
+        make_launch(&maker, "behind", 1000);
+        struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
+        struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+        const struct nvt_findings findings = {0};
+        struct nvt_buffer text = {0};
+        static const char *const says[] = {"thread was outside of CUDA, in range save",
+                                           "thread was in cudaMalloc, in range save",
+                                           "thread was in fsync(), in range save"};
+        assert_int_equal(nvt_diagnose_idle(&input, &findings, &text, NULL), 0);
+        assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+        if (!strstr((const char *)text.data, says[what]))
+            fail_msg("%s", (const char *)text.data);
+        nvt_buffer_free(&text);
+        nvt_trace_free(traces[0].trace);
+    }
 }
 
 static void one_long_gap_is_told(void **state)
@@ -64,7 +110,8 @@ static void one_long_gap_is_told(void **state)
     struct nvt_buffer text = {0};
     told_of(180000000, &text);
     static const char *const parts[] = {
-        "has nothing to do for 90 % of 200 ms, at the longest for 180 ms", "after before",
+        "GPU idle for 90 % of 200 ms; no finding explains it; the longest gap, 180 ms",
+        "after before; meanwhile the launching thread was outside of CUDA (made up; ",
         "nvtally stats -r gpu_idle)\n"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (!strstr((const char *)text.data, parts[i]))
@@ -234,7 +281,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_long_gap_is_told),
-        cmocka_unit_test(findings_of_others_do_not_hide_it),
+        cmocka_unit_test(findings_that_explain_it_hide_it),
+        cmocka_unit_test(the_host_is_told),
         cmocka_unit_test(a_device_that_works_is_not),
         cmocka_unit_test(nothing_on_a_device_is_not),
         cmocka_unit_test(work_of_another_file_is_no_gap),

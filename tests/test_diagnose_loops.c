@@ -453,11 +453,12 @@ static void what_is_done_once_is_no_loop(void **state)
         else
             expect_nothing(&maker, &nvt_rule_idle);
         maker = make_begin();
+        make_launch(&maker, "gemm", MS);
         for (int i = 0; i < 8; i++) {
             copy(&maker, (520 + 10 * i) * (int64_t)MS,
                  is_loop ? 8 * MS
                  : i     ? 10000
-                         : 200 * MS,
+                         : 150 * MS,
                  1 << 20);
             maker.now = 1000 * (int64_t)MS;
         }
@@ -468,6 +469,83 @@ static void what_is_done_once_is_no_loop(void **state)
                        (const char *const[]){"8.00 ms each", NULL});
         else
             expect_nothing(&maker, &nvt_rule_pageable);
+    }
+}
+
+/* Without iterations, however few they are: 250 ms of a second, or 240. */
+static void large_copies_are_told_though_they_are_no_loop(void **state)
+{
+    (void)state;
+    for (int is_large = 0; is_large < 2; is_large++) {
+        struct maker maker = make_begin();
+        make_launch(&maker, "gemm", MS);
+        for (int64_t i = 0; i < 2; i++)
+            copy(&maker, (10 + 200 * i) * MS, (is_large ? 130 : 115) * MS, (uint64_t)(i + 1) << 29);
+        maker.now = 980 * (int64_t)MS;
+        make_launch(&maker, "gemm", 20 * MS);
+        if (is_large)
+            expect_one(&maker, &nvt_rule_pageable, 260.0 * MS,
+                       (const char *const[]){"2 copies in the trace, 130 ms each, 26 % of the time",
+                                             NULL});
+        else
+            expect_nothing(&maker, &nvt_rule_pageable);
+    }
+}
+
+/* Kernels of 20 blocks on 100 SMs, one after the other or two at a time; and one of a collective. */
+static void kernels_beside_others_are_no_small_grid(void **state)
+{
+    (void)state;
+    for (int beside = 0; beside < 3; beside++) {
+        struct maker maker = make_begin();
+        make_device(&maker, 100);
+        for (int i = 0; i < 40; i++) {
+            maker.now = MS * (int64_t)(1 + i);
+            make_launch(&maker, beside == 2 ? "ncclDevKernel_AllReduce" : "scan", 900000);
+            make_grid(&maker, 20);
+            maker.device = 0;
+            if (beside != 1)
+                continue;
+            maker.now = MS * (int64_t)(1 + i);
+            make_launch(&maker, "other", 900000);
+            make_grid(&maker, 200);
+            maker.device = 0;
+        }
+        if (beside)
+            expect_nothing(&maker, &nvt_rule_grid);
+        else
+            expect_one(&maker, &nvt_rule_grid, 40 * 0.8 * 900000,
+                       (const char *const[]){"40 launches in the trace, 900 µs each", NULL});
+    }
+}
+
+/* Eight launches of 5 ms, each the first of its kernel, or not, or while the device works; or one call that loads code. */
+static void only_first_calls_are_cold(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        struct maker maker = make_begin();
+        make_call(&maker, "cudaGetDevice", 1000);
+        make_launch(&maker, "same", kind == 2 ? 100 * MS : 1000);
+        if (kind == 3)
+            make_call(&maker, "cuLibraryLoadData", 40 * MS);
+        for (int i = 0; i < 8 && kind < 3; i++) {
+            char name[16];
+            (void)snprintf(name, sizeof(name), "k%d", i);
+            maker.launch_ns = 5 * MS;
+            make_launch(&maker, kind == 1 ? "same" : name, 1000);
+        }
+        maker.launch_ns = 5000;
+        make_launch(&maker, "same", 100 * MS);
+        if (kind == 0)
+            expect_one(&maker, &nvt_rule_cold, 40.0 * MS,
+                       (const char *const[]){"8 first launches take 5.00 ms each", NULL});
+        else if (kind == 3)
+            expect_one(
+                &maker, &nvt_rule_cold, 40.0 * MS,
+                (const char *const[]){"1 other call takes 40.0 ms", "is cuLibraryLoadData", NULL});
+        else
+            expect_nothing(&maker, &nvt_rule_cold);
     }
 }
 
@@ -525,6 +603,9 @@ int main(void)
         cmocka_unit_test(a_shared_device_is_idle_when_nobody_uses_it),
         cmocka_unit_test(allocations_without_iterations_are_rounds),
         cmocka_unit_test(what_is_done_once_is_no_loop),
+        cmocka_unit_test(large_copies_are_told_though_they_are_no_loop),
+        cmocka_unit_test(kernels_beside_others_are_no_small_grid),
+        cmocka_unit_test(only_first_calls_are_cold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

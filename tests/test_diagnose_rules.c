@@ -46,6 +46,20 @@ static const struct trouble {
      "most of them gemm",
      {.kernels = 20, .kernel_ns = 5900},
      {{.kernels = 19, .kernel_ns = 5900}, {.kernels = 20, .kernel_ns = 6100}}},
+    /* Ten of 100 us and a wait: 90 % of the SMs are idle for as good as all of the time, or 49 % for a fifth. */
+    {&nvt_rule_grid,
+     "gemm runs in 10 blocks, on a device of 100 SMs",
+     {.kernels = 10, .kernel_ns = 100000, .blocks = 10},
+     {{.kernels = 10, .kernel_ns = 100000, .blocks = 51},
+      {.kernels = 10, .kernel_ns = 19000, .blocks = 10},
+      {.kernels = 10, .kernel_ns = 100000, .blocks = 50, .host_ns = 4500000}}},
+    /* 32 iterations of 1 ms; the calls before the steady half count. */
+    {&nvt_rule_cold,
+     "first launches, code loading and context creation take 29 % of the time",
+     {.kernels = 10, .kernel_ns = 100000, .cold_ns = 13000000},
+     {{.kernels = 10, .kernel_ns = 100000, .cold_ns = 9900000},
+      {.kernels = 10, .kernel_ns = 400000, .cold_ns = 13000000},
+      {.kernels = 10, .kernel_ns = 100000}}},
     {&nvt_rule_idle,
      "while the host works in range iteration",
      {.kernels = 10, .kernel_ns = 80000, .host_ns = 120000},
@@ -285,7 +299,9 @@ static void each_rule_finds_its_trouble(void **state)
             fail_msg("%s: \"%s\"", finding->cause, finding->what);
         assert_true(finding->cost_ns > 0 || finding->cost_bytes > 0);
         assert_true(finding->evidence[0] && finding->remedy[0] && finding->where[0]);
-        assert_int_equal(finding->moment_count, troubles[i].rule == &nvt_rule_held     ? 1
+        const int has_one =
+            troubles[i].rule == &nvt_rule_held || troubles[i].rule == &nvt_rule_cold;
+        assert_int_equal(finding->moment_count, has_one                                ? 1
                                                 : troubles[i].rule == &nvt_rule_warmup ? 2
                                                                                        : 3);
         free(findings.items);
@@ -735,7 +751,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"no device operations on record: 15 of ",
+         {"no device operations on record: 17 of ",
           " rules had nothing to look at (nvtally record --trace kernel, on a ",
           "no API calls on record: 1 of ", "no memory events on record: 2 of ",
           "no iterations on record: 3 of ", "for training, nvtally record --pytorch)\n"}},

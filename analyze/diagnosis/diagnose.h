@@ -22,7 +22,9 @@
     X(sync)                                                                                        \
     X(launch)                                                                                      \
     X(loading)                                                                                     \
+    X(cold)                                                                                        \
     X(kernels)                                                                                     \
+    X(grid)                                                                                        \
     X(idle)                                                                                        \
     X(input)                                                                                       \
     X(blocked)                                                                                     \
@@ -65,6 +67,8 @@ struct nvt_finding {
                           at most (one device's time where there are several), or by how much its
                           measurement is wrong; 0: no time */
     const char *per;   /* of what: "an iteration" …; static text */
+    double
+        total_ns; /* cost_ns of all iterations that were looked at; 0: no time, or it compares traces */
     double cost_bytes; /* memory, likewise; 0: none */
     enum nvt_confidence confidence;
     char where[256]; /* configuration or file */
@@ -146,6 +150,8 @@ struct nvt_rule {
     int is_along;   /* it compares runs along an axis: what --by leaves */
     int is_whole;   /* it looks at all processes of a trace at once */
     int has_gaps;   /* it looks at gaps of devices (nvt_view_gaps) */
+    int is_of_operations; /* without iterations it looks at all of the devices' time, not at its second half: single
+                             operations are its trouble, not a loop */
     /* One of the two is NULL. Both append findings; 0, or -1 with err filled. */
     int (*look)(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err); /* at each trace */
@@ -192,8 +198,11 @@ int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_inp
 int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err);
 
-/* Append a line for each trace that no finding is of and whose only device has nothing to do for half of its time and more
- * (one long gap is no loop, and of no rule), three at most. Before findings are folded. 0, or -1 with err. */
+/*
+ * Append a line for each trace, three at most, whose devices are idle for half of their time and more (gaps between
+ * operations, the mean of its devices) while findings explain less than half of that: for how long, how much of it they
+ * explain, the longest gap and what the launching thread did in it. Before findings are folded. 0, or -1 with err.
+ */
 int nvt_diagnose_idle(const struct nvt_report_input *input, const struct nvt_findings *findings,
                       struct nvt_buffer *lines, struct nvt_error *err);
 
@@ -281,6 +290,9 @@ int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *fi
 uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
                                const uint32_t *iterations, uint32_t count, int64_t *from,
                                int64_t *to);
+
+/* Narrow a view to its steady part (from, to, units, per, span_ns): for a rule that is_of_operations and also looks for loops. */
+void nvt_view_steady_part(struct nvt_view *view);
 
 /* The views of a trace for a rule: zero-initialise, release with nvt_views_free. */
 struct nvt_views {

@@ -1,50 +1,195 @@
-/* Devices that hardly work although no rule says why: most of it in one gap, which is no loop. And what
- * is not known of gaps, as devices are shared. */
+/* Devices that are idle for most of their time: how much of it the findings explain, and what the host did in the longest
+ * gap. And what is not known of gaps, as devices are shared. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "../../lib/clock.h"
 #include "diagnose.h"
+#include "running.h"
 #include "../device/gaps.h"
 #include "../input/shared.h"
 
-/* From where on it is told, and of how many devices at most. */
-#define LEAST_SHARE 0.5
-#define MOST_LINES  3
+/* From where on a device is idle for most of its time, findings explain too little of that, and of how many traces it is told. */
+#define LEAST_SHARE   0.5
+#define MOST_EXPLAINS 0.5
+#define MOST_LINES    3
 
 struct idle {
-    int64_t ns; /* of all gaps */
+    int64_t from, to; /* what is looked at: the iterations, or without any the devices' time */
+    int64_t ns;       /* of all gaps of all devices */
     struct nvt_gap longest;
 };
 
-static void add_gap(void *context, const struct nvt_gap *gap)
+static void add_gap(void *context, const struct nvt_gap *whole)
 {
     struct idle *idle = context;
-    idle->ns = nvt_clock_sum(idle->ns, gap->end - gap->start);
-    if (gap->end - gap->start > idle->longest.end - idle->longest.start)
-        idle->longest = *gap;
+    struct nvt_gap gap = *whole;
+    gap.start = gap.start > idle->from ? gap.start : idle->from;
+    gap.end = gap.end < idle->to ? gap.end : idle->to;
+    if (gap.end <= gap.start)
+        return;
+    idle->ns = nvt_clock_sum(idle->ns, gap.end - gap.start);
+    if (gap.end - gap.start > idle->longest.end - idle->longest.start)
+        idle->longest = gap;
 }
 
-/* "(9) has nothing to do for 98 % of 474 ms, …": 0, or -1 when out of memory. */
-static int tell(const struct nvt_trace *trace, const struct idle *idle, int64_t span,
-                struct nvt_buffer *lines)
+/* 0, or -1 when out of memory. */
+static int begin(struct idle *idle, const struct nvt_trace *trace)
+{
+    uint32_t count = 0, *iterations = nvt_iterations(trace, &count);
+    if (!iterations)
+        return -1;
+    if (count) {
+        idle->from = trace->ranges.start[iterations[0]]; /* they come by their starts */
+        for (uint32_t i = 0; i < count; i++)
+            idle->to = !i || trace->ranges.end[iterations[i]] > idle->to
+                           ? trace->ranges.end[iterations[i]]
+                           : idle->to;
+    } else {
+        idle->from = trace->ops.start[0];
+        for (uint32_t op = 0; op < trace->ops.count; op++)
+            idle->to = !op || trace->ops.end[op] > idle->to ? trace->ops.end[op] : idle->to;
+    }
+    free(iterations);
+    return 0;
+}
+
+/* --- what the host did ----------------------------------------------------------------------------- */
+
+static int64_t common(const struct nvt_gap *gap, int64_t start, int64_t end)
+{
+    start = start > gap->start ? start : gap->start;
+    end = end < gap->end ? end : gap->end;
+    return end > start ? end - start : 0;
+}
+
+/* Whether so much of a gap is half of it. */
+static int is_half(const struct nvt_gap *gap, int64_t ns)
+{
+    return ns >= gap->end - gap->start - ns;
+}
+
+/* The shortest range of the launching thread that half of a gap lies in, NVT_NONE: there is none. */
+static uint32_t range_of(const struct nvt_trace *trace, const struct nvt_gap *gap)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t best = NVT_NONE;
+    for (uint32_t i = 0; i < ranges->count && ranges->start[i] < gap->end; i++)
+        if (ranges->thread[i] == gap->thread &&
+            is_half(gap, common(gap, ranges->start[i], ranges->end[i])) &&
+            (best == NVT_NONE ||
+             ranges->end[i] - ranges->start[i] <= ranges->end[best] - ranges->start[best]))
+            best = i;
+    return best;
+}
+
+/* The call of CUDA that half of a gap lies in, NVT_NONE: there is none. */
+static uint32_t call_of(const struct nvt_trace *trace, const struct nvt_gap *gap)
+{
+    const struct nvt_apis *apis = &trace->apis;
+    for (uint32_t i = 0; i < apis->count && apis->start[i] < gap->end; i++)
+        if (apis->thread[i] == gap->thread &&
+            is_half(gap, common(gap, apis->start[i], apis->end[i])))
+            return i;
+    return NVT_NONE;
+}
+
+/* The call of the operating system's libraries that half of a gap lies in, NVT_NONE: there is none. */
+static uint32_t os_call_of(const struct nvt_trace *trace, const struct nvt_gap *gap)
+{
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    for (uint32_t i = 0; i < calls->count && calls->start[i] < gap->end; i++)
+        if (calls->thread[i] == gap->thread &&
+            is_half(gap, common(gap, calls->start[i], calls->end[i])))
+            return i;
+    return NVT_NONE;
+}
+
+/* "; meanwhile the launching thread was in cudaMalloc, in range setup", or why that is not known. */
+static void tell_host(const struct nvt_trace *trace, const struct nvt_gap *gap, char *out,
+                      size_t size)
+{
+    if (gap->thread >= trace->threads.count) {
+        snprintf(out, size, "; what the host did then is unknown: the launch was not recorded");
+        return;
+    }
+    const uint32_t range = range_of(trace, gap), call = call_of(trace, gap);
+    const uint32_t os = call == NVT_NONE ? os_call_of(trace, gap) : NVT_NONE;
+    size_t used = (size_t)snprintf(out, size, "; meanwhile the launching thread was ");
+    if (call != NVT_NONE)
+        used += (size_t)snprintf(out + used, size - used, "in %.60s",
+                                 nvt_name(trace, trace->apis.name[call]));
+    else if (os != NVT_NONE)
+        used += (size_t)snprintf(out + used, size - used, "in %.40s()",
+                                 nvt_name(trace, trace->os_calls.name[os]));
+    else
+        used += (size_t)snprintf(out + used, size - used, "outside of CUDA");
+    if (range != NVT_NONE)
+        snprintf(out + used, size - used, ", in range %.80s",
+                 nvt_name(trace, trace->ranges.name[range]));
+}
+
+/* What samples say of the launching thread in a gap, as the end of a sentence. 0, or -1 when out of memory. */
+static int tell_samples(const struct nvt_trace *trace, const struct nvt_gap *gap,
+                        struct nvt_finding *out)
+{
+    struct nvt_running running = {0};
+    int status = nvt_running_begin(&running, trace);
+    if (!status && gap->thread < trace->threads.count) {
+        nvt_running_add(&running, gap->thread, gap->start, gap->end);
+        status = nvt_running_tell(&running, out);
+    }
+    nvt_running_free(&running);
+    return status;
+}
+
+/* --- the line -------------------------------------------------------------------------------------- */
+
+static const struct nvt_rule *rule_of(const struct nvt_finding *finding)
+{
+    size_t count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    for (size_t i = 0; i < count; i++)
+        if (rules[i]->cause == finding->cause)
+            return rules[i];
+    return NULL;
+}
+
+/* Idle time of a trace that its findings explain at most, ns: that of gaps, and all that rules about the host tell of. */
+static double explained(const struct nvt_findings *findings, const struct nvt_trace *trace)
+{
+    double ns = 0;
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct nvt_rule *rule = rule_of(&findings->items[i]);
+        if (rule && findings->items[i].traces && findings->items[i].trace == trace &&
+            (rule->has_gaps || !(rule->needs & NVT_RULE_OPS)))
+            ns += findings->items[i].total_ns;
+    }
+    return ns;
+}
+
+/* "GPU idle for 95 % of 6.4 s; the findings explain 5 % of that at most; the longest gap, …": 0, or -1 when out of memory. */
+static int tell(const struct nvt_trace *trace, const struct idle *idle, double ns,
+                double explained_ns, struct nvt_buffer *lines)
 {
     const struct nvt_gap *gap = &idle->longest;
-    char moment[NVT_TIME_MAX];
-    const char *name = nvt_device_name(trace, gap->process, gap->device);
+    const double span = (double)(idle->to - idle->from);
+    struct nvt_finding samples = {.trace = trace};
+    char moment[NVT_TIME_MAX], how_much[64] = "no finding explains it", host[256], device[96];
+    if (explained_ns > 0)
+        snprintf(how_much, sizeof(how_much), "the findings explain %.0f %% of that at most",
+                 100 * explained_ns / ns);
+    tell_host(trace, gap, host, sizeof(host));
+    if (tell_samples(trace, gap, &samples))
+        return -1;
+    nvt_device_text(trace, gap->process, gap->device, device, sizeof(device));
     return nvt_buffer_printf(
         lines,
-        "idle, but no rule applies: %.60s%s(%u) has nothing to do for %.0f %% of %s, at the "
-        "longest for %s, from %s on, after %.60s (%.200s; nvtally stats -r gpu_idle)\n",
-        name, *name ? " " : "", gap->device, 100 * (double)idle->ns / (double)span,
-        NVT_TIME((double)span), NVT_TIME((double)(gap->end - gap->start)),
-        nvt_moment_text(gap->start - trace->first_ns, moment),
-        nvt_name(trace, trace->ops.short_name[gap->before]), trace->path);
-}
-
-static int has_finding(const struct nvt_findings *findings, const struct nvt_trace *trace)
-{
-    for (size_t i = 0; i < findings->count; i++)
-        if (findings->items[i].traces && findings->items[i].trace == trace)
-            return 1;
-    return 0;
+        "GPU idle for %.0f %% of %s; %s; the longest gap, %s from %s on, is on %s after "
+        "%.60s%s%.300s (%.200s; nvtally stats -r gpu_idle)\n",
+        100 * ns / span, NVT_TIME(span), how_much, NVT_TIME((double)(gap->end - gap->start)),
+        nvt_moment_text(gap->start - trace->first_ns, moment), device,
+        nvt_name(trace, trace->ops.short_name[gap->before]), host, samples.evidence, trace->path);
 }
 
 int nvt_diagnose_idle(const struct nvt_report_input *input, const struct nvt_findings *findings,
@@ -55,17 +200,19 @@ int nvt_diagnose_idle(const struct nvt_report_input *input, const struct nvt_fin
         const struct nvt_trace *trace = input->traces[i].trace;
         struct idle idle = {0};
         uint32_t devices = 0;
-        if (!trace->ops.count || has_finding(findings, trace))
+        if (!trace->ops.count)
             continue;
+        if (begin(&idle, trace))
+            return nvt_fail(err, "out of memory");
         if (nvt_gaps(trace, input, add_gap, &idle, &devices, err))
             return -1;
-        int64_t start = trace->ops.start[0], end = start; /* operations come by their starts */
-        for (uint32_t op = 0; op < trace->ops.count; op++)
-            end = trace->ops.end[op] > end ? trace->ops.end[op] : end;
-        if (devices != 1 || (double)idle.ns < LEAST_SHARE * (double)(end - start) || !idle.ns)
+        double ns = devices ? (double)idle.ns / devices : 0;
+        double explained_ns = explained(findings, trace);
+        if (!idle.ns || ns < LEAST_SHARE * (double)(idle.to - idle.from) ||
+            explained_ns >= MOST_EXPLAINS * ns)
             continue;
         told++;
-        if (tell(trace, &idle, end - start, lines))
+        if (tell(trace, &idle, ns, explained_ns, lines))
             return nvt_fail(err, "out of memory");
     }
     return 0;

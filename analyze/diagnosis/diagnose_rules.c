@@ -196,9 +196,14 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *fr
     struct nvt_views views = {0};
     size_t first = findings->count;
     int status = nvt_views_make(&views, rule, from, input, err);
-    for (size_t i = 0; i < views.count && !status; i++)
+    for (size_t i = 0; i < views.count && !status; i++) {
+        size_t own = findings->count;
         if (views.items[i].span_ns > 0)
             status = rule->look(rule, &views.items[i], findings, err);
+        for (; own < findings->count; own++)
+            if (!(findings->items[own].total_ns > 0))
+                findings->items[own].total_ns = findings->items[own].cost_ns * views.items[i].units;
+    }
     if (!status)
         nvt_views_join(findings, first, views.count);
     nvt_views_free(&views);

@@ -96,7 +96,7 @@ static int64_t end_of(const struct nvt_view *view)
     return last;
 }
 
-static void find_steady_part(struct nvt_view *view)
+void nvt_view_steady_part(struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
     view->to = view->iteration_count ? trace->last_ns : end_of(view);
@@ -106,6 +106,22 @@ static void find_steady_part(struct nvt_view *view)
                                         &view->from, &view->to);
     if (view->units == 0)
         view->units = 1;
+    view->span_ns = (double)view->to - (double)view->from;
+}
+
+/* Without iterations, for a rule about single operations: from the first operation to the end of the last one. */
+static void find_device_time(struct nvt_view *view)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    int is_first = 1;
+    for (uint32_t i = 0; i < ops->count; i++) {
+        if (!nvt_is_viewed(view, ops->process[i]))
+            continue;
+        view->from = is_first ? ops->start[i] : view->from;
+        view->to = is_first || ops->end[i] > view->to ? ops->end[i] : view->to;
+        is_first = 0;
+    }
+    view->per = "in the trace";
     view->span_ns = (double)view->to - (double)view->from;
 }
 
@@ -132,8 +148,9 @@ static void take_devices(struct nvt_view *view, const struct nvt_used_devices *u
 }
 
 /* Append a view of a process, or of all. */
-static void add_view(struct nvt_views *views, const struct nvt_input_trace *from, uint32_t process,
-                     const uint32_t *all, uint32_t count)
+static void add_view(struct nvt_views *views, const struct nvt_rule *rule,
+                     const struct nvt_input_trace *from, uint32_t process, const uint32_t *all,
+                     uint32_t count)
 {
     struct nvt_view view = {.input = from,
                             .trace = from->trace,
@@ -143,7 +160,9 @@ static void add_view(struct nvt_views *views, const struct nvt_input_trace *from
     view.iteration_count = take_iterations(from->trace, process, all, count,
                                            views->iterations + views->iteration_count);
     views->iteration_count += view.iteration_count;
-    find_steady_part(&view);
+    nvt_view_steady_part(&view);
+    if (rule->is_of_operations && !view.iteration_count)
+        find_device_time(&view);
     if (views->devices)
         take_devices(&view, &views->used, views->devices + views->device_count);
     views->device_count += view.device_count;
@@ -184,9 +203,9 @@ int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
     int apart = marked > 1 && !rule->is_whole;
     for (uint32_t i = 0; i < trace->processes.count && apart && !status; i++)
         if (is_marked[i])
-            add_view(views, from, i, all, count);
+            add_view(views, rule, from, i, all, count);
     if (!apart && !status) {
-        add_view(views, from, NVT_NONE, all, count);
+        add_view(views, rule, from, NVT_NONE, all, count);
         views->items[0].process_count = count && marked ? marked : 1;
     }
     free(is_marked);

@@ -8,6 +8,8 @@
 #define LEAST_SHARE 0.05
 #define LEAST_COUNT 5
 #define LEAST_BYTES 65536
+/* From where on copies are told that are no loop: a few large ones, in a trace without iterations. */
+#define LEAST_SHARE_ONCE 0.25
 
 struct transfer {
     double count, bytes, ns;
@@ -74,34 +76,57 @@ static int tell(const struct nvt_view *view, struct transfer *pageable,
     return nvt_called_from_tell(&pageable->from, "the copies' time", finding);
 }
 
+/* Whether it is a loop that copies; or, once, whether the device mostly copies. */
+static int is_enough(const struct transfer *pageable, double share, int once)
+{
+    if (once)
+        return share >= LEAST_SHARE_ONCE;
+    double usual =
+        nvt_usual_time(pageable->ns, pageable->count, pageable->longest_ns, pageable->second_ns);
+    return pageable->count >= LEAST_COUNT && usual / pageable->ns * share >= LEAST_SHARE;
+}
+
+/* 1 if there is a finding, 0 if there is none, -1 when out of memory. */
+static int look_at(const struct nvt_view *view, int once, struct nvt_finding *finding)
+{
+    struct transfer pageable = {0}, pinned = {0};
+    int status = nvt_called_from_begin(&pageable.from, view->trace) ? -1 : 0;
+    for (uint32_t i = 0; i < view->device_count && !status; i++)
+        add_device(view, &view->devices[i], &pageable, &pinned, finding);
+    double share = pageable.covered_ns / (view->span_ns * view->device_count);
+    if (!status && pageable.count > 0 && is_enough(&pageable, share, once))
+        status = tell(view, &pageable, &pinned, share, finding) ? -1 : 1;
+    nvt_called_from_free(&pageable.from);
+    return status;
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    struct nvt_finding finding = nvt_finding_of(rule, view);
-    struct transfer pageable = {0}, pinned = {0};
-    int failed = nvt_called_from_begin(&pageable.from, view->trace), status = 0;
-    for (uint32_t i = 0; i < view->device_count && !failed; i++)
-        add_device(view, &view->devices[i], &pageable, &pinned, &finding);
-    double share = pageable.covered_ns / (view->span_ns * view->device_count);
-    double usual =
-        nvt_usual_time(pageable.ns, pageable.count, pageable.longest_ns, pageable.second_ns) /
-        pageable.ns * share;
-    if (!failed && pageable.count >= LEAST_COUNT && usual >= LEAST_SHARE) {
-        failed = tell(view, &pageable, &pinned, share, &finding);
-        status = failed ? 0 : nvt_findings_add(findings, &finding, err);
+    struct nvt_view steady = *view;
+    nvt_view_steady_part(&steady);
+    struct nvt_finding finding = nvt_finding_of(rule, &steady);
+    int found = look_at(&steady, 0, &finding);
+    if (!found && !view->iteration_count) {
+        finding = nvt_finding_of(rule, view);
+        found = look_at(view, 1, &finding);
     }
-    nvt_called_from_free(&pageable.from);
-    return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : status;
+    if (found < 0)
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    return found ? nvt_findings_add(findings, &finding, err) : 0;
 }
 
 const struct nvt_rule nvt_rule_pageable = {
     .cause = "pageable copies",
     .about = "copies from or to host memory that is not pinned: slower, and no work overlaps them",
     .threshold = "5 copies of at least 64 KiB, 5 % of the time: smaller ones go through the "
-                 "driver's own buffer and return at once, and an upload at the start is not a loop",
+                 "driver's own buffer and return at once, and an upload at the start is not a "
+                 "loop; without iterations also copies that take 25 % of the devices' time, "
+                 "however few",
     .remedy = "use pinned memory (cudaMallocHost, pin_memory=True) and asynchronous copies "
               "(non_blocking=True) on a stream of their own",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
+    .is_of_operations = 1,
     .look = look,
 };

@@ -1,0 +1,189 @@
+/* cold start: first launches, module loads and the creation of contexts, while the device has nothing to do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../device/gaps.h"
+#include "../diagnosis/diagnose.h"
+
+#define LEAST_SHARE   0.1
+#define LEAST_NS      10000000 /* in all */
+#define LEAST_CALL_NS 1000000  /* as NVT_GAP_LOAD_NS: 100 times what a launch costs */
+
+enum { IS_FIRST = 1 }; /* of a call: it launches a kernel for the first time */
+
+struct cold {
+    unsigned char *calls; /* of each: IS_FIRST */
+    int64_t (*busy)[2];   /* when a device works, overlaps joined */
+    size_t busy_count;
+    int64_t from, until; /* of the first call; how far those so far reach */
+    int64_t ns,
+        launch_ns; /* of all cold calls, what several threads do at once counted once; of launches */
+    uint64_t launches, loads;
+    uint32_t longest; /* call, NVT_NONE: none */
+    struct nvt_longest moments;
+};
+
+/* Calls that load code or create a context, by a part of their names. */
+static int loads(const char *name)
+{
+    static const char *const parts[] = {"ModuleLoad",       "LibraryLoad", "cuInit",
+                                        "PrimaryCtxRetain", "CtxCreate",   "ModuleGetFunction",
+                                        "LibraryGetKernel"};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strstr(name, parts[i]))
+            return 1;
+    return 0;
+}
+
+/* Mark the calls that launch each kernel first, and join the times in which devices work. 0, or -1 when out of memory. */
+static int begin(struct cold *cold, const struct nvt_view *view)
+{
+    const struct nvt_trace *trace = view->trace;
+    const struct nvt_ops *ops = &trace->ops;
+    unsigned char *seen = calloc((size_t)nvt_strings_count(trace->strings) + 1, 1);
+    cold->calls = calloc((size_t)trace->apis.count + 1, 1);
+    cold->busy = malloc(((size_t)ops->count + 1) * sizeof(*cold->busy));
+    int failed = !seen || !cold->calls || !cold->busy;
+    for (uint32_t i = 0; i < ops->count && !failed; i++) {
+        if (!nvt_is_viewed(view, ops->process[i]))
+            continue;
+        if (ops->kind[i] == NVT_OP_KERNEL && !seen[ops->short_name[i]]) {
+            seen[ops->short_name[i]] = 1;
+            if (ops->api[i] != NVT_NONE)
+                cold->calls[ops->api[i]] = IS_FIRST;
+        }
+        int64_t *last = cold->busy_count ? cold->busy[cold->busy_count - 1] : NULL;
+        if (last && ops->start[i] <= last[1]) {
+            last[1] = ops->end[i] > last[1] ? ops->end[i] : last[1];
+        } else {
+            cold->busy[cold->busy_count][0] = ops->start[i];
+            cold->busy[cold->busy_count++][1] = ops->end[i];
+        }
+    }
+    free(seen);
+    return failed ? -1 : 0;
+}
+
+/* For how long a device works during a call, ns. */
+static int64_t busy_within(const struct cold *cold, int64_t start, int64_t end)
+{
+    size_t low = 0, high = cold->busy_count;
+    int64_t ns = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cold->busy[middle][1] > start)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    for (; low < cold->busy_count && cold->busy[low][0] < end; low++) {
+        int64_t from = cold->busy[low][0] > start ? cold->busy[low][0] : start;
+        int64_t to = cold->busy[low][1] < end ? cold->busy[low][1] : end;
+        ns += to - from;
+    }
+    return ns;
+}
+
+static void add_call(struct cold *cold, const struct nvt_trace *trace, uint32_t call, int is_launch)
+{
+    const struct nvt_apis *apis = &trace->apis;
+    int64_t start = apis->start[call] > cold->until ? apis->start[call] : cold->until;
+    int64_t ns = apis->end[call] - start;
+    if (ns <= 0)
+        return;
+    cold->until = apis->end[call];
+    cold->ns += ns;
+    cold->launch_ns += is_launch ? ns : 0;
+    cold->launches += is_launch ? 1 : 0;
+    cold->loads += is_launch ? 0 : 1;
+    nvt_longest_add(&cold->moments, apis->start[call], (double)ns);
+    if (cold->longest == NVT_NONE ||
+        apis->end[call] - apis->start[call] > apis->end[cold->longest] - apis->start[cold->longest])
+        cold->longest = call;
+}
+
+/* Calls of a loop's steady part are the rule `loading`'s. */
+static void add_calls(struct cold *cold, const struct nvt_view *view)
+{
+    const struct nvt_trace *trace = view->trace;
+    const struct nvt_apis *apis = &trace->apis;
+    const int64_t end = view->iteration_count ? view->from : view->to;
+    int is_first = 1;
+    for (uint32_t i = 0; i < apis->count && apis->start[i] < end; i++) {
+        const char *name = nvt_name(trace, apis->name[i]);
+        int64_t ns = apis->end[i] - apis->start[i];
+        if (!nvt_is_viewed_thread(view, apis->thread[i]))
+            continue;
+        int is_launch = nvt_call_launches(name), is_cold = is_first || loads(name);
+        if (is_first)
+            cold->from = cold->until = apis->start[i];
+        is_first = 0;
+        is_cold |= is_launch && cold->calls[i] == IS_FIRST;
+        if (is_cold && ns >= LEAST_CALL_NS &&
+            busy_within(cold, apis->start[i], apis->end[i]) * 2 < ns)
+            add_call(cold, trace, i, is_launch);
+    }
+}
+
+static void tell(const struct nvt_view *view, const struct cold *cold, double share,
+                 struct nvt_finding *finding)
+{
+    const struct nvt_apis *apis = &view->trace->apis;
+    finding->total_ns = (double)cold->ns;
+    finding->cost_ns = (double)cold->ns / (view->iteration_count ? view->iteration_count : 1);
+    snprintf(finding->what, sizeof(finding->what),
+             "first launches, code loading and context creation take %.0f %% of the time",
+             100 * share);
+    nvt_finding_append(finding, "%s in all, while the device has nothing to do",
+                       NVT_TIME((double)cold->ns));
+    if (cold->launches)
+        nvt_finding_append(finding, "; %s first launch%s %s each",
+                           NVT_COUNT((double)cold->launches),
+                           cold->launches == 1 ? " takes" : "es take",
+                           NVT_TIME((double)cold->launch_ns / (double)cold->launches));
+    if (cold->loads)
+        nvt_finding_append(finding, "; %s other call%s %s", NVT_COUNT((double)cold->loads),
+                           cold->loads == 1 ? " takes" : "s take",
+                           NVT_TIME((double)(cold->ns - cold->launch_ns)));
+    nvt_finding_append(finding, "; the longest, %s, is %.60s",
+                       NVT_TIME((double)(apis->end[cold->longest] - apis->start[cold->longest])),
+                       nvt_name(view->trace, apis->name[cold->longest]));
+    nvt_finding_point_longest(finding, &cold->moments);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct cold cold = {.longest = NVT_NONE};
+    int status = begin(&cold, view) ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
+    if (!status)
+        add_calls(&cold, view);
+    double share = (double)cold.ns / ((double)view->to - (double)cold.from);
+    if (!status && cold.ns >= LEAST_NS && share >= LEAST_SHARE) {
+        tell(view, &cold, share, &finding);
+        status = nvt_findings_add(findings, &finding, err);
+    }
+    free(cold.calls);
+    free(cold.busy);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_cold = {
+    .cause = "cold start",
+    .about = "launches and calls that are slow because they are the first: code is loaded or "
+             "compiled, a context is created",
+    .threshold =
+        "10 % of the time from the first CUDA call on, and 10 ms, in calls of 1 ms and more "
+        "before the steady part (without iterations: in the whole trace): the first launch of a "
+        "kernel, calls that load modules or libraries, and the first call of a process; only those "
+        "with no device at work for half of them, since a launch may also wait for room in the "
+        "queue",
+    .remedy = "warm up before measuring or profiling (torch.profiler.schedule, or a few untimed "
+              "iterations); for short programs load less code, and keep compiled code in a cache",
+    .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
+    .is_of_operations = 1,
+    .look = look,
+};

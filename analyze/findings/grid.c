@@ -1,0 +1,161 @@
+/* small grid: kernels with fewer blocks than half of the device's SMs, while nothing else runs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../device/communication.h"
+#include "../device/devices.h"
+#include "../diagnosis/diagnose.h"
+
+#define LEAST_SHARE 0.1
+#define LEAST_NS    20000
+
+/* The small kernels of one name. */
+struct small_name {
+    double idle_ns; /* alone on the device, times the part of the SMs without a block */
+    double ns;
+    uint64_t count;
+    uint64_t least, most; /* blocks */
+    uint32_t threads;     /* of a block of the last one */
+    uint32_t multiprocessors;
+};
+
+struct small_grids {
+    struct small_name *names; /* by string */
+    double idle_ns;
+    struct nvt_longest longest;
+};
+
+/* The SMs of a device, 0: unknown. */
+static uint32_t multiprocessors_of(const struct nvt_trace *trace, uint32_t process, uint32_t device)
+{
+    const struct nvt_devices *devices = &trace->devices;
+    for (uint32_t i = 0; i < devices->count; i++)
+        if (devices->device[i] == device &&
+            (devices->process[i] == NVT_NONE || devices->process[i] == process))
+            return devices->multiprocessors[i];
+    return 0;
+}
+
+static uint64_t blocks_of(const struct nvt_kernels *kernels, uint32_t row)
+{
+    return (uint64_t)kernels->grid_x[row] * kernels->grid_y[row] * kernels->grid_z[row];
+}
+
+static void add_kernel(const struct nvt_trace *trace, uint32_t op, uint32_t multiprocessors,
+                       double alone_ns, struct small_grids *grids)
+{
+    const struct nvt_kernels *kernels = &trace->kernels;
+    uint32_t row = trace->ops.detail[op];
+    uint64_t blocks = blocks_of(kernels, row);
+    struct small_name *name = &grids->names[trace->ops.short_name[op]];
+    double idle = alone_ns * (1 - (double)blocks / multiprocessors);
+    name->least = !name->count || blocks < name->least ? blocks : name->least;
+    name->most = blocks > name->most ? blocks : name->most;
+    name->threads = kernels->block_x[row] * kernels->block_y[row] * kernels->block_z[row];
+    name->multiprocessors = multiprocessors;
+    name->count++;
+    name->ns += (double)(trace->ops.end[op] - trace->ops.start[op]);
+    name->idle_ns += idle;
+    grids->idle_ns += idle;
+    nvt_longest_add(&grids->longest, trace->ops.start[op], idle);
+}
+
+/* Collectives have few blocks by design: what limits them is the link. */
+static int is_small(const struct nvt_trace *trace, uint32_t op, uint32_t multiprocessors)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    if (ops->kind[op] != NVT_OP_KERNEL || ops->detail[op] == NVT_NONE ||
+        ops->end[op] - ops->start[op] < LEAST_NS || nvt_is_communication(trace, op))
+        return 0;
+    uint64_t blocks = blocks_of(&trace->kernels, ops->detail[op]);
+    return blocks > 0 && 2 * blocks <= multiprocessors;
+}
+
+/* Counts of each small kernel only the time between the end of every earlier kernel and the start of the next one: kernels
+ * of other streams fill the other SMs. */
+static void add_device(const struct nvt_view *view, const struct nvt_used_device *device,
+                       struct small_grids *grids)
+{
+    const struct nvt_trace *trace = view->trace;
+    const struct nvt_ops *ops = &trace->ops;
+    uint32_t count = multiprocessors_of(trace, device->process, device->device);
+    int64_t until = view->from;
+    for (uint32_t i = 0; i < device->count && count; i++) {
+        uint32_t op = device->ops[i], next = i + 1;
+        if (ops->kind[op] != NVT_OP_KERNEL)
+            continue;
+        while (next < device->count && ops->kind[device->ops[next]] != NVT_OP_KERNEL)
+            next++;
+        int64_t from = ops->start[op] > until ? ops->start[op] : until;
+        int64_t to = ops->end[op] < view->to ? ops->end[op] : view->to;
+        if (next < device->count && ops->start[device->ops[next]] < to)
+            to = ops->start[device->ops[next]];
+        if (to > from && is_small(trace, op, count))
+            add_kernel(trace, op, count, (double)(to - from), grids);
+        until = ops->end[op] > until ? ops->end[op] : until;
+    }
+}
+
+static void tell(const struct nvt_view *view, const struct small_grids *grids, uint32_t subject,
+                 struct nvt_finding *finding)
+{
+    const struct small_name *name = &grids->names[subject];
+    char blocks[64];
+    if (name->least == name->most)
+        snprintf(blocks, sizeof(blocks), "%llu block%s", (unsigned long long)name->most,
+                 name->most == 1 ? "" : "s");
+    else
+        snprintf(blocks, sizeof(blocks), "%llu to %llu blocks", (unsigned long long)name->least,
+                 (unsigned long long)name->most);
+    finding->cost_ns = grids->idle_ns / view->units / view->device_count;
+    nvt_finding_about(finding, nvt_name(view->trace, subject));
+    snprintf(finding->what, sizeof(finding->what),
+             "%s runs in %s, on a device of %u SMs: the others are idle", finding->subject, blocks,
+             name->multiprocessors);
+    nvt_finding_append(finding, "%s launches %s, %s each, %u threads a block; %.0f %% of the time",
+                       NVT_COUNT((double)name->count / view->units), view->per,
+                       NVT_TIME(name->ns / (double)name->count), name->threads,
+                       100 * name->ns / view->span_ns / view->device_count);
+    if (grids->idle_ns > name->idle_ns * 1.05)
+        nvt_finding_append(finding, "; this kernel is %.0f %% of the idle SMs' time",
+                           100 * name->idle_ns / grids->idle_ns);
+    nvt_finding_point_longest(finding, &grids->longest);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    const uint32_t count = nvt_strings_count(view->trace->strings);
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct small_grids grids = {.names = calloc((size_t)count + 1, sizeof(*grids.names))};
+    uint32_t subject = 0;
+    int status = 0;
+    if (!grids.names)
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < view->device_count; i++)
+        add_device(view, &view->devices[i], &grids);
+    for (uint32_t i = 0; i < count; i++)
+        if (grids.names[i].idle_ns > grids.names[subject].idle_ns)
+            subject = i;
+    if (grids.idle_ns >= LEAST_SHARE * view->span_ns * view->device_count && grids.idle_ns > 0) {
+        tell(view, &grids, subject, &finding);
+        status = nvt_findings_add(findings, &finding, err);
+    }
+    free(grids.names);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_grid = {
+    .cause = "small grid",
+    .about = "kernels with too few blocks to give every SM one, while nothing else runs",
+    .threshold =
+        "kernels of 20 us and more with at most one block for two SMs, alone on the device, whose "
+        "idle SMs are 10 % of the device's time: shorter kernels cost their launch, not their "
+        "grid; collectives (NCCL) are left out, and devices whose number of SMs is unknown",
+    .remedy = "split the work into more blocks (along another dimension, or split-K), batch small "
+              "problems into one launch, or run independent kernels on several streams",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS,
+    .is_of_operations = 1,
+    .look = look,
+};
