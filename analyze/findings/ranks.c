@@ -1,8 +1,14 @@
-/* stragglers: a rank whose own work takes longer, so that the others wait for it in communication. Of programs that do not
- * communicate on devices, in MPI: a rank is a process then.
+/*
+ * stragglers: a rank that the others wait for in communication, because its own work takes longer, or because its host
+ * launches that late. Of programs that do not communicate on devices, in MPI: a rank is a process then.
+ *
+ * Ranks are compared within the group that most of their communication is in. Where more ranks name a group than it has, who
+ * is in it is not known, and nobody is blamed.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/sample.h"
 #include "../device/communication.h"
@@ -19,9 +25,14 @@ struct rank {
     const struct nvt_input_trace *from;
     uint32_t process, device;
     double communication_ns, compute_ns, span_ns; /* in all */
-    double units;
-    int64_t longest[3]; /* starts of its longest kernels */
-    int64_t longest_ns[3];
+    double idle_ns;                               /* its device runs nothing */
+    double units;                                 /* iterations, 1 without any */
+    int has_iterations;
+    struct nvt_longest kernels, gaps;
+    int64_t *collectives; /* how long each took, in their order; owned, NULL: processes of MPI */
+    size_t collective_count;
+    const char *group; /* that most of its communication is in; "": not recorded */
+    uint32_t size;     /* ranks of that, 0: not recorded */
 };
 
 struct ranks {
@@ -29,39 +40,78 @@ struct ranks {
     size_t count;
 };
 
-static void keep_longest(struct rank *rank, int64_t start, int64_t ns)
+static void free_ranks(struct ranks *ranks)
 {
-    size_t at = 3;
-    while (at > 0 && ns > rank->longest_ns[at - 1])
-        at--;
-    for (size_t i = 2; at < 3 && i > at; i--) {
-        rank->longest[i] = rank->longest[i - 1];
-        rank->longest_ns[i] = rank->longest_ns[i - 1];
-    }
-    if (at < 3) {
-        rank->longest[at] = start;
-        rank->longest_ns[at] = ns;
+    for (size_t i = 0; i < ranks->count; i++)
+        free(ranks->items[i].collectives);
+    free(ranks->items);
+}
+
+/* The group with most of the time in communication. */
+static void find_group(struct rank *rank, const double *ns)
+{
+    const struct nvt_trace *trace = rank->from->trace;
+    const struct nvt_collectives *collectives = &trace->collectives;
+    double most = 0;
+    rank->group = "";
+    for (uint32_t i = 0; i < collectives->count; i++) {
+        double of_group = 0;
+        for (uint32_t k = 0; k < collectives->count; k++)
+            of_group += collectives->group[k] == collectives->group[i] ? ns[k] : 0;
+        if (of_group <= most)
+            continue;
+        most = of_group;
+        rank->group = nvt_name(trace, collectives->group[i]);
+        rank->size = collectives->ranks[i];
     }
 }
 
-static void measure(struct rank *rank, const struct nvt_used_device *device)
+static void add_collective(struct rank *rank, uint32_t op, double *of_collectives)
+{
+    const struct nvt_trace *trace = rank->from->trace;
+    int64_t ns = trace->ops.end[op] - trace->ops.start[op];
+    uint32_t detail = trace->ops.detail[op];
+    uint32_t row = trace->ops.kind[op] == NVT_OP_KERNEL && detail != NVT_NONE
+                       ? trace->kernels.collective[detail]
+                       : 0;
+    rank->communication_ns += (double)ns;
+    rank->collectives[rank->collective_count++] = ns;
+    if (row)
+        of_collectives[row - 1] += (double)ns;
+}
+
+/* 0, or -1 when out of memory. */
+static int measure(struct rank *rank, const struct nvt_used_device *device)
 {
     const struct nvt_trace *trace = rank->from->trace;
     const struct nvt_ops *ops = &trace->ops;
-    int64_t first = INT64_MAX, last = INT64_MIN;
+    double *of_collectives = calloc((size_t)trace->collectives.count + 1, sizeof(double));
+    int64_t until = device->count ? ops->start[device->ops[0]] : 0;
+    int64_t first = until;
+    rank->collectives = malloc(((size_t)device->count + 1) * sizeof(*rank->collectives));
+    if (!rank->collectives || !of_collectives) {
+        free(of_collectives);
+        return -1;
+    }
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
-        int64_t ns = ops->end[op] - ops->start[op];
-        first = ops->start[op] < first ? ops->start[op] : first;
-        last = ops->end[op] > last ? ops->end[op] : last;
-        if (nvt_is_communication(trace, op))
-            rank->communication_ns += (double)ns;
-        else {
-            rank->compute_ns += (double)ns;
-            keep_longest(rank, ops->start[op], ns);
+        double ns = (double)(ops->end[op] - ops->start[op]);
+        if (ops->start[op] > until) {
+            rank->idle_ns += (double)(ops->start[op] - until);
+            nvt_longest_add(&rank->gaps, until, (double)(ops->start[op] - until));
+        }
+        until = ops->end[op] > until ? ops->end[op] : until;
+        if (nvt_is_communication(trace, op)) {
+            add_collective(rank, op, of_collectives);
+        } else {
+            rank->compute_ns += ns;
+            nvt_longest_add(&rank->kernels, ops->start[op], ns);
         }
     }
-    rank->span_ns = device->count ? (double)(last - first) : 0;
+    rank->span_ns = (double)(until - first);
+    find_group(rank, of_collectives);
+    free(of_collectives);
+    return 0;
 }
 
 /* NULL when there is no room, or out of memory (with err). */
@@ -74,7 +124,8 @@ static struct rank *add_rank(struct ranks *ranks, const struct nvt_input_trace *
         return NULL;
     }
     ranks->items = grown;
-    grown[ranks->count] = (struct rank){.from = from, .process = NVT_NONE, .device = NVT_NONE};
+    grown[ranks->count] =
+        (struct rank){.from = from, .process = NVT_NONE, .device = NVT_NONE, .group = ""};
     return &grown[ranks->count++];
 }
 
@@ -92,8 +143,10 @@ static int add_devices(struct ranks *ranks, const struct nvt_input_trace *from, 
             break;
         rank->process = devices.items[i].process;
         rank->device = devices.items[i].device;
+        rank->has_iterations = iterations > 0;
         rank->units = units >= 1 ? units : 1;
-        measure(rank, &devices.items[i]);
+        if (measure(rank, &devices.items[i]))
+            status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
     }
     nvt_used_devices_free(&devices);
     return status;
@@ -114,6 +167,7 @@ static int add_processes(struct ranks *ranks, const struct nvt_input_trace *from
             continue;
         }
         rank->process = i;
+        rank->has_iterations = iterations > 0;
         rank->units = units >= 1 ? units : 1;
         rank->span_ns = (double)(processes[i].last - processes[i].first);
         rank->communication_ns = (double)processes[i].in_mpi;
@@ -158,64 +212,222 @@ static void name_rank(const struct rank *rank, char *out, size_t size)
                                  : -1));
 }
 
-/* Medians over all ranks but one. */
-static int others(const struct ranks *ranks, size_t but, double *communication, double *compute)
+/* What the ranks of a group are judged by: those that wait for the others least. */
+struct group {
+    const struct ranks *ranks;
+    const struct rank *slow;
+    size_t count;                        /* ranks in it */
+    double communication, compute, idle; /* medians of the others */
+    uint64_t last, collectives; /* how often `slow` comes last, of how many; 0: not known */
+};
+
+static int is_in_group(const struct rank *rank, const struct rank *of)
 {
-    double *values = malloc((2 * ranks->count + 1) * sizeof(*values));
+    return !strcmp(rank->group, of->group);
+}
+
+/* Medians over all ranks of a group but the slow one. 0, or -1 when out of memory. */
+static int find_medians(struct group *group)
+{
+    const struct ranks *ranks = group->ranks;
+    double *values = malloc((3 * ranks->count + 1) * sizeof(*values));
+    double *const compute = values + ranks->count, *const idle = values + 2 * ranks->count;
     size_t count = 0;
     if (!values)
         return -1;
-    for (size_t i = 0; i < ranks->count; i++)
-        if (i != but) {
-            values[count] = ranks->items[i].communication_ns;
-            values[ranks->count + count++] = ranks->items[i].compute_ns;
-        }
+    for (size_t i = 0; i < ranks->count; i++) {
+        const struct rank *rank = &ranks->items[i];
+        if (rank == group->slow || !is_in_group(rank, group->slow))
+            continue;
+        values[count] = rank->communication_ns;
+        compute[count] = rank->compute_ns;
+        idle[count++] = rank->idle_ns;
+    }
     nvt_sample_sort(values, count);
-    nvt_sample_sort(values + ranks->count, count);
-    *communication = nvt_sample_quantile(values, count, 0.5);
-    *compute = nvt_sample_quantile(values + ranks->count, count, 0.5);
+    nvt_sample_sort(compute, count);
+    nvt_sample_sort(idle, count);
+    group->communication = nvt_sample_quantile(values, count, 0.5);
+    group->compute = nvt_sample_quantile(compute, count, 0.5);
+    group->idle = nvt_sample_quantile(idle, count, 0.5);
     free(values);
     return 0;
 }
 
-/* Of ranks of MPI, what the slow one does while the others wait is told (rule `late`), where that is known. */
-static int judge(const struct nvt_rule *rule, const struct ranks *ranks,
-                 const struct nvt_late_jobs *late, struct nvt_findings *findings,
-                 struct nvt_error *err)
+/* All leave a collective together, so who came last is in it for the shortest time. Known where all ranks have as many. */
+static void count_last(struct group *group)
 {
-    size_t least = 0;
-    double communication, compute;
-    char name[96];
-    for (size_t i = 0; i < ranks->count; i++) {
-        if (!(ranks->items[i].communication_ns > 0))
-            return 0;
-        if (ranks->items[i].communication_ns < ranks->items[least].communication_ns)
-            least = i;
+    const struct ranks *ranks = group->ranks;
+    const struct rank *slow = group->slow;
+    for (size_t i = 0; i < ranks->count; i++)
+        if (is_in_group(&ranks->items[i], slow) &&
+            ranks->items[i].collective_count != slow->collective_count)
+            return;
+    group->collectives = slow->collective_count;
+    for (size_t k = 0; k < slow->collective_count; k++) {
+        int is_last = 1;
+        for (size_t i = 0; i < ranks->count && is_last; i++)
+            is_last = &ranks->items[i] == slow || !is_in_group(&ranks->items[i], slow) ||
+                      ranks->items[i].collectives[k] > slow->collectives[k];
+        group->last += (uint64_t)is_last;
     }
-    const struct rank *slow = &ranks->items[least];
-    if (others(ranks, least, &communication, &compute))
-        return nvt_fail(err, "out of memory");
-    double waits = communication - slow->communication_ns, longer = slow->compute_ns - compute;
-    if (waits < LEAST_SHARE * slow->span_ns || longer < LEAST_SHARE * slow->span_ns)
-        return 0;
-    if (slow->device == NVT_NONE && nvt_late_jobs_tell(late, slow->from->trace, slow->process))
-        return 0;
+}
+
+/* The rank of a group, given by one of it, that communicates least. NULL: not all communicate, or who is in it is not known. */
+static const struct rank *find_slow(struct group *group, const struct rank *of)
+{
+    const struct rank *slow = NULL;
+    for (size_t i = 0; i < group->ranks->count; i++) {
+        const struct rank *rank = &group->ranks->items[i];
+        if (!is_in_group(rank, of))
+            continue;
+        if (!(rank->communication_ns > 0))
+            return NULL;
+        group->count++;
+        slow = !slow || rank->communication_ns < slow->communication_ns ? rank : slow;
+    }
+    return of->size && group->count > of->size ? NULL : slow;
+}
+
+/* The rank that a finding is of, if it is one of the group that waits; NULL: none. */
+static const struct rank *find_waiting(const struct group *group, const struct nvt_finding *finding)
+{
+    for (size_t i = 0; i < group->ranks->count; i++) {
+        const struct rank *rank = &group->ranks->items[i];
+        if (rank != group->slow && is_in_group(rank, group->slow) &&
+            rank->from->trace == finding->trace &&
+            (finding->process == NVT_NONE || finding->process == rank->process))
+            return rank;
+    }
+    return NULL;
+}
+
+static void tell_work(const struct group *group, struct nvt_finding *finding)
+{
+    const struct rank *slow = group->slow;
+    nvt_finding_append(finding, "its own work takes %s, that of the others %s (median, +%.1f %%)",
+                       NVT_TIME(slow->compute_ns), NVT_TIME(group->compute),
+                       100 * (slow->compute_ns - group->compute) / group->compute);
+    nvt_finding_point_longest(finding, &slow->kernels);
+}
+
+static void tell_host(const struct group *group, struct nvt_finding *finding)
+{
+    const struct rank *slow = group->slow;
+    nvt_finding_append(finding, "its device is idle for %s, the others' for %s (median)",
+                       NVT_TIME(slow->idle_ns), NVT_TIME(group->idle));
+    snprintf(finding->remedy, sizeof(finding->remedy),
+             "look at what its host does in these gaps: data loading, logging, garbage "
+             "collection, other processes on its processors (diagnose its trace alone; record "
+             "--trace osrt,cpu)");
+    nvt_finding_point_longest(finding, &slow->gaps);
+}
+
+static int tell(const struct nvt_rule *rule, const struct group *group, double waits,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct rank *slow = group->slow;
+    const double longer = slow->compute_ns - group->compute, later = slow->idle_ns - group->idle;
+    const int is_host = later > longer && slow->device != NVT_NONE;
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
+    const size_t others = group->count - 1;
+    char name[96];
     nvt_case_name(slow->from, finding.where, sizeof(finding.where));
     name_rank(slow, name, sizeof(name));
     finding.trace = slow->from->trace;
-    finding.cost_ns = (waits < longer ? waits : longer) / slow->units;
-    snprintf(finding.what, sizeof(finding.what),
-             "%s is slower than the other %zu, which wait for it", name, ranks->count - 1);
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "its own work takes %s, that of the others %s (median, +%.1f %%); it is in "
-             "communication for %s, the others for %s%s",
-             NVT_TIME(slow->compute_ns), NVT_TIME(compute), 100 * longer / compute,
-             NVT_TIME(slow->communication_ns), NVT_TIME(communication),
-             slow->longest_ns[0] ? "; the moments are its longest kernels" : "");
-    for (size_t i = 0; i < 3 && slow->longest_ns[i]; i++)
-        nvt_finding_point(&finding, slow->longest[i]);
+    finding.process = slow->process;
+    finding.cost_ns = fmin(waits, is_host ? later : longer) / slow->units;
+    if (!slow->has_iterations)
+        finding.per = "in the trace";
+    if (is_host) {
+        snprintf(finding.what, sizeof(finding.what),
+                 "the host of %s launches late, and the other %zu rank%s wait%s for it", name,
+                 others, others == 1 ? "" : "s", others == 1 ? "s" : "");
+        tell_host(group, &finding);
+    } else {
+        snprintf(finding.what, sizeof(finding.what),
+                 "%s is slower than the other %zu, which wait%s for it", name, others,
+                 others == 1 ? "s" : "");
+        tell_work(group, &finding);
+    }
+    if (group->collectives)
+        nvt_finding_append(&finding, "; it comes last in %llu of %llu collectives",
+                           (unsigned long long)group->last, (unsigned long long)group->collectives);
+    nvt_finding_append(&finding, "; it is in communication for %s, the others for %s%s",
+                       NVT_TIME(slow->communication_ns), NVT_TIME(group->communication),
+                       !finding.moment_count ? ""
+                       : is_host             ? "; the moments are its longest gaps"
+                                             : "; the moments are its longest kernels");
+    if (*slow->group && group->count < group->ranks->count)
+        nvt_finding_append(&finding, "; in group %.40s", slow->group);
     return nvt_findings_add(findings, &finding, err);
+}
+
+/* Waiting for a straggler is no communication that could be overlapped: takes it off the findings of the ranks that wait, and
+ * those away that are little else. */
+static void explain_communication(const struct group *group, struct nvt_findings *findings)
+{
+    char name[96];
+    size_t kept = 0;
+    name_rank(group->slow, name, sizeof(name));
+    for (size_t i = 0; i < findings->count; i++) {
+        struct nvt_finding *finding = &findings->items[i];
+        const struct rank *waits =
+            finding->cause == nvt_rule_communication.cause ? find_waiting(group, finding) : NULL;
+        double ns =
+            waits ? fmax(waits->communication_ns - group->slow->communication_ns, 0) / waits->units
+                  : 0;
+        if (2 * ns > finding->cost_ns)
+            continue;
+        if (ns > 0) {
+            finding->cost_ns -= ns;
+            nvt_finding_append(finding, "; a further %s %s are waiting for %s", NVT_TIME(ns),
+                               finding->per, name);
+        }
+        findings->items[kept++] = *finding;
+    }
+    findings->count = kept;
+}
+
+/* Of ranks of MPI, what the slow one does while the others wait is told (rule `late`), where that is known. */
+static int judge(const struct nvt_rule *rule, const struct ranks *ranks, const struct rank *of,
+                 const struct nvt_late_jobs *late, struct nvt_findings *findings,
+                 struct nvt_error *err)
+{
+    struct group group = {.ranks = ranks};
+    group.slow = find_slow(&group, of);
+    if (!group.slow || group.count < 2)
+        return 0;
+    if (find_medians(&group))
+        return nvt_fail(err, "out of memory");
+    const struct rank *slow = group.slow;
+    const double least = LEAST_SHARE * slow->span_ns;
+    const double waits = group.communication - slow->communication_ns;
+    if (waits < least || (slow->compute_ns - group.compute < least &&
+                          (slow->device == NVT_NONE || slow->idle_ns - group.idle < least)))
+        return 0;
+    if (slow->device == NVT_NONE && nvt_late_jobs_tell(late, slow->from->trace, slow->process))
+        return 0;
+    if (slow->device != NVT_NONE) {
+        count_last(&group);
+        explain_communication(&group, findings);
+    }
+    return tell(rule, &group, waits, findings, err);
+}
+
+/* Each group once: with its first rank. */
+static int judge_groups(const struct nvt_rule *rule, const struct ranks *ranks,
+                        const struct nvt_late_jobs *late, struct nvt_findings *findings,
+                        struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < ranks->count && !status; i++) {
+        size_t first = 0;
+        while (!is_in_group(&ranks->items[first], &ranks->items[i]))
+            first++;
+        if (first == i)
+            status = judge(rule, ranks, &ranks->items[i], late, findings, err);
+    }
+    return status;
 }
 
 /* Files of the ranks of a run belong together; in any other file, its devices do. */
@@ -233,8 +445,8 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
                 (input->traces[i].trace->ops.count || input->traces[i].trace->mpi_calls.count))
                 status = add_trace(&ranks, &input->traces[i], err);
         if (!status && ranks.count > 1)
-            status = judge(rule, &ranks, &late, findings, err);
-        free(ranks.items);
+            status = judge_groups(rule, &ranks, &late, findings, err);
+        free_ranks(&ranks);
     }
     nvt_late_jobs_free(&late);
     free(numbers);
@@ -247,9 +459,10 @@ const struct nvt_rule nvt_rule_ranks = {
     .threshold =
         "the rank with the least time in communication (NCCL, peer copies; without them MPI) "
         "computes longer than "
-        "the others' median, and they communicate longer than it does, each by 5 % of its time: "
-        "either alone may be different work by design, both together are waiting. Not where late "
-        "rank tells what it does meanwhile",
+        "the others' median, or its device is idle for longer, and they communicate longer than "
+        "it does, each by 5 % of its time: either alone may be different work by design, both "
+        "together are waiting. Within the group that most of their communication is in, where "
+        "that is recorded. Not where late rank tells what it does meanwhile",
     .remedy = "give it less work (shorter sequences, fewer layers), or look at its clocks, its "
               "host and its link",
     .confidence = NVT_LIKELY,
