@@ -223,7 +223,7 @@ void nvt_drain_cpu_take(struct nvt_drain_cpu *cpu, uint64_t ticks, const uint8_t
     read_native(cpu, data, sample.frames, stack);
     read_python(cpu, data + sample.frames * sizeof(uint64_t), sample.text, stack);
     if (stack->native_count || stack->python_count) /* else it is the collector's own */
-        put(cpu, ticks, sample.cpu_ns,
+        put(cpu, sample.ticks ? sample.ticks : ticks, sample.cpu_ns,
             (sample.frames == 1 && !stack->python_count ? NVT_CPU_ROW_ALONE : 0) |
                 (sample.cpu_ns ? 0 : NVT_CPU_ROW_WAITS),
             stack);

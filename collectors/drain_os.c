@@ -37,7 +37,8 @@ static void put(struct nvt_drain_os *os, unsigned number, const struct nvt_ring_
         [NVT_OS_ROW_FILE] = file,
         [NVT_OS_ROW_ADDRESS] = nvt_zigzag((int64_t)(call->address - os->address)),
         [NVT_OS_ROW_BYTES] = call->bytes,
-        [NVT_OS_ROW_CALLER] = call->caller};
+        [NVT_OS_ROW_CALLER] = call->caller,
+        [NVT_OS_ROW_HOLDER] = call->holder};
     for (size_t i = 0; i < NVT_OS_ROW_FIELDS; i++)
         end = nvt_varint_put(end, fields[i]);
     size_t size = (size_t)(end - row);
@@ -88,7 +89,8 @@ static void look(const struct nvt_ring_calling *calling, struct seen *seen)
     seen->call = (struct nvt_ring_os_call){
         .start = atomic_load_explicit(&calling->since, memory_order_relaxed),
         .caller = atomic_load_explicit(&calling->caller, memory_order_relaxed),
-        .address = atomic_load_explicit(&calling->address, memory_order_relaxed)};
+        .address = atomic_load_explicit(&calling->address, memory_order_relaxed),
+        .holder = atomic_load_explicit(&calling->holder, memory_order_relaxed)};
     seen->file = atomic_load_explicit(&calling->file, memory_order_relaxed);
     memcpy(seen->path, calling->path, sizeof(seen->path));
     seen->path[sizeof(seen->path) - 1] = 0;

@@ -14,6 +14,11 @@
 #include "machine.h"
 #include "recorder.h"
 
+/* Calls of the operating system's libraries from this length on have their stack taken, once for so much time in such calls: taking
+ * one costs 20 to 50 us. */
+#define WHERE_LEAST_NS 1000000
+#define WHERE_EVERY_NS 10000000
+
 /* Reap what has ended. Returns whether recording goes on. */
 static int children_left(const struct nvt_launch *launch, int wait_for_all,
                          const struct nvt_children *others, int *command_ended, int *wait_status)
@@ -137,6 +142,12 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     recorder->control->cpu_period_ns = (uint64_t)options->cpu_period_ns;
     recorder->control->os_threshold =
         nvt_output_ticks(recorder->output, recorder->clock, options->os_threshold_ns);
+    recorder->control->where_least =
+        options->trace & NVT_TRACE_CPU
+            ? nvt_output_ticks(recorder->output, recorder->clock, WHERE_LEAST_NS)
+            : UINT64_MAX;
+    recorder->control->where_every =
+        nvt_output_ticks(recorder->output, recorder->clock, WHERE_EVERY_NS);
     return 0;
 }
 

@@ -33,7 +33,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 13u
+#define NVT_SHARED_VERSION 14u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -66,6 +66,9 @@ struct nvt_control {
     uint64_t
         os_threshold; /* ticks: calls of the operating system's libraries that take less are left out */
     uint64_t cpu_period_ns; /* processor time of a thread between two samples of it */
+    /* Ticks: a call that took `where_least` has its stack taken, once for `where_every` that the thread has spent in such calls.
+     * UINT64_MAX: none has. */
+    uint64_t where_least, where_every;
 };
 
 enum nvt_trace_what {
@@ -104,6 +107,7 @@ struct nvt_ring_calling {
     _Atomic uint32_t caller;  /* likewise */
     _Atomic uint64_t since;   /* ticks */
     _Atomic uint64_t address; /* of what it waits for */
+    _Atomic uint32_t holder;  /* likewise */
     /* Whether it can be asked for a sample of where it is (record --trace cpu): by this signal, queued with this value.
      * 0: it cannot. */
     _Atomic uint32_t signal;
@@ -202,7 +206,8 @@ struct nvt_ring_sample {
  * faulthandler writes it. */
 struct nvt_ring_cpu_sample {
     uint64_t
-        cpu_ns; /* processor time that it stands for; 0: none, it was asked for while the thread waited */
+        cpu_ns; /* processor time that it stands for; 0: none, it is where the thread waits, or has waited */
+    uint64_t ticks; /* when it waited; 0: when the record was written */
     uint32_t frames;
     uint32_t text; /* bytes */
 };
@@ -215,8 +220,11 @@ struct nvt_ring_cpu_sample {
 struct nvt_ring_os_call {
     uint64_t start, end; /* ticks */
     int64_t result;
-    uint32_t file;    /* id, 0: none, or unknown */
-    uint32_t caller;  /* of the library or program that called, likewise */
+    uint32_t file;   /* id, 0: none, or unknown */
+    uint32_t caller; /* of the library or program that called, likewise */
+    uint32_t
+        holder; /* thread that held the lock as the wait began, as the system numbers it; 0: unknown */
+    uint32_t unused;
     uint64_t address; /* of a lock and the like, 0: none */
     uint64_t bytes;   /* that were read or written */
 };

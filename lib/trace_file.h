@@ -111,6 +111,7 @@ enum nvt_os_field {
     NVT_OS_ROW_ADDRESS, /* zigzag of the difference to the row before */
     NVT_OS_ROW_BYTES,
     NVT_OS_ROW_CALLER, /* id of a file: the library or program that called, 0 unknown */
+    NVT_OS_ROW_HOLDER, /* tid of who held the lock, 0 unknown */
     NVT_OS_ROW_FIELDS
 };
 

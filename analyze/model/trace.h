@@ -241,6 +241,7 @@ enum nvt_sample_flags {
     X(nvt_text, file)    /* a path, "pipe", "socket 10.0.0.1:80"; 0 unknown */                     \
     X(uint64_t, address) /* of the lock and the like in its process, 0 unknown */                  \
     X(nvt_text, caller)  /* the library or program that called, 0 unknown */                       \
+    X(uint32_t, holder)  /* tid of the thread that held the lock, as far as is known; 0 unknown */ \
     X(uint64_t, bytes)   /* that it read or wrote, 0 unknown or none */                            \
     X(nvt_call_frame_and_1,                                                                        \
       frame) /* of who called, where it took long: row of call_frames, and 1; 0 unknown */         \

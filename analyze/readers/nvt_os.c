@@ -69,6 +69,7 @@ int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk
             .caller = name_of(files, fields[NVT_OS_ROW_CALLER]),
             .address = address,
             .bytes = fields[NVT_OS_ROW_BYTES],
+            .holder = (uint32_t)fields[NVT_OS_ROW_HOLDER],
             .flags = fields[NVT_OS_ROW_FLAGS] & 1 ? NVT_RANGE_UNCLOSED : 0};
         if (end < start || take_row(reader, thread, &row))
             return -1;

@@ -58,14 +58,18 @@ struct visit {
     int signal;
     siginfo_t *info;
     void *context;
-    int64_t cpu_ns; /* 0: somebody asks where the thread waits */
+    int64_t cpu_ns;  /* 0: somebody asks where the thread waits */
+    uint64_t waited; /* until then (ticks), and does no more; 0: it does */
 };
 
-static void record(struct nvt_thread *thread, struct nvt_sampler *sampler, uint64_t cpu_ns)
+static void record(struct nvt_thread *thread, struct nvt_sampler *sampler, uint64_t cpu_ns,
+                   uint64_t waited)
 {
     nvt_frames_name(sampler, thread);
-    const struct nvt_ring_cpu_sample sample = {
-        .cpu_ns = cpu_ns, .frames = sampler->count, .text = (uint32_t)sampler->text_size};
+    const struct nvt_ring_cpu_sample sample = {.cpu_ns = cpu_ns,
+                                               .ticks = waited,
+                                               .frames = sampler->count,
+                                               .text = (uint32_t)sampler->text_size};
     const struct nvt_piece pieces[] = {{&sample, sizeof(sample)},
                                        {sampler->frames, sampler->count * sizeof(uint64_t)},
                                        {sampler->text, sampler->text_size}};
@@ -101,7 +105,7 @@ static void take(void *given)
     if (cpu_ns && self->is_first && self->taken_over)
         cpu_ns += take_over(atomic_load(&owed) / period() * period());
     self->is_first &= !cpu_ns;
-    record(thread, self, (uint64_t)cpu_ns);
+    record(thread, self, (uint64_t)cpu_ns, visit->waited);
 }
 
 /* Whether a sample is to be taken here, and can be: not where another handler let the signal through to ours. */
@@ -119,6 +123,13 @@ static int is_question(const siginfo_t *info)
            info->si_pid == nvt_session.control->recorder;
 }
 
+/* Whether it is the thread itself, behind a call. What comes late is not wanted any more. */
+static int is_own_question(const siginfo_t *info)
+{
+    return info->si_code == SI_QUEUE && info->si_value.sival_ptr == &owed &&
+           info->si_pid == (pid_t)syscall(SYS_getpid);
+}
+
 /* Whether the thread is in a call of the operating system's libraries: the question may come late. */
 static int is_waiting(struct nvt_thread *thread)
 {
@@ -129,10 +140,14 @@ static int is_waiting(struct nvt_thread *thread)
 static void handle(int signal, siginfo_t *info, void *context)
 {
     int saved = errno, cancel;
-    struct visit visit = {nvt_self, signal, info, context, 0};
+    struct visit visit = {nvt_self, signal, info, context, 0, 0};
     int is_asked = is_question(info);
     if (is_asked) {
         is_asked = self && is_waiting(visit.thread);
+        if (is_asked)
+            nvt_os_look_again();
+    } else if (is_own_question(info)) {
+        visit.waited = self ? self->call_end : 0;
     } else if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &number) {
         nvt_action_call(signal, info, context);
     } else if (self) {
@@ -140,7 +155,7 @@ static void handle(int signal, siginfo_t *info, void *context)
         visit.cpu_ns = period() * (1 + (info->si_overrun > 0 ? info->si_overrun : 0));
         self->told += visit.cpu_ns;
     }
-    if ((visit.cpu_ns || is_asked) && is_wanted(visit.thread, context)) {
+    if ((visit.cpu_ns || is_asked || visit.waited) && is_wanted(visit.thread, context)) {
         /* Who may be cancelled at any moment is so before, or behind. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         nvt_sampler_run(self, take, &visit);
@@ -229,6 +244,28 @@ int nvt_cpu_asked_by(uint64_t *value)
 {
     *value = (uintptr_t)&number;
     return self ? number : 0;
+}
+
+void nvt_cpu_tell_where(uint64_t took, uint64_t ended)
+{
+    siginfo_t info;
+    struct nvt_sampler *sampler = self;
+    if (!sampler || !number)
+        return;
+    if (took < sampler->until_asked) {
+        sampler->until_asked -= took;
+        return;
+    }
+    sampler->until_asked = nvt_session.control->where_every;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = number;
+    info.si_code = SI_QUEUE;
+    info.si_pid = (pid_t)syscall(SYS_getpid);
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = &owed;
+    sampler->call_end = ended;
+    syscall(SYS_rt_tgsigqueueinfo, info.si_pid, syscall(SYS_gettid), number, &info);
+    sampler->call_end = 0;
 }
 
 void nvt_cpu_forked(void)

@@ -46,6 +46,10 @@ NVT_EXPORT void nvt_cpu_end_thread(void);
 /* The signal that asks the calling thread for a sample while it waits, when it is queued with *value; 0: none does. */
 int nvt_cpu_asked_by(uint64_t *value);
 
+/* The calling thread has just been in a call of the operating system's libraries that took so long and ended then (ticks): its
+ * stack is taken now, where its turn has come (struct nvt_control, where_every). It stands for no processor time. */
+void nvt_cpu_tell_where(uint64_t took, uint64_t ended);
+
 /* The calling thread is that of a forked process. */
 NVT_EXPORT void nvt_cpu_forked(void);
 

@@ -42,11 +42,13 @@ struct nvt_sampler {
     char stack[NVT_CPU_STACK] __attribute__((aligned(64)));
     int timer; /* as the kernel numbers it */
     int has_timer;
-    int process;        /* whose timer it is */
-    int is_first;       /* no sample was taken yet */
-    int64_t taken_over; /* ns of other threads' time */
-    int64_t told;       /* ns that signals have come for */
-    uint32_t number;    /* of the sample */
+    int process;          /* whose timer it is */
+    int is_first;         /* no sample was taken yet */
+    int64_t taken_over;   /* ns of other threads' time */
+    int64_t told;         /* ns that signals have come for */
+    uint64_t until_asked; /* ticks in calls, before its stack is taken behind one again */
+    uint64_t call_end; /* its stack is wanted for the call that ended then (ticks); 0: it is not */
+    uint32_t number;   /* of the sample */
     size_t text_size;
     uint32_t count;
     uint64_t frames[NVT_CPU_FRAMES];

@@ -146,6 +146,7 @@ static void tell(struct nvt_thread *thread, struct nvt_os_open *open)
     const struct nvt_os_subject *subject = &open->subject;
     open->file = subject->descriptor >= 0 ? nvt_os_file(thread, subject->descriptor) : 0;
     open->caller = nvt_os_library(thread, open->from);
+    open->holder = nvt_os_holder(open->number, subject->address);
     if (!thread->slots) /* it has been taken away meanwhile */
         return;
     struct nvt_ring_calling *calling = &nvt_thread_ring(thread)->calling;
@@ -154,6 +155,7 @@ static void tell(struct nvt_thread *thread, struct nvt_os_open *open)
     atomic_store_explicit(&calling->file, open->file, memory_order_relaxed);
     atomic_store_explicit(&calling->caller, open->caller, memory_order_relaxed);
     atomic_store_explicit(&calling->address, subject->address, memory_order_relaxed);
+    atomic_store_explicit(&calling->holder, open->holder, memory_order_relaxed);
     uint64_t value;
     atomic_store_explicit(&calling->signal, (uint32_t)nvt_cpu_asked_by(&value),
                           memory_order_relaxed);
@@ -169,7 +171,7 @@ void nvt_os_begin(struct nvt_os_open *open)
     int saved = errno;
     struct nvt_thread *thread = own_thread();
     open->start = nvt_ticks(nvt_session.control->clock);
-    open->file = open->caller = 0;
+    open->file = open->caller = open->holder = 0;
     /* Where it is busy we are in a handler that interrupted an event. */
     if (thread && !nvt_thread_busy(thread) && has_ring(thread))
         tell(thread, open);
@@ -181,6 +183,20 @@ void nvt_os_leave(void)
     struct nvt_thread *thread = nvt_self;
     if (thread && thread->slots)
         atomic_store_explicit(&nvt_thread_ring(thread)->calling.number, 0, memory_order_relaxed);
+}
+
+void nvt_os_look_again(void)
+{
+    struct nvt_thread *thread = nvt_self;
+    if (!thread || !thread->slots)
+        return;
+    struct nvt_ring_calling *calling = &nvt_thread_ring(thread)->calling;
+    uint32_t number = atomic_load_explicit(&calling->number, memory_order_relaxed);
+    if (number)
+        atomic_store_explicit(&calling->holder,
+                              nvt_os_holder(number - 1, atomic_load_explicit(&calling->address,
+                                                                             memory_order_relaxed)),
+                              memory_order_relaxed);
 }
 
 static uint32_t file_of(struct nvt_thread *thread, const struct nvt_os_open *open)
@@ -200,6 +216,7 @@ static void record(struct nvt_thread *thread, const struct nvt_os_open *open, ui
                                           .result = result,
                                           .file = file_of(thread, open),
                                           .caller = open->caller,
+                                          .holder = open->holder,
                                           .address = open->subject.address,
                                           .bytes = bytes};
     const struct nvt_piece piece = {&call, sizeof(call)};
@@ -213,14 +230,18 @@ void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes)
 {
     int saved = errno;
     uint64_t end = nvt_ticks(nvt_session.control->clock);
+    uint64_t took = end - open->start;
     nvt_os_leave();
-    if (end - open->start < nvt_session.control->os_threshold)
+    if (took < nvt_session.control->os_threshold)
         return;
     struct nvt_thread *thread = own_thread();
     int is_nested = thread && nvt_thread_busy(thread) && nvt_thread_nested(thread); /* counts */
     if (!is_nested && !has_ring(thread))
         nvt_thread_drop(thread, 1);
-    else if (!is_nested && !nvt_os_is_borrowed(thread) && !nvt_event_is_quiet(thread))
+    else if (!is_nested && !nvt_os_is_borrowed(thread) && !nvt_event_is_quiet(thread)) {
+        if (NVT_UNLIKELY(took >= nvt_session.control->where_least))
+            nvt_cpu_tell_where(took, end);
         record(thread, open, end, result, bytes);
+    }
     errno = saved;
 }

@@ -25,6 +25,7 @@ struct nvt_os_open {
     const void *from; /* a return address, of who calls */
     uint32_t file;    /* id, 0: none */
     uint32_t caller;
+    uint32_t holder; /* thread that holds the lock, as the system numbers it; 0: unknown */
     struct nvt_os_subject subject;
     unsigned number; /* enum nvt_os_call_number */
 };
@@ -49,6 +50,33 @@ NVT_EXPORT void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint6
 
 /* The calling thread is in no call: it has jumped out of the one that it was in. */
 NVT_EXPORT void nvt_os_leave(void);
+
+/* The thread, as the system numbers it, that holds what a call (enum nvt_os_call_number) waits for: the owner of a mutex, the
+ * writer of a rwlock, who took a semaphore last. 0: unknown, or nobody does. The lock must be alive. */
+uint32_t nvt_os_holder(unsigned number, uint64_t address);
+
+/* Who took a semaphore last: a note for each address, which one store replaces (os_holders.c). */
+#define NVT_OS_TAKERS            8192u
+#define NVT_OS_TAKER_THREAD      ((UINT64_C(1) << 22) - 1) /* the system has no greater numbers */
+#define NVT_OS_TAKER_AT(address) (&nvt_os_takers[((uint64_t)(address) >> 4) & (NVT_OS_TAKERS - 1)])
+#define NVT_OS_TAKER_NOTE(address, thread)                                                         \
+    (((uint64_t)(address) >> 17) << 22 | ((thread)&NVT_OS_TAKER_THREAD))
+extern NVT_EXPORT _Atomic uint64_t nvt_os_takers[NVT_OS_TAKERS];
+
+static inline void nvt_os_took(const void *semaphore, uint32_t thread)
+{
+    atomic_store_explicit(NVT_OS_TAKER_AT((uintptr_t)semaphore),
+                          NVT_OS_TAKER_NOTE((uintptr_t)semaphore, thread), memory_order_relaxed);
+}
+
+/* 0: unknown. */
+uint32_t nvt_os_taker(uint64_t address);
+
+/* In a child of fork, whose thread has another number now: what its parent's held, it holds. */
+NVT_EXPORT void nvt_os_takers_forked(uint32_t before, uint32_t now);
+
+/* The calling thread, which waits in a call, looks again who holds the lock, for the recorder to find. */
+void nvt_os_look_again(void);
 
 /* A descriptor stands, or will stand, for something else. */
 NVT_EXPORT void nvt_os_forget(int descriptor);

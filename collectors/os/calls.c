@@ -279,10 +279,46 @@ static word pass(unsigned number, libc_function *function, const word *a, const 
     return result;
 }
 
-/* --- the list --------------------------------------------------------------------------------------- */
-
 /* The function that takes the place of libc's. In C it has a name of its own, as the compiler knows some of these. */
 #define DECLARE(name, count) EXPORT word nvt_os_call_##name(PARAMETERS_##count) __asm__(#name);
+
+/* --- semaphores ------------------------------------------------------------------------------------- */
+
+static __thread uint32_t own_number __attribute__((tls_model("initial-exec")));
+
+static __attribute__((noinline)) uint32_t find_number(void)
+{
+    int saved = errno;
+    own_number = (uint32_t)syscall(SYS_gettid);
+    errno = saved;
+    return own_number;
+}
+
+/* The result of a call that takes a semaphore. */
+static inline word note_taken(word semaphore, word result)
+{
+    if (NVT_LIKELY(!(int)result && watches)) {
+        uint32_t number = own_number;
+        nvt_os_took((const void *)semaphore, NVT_LIKELY(number) ? number : find_number());
+    }
+    return result;
+}
+
+static void forked(void)
+{
+    uint32_t before = own_number;
+    nvt_os_takers_forked(before, find_number());
+}
+
+DECLARE(sem_trywait, 1)
+static _Atomic(void *) known_sem_trywait;
+word nvt_os_call_sem_trywait(word a)
+{
+    word (*try)(word) = real(&known_sem_trywait, "sem_trywait");
+    return note_taken(a, try(a));
+}
+
+/* --- the list --------------------------------------------------------------------------------------- */
 
 #define OS_CALL(name, count, ...)                                                                  \
     DECLARE(name, count)                                                                           \
@@ -310,6 +346,18 @@ static word pass(unsigned number, libc_function *function, const word *a, const 
             return 0;                                                                              \
         return pass(NVT_OS_CALL_##name, real(&known_##name, #name), arguments,                     \
                     __builtin_return_address(0));                                                  \
+    }
+
+/* Who takes it is noted: a semaphore does not know its holder. */
+#define OS_SEMAPHORE(name, count)                                                                  \
+    DECLARE(name, count)                                                                           \
+    static _Atomic(void *) known_##name;                                                           \
+    word nvt_os_call_##name(PARAMETERS_##count)                                                    \
+    {                                                                                              \
+        const word arguments[ARGUMENTS + 1] = {0 GIVEN_##count};                                   \
+        word result = pass(NVT_OS_CALL_##name, real(&known_##name, #name), arguments,              \
+                           __builtin_return_address(0));                                           \
+        return note_taken(a, result);                                                              \
     }
 
 #define OS_WRITTEN_OUT(...)
@@ -459,7 +507,8 @@ PRINT_LIST(__vfprintf_chk, to, flag, FILE *to, int flag, const char *format)
  * calls one of these for the first time. */
 __attribute__((constructor)) static void watch(void)
 {
-#define OS_CALL(name, ...) (void)real(&known_##name, #name);
+#define OS_CALL(name, ...)            (void)real(&known_##name, #name);
+#define OS_SEMAPHORE(name, arguments) (void)real(&known_##name, #name);
 #define OS_LOCK(name, tries)                                                                       \
     (void)real(&known_##name, #name);                                                              \
     (void)real(&known_try_##name, #tries);
@@ -477,5 +526,8 @@ __attribute__((constructor)) static void watch(void)
     FIND(__longjmp_chk);
     (void)real(&known_vfprintf, "vfprintf");
     (void)real(&known_vfprintf_chk, "__vfprintf_chk");
+    (void)real(&known_sem_trywait, "sem_trywait");
     watches = nvt_os_watch();
+    if (watches)
+        pthread_atfork(NULL, NULL, forked);
 }
