@@ -207,10 +207,46 @@ static void locks_come_first(void **state)
     struct nvt_trace *trace = make_end(&maker);
     expect("osrt_locks", trace,
            "PID,Address,Call,Kind,Threads,Num Waits,Total Time (ns),Avg (ns),Med (ns),Min (ns),Max "
-           "(ns),StdDev (ns),Caller,Most In\n"
-           "1,0x10,\"pthread_mutex_lock, …\",locks,2,3,450,150.0,100.0,50,300,132.3,liba.so,:step\n"
-           "3,0x10,pthread_mutex_lock,locks,1,1,20,20.0,20.0,20,20,0.0,,\n"
-           "1,0x20,pthread_cond_wait,threads,1,1,9000,9000.0,9000.0,9000,9000,0.0,,\n");
+           "(ns),StdDev (ns),Caller,Most In,Waits For,Call Site,Objects,Held By (TID),Held In\n"
+           "1,0x10,\"pthread_mutex_lock, "
+           "…\",locks,2,3,450,150.0,100.0,50,300,132.3,liba.so,:step,a lock,,1,,\n"
+           "3,0x10,pthread_mutex_lock,locks,1,1,20,20.0,20.0,20,20,0.0,,,a lock,,1,,\n"
+           "1,0x20,pthread_cond_wait,threads,1,1,9000,9000.0,9000.0,9000,9000,0.0,,,,,1,,\n");
+    nvt_trace_free(trace);
+}
+
+/* A server takes a new lock for each request, in one place, and waits for work with a new one each time; of what took too short for
+ * a stack, Python's many locks are one row. */
+static void waits_of_one_call_site_are_one_row(void **state)
+{
+    enum { REQUESTS = 85 };
+    (void)state;
+    struct maker maker = begin();
+    uint32_t serve = make_function(&maker, 0, "serve (server.py:12)", NULL);
+    uint32_t get = make_function(&maker, serve, "get (queue.py:171)", NULL);
+    uint32_t wait = make_function(&maker, get, "wait (threading.py:327)", NULL);
+    uint32_t flush = make_function(&maker, 0, "flush (server.py:30)", NULL);
+    for (int64_t i = 0; i < REQUESTS; i++) {
+        struct nvt_os_call call = {.start = 100 * i,
+                                   .end = 100 * i + 10,
+                                   .thread = 0,
+                                   .address = 0x1000 + 64 * (uint64_t)i};
+        call.frame = i % 3 == 0 ? serve : i % 3 == 1 ? wait : 0;
+        call.holder = i % 3 == 0 ? 2 : 0;
+        make_os_call_row(&maker, "sem_wait", NULL, call);
+        maker.trace->os_calls.caller[maker.trace->os_calls.count - 1] =
+            nvt_strings_add_text(maker.trace->strings, "libpython3.11.so.1.0");
+        make_sample(&maker, 1, 100 * i + 5, 5, flush);
+    }
+    struct nvt_trace *trace = make_end(&maker);
+    expect("osrt_locks", trace,
+           "PID,Address,Call,Kind,Threads,Num Waits,Total Time (ns),Avg (ns),Med (ns),Min (ns),Max "
+           "(ns),StdDev (ns),Caller,Most In,Waits For,Call Site,Objects,Held By (TID),Held In\n"
+           "1,,sem_wait,locks,1,29,290,10.0,10.0,10,10,0.0,libpython3.11.so.1.0,,a lock,serve "
+           "(server.py:12),29,2,flush (server.py:30)\n"
+           "1,,sem_wait,threads,1,28,280,10.0,10.0,10,10,0.0,libpython3.11.so.1.0,,work from a "
+           "queue,serve (server.py:12),28,,\n"
+           "1,,sem_wait,threads,1,28,280,10.0,10.0,10,10,0.0,libpython3.11.so.1.0,,,,28,,\n");
     nvt_trace_free(trace);
 }
 
@@ -334,6 +370,7 @@ int main(void)
         cmocka_unit_test(ranges_of_traces_add_up),
         cmocka_unit_test(files_say_how_fast_they_are),
         cmocka_unit_test(locks_come_first),
+        cmocka_unit_test(waits_of_one_call_site_are_one_row),
         cmocka_unit_test(callers_have_their_own_rows),
         cmocka_unit_test(threads_count_no_moment_twice),
         cmocka_unit_test(without_calls_it_says_how_to_get_them),

@@ -36,8 +36,7 @@ static int is_interpreted(const char *name)
            strstr(name, " (") != NULL;
 }
 
-/* "python3.12", "libpython3.12.so.1.0". */
-static int is_interpreter(const char *module)
+int nvt_is_interpreter(const char *module)
 {
     module += strncmp(module, "lib", 3) ? 0 : 3;
     if (strncmp(module, "python", 6) != 0 && strncmp(module, "pypy", 4) != 0)
@@ -52,7 +51,7 @@ static enum nvt_function_owner owner_of(const char *name, const char *module)
         return is_interpreted(name) ? NVT_OF_PYTHON : NVT_OF_UNKNOWN;
     if (*module == '[')
         return NVT_OF_SYSTEM;
-    if (is_interpreter(module))
+    if (nvt_is_interpreter(module))
         return NVT_OF_INTERPRETER;
     const char *ending = strstr(module, ".so");
     return ending && (!ending[3] || ending[3] == '.') ? NVT_OF_LIBRARY : NVT_OF_PROGRAM;

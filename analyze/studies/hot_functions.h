@@ -46,6 +46,9 @@ enum nvt_function_owner nvt_frame_owner(const struct nvt_trace *trace, uint32_t 
  * program and every thread (_start, Python's threading). */
 int nvt_is_own_frame(const struct nvt_trace *trace, uint32_t row);
 
+/* Whether a module, without folders, is Python itself: "python3.12", "libpython3.12.so.1.0". */
+int nvt_is_interpreter(const char *module);
+
 /* Whether a function has no known name: none, or its address. */
 int nvt_is_nameless(const char *name);
 

@@ -1,0 +1,152 @@
+/*
+ * Locks of Python, from the recording to what is told of them: `record --trace osrt,cpu` of programs that wait for each other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/studies/waits.h"
+#include "record_kit.h"
+
+static void skip_without_python(void)
+{
+    struct cli_result result = cli_run((const char *const[]){"python3", "-c", "pass", NULL});
+    int is_there = result.status == 0;
+    cli_result_free(&result);
+    if (!is_there) {
+        print_message("no python3 here: not run\n");
+        skip();
+    }
+}
+
+/* A program in the test's folder; its path, valid as cli_in's are. */
+static const char *script(const char *name, const char *text)
+{
+    FILE *file = fopen(recorded_in(name), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return recorded_in(name);
+}
+
+static struct nvt_trace *record(const char *program)
+{
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "record", "--trace", "osrt,cpu", "-o",
+                                      recorded_path(), "--", "python3", program, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    return recorded_trace();
+}
+
+/* What waits of the call sites of that name wait for, and for how long in all; the holder of one. */
+static int64_t waited_at(const struct nvt_trace *trace, const char *site, enum nvt_wait what,
+                         uint32_t *holder)
+{
+    struct nvt_waits waits = {.trace = NULL};
+    int64_t ns = 0;
+    assert_int_equal(nvt_waits_make(&waits, trace), 0);
+    for (uint32_t i = 0; i < trace->os_calls.count; i++) {
+        uint32_t frame = nvt_wait_site(trace, waits.frame[i]);
+        if (!frame || waits.what[i] != what ||
+            strcmp(nvt_name(trace, trace->call_frames.name[frame - 1]), site) != 0)
+            continue;
+        ns += trace->os_calls.end[i] - trace->os_calls.start[i];
+        if (holder && trace->os_calls.holder[i])
+            *holder = trace->os_calls.holder[i];
+    }
+    nvt_waits_free(&waits);
+    return ns;
+}
+
+static int64_t tid_of(const struct nvt_trace *trace, const char *site, const char *call)
+{
+    for (uint32_t i = 0; i < trace->os_calls.count; i++) {
+        uint32_t frame = nvt_wait_site(trace, trace->os_calls.frame[i]);
+        if (frame && !strcmp(nvt_name(trace, trace->os_calls.name[i]), call) &&
+            !strcmp(nvt_name(trace, trace->call_frames.name[frame - 1]), site))
+            return trace->threads.tid[trace->os_calls.thread[i]];
+    }
+    return -1;
+}
+
+#define MS INT64_C(1000000)
+
+static const char waiting[] = "import threading, time, queue\n"
+                              "lock = threading.Lock()\n"
+                              "event = threading.Event()\n"
+                              "work = queue.Queue()\n"
+                              "simple = queue.SimpleQueue()\n"
+                              "def hold():\n"
+                              "    with lock:\n"
+                              "        event.set()\n"
+                              "        time.sleep(0.2)\n" /* hold:9 */
+                              "    work.put(1)\n"
+                              "    time.sleep(0.05)\n"
+                              "    simple.put(1)\n"
+                              "def want():\n"
+                              "    event.wait()\n" /* want:14 */
+                              "    with lock:\n"   /* want:15 */
+                              "        pass\n"
+                              "def serve():\n"
+                              "    work.get()\n"   /* serve:18 */
+                              "    simple.get()\n" /* serve:19 */
+                              "threads = [threading.Thread(target=f) for f in (want, serve)]\n"
+                              "[t.start() for t in threads]\n"
+                              "time.sleep(0.05)\n"
+                              "holder = threading.Thread(target=hold)\n"
+                              "holder.start()\n"
+                              "holder.join()\n" /* <module>:25 */
+                              "[t.join() for t in threads]\n";
+
+/* All of these wait in sem_wait, each for something else, and the lock has the thread that held it. */
+static void waits_are_told_apart(void **state)
+{
+    uint32_t holder = 0;
+    (void)state;
+    skip_without_python();
+    struct nvt_trace *trace = record(script("waiting.py", waiting));
+    int64_t wanted = waited_at(trace, "want (waiting.py:15)", NVT_WAIT_LOCK, &holder);
+    assert_in_range(wanted, 100 * MS, 2000 * MS);
+    assert_int_equal(holder, tid_of(trace, "hold (waiting.py:9)", "clock_nanosleep"));
+    assert_in_range(waited_at(trace, "want (waiting.py:14)", NVT_WAIT_EVENT, NULL), 20 * MS,
+                    2000 * MS);
+    assert_in_range(waited_at(trace, "serve (waiting.py:18)", NVT_WAIT_WORK, NULL), 150 * MS,
+                    2000 * MS);
+    assert_in_range(waited_at(trace, "serve (waiting.py:19)", NVT_WAIT_WORK, NULL), 20 * MS,
+                    2000 * MS);
+    assert_in_range(waited_at(trace, "<module> (waiting.py:25)", NVT_WAIT_THREAD, NULL), 100 * MS,
+                    2000 * MS);
+    assert_int_equal(waited_at(trace, "serve (waiting.py:18)", NVT_WAIT_LOCK, NULL), 0);
+    nvt_trace_free(trace);
+}
+
+/* The report has them by line, with the line in which the holder was meanwhile. */
+static void the_report_names_both_lines(void **state)
+{
+    (void)state;
+    skip_without_python();
+    nvt_trace_free(record(script("waiting.py", waiting)));
+    struct cli_result result = cli_run((const char *const[]){"nvtally", "stats", "-r", "osrt_locks",
+                                                             "-f", "csv", recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    const char *wanted = strstr(result.out, ",a lock,want (waiting.py:15),1,");
+    assert_non_null(wanted);
+    assert_non_null(strstr(wanted, ",hold (waiting.py:9)\n"));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_are_told_apart),
+        cmocka_unit_test(the_report_names_both_lines),
+    };
+    return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
+}
