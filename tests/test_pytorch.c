@@ -81,14 +81,17 @@ static void a_program_without_ranges_has_some(void **state)
     expect_count(trace, "loss", 3);
     expect_count(trace, "MSELoss", 3);
     expect_count(trace, "iteration", 3);
-    assert_int_equal(trace->ranges.count, 7 + 6 + 9 + 5 + 1 + 3 + 6 + 4 + 3 + 3 + 3);
-    /* An iteration has the wait for its data in it, and ends with the step of the first optimizer. */
+    expect_count(trace, "between steps", 3 * 2); /* around the step of the second optimizer */
+    expect_count(trace, "evaluation", 1);        /* all that comes without gradient */
+    assert_int_equal(trace->ranges.count, 7 + 6 + 9 + 5 + 1 + 3 + 6 + 4 + 3 + 3 + 3 + 6 + 1);
+    /* An iteration has the wait for its data in it, and both steps: it runs to the next one, or to the end of the loop. */
     uint32_t iteration = recorded_range(trace, "iteration"), data = recorded_range(trace, "data");
-    uint32_t step = recorded_range(trace, "optimizer");
     assert_int_equal(trace->ranges.style[iteration], NVT_START_END);
     assert_true(trace->ranges.start[iteration] <= trace->ranges.start[data]);
-    assert_true(trace->ranges.end[iteration] >= trace->ranges.end[step]);
-    assert_true(trace->ranges.end[iteration] < trace->ranges.start[step + 1]);
+    for (uint32_t i = 0, optimizers = 0; i < trace->ranges.count && optimizers < 3; i++)
+        if (!strcmp(nvt_name(trace, trace->ranges.name[i]), "optimizer"))
+            assert_int_equal(trace->ranges.start[i] < trace->ranges.end[iteration],
+                             optimizers++ < 2);
     assert_string_equal(around(trace, "second (Linear)"), "Net");
     assert_string_equal(around(trace, "Net"), "forward");
     assert_string_equal(around(trace, "optimizer"), "");
@@ -443,7 +446,8 @@ static void modules_that_come_later(void **state)
     nvt_trace_free(trace);
 }
 
-/* A model that is evaluated while gradients are taken begins no iteration, unless it is never in the mode of training. */
+/* A model that is evaluated while gradients are taken begins no iteration, unless it is never in the mode of training; nor do
+ * batches for that. */
 static void evaluation_with_gradients(void **state)
 {
     (void)state;
@@ -462,9 +466,10 @@ static void evaluation_with_gradients(void **state)
                                    "    torch.nn.MSELoss()(net(x), 1)\n"
                                    "net.training = True\n"
                                    "train(first)\n");
-    /* The loader's batches have one for them all. */
-    expect_count(trace, "iteration", 3 + 1);
-    expect_asides(trace, 3 + 3, 1);
+    expect_count(trace, "iteration", 3);
+    /* Both lie behind the second step. The loader's batches have one for them all. */
+    expect_count(trace, "evaluation", 1 + 1);
+    expect_asides(trace, 3 + 1 + 3, 0);
     nvt_trace_free(trace);
 }
 
@@ -540,6 +545,232 @@ static void passes_of_several_threads(void **state)
     trace = loop(text);
     expect_count(trace, "Net", 3);
     expect_count(trace, "forward", 0);
+    nvt_trace_free(trace);
+}
+
+/* How many ranges of a name begin within one of another name, both of PyTorch. */
+static uint32_t count_within(const struct nvt_trace *trace, const char *name, const char *outer)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        for (uint32_t k = 0; k < ranges->count; k++)
+            if (!strcmp(nvt_name(trace, ranges->name[i]), name) &&
+                !strcmp(nvt_name(trace, ranges->name[k]), outer) &&
+                ranges->start[k] <= ranges->start[i] && ranges->end[k] > ranges->start[i]) {
+                count++;
+                break;
+            }
+    return count;
+}
+
+/* Whatever saves is a checkpoint, once where one function calls another; not where a dataset saves what it has read. */
+static void checkpoints_behind_the_step(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace =
+        loop("import torch.distributed.checkpoint as dcp\n"
+             "from safetensors.torch import save_file\n"
+             "import torch.utils.data._utils.fetch as fetching\n"
+             "write = lambda state: None\n"
+             "def fail(state):\n"
+             "    raise OSError('no space')\n"
+             "class Samples:\n"
+             "    def __getitem__(self, index):\n"
+             "        torch.save(1, write)\n"
+             "        return 1\n"
+             "fetcher = fetching._MapDatasetFetcher(Samples(), sum)\n"
+             "for save in (torch.save, dcp.save, dcp.async_save, save_file):\n"
+             "    train(first)\n"
+             "    save(1, write)\n"
+             "    fetcher.fetch([0, 1])\n"
+             "try:\n"
+             "    torch.save(1, fail)\n"
+             "except OSError as error:\n"
+             "    assert str(error) == 'no space'\n"
+             "train(first)\n");
+    expect_count(trace, "iteration", 5);
+    expect_count(trace, "checkpoint", 4 + 1);
+    assert_int_equal(count_within(trace, "checkpoint", "iteration"), 5);
+    assert_int_equal(count_within(trace, "checkpoint", "between steps"), 0);
+    expect_count(trace, "between steps", 2 + 2 + 2 + 3 + 1);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+}
+
+static const char evaluates[] = "class Model(Net):\n"
+                                "    pass\n"
+                                "model = Model()\n"
+                                "def learn():\n"
+                                "    torch.autograd.backward(model(1))\n"
+                                "    first.step()\n"
+                                "Loader = torch.utils.data.DataLoader\n"
+                                "items, others = [1, 2, 3, 4], [5, 6, 7]\n";
+
+/* The same with a model that learns and one that is not trained. */
+static struct nvt_trace *evaluation(const char *script)
+{
+    char text[4096];
+    snprintf(text, sizeof(text), "%s%s", evaluates, script);
+    return loop(text);
+}
+
+/* A loop over a loader is one evaluation with its data, wherever no_grad() stands and whatever mode the model is in; the
+ * iteration that it is in goes on. */
+static void evaluations_behind_the_step(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char *const ways[] = {"    model.eval()\n"
+                                       "    with torch.no_grad():\n"
+                                       "        for y in Loader(others):\n"
+                                       "            model(y)\n",
+                                       "    model.eval()\n"
+                                       "    for y in Loader(others):\n"
+                                       "        with torch.no_grad():\n"
+                                       "            model(y)\n",
+                                       "    for y in Loader(others):\n"
+                                       "        with torch.inference_mode():\n"
+                                       "            model(y)\n",
+                                       "    model.eval()\n"
+                                       "    for y in Loader(others):\n"
+                                       "        model(y)\n",
+                                       "    with torch.set_grad_enabled(False):\n"
+                                       "        for y in others:\n"
+                                       "            model(y)\n",
+                                       "    @torch.no_grad()\n"
+                                       "    def estimate():\n"
+                                       "        for y in Loader(others):\n"
+                                       "            if y == 7:\n"
+                                       "                break\n"
+                                       "            model(y)\n"
+                                       "        model(8)\n"
+                                       "    estimate()\n"};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        char script[1024];
+        snprintf(script, sizeof(script),
+                 "for x in Loader(items):\n    learn()\n%s    model.train()\n", ways[i]);
+        struct nvt_trace *trace = evaluation(script);
+        expect_count(trace, "iteration", 4);
+        expect_count(trace, "evaluation", 4);
+        assert_int_equal(count_within(trace, "evaluation", "iteration"), 4);
+        assert_int_equal(count_within(trace, "evaluation", "between steps"), 0);
+        assert_int_equal(count_within(trace, "forward", "evaluation"), 4 * 3);
+        assert_int_equal(unfinished(trace), 0);
+        nvt_trace_free(trace);
+    }
+}
+
+/* Between epochs, an evaluation is in no iteration: the loop over the batches is over. It takes in no batch of the next one,
+ * even if the model is left in the mode of evaluation until that is there. */
+static void evaluations_between_epochs(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = evaluation("def evaluate():\n"
+                                         "    model.eval()\n"
+                                         "    with torch.no_grad():\n"
+                                         "        for y in Loader(others):\n"
+                                         "            model(y)\n"
+                                         "evaluate()\n"
+                                         "for epoch in range(3):\n"
+                                         "    for x in Loader(items):\n"
+                                         "        model.train()\n"
+                                         "        learn()\n"
+                                         "    evaluate()\n");
+    expect_count(trace, "iteration", 3 * 4);
+    expect_count(trace, "evaluation", 1 + 3);
+    assert_int_equal(count_within(trace, "evaluation", "iteration"), 0);
+    assert_int_equal(count_within(trace, "data", "iteration"), 3 * 5); /* the wait for none, too */
+    assert_int_equal(count_within(trace, "data", "evaluation"), 4 * 4);
+    assert_int_equal(unfinished(trace), 0);
+    nvt_trace_free(trace);
+}
+
+/* Passes without gradient that training itself needs, before its step or by a model that is never trained, are none; nor is
+ * what a program does that has no optimizer. */
+static void passes_that_evaluate_nothing(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = evaluation("target = Net()\n"
+                                         "for x in items:\n"
+                                         "    with torch.no_grad():\n"
+                                         "        target(x)\n"
+                                         "    learn()\n"
+                                         "for x in Loader(items):\n"
+                                         "    with torch.no_grad():\n"
+                                         "        model(x)\n"
+                                         "    learn()\n");
+    expect_count(trace, "iteration", 8);
+    expect_count(trace, "evaluation", 0);
+    nvt_trace_free(trace);
+    struct cli_result result = record(stand_in, "-c",
+                                      "import torch\n"
+                                      "class Net(torch.nn.Module):\n"
+                                      "    def forward(self, x):\n"
+                                      "        return x\n"
+                                      "net = Net().eval()\n"
+                                      "with torch.no_grad():\n"
+                                      "    for x in torch.utils.data.DataLoader([1, 2]):\n"
+                                      "        net(x)\n");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    trace = recorded_trace();
+    expect_count(trace, "forward", 2);
+    expect_count(trace, "evaluation", 0);
+    nvt_trace_free(trace);
+}
+
+/* The last iteration of a loop without a loader ends with its step, if nothing tells where the loop does: not with the
+ * process. One that a killed process was in stays open. */
+static void the_last_iteration(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = loop("import time\ntrain(*[first] * 3)\ntime.sleep(0.2)\n");
+    expect_count(trace, "iteration", 3);
+    assert_int_equal(unfinished(trace), 0);
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        assert_true(trace->ranges.end[i] - trace->ranges.start[i] < 150000000);
+    nvt_trace_free(trace);
+    trace = loop("train(*[first] * 3)\nThird = Step([])\nnet(1)\ntrain(first)\n");
+    /* Another optimizer is made where a loop has ended. */
+    expect_count(trace, "iteration", 3 + 1);
+    nvt_trace_free(trace);
+    trace = loop("import os\ntrain(*[first] * 3)\nos._exit(0)\n");
+    expect_count(trace, "iteration", 2);
+    assert_int_equal(unfinished(trace), 2);
+    nvt_trace_free(trace);
+}
+
+/* A step that a GradScaler leaves out ends the iteration all the same, and one that it makes ends one. */
+static void steps_that_are_left_out(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    struct nvt_trace *trace = loop("scaler = torch.amp.GradScaler()\n"
+                                   "for i in range(8):\n"
+                                   "    scaler.finite = i % 4 > 0\n"
+                                   "    torch.autograd.backward(net(1))\n"
+                                   "    scaler.step(first)\n"
+                                   "    scaler.update()\n");
+    expect_count(trace, "optimizer", 6);
+    expect_count(trace, "iteration", 8);
+    nvt_trace_free(trace);
+    trace = loop("for i in range(8):\n" /* accumulated gradients: one step for two passes */
+                 "    torch.autograd.backward(net(1))\n"
+                 "    if i % 2:\n"
+                 "        first.step()\n");
+    expect_count(trace, "iteration", 4);
+    expect_count(trace, "between steps", 4);
     nvt_trace_free(trace);
 }
 
@@ -643,6 +874,12 @@ int main(void)
         cmocka_unit_test(evaluation_with_gradients),
         cmocka_unit_test(a_fork_within_an_iteration),
         cmocka_unit_test(modules_that_come_later),
+        cmocka_unit_test(checkpoints_behind_the_step),
+        cmocka_unit_test(evaluations_behind_the_step),
+        cmocka_unit_test(evaluations_between_epochs),
+        cmocka_unit_test(passes_that_evaluate_nothing),
+        cmocka_unit_test(the_last_iteration),
+        cmocka_unit_test(steps_that_are_left_out),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

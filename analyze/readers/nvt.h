@@ -210,6 +210,9 @@ int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_pay
  * memory. */
 int nvt_nvt_complete_mpi(struct nvt_nvt_reader *reader);
 
+/* End the last iterations of loops whose end `record --pytorch` has not seen, when times are known. 0, or -1 when out of memory. */
+int nvt_nvt_end_loops(struct nvt_trace *trace);
+
 /* The first chunk that could not be read. */
 struct nvt_nvt_damage {
     uint32_t number; /* NVT_NONE: all were read */

@@ -262,7 +262,7 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     else
         nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
     end_unclosed(trace);
-    return completion.failed || nvt_nvt_complete_mpi(reader) ? -1 : 0;
+    return completion.failed || nvt_nvt_complete_mpi(reader) || nvt_nvt_end_loops(trace) ? -1 : 0;
 }
 
 /* --- lanes --- */

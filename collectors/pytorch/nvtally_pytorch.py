@@ -11,9 +11,11 @@ Ranges, all of them of the domain "PyTorch":
   worker      in a DataLoader's worker, around the making of one batch
   dataset     within it, and within data where there are no workers, around reading the batch's samples
   collate     behind that, around making a batch of them
-  iteration   from the first of these, while gradients are taken and there is an optimizer, to the
-              end of the step of the one that stepped first, or of one that has stepped twice since that
-              last did: a start/end range, as the program's own cross it. Threads that train have each their own
+  iteration   from the first of these, while gradients are taken and there is an optimizer, to that of the next
+              one. Its step is that of the optimizer that stepped first, or of one that has stepped twice since that
+              last did. Threads that train have each their own (nvtally_loop)
+  checkpoint, evaluation, between steps
+              what lies behind the step (nvtally_loop)
 
 And counters, once a device is in use: what PyTorch's allocator has allocated and reserved on
 the device that is the current one then, and the most that it had allocated since the program last reset that, in bytes. They are asked at the
@@ -28,31 +30,21 @@ them. Within what torch.compile makes of a module, nothing is called, and there 
 Modules of PyTorch are changed as they are imported; a program that does not import it is left alone.
 What fails here is told in one line and does not reach the program.
 """
+import atexit
 import functools
 import os
 import sys
-import threading
 import time
 import weakref
 
+import nvtally_loop
 
-class _Thread(threading.local):
-    modules = 0  # calls that this thread is in
-    in_step = False
-    fetches = 0  # batches that this thread is making
-    batch = None  # what collates the one that is being read
-    iteration = None  # its own, where other threads train, too
-    evaluates = False  # the model that was called last
-    root = None  # weak reference to the outermost module whose call this thread is in
-
-
-_thread = _Thread()
+_thread = nvtally_loop.thread
 _backwards = 0  # passes under way, of all threads
 _graph_task = None  # torch._C._current_graph_task_id, of the thread: -1 outside of a backward pass
 _library = None
 _push = _pop = None
 _losses = ()  # torch.nn.modules.loss._Loss
-_may_learn = None  # torch.is_grad_enabled
 _workers = None  # torch.utils.data._utils.worker
 _statistics = None  # torch.cuda.memory.memory_stats_as_nested_dict
 _asked = 0  # ns: when that was called last
@@ -61,7 +53,7 @@ _LEAST_NS = 500_000
 _names = {}  # id of a module -> (weak reference to it, name)
 _texts = {}  # text -> name
 _strangers = {}  # id of an outermost module that calls some which are not in it -> weak reference to it
-_learners = {}  # id of a module that was an outermost one in the mode of training -> weak reference to it
+_learners = {}  # id of an outermost module that was called to train -> weak reference to it
 
 
 def _is_compiling():
@@ -124,101 +116,6 @@ def _within(function, text, counts=False):
     return within
 
 
-# --- iterations ------------------------------------------------------------------------------------
-
-
-class _Iteration:
-    """The one that is under way, of all threads until a second one trains: helpers of a loop take part in its own."""
-    name = None
-    range = None
-    beginner = None   # thread that began it
-    trainer = None    # thread that makes steps
-    loader = None     # weak reference to the iterator whose batch is all that there is in it so far
-    optimizer = None  # weak reference to the one whose steps end iterations
-    may_end = False   # of the class: there was an optimizer: programs that only infer have no iterations
-
-    def __init__(self):
-        self.others = {}  # id of an optimizer -> weak reference: those that stepped since that one did
-
-    def begin(self, loader=None):
-        is_new = self.range is None
-        if not (is_new or loader is None and self.loader is not None):
-            return
-        if not self.may_end or _may_learn is not None and not _may_learn() or _is_worker():
-            return
-        self.loader = None if loader is None else self._watch(loader)
-        if is_new:
-            self.range = _library.nvtally_pytorch_start(self.name)
-            self.beginner = threading.get_ident()
-            _count_memory()
-
-    def _watch(self, loader):
-        """Its end is that of a loop which was left, but where each batch is the first one of an iterator of its own."""
-        if self.optimizer is not None and not getattr(loader, "_num_yielded", 0):
-            return weakref.ref(loader)
-        return weakref.ref(loader, self._leave)
-
-    def leave(self, loader):
-        """No batch of it is to come: one that is not trained on is not left open for what follows the loop."""
-        if self.loader is not None and self.loader() is loader:
-            self._leave(self.loader)
-
-    def _leave(self, reference):
-        if self.loader is reference:
-            self._close()
-
-    def _close(self):
-        self.loader = None
-        if self.range is not None and _library:
-            _library.nvtally_pytorch_end(self.range)
-            self.range = None
-
-    def end(self, optimizer):
-        if self.optimizer is None or self.optimizer() is None or self._has_another_turn(optimizer):
-            self.optimizer = weakref.ref(optimizer)
-        if self.optimizer() is not optimizer:
-            self.others[id(optimizer)] = weakref.ref(optimizer)
-            return
-        self.others.clear()
-        self._close()
-
-    def _has_another_turn(self, optimizer):
-        """Optimizers that take turns, as a GAN's do, step once each; one that steps again has taken over."""
-        other = self.others.get(id(optimizer))
-        return other is not None and other() is optimizer
-
-
-_iteration = _Iteration()
-
-
-def _begin_iteration(loader=None):
-    (_thread.iteration or _iteration).begin(loader)
-
-
-def _leave_loader(loader):
-    (_thread.iteration or _iteration).leave(loader)
-
-
-def _forked():
-    """What is under way ends in the parent; a range of the child's may have the same number."""
-    for iteration in (_thread.iteration, _iteration):
-        if iteration is not None:
-            iteration.range = iteration.loader = None
-
-
-def _end_iteration(optimizer):
-    """A thread that trains beside another one has its own from the first step on, with what it has begun."""
-    iteration, thread = _thread.iteration or _iteration, threading.get_ident()
-    if iteration.trainer is None:
-        iteration.trainer = thread
-    elif iteration.trainer != thread:
-        iteration = _thread.iteration = _Iteration()
-        iteration.trainer = thread
-        if _iteration.beginner == thread:
-            iteration.range, _iteration.range = _iteration.range, None
-    iteration.end(optimizer)
-
-
 # --- modules ---------------------------------------------------------------------------------------
 
 
@@ -252,20 +149,20 @@ def _name_all(root, again=False):
         _keep(root, type(root).__name__)
 
 
-def _name_of(module, is_outermost):
+def _name_of(state, module):
     known = _names.get(id(module))
     if known is None or known[0]() is not module:
-        known = _name_anew(module, is_outermost)
-    if is_outermost:
-        _thread.root = known[0]
+        known = _name_anew(state, module)
+    if not state.modules:
+        state.root = known[0]
     return known[1]
 
 
-def _name_anew(module, is_outermost):
-    if is_outermost:
+def _name_anew(state, module):
+    if not state.modules:
         _name_all(module)
         return _names[id(module)]
-    root = _thread.root()
+    root = state.root()
     if root is not None and id(root) not in _strangers:
         _name_all(root, again=True)
         if _known_name(module) is None:
@@ -275,16 +172,39 @@ def _name_anew(module, is_outermost):
     return _names[id(module)]
 
 
-def _is_evaluation(module):
-    """Whether it was trained before and is not now: many models are trained in the mode of evaluation throughout.
-    A loss goes by the model's, as nobody changes its own."""
+def _has_parameters(module):
+    try:
+        return next(iter(module.parameters()), None) is not None
+    except Exception:
+        return True
+
+
+def _is_evaluation(state, module):
+    """Whether it is called to be evaluated: it was trained before and is not in that mode now (many models are trained in
+    the mode of evaluation throughout), or is called without gradients though it was trained, or in the mode of
+    evaluation. A loss goes by the model's, as nobody changes its own."""
     if isinstance(module, _losses):
-        return _thread.evaluates
-    learns = getattr(module, "training", True)
-    if learns:
-        _remember(_learners, module)
-    _thread.evaluates = not learns and id(module) in _learners
-    return _thread.evaluates
+        return state.evaluates
+    learns, known = getattr(module, "training", True), id(module) in _learners
+    if not nvtally_loop.may_learn():
+        state.evaluates = known or not learns
+    elif learns:
+        if not known:
+            _remember(_learners, module)
+            if _has_parameters(module):
+                nvtally_loop.learner = state.root
+        state.evaluates = False
+    else:
+        state.evaluates = known
+    return state.evaluates
+
+
+def _begin_pass(state, module):
+    """The outermost call of a module: an iteration, or an evaluation, may begin."""
+    if not _is_evaluation(state, module):
+        nvtally_loop.begin()
+    elif not isinstance(module, _losses):
+        nvtally_loop.evaluate()
 
 
 def _change_modules(module):
@@ -295,23 +215,24 @@ def _change_modules(module):
     def ranged(self, *arguments, **named):
         if _is_compiling():
             return call(self, *arguments, **named)
-        is_outermost = not _thread.modules
-        is_forward = is_outermost and not _thread.fetches and not _is_backward()
-        name = _name_of(self, is_outermost)
+        state = _thread.state
+        is_forward = not (state.modules or state.fetches or _is_backward())
+        name = _name_of(state, self)
         if is_forward:
-            if not _is_evaluation(self):
-                _begin_iteration()
+            _begin_pass(state, self)
             _push(loss if isinstance(self, _losses) else forward)
         _push(name)
-        _thread.modules += 1
+        state.modules += 1
         try:
             return call(self, *arguments, **named)
         finally:
-            _thread.modules -= 1
+            state.modules -= 1
             _pop()
             if is_forward:
                 _count_memory()
                 _pop()
+                if state.evaluation:
+                    nvtally_loop.settle(state)
 
     module.Module.__call__ = ranged
 
@@ -327,7 +248,7 @@ def _change_autograd(module):
         global _backwards
         if _is_compiling():
             return backward(*arguments, **named)
-        _begin_iteration()
+        nvtally_loop.begin()
         _backwards += 1
         try:
             return backward(*arguments, **named)
@@ -343,7 +264,7 @@ def _change_optimizers(module):
     @functools.wraps(begin)
     def ranged(self, *arguments, **named):
         begin(self, *arguments, **named)
-        _Iteration.may_end = True
+        nvtally_loop.new_optimizer()
         kind = type(self)
         if not getattr(kind.step, "_nvtally", False):
             kind.step = _step(kind.step)
@@ -353,35 +274,40 @@ def _change_optimizers(module):
 
 def _step(step):
     """An optimizer's step, which may call that of the class that it comes from."""
-    within = _within(step, "optimizer", counts=True)
+    name = _name("optimizer")
+    push, end = nvtally_loop.step_ranges()
 
     @functools.wraps(step)
     def outermost(self, *arguments, **named):
-        if _is_compiling() or _thread.in_step:
+        state = _thread.state
+        if state.in_step or _is_compiling():
             return step(self, *arguments, **named)
-        _thread.in_step = True
+        nvtally_loop.begin_step(state, self)
+        state.in_step = True
+        push(name)
         try:
-            return within(self, *arguments, **named)
+            return step(self, *arguments, **named)
         finally:
-            _thread.in_step = False
-            _end_iteration(self)
+            state.in_step = False
+            _count_memory()
+            end(state, self)
 
     outermost._nvtally = True
     return outermost
 
 
-def _change_loaders(module):
+def _change_iterators(module):
     iterator = module._BaseDataLoaderIter
     following = _within(iterator.__next__, "data")
 
     @functools.wraps(iterator.__next__)
     def counted(self):
-        if not _is_last(self):
-            _begin_iteration(self)
+        if nvtally_loop.Iteration.may_end and not nvtally_loop.is_last(self):
+            nvtally_loop.wait(self)
         try:
             return following(self)
         except StopIteration:
-            _leave_loader(self)
+            nvtally_loop.leave(self)
             raise
 
     iterator.__next__ = counted
@@ -391,18 +317,23 @@ def _change_loaders(module):
 
     @functools.wraps(reset)
     def again(self, *arguments, **named):
-        _leave_loader(self)
+        nvtally_loop.leave(self)
         return reset(self, *arguments, **named)
 
     iterator._reset = again
 
 
-def _is_last(iterator):
-    """Whether it has no more batches, as far as it knows: one that has no length finds out by asking for one more."""
-    try:
-        return iterator._num_yielded >= len(iterator)
-    except Exception:
-        return False
+def _change_loaders(module):
+    _change_iterators(module)
+    begin = module.DataLoader.__iter__
+
+    @functools.wraps(begin)
+    def begun(self):
+        """Workers may start, which takes an evaluation as long as many a batch."""
+        nvtally_loop.iterate(self)
+        return begin(self)
+
+    module.DataLoader.__iter__ = begun
 
 
 class _Collate:
@@ -413,8 +344,9 @@ class _Collate:
         self.name = _name("collate")
 
     def __call__(self, *arguments, **named):
-        if _thread.batch is self:
-            _thread.batch = None
+        state = _thread.state
+        if state.batch is self:
+            state.batch = None
             _pop()
             _push(self.name)
         return self.function(*arguments, **named)
@@ -425,20 +357,20 @@ def _fetch(fetch):
 
     @functools.wraps(fetch)
     def ranged(self, *arguments, **named):
-        is_worker = _is_worker()
-        outer = _thread.batch  # a dataset may read from another loader
+        is_worker, state = _is_worker(), _thread.state
+        outer = state.batch  # a dataset may read from another loader
         if type(self.collate_fn) is not _Collate:
             self.collate_fn = _Collate(self.collate_fn)
         if is_worker:
             _push(worker)
         _push(dataset)
-        _thread.batch = self.collate_fn
-        _thread.fetches += 1
+        state.batch = self.collate_fn
+        state.fetches += 1
         try:
             return fetch(self, *arguments, **named)
         finally:
-            _thread.fetches -= 1
-            _thread.batch = outer
+            state.fetches -= 1
+            state.batch = outer
             _pop()
             if is_worker:
                 _pop()
@@ -462,10 +394,49 @@ def _change_losses(module):
 
 
 def _change_gradients(module):
-    global _may_learn, _graph_task
+    global _graph_task
     torch = sys.modules["torch"]
-    _may_learn = torch.is_grad_enabled
+    nvtally_loop.may_learn = torch.is_grad_enabled
     _graph_task = getattr(getattr(torch, "_C", None), "_current_graph_task_id", None)
+    for name in ("no_grad", "inference_mode", "set_grad_enabled"):
+        kind = getattr(module, name, None)
+        if kind is not None:
+            kind.__exit__ = _leaving(kind.__exit__)
+
+
+def _leaving(leave):
+    """Where gradients are taken again, an evaluation may end."""
+    @functools.wraps(leave)
+    def left(self, *arguments):
+        result = leave(self, *arguments)
+        if _thread.state.evaluation:
+            nvtally_loop.settle(_thread.state)
+        return result
+
+    return left
+
+
+def _change_scalers(module):
+    step = module.GradScaler.step
+
+    @functools.wraps(step)
+    def counted(self, optimizer, *arguments, **named):
+        """One that is left out, as gradients are not finite, ends the iteration all the same."""
+        steps = _thread.state.steps
+        result = step(self, optimizer, *arguments, **named)
+        if _thread.state.steps == steps:
+            nvtally_loop.skip_step(optimizer)
+        return result
+
+    module.GradScaler.step = counted
+
+
+def _change_savers(module):
+    """What programs save models with: as much of it as this version has."""
+    for name in ("save", "async_save", "save_state_dict", "save_file", "save_model"):
+        function = vars(module).get(name)
+        if callable(function) and getattr(function, "__module__", None) == module.__name__:
+            setattr(module, name, nvtally_loop.saving(function))
 
 
 def _change_memory(module):
@@ -509,11 +480,20 @@ def _load():
     _library.nvtally_pytorch_start.restype = ctypes.c_uint64
     _library.nvtally_pytorch_end.argtypes = [ctypes.c_uint64]
     _library.nvtally_pytorch_end.restype = None
+    _library.nvtally_pytorch_next.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
+    _library.nvtally_pytorch_next.restype = ctypes.c_uint64
+    _library.nvtally_pytorch_turn.argtypes = [ctypes.c_void_p]
+    _library.nvtally_pytorch_turn.restype = None
+    _library.nvtally_pytorch_mark.argtypes = [ctypes.c_void_p]
+    _library.nvtally_pytorch_mark.restype = None
     _library.nvtally_pytorch_memory.argtypes = [ctypes.c_int64] * 3
     _library.nvtally_pytorch_memory.restype = None
     if _library.nvtally_pytorch_begin():
-        _Iteration.name = _name("iteration")
-        os.register_at_fork(after_in_child=_forked)
+        nvtally_loop.set_up(_library, _name)
+        nvtally_loop.is_worker, nvtally_loop.is_backward = _is_worker, _is_backward
+        nvtally_loop.count_memory = _count_memory
+        os.register_at_fork(after_in_child=nvtally_loop.forked)
+        atexit.register(nvtally_loop.ended)
         _push, _pop = _library.nvtally_pytorch_push, _library.nvtally_pytorch_pop
 
 
@@ -528,6 +508,11 @@ _changes = {
     "torch.utils.data._utils.worker": _change_workers,
     "torch.compiler": _change_compiler,
     "torch.cuda.memory": _change_memory,
+    "torch.amp.grad_scaler": _change_scalers,
+    "torch.cuda.amp.grad_scaler": _change_scalers,
+    "torch.serialization": _change_savers,
+    "torch.distributed.checkpoint.state_dict_saver": _change_savers,
+    "safetensors.torch": _change_savers,
 }
 
 

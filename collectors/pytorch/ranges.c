@@ -23,6 +23,10 @@ NVT_EXPORT void nvtally_pytorch_pop(void);
 /* Begin a range that any thread may end, by what this returns. */
 NVT_EXPORT uint64_t nvtally_pytorch_start(void *name);
 NVT_EXPORT void nvtally_pytorch_end(uint64_t range);
+/* Two at once, as each call from Python takes time: pop, and push; pop, end a range, and start one. */
+NVT_EXPORT void nvtally_pytorch_turn(void *name);
+NVT_EXPORT uint64_t nvtally_pytorch_next(uint64_t range, void *name);
+NVT_EXPORT void nvtally_pytorch_mark(void *name);
 /* What a device's allocator says, bytes. The first call registers the counters; one thread at a time, as Python has it. */
 NVT_EXPORT void nvtally_pytorch_memory(int64_t allocated, int64_t highest, int64_t reserved);
 
@@ -65,6 +69,25 @@ uint64_t nvtally_pytorch_start(void *name)
 void nvtally_pytorch_end(uint64_t range)
 {
     nvtxDomainRangeEnd(domain, range);
+}
+
+void nvtally_pytorch_turn(void *name)
+{
+    nvtally_pytorch_pop();
+    nvtally_pytorch_push(name);
+}
+
+uint64_t nvtally_pytorch_next(uint64_t range, void *name)
+{
+    nvtally_pytorch_pop();
+    nvtally_pytorch_end(range);
+    return nvtally_pytorch_start(name);
+}
+
+void nvtally_pytorch_mark(void *name)
+{
+    const nvtxEventAttributes_t event = event_of(name);
+    nvtxDomainMarkEx(domain, &event);
 }
 
 static uint64_t counter(const char *name, const char *description)

@@ -1,4 +1,17 @@
 class Module:
+    training = True
+
+    def train(self, mode=True):
+        for _, module in self.named_modules():
+            module.training = mode
+        return self
+
+    def eval(self):
+        return self.train(False)
+
+    def parameters(self):
+        yield "weight"
+
     def _wrapped_call_impl(self, *arguments, **named):
         return self.forward(*arguments, **named)
 

@@ -1,6 +1,6 @@
 class _BaseDataLoaderIter:
     def __init__(self, items):
-        self.items = items
+        self.items = self._dataset = items
         self._reset(None, first_iter=True)
 
     def _reset(self, loader, first_iter=False):
@@ -21,6 +21,7 @@ class _BaseDataLoaderIter:
 
 class DataLoader:
     def __init__(self, items, persistent_workers=False):
+        self.dataset = items
         self.items = items
         self.persistent_workers = persistent_workers
         self._iterator = None

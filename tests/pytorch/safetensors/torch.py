@@ -1,0 +1,2 @@
+def save_file(tensors, filename):
+    filename(tensors)

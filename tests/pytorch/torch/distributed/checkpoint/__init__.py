@@ -1,0 +1,1 @@
+from .state_dict_saver import async_save, save

@@ -1,0 +1,2 @@
+def save(obj, f):
+    f(obj)
