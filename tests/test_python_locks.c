@@ -142,11 +142,130 @@ static void the_report_names_both_lines(void **state)
     cli_result_free(&result);
 }
 
+/* --- deadlocks ------------------------------------------------------------------------------------- */
+
+/* What is told of a program that is killed after 4 s; the caller's. */
+static struct cli_result diagnose_killed(const char *program)
+{
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "--trace", "nvtx,osrt,cpu", "-o", recorded_path(), "--", "timeout",
+        "-s", "KILL", "4", "python3", program, NULL});
+    assert_int_not_equal(result.status, 0);
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "diagnose", recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    return result;
+}
+
+static const struct deadlock {
+    const char *program, *what, *remedy;
+} deadlocks[] = {
+    {"import threading\n"
+     "lock = threading.Lock()\n"
+     "def outer(i):\n"
+     "    with lock:\n"
+     "        return inner() if i == 300 else i\n" /* 5 */
+     "def inner():\n"
+     "    with lock:\n" /* 7 */
+     "        pass\n"
+     "for i in range(400): outer(i)\n",
+     "deadlock: a lock taken again by the thread that holds it, by inner (stuck.py:7) < outer "
+     "(stuck.py:5)",
+     "RLock"},
+    {"import threading, time\n"
+     "a = threading.Lock(); b = threading.RLock()\n"
+     "def transfer():\n"
+     "    with a:\n"
+     "        time.sleep(0.2)\n"
+     "        with b: pass\n" /* 6 */
+     "def audit():\n"
+     "    with b:\n"
+     "        time.sleep(0.2)\n"
+     "        with a: pass\n" /* 10 */
+     "for f in (transfer, audit): threading.Thread(target=f).start()\n",
+     "deadlock: 2 threads wait for each other's locks, by transfer (stuck.py:6) and by audit "
+     "(stuck.py:10)",
+     "the same order"},
+    {"import os, threading, time\n"
+     "lock = threading.Lock()\n"
+     "def hold():\n"
+     "    with lock: time.sleep(0.5)\n"
+     "def child():\n"
+     "    with lock: pass\n" /* 6 */
+     "threading.Thread(target=hold).start()\n"
+     "time.sleep(0.2)\n"
+     "if not os.fork(): child()\n"
+     "else: os.wait()\n",
+     "deadlock: a lock that another thread held at the fork is never released, wanted by child "
+     "(stuck.py:6)",
+     "forkserver"},
+    {"import threading, time\n"
+     "lock = threading.Lock()\n"
+     "threading.Thread(target=lock.acquire).start()\n"
+     "time.sleep(0.3)\n"
+     "def use():\n"
+     "    with lock: pass\n" /* 6 */
+     "use()\n",
+     "deadlock: a lock whose holder has ended is never released, wanted by use (stuck.py:6)",
+     "with lock:"},
+};
+
+static void deadlocks_are_told_with_their_lines(void **state)
+{
+    (void)state;
+    skip_without_python();
+    for (size_t i = 0; i < sizeof(deadlocks) / sizeof(deadlocks[0]); i++) {
+        struct cli_result result = diagnose_killed(script("stuck.py", deadlocks[i].program));
+        const char *finding = strstr(result.out, deadlocks[i].what);
+        if (!finding)
+            fail_msg("%s\nis not in\n%s", deadlocks[i].what, result.out);
+        assert_non_null(strstr(finding, deadlocks[i].remedy));
+        cli_result_free(&result);
+    }
+}
+
+/* Threads that have nothing to do, or work, are in no deadlock and in no hang, however a lock is used: one thread takes it twice, for
+ * another to release it. */
+static const char healthy[] =
+    "import concurrent.futures, logging, queue, threading, time, _thread\n"
+    "work = queue.Queue(); simple = queue.SimpleQueue(); full = queue.Queue(1)\n"
+    "event = threading.Event(); condition = threading.Condition()\n"
+    "barrier = threading.Barrier(2); semaphore = threading.Semaphore(0)\n"
+    "def in_condition():\n"
+    "    with condition: condition.wait()\n"
+    "def in_queue():\n"
+    "    full.put(1); full.put(2)\n"
+    "for f in (work.get, simple.get, event.wait, in_condition, in_queue, barrier.wait,\n"
+    "          semaphore.acquire):\n"
+    "    threading.Thread(target=f, daemon=True).start()\n"
+    "pool = concurrent.futures.ThreadPoolExecutor(3)\n"
+    "list(pool.map(time.sleep, [0.01] * 20))\n"
+    "done = _thread.allocate_lock()\n"
+    "def serve():\n"
+    "    while True:\n"
+    "        logging.warning('x')\n"
+    "        time.sleep(0.05)\n"
+    "threading.Thread(target=serve, daemon=True).start()\n"
+    "done.acquire()\n"
+    "done.acquire()\n";
+
+static void threads_without_work_are_in_no_deadlock(void **state)
+{
+    (void)state;
+    skip_without_python();
+    struct cli_result result = diagnose_killed(script("healthy.py", healthy));
+    if (strstr(result.out, "deadlock:") || strstr(result.out, "hang:"))
+        fail_msg("%s", result.out);
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_are_told_apart),
         cmocka_unit_test(the_report_names_both_lines),
+        cmocka_unit_test(deadlocks_are_told_with_their_lines),
+        cmocka_unit_test(threads_without_work_are_in_no_deadlock),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

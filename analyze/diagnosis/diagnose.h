@@ -16,6 +16,7 @@
 
 /* All rules: X(name of nvt_rule_<name>). Their order is that of `diagnose --rules`. */
 #define NVT_RULES(X)                                                                               \
+    X(deadlock)                                                                                    \
     X(hang)                                                                                        \
     X(scaling)                                                                                     \
     X(crossing)                                                                                    \

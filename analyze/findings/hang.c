@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/os_calls.h"
+#include "../diagnosis/deadlock.h"
 #include "../diagnosis/diagnose.h"
 #include "../diagnosis/running.h"
 #include "../input/ranks.h"
@@ -308,18 +309,28 @@ static int judge_process(const struct nvt_process_ends *ends, const struct nvt_p
     return 0;
 }
 
+/* Whether the rule `deadlock` tells of the trace already; below 0: out of memory. */
+static int is_deadlock(const struct nvt_trace *trace)
+{
+    struct nvt_deadlocks deadlocks = {.count = 0};
+    int status = nvt_deadlocks_find(&deadlocks, trace) ? -1 : deadlocks.count > 0;
+    nvt_deadlocks_free(&deadlocks);
+    return status;
+}
+
 /* --- all ------------------------------------------------------------------------------------------------ */
 
 static int judge(const struct nvt_rule *rule, const struct nvt_process_ends *ends,
                  struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_process_end *first = longest(ends);
-    if (!first)
+    int is_told = first && !in_mpi(first) ? is_deadlock(first->open->trace) : 0;
+    if (!first || is_told > 0)
         return 0;
     const struct nvt_process_end **absent = malloc((ends->count + 1) * sizeof(const void *));
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
     size_t count = absent ? find_absent(ends, absent) : 0;
-    int status = absent ? 0 : -1;
+    int status = absent && !is_told ? 0 : -1;
     /* Who waits in MPI tells of the others; those that are not in it may stand still for longer. */
     for (size_t i = 0; i < ends->count && !in_mpi(first); i++)
         if (in_mpi(&ends->items[i]))
