@@ -32,6 +32,7 @@ struct loop {
     const char *iteration, *alone; /* ranges; NULL: none */
     const char *inside;            /* a call of CUDA around the serial part, and a kernel */
     int mpi;                       /* it is a call of MPI */
+    int locks;                     /* the others wait for a lock */
 };
 
 static void work(struct maker *maker, const struct loop *loop, uint32_t thread, int64_t from,
@@ -96,8 +97,11 @@ static void iterate(struct maker *maker, const struct loop *loop, int i, const u
         int works = i % (loop->every ? loop->every : 1) == 0;
         if (works)
             work(maker, loop, thread, start, start + parallel - 20000 * k, functions[0]);
-        wait_in(maker, loop, k ? "pthread_cond_wait" : "futex", thread,
-                works ? start + parallel - 20000 * k : start, end);
+        wait_in(maker, loop,
+                loop->locks ? "pthread_mutex_lock"
+                : k         ? "pthread_cond_wait"
+                            : "futex",
+                thread, works ? start + parallel - 20000 * k : start, end);
     }
     if (loop->together) {
         work(maker, loop, maker->thread, start, start + parallel - 100000, functions[0]);
@@ -143,6 +147,18 @@ static void it_is_known_by_calls(void **state)
                  "pthread_cond_wait(); for 60 % of the time two threads or more work, up to 4 at "
                  "once; spread over 4, an iteration would take 7.00 ms at best (Amdahl: T - S + "
                  "S/n)");
+}
+
+/* Threads that wait for a lock are in each other's way: work that is shared out among them waits for it as well. */
+static void waits_for_a_lock_are_no_serial_part(void **state)
+{
+    (void)state;
+    const struct loop loop = {.known = CALLS,
+                              .together = 6 * MS,
+                              .iteration = "iteration",
+                              .alone = "reduce",
+                              .locks = 1};
+    expect_none(&loop);
 }
 
 static void it_is_known_by_samples(void **state)
@@ -342,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_known_by_calls),
+        cmocka_unit_test(waits_for_a_lock_are_no_serial_part),
         cmocka_unit_test(it_is_known_by_samples),
         cmocka_unit_test(it_is_known_by_ranges),
         cmocka_unit_test(no_iterations_are_needed),

@@ -117,7 +117,7 @@ static int is_in_loop(const struct nvt_blocking *blocking, uint32_t call, enum n
     uint32_t open[NVT_NESTING_DEPTH];
     uint32_t depth = nvt_thread_ranges_open(&blocking->ranges, trace->os_calls.thread[call],
                                             trace->os_calls.start[call], open);
-    int is_in = 0;
+    int is_in = kind == NVT_OS_LOCKS && !trace->ranges.count;
     for (uint32_t i = 0; i < depth; i++) {
         if ((kind == NVT_OS_THREADS || kind == NVT_OS_POLL) && nvt_is_batch_wait(trace, open[i]))
             return 0;
@@ -131,6 +131,8 @@ static enum nvt_os_kind kind_of(struct nvt_blocking *blocking, uint32_t call)
 {
     const struct nvt_trace *trace = blocking->view->trace;
     uint32_t name = trace->os_calls.name[call], file = trace->os_calls.file[call];
+    if (nvt_is_lock_wait(blocking->waits.what[call]))
+        return NVT_OS_LOCKS;
     uint32_t *at = nvt_map_at(&blocking->kinds, pair_of(name, file));
     if (!at)
         return NVT_OS_KINDS;
@@ -200,7 +202,8 @@ static int add_calls(struct nvt_blocking *blocking, struct others *others)
         int is_inner = is_within_others(others, view->trace, i);
         int is_whole = !(calls->flags[i] & NVT_RANGE_PARTIAL);
         int is_steady = calls->start[i] < view->to && calls->end[i] > view->from;
-        if (!is_inner && is_whole && is_steady && blocking->threads[calls->thread[i]] &&
+        if (!is_inner && is_whole && is_steady &&
+            (blocking->threads[calls->thread[i]] || !view->trace->ranges.count) &&
             nvt_is_viewed_thread(view, calls->thread[i]))
             failed = add_call(blocking, i);
     }
@@ -218,6 +221,8 @@ int nvt_blocking_make(struct nvt_blocking *blocking, const struct nvt_view *view
     for (uint32_t i = 0; i < threads && !failed; i++)
         others.until[i] = blocking->until[i] = INT64_MIN;
     failed = failed || nvt_thread_ranges_make(&blocking->ranges, view->trace, NULL) ||
+             nvt_waits_make(&blocking->waits, view->trace) ||
+             nvt_lock_holders_make(&blocking->holders, &blocking->waits) ||
              count_entries(blocking) || find_threads(blocking) || add_calls(blocking, &others);
     free(others.until);
     return failed ? -1 : 0;
@@ -226,6 +231,8 @@ int nvt_blocking_make(struct nvt_blocking *blocking, const struct nvt_view *view
 void nvt_blocking_free(struct nvt_blocking *blocking)
 {
     nvt_thread_ranges_free(&blocking->ranges);
+    nvt_lock_holders_free(&blocking->holders);
+    nvt_waits_free(&blocking->waits);
     nvt_map_free(&blocking->entries);
     nvt_map_free(&blocking->kinds);
     nvt_map_free(&blocking->places);

@@ -6,6 +6,7 @@
 #define NVT_BLOCKING_H
 
 #include "../../lib/os_calls.h"
+#include "../studies/lock_holders.h"
 #include "diagnose.h"
 #include "places.h"
 
@@ -30,6 +31,8 @@ struct nvt_blocking_call {
 struct nvt_blocking {
     const struct nvt_view *view;
     struct nvt_thread_ranges ranges;
+    struct nvt_waits waits;
+    struct nvt_lock_holders holders;
     struct nvt_map entries; /* thread and name -> how often it enters them in the steady part */
     struct nvt_map kinds;   /* name of a call -> enum nvt_os_kind */
     struct nvt_map places;  /* thread and kind -> place in items */
@@ -44,7 +47,7 @@ struct nvt_blocking {
 /*
  * Look at the steady part of a view. What counts are calls of a thread that enters its iterations; where there are none,
  * of the main thread of a process (that uses a device, if any does), or where that has no such ranges, of each that has;
- * calls for locks on all threads. What does not count: calls within others of MPI or of CUDA, calls that never returned,
+ * calls for locks on all threads, in a trace without ranges wherever they are. What does not count: calls within others of MPI or of CUDA, calls that never returned,
  * and where a training loop waits for its next batch, waits for threads and events. 0, or -1 when out of memory.
  */
 int nvt_blocking_make(struct nvt_blocking *blocking, const struct nvt_view *view);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../../lib/grow.h"
+#include "../studies/waits.h"
 #include "blocking.h"
 
 /* Stretches of work from which on a thread is one of a team. */
@@ -312,7 +313,7 @@ static int find_ranges(struct sweep *sweep)
 
 /* What a thread of the team waits in. 0, or -1 when out of memory. */
 static int add_calls(struct sweep *sweep, const struct nvt_buckets *by_thread, uint32_t thread,
-                     struct nvt_map *kinds)
+                     struct nvt_map *kinds, const struct nvt_waits *waits)
 {
     struct nvt_serial *serial = sweep->serial;
     const struct nvt_os_calls *calls = &sweep->view->trace->os_calls;
@@ -332,6 +333,9 @@ static int add_calls(struct sweep *sweep, const struct nvt_buckets *by_thread, u
                 break;
             if (nvt_pairs_add(&serial->calls, 0, calls->name[call], end - start))
                 return -1;
+            serial->waiting_ns += (double)(end - start);
+            if (nvt_is_lock_wait(waits->what[call]))
+                serial->locked_ns += (double)(end - start);
             item = k;
         }
     }
@@ -344,16 +348,19 @@ static int find_calls(struct sweep *sweep)
     const struct nvt_trace *trace = sweep->view->trace;
     struct nvt_buckets by_thread = {0};
     struct nvt_map kinds = {0};
+    struct nvt_waits waits = {.trace = NULL};
     uint32_t looked = 0;
-    int failed = nvt_buckets_make(&by_thread, trace->os_calls.thread, trace->threads.count, NULL,
+    int failed = nvt_waits_make(&waits, trace) ||
+                 nvt_buckets_make(&by_thread, trace->os_calls.thread, trace->threads.count, NULL,
                                   trace->os_calls.count);
     for (uint32_t i = 0; i < trace->threads.count && looked < MOST_LOOKED && !failed; i++)
         if (is_of_team(sweep, i)) {
             looked++;
-            failed = add_calls(sweep, &by_thread, i, &kinds);
+            failed = add_calls(sweep, &by_thread, i, &kinds, &waits);
         }
     nvt_buckets_free(&by_thread);
     nvt_map_free(&kinds);
+    nvt_waits_free(&waits);
     return failed || nvt_pairs_sort(&sweep->serial->calls, 1) ? -1 : 0;
 }
 
@@ -380,7 +387,9 @@ static int find_of(struct sweep *sweep, uint32_t process)
     count_threads(sweep);
     if (!is_told(sweep))
         return 0;
-    return find_ranges(sweep) || find_calls(sweep) ? -1 : 1;
+    if (find_ranges(sweep) || find_calls(sweep))
+        return -1;
+    return sweep->serial->locked_ns < 0.5 * sweep->serial->waiting_ns || !sweep->serial->locked_ns;
 }
 
 /* Mark processes with a thread beside another one. How many; -1 when out of memory. */

@@ -39,9 +39,11 @@ struct nvt_serial {
     struct nvt_pairs
         ranges;             /* whole 0; innermost ranges of the thread in it, as strings, 0: none */
     struct nvt_pairs calls; /* whole 0; what others wait in, as strings */
+    double waiting_ns,
+        locked_ns; /* time of these; where it is for locks, it is contention, and no part to be shared out */
 };
 
-/* The serial part of a view that is to be told: of several processes the largest. 1, 0 where there is none, or -1
+/* The serial part of a view that is to be told, unless the others wait for locks for most of it: of several processes the largest. 1, 0 where there is none, or -1
  * when out of memory. */
 int nvt_serial_find(struct nvt_serial *serial, const struct nvt_view *view);
 void nvt_serial_free(struct nvt_serial *serial);

@@ -5,6 +5,7 @@
 
 #include "../diagnosis/blocking.h"
 #include "../diagnosis/called_from.h"
+#include "../studies/hot_functions.h"
 
 #define LEAST_SHARE 0.15
 
@@ -67,9 +68,29 @@ static const struct kind writing = {
     "crash; to a fast disk or tmpfs first",
     NVT_SEEN, "files"};
 
+/* Of waits for other threads, where most of the time goes into one of these. */
+static const struct kind waits[NVT_WAITS] = {
+    [NVT_WAIT_SEMAPHORE] =
+        {"waits for a semaphore",
+         "release it sooner: work outside of it; or let more have it at once, if "
+         "what it guards allows that",
+         NVT_POSSIBLE, NULL},
+    [NVT_WAIT_WORK] = {"waits for work from a queue",
+                       "find out why whoever fills the queue is late: let work be made ahead, by "
+                       "more threads or processes, or in larger pieces",
+                       NVT_POSSIBLE, NULL},
+    [NVT_WAIT_ROOM] = {"waits for room in a queue",
+                       "whoever empties the queue is slower: more of them, or less to do for each "
+                       "piece; a larger maxsize= only helps against bursts",
+                       NVT_POSSIBLE, NULL},
+};
+
 /* What one thread's calls of one kind are about. */
 struct detail {
     struct nvt_places ranges, names, objects; /* objects: files, locks */
+    struct nvt_pairs holders, held_in; /* whole 0: threads by their numbers, rows of call_frames */
+    double waits_ns[NVT_WAITS];
+    double unseen_ns; /* of calls since the last one with a stack, which had none */
     struct nvt_called_from from;
     double read_ns, written_ns, bytes;
 };
@@ -85,6 +106,46 @@ static int is_writing(const char *name)
     return nvt_os_reads(info) || strstr(name, "fgets") ? -1 : 0;
 }
 
+/* A lock is known by the function that takes it, as far as stacks tell, else by its address. */
+#define LOCK_SITE (UINT64_C(1) << 63)
+static uint64_t lock_of(const struct nvt_blocking *blocking, uint32_t call)
+{
+    const struct nvt_trace *trace = blocking->view->trace;
+    uint32_t site = nvt_wait_site(trace, blocking->waits.frame[call]);
+    return site ? LOCK_SITE | trace->call_frames.name[site - 1] : trace->os_calls.address[call];
+}
+
+/* Who held it. 0, or -1 when out of memory. */
+static int add_holder(const struct nvt_blocking *blocking, const struct nvt_blocking_call *call,
+                      struct detail *detail)
+{
+    uint32_t holder = nvt_holder_tid(&blocking->waits, call->row);
+    return holder &&
+                   (nvt_pairs_add(&detail->holders, 0, holder, call->span.end - call->span.start) ||
+                    nvt_lock_held_in(&blocking->holders, call->row, 0, &detail->held_in))
+               ? -1
+               : 0;
+}
+
+/* Recordings have the stack of one call for so much time in calls of 1 ms or more (collectors/recorder.c): it stands for those
+ * before it. */
+#define STACKS_FROM_NS 1000000
+static void add_stack(const struct nvt_blocking *blocking, const struct nvt_blocking_call *call,
+                      struct detail *detail)
+{
+    const struct nvt_trace *trace = blocking->view->trace;
+    uint32_t frame = trace->os_calls.frame[call->row];
+    double ns = (double)(call->span.end - call->span.start);
+    if (!frame && ns >= STACKS_FROM_NS) {
+        detail->unseen_ns += ns;
+        return;
+    }
+    ns += frame ? detail->unseen_ns : 0;
+    detail->unseen_ns = frame ? 0 : detail->unseen_ns;
+    detail->waits_ns[blocking->waits.what[call->row]] += ns;
+    nvt_called_from_add(&detail->from, nvt_wait_site(trace, frame), ns);
+}
+
 /* 0, or -1 when out of memory. */
 static int add_up(const struct nvt_blocking *blocking, uint32_t item, struct detail *detail)
 {
@@ -96,16 +157,19 @@ static int add_up(const struct nvt_blocking *blocking, uint32_t item, struct det
         const struct nvt_blocking_call *call = &blocking->calls[i];
         if (call->blocked != item)
             continue;
-        uint64_t object = kind == NVT_OS_LOCKS ? calls->address[call->row] : calls->file[call->row];
+        uint64_t object =
+            kind == NVT_OS_LOCKS ? lock_of(blocking, call->row) : calls->file[call->row];
         uint64_t number = i + UINT64_C(1);
         failed = nvt_places_add(&detail->names, calls->name[call->row], number, &call->span,
                                 &call->span);
         if (object && !failed)
             failed = nvt_places_add(&detail->objects, object, number, &call->span, &call->span);
         detail->bytes += (double)calls->bytes[call->row];
-        nvt_called_from_add(&detail->from, calls->frame[call->row],
-                            (double)(call->span.end - call->span.start));
+        if (kind == NVT_OS_LOCKS && !failed)
+            failed = add_holder(blocking, call, detail);
+        add_stack(blocking, call, detail);
     }
+    nvt_called_from_add(&detail->from, 0, detail->unseen_ns);
     for (uint32_t i = 0; i < detail->names.count; i++) {
         const struct nvt_place *name = &detail->names.items[i];
         int way = is_writing(nvt_name(blocking->view->trace, (uint32_t)name->key));
@@ -116,27 +180,32 @@ static int add_up(const struct nvt_blocking *blocking, uint32_t item, struct det
 }
 
 /* Threads of a process that wait for a lock in the steady part; -1 when out of memory. */
-static int64_t count_waiting(const struct nvt_view *view, uint32_t process, uint64_t lock)
+static int64_t count_waiting(const struct nvt_blocking *blocking, uint32_t process, uint64_t lock)
 {
+    const struct nvt_view *view = blocking->view;
     const struct nvt_trace *trace = view->trace;
     const struct nvt_os_calls *calls = &trace->os_calls;
-    unsigned char *waits = calloc((size_t)trace->threads.count + 1, 1);
+    unsigned char *seen = calloc((size_t)trace->threads.count + 1, 1);
     int64_t count = 0;
-    for (uint32_t i = 0; waits && i < calls->count; i++) {
+    for (uint32_t i = 0; seen && i < calls->count; i++) {
         uint32_t thread = calls->thread[i];
-        if (calls->address[i] != lock || trace->threads.process[thread] != process ||
-            waits[thread] || !nvt_is_steady(view, calls->start[i]) ||
-            nvt_blocking_kind(nvt_name(trace, calls->name[i]), "") != NVT_OS_LOCKS)
+        enum nvt_wait what = blocking->waits.what[i];
+        int is_near = what == NVT_WAIT_PROCESS_LOCK || trace->threads.process[thread] == process;
+        if (!nvt_is_lock_wait(what) || !is_near || seen[thread] ||
+            !nvt_is_steady(view, calls->start[i]) || lock_of(blocking, i) != lock)
             continue;
-        waits[thread] = 1;
+        seen[thread] = 1;
         count++;
     }
-    free(waits);
-    return waits ? count : -1;
+    free(seen);
+    return seen ? count : -1;
 }
 
 static const struct kind *say_of(const struct nvt_blocked *blocked, const struct detail *detail)
 {
+    for (int what = 0; what < NVT_WAITS && blocked->kind == NVT_OS_THREADS; what++)
+        if (waits[what].does && 2 * detail->waits_ns[what] >= blocked->ns)
+            return &waits[what];
     if (blocked->kind != NVT_OS_FILES)
         return &kinds[blocked->kind];
     if (2 * detail->read_ns >= blocked->ns)
@@ -170,9 +239,50 @@ static void tell_what(const struct nvt_blocking *blocking, const struct nvt_bloc
     finding->confidence = kind->confidence;
 }
 
+/* "; held meanwhile by thread 12 for 90 % of that, most in flush (log.py:40)": as far as it is known. 0, or -1 when out of memory. */
+static int tell_holder(const struct nvt_trace *trace, const struct nvt_blocked *blocked,
+                       struct detail *detail, struct nvt_finding *finding)
+{
+    char name[NVT_FRAME_NAME_MAX];
+    if (!detail->holders.count)
+        return 0;
+    if (nvt_pairs_sort(&detail->holders, 1) || nvt_pairs_sort(&detail->held_in, 1))
+        return -1;
+    const struct nvt_pair *most = nvt_pairs_most(&detail->holders, 0);
+    const struct nvt_pair *in = nvt_pairs_most(&detail->held_in, 0);
+    nvt_finding_append(finding, "; held meanwhile by thread %u for %.0f %% of that", most->part,
+                       100 * (double)most->weight / blocked->ns);
+    if (detail->holders.count > 1)
+        nvt_finding_append(finding, ", one of %u threads", detail->holders.count);
+    if (in)
+        nvt_finding_append(finding, ", most in %.80s", nvt_frame_name(trace, in->part, name));
+    return 0;
+}
+
+/* The lock with most of the time. 0, or -1 when out of memory. */
+static int tell_lock(const struct nvt_blocking *blocking, const struct nvt_blocked *blocked,
+                     struct detail *detail, const char *of, struct nvt_finding *finding)
+{
+    const struct nvt_trace *trace = blocking->view->trace;
+    const struct nvt_place *most = nvt_places_most(&detail->objects);
+    int64_t waiting = count_waiting(blocking, trace->threads.process[blocked->thread], most->key);
+    const char *plural = waiting == 1 ? "" : "s", *verb = waiting == 1 ? "s" : "";
+    if (most->key & LOCK_SITE)
+        nvt_finding_append(finding, "; %.0f %% of that time by %.80s%s, where %lld thread%s wait%s",
+                           share_of(most, blocked),
+                           nvt_name(trace, (uint32_t)(most->key & ~LOCK_SITE)), of,
+                           (long long)waiting, plural, verb);
+    else
+        nvt_finding_append(
+            finding, "; %.0f %% of that time for lock 0x%llx%s, for which %lld thread%s wait%s",
+            share_of(most, blocked), (unsigned long long)most->key, of, (long long)waiting, plural,
+            verb);
+    return waiting < 0 ? -1 : tell_holder(trace, blocked, detail, finding);
+}
+
 /* The lock, the file with most of the time. 0, or -1 when out of memory. */
-static int tell_objects(const struct nvt_view *view, const struct nvt_blocked *blocked,
-                        const struct detail *detail, struct nvt_finding *finding)
+static int tell_objects(const struct nvt_blocking *blocking, const struct nvt_blocked *blocked,
+                        struct detail *detail, struct nvt_finding *finding)
 {
     const struct nvt_place *most = nvt_places_most(&detail->objects);
     const char *objects = say_of(blocked, detail)->objects;
@@ -180,19 +290,15 @@ static int tell_objects(const struct nvt_view *view, const struct nvt_blocked *b
     if (!most)
         return 0;
     if (objects && detail->objects.count > 1)
-        snprintf(of, sizeof(of), ", one of %u %.20s", detail->objects.count, objects);
-    if (blocked->kind != NVT_OS_LOCKS) {
-        nvt_finding_append(
-            finding, "; %.0f %% of that time on %s%s", share_of(most, blocked),
-            nvt_file_text(nvt_name(view->trace, (uint32_t)most->key), NVT_FILE_TEXT_MAX, text), of);
-        return 0;
-    }
-    int64_t waiting = count_waiting(view, view->trace->threads.process[blocked->thread], most->key);
-    nvt_finding_append(finding,
-                       "; %.0f %% of that time for lock 0x%llx%s, for which %lld thread%s wait%s",
-                       share_of(most, blocked), (unsigned long long)most->key, of,
-                       (long long)waiting, waiting == 1 ? "" : "s", waiting == 1 ? "s" : "");
-    return waiting < 0 ? -1 : 0;
+        snprintf(of, sizeof(of), ", one of %u %.20s", detail->objects.count,
+                 most->key & LOCK_SITE ? "call sites" : objects);
+    if (blocked->kind == NVT_OS_LOCKS)
+        return tell_lock(blocking, blocked, detail, of, finding);
+    nvt_finding_append(finding, "; %.0f %% of that time on %s%s", share_of(most, blocked),
+                       nvt_file_text(nvt_name(blocking->view->trace, (uint32_t)most->key),
+                                     NVT_FILE_TEXT_MAX, text),
+                       of);
+    return 0;
 }
 
 /* Iterations of the steady part that a thread enters; what the view has where it enters none. */
@@ -226,8 +332,8 @@ static int tell(const struct nvt_blocking *blocking, uint32_t item, double busy_
                            strcmp(each, "1") != 0 ? "s" : "", view->per,
                            NVT_TIME(blocked->ns / blocked->count), NVT_TIME(blocked->longest.ns[0]),
                            share_of(name, blocked), nvt_name(view->trace, (uint32_t)name->key));
-        failed = tell_objects(view, blocked, &detail, finding) ||
-                 nvt_called_from_tell(&detail.from, "that time", finding);
+        failed = tell_objects(blocking, blocked, &detail, finding) ||
+                 (!is_lock && nvt_called_from_tell(&detail.from, "that time", finding));
         if (detail.bytes > 0)
             nvt_finding_append(finding, "; %s %s, %s/s", NVT_BYTES(detail.bytes / units), view->per,
                                NVT_BYTES(detail.bytes / blocked->ns * 1e9));
@@ -239,6 +345,8 @@ static int tell(const struct nvt_blocking *blocking, uint32_t item, double busy_
     nvt_places_free(&detail.ranges);
     nvt_places_free(&detail.names);
     nvt_places_free(&detail.objects);
+    nvt_pairs_free(&detail.holders);
+    nvt_pairs_free(&detail.held_in);
     nvt_called_from_free(&detail.from);
     return failed;
 }
@@ -281,13 +389,31 @@ static int add_kinds(const struct nvt_rule *rule, const struct nvt_blocking *blo
     return failed;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+/* Without ranges there may be nothing but calls: their second half is looked at. */
+static struct nvt_view view_of_calls(const struct nvt_view *view)
+{
+    const struct nvt_os_calls *calls = &view->trace->os_calls;
+    struct nvt_view of_calls = *view;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        first = calls->start[i] < first ? calls->start[i] : first;
+        last = calls->end[i] > last ? calls->end[i] : last;
+    }
+    of_calls.from = first / 2 + last / 2;
+    of_calls.to = last;
+    of_calls.span_ns = (double)last - (double)of_calls.from;
+    return of_calls;
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *given,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_blocking blocking = {0};
     size_t first = findings->count;
-    if (!view->trace->os_calls.count)
+    if (!given->trace->os_calls.count)
         return 0;
+    const struct nvt_view of_calls = view_of_calls(given);
+    const struct nvt_view *view = given->trace->ranges.count ? given : &of_calls;
     int failed = nvt_blocking_make(&blocking, view) || add_kinds(rule, &blocking, findings);
     nvt_findings_sort(findings, first);
     nvt_blocking_free(&blocking);
@@ -301,7 +427,9 @@ const struct nvt_rule nvt_rule_blocked = {
         "15 % of the time for calls of one kind on one thread, in at least 3 calls, even if the "
         "two longest were like the others, within ranges that it enters 3 times or more: what is "
         "done once is no loop. Threads that enter iterations (without any, the main thread, or if "
-        "that has no ranges those that have), as others may wait for work; for locks any. Not if "
+        "that has no ranges those that have), as others may wait for work; for locks any, and any "
+        "place "
+        "in a program without ranges. Not if "
         "a device works for half of it, nor within calls of MPI and CUDA, nor where a loop waits "
         "for its DataLoader (input-bound)",
     .remedy = "do it on another thread, ahead of the loop, or less often; the finding says what "

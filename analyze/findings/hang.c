@@ -283,16 +283,34 @@ static int tell_ended(const struct nvt_process_ends *ends, struct nvt_finding *f
     return status;
 }
 
+/* " for a lock", of a call in which Python waits; "" where that is not known. 0, or -1 when out of memory. */
+static int wait_text(const struct nvt_process_end *end, char *out, size_t size)
+{
+    const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
+    struct nvt_waits waits = {.trace = NULL};
+    out[0] = 0;
+    if (item->what != NVT_OPEN_OS)
+        return 0;
+    int failed = nvt_waits_make(&waits, end->open->trace);
+    if (!failed && end->open->trace->os_calls.frame[item->row])
+        snprintf(out, size, "%s%s", *nvt_wait_text(waits.what[item->row]) ? " for " : "",
+                 nvt_wait_text(waits.what[item->row]));
+    nvt_waits_free(&waits);
+    return failed;
+}
+
 /* No MPI: the process by itself, and others that stand still, too. 0, or -1 when out of memory. */
 static int judge_process(const struct nvt_process_ends *ends, const struct nvt_process_end *end,
                          struct nvt_finding *finding)
 {
     const struct nvt_trace *trace = end->open->trace;
     size_t still = count_still(ends);
-    char more[48] = "", object[72] = "";
+    char more[48] = "", object[96] = "";
     const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
     if (still > 1)
         snprintf(more, sizeof(more), " and %zu more processes", still - 1);
+    if (wait_text(end, object, sizeof(object)))
+        return -1;
     if (item->what == NVT_OPEN_OS && trace->os_calls.file[item->row])
         snprintf(object, sizeof(object), " %s",
                  nvt_file_text(nvt_name(trace, trace->os_calls.file[item->row]), 60,

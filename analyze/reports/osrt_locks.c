@@ -110,8 +110,8 @@ static uint32_t group_of(struct adding *adding, uint32_t call, enum nvt_os_kind 
 static int add_holder(struct adding *adding, uint32_t call, uint32_t group, int64_t ns)
 {
     struct locks *locks = adding->locks;
-    uint32_t holder = adding->trace->os_calls.holder[call];
-    if (!nvt_is_lock_wait(adding->waits.what[call]) || !holder)
+    uint32_t holder = nvt_holder_tid(&adding->waits, call);
+    if (!holder)
         return 0;
     if (nvt_pairs_add(&locks->by[BY_HOLDER], group, holder, ns) ||
         nvt_lock_held_in(&adding->holders, call, 0, &adding->held))
@@ -152,15 +152,6 @@ static int add_wait(struct adding *adding, uint32_t call, enum nvt_os_kind kind)
     return add_holder(adding, call, group, ns);
 }
 
-/* What Python waits for in the same call may be a lock or not. */
-static enum nvt_os_kind kind_of(struct adding *adding, uint32_t call)
-{
-    return nvt_is_lock_wait(adding->waits.what[call])
-               ? NVT_OS_LOCKS
-               : nvt_os_names_kind(&adding->names, adding->trace,
-                                   adding->trace->os_calls.name[call]);
-}
-
 static int add_trace(struct locks *locks, const struct nvt_trace *trace, uint32_t number,
                      struct nvt_error *err)
 {
@@ -171,7 +162,7 @@ static int add_trace(struct locks *locks, const struct nvt_trace *trace, uint32_
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_groups_trace(&locks->groups, trace);
     for (uint32_t i = 0; i < trace->os_calls.count && !status; i++) {
-        enum nvt_os_kind kind = kind_of(&adding, i);
+        enum nvt_os_kind kind = nvt_wait_kind(&adding.waits, &adding.names, i);
         int is_wait =
             trace->os_calls.address[i] && (kind == NVT_OS_LOCKS || kind == NVT_OS_THREADS);
         if (is_wait && add_wait(&adding, i, kind))

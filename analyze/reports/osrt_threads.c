@@ -12,8 +12,7 @@
 
 #include "../model/cover.h"
 #include "../model/os_names.h"
-#include "../studies/calls_by_range.h"
-#include "../studies/pairs.h"
+#include "../studies/waits.h"
 
 /* --- by thread ---------------------------------------------------------------------------------- */
 
@@ -115,8 +114,12 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
     const struct nvt_os_calls *calls = &trace->os_calls;
     struct thread *threads = calloc((size_t)trace->threads.count + 1, sizeof(*threads));
     struct nvt_os_names names = {{0}};
-    if (!threads)
+    struct nvt_waits waits = {.trace = NULL};
+    if (!threads || nvt_waits_make(&waits, trace)) {
+        nvt_waits_free(&waits);
+        free(threads);
         return nvt_fail_at(err, trace->path, -1, "out of memory");
+    }
     for (uint32_t i = 0; i < trace->threads.count; i++) {
         threads[i].first = INT64_MAX;
         threads[i].last = threads[i].until = INT64_MIN;
@@ -124,7 +127,7 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
     see_all(threads, trace);
     for (uint32_t i = 0; i < calls->count; i++) {
         struct thread *thread = &threads[calls->thread[i]];
-        enum nvt_os_kind kind = nvt_os_names_kind(&names, trace, calls->name[i]);
+        enum nvt_os_kind kind = nvt_wait_kind(&waits, &names, i);
         thread->calls++;
         thread->ns[kind] += nvt_cover(&thread->until, calls->start[i], calls->end[i]);
     }
@@ -132,6 +135,7 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
         if (threads[i].calls)
             put_thread(table, trace, i, &threads[i]);
     nvt_os_names_free(&names);
+    nvt_waits_free(&waits);
     free(threads);
     return 0;
 }

@@ -34,7 +34,7 @@ void nvt_lock_holders_free(struct nvt_lock_holders *holders)
 uint32_t nvt_lock_holder(const struct nvt_lock_holders *holders, uint32_t call)
 {
     const struct nvt_trace *trace = holders->waits->trace;
-    uint32_t holder = trace->os_calls.holder[call];
+    uint32_t holder = nvt_holder_tid(holders->waits, call);
     uint32_t process = trace->threads.process[trace->os_calls.thread[call]];
     uint32_t row = holder ? nvt_map_get(&holders->threads, key_of(process, holder)) : NVT_MAP_NONE;
     return row == NVT_MAP_NONE ? NVT_NONE : row;
@@ -47,11 +47,13 @@ static int add(const struct nvt_lock_holders *holders, uint32_t frame, int64_t n
     return site ? nvt_pairs_add(places, whole, site - 1, ns) : 0;
 }
 
-/* Calls of a thread follow each other: the last one that began before the span may reach into it. */
-static int add_calls(const struct nvt_lock_holders *holders, uint32_t thread, int64_t start,
-                     int64_t end, uint32_t whole, struct nvt_pairs *places)
+/* Calls of a thread follow each other: the last one that began before the wait may reach into it. While the holder waits for the
+ * same lock, it is another's. */
+static int add_calls(const struct nvt_lock_holders *holders, uint32_t thread, uint32_t wait,
+                     uint32_t whole, struct nvt_pairs *places)
 {
     const struct nvt_os_calls *calls = &holders->waits->trace->os_calls;
+    const int64_t start = calls->start[wait], end = calls->end[wait];
     const struct nvt_buckets *own = &holders->calls;
     uint32_t at = nvt_buckets_from(own, thread, calls->start, start);
     int failed = 0;
@@ -61,6 +63,8 @@ static int add_calls(const struct nvt_lock_holders *holders, uint32_t thread, in
         int64_t to = calls->end[row] < end ? calls->end[row] : end;
         if (calls->start[row] >= end)
             break;
+        if (calls->address[row] && calls->address[row] == calls->address[wait])
+            continue;
         failed = add(holders, holders->waits->frame[row], to - from, whole, places);
     }
     return failed;
@@ -75,7 +79,7 @@ int nvt_lock_held_in(const struct nvt_lock_holders *holders, uint32_t call, uint
     uint32_t holder = nvt_lock_holder(holders, call);
     if (holder == NVT_NONE || holder == trace->os_calls.thread[call])
         return 0;
-    int failed = add_calls(holders, holder, start, end, whole, places);
+    int failed = add_calls(holders, holder, call, whole, places);
     uint32_t at = nvt_buckets_from(&holders->samples, holder, samples->time, start);
     for (; at < holders->samples.first[holder + 1] && !failed; at++) {
         uint32_t row = holders->samples.rows[at];

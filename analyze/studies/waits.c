@@ -213,6 +213,14 @@ static void judge(struct maker *maker, uint32_t call)
     maker->waits->what[call] = (uint8_t)what;
 }
 
+enum nvt_os_kind nvt_wait_kind(const struct nvt_waits *waits, struct nvt_os_names *names,
+                               uint32_t call)
+{
+    return nvt_is_lock_wait(waits->what[call])
+               ? NVT_OS_LOCKS
+               : nvt_os_names_kind(names, waits->trace, waits->trace->os_calls.name[call]);
+}
+
 int nvt_waits_make(struct nvt_waits *waits, const struct nvt_trace *trace)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;

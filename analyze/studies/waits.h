@@ -5,6 +5,7 @@
 #ifndef NVT_WAITS_H
 #define NVT_WAITS_H
 
+#include "../../lib/os_calls.h"
 #include "../model/trace.h"
 
 enum nvt_wait {
@@ -38,6 +39,11 @@ void nvt_waits_free(struct nvt_waits *waits);
 /* "a lock", "work from a queue": behind "waits for"; "" where it is not known. */
 const char *nvt_wait_text(enum nvt_wait what);
 
+/* Whose kind a call is of, as a row of os_calls: that of its name, but of a lock of Python that of locks. */
+struct nvt_os_names;
+enum nvt_os_kind nvt_wait_kind(const struct nvt_waits *waits, struct nvt_os_names *names,
+                               uint32_t call);
+
 /* Whether it is contention: somebody has what is waited for. */
 static inline int nvt_is_lock_wait(enum nvt_wait what)
 {
@@ -48,6 +54,13 @@ static inline int nvt_is_lock_wait(enum nvt_wait what)
 static inline int nvt_is_idle_wait(enum nvt_wait what)
 {
     return what >= NVT_WAIT_WORK;
+}
+
+/* The number of the thread that held the lock that a call waits for, as the system counts; 0: unknown. Of a lock of
+ * multiprocessing, each process knows only its own threads. */
+static inline uint32_t nvt_holder_tid(const struct nvt_waits *waits, uint32_t call)
+{
+    return waits->what[call] == NVT_WAIT_LOCK ? waits->trace->os_calls.holder[call] : 0;
 }
 
 /* The function of the program that a stack (as os_calls.frame) waits in, without those of wait_frames.def, as os_calls.frame; where
