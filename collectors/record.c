@@ -16,6 +16,7 @@
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
+#include "../lib/program.h"
 #include "../lib/shell.h"
 #include "capture_wish.h"
 #include "output_name.h"

@@ -74,11 +74,4 @@ struct nvt_record_result {
 int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
                    struct nvt_record_result *result, struct nvt_error *err);
 
-/* The exit status of a shell for a wait status: its own, or 128 + signal. */
-int nvt_exit_code(int wait_status);
-
-/* Find one of our libraries: $NVTALLY_LIBDIR, beside the executable, or ../lib/nvtally from there.
- * 0 with the path in out, or -1 with err. */
-int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error *err);
-
 #endif

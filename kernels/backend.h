@@ -43,6 +43,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../lib/backend_facts.h"
 #include "../lib/error.h"
 
 #ifdef NVT_REAL_DOUBLE
@@ -264,18 +265,6 @@ extern "C" {
 
 /* --- what a backend provides (kernels/host/backend.c, kernels/cuda/backend.cu) ------------------- */
 
-#define NVT_DEVICE_NAME 128
-
-/* What a backend is. */
-struct nvt_backend_facts {
-    char name[16];                /* "host" or "cuda" */
-    char device[NVT_DEVICE_NAME]; /* the processor or the GPU; of several the first */
-    char libraries[256];          /* what it computes with, and versions: "OpenBLAS 0.3.21 …" */
-    uint64_t memory;              /* bytes that it may take at most, 0: it finds out by trying */
-    int threads;                  /* of the host that compute, 0 for a device */
-    int devices; /* that this process may use, at least 1: see nvt_backend_use_device */
-};
-
 /* Prepare the device and tell what it is. 0, or -1 with err when there is none. */
 int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err);
 
@@ -350,10 +339,6 @@ void nvt_backend_graph_free(void *graph);
  */
 void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k,
                         real alpha, const real *a, const real *b, real beta, real *c);
-
-/* What a matrix product reads its inputs as. They lie in memory as `real` in any case, and so does
- * the result; sums are of at least float. */
-enum nvt_precision { NVT_FP32, NVT_TF32, NVT_BF16, NVT_FP16 };
 
 /* Many products of one shape: `count` times nvt_backend_matmul, the i-th of a + i·stride_a and so
  * on. */

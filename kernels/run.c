@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../collectors/session.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
+#include "../lib/peak_cache.h"
+#include "../lib/program.h"
 #include "../lib/temporary.h"
-#include "kept_peak.h"
 #include "run_end.h"
 #include "sweep.h"
 #include "sweep_launched.h"
@@ -501,8 +501,8 @@ static int list_configurations(const struct request *request)
 /* What `nvtally info --peak` has measured of this backend. */
 static void recall_peak(struct nvt_sweep *sweep)
 {
-    struct nvt_kept_peak kept;
-    if (!nvt_kept_peak_find(&sweep->backend, &kept))
+    struct nvt_cached_peak kept;
+    if (!nvt_peak_cache_find(&sweep->backend, &kept))
         return;
     sweep->peak = kept.peak;
     snprintf(sweep->peak_date, sizeof(sweep->peak_date), "%s", kept.date);

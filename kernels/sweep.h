@@ -52,7 +52,7 @@ struct nvt_sweep {
     char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */
     struct nvt_backend_facts backend;
     struct nvt_peak peak;          /* all 0: not known */
-    char peak_date[NVT_DATE_SIZE]; /* when it was measured, where that was before: kept_peak.h */
+    char peak_date[NVT_DATE_SIZE]; /* when it was measured, where that was before: peak_cache.h */
     const char *directory;
     /* Of a run over several processes: each has a trace of its own, rank 0 writes the row. Else {0, 1}. */
     struct nvt_ranks ranks;

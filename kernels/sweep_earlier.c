@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../analyze/input/runs.h"
 #include "ranks.h"
 
 #define RANKS_MOST 65536
@@ -63,32 +62,45 @@ static int has_ended(const char *line, size_t size)
            (memmem(line, size, ok, sizeof(ok) - 1) || memmem(line, size, oom, sizeof(oom) - 1));
 }
 
-/* Whether the trace that a row names, if it does, is there. */
-static int has_trace(const char *directory, const char *line, size_t size)
+/* The name of the trace that a row has. 1, or 0: it has none, or one that fits nowhere. Rows are ours: what is a name has no
+ * escape in it. */
+static int trace_of(const char *line, size_t size, char *name, size_t room)
 {
     static const char key[] = "\"trace\": \"";
     const char *at = memmem(line, size, key, sizeof(key) - 1), *end = NULL;
-    char path[8192];
     if (at) {
         at += sizeof(key) - 1;
         end = memchr(at, '"', size - (size_t)(at - line));
     }
-    return !end || (snprintf(path, sizeof(path), "%.3000s/%.*s", directory, (int)(end - at), at) <
-                        (int)sizeof(path) &&
-                    !access(path, R_OK));
+    return end && snprintf(name, room, "%.*s", (int)(end - at), at) < (int)room;
+}
+
+/* Whether the trace that a row names, if it does, is there. */
+static int has_trace(const char *directory, const char *line, size_t size)
+{
+    char name[4096], path[8192];
+    if (!trace_of(line, size, name, sizeof(name)))
+        return 1;
+    snprintf(path, sizeof(path), "%.3000s/%s", directory, name);
+    return !access(path, R_OK);
+}
+
+/* The i-th row, with its line feed. */
+static const char *line_of(const struct nvt_earlier *earlier, size_t i, size_t *size)
+{
+    const size_t *begins = (const size_t *)(const void *)earlier->lines.data;
+    const char *line = (const char *)earlier->text.data + begins[i];
+    *size = (size_t)((const char *)memchr(line, '\n', earlier->text.size - begins[i]) - line) + 1;
+    return line;
 }
 
 const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *directory,
                              const char *begin, size_t length, size_t *size)
 {
     for (size_t i = 0; i < earlier->count; i++) {
-        size_t at = ((const size_t *)(const void *)earlier->lines.data)[i];
-        const char *line = (const char *)earlier->text.data + at;
-        size_t left = earlier->text.size - at;
-        if (left < length || memcmp(line, begin, length) != 0)
-            continue;
-        *size = (size_t)((const char *)memchr(line, '\n', left) - line) + 1;
-        if (has_ended(line, *size) && has_trace(directory, line, *size))
+        const char *line = line_of(earlier, i, size);
+        if (*size > length && !memcmp(line, begin, length) && has_ended(line, *size) &&
+            has_trace(directory, line, *size))
             return line;
     }
     return NULL;
@@ -113,14 +125,20 @@ static int remove_trace(const char *directory, const char *name)
     return removed;
 }
 
-/* A row names the trace of rank 0; the others' differ in that number. */
-static size_t remove_named(const char *directory, const struct nvt_record *row, int first_rank)
+/* Processes of a row's run: 1 where it names none. */
+static long ranks_of(const char *line, size_t size)
 {
-    const char *name = nvt_record_text(row, "trace");
-    double ranks = nvt_record_number(row, "ranks");
-    size_t removed = name ? (size_t)remove_trace(directory, name) : 0;
+    static const char key[] = "\"ranks\": ";
+    const char *at = memmem(line, size, key, sizeof(key) - 1);
+    return at ? strtol(at + sizeof(key) - 1, NULL, 10) : 1; /* a line feed ends the row */
+}
+
+/* A row names the trace of rank 0; the others' differ in that number. */
+static size_t remove_traces(const char *directory, const char *name, long ranks, int first_rank)
+{
+    size_t removed = (size_t)remove_trace(directory, name);
     char other[4096];
-    for (int rank = first_rank; name && rank < ranks && rank < RANKS_MOST; rank++) {
+    for (int rank = first_rank; rank < ranks && rank < RANKS_MOST; rank++) {
         if (nvt_rank_trace(name, rank, other, sizeof(other)))
             break;
         removed += (size_t)remove_trace(directory, other);
@@ -128,21 +146,38 @@ static size_t remove_named(const char *directory, const struct nvt_record *row, 
     return removed;
 }
 
-/* Whether the row's trace is one of theirs. */
-static int is_kept(const struct nvt_record *row, const struct nvt_buffer *kept)
+/* Whether a trace is one of the rows that stay. */
+static int is_kept(const char *name, const struct nvt_buffer *kept)
 {
-    const char *name = nvt_record_text(row, "trace");
-    char *member;
-    if (!name || !kept->size || asprintf(&member, "\"trace\": \"%s\"", name) < 0)
-        return 0;
-    int found = memmem(kept->data, kept->size, member, strlen(member)) != NULL;
-    free(member);
-    return found;
+    char member[4096 + 16];
+    int length = snprintf(member, sizeof(member), "\"trace\": \"%s\"", name);
+    return kept->size && memmem(kept->data, kept->size, member, (size_t)length) != NULL;
+}
+
+/* Remove the traces of all rows that do not stay. Where a line is none of a sweep, nothing is removed: it is
+ * somebody else's file. Returns how many. */
+static size_t remove_all(const struct nvt_earlier *earlier, const char *directory, int first_rank,
+                         const struct nvt_buffer *kept)
+{
+    char name[4096];
+    size_t removed = 0, size;
+    for (size_t i = 0; i < earlier->count; i++) {
+        const char *line = line_of(earlier, i, &size);
+        if (size < 3 || *line != '{' || line[size - 2] != '}')
+            return 0;
+    }
+    for (size_t i = 0; i < earlier->count; i++) {
+        const char *line = line_of(earlier, i, &size);
+        if (trace_of(line, size, name, sizeof(name)) && !is_kept(name, kept))
+            removed += remove_traces(directory, name, ranks_of(line, size), first_rank);
+    }
+    return removed;
 }
 
 void nvt_earlier_remove(const char *directory, int ranks, const struct nvt_buffer *kept)
 {
     struct nvt_error unread = NVT_ERROR_INIT;
+    struct nvt_earlier earlier = {0};
     struct stat status;
     char results[4096], traces[64] = "";
     snprintf(results, sizeof(results), "%.3000s/results.jsonl", directory);
@@ -150,12 +185,10 @@ void nvt_earlier_remove(const char *directory, int ranks, const struct nvt_buffe
         access(results, W_OK))
         return;
     /* What cannot be read names nothing. */
-    struct nvt_runs *runs = nvt_runs_read(directory, &unread);
     size_t removed = 0;
-    for (size_t i = 0; runs && i < runs->count; i++)
-        if (!is_kept(&runs->records[i], kept))
-            removed += remove_named(directory, &runs->records[i], ranks > 1 ? ranks : 1);
-    nvt_runs_free(runs);
+    if (!nvt_earlier_read(directory, &earlier, &unread))
+        removed = remove_all(&earlier, directory, ranks > 1 ? ranks : 1, kept);
+    nvt_earlier_free(&earlier);
     if (removed)
         snprintf(traces, sizeof(traces), " and %zu trace%s of theirs removed", removed,
                  removed == 1 ? "" : "s");

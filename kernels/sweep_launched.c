@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../collectors/session.h"
 #include "../lib/program.h"
 
 #define RANKS_MOST 65536

@@ -173,14 +173,6 @@ void nvt_phase_absent(struct nvt_run_context *context, size_t phase);
 /* Put a number into the row. Beyond NVT_NUMBERS_MOST it is left out, and the run is an error. */
 void nvt_run_number(struct nvt_run_context *context, const char *key, double value);
 
-/* What a backend reaches in the best of several runs of a large matrix product and a large copy. */
-struct nvt_peak {
-    double flops[4]; /* FLOP/s of a product by enum nvt_precision; 0 where it is emulated */
-    double
-        int8; /* operations/s of a product of 8-bit integers, counted as FLOPs are; 0 where it is a plain loop */
-    double bytes; /* bytes/s of a copy, those read and those written */
-};
-
 #define NVT_LIBRARY_API __attribute__((visibility("default")))
 
 /* The entries of libnvtally-host.so and libnvtally-cuda.so: run one configuration; release the result;

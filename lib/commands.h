@@ -6,6 +6,10 @@
 #ifndef NVT_COMMANDS_H
 #define NVT_COMMANDS_H
 
+#include <stddef.h>
+
+struct nvt_probe_item;
+
 int nvt_cmd_record(int argc, char **argv);    /* collectors/record.c */
 int nvt_cmd_run(int argc, char **argv);       /* kernels/run.c */
 int nvt_cmd_stats(int argc, char **argv);     /* analyze/stats.c */
@@ -16,6 +20,13 @@ int nvt_cmd_reference(int argc, char **argv); /* analyze/reference.c */
 int nvt_cmd_plot(int argc, char **argv);      /* plots/plot.c */
 int nvt_cmd_report(int argc, char **argv);    /* plots/report_command.c */
 int nvt_cmd_export(int argc, char **argv);    /* analyze/export.c */
-int nvt_cmd_info(int argc, char **argv);      /* kernels/info.c */
+int nvt_cmd_info(int argc, char **argv);      /* analyze/info.c */
+
+/*
+ * Measure what each backend reaches that answers here, in a process of its own each: a large product of every precision that
+ * it does not emulate, one of 8-bit integers and a large copy. It takes seconds. Fills at most `room` items of the section
+ * "peak" (probe_peak.h) and returns how many. What was measured is kept (peak_cache.h). kernels/measure_peaks.c
+ */
+size_t nvt_measure_peaks(struct nvt_probe_item *items, size_t room);
 
 #endif

@@ -26,7 +26,6 @@
 #include <yajl/yajl_version.h>
 #endif
 
-#include "../collectors/session.h"
 #include "clock.h"
 #include "processor.h"
 #include "program.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 int nvt_is_program(const char *path)
@@ -38,6 +39,35 @@ int nvt_find_program(const char *name, char *path, size_t size)
         if (!*at)
             return -1;
     }
+}
+
+int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error *err)
+{
+    char self[PATH_MAX];
+    const char *given = getenv("NVTALLY_LIBDIR");
+    if (given && snprintf(out, size, "%s/%s", given, name) < (int)size && !access(out, R_OK))
+        return 0;
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (length > 0) {
+        static const char *const places[] = {".", "..", "../lib/nvtally"};
+        self[length] = 0;
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = 0;
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+            if (snprintf(out, size, "%s/%s/%s", self, places[i], name) < (int)size &&
+                !access(out, R_OK))
+                return 0;
+    }
+    return nvt_fail(
+        err,
+        "%s is neither beside the program nor in ../lib/nvtally; set NVTALLY_LIBDIR to its folder",
+        name);
+}
+
+int nvt_exit_code(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
 void nvt_end_with_parent(pid_t parent)

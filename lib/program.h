@@ -1,9 +1,11 @@
-/* Programs by their names. */
+/* Programs and our libraries: where they are, and how a program ended. */
 #ifndef NVT_PROGRAM_H
 #define NVT_PROGRAM_H
 
 #include <stddef.h>
 #include <sys/types.h>
+
+#include "error.h"
 
 /* Whether there is such a program, and we may start it. */
 int nvt_is_program(const char *path);
@@ -11,6 +13,13 @@ int nvt_is_program(const char *path);
 /* Look where execvp() does: in the folders of PATH, without PATH in the system's. path[size] gets an
  * absolute one. 0, or -1: there is none. */
 int nvt_find_program(const char *name, char *path, size_t size);
+
+/* Find one of our libraries: $NVTALLY_LIBDIR, beside the executable, or ../lib/nvtally from there.
+ * 0 with the path in out, or -1 with err. */
+int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error *err);
+
+/* The exit status of a shell for a wait status: its own, or 128 + signal. */
+int nvt_exit_code(int wait_status);
 
 /* For a child behind fork(): that it gets SIGTERM when its parent ends in whatever way, and at once when that has
  * happened already. It holds behind execve() too. */

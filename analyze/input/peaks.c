@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../kernels/kept_peak.h"
+#include "../../lib/peak_cache.h"
 
 enum { KEPT_MOST = 64 };
 
@@ -66,12 +66,12 @@ static double known(double value)
     return value > 0 && value < 1e30 ? value : 0;
 }
 
-int nvt_peaks_kept(const char *host, const char *backend, const char *device,
+int nvt_peaks_cached(const char *host, const char *backend, const char *device,
                    struct nvt_peaks *peaks)
 {
-    struct nvt_kept_peak kept[KEPT_MOST];
-    const struct nvt_kept_peak *last = NULL;
-    size_t count = host && *host && device ? nvt_kept_peaks_of(host, kept, KEPT_MOST) : 0;
+    struct nvt_cached_peak kept[KEPT_MOST];
+    const struct nvt_cached_peak *last = NULL;
+    size_t count = host && *host && device ? nvt_peak_cache_read(host, kept, KEPT_MOST) : 0;
     for (size_t i = 0; i < count; i++)
         if (!strcmp(kept[i].backend.name, backend) && *kept[i].backend.device &&
             strstr(device, kept[i].backend.device) &&

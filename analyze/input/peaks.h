@@ -38,11 +38,11 @@ int nvt_peaks_stated(const struct nvt_record *env, struct nvt_peaks *peaks);
 int nvt_peaks_same(const struct nvt_peaks *a, const struct nvt_peaks *b);
 
 /*
- * Of what is kept of a machine of that name (kept_peak.h). `backend`: "cuda", "host"; `device`: what the trace or env.json
+ * Of what is kept of a machine of that name (peak_cache.h). `backend`: "cuda", "host"; `device`: what the trace or env.json
  * calls it, of which the kept device's name is a part. Of several sets of libraries, or numbers of threads, the one that
  * was measured last. 1, or 0 where that is nothing.
  */
-int nvt_peaks_kept(const char *host, const char *backend, const char *device,
+int nvt_peaks_cached(const char *host, const char *backend, const char *device,
                    struct nvt_peaks *peaks);
 
 #endif

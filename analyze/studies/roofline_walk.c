@@ -75,7 +75,7 @@ static int find_peaks(struct walk *walk)
     for (int i = 0; i < 2; i++) {
         struct nvt_peaks peaks;
         walk->peaks[i] = SIZE_MAX;
-        if (nvt_peaks_kept(host, backends[i], device, &peaks) &&
+        if (nvt_peaks_cached(host, backends[i], device, &peaks) &&
             nvt_roofline_add_peaks(walk->roofline, &peaks, &walk->peaks[i]))
             return -1;
     }

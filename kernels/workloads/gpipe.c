@@ -423,7 +423,7 @@ static void put_launch_times(struct nvt_run_context *context, const struct state
 static void put_devices(struct nvt_run_context *context, const struct nvt_pipeline *pipeline)
 {
     const int devices = nvt_pipeline_devices(pipeline), partitions = pipeline->settings.partitions;
-    char first[NVT_DEVICE_NAME], name[NVT_DEVICE_NAME];
+    char first[NVT_DEVICE_NAME_SIZE], name[NVT_DEVICE_NAME_SIZE];
     int is_straight = 1, other = 0;
     if (pipeline->settings.transport)
         return;

@@ -22,7 +22,7 @@ struct trained {
 
 static int devices_are_alike(void)
 {
-    char first[NVT_DEVICE_NAME], name[NVT_DEVICE_NAME];
+    char first[NVT_DEVICE_NAME_SIZE], name[NVT_DEVICE_NAME_SIZE];
     int count = nvt_backend_devices();
     if (count < 2 || nvt_backend_device_name(0, first, sizeof(first)))
         return 0;

@@ -5,29 +5,30 @@
  * backend, device, set of libraries and number of threads. Without such a folder (NVTALLY_CACHE is empty) nothing is
  * kept and nothing known.
  */
-#ifndef NVT_KEPT_PEAK_H
-#define NVT_KEPT_PEAK_H
+#ifndef NVT_PEAK_CACHE_H
+#define NVT_PEAK_CACHE_H
 
-#include "../lib/date.h"
-#include "workload.h"
+#include <stddef.h>
 
-struct nvt_kept_peak {
+#include "backend_facts.h"
+#include "date.h"
+#include "error.h"
+
+struct nvt_cached_peak {
     struct nvt_backend_facts backend; /* without `memory` */
     struct nvt_peak peak;
     char date[NVT_DATE_SIZE]; /* of the measurement */
 };
 
 /* What is known of a backend on this machine. 1, or 0 where that is nothing. */
-int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_peak *kept);
+int nvt_peak_cache_find(const struct nvt_backend_facts *backend, struct nvt_cached_peak *kept);
 
-/* All of this machine, as many as there is room for. Returns how many. */
-size_t nvt_kept_peaks(struct nvt_kept_peak *items, size_t room);
-
-/* The same of a machine of that name: the folder may be shared, or brought along. */
-size_t nvt_kept_peaks_of(const char *host, struct nvt_kept_peak *items, size_t room);
+/* Everything that is known of the machine with this name (the folder may be shared, or brought along), NULL: of this
+ * one; as many as there is room for. Returns how many. */
+size_t nvt_peak_cache_read(const char *host, struct nvt_cached_peak *items, size_t room);
 
 /* Keep what was measured now, instead of what was known. 0, or -1 with err. */
-int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
+int nvt_peak_cache_put(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
                        struct nvt_error *err);
 
 #endif

@@ -9,9 +9,10 @@
 #include "../lib/commands.h"
 #include "../lib/json.h"
 #include "../lib/probe.h"
+#include "../lib/probe_peak.h"
 #include "../lib/text.h"
 #include "../lib/version.h"
-#include "probe_peak.h"
+
 
 static const char usage_text[] =
     "usage: nvtally info [OPTIONS]\n\n"
@@ -106,6 +107,6 @@ int nvt_cmd_info(int argc, char **argv)
         return 2;
     }
     size_t count = nvt_probe(items);
-    count += (peak ? nvt_probe_peaks : nvt_probe_kept_peaks)(items + count, NVT_PROBE_MAX - count);
+    count += (peak ? nvt_measure_peaks : nvt_probe_cached_peaks)(items + count, NVT_PROBE_MAX - count);
     return (json ? print_json : print_text)(items, count);
 }

@@ -1,4 +1,4 @@
-#include "kept_peak.h"
+#include "peak_cache.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "../lib/create_file.h"
-#include "../lib/folder.h"
+#include "create_file.h"
+#include "folder.h"
 
 #define PATH_ROOM 4096
 #define LINE_ROOM 1024
@@ -42,7 +42,7 @@ static char *next_field(char **rest)
 }
 
 /* 1, or 0 when it is no line of ours. The host's name goes to `host`. */
-static int read_line(char *line, char *host, size_t size, struct nvt_kept_peak *kept)
+static int read_line(char *line, char *host, size_t size, struct nvt_cached_peak *kept)
 {
     char *rest = line;
     size_t tabs = 0;
@@ -82,16 +82,16 @@ static int is_same(const struct nvt_backend_facts *kept, const struct nvt_backen
 }
 
 /* The lines of the file, one after the other. */
-struct kept_lines {
+struct cache_lines {
     FILE *file;
     struct utsname system;
     const char *host; /* that is asked for, NULL: this machine */
     char line[LINE_ROOM];
-    struct nvt_kept_peak peak; /* what it says */
+    struct nvt_cached_peak peak; /* what it says */
     int is_ours;               /* it is of that machine; the folder may be shared */
 };
 
-static void open_lines(struct kept_lines *lines, const char *host)
+static void open_lines(struct cache_lines *lines, const char *host)
 {
     char path[PATH_ROOM];
     uname(&lines->system);
@@ -100,7 +100,7 @@ static void open_lines(struct kept_lines *lines, const char *host)
 }
 
 /* The next one that is a line of ours. 1, or 0 behind the last, which closes the file. */
-static int next_line(struct kept_lines *lines)
+static int next_line(struct cache_lines *lines)
 {
     char host[sizeof(lines->system.nodename)], copy[LINE_ROOM];
     while (lines->file && fgets(lines->line, sizeof(lines->line), lines->file)) {
@@ -115,9 +115,9 @@ static int next_line(struct kept_lines *lines)
     return 0;
 }
 
-int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_peak *kept)
+int nvt_peak_cache_find(const struct nvt_backend_facts *backend, struct nvt_cached_peak *kept)
 {
-    struct kept_lines lines;
+    struct cache_lines lines;
     int found = 0;
     for (open_lines(&lines, NULL); next_line(&lines);)
         if (!found && lines.is_ours && is_same(&lines.peak.backend, backend)) {
@@ -127,19 +127,14 @@ int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_
     return found;
 }
 
-size_t nvt_kept_peaks_of(const char *host, struct nvt_kept_peak *items, size_t room)
+size_t nvt_peak_cache_read(const char *host, struct nvt_cached_peak *items, size_t room)
 {
-    struct kept_lines lines;
+    struct cache_lines lines;
     size_t count = 0;
     for (open_lines(&lines, host); next_line(&lines);)
         if (lines.is_ours && count < room)
             items[count++] = lines.peak;
     return count;
-}
-
-size_t nvt_kept_peaks(struct nvt_kept_peak *items, size_t room)
-{
-    return nvt_kept_peaks_of(NULL, items, room);
 }
 
 static void put_line(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
@@ -156,11 +151,11 @@ static void put_line(const struct nvt_backend_facts *backend, const struct nvt_p
     fprintf(out, "\t%.6g\t%.6g\n", peak->bytes, peak->int8);
 }
 
-int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
+int nvt_peak_cache_put(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
                        struct nvt_error *err)
 {
     char path[PATH_ROOM], fresh[PATH_ROOM + 16];
-    struct kept_lines lines;
+    struct cache_lines lines;
     if (find_file(path))
         return nvt_fail(err, "there is no folder to keep it in");
     snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid());
