@@ -2,7 +2,9 @@
 #   make            build/nvtally, build/libnvtally-inject.so, -host.so, and -cuda.so where nvcc is
 #   make help       everything else
 .DEFAULT_GOAL := all
-BUILD  ?= build
+# make PROFILER=1 leaves the workloads out: no kernels/, and no BLAS, oneDNN, OpenMP, CUDA compiler or MPI.
+PROFILER ?=
+BUILD  ?= $(if $(PROFILER),build-profiler,build)
 CC     ?= cc
 CFLAGS ?= -O2 -g
 # In C an enumerator is an int. clang warns as of C++20, and where it does not vectorise a loop that it was allowed to.
@@ -32,15 +34,15 @@ HAVE_ZSTD   := $(call have,zstd.h,-lzstd)
 HAVE_SQLITE := $(call have,sqlite3.h,-lsqlite3)
 HAVE_YAJL   := $(call have,yajl/yajl_parse.h,-lyajl)
 HAVE_ZLIB   := $(call have,zlib.h,-lz)
-HAVE_CBLAS  := $(call have,cblas.h,-lopenblas)
-HAVE_DNNL   := $(call have,oneapi/dnnl/dnnl.h,-ldnnl)
+HAVE_CBLAS  := $(if $(PROFILER),,$(call have,cblas.h,-lopenblas))
+HAVE_DNNL   := $(if $(PROFILER),,$(call have,oneapi/dnnl/dnnl.h,-ldnnl))
 
 ifeq ($(NVTX_INC),)
 $(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error the NVTX headers (nvtx3/nvToolsExtCounters.h, as of CUDA 13) were not found: run ./setup build, or set CUDA_HOME or NVTX_INC))
 endif
 
 # gcc has it with it, clang in a package of its own.
-ifeq ($(call have,omp.h,-fopenmp -fsyntax-only),)
+ifeq ($(if $(PROFILER),1,$(call have,omp.h,-fopenmp -fsyntax-only)),)
 $(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error $(CC) has no OpenMP here (Debian: gcc libc6-dev, or for clang libomp-dev)))
 endif
 
@@ -66,7 +68,9 @@ HOST_ARCH ?= native
 
 # --- what is made of what ------------------------------------------------------------------------
 # lib, analyze, plots, collectors, kernels: the program. What lies in folders below the last two is in libraries that it loads.
-MAIN_SRC   := $(sort $(wildcard lib/*.c lib/*/*.c analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c collectors/*.c kernels/*.c) kernels/frame/configuration.c kernels/frame/turns.c)
+PROFILER_SRC  := $(sort $(wildcard lib/*.c lib/*/*.c analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c collectors/*.c))
+WORKLOADS_SRC := $(sort $(wildcard kernels/*.c)) kernels/frame/configuration.c kernels/frame/turns.c
+MAIN_SRC   := $(PROFILER_SRC) $(if $(PROFILER),no_workloads.c,$(WORKLOADS_SRC))
 INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
 # What the injected library shares with the program.
 INJECT_LIB_SRC := collectors/cupti_decode.c collectors/cupti_keep.c lib/device_rows.c
@@ -97,7 +101,7 @@ OS_CALLS     := $(BUILD)/libnvtally-os-calls.so
 CPU_SAMPLES_SRC := $(sort $(wildcard collectors/cpu/*.c))
 CPU_SAMPLES     := $(BUILD)/libnvtally-cpu-samples.so
 
-all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES) ## build everything for this machine
+all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(if $(PROFILER),,$(BUILD)/libnvtally-host.so) $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES) ## build everything for this machine
 
 # What was built in another way is built again: with a compiler, an option or a library that was not there before.
 WAY := $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(CUPTI_FLAGS) $(SANITIZE) $(INJECT_SANITIZE) $(HOST_ARCH)
@@ -143,6 +147,11 @@ $(BUILD)/nvtally: $(BUILD)/obj/nvtally.o $(BUILD)/libnvtally.a
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
+# What PROFILER=1 makes, of the objects at hand.
+$(BUILD)/profiler/nvtally: $(call obj,nvtally.c no_workloads.c $(PROFILER_SRC))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
 $(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
@@ -180,6 +189,7 @@ TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SRC))
 CLIENTS := $(patsubst tests/clients/%.c,$(BUILD)/tests/clients/%,$(wildcard tests/clients/*.c)) \
            $(patsubst tests/clients/%.cpp,$(BUILD)/tests/clients/%,$(wildcard tests/clients/*.cpp))
 
+$(BUILD)/tests/test_profiler: | $(BUILD)/profiler/nvtally
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call obj,$(TEST_HELPERS)) $(BUILD)/libnvtally.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
@@ -221,6 +231,7 @@ tests: $(TESTS) clients
 
 # Tests run one after another: some of them measure time. Those of the emulated device do not; they are long and take one
 # processor each, so that they run beside each other before the rest. Every one is run, then the verdict.
+$(if $(and $(PROFILER),$(filter check% tests objects,$(MAKECMDGOALS))),$(error the tests need the workloads: run them without PROFILER; tests/test_profiler.c is about that build))
 EMULATED_TESTS := $(filter $(BUILD)/tests/test_emulated%,$(TESTS))
 check: all $(TESTS) $(CLIENTS) ## build and run every test
 	$(Q)export NVTALLY_BUILD=$(abspath $(BUILD)); failed=; running=; trap 'kill $$pids; exit 1' INT TERM; \
@@ -269,10 +280,10 @@ check-inject-run: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(CLIENTS) $(pa
 demo: all ## the fragment study, small enough for a laptop: a table, charts and findings
 	$(Q)tests/demo
 
-include $(wildcard library/module.mk kernels/*/module.mk packaging/module.mk tests/*/module.mk)
+include $(wildcard library/module.mk $(if $(PROFILER),,kernels/*/module.mk) packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
-	rm -rf build build-arm64 build-asan build-asan-quick build-tsan build-fuzz build-inject-asan build-inject-tsan build-coverage build-valgrind
+	rm -rf build build-arm64 build-asan build-asan-quick build-tsan build-fuzz build-inject-asan build-inject-tsan build-coverage build-valgrind build-profiler
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22

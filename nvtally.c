@@ -39,11 +39,13 @@ static void usage(FILE *out)
           "usage: nvtally COMMAND [OPTIONS] …      nvtally COMMAND --help\n\n",
           out);
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].about);
+        fprintf(out, "  %-10s %s%s\n", commands[i].name, commands[i].about,
+                commands[i].run == nvt_cmd_run && !nvt_has_workloads ? " (not in this build)" : "");
     fputs("\nFirst steps:\n"
-          "  nvtally record -o t.nvt -- python3 train.py    then    nvtally stats t.nvt\n"
-          "  nvtally run fragmented --size 256 -o out       then    nvtally plot out\n",
+          "  nvtally record -o t.nvt -- python3 train.py    then    nvtally stats t.nvt\n",
           out);
+    if (nvt_has_workloads)
+        fputs("  nvtally run fragmented --size 256 -o out       then    nvtally plot out\n", out);
 }
 
 static int fail_unknown(const char *name)

@@ -13,7 +13,6 @@
 #include "../lib/text.h"
 #include "../lib/version.h"
 
-
 static const char usage_text[] =
     "usage: nvtally info [OPTIONS]\n\n"
     "Lists what was built into this nvtally, what is found on this machine, and what is missing\n"
@@ -106,7 +105,15 @@ int nvt_cmd_info(int argc, char **argv)
         fprintf(stderr, "nvtally: info takes no argument, but got '%s'\n", argv[optind]);
         return 2;
     }
-    size_t count = nvt_probe(items);
-    count += (peak ? nvt_measure_peaks : nvt_probe_cached_peaks)(items + count, NVT_PROBE_MAX - count);
+    if (peak && !nvt_has_workloads) {
+        fputs("nvtally: info --peak: this nvtally was built without workloads; 'nvtally run "
+              "--help' says "
+              "how to get them\n",
+              stderr);
+        return 2;
+    }
+    size_t count = nvt_probe(items, nvt_has_workloads);
+    count +=
+        (peak ? nvt_measure_peaks : nvt_probe_cached_peaks)(items + count, NVT_PROBE_MAX - count);
     return (json ? print_json : print_text)(items, count);
 }

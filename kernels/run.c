@@ -18,6 +18,8 @@
 #include "sweep.h"
 #include "sweep_launched.h"
 
+const int nvt_has_workloads = 1;
+
 static const char options_text[] =
     "\nOptions\n"
     "  --backend NAME     auto, host or cuda; auto is cuda if a device answers (auto)\n"

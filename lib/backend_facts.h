@@ -11,12 +11,12 @@
 
 /* What a backend is. */
 struct nvt_backend_facts {
-    char name[16];                /* "host" or "cuda" */
+    char name[16];                     /* "host" or "cuda" */
     char device[NVT_DEVICE_NAME_SIZE]; /* the processor or the GPU; of several the first */
-    char libraries[256];          /* what it computes with, and versions: "OpenBLAS 0.3.21 …" */
-    uint64_t memory;              /* bytes that it may take at most, 0: it finds out by trying */
-    int threads;                  /* of the host that compute, 0 for a device */
-    int devices;                  /* that this process may use, at least 1 */
+    char libraries[256]; /* what it computes with, and versions: "OpenBLAS 0.3.21 …" */
+    uint64_t memory;     /* bytes that it may take at most, 0: it finds out by trying */
+    int threads;         /* of the host that compute, 0 for a device */
+    int devices;         /* that this process may use, at least 1 */
 };
 
 /* What a matrix product reads its inputs as. They lie in memory as `real` (kernels/backend.h) in any case, and so does the

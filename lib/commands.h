@@ -10,6 +10,9 @@
 
 struct nvt_probe_item;
 
+/* 1, or 0 in a program that was built without kernels/: no_workloads.c then has nvt_cmd_run and nvt_measure_peaks. */
+extern const int nvt_has_workloads;
+
 int nvt_cmd_record(int argc, char **argv);    /* collectors/record.c */
 int nvt_cmd_run(int argc, char **argv);       /* kernels/run.c */
 int nvt_cmd_stats(int argc, char **argv);     /* analyze/stats.c */

@@ -88,7 +88,7 @@ struct cache_lines {
     const char *host; /* that is asked for, NULL: this machine */
     char line[LINE_ROOM];
     struct nvt_cached_peak peak; /* what it says */
-    int is_ours;               /* it is of that machine; the folder may be shared */
+    int is_ours;                 /* it is of that machine; the folder may be shared */
 };
 
 static void open_lines(struct cache_lines *lines, const char *host)

@@ -104,21 +104,26 @@ static const char *yajl_text(char *out, size_t size)
 #endif
 }
 
-static void probe_built_in(struct probe *probe)
+static void probe_built_in(struct probe *probe, bool has_workloads)
 {
     char yajl[32];
     const struct {
         const char *name, *version, *remedy;
+        bool is_of_workloads;
     } parts[] = {
-        {"zstd", VERSION_OF_ZSTD, "compresses traces: libzstd-dev, then make"},
-        {"sqlite", VERSION_OF_SQLITE, "reads nsys's .sqlite: libsqlite3-dev, then make"},
-        {"zlib", VERSION_OF_ZLIB, "reads .json.gz: zlib1g-dev, then make"},
-        {"yajl", yajl_text(yajl, sizeof(yajl)), "reads Kineto's .json: libyajl-dev, then make"},
-        {"cblas", NAME_OF_CBLAS, "fast products of the host backend: libopenblas-dev, then make"},
-        {"dnnl", NAME_OF_DNNL, "int8 products of the host backend: libdnnl-dev, then make"},
+        {"zstd", VERSION_OF_ZSTD, "compresses traces: libzstd-dev, then make", false},
+        {"sqlite", VERSION_OF_SQLITE, "reads nsys's .sqlite: libsqlite3-dev, then make", false},
+        {"zlib", VERSION_OF_ZLIB, "reads .json.gz: zlib1g-dev, then make", false},
+        {"yajl", yajl_text(yajl, sizeof(yajl)), "reads Kineto's .json: libyajl-dev, then make",
+         false},
+        {"cblas", NAME_OF_CBLAS, "fast products of the host backend: libopenblas-dev, then make",
+         true},
+        {"dnnl", NAME_OF_DNNL, "int8 products of the host backend: libdnnl-dev, then make", true},
     };
     probe->section = "built in";
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].is_of_workloads && !has_workloads)
+            continue;
         struct nvt_probe_item *item = add(probe, parts[i].name, parts[i].remedy);
         if (parts[i].version)
             found(item, "%s", parts[i].version);
@@ -157,7 +162,7 @@ static bool probe_library(struct probe *probe, const char *name, const char *rem
     return true;
 }
 
-static void probe_libraries(struct probe *probe)
+static void probe_libraries(struct probe *probe, bool has_workloads)
 {
     char path[PATH_MAX];
     probe->section = "libraries";
@@ -169,6 +174,8 @@ static void probe_libraries(struct probe *probe)
             "it, so traces hold NVTX ranges only");
     if (inject && file_mentions(path, "cuptiActivityRegisterCallbacks"))
         found(item, "built into the collector, through CUPTI");
+    if (!has_workloads)
+        return;
     probe_library(probe, "libnvtally-host.so",
                   "the host backend of `run`: make, or set NVTALLY_LIBDIR", path);
     probe_library(probe, "libnvtally-cuda.so",
@@ -356,11 +363,11 @@ static void probe_program(struct probe *probe, const char *name, const char *rem
         found(item, "%s", path);
 }
 
-size_t nvt_probe(struct nvt_probe_item items[NVT_PROBE_MAX])
+size_t nvt_probe(struct nvt_probe_item items[NVT_PROBE_MAX], bool has_workloads)
 {
     struct probe probe = {items, 0, NULL};
-    probe_built_in(&probe);
-    probe_libraries(&probe);
+    probe_built_in(&probe, has_workloads);
+    probe_libraries(&probe, has_workloads);
     probe_machine(&probe);
     probe_cuda(&probe);
     probe.section = "programs";

@@ -22,8 +22,9 @@ struct nvt_probe_item {
 
 /*
  * Fill items in the order of their sections and return how many. Looks at files, at PATH, and at
- * the CUDA driver where one is installed; starts no program and writes nothing.
+ * the CUDA driver where one is installed; starts no program and writes nothing. `has_workloads`: whether the program can run
+ * workloads; without, what only they need is left out.
  */
-size_t nvt_probe(struct nvt_probe_item items[NVT_PROBE_MAX]);
+size_t nvt_probe(struct nvt_probe_item items[NVT_PROBE_MAX], bool has_workloads);
 
 #endif

@@ -57,11 +57,11 @@ uninstall: ## remove what install put there
 	rm -rf $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(DATADIR)/doc/nvtally
 
 # Built apart, for the plainest processor of the architecture, optimised and without debug symbols.
-deb: ## a Debian package, in build/
-	$(Q)packaging/deb $(VERSION) $(BUILD)
+deb: ## a Debian package, in build/ (PROFILER=1: nvtally-profiler, without the workloads)
+	$(Q)PROFILER=$(PROFILER) packaging/deb $(VERSION) $(BUILD)
 
 check-deb: deb ## the package in a fresh Debian 12: installed, tested, built against, removed (root, network)
-	$(Q)NVTX_INC="$(NVTX_INC)" packaging/test-deb $(BUILD)/nvtally_$(VERSION)_$$(dpkg --print-architecture).deb
+	$(Q)NVTX_INC="$(NVTX_INC)" packaging/test-deb $(BUILD)/nvtally$(if $(PROFILER),-profiler)_$(VERSION)_$$(dpkg --print-architecture).deb
 
 RELEASE ?= trixie
 check-release: ## ./setup check in a fresh Debian, RELEASE=trixie (root, network)
@@ -76,7 +76,7 @@ check-offline: ## a fresh copy built and tested with no network
 
 # --- lints ---------------------------------------------------------------------------------------
 # Sources of C by folder: the program and what it loads first, then tests, helpers and clients.
-PROGRAM_C := $(wildcard nvtally.c lib/*.c lib/*/*.c analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c collectors/*.c collectors/inject/*.c collectors/pytorch/*.c collectors/mpi/*.c collectors/os/*.c collectors/cpu/*.c library/*.c kernels/*.c kernels/*/*.c)
+PROGRAM_C := $(wildcard nvtally.c no_workloads.c lib/*.c lib/*/*.c analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c collectors/*.c collectors/inject/*.c collectors/pytorch/*.c collectors/mpi/*.c collectors/os/*.c collectors/cpu/*.c library/*.c kernels/*.c kernels/*/*.c)
 LINT_SRC  := $(filter-out $(if $(MPI_CFLAGS),,kernels/transports/mpi.c tests/nsys/mpi.c tests/bench/mpi.c),$(PROGRAM_C) $(wildcard tests/*.c tests/*/*.c examples/*.c))
 LINT_FLAGS = $(CPPFLAGS) $(CUPTI_FLAGS) $(MPI_CFLAGS) -Iinclude
 ANY_SRC   := $(LINT_SRC) $(wildcard include/*.h lib/*.h lib/*/*.h analyze/*.h analyze/*/*.h plots/*.h plots/*/*.h collectors/*.h collectors/*/*.h kernels/*.h kernels/*/*.h library/*.h tests/*.h tests/*/*.h \

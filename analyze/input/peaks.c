@@ -67,7 +67,7 @@ static double known(double value)
 }
 
 int nvt_peaks_cached(const char *host, const char *backend, const char *device,
-                   struct nvt_peaks *peaks)
+                     struct nvt_peaks *peaks)
 {
     struct nvt_cached_peak kept[KEPT_MOST];
     const struct nvt_cached_peak *last = NULL;

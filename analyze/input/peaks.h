@@ -43,6 +43,6 @@ int nvt_peaks_same(const struct nvt_peaks *a, const struct nvt_peaks *b);
  * was measured last. 1, or 0 where that is nothing.
  */
 int nvt_peaks_cached(const char *host, const char *backend, const char *device,
-                   struct nvt_peaks *peaks);
+                     struct nvt_peaks *peaks);
 
 #endif

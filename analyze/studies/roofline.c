@@ -90,7 +90,7 @@ int nvt_roofline_peaks_of_runs(struct nvt_roofline *roofline, const struct nvt_r
     *at = SIZE_MAX;
     return nvt_peaks_stated(&runs->env, &peaks) ||
                    (backend && nvt_peaks_cached(nvt_record_text(&runs->env, "host"), backend,
-                                              nvt_record_text(&runs->env, "device"), &peaks))
+                                                nvt_record_text(&runs->env, "device"), &peaks))
                ? nvt_roofline_add_peaks(roofline, &peaks, at)
                : 0;
 }
