@@ -157,6 +157,41 @@ static void locks_are_those_that_are_waited_for(void **state)
     nvt_trace_free(trace);
 }
 
+/* A mutex, and a semaphore that serves as a lock, name the thread that has it; a signal is held by nobody, however often a thread
+ * has waited for it. */
+static void locks_know_their_holders(void **state)
+{
+    void *lock, *signal;
+    unsigned holder, locks = 0, signals = 0;
+    (void)state;
+    struct cli_result result = run("semaphores", "osrt", "--osrt-threshold", "0");
+    cli_expect_status(&result, 0);
+    assert_int_equal(sscanf(result.out, "%p %p %u", &lock, &signal, &holder), 3);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    for (uint32_t i = 0; i < trace->os_calls.count; i++) {
+        uint64_t address = trace->os_calls.address[i];
+        if (address == (uint64_t)(uintptr_t)lock)
+            assert_int_equal(trace->os_calls.holder[i],
+                             locks++ ? trace->processes.pid[0] : (int64_t)holder);
+        signals += address == (uint64_t)(uintptr_t)signal && !trace->os_calls.holder[i];
+    }
+    assert_int_equal(locks, 2);
+    assert_int_equal(signals, 2);
+    nvt_trace_free(trace);
+    result = run("locks", "osrt", "--osrt-threshold", "5000000");
+    cli_result_free(&result);
+    trace = recorded_trace();
+    uint32_t row = call(trace, "pthread_mutex_lock", 0);
+    uint32_t name = NVT_NONE;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (trace->threads.tid[i] == (int64_t)trace->os_calls.holder[row])
+            name = trace->threads.name[i];
+    assert_int_not_equal(name, NVT_NONE);
+    assert_string_equal(nvt_name(trace, name), "holder");
+    nvt_trace_free(trace);
+}
+
 static void locks_whose_owner_died_say_so(void **state)
 {
     (void)state;
@@ -352,7 +387,7 @@ static void diagnose_names_the_lock_and_the_file(void **state)
     result = cli_run((const char *const[]){"nvtally", "stats", "-r", "osrt_locks,osrt_files", "-f",
                                            "csv", recorded_path(), NULL});
     assert_non_null(strstr(result.out, lock));
-    assert_non_null(strstr(result.out, ",os_calls,:want\n"));
+    assert_non_null(strstr(result.out, ",os_calls,:want,a lock,"));
     assert_non_null(strstr(result.out, cli_in(cli_folder, "first")));
     cli_result_free(&result);
     const char *document = cli_in(cli_folder, "t.md");
@@ -557,6 +592,7 @@ int main(void)
         cmocka_unit_test(calls_know_their_files),
         cmocka_unit_test(stats_names_the_reports),
         cmocka_unit_test(locks_are_those_that_are_waited_for),
+        cmocka_unit_test(locks_know_their_holders),
         cmocka_unit_test(locks_whose_owner_died_say_so),
         cmocka_unit_test(waits_have_their_names_and_lengths),
         cmocka_unit_test(sockets_and_pipes_are_told_by_their_ends),

@@ -55,9 +55,11 @@ NVT_EXPORT void nvt_os_leave(void);
  * writer of a rwlock, who took a semaphore last. 0: unknown, or nobody does. The lock must be alive. */
 uint32_t nvt_os_holder(unsigned number, uint64_t address);
 
-/* Who took a semaphore last: a note for each address, which one store replaces (os_holders.c). */
+/* Who took a semaphore last: a note for each address, which one store replaces (os_holders.c). One that is made with the value 0
+ * is a signal, and not a lock: who takes it holds nothing. So do threads wait for a PyMutex of Python 3.13 and later. */
 #define NVT_OS_TAKERS            8192u
 #define NVT_OS_TAKER_THREAD      ((UINT64_C(1) << 22) - 1) /* the system has no greater numbers */
+#define NVT_OS_TAKER_SIGNAL      NVT_OS_TAKER_THREAD       /* in the place of a thread */
 #define NVT_OS_TAKER_AT(address) (&nvt_os_takers[((uint64_t)(address) >> 4) & (NVT_OS_TAKERS - 1)])
 #define NVT_OS_TAKER_NOTE(address, thread)                                                         \
     (((uint64_t)(address) >> 17) << 22 | ((thread)&NVT_OS_TAKER_THREAD))
@@ -68,6 +70,12 @@ static inline void nvt_os_took(const void *semaphore, uint32_t thread)
     atomic_store_explicit(NVT_OS_TAKER_AT((uintptr_t)semaphore),
                           NVT_OS_TAKER_NOTE((uintptr_t)semaphore, thread), memory_order_relaxed);
 }
+
+/* A thread has waited for a semaphore: what it is must be known by then, from nvt_os_took or nvt_os_made. */
+NVT_EXPORT void nvt_os_took_after_wait(const void *semaphore, uint32_t thread);
+
+/* A semaphore has been made, with this value. */
+NVT_EXPORT void nvt_os_made(const void *semaphore, unsigned value);
 
 /* 0: unknown. */
 uint32_t nvt_os_taker(uint64_t address);

@@ -13,12 +13,29 @@
 
 _Atomic uint64_t nvt_os_takers[NVT_OS_TAKERS];
 
+static int is_known(uint64_t address, uint64_t note)
+{
+    return NVT_OS_TAKER_NOTE(address, 0) == (note & ~NVT_OS_TAKER_THREAD);
+}
+
 uint32_t nvt_os_taker(uint64_t address)
 {
     uint64_t note = atomic_load_explicit(NVT_OS_TAKER_AT(address), memory_order_relaxed);
-    return NVT_OS_TAKER_NOTE(address, 0) == (note & ~NVT_OS_TAKER_THREAD)
-               ? (uint32_t)(note & NVT_OS_TAKER_THREAD)
-               : 0;
+    uint32_t thread = (uint32_t)(note & NVT_OS_TAKER_THREAD);
+    return is_known(address, note) && thread != NVT_OS_TAKER_SIGNAL ? thread : 0;
+}
+
+void nvt_os_took_after_wait(const void *semaphore, uint32_t thread)
+{
+    const uint64_t address = (uintptr_t)semaphore;
+    uint64_t note = atomic_load_explicit(NVT_OS_TAKER_AT(address), memory_order_relaxed);
+    if (is_known(address, note) && (note & NVT_OS_TAKER_THREAD) != NVT_OS_TAKER_SIGNAL)
+        nvt_os_took(semaphore, thread);
+}
+
+void nvt_os_made(const void *semaphore, unsigned value)
+{
+    nvt_os_took(semaphore, value ? 0 : NVT_OS_TAKER_SIGNAL);
 }
 
 /* Reads what other threads write meanwhile. */

@@ -294,14 +294,10 @@ static __attribute__((noinline)) uint32_t find_number(void)
     return own_number;
 }
 
-/* The result of a call that takes a semaphore. */
-static inline word note_taken(word semaphore, word result)
+static inline uint32_t thread_number(void)
 {
-    if (NVT_LIKELY(!(int)result && watches)) {
-        uint32_t number = own_number;
-        nvt_os_took((const void *)semaphore, NVT_LIKELY(number) ? number : find_number());
-    }
-    return result;
+    uint32_t number = own_number;
+    return NVT_LIKELY(number) ? number : find_number();
 }
 
 static void forked(void)
@@ -315,7 +311,21 @@ static _Atomic(void *) known_sem_trywait;
 word nvt_os_call_sem_trywait(word a)
 {
     word (*try)(word) = real(&known_sem_trywait, "sem_trywait");
-    return note_taken(a, try(a));
+    word result = try(a);
+    if (NVT_LIKELY(!(int)result && watches))
+        nvt_os_took((const void *)a, thread_number());
+    return result;
+}
+
+DECLARE(sem_init, 3)
+static _Atomic(void *) known_sem_init;
+word nvt_os_call_sem_init(PARAMETERS_3)
+{
+    const word arguments[ARGUMENTS + 1] = {0 GIVEN_3};
+    word result = go_on(real(&known_sem_init, "sem_init"), arguments);
+    if (!(int)result && watches)
+        nvt_os_made((const void *)a, (unsigned)c);
+    return result;
 }
 
 /* --- the list --------------------------------------------------------------------------------------- */
@@ -357,7 +367,9 @@ word nvt_os_call_sem_trywait(word a)
         const word arguments[ARGUMENTS + 1] = {0 GIVEN_##count};                                   \
         word result = pass(NVT_OS_CALL_##name, real(&known_##name, #name), arguments,              \
                            __builtin_return_address(0));                                           \
-        return note_taken(a, result);                                                              \
+        if (!(int)result && watches)                                                               \
+            nvt_os_took_after_wait((const void *)a, thread_number());                              \
+        return result;                                                                             \
     }
 
 #define OS_WRITTEN_OUT(...)
@@ -515,6 +527,8 @@ __attribute__((constructor)) static void watch(void)
 #define OS_WRITTEN_OUT(...)
 #include "../../lib/os_calls.def"
 #define FIND(name) (void)real(&known_##name, #name)
+    FIND(sem_trywait);
+    FIND(sem_init);
     FIND(syscall);
     FIND(pthread_setname_np);
     FIND(prctl);
@@ -526,7 +540,6 @@ __attribute__((constructor)) static void watch(void)
     FIND(__longjmp_chk);
     (void)real(&known_vfprintf, "vfprintf");
     (void)real(&known_vfprintf_chk, "__vfprintf_chk");
-    (void)real(&known_sem_trywait, "sem_trywait");
     watches = nvt_os_watch();
     if (watches)
         pthread_atfork(NULL, NULL, forked);

@@ -528,6 +528,49 @@ static void many(void)
         usleep(500);
 }
 
+/* --- semaphores, and who took them ----------------------------------------------------------------- */
+
+static sem_t as_lock, as_signal;
+static int holder_number;
+
+static void *hold_semaphore(void *argument)
+{
+    (void)argument;
+    holder_number = (int)syscall(SYS_gettid);
+    while (sem_trywait(&as_lock)) {
+    }
+    sem_post(&as_signal);
+    usleep(30000);
+    sem_post(&as_lock);
+    return NULL;
+}
+
+static void *post_late(void *argument)
+{
+    usleep(20000);
+    sem_post(argument);
+    return NULL;
+}
+
+/* One as a lock, which another thread and then nobody else holds; one as a signal, waited for twice. */
+static void semaphores(void)
+{
+    pthread_t thread;
+    sem_init(&as_lock, 0, 1);
+    sem_init(&as_signal, 0, 0);
+    pthread_create(&thread, NULL, hold_semaphore, NULL);
+    sem_wait(&as_signal);
+    sem_wait(&as_lock);
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, post_late, &as_lock);
+    sem_wait(&as_lock); /* which this thread has */
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, post_late, &as_signal);
+    sem_wait(&as_signal);
+    pthread_join(thread, NULL);
+    printf("%p %p %d\n", (void *)&as_lock, (void *)&as_signal, holder_number);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -553,7 +596,8 @@ int main(int argc, char **argv)
                {"restricted", restricted},
                {"loads", loads},
                {"names", names},
-               {"robust", robust_locks}};
+               {"robust", robust_locks},
+               {"semaphores", semaphores}};
     folder = argc > 2 ? argv[2] : "";
     for (size_t i = 0; argc > 2 && i < sizeof(all) / sizeof(all[0]); i++)
         if (!strcmp(argv[1], all[i].name)) {
