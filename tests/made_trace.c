@@ -401,6 +401,15 @@ static void be_busy(struct maker *maker, const struct program *program)
     }
 }
 
+static void step(struct maker *maker, const struct program *program)
+{
+    if (!program->after_ns)
+        return;
+    maker->now += 1000;
+    make_range(maker, "optimizer", maker->now - 1000);
+    maker->now += program->after_ns;
+}
+
 struct nvt_trace *make_program(const struct program *program)
 {
     struct maker maker = make_begin();
@@ -429,8 +438,12 @@ struct nvt_trace *make_program(const struct program *program)
         work(&maker, program, &seed);
         leak(&maker, program, i);
         refuse(&maker, program);
-        if (program->slow_every && i && i % program->slow_every == 0)
+        step(&maker, program);
+        if (program->slow_every && i && i % program->slow_every == 0) {
             maker.now += program->slow_ns;
+            if (program->slow_range)
+                make_range(&maker, program->slow_range, maker.now - program->slow_ns);
+        }
         if (i < program->slow_until)
             maker.now += program->slow_ns;
         if (!program->no_ranges)

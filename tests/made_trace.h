@@ -98,6 +98,8 @@ struct program {
     int leak_freed_every;         /* iterations, of which this gives back what they took */
     int64_t slow_ns;              /* longer … */
     int slow_every, slow_until;   /* every so many iterations; those before this one */
+    const char *slow_range;       /* that every so many are longer by; NULL: none */
+    int64_t after_ns;             /* the host works behind a range `optimizer`, 0: there is none */
     unsigned jitter;              /* seed: kernels vary by up to 10 %, 0: they do not */
     int rank;                     /* of the process, with rank 1 as 2; 0: none */
     /* Sampled of the machine; 0: it is not. */

@@ -28,6 +28,7 @@
     X(grid)                                                                                        \
     X(idle)                                                                                        \
     X(input)                                                                                       \
+    X(between)                                                                                     \
     X(blocked)                                                                                     \
     X(busy)                                                                                        \
     X(serial)                                                                                      \
@@ -45,6 +46,7 @@
     X(mpi)                                                                                         \
     X(late)                                                                                        \
     X(ranks)                                                                                       \
+    X(periodic)                                                                                    \
     X(iterations)                                                                                  \
     X(warmup)                                                                                      \
     X(timing)                                                                                      \

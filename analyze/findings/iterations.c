@@ -7,7 +7,7 @@
 
 #include "../../lib/sample.h"
 #include "../device/machine.h"
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/periodic.h"
 
 #define WARMUP       8 /* iterations that are the rule warmup's */
 #define LEAST_COUNT  16
@@ -157,6 +157,27 @@ static int tell_machine(const struct nvt_view *view, double limit, struct nvt_fi
     return has < 0 ? -1 : 0;
 }
 
+/* Those of the iterations that periodic work tells of: a byte each, the caller's. *every gets how many iterations lie between
+ * slow ones that it leaves, 0: they do not come so. NULL when out of memory. */
+static unsigned char *mark_told(const struct nvt_view *view, uint32_t *every)
+{
+    struct nvt_beats beats = {0};
+    struct nvt_periodic periodic;
+    unsigned char *told = calloc(view->iteration_count, 1);
+    int failed = !told || nvt_beats_make(&beats, view) || nvt_periodic_find(&periodic, &beats);
+    if (!failed)
+        *every = periodic.is_slow ? periodic.every : 0;
+    for (uint32_t i = 0, beat = 0; i < view->iteration_count && !failed; i++)
+        if (beat < beats.count && beats.items[beat].range == view->iterations[i]) {
+            told[i] = !periodic.is_slow && nvt_is_periodic(&periodic, &beats, beat) ? 1 : 0;
+            beat++;
+        }
+    nvt_beats_free(&beats);
+    if (failed)
+        free(told);
+    return failed ? NULL : told;
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
@@ -165,17 +186,23 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     struct nvt_finding finding = nvt_finding_of(rule, view);
     if (view->iteration_count < WARMUP + LEAST_COUNT)
         return 0;
-    if (find_usual(view, &usual, &deviation))
+    uint32_t every = 0;
+    unsigned char *told = mark_told(view, &every);
+    if (!told || find_usual(view, &usual, &deviation)) {
+        free(told);
         return nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    }
     double limit = fmax(LEAST_SLOWER * usual, usual + DEVIATIONS * deviation);
     uint32_t looked = view->iteration_count - WARMUP;
     for (uint32_t i = WARMUP; i < view->iteration_count; i++)
-        if (length_of(view, i) > limit) {
+        if (length_of(view, i) > limit && !told[i]) {
             add(&slow, i, length_of(view, i), usual);
             nvt_finding_point(&finding, view->trace->ranges.start[view->iterations[i]]);
         }
+    free(told);
     if (!slow.count || slow.excess < LEAST_SHARE * usual * looked)
         return 0;
+    slow.every = every ? every : slow.every;
     tell(&finding, &slow, looked, usual, limit);
     if (tell_machine(view, limit, &finding, err))
         return -1;

@@ -1,0 +1,46 @@
+/*
+ * The iterations of a loop one after the other, each from its start to that of the next one: what a loop takes for an
+ * iteration, whether its range holds all of that or, as around a step alone, a part.
+ */
+#ifndef NVT_BEATS_H
+#define NVT_BEATS_H
+
+#include "../model/thread_ranges.h"
+#include "diagnose.h"
+
+struct nvt_beat {
+    uint32_t range;     /* row of the iteration */
+    int64_t start, end; /* ns; of the last one, the end of its range */
+    int64_t
+        step; /* end of its last optimizer step, at most `end`; of its range where it has none */
+};
+
+/* Zero-initialise; release with nvt_beats_free, also after a failure. */
+struct nvt_beats {
+    const struct nvt_trace *trace;
+    struct nvt_beat *items; /* by their starts */
+    uint32_t count;
+    uint32_t thread; /* that enters them */
+    int has_steps;   /* optimizer steps were seen in half of them and more */
+    int is_guess; /* there are no iterations: these are the outermost ranges that the loop repeats */
+    struct nvt_thread_ranges ranges;
+};
+
+/*
+ * Of a view: its iterations, of the thread that has most of them. Where the trace has none, the outermost push/pop range that
+ * takes most of a thread's time and that this thread enters NVT_BEATS_LEAST times and more; none unless the user named the
+ * iterations. 0, or -1 when out of memory.
+ */
+#define NVT_BEATS_LEAST 24
+int nvt_beats_make(struct nvt_beats *beats, const struct nvt_view *view);
+void nvt_beats_free(struct nvt_beats *beats);
+
+static inline double nvt_beat_ns(const struct nvt_beat *beat)
+{
+    return (double)(beat->end - beat->start);
+}
+
+/* Whether a range is an optimizer's step: `optimizer` of any domain, or PyTorch's "Optimizer.step#SGD.step". */
+int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * What a loop does beside training: evaluations and checkpoints, and the calls and functions in spans of its time.
+ */
+#ifndef NVT_LOOP_PARTS_H
+#define NVT_LOOP_PARTS_H
+
+#include "called_from.h"
+#include "diagnose.h"
+#include "places.h"
+
+enum nvt_loop_part { NVT_PART_EVALUATION, NVT_PART_CHECKPOINT, NVT_PART_REST, NVT_PARTS };
+
+/* What a range is by its name: `evaluation` and `checkpoint` of `record --pytorch`, or what begins with eval, valid, checkpoint,
+ * ckpt or save (in any case of letters) in any other domain but PyTorch's profiler's operators. */
+enum nvt_loop_part nvt_loop_part_of(const struct nvt_trace *trace, uint32_t name, uint32_t domain);
+
+/* "an evaluation"; and what to do about it. */
+const char *nvt_loop_part_text(enum nvt_loop_part part);
+const char *nvt_loop_part_remedy(enum nvt_loop_part part);
+
+/* Spans of a thread's time, apart and ascending. Zero-initialise but for view and thread; release with nvt_loop_spans_free. */
+struct nvt_loop_spans {
+    const struct nvt_view *view;
+    uint32_t thread;
+    struct nvt_span *items;
+    uint32_t count;
+    double ns;
+};
+
+/* 0, or -1 when out of memory. */
+int nvt_loop_spans_add(struct nvt_loop_spans *spans, int64_t start, int64_t end);
+
+/*
+ * Add to a finding's evidence what the thread does in them, as far as that was recorded: the calls of the operating system
+ * that take most of it, with file and caller ("; 91 % of it in fsync() on c.pt, …"), and the functions that it runs. 0, or -1 when
+ * out of memory.
+ */
+int nvt_loop_spans_tell(const struct nvt_loop_spans *spans, struct nvt_finding *finding);
+void nvt_loop_spans_free(struct nvt_loop_spans *spans);
+
+#endif

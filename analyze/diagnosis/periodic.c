@@ -1,0 +1,249 @@
+#include "periodic.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/grow.h"
+#include "../../lib/map.h"
+#include "../../lib/sample.h"
+
+#define LEAST_COUNT  16
+#define LEAST_HITS   3
+#define LEAST_PART   0.8
+#define LEAST_SLOWER 1.25
+#define DEVIATIONS   5
+#define MOST_CHANCE  0.01
+#define LEAST_SHARE  0.05
+/* Of the longest iterations, between which periods are tried. */
+#define CANDIDATES 64
+/* Of the excess that a range must hold to be named, and of other iterations that may have it if it is what makes the difference. */
+#define NAMED_PART  0.5
+#define OTHERS_PART 0.05
+
+struct search {
+    const struct nvt_beats *beats;
+    double limit, median;
+    uint32_t first; /* beat that is looked at */
+    uint32_t slow;
+    uint32_t *longest; /* CANDIDATES beats at most, by their numbers */
+    uint32_t longest_count;
+};
+
+static int is_slow(const struct search *search, uint32_t beat)
+{
+    return nvt_beat_ns(&search->beats->items[beat]) > search->limit;
+}
+
+/* Median and limit; the longest ones. 0, or -1 when out of memory. */
+static int find_usual(struct search *search)
+{
+    const uint32_t count = search->beats->count - search->first;
+    double *values = malloc(count * sizeof(*values));
+    search->longest = malloc(CANDIDATES * sizeof(*search->longest));
+    if (!values || !search->longest) {
+        free(values);
+        return -1;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = nvt_beat_ns(&search->beats->items[search->first + i]);
+    nvt_sample_sort(values, count);
+    search->median = nvt_sample_quantile(values, count, 0.5);
+    const double from = values[count > CANDIDATES ? count - CANDIDATES : 0];
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = fabs(values[i] - search->median);
+    nvt_sample_sort(values, count);
+    search->limit =
+        fmax(LEAST_SLOWER * search->median,
+             search->median + DEVIATIONS * 1.4826 * nvt_sample_quantile(values, count, 0.5));
+    free(values);
+    for (uint32_t i = search->first; i < search->beats->count; i++) {
+        search->slow += is_slow(search, i) ? 1 : 0;
+        if (is_slow(search, i) && nvt_beat_ns(&search->beats->items[i]) >= from &&
+            search->longest_count < CANDIDATES)
+            search->longest[search->longest_count++] = i;
+    }
+    return 0;
+}
+
+/* What a period has that begins with a beat. */
+static struct nvt_periodic try_period(const struct search *search, uint32_t every, uint32_t beat)
+{
+    struct nvt_periodic found = {.every = every,
+                                 .phase = beat % every,
+                                 .least_ns = search->limit,
+                                 .usual_ns = search->median,
+                                 .name = NVT_NONE};
+    for (uint32_t i = search->first + (every + found.phase - search->first % every) % every;
+         i < search->beats->count; i += every) {
+        found.expected++;
+        if (!is_slow(search, i))
+            continue;
+        found.hits++;
+        found.hit_ns += nvt_beat_ns(&search->beats->items[i]);
+        found.excess_ns += nvt_beat_ns(&search->beats->items[i]) - search->median;
+    }
+    if (found.hits < LEAST_HITS || found.hits < LEAST_PART * found.expected)
+        found.excess_ns = 0;
+    return found;
+}
+
+/* Between neighbours among the longest ones, and those next but one, as others may lie in between. */
+static struct nvt_periodic find_best(const struct search *search)
+{
+    struct nvt_periodic best = {.every = 0};
+    for (uint32_t i = 0; i < search->longest_count; i++)
+        for (uint32_t k = i + 1; k < search->longest_count && k <= i + 3; k++) {
+            const uint32_t every = search->longest[k] - search->longest[i];
+            if (every < 2)
+                continue;
+            const struct nvt_periodic found = try_period(search, every, search->longest[i]);
+            if (found.excess_ns > best.excess_ns)
+                best = found;
+        }
+    return best;
+}
+
+/* How probable it is that slow iterations, wherever they fell, made any such period. */
+static double chance_of(const struct search *search, const struct nvt_periodic *found)
+{
+    const double count = search->beats->count - search->first, periods = count / LEAST_HITS;
+    const double misses = found->expected - found->hits;
+    const double ways =
+        lgamma(found->expected + 1.0) - lgamma(found->hits + 1.0) - lgamma(misses + 1);
+    return exp(ways + found->hits * log(search->slow / count)) * periods * periods / 2;
+}
+
+/* --- which range it is ------------------------------------------------------------------------- */
+
+/* Of a name and domain: its time in hits and in others, and how many of either have it. */
+struct part {
+    uint32_t name, domain, last;
+    double hit_ns, other_ns;
+    uint32_t hits, others;
+};
+
+static int is_hit(const struct search *search, const struct nvt_periodic *found, uint32_t beat)
+{
+    return nvt_is_periodic(found, search->beats, beat);
+}
+
+/* NULL when out of memory. */
+static struct part *part_of(struct part **parts, uint32_t *count, struct nvt_map *places,
+                            const struct nvt_ranges *ranges, uint32_t range)
+{
+    uint32_t *at = nvt_map_at(places, (uint64_t)ranges->domain[range] << 32 | ranges->name[range]);
+    if (!at || (*at == NVT_MAP_NONE && nvt_grow(parts, *count, sizeof(**parts))))
+        return NULL;
+    if (*at == NVT_MAP_NONE) {
+        (*parts)[*count] = (struct part){
+            .name = ranges->name[range], .domain = ranges->domain[range], .last = NVT_NONE};
+        *at = (*count)++;
+    }
+    return &(*parts)[*at];
+}
+
+/* The time of all names of ranges of the loop's thread. 0, or -1 when out of memory. */
+static int add_up(const struct search *search, const struct nvt_periodic *found,
+                  struct part **parts, uint32_t *count)
+{
+    const struct nvt_beats *beats = search->beats;
+    const struct nvt_ranges *ranges = &beats->trace->ranges;
+    struct nvt_map places = {0};
+    uint32_t at = search->first;
+    int failed = 0;
+    for (uint32_t i = 0; i < ranges->count && !failed; i++) {
+        if (ranges->thread[i] != beats->thread || ranges->style[i] != NVT_PUSH_POP ||
+            ranges->start[i] < beats->items[at].start || ranges->flags[i] & NVT_RANGE_PARTIAL ||
+            i == beats->items[at].range || !nvt_thread_ranges_is_outermost(&beats->ranges, i))
+            continue;
+        while (at + 1 < beats->count && beats->items[at + 1].start <= ranges->start[i])
+            at++;
+        if (i == beats->items[at].range || ranges->start[i] >= beats->items[at].end)
+            continue;
+        struct part *part = part_of(parts, count, &places, ranges, i);
+        failed = !part;
+        if (failed)
+            break;
+        const int hit = is_hit(search, found, at);
+        *(hit ? &part->hit_ns : &part->other_ns) += (double)(ranges->end[i] - ranges->start[i]);
+        *(hit ? &part->hits : &part->others) += part->last != at;
+        part->last = at;
+    }
+    nvt_map_free(&places);
+    return failed ? -1 : 0;
+}
+
+/* The range with most of the difference; whether it is what sets the hits apart goes to *is_proof. 0, or -1. */
+static int name_it(const struct search *search, struct nvt_periodic *found, int *is_proof)
+{
+    struct part *parts = NULL;
+    uint32_t count = 0;
+    const double others = search->beats->count - search->first - found->hits;
+    int failed = add_up(search, found, &parts, &count);
+    for (uint32_t i = 0; i < count && !failed; i++) {
+        const struct part *part = &parts[i];
+        const double ns = part->hit_ns - part->other_ns / fmax(others, 1) * found->hits;
+        if (ns <= found->range_ns || ns < NAMED_PART * found->excess_ns)
+            continue;
+        found->range_ns = ns;
+        found->name = part->name;
+        found->domain = part->domain;
+        *is_proof = part->hits == found->hits && part->others <= OTHERS_PART * others;
+    }
+    free(parts);
+    return failed ? -1 : 0;
+}
+
+static int is_training(const struct nvt_trace *trace, const struct nvt_periodic *found)
+{
+    static const char *const parts[] = {"forward", "backward", "loss",     "enumerate(DataLoader)#",
+                                        "data",    "optim",    "Optimizer"};
+    const char *name = found->name == NVT_NONE ? "" : nvt_name(trace, found->name);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!strncmp(name, parts[i], strlen(parts[i])))
+            return 1;
+    return 0;
+}
+
+/* Whether it is worth a word. */
+static int is_much(const struct search *search, const struct nvt_periodic *found)
+{
+    const struct nvt_beats *beats = search->beats;
+    const int64_t from = beats->items[search->first].start;
+    return found->excess_ns >= LEAST_SHARE * (double)(beats->items[beats->count - 1].end - from) &&
+           !is_training(beats->trace, found);
+}
+
+/* Whether half of what the hits take longer lies in the ranges of the iterations themselves. */
+static int is_in_ranges(const struct nvt_beats *beats, const struct nvt_periodic *found)
+{
+    const struct nvt_ranges *ranges = &beats->trace->ranges;
+    double behind_ns = 0;
+    for (uint32_t i = 0; i < beats->count; i++)
+        if (nvt_is_periodic(found, beats, i))
+            behind_ns +=
+                fmax(0, (double)(beats->items[i].end - ranges->end[beats->items[i].range]));
+    return 2 * behind_ns < found->excess_ns;
+}
+
+int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats)
+{
+    struct search search = {.beats = beats, .first = NVT_PERIODIC_WARMUP};
+    int is_proof = 0;
+    *found = (struct nvt_periodic){.every = 0, .name = NVT_NONE};
+    if (beats->count < NVT_PERIODIC_WARMUP + LEAST_COUNT)
+        return 0;
+    int failed = find_usual(&search);
+    if (!failed) {
+        struct nvt_periodic best = find_best(&search);
+        failed = best.every && name_it(&search, &best, &is_proof);
+        if (!failed && best.every && is_much(&search, &best) &&
+            (is_proof || chance_of(&search, &best) <= MOST_CHANCE))
+            *found = best;
+        found->is_slow = found->every && found->name == NVT_NONE && !beats->is_guess &&
+                         is_in_ranges(beats, found);
+    }
+    free(search.longest);
+    return failed ? -1 : 0;
+}

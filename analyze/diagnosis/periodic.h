@@ -1,0 +1,43 @@
+/*
+ * What a loop does in every n-th iteration only: an evaluation, a checkpoint, a log. Found from what iterations take, and from
+ * the ranges in those that take longer.
+ */
+#ifndef NVT_PERIODIC_H
+#define NVT_PERIODIC_H
+
+#include "beats.h"
+
+/* Iterations in front that are not looked at: warm-up. */
+#define NVT_PERIODIC_WARMUP 8
+
+struct nvt_periodic {
+    uint32_t every, phase; /* iterations `phase`, `phase` + `every`, …; every 0: there is nothing */
+    uint32_t hits, expected; /* how many of those that are looked at take longer, of how many */
+    double usual_ns;         /* median of all others */
+    double excess_ns;        /* of all hits together, beyond that */
+    double hit_ns;           /* what they take together */
+    uint32_t name,
+        domain; /* of the range that most of the excess lies in, NVT_NONE: none has half of it */
+    double range_ns; /* what the hits have of it more than others; all together */
+    double least_ns; /* from where on an iteration takes longer */
+    int is_slow; /* iterations are named, and take longer for no known range: `slow iterations` tells that */
+};
+
+/*
+ * The period with the most excess of which at least 3 iterations, and 4 in 5 of all that it has, take longer than a quarter more
+ * than the median, and 5 deviations (by the median distance) more. It must be improbable by chance (1 in 100, over all
+ * periods), or a range must lie in all of these iterations, and in hardly any other. Nothing is found of what is below 5 % of
+ * the loop's time, nor where most of it lies in what training consists of: steps, as where gradients are accumulated, passes,
+ * and waits for batches, of which another rule tells. 0, or -1 when out of memory.
+ */
+int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats);
+
+/* Whether a beat is one of those. */
+static inline int nvt_is_periodic(const struct nvt_periodic *found, const struct nvt_beats *beats,
+                                  uint32_t beat)
+{
+    return found->every && beat >= NVT_PERIODIC_WARMUP && beat % found->every == found->phase &&
+           nvt_beat_ns(&beats->items[beat]) > found->least_ns;
+}
+
+#endif

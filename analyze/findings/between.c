@@ -1,0 +1,254 @@
+/* between steps: what a loop does in each iteration behind the optimizer's step, and before the next iteration begins. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/os_calls.h"
+#include "../../lib/sample.h"
+#include "../diagnosis/beats.h"
+#include "../diagnosis/blocking.h"
+#include "../diagnosis/loop_parts.h"
+#include "../studies/phases.h"
+
+#define LEAST_SHARE 0.15
+#define LEAST_COUNT 8
+/* Times that lie so far above the median are of another kind: periodic work, or chance. */
+#define MOST_USUAL 3
+
+/* The time between steps in the steady part. */
+struct between {
+    const struct nvt_view *view;
+    struct nvt_beats beats;
+    struct nvt_loop_spans spans; /* usual ones */
+    double median_ns, longest_ns;
+    double busy_ns;                      /* in which a device works */
+    double parts_ns[NVT_PARTS], sync_ns; /* sync: fsync() and the like behind a checkpoint */
+    uint32_t count;                      /* of all, usual or not */
+    struct nvt_longest longest;
+};
+
+static double time_of(const struct nvt_beat *beat)
+{
+    return (double)(beat->end - beat->step);
+}
+
+static int counts(const struct between *between, uint32_t beat)
+{
+    return nvt_is_steady(between->view, between->beats.items[beat].start) &&
+           beat + 1 < between->beats.count;
+}
+
+/* 0, or -1 when out of memory. */
+static int find_usual(struct between *between)
+{
+    const struct nvt_beats *beats = &between->beats;
+    double *values = malloc(((size_t)beats->count + 1) * sizeof(*values));
+    int failed = !values;
+    for (uint32_t i = 0; i < beats->count && values; i++)
+        if (counts(between, i))
+            values[between->count++] = time_of(&beats->items[i]);
+    if (values && between->count) {
+        nvt_sample_sort(values, between->count);
+        between->median_ns = nvt_sample_quantile(values, between->count, 0.5);
+    }
+    free(values);
+    for (uint32_t i = 0; i < beats->count && !failed; i++) {
+        const struct nvt_beat *beat = &beats->items[i];
+        if (!counts(between, i) || time_of(beat) > MOST_USUAL * between->median_ns)
+            continue;
+        between->longest_ns = fmax(between->longest_ns, time_of(beat));
+        nvt_longest_add(&between->longest, beat->step, time_of(beat));
+        failed = nvt_loop_spans_add(&between->spans, beat->step, beat->end);
+    }
+    return failed ? -1 : 0;
+}
+
+/* The time of spans that both lists have, ascending ones. */
+static double shared_ns(const struct nvt_span *some, size_t some_count,
+                        const struct nvt_span *others, size_t other_count)
+{
+    double ns = 0;
+    for (size_t i = 0, k = 0; i < some_count && k < other_count;) {
+        const int64_t start = some[i].start > others[k].start ? some[i].start : others[k].start;
+        const int64_t end = some[i].end < others[k].end ? some[i].end : others[k].end;
+        ns += end > start ? (double)(end - start) : 0;
+        if (some[i].end < others[k].end)
+            i++;
+        else
+            k++;
+    }
+    return ns;
+}
+
+/* 0, or -1 when out of memory. */
+static int find_busy(struct between *between)
+{
+    struct nvt_span *work = NULL;
+    size_t count = 0;
+    int failed =
+        between->view->trace->ops.count &&
+        nvt_device_work(between->view, between->view->trace->threads.process[between->beats.thread],
+                        &work, &count);
+    between->busy_ns = shared_ns(between->spans.items, between->spans.count, work, count);
+    free(work);
+    return failed;
+}
+
+/* Evaluations and checkpoints in the spans; the rest is what they leave. */
+static void find_parts(struct between *between)
+{
+    const struct nvt_trace *trace = between->view->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const struct nvt_loop_spans *spans = &between->spans;
+    int64_t until = INT64_MIN;
+    between->parts_ns[NVT_PART_REST] = spans->ns;
+    for (uint32_t i = 0, at = 0; i < ranges->count; i++) {
+        if (ranges->thread[i] != spans->thread || ranges->style[i] != NVT_PUSH_POP ||
+            ranges->start[i] < until)
+            continue;
+        while (at < spans->count && spans->items[at].end <= ranges->start[i])
+            at++;
+        if (at == spans->count)
+            break;
+        const enum nvt_loop_part part = nvt_loop_part_of(trace, ranges->name[i], ranges->domain[i]);
+        if (ranges->start[i] < spans->items[at].start || part == NVT_PART_REST)
+            continue;
+        until = ranges->end[i] < spans->items[at].end ? ranges->end[i] : spans->items[at].end;
+        between->parts_ns[part] += (double)(until - ranges->start[i]);
+        between->parts_ns[NVT_PART_REST] -= (double)(until - ranges->start[i]);
+    }
+}
+
+/* Calls that wait until a file is on disk, outside of checkpoints, in a loop that makes some. */
+static void find_syncs(struct between *between)
+{
+    const struct nvt_trace *trace = between->view->trace;
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    const struct nvt_loop_spans *spans = &between->spans;
+    if (between->parts_ns[NVT_PART_CHECKPOINT] <= 0)
+        return;
+    for (uint32_t i = 0, at = 0; i < calls->count; i++) {
+        uint32_t open[NVT_NESTING_DEPTH];
+        if (calls->thread[i] != spans->thread || !strstr(nvt_name(trace, calls->name[i]), "sync"))
+            continue;
+        while (at < spans->count && spans->items[at].end <= calls->start[i])
+            at++;
+        if (at == spans->count)
+            break;
+        if (calls->start[i] < spans->items[at].start || calls->end[i] > spans->items[at].end)
+            continue;
+        int is_inner = 0;
+        for (uint32_t depth = nvt_thread_ranges_open(&between->beats.ranges, spans->thread,
+                                                     calls->start[i], open);
+             depth--;)
+            is_inner |= nvt_loop_part_of(trace, trace->ranges.name[open[depth]],
+                                         trace->ranges.domain[open[depth]]) != NVT_PART_REST;
+        if (!is_inner)
+            between->sync_ns += (double)(calls->end[i] - calls->start[i]);
+    }
+    between->parts_ns[NVT_PART_CHECKPOINT] += between->sync_ns;
+    between->parts_ns[NVT_PART_REST] -= between->sync_ns;
+}
+
+static enum nvt_loop_part largest_of(const struct between *between)
+{
+    enum nvt_loop_part largest = NVT_PART_REST;
+    for (int part = 0; part < NVT_PARTS; part++)
+        if (between->parts_ns[part] > between->parts_ns[largest])
+            largest = (enum nvt_loop_part)part;
+    return largest;
+}
+
+/* "; 31 ms of it an evaluation" of what there is, and what was behind a checkpoint. */
+static void tell_parts(const struct between *between, struct nvt_finding *finding)
+{
+    const double count = between->spans.count;
+    for (int part = 0; part < NVT_PART_REST; part++)
+        if (between->parts_ns[part] > 0)
+            nvt_finding_append(finding, "; %s of it %s", NVT_TIME(between->parts_ns[part] / count),
+                               nvt_loop_part_text((enum nvt_loop_part)part));
+    if (between->sync_ns > 0)
+        nvt_finding_append(finding, ", %s of that until it is on disk (fsync)",
+                           NVT_TIME(between->sync_ns / count));
+    if (between->parts_ns[NVT_PART_EVALUATION] > 0)
+        nvt_finding_append(finding,
+                           " (forward passes without gradient, or of a model in the mode of "
+                           "evaluation)");
+    if (between->busy_ns > 0)
+        nvt_finding_append(finding, "; a device works for %.0f %% of it",
+                           100 * between->busy_ns / between->spans.ns);
+}
+
+static void tell_remedy(enum nvt_loop_part part, struct nvt_finding *finding)
+{
+    if (part == NVT_PART_REST)
+        snprintf(
+            finding->remedy, sizeof(finding->remedy),
+            "move what need not be done at each step off the loop: log and compute metrics every "
+            "n-th step, on another thread; do not sleep or wait for others there");
+    else
+        snprintf(finding->remedy, sizeof(finding->remedy), "%s", nvt_loop_part_remedy(part));
+}
+
+/* 0, or -1 when out of memory. */
+static int tell(struct between *between, double share, struct nvt_finding *finding)
+{
+    const enum nvt_loop_part part = largest_of(between);
+    const double all = between->spans.ns;
+    char most[64] = "";
+    if (part != NVT_PART_REST)
+        snprintf(most, sizeof(most), ", most of that for %s", nvt_loop_part_text(part));
+    finding->cost_ns = between->median_ns * (1 - between->busy_ns / all);
+    snprintf(finding->what, sizeof(finding->what),
+             "for %.0f %% of its time the loop is between the optimizer's step and the next "
+             "iteration%s",
+             100 * share, most);
+    nvt_finding_about(finding, nvt_loop_part_text(part));
+    nvt_finding_append(finding, "%s an iteration (median), the longest %s",
+                       NVT_TIME(between->median_ns), NVT_TIME(between->longest_ns));
+    tell_parts(between, finding);
+    tell_remedy(part, finding);
+    /* A training that needs targets or actions without gradient looks the same. */
+    if (part == NVT_PART_EVALUATION)
+        finding->confidence = NVT_POSSIBLE;
+    nvt_finding_point_longest(finding, &between->longest);
+    return nvt_loop_spans_tell(&between->spans, finding);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct between between = {.view = view};
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    int failed = nvt_beats_make(&between.beats, view);
+    between.spans.view = view;
+    between.spans.thread = between.beats.thread;
+    if (!failed && between.beats.has_steps && !between.beats.is_guess) {
+        failed = find_usual(&between) || find_busy(&between);
+        const double share = between.median_ns * between.count / view->span_ns;
+        if (!failed && between.count >= LEAST_COUNT &&
+            share * (1 - between.busy_ns / between.spans.ns) >= LEAST_SHARE) {
+            find_parts(&between);
+            find_syncs(&between);
+            failed = tell(&between, share, &finding) || nvt_findings_add(findings, &finding, NULL);
+        }
+    }
+    nvt_loop_spans_free(&between.spans);
+    nvt_beats_free(&between.beats);
+    return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
+}
+
+const struct nvt_rule nvt_rule_between = {
+    .cause = "between steps",
+    .about = "what each iteration does behind the optimizer's step: logs, checkpoints, evaluation",
+    .threshold =
+        "15 % of the time, by the median over at least 8 iterations, less what a device "
+        "works meanwhile: zeroing gradients, a scheduler and a log line take some percent of "
+        "any loop. What every n-th iteration has is periodic work. Known where the optimizer's "
+        "step is: from record --pytorch, PyTorch's profiler, or a range optimizer",
+    .remedy = "move what need not be done at each step off the loop",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
+    .look = look,
+};

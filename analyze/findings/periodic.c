@@ -1,0 +1,100 @@
+/* periodic work: what a loop does in every n-th iteration only, and that takes much of its time all the same. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../diagnosis/loop_parts.h"
+#include "../diagnosis/periodic.h"
+
+/* What it is, for how long, and what to do about it. */
+static void tell_what(const struct nvt_beats *beats, const struct nvt_periodic *found,
+                      struct nvt_finding *finding)
+{
+    const struct nvt_trace *trace = beats->trace;
+    const double loop_ns = (double)(beats->items[beats->count - 1].end - beats->items[0].start);
+    enum nvt_loop_part part = NVT_PART_REST;
+    char what[160] = "";
+    if (found->name == NVT_NONE) {
+        snprintf(
+            finding->what, sizeof(finding->what),
+            "one in every %u iterations takes %s longer than the others: %.0f %% of the loop's "
+            "time",
+            found->every, NVT_TIME(found->excess_ns / found->hits),
+            100 * found->excess_ns / loop_ns);
+    } else {
+        part = nvt_loop_part_of(trace, found->name, found->domain);
+        snprintf(what, sizeof(what), "%s%.120s", part == NVT_PART_REST ? "range " : "",
+                 part == NVT_PART_REST ? nvt_name(trace, found->name) : nvt_loop_part_text(part));
+        snprintf(finding->what, sizeof(finding->what),
+                 "once in every %u iterations, %s takes %s: %.0f %% of the loop's time",
+                 found->every, what, NVT_TIME(found->range_ns / found->hits),
+                 100 * found->range_ns / loop_ns);
+    }
+    nvt_finding_about(finding, what);
+    snprintf(finding->remedy, sizeof(finding->remedy), "%s",
+             part == NVT_PART_REST
+                 ? "look at what the loop does there; do it less often, or on another thread"
+                 : nvt_loop_part_remedy(part));
+}
+
+/* 0, or -1 when out of memory. */
+static int tell(const struct nvt_view *view, const struct nvt_beats *beats,
+                const struct nvt_periodic *found, struct nvt_finding *finding)
+{
+    const double ns = found->name == NVT_NONE ? found->excess_ns : found->range_ns;
+    struct nvt_loop_spans spans = {.view = view, .thread = beats->thread};
+    struct nvt_longest longest = {{0}, {0}};
+    int failed = 0;
+    finding->cost_ns = ns / (beats->count - NVT_PERIODIC_WARMUP);
+    tell_what(beats, found, finding);
+    nvt_finding_append(finding,
+                       "%u of %u such iterations take %s on average, the median of all is %s",
+                       found->hits, found->expected, NVT_TIME(found->hit_ns / found->hits),
+                       NVT_TIME(found->usual_ns));
+    for (uint32_t i = 0; i < beats->count && !failed; i++) {
+        const struct nvt_beat *beat = &beats->items[i];
+        if (!nvt_is_periodic(found, beats, i))
+            continue;
+        nvt_longest_add(&longest, beat->start, nvt_beat_ns(beat));
+        failed = nvt_loop_spans_add(&spans, beat->step, beat->end);
+    }
+    if (!failed && found->name == NVT_NONE)
+        failed = nvt_loop_spans_tell(&spans, finding);
+    if (beats->is_guess)
+        nvt_finding_append(finding, "; an iteration is taken to begin with each range %.60s",
+                           nvt_name(view->trace, view->trace->ranges.name[beats->items[0].range]));
+    nvt_finding_point_longest(finding, &longest);
+    nvt_loop_spans_free(&spans);
+    return failed;
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_beats beats = {0};
+    struct nvt_periodic found;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    int failed = nvt_beats_make(&beats, view) || nvt_periodic_find(&found, &beats);
+    if (!failed && found.every && !found.is_slow) {
+        finding.per = "an iteration";
+        failed = tell(view, &beats, &found, &finding) || nvt_findings_add(findings, &finding, NULL);
+    }
+    nvt_beats_free(&beats);
+    return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
+}
+
+const struct nvt_rule nvt_rule_periodic = {
+    .cause = "periodic work",
+    .about = "what a loop does in every n-th iteration, such as an evaluation or a checkpoint",
+    .threshold =
+        "5 % of the loop's time, from the ninth iteration on, of at least 24: below that it "
+        "does not change the mean. At least 3 iterations at one distance, and 4 in 5 of all that "
+        "are, take a quarter and 5 deviations longer than the median (by the median distance); "
+        "by chance in at most 1 of 100 traces, unless a range lies in all of them and in hardly "
+        "any other. Not for steps, passes and waits for batches, which every n-th iteration has "
+        "where gradients are accumulated. Without iterations, a loop is known by the outermost "
+        "range that repeats",
+    .remedy = "do it less often, or beside the loop",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_RANGES,
+    .look = look,
+};
