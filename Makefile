@@ -229,19 +229,18 @@ objects: $(call obj,$(TEST_HELPERS) $(filter-out %_double.c,$(TEST_SRC)) $(wildc
 clients: $(CLIENTS)
 tests: $(TESTS) clients
 
-# Tests run one after another: some of them measure time. Those of the emulated device do not; they are long and take one
-# processor each, so that they run beside each other before the rest. Every one is run, then the verdict.
 $(if $(and $(PROFILER),$(filter check% tests objects,$(MAKECMDGOALS))),$(error the tests need the workloads: run them without PROFILER; tests/test_profiler.c is about that build))
-EMULATED_TESTS := $(filter $(BUILD)/tests/test_emulated%,$(TESTS))
+# Tests run side by side, the longest first, so that none of them is waited for at the end. Those that measure time run alone, last.
+# Every one is run, then the verdict (tests/runner/run.c). NVTALLY_TEST_JOBS=1 runs them one after another.
+TESTS_LONGEST := emulated emulated_devices device_run pipeline_double cpu cut
+TESTS_ALONE   := load overhead compensate
+tests_named = $(patsubst %,$(BUILD)/tests/test_%,$(1))
+run_tests   = NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/runner/run $(filter-out $(call tests_named,$(TESTS_ALONE)), \
+  $(filter $(call tests_named,$(TESTS_LONGEST)),$(1)) $(filter-out $(call tests_named,$(TESTS_LONGEST)),$(1))) \
+  --alone $(filter $(call tests_named,$(TESTS_ALONE)),$(1))
+
 check: all $(TESTS) $(CLIENTS) ## build and run every test
-	$(Q)export NVTALLY_BUILD=$(abspath $(BUILD)); failed=; running=; trap 'kill $$pids; exit 1' INT TERM; \
-	for test in $(EMULATED_TESTS); do \
-	  $$test >$$test.log 2>&1 & pids="$$pids $$!"; running="$$running $$!:$$test"; \
-	done; for each in $$running; do \
-	  wait $${each%%:*} || failed="$$failed $${each#*:}"; echo "== $${each#*:}"; cat $${each#*:}.log; \
-	done; for test in $(filter-out $(EMULATED_TESTS),$(TESTS)); do \
-	  echo "== $$test"; $$test || failed="$$failed $$test"; \
-	done; if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; fi
+	$(Q)$(call run_tests,$(TESTS))
 
 ASAN := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 TSAN := -fsanitize=thread
@@ -254,10 +253,8 @@ QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode cupti_kinds read_kineto read_nsy
 check-asan-quick: ## a few of them, in a minute
 	$(Q)$(MAKE) BUILD=build-asan-quick SANITIZE="$(ASAN)" CFLAGS="-O0 -g" quick-run
 
-quick-run: $(BUILD)/nvtally $(patsubst %,$(BUILD)/tests/%,$(QUICK_TESTS))
-	$(Q)for test in $(QUICK_TESTS); do \
-	  echo "== $$test"; NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/$$test || exit 1; \
-	done
+quick-run: $(BUILD)/nvtally $(BUILD)/tests/runner/run $(patsubst %,$(BUILD)/tests/%,$(QUICK_TESTS))
+	$(Q)$(call run_tests,$(patsubst %,$(BUILD)/tests/%,$(QUICK_TESTS)))
 
 check-tsan: ## the same under ThreadSanitizer
 	$(Q)TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp OPENBLAS_NUM_THREADS=1 $(MAKE) BUILD=build-tsan SANITIZE="$(TSAN)" check
