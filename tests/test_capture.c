@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../collectors/capture_wish.h"
+#include "random_kit.h"
 #include "record_kit.h"
 
 /* Record a client with that --capture, and what it said; events of all threads in the file. */
@@ -293,7 +294,7 @@ static void captures_random_programs(void **state)
     const char *most = getenv("NVTALLY_TEST_SEEDS");
     for (unsigned i = 0; i < (most ? strtoul(most, NULL, 10) : 12); i++) {
         char seed[16], threads[16];
-        snprintf(seed, sizeof(seed), "%u", i);
+        snprintf(seed, sizeof(seed), "%u", (unsigned)kit_seed(0) + i);
         snprintf(threads, sizeof(threads), "%u", 1 + i / 3 % 4);
         long from = i % 5;
         captures_what_begins_within(seed, threads, domains[i % 3], from, from + i % 4);

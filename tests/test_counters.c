@@ -20,6 +20,7 @@
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
 #include "cli.h"
+#include "random_kit.h"
 
 /* --- recorded --- */
 
@@ -383,7 +384,7 @@ static void bounds_are_those_of_all_samples(void **state)
     struct nvt_trace *trace = new_trace();
     struct nvt_counter_courses courses;
     uint32_t counter = add_counter(trace, "random", "", NVT_COUNTER_ABSOLUTE);
-    srand(5);
+    kit_srand(5);
     for (int i = 0; i < 3000; i++)
         add_sample(trace, counter, i, rand() % 1000);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);

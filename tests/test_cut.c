@@ -20,6 +20,7 @@
 #include "../lib/clock.h"
 #include "../lib/cursor.h"
 #include "../lib/device_columns.h"
+#include "random_kit.h"
 #include "record_kit.h"
 
 /* --- cutting a file that is there --------------------------------------------------------------- */
@@ -551,7 +552,7 @@ static void keeps_what_random_threads_did(void **state)
     for (unsigned seed = 0; seed < 6; seed++) {
         char again_path[600];
         int64_t ns;
-        srand(seed);
+        srand((unsigned)kit_seed(0) + seed);
         make_random(moments);
         struct nvt_trace *whole = recorded_trace();
         snprintf(again_path, sizeof(again_path), "%s", recorded_in("again.nvt"));
@@ -733,7 +734,7 @@ static void keeps_what_device_records_need(void **state)
     char whole_path[600], copy[600];
     snprintf(whole_path, sizeof(whole_path), "%s", recorded_in("devices.nvt"));
     snprintf(copy, sizeof(copy), "%s", recorded_in("copy.nvt"));
-    srand(7);
+    kit_srand(7);
     write_devices(whole_path);
     struct nvt_trace *whole = read_good(whole_path);
     struct nvt_trace_writer *again = copy_of(whole_path, recorded_in("again.nvt"));

@@ -17,6 +17,7 @@
 #include "../analyze/diagnosis/diagnose.h"
 #include "cli.h"
 #include "made_trace.h"
+#include "random_kit.h"
 
 #define ITERATIONS 20
 
@@ -544,7 +545,7 @@ static void variants_that_do_not_cross_are_left_alone(void **state)
     const struct lines same = {{1000, 1000}, {500, 500}, 0.05};
     struct nvt_crossing crossing;
     int found = 0;
-    for (uint64_t seed = 1; seed <= 1000; seed++) {
+    for (uint64_t seed = kit_seed(1), last = seed + 999; seed <= last; seed++) {
         assert_false(cross(&apart, seed, &crossing));
         found += cross(&same, seed, &crossing);
     }
@@ -559,7 +560,7 @@ static void the_interval_of_a_crossing_covers_it(void **state)
     const struct lines lines = {{1000, 5000}, {500, 100}, 0.05};
     struct nvt_crossing crossing;
     int covered = 0;
-    for (uint64_t seed = 1; seed <= 1000; seed++) {
+    for (uint64_t seed = kit_seed(1), last = seed + 999; seed <= last; seed++) {
         assert_true(cross(&lines, seed, &crossing));
         assert_true(crossing.from < crossing.n && crossing.n < crossing.to);
         covered += crossing.from <= 10 && crossing.to >= 10;

@@ -23,6 +23,7 @@
 #include "../kernels/ops/random.c"
 #include "../kernels/ops/softmax.c"
 #include "../kernels/workloads/layer.c"
+#include "random_kit.h"
 
 static void make_layer(struct nvt_layer *layer, struct nvt_allocator *allocator,
                        enum nvt_layer_mode mode, int grouped, int64_t batch, int64_t size,
@@ -275,7 +276,7 @@ static void allocator_counts_what_is_in_use(void **state)
         size_t size;
     } slots[SLOTS] = {{0}};
     uint64_t used = 0;
-    srand(11);
+    kit_srand(11);
     for (int step = 0; step < STEPS; step++) {
         int slot = rand() % SLOTS;
         if (slots[slot].memory) {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../lib/map.h"
+#include "random_kit.h"
 
 /* Few keys, many of them in the same places: addresses as allocators give them out. */
 enum { KEYS = 4096, STEPS = 300000 };
@@ -26,7 +27,7 @@ static void keeps_what_others_leave(void **state)
     assert_non_null(rows);
     for (uint32_t i = 0; i < KEYS; i++)
         rows[i] = NVT_MAP_NONE;
-    srand(1);
+    kit_srand(1);
     for (uint32_t step = 0; step < STEPS; step++) {
         uint32_t i = (uint32_t)rand() % KEYS, row = rand() % 3 ? step : NVT_MAP_NONE;
         assert_int_equal(nvt_map_get(&map, key_of(i)), rows[i]);

@@ -16,6 +16,7 @@
 #include "../analyze/model/nesting.h"
 #include "../analyze/device/project.h"
 #include "../analyze/reports/report.h"
+#include "random_kit.h"
 #include "small_trace.h"
 
 /* --- random traces --- */
@@ -176,7 +177,7 @@ static void agrees_with_the_slow_one(void **state)
 {
     (void)state;
     uint64_t own = 0, across = 0;
-    for (uint64_t seed = 1; seed <= 10000; seed++) {
+    for (uint64_t seed = kit_seed(1), last = seed + 9999; seed <= last; seed++) {
         struct nvt_trace *trace = random_trace(seed);
         own += check_trace(trace, 0);
         across += check_trace(trace, NVT_ACROSS_THREADS);
@@ -209,7 +210,7 @@ static void nests_like_the_slow_one(void **state)
 {
     (void)state;
     uint64_t nested = 0;
-    for (uint64_t seed = 1; seed <= 10000; seed++) {
+    for (uint64_t seed = kit_seed(1), last = seed + 9999; seed <= last; seed++) {
         struct nvt_error err = NVT_ERROR_INIT;
         struct nvt_nesting nesting = {0};
         struct nvt_trace *trace = random_trace(seed);
@@ -358,7 +359,7 @@ static void sums_like_the_slow_one(void **state)
     static const char *const projected[] = {"Range Instances", "Total GPU Ops",
                                             "Total Proj Time (ns)", "Proj Min (ns)",
                                             "Proj Max (ns)"};
-    for (uint64_t seed = 1; seed <= 10000; seed++) {
+    for (uint64_t seed = kit_seed(1), last = seed + 9999; seed <= last; seed++) {
         struct nvt_trace *trace = random_trace(seed);
         unsigned flags = seed % 2 ? 0 : NVT_ACROSS_THREADS;
         uint8_t *belongs = calloc((size_t)trace->ops.count * trace->ranges.count + 1, 1);

@@ -15,6 +15,7 @@
 #include "../analyze/studies/phases.h"
 #include "../analyze/model/unfinished.h"
 #include "../lib/render.h"
+#include "random_kit.h"
 
 static struct nvt_error err = NVT_ERROR_INIT;
 
@@ -373,7 +374,7 @@ static void test_marks(void **state)
 static void test_nesting_of_random_ranges(void **state)
 {
     (void)state;
-    srand(3);
+    kit_srand(3);
     for (int round = 0; round < 300; round++) {
         struct nvt_trace *trace = new_trace("random");
         for (int i = 0; i < 40; i++) {

@@ -15,6 +15,7 @@
 #include "../analyze/input/runs.h"
 #include "../lib/render.h"
 #include "cli.h"
+#include "random_kit.h"
 
 #ifdef HAVE_YAJL
 
@@ -154,7 +155,7 @@ static void test_changed_bytes(void **state)
     (void)state;
     char *directory = new_directory(results, strlen(results)), changed[sizeof(results)];
     const char *path = strdup(cli_in(directory, "results.jsonl"));
-    srand(11);
+    kit_srand(11);
     for (int round = 0; round < 2000; round++) {
         memcpy(changed, results, sizeof(results));
         for (int i = 0; i < 3; i++)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "../lib/sample.h"
+#include "random_kit.h"
 
 static void assert_close(double value, double expected, double tolerance)
 {
@@ -83,7 +84,7 @@ static void test_large_offset(void **state)
 static void test_median_and_quantiles(void **state)
 {
     (void)state;
-    srand(1);
+    kit_srand(1);
     for (size_t n = 1; n < 300; n++) {
         double values[300], sorted[300];
         int kind = rand() % 4, range = rand() % 2 ? 4 : 1000000;
@@ -151,7 +152,7 @@ static void test_ascending_pieces(void **state)
     enum { PIECES = 5, MOST = 40 };
     uint32_t values[PIECES][MOST];
     double scratch[PIECES * MOST + 1];
-    srand(7);
+    kit_srand(7);
     for (int trial = 0; trial < 3000; trial++) {
         struct nvt_piece pieces[PIECES];
         struct nvt_summary expected, got;

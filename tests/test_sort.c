@@ -11,6 +11,7 @@
 
 #include "../analyze/model/column.h"
 #include "../analyze/model/sort.h"
+#include "random_kit.h"
 
 static const int64_t *keys, *ties;
 
@@ -30,7 +31,7 @@ static void orders_are_as_defined(void **state)
     enum { MOST = 300, TRIALS = 3000 };
     int64_t key[MOST], tie[MOST];
     uint32_t expected[MOST] = {0};
-    srand(5);
+    kit_srand(5);
     for (int trial = 0; trial < TRIALS; trial++) {
         uint32_t count = (uint32_t)(rand() % MOST);
         int span = 1 + rand() % 40, step = rand() % 3;
@@ -122,7 +123,7 @@ static void values_are_sorted(void **state)
     enum { MOST = 700, TRIALS = 600 };
     static const uint32_t masks[] = {UINT32_MAX, 0xff, 0xff00ff, 0x3, 0xf0000000, 0xfffff};
     uint32_t values[MOST], expected[MOST], scratch[MOST];
-    srand(6);
+    kit_srand(6);
     for (int trial = 0; trial < TRIALS; trial++) {
         size_t count = (size_t)(rand() % (trial % 2 ? MOST : 60));
         uint32_t base = trial % 3 ? 0 : UINT32_MAX - 0xfff;

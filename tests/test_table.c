@@ -15,6 +15,7 @@
 #include "../lib/render.h"
 #include "../lib/table.h"
 #include "../lib/text.h"
+#include "random_kit.h"
 
 static const struct nvt_column_spec columns[] = {
     {"Name", "", NVT_TEXT, 0, 0},   {"Total (ns)", "ns", NVT_INT, 0, 0},
@@ -591,7 +592,7 @@ static void test_random_bytes(void **state)
     (void)state;
     size_t count;
     const struct nvt_format *formats = nvt_formats(&count);
-    srand(7);
+    kit_srand(7);
     for (int round = 0; round < 300; round++) {
         char name[64];
         size_t length = (size_t)rand() % 63;

@@ -22,6 +22,7 @@
 #include "../analyze/readers/reader.h"
 #include "../lib/trace_file.h"
 #include "cli.h"
+#include "random_kit.h"
 #include "read_kit.h"
 #include "trace_same.h"
 
@@ -29,11 +30,13 @@ static const struct nvt_error no_error = NVT_ERROR_INIT;
 
 /* --- random traces ------------------------------------------------------------------------------ */
 
-static uint64_t state = 1;
+static uint64_t state;
 
 /* xorshift64* */
 static uint64_t draw(void)
 {
+    if (!state)
+        state = kit_seed(1) | 1;
     state ^= state >> 12;
     state ^= state << 25;
     state ^= state >> 27;
