@@ -320,7 +320,11 @@ static void read_terminal(int columns, const char *environment, const char *cons
     struct winsize window = {.ws_row = 25, .ws_col = (unsigned short)columns};
     int master = posix_openpt(O_RDWR | O_NOCTTY);
     size_t used = 0;
-    assert_true(master >= 0 && !grantpt(master) && !unlockpt(master));
+    if (master < 0 || grantpt(master) || unlockpt(master) || access(ptsname(master), R_OK | W_OK)) {
+        close(master);
+        print_message("no pseudo-terminals here (/dev/pts): not run\n");
+        skip();
+    }
     pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
