@@ -236,7 +236,7 @@ TESTS_LONGEST := emulated emulated_devices device_run pipeline_double cpu cut
 TESTS_ALONE   := load overhead compensate
 tests_named = $(patsubst %,$(BUILD)/tests/test_%,$(1))
 run_tests   = NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/runner/run $(filter-out $(call tests_named,$(TESTS_ALONE)), \
-  $(filter $(call tests_named,$(TESTS_LONGEST)),$(1)) $(filter-out $(call tests_named,$(TESTS_LONGEST)),$(1))) \
+  $(foreach t,$(call tests_named,$(TESTS_LONGEST)),$(filter $t,$(1))) $(filter-out $(call tests_named,$(TESTS_LONGEST)),$(1))) \
   --alone $(filter $(call tests_named,$(TESTS_ALONE)),$(1))
 
 check: all $(TESTS) $(CLIENTS) ## build and run every test

@@ -26,8 +26,8 @@ struct cli_options {
     const char *directory;          /* working directory; NULL: the test's */
     const char *input;              /* text on stdin; NULL: /dev/null */
     const char *const *environment; /* "NAME=value" to set, "NAME" to unset, NULL-terminated */
-    int timeout_s;                  /* for an idle machine, default 60; a hang is what takes ten times as long, 40 with a sanitizer */
-    bool is_exact;                  /* timeout_s as it stands, for a test that waits until it is over */
+    int timeout_s;                  /* default: 60; ten times as long is a hang */
+    bool is_exact;                  /* timeout_s as it stands, for a test that waits for it */
 };
 
 /* So often is a whole measurement made where a machine that takes the processor away may spoil one:
