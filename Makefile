@@ -242,6 +242,12 @@ run_tests   = NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/runner/run $(filt
 check: all $(TESTS) $(CLIENTS) ## build and run every test
 	$(Q)$(call run_tests,$(TESTS))
 
+# Tests that have a long form (cli_is_long()): more seeds, shapes and settings of what the short form shows, too. With NVTALLY_LONG=1,
+# `make check` runs every test, these in their long form.
+TESTS_LONG := $(call tests_named,emulated emulated_devices pipeline_double)
+check-long: all $(TESTS_LONG) ## the tests that have a long form, in that form
+	$(Q)NVTALLY_LONG=1 $(call run_tests,$(TESTS_LONG))
+
 ASAN := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 TSAN := -fsanitize=thread
 
@@ -285,5 +291,5 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: force all objects clients tests check check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run demo clean help
+.PHONY: force all objects clients tests check check-long check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

@@ -351,6 +351,12 @@ static bool tells_its_version(const char *program)
     return has;
 }
 
+bool cli_is_long(void)
+{
+    const char *text = getenv("NVTALLY_LONG");
+    return text && !strcmp(text, "1");
+}
+
 bool cli_has_device(void)
 {
     glob_t files;

@@ -88,6 +88,9 @@ char *cli_read_file(const char *path, size_t *size);
 /* A file of a directory as a text, owned; where it is not there the test fails. */
 char *cli_read_text(const char *directory, const char *name);
 
+/* Whether the long form of a test is asked for: `make check-long`, which sets NVTALLY_LONG=1. */
+bool cli_is_long(void);
+
 /* Whether a device of CUDA is here. NVIDIA's libcuda makes /dev/nvidiactl when root's program loads it, device or not. */
 bool cli_has_device(void);
 

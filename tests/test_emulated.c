@@ -53,7 +53,7 @@ static void every_operation_agrees_in_any_order(void **state)
     (void)state;
     CLI_SKIP_THREAD_SANITIZED("plain loops of a reference, for twenty minutes");
     static const char *const seeds[] = {"EMULATED_SEED=1", "EMULATED_SEED=20261122"};
-    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+    for (size_t i = 0; i < (cli_is_long() ? sizeof(seeds) / sizeof(seeds[0]) : 1); i++) {
         struct cli_result result = check(seeds[i], NULL);
         if (result.status)
             print_error("%s\n%s", result.out, result.err);
@@ -285,7 +285,7 @@ static void pipelines_give_the_losses_of_the_host_in_any_order(void **state)
 {
     (void)state;
     static const char *const seeds[] = {"EMULATED_SEED=5", "EMULATED_SEED=6", "EMULATED_SEED=7"};
-    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+    for (size_t i = 0; i < (cli_is_long() ? sizeof(seeds) / sizeof(seeds[0]) : 1); i++)
         expect_the_hosts(SMALL_PIPELINE "--partitions 4 --microbatches 4 --schedule gpipe,1f1b",
                          "pipeline", seeds[i]);
     expect_the_hosts(SMALL_PIPELINE "--partitions 2 --microbatches 4 --schedule interleaved "
@@ -313,11 +313,12 @@ static void pipelines_need_their_events(void **state)
 static void one_process_changes_nothing(void **state)
 {
     (void)state;
-    static const char *const words[] = {
+    const char *const words[] = {
         "fragmented --size 64,96 --batch 5 --fragments 2,8 --iterations 2 --warmup 1",
         "transformer " SMALL_MODEL "--phase forward,train --graph on,off --precision bf16,fp32 "
         "--iterations 2 --warmup 1",
-        SMALL_PIPELINE "--partitions 4,1,2 --microbatches 4,1",
+        cli_is_long() ? SMALL_PIPELINE "--partitions 4,1,2 --microbatches 4,1"
+                      : SMALL_PIPELINE "--partitions 4,1 --microbatches 4 --engine self",
         "switchback --dim 64 --batch 128,64 --iterations 1 --warmup 0"};
     static const char *const same[] = {"loss", "peak_allocated_bytes", "peak_reserved_bytes"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {

@@ -498,14 +498,13 @@ static double time_in(const char *path, const char *name)
     return sum;
 }
 
-/* Nearly all that is done and held is the last partition's, in rank 1. The row has it, as one process's has. */
-static void a_row_is_of_all_ranks(void **state)
+/* Whether the row of a run over ranks, in a folder of this name, has peaks that are those of one process, and times that are longer
+ * than what rank 1 did in them. */
+static bool is_of_all_ranks(const char *folder)
 {
-    (void)state;
-    if (!cli_has_mpirun())
-        skip();
     static const char script[] =
-        "for t in local mpi; do mkdir $t; cd $t; test $t = mpi && mpi=\"$1\"; "
+        "mkdir \"$2\" && cd \"$2\" || exit 1; for t in local mpi; do mkdir $t; cd $t; test $t = "
+        "mpi && mpi=\"$1\"; "
         "$mpi \"$0\" run gpipe --partitions 2 --microbatches 2 --checkpoint off --engine self "
         "--transport $t --d-model 8 --layers 2 --heads 2 --d-ff 16 --batch 16 --sequence 64 "
         "--vocabulary 3000 --warmup 0 --iterations 1 -o . || exit 1; cd ..; done; "
@@ -513,11 +512,11 @@ static void a_row_is_of_all_ranks(void **state)
     struct cli_result result = cli_run_with(
         &(struct cli_options){.directory = cli_folder},
         (const char *const[]){"sh", "-c", script, cli_built("nvtally"),
-                              "mpirun --allow-run-as-root --oversubscribe -n 2", NULL});
+                              "mpirun --allow-run-as-root --oversubscribe -n 2", folder, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_runs *local = cli_read_runs(cli_in(cli_folder, "local"));
-    struct nvt_runs *ranks = cli_read_runs(cli_in(cli_folder, "mpi"));
+    struct nvt_runs *local = cli_read_runs(cli_in(folder, "local"));
+    struct nvt_runs *ranks = cli_read_runs(cli_in(folder, "mpi"));
     static const char *const peaks[] = {
         "forward_peak_allocated_bytes", "forward_peak_reserved_bytes",
         "backward_peak_allocated_bytes", "backward_peak_reserved_bytes"};
@@ -525,12 +524,22 @@ static void a_row_is_of_all_ranks(void **state)
         if (!(number(ranks, 0, peaks[i]) == number(local, 0, peaks[i])))
             fail_msg("%s: %.0f over ranks, %.0f in one process", peaks[i],
                      number(ranks, 0, peaks[i]), number(local, 0, peaks[i]));
-    assert_true(number(ranks, 0, "forward_ns_mean") >
-                time_in(cli_in(cli_folder, "rank1.nvt"), "forward p1"));
-    assert_true(number(ranks, 0, "backward_ns_mean") >
-                time_in(cli_in(cli_folder, "rank1.nvt"), "backward p1"));
+    bool is_longer =
+        number(ranks, 0, "forward_ns_mean") > time_in(cli_in(folder, "rank1.nvt"), "forward p1") &&
+        number(ranks, 0, "backward_ns_mean") > time_in(cli_in(folder, "rank1.nvt"), "backward p1");
     nvt_runs_free(local);
     nvt_runs_free(ranks);
+    return is_longer;
+}
+
+/* Nearly all that is done and held is the last partition's, in rank 1. The row has it, as one process's has. A rank that is kept from
+ * its processor at the end of a range makes that longer. */
+static void a_row_is_of_all_ranks(void **state)
+{
+    (void)state;
+    if (!cli_has_mpirun())
+        skip();
+    cli_expect_one_run("ranks", is_of_all_ranks);
 }
 
 static void bad_configurations_run_nothing(void **state)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/text.h"
 #include "diagnose.h"
 #include "running.h"
 #include "../device/gaps.h"
@@ -168,6 +169,17 @@ static double explained(const struct nvt_findings *findings, const struct nvt_tr
     return ns;
 }
 
+/* Names in it are strangers' and must not steer a terminal. 0, or -1 when out of memory. */
+static int put_line(struct nvt_buffer *lines, const char *text)
+{
+    char bytes[NVT_UTF8_MAX];
+    uint32_t character;
+    while ((character = nvt_utf8_next(&text)))
+        if (nvt_buffer_append(lines, bytes, nvt_utf8_put(nvt_char_visible(character), bytes)))
+            return -1;
+    return nvt_buffer_append(lines, "\n", 1);
+}
+
 /* "GPU idle for 95 % of 6.4 s; the findings explain 5 % of that at most; the longest gap, …": 0, or -1 when out of memory. */
 static int tell(const struct nvt_trace *trace, const struct idle *idle, double ns,
                 double explained_ns, struct nvt_buffer *lines)
@@ -176,6 +188,7 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, double n
     const double span = (double)(idle->to - idle->from);
     struct nvt_finding samples = {.trace = trace};
     char moment[NVT_TIME_MAX], how_much[64] = "no finding explains it", host[256], device[96];
+    char line[1200];
     if (explained_ns > 0)
         snprintf(how_much, sizeof(how_much), "the findings explain %.0f %% of that at most",
                  100 * explained_ns / ns);
@@ -183,13 +196,14 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, double n
     if (tell_samples(trace, gap, &samples))
         return -1;
     nvt_device_text(trace, gap->process, gap->device, device, sizeof(device));
-    return nvt_buffer_printf(
-        lines,
-        "GPU idle for %.0f %% of %s; %s; the longest gap, %s from %s on, is on %s after "
-        "%.60s%s%.300s (%.200s; nvtally stats -r gpu_idle)\n",
-        100 * ns / span, NVT_TIME(span), how_much, NVT_TIME((double)(gap->end - gap->start)),
-        nvt_moment_text(gap->start - trace->first_ns, moment), device,
-        nvt_name(trace, trace->ops.short_name[gap->before]), host, samples.evidence, trace->path);
+    snprintf(line, sizeof(line),
+             "GPU idle for %.0f %% of %s; %s; the longest gap, %s from %s on, is on %s after "
+             "%.60s%s%.300s (%.200s; nvtally stats -r gpu_idle)",
+             100 * ns / span, NVT_TIME(span), how_much, NVT_TIME((double)(gap->end - gap->start)),
+             nvt_moment_text(gap->start - trace->first_ns, moment), device,
+             nvt_name(trace, trace->ops.short_name[gap->before]), host, samples.evidence,
+             trace->path);
+    return put_line(lines, line);
 }
 
 int nvt_diagnose_idle(const struct nvt_report_input *input, const struct nvt_findings *findings,
