@@ -67,6 +67,8 @@ static void add(struct nvt_trace *trace, uint8_t kind, const char *name, int64_t
                               .end = end,
                               .name = nvt_strings_add_text(trace->strings, name),
                               .short_name = nvt_strings_add_text(trace->strings, name),
+                              .thread = NVT_NONE,
+                              .detail = NVT_NONE,
                               .kind = kind,
                               .copy_kind = kind == NVT_OP_KERNEL ? 0 : NVT_COPY_PTOP};
     nvt_op_add(trace, &op);

@@ -885,7 +885,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
 static void the_way_to_record_it_is_that_of_the_recorder(void **state)
 {
     (void)state;
-    static const char *const formats[] = {"nvt", "nsys", "kineto"};
+    static const enum nvt_recorder recorders[] = {NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH};
     static const char *const remedies[] = {"(nvtally record --trace memory)\n",
                                            "(nsys profile --cuda-memory-usage=true)\n",
                                            "(profile_memory=True in torch.profiler)\n"};
@@ -895,8 +895,8 @@ static void the_way_to_record_it_is_that_of_the_recorder(void **state)
     for (size_t i = 0; i < 9; i++) {
         struct nvt_report_input input = {.traces = traces, .trace_count = 2};
         struct nvt_buffer text = {0};
-        traces[0].trace->format = formats[i % 3];
-        traces[1].trace->format = formats[i / 3];
+        traces[0].trace->recorder = recorders[i % 3];
+        traces[1].trace->recorder = recorders[i / 3];
         assert_int_equal(nvt_diagnose_missing(&input, &text, NULL), 0);
         assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
         if (!strstr((const char *)text.data, remedies[i % 3 == i / 3 ? i % 3 : 0]))

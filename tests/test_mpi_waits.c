@@ -39,7 +39,7 @@ static struct job make_job(int ranks, int files, int64_t ahead)
     struct job job = {.files = files, .ranks = ranks, .ahead = ahead};
     for (int i = 0; i < files; i++) {
         job.traces[i] = small_trace();
-        job.traces[i]->format = "nvt";
+        job.traces[i]->tells_mpi_peers = 1;
         job.traces[i]->origin_ns = INT64_C(1700000000000000000) - i * ahead;
     }
     for (int i = 0; i < ranks; i++) {

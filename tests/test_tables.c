@@ -272,6 +272,42 @@ static void references_to_nothing_are_refused(void **unused)
     nvt_trace_free(trace);
 }
 
+/* Whoever made it: analyses see no trace that refers to what is not there. */
+static void a_trace_that_is_wrong_is_not_finished(void **unused)
+{
+    (void)unused;
+    struct nvt_error err = no_error;
+    struct nvt_trace *trace = random_trace(20);
+    const uint32_t row = trace->marks.count - 1, right = trace->marks.domain[row];
+    trace->was_finished = 1;
+    trace->marks.domain[row] = trace->domains.count;
+    assert_int_equal(nvt_trace_finish(trace, &err), -1);
+    assert_non_null(strstr(err.message, "malformed: domain of row"));
+    assert_non_null(strstr(err.message, "of marks"));
+    trace->marks.domain[row] = right;
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    nvt_trace_free(trace);
+}
+
+/* Their threads are known when they are linked: until then they are none, also where no thread is known at all. */
+static void operations_need_no_thread(void **unused)
+{
+    (void)unused;
+    struct nvt_error err = no_error;
+    struct nvt_trace *trace = nvt_trace_new("ops", "nvt");
+    const struct nvt_op op = {.start = 1, .end = 2, .detail = NVT_NONE};
+    assert_non_null(trace);
+    trace->ops_unlinked = 1;
+    assert_int_equal(nvt_trace_process(trace, 7), 0);
+    assert_int_equal(nvt_op_add(trace, &op), 0);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    assert_int_equal(trace->ops.thread[0], NVT_NONE);
+    const char *column;
+    uint32_t row;
+    assert_null(nvt_layout_check(trace, &column, &row));
+    nvt_trace_free(trace);
+}
+
 /* A file that is cut, or whose bytes are changed, is read up to there, or refused in a line; never more is in it than
  * was written. */
 static void expect_sound(const char *path)
@@ -620,6 +656,8 @@ int main(void)
         cmocka_unit_test(large_tables_come_back),
         cmocka_unit_test(an_empty_trace_comes_back),
         cmocka_unit_test(references_to_nothing_are_refused),
+        cmocka_unit_test(a_trace_that_is_wrong_is_not_finished),
+        cmocka_unit_test(operations_need_no_thread),
         cmocka_unit_test(cut_files_are_read_up_to_there),
         cmocka_unit_test(damaged_files_are_told),
         cmocka_unit_test(claims_need_bytes),

@@ -268,7 +268,7 @@ static void counters_begin_with_what_they_were(void **state)
 {
     (void)state;
     struct nvt_trace *trace = nvt_trace_new("counters.nvt", "test");
-    uint32_t process = nvt_trace_process(trace, 10);
+    uint32_t process = nvt_trace_process(trace, 10), thread = nvt_trace_thread(trace, process, 10);
     static const uint8_t kinds[] = {NVT_COUNTER_ABSOLUTE, NVT_COUNTER_DELTA};
     for (size_t k = 0; k < 2; k++) {
         uint32_t counter = nvt_counter_add(trace, &(struct nvt_counter){.process = process,
@@ -276,7 +276,7 @@ static void counters_begin_with_what_they_were(void **state)
                                                                         .values = kinds[k]});
         for (int i = 0; i < 4; i++) {
             struct nvt_counter_sample row = {
-                .time = 10 * i, .counter = counter, .value = i, .thread = NVT_NONE};
+                .time = 10 * i, .counter = counter, .value = i, .thread = thread};
             assert_true(nvt_counter_sample_add(trace, &row) != NVT_NONE);
         }
     }
@@ -291,6 +291,25 @@ static void counters_begin_with_what_they_were(void **state)
     nvt_trace_free(trace);
 }
 
+/* Where nothing else was recorded, samples of what threads run say how long a trace is: of a window as well. */
+static void a_window_of_samples_alone_is_as_long_as_they_are(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("samples.nvt", "test");
+    uint32_t process = nvt_trace_process(trace, 10), thread = nvt_trace_thread(trace, process, 10);
+    for (int i = 1; i < 10; i++) {
+        const struct nvt_cpu_sample row = {.time = 10 * i, .thread = thread, .cpu_ns = 10};
+        assert_true(nvt_cpu_sample_add(trace, &row) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    cut(trace, NULL, "35/65");
+    assert_int_equal(trace->cpu_samples.count, 3);
+    assert_int_equal(trace->first_ns, 40);
+    assert_int_equal(trace->last_ns, 60);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
 /* Levels are drawn as far as the window goes: a range that ends behind it makes the picture longer. */
 static void levels_end_with_the_window(void **state)
 {
@@ -302,7 +321,7 @@ static void levels_end_with_the_window(void **state)
     add_range(trace, thread, "", "long", 12000, 100000);
     for (int i = 1; i < 10; i++) {
         struct nvt_counter_sample row = {
-            .time = 10000L * i, .counter = counter, .value = i, .thread = NVT_NONE};
+            .time = 10000L * i, .counter = counter, .value = i, .thread = thread};
         assert_true(nvt_counter_sample_add(trace, &row) != NVT_NONE);
         add_memory(trace, 10000L * i, NVT_MEMORY_ALLOC, (uint64_t)i, 8 * (uint64_t)i);
     }
@@ -496,6 +515,7 @@ int main(void)
         cmocka_unit_test(children_that_are_gone_count_nowhere),
         cmocka_unit_test(memory_in_use_stays),
         cmocka_unit_test(memory_in_use_stays_of_each_device),
+        cmocka_unit_test(a_window_of_samples_alone_is_as_long_as_they_are),
         cmocka_unit_test(levels_end_with_the_window),
         cmocka_unit_test(counters_begin_with_what_they_were),
         cmocka_unit_test(windows_that_are_none),

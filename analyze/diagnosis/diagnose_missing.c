@@ -1,17 +1,13 @@
 /* What is not on record, and how many rules therefore had nothing to look at. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../model/counters.h"
 #include "diagnose.h"
 
-/* Who recorded: the profiler whose option would have recorded more. */
-enum recorder { OURS, NSYS, PYTORCH, RECORDERS };
-
 /* In this order: a rule is counted for the first that it needs and that no trace has. */
 static const struct {
     unsigned need;
-    const char *what, *remedies[RECORDERS];
+    const char *what, *remedies[NVT_RECORDERS];
 } records[] = {
     {NVT_RULE_OPS,
      "device operations",
@@ -42,20 +38,14 @@ static const struct {
 
 #define RECORDS (sizeof(records) / sizeof(records[0]))
 
-static enum recorder recorder_of(const struct nvt_trace *trace)
-{
-    if (!strcmp(trace->format, "nsys"))
-        return NSYS;
-    return !strcmp(trace->format, "kineto") || !strcmp(trace->format, "snapshot") ? PYTORCH : OURS;
-}
-
 /* Of all traces, ours where several differ. */
-static enum recorder recorder_of_all(const struct nvt_report_input *input)
+static enum nvt_recorder recorder_of_all(const struct nvt_report_input *input)
 {
-    enum recorder first = input->trace_count ? recorder_of(input->traces[0].trace) : OURS;
+    enum nvt_recorder first =
+        input->trace_count ? input->traces[0].trace->recorder : NVT_BY_NVTALLY;
     for (size_t i = 1; i < input->trace_count; i++)
-        if (recorder_of(input->traces[i].trace) != first)
-            return OURS;
+        if (input->traces[i].trace->recorder != first)
+            return NVT_BY_NVTALLY;
     return first;
 }
 
@@ -88,7 +78,7 @@ int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer
 {
     size_t blind[RECORDS + 1] = {0}, count;
     const struct nvt_rule *const *rules = nvt_rules(&count);
-    const enum recorder recorder = recorder_of_all(input);
+    const enum nvt_recorder recorder = recorder_of_all(input);
     unsigned has = 0;
     int failed = 0;
     for (size_t i = 0; i < input->trace_count && !failed; i++)

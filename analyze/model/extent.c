@@ -2,48 +2,51 @@
 
 #include "mpi.h"
 
-void nvt_extent_cut_to_start(const int64_t *start, int64_t *end, uint32_t count,
-                             struct nvt_extent *extent)
-{
-    int64_t first = extent->first, last = extent->last;
-    for (uint32_t i = 0; i < count; i++) {
-        if (end[i] < start[i])
-            end[i] = start[i];
-        first = start[i] < first ? start[i] : first;
-        last = end[i] > last ? end[i] : last;
-    }
-    *extent = (struct nvt_extent){first, last};
-}
-
-void nvt_extent_widen(const int64_t *times, uint32_t count, struct nvt_extent *extent)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        extent->first = times[i] < extent->first ? times[i] : extent->first;
-        extent->last = times[i] > extent->last ? times[i] : extent->last;
-    }
-}
-
-void nvt_extent_widen_by_samples(const struct nvt_trace *trace, struct nvt_extent *extent)
+static void widen_by_samples(const struct nvt_trace *trace, int64_t from, struct nvt_extent *extent)
 {
     const struct nvt_counter_samples *samples = &trace->counter_samples;
     for (uint32_t i = 0; i < samples->count; i++)
-        if (samples->counter[i] >= trace->counters.count ||
-            !trace->counters.is_of_machine[samples->counter[i]])
-            nvt_extent_widen(&samples->time[i], 1, extent);
+        if (samples->time[i] >= from && !trace->counters.is_of_machine[samples->counter[i]])
+            nvt_extent_widen(extent, samples->time[i], samples->time[i]);
 }
 
-void nvt_extent_widen_by_calls(const struct nvt_trace *trace, struct nvt_extent *extent)
+static void widen_by_calls(const struct nvt_trace *trace, struct nvt_extent *extent)
 {
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
     for (uint32_t i = 0; i < calls->count; i++)
-        if (!nvt_mpi_is_edge(trace, i)) {
-            nvt_extent_widen(&calls->start[i], 1, extent);
-            nvt_extent_widen(&calls->end[i], 1, extent);
-        }
+        if (!nvt_mpi_is_edge(trace, i))
+            nvt_extent_widen(extent, calls->start[i], calls->end[i]);
 }
 
-void nvt_extent_widen_by_cpu_samples(const struct nvt_trace *trace, struct nvt_extent *extent)
+static void widen_by_all(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                         struct nvt_extent *extent)
 {
-    if (!trace->ranges.count && !trace->marks.count && !trace->ops.count && !trace->apis.count)
-        nvt_extent_widen(trace->cpu_samples.time, trace->cpu_samples.count, extent);
+    const int64_t *start = nvt_layout_starts(trace, table), *end = nvt_layout_ends(trace, table);
+    const uint32_t rows = nvt_layout_rows(trace, table);
+    struct nvt_extent widened = *extent;
+    for (uint32_t i = 0; i < rows; i++)
+        nvt_extent_widen(&widened, start[i], end[i]);
+    *extent = widened;
+}
+
+void nvt_extent_widen_by(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                         int64_t from, struct nvt_extent *extent)
+{
+    if (table == &nvt_layout()[NVT_TABLE_counter_samples])
+        widen_by_samples(trace, from, extent);
+    else if (table == &nvt_layout()[NVT_TABLE_mpi_calls])
+        widen_by_calls(trace, extent);
+    else if (table->extent == NVT_WIDENS ||
+             (table->extent == NVT_PARTLY && !trace->ranges.count && !trace->marks.count &&
+              !trace->ops.count && !trace->apis.count))
+        widen_by_all(trace, table, extent);
+}
+
+void nvt_extent_settle(const struct nvt_trace *trace, struct nvt_extent *extent)
+{
+    static const enum nvt_table_number last[] = {NVT_TABLE_counter_samples, NVT_TABLE_mpi_calls};
+    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]) && extent->first > extent->last; i++)
+        widen_by_all(trace, &nvt_layout()[last[i]], extent);
+    if (extent->first > extent->last)
+        *extent = (struct nvt_extent){0, 0};
 }

@@ -4,26 +4,31 @@
 #ifndef NVT_EXTENT_H
 #define NVT_EXTENT_H
 
-#include "trace.h"
+#include "layout.h"
 
 /* From the first to the last time of something; ns. */
 struct nvt_extent {
     int64_t first, last;
 };
 
-/* No end before its start; and both into the extent. */
-void nvt_extent_cut_to_start(const int64_t *start, int64_t *end, uint32_t count,
-                             struct nvt_extent *extent);
+static inline void nvt_extent_widen(struct nvt_extent *extent, int64_t first, int64_t last)
+{
+    extent->first = first < extent->first ? first : extent->first;
+    extent->last = last > extent->last ? last : extent->last;
+}
 
-void nvt_extent_widen(const int64_t *times, uint32_t count, struct nvt_extent *extent);
+/*
+ * By the rows of a table, as its `extent` in NVT_TABLES says. Of tables that widen it PARTLY do:
+ *
+ * counter_samples  those that are not of the machine, which is sampled before a program begins and behind its end; and in a
+ *                  window not the last ones before it (`from`: where it opens), which stay to say what the counter was
+ * mpi_calls        all but MPI_Init and MPI_Finalize, which take long: a program works between them
+ * cpu_samples      all, where nothing else says when the program was busy
+ */
+void nvt_extent_widen_by(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                         int64_t from, struct nvt_extent *extent);
 
-/* By samples of counters. What is sampled of the machine goes on before a program begins and behind its end. */
-void nvt_extent_widen_by_samples(const struct nvt_trace *trace, struct nvt_extent *extent);
-
-/* By calls of MPI. A program works between MPI_Init and MPI_Finalize, which take long. */
-void nvt_extent_widen_by_calls(const struct nvt_trace *trace, struct nvt_extent *extent);
-
-/* By samples of what threads run, where nothing else says when the program was busy. */
-void nvt_extent_widen_by_cpu_samples(const struct nvt_trace *trace, struct nvt_extent *extent);
+/* Where nothing has widened it: by what else there is; 0 to 0 where there is nothing. */
+void nvt_extent_settle(const struct nvt_trace *trace, struct nvt_extent *extent);
 
 #endif

@@ -1,9 +1,11 @@
 #include "layout.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "sort.h"
 
 /* What the types of trace.h mean, and the tables that they refer to. */
 #define MEANS_int32_t              NVT_MEANS_SIGNED, 0
@@ -30,7 +32,7 @@
 #define MEANS_nvt_linked_level     NVT_MEANS_LINKED, 0
 
 #define COLUMN(type, field) {#field, sizeof(type), MEANS_##type},
-#define DEFINE_COLUMNS(member, row, columns)                                                       \
+#define DEFINE_COLUMNS(member, row, columns, ...)                                                  \
     static const struct nvt_layout_column columns_of_##member[] = {columns(COLUMN)};
 NVT_TABLES(DEFINE_COLUMNS)
 
@@ -39,15 +41,32 @@ struct table_head {
     uint32_t count, capacity;
 };
 #define COLUMNS_OF(member) (sizeof(columns_of_##member) / sizeof(columns_of_##member[0]))
-#define CHECK_TABLE(member, row, columns)                                                          \
+#define CHECK_TABLE(member, ...)                                                                   \
     _Static_assert(sizeof(struct nvt_##member) ==                                                  \
                        sizeof(struct table_head) + COLUMNS_OF(member) * sizeof(void *),            \
                    "columns lie behind each other");
 NVT_TABLES(CHECK_TABLE)
 
-#define DESCRIBE(member, row, columns)                                                             \
-    {#member, offsetof(struct nvt_trace, member), columns_of_##member, COLUMNS_OF(member),         \
-     nvt_##row##_reserve},
+/* Which of a table's columns it is. */
+#define PLACE(member, field)                                                                       \
+    (offsetof(struct nvt_##member, field) - sizeof(struct table_head)) / sizeof(void *)
+#define TIMES_TIMELESS(member) NVT_TIMELESS, NVT_NONE, NVT_NONE
+#define TIMES_MOMENTS(member)  NVT_MOMENTS, PLACE(member, time), PLACE(member, time)
+#define TIMES_SPANS(member)    NVT_SPANS, PLACE(member, start), PLACE(member, end)
+#define TIMES_NESTED(member)   NVT_NESTED, PLACE(member, start), PLACE(member, end)
+#define OWNER_NOBODY(member)   NVT_NONE
+#define OWNER_PROCESS(member)  PLACE(member, process)
+#define OWNER_THREAD(member)   PLACE(member, thread)
+#define OWNER_COUNTER(member)  PLACE(member, counter)
+#define DESCRIBE(member, row, columns, times, owner, extent)                                       \
+    {#member,                                                                                      \
+     offsetof(struct nvt_trace, member),                                                           \
+     columns_of_##member,                                                                          \
+     COLUMNS_OF(member),                                                                           \
+     nvt_##row##_reserve,                                                                          \
+     TIMES_##times(member),                                                                        \
+     OWNER_##owner(member),                                                                        \
+     NVT_##extent},
 static const struct nvt_layout_table tables[NVT_TABLE_COUNT] = {NVT_TABLES(DESCRIBE)};
 
 /* Numbers that analyses take for places in arrays, or for one of two. */
@@ -71,28 +90,121 @@ const struct nvt_layout_table *nvt_layout(void)
     return tables;
 }
 
+static char *table_of(const struct nvt_trace *trace, const struct nvt_layout_table *table)
+{
+    return (char *)(uintptr_t)trace + table->at;
+}
+
+/* Where a column's pointer is. */
+static char *place_of(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                      uint32_t column)
+{
+    return table_of(trace, table) + sizeof(struct table_head) + column * sizeof(void *);
+}
+
 uint32_t nvt_layout_rows(const struct nvt_trace *trace, const struct nvt_layout_table *table)
 {
-    struct table_head head;
-    memcpy(&head, (const char *)trace + table->at, sizeof(head));
-    return head.count;
+    uint32_t rows;
+    memcpy(&rows, table_of(trace, table), sizeof(rows));
+    return rows;
 }
 
 void nvt_layout_set_rows(struct nvt_trace *trace, const struct nvt_layout_table *table,
                          uint32_t rows)
 {
-    memcpy((char *)trace + table->at, &rows, sizeof(rows));
+    memcpy(table_of(trace, table), &rows, sizeof(rows));
 }
 
 void *nvt_layout_values(const struct nvt_trace *trace, const struct nvt_layout_table *table,
                         uint32_t column)
 {
     void *values;
-    memcpy(&values,
-           (const char *)trace + table->at + sizeof(struct table_head) + column * sizeof(values),
-           sizeof(values));
+    memcpy(&values, place_of(trace, table, column), sizeof(values));
     return values;
 }
+
+/* --- times and owners --- */
+
+int64_t *nvt_layout_starts(const struct nvt_trace *trace, const struct nvt_layout_table *table)
+{
+    return nvt_layout_values(trace, table, table->start);
+}
+
+int64_t *nvt_layout_ends(const struct nvt_trace *trace, const struct nvt_layout_table *table)
+{
+    return nvt_layout_values(trace, table, table->end);
+}
+
+int nvt_layout_is_owned_by(const struct nvt_layout_table *table, enum nvt_table_number owner)
+{
+    return table->owner != NVT_NONE && table->columns[table->owner].target == owner;
+}
+
+uint32_t nvt_layout_process(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                            uint32_t row)
+{
+    const uint32_t *owners = nvt_layout_values(trace, table, table->owner);
+    switch (table->columns[table->owner].target) {
+    case NVT_TABLE_threads:
+        return trace->threads.process[owners[row]];
+    case NVT_TABLE_counters:
+        return trace->counters.process[owners[row]];
+    default:
+        return owners[row];
+    }
+}
+
+int nvt_layout_sort(struct nvt_trace *trace, const struct nvt_layout_table *table)
+{
+    const uint32_t rows = nvt_layout_rows(trace, table);
+    struct nvt_sort_scratch scratch = {0};
+    uint32_t *order;
+    int status = 0;
+    if (nvt_sort_order(nvt_layout_starts(trace, table),
+                       table->times == NVT_NESTED ? nvt_layout_ends(trace, table) : NULL, rows,
+                       &order))
+        return -1;
+    if (!order)
+        return 0;
+    /* Of what was gathered. */
+    memcpy(table_of(trace, table) + offsetof(struct table_head, capacity), &rows, sizeof(rows));
+    for (uint32_t i = 0; i < table->count; i++)
+        status |= nvt_sort_column(place_of(trace, table, i), table->columns[i].width, order, rows,
+                                  &scratch);
+    nvt_sort_free(&scratch);
+    free(order);
+    return status;
+}
+
+#define KEEP(type)                                                                                 \
+    for (uint32_t i = 0; i < rows; i++)                                                            \
+        if (place[i] != NVT_NONE)                                                                  \
+            ((type *)values)[place[i]] = ((const type *)values)[i];
+
+void nvt_layout_keep(struct nvt_trace *trace, const struct nvt_layout_table *table,
+                     const uint32_t *place, uint32_t count)
+{
+    const uint32_t rows = nvt_layout_rows(trace, table);
+    for (uint32_t column = 0; column < table->count; column++) {
+        void *values = nvt_layout_values(trace, table, column);
+        switch (table->columns[column].width) {
+        case 1:
+            KEEP(uint8_t)
+            break;
+        case 2:
+            KEEP(uint16_t)
+            break;
+        case 4:
+            KEEP(uint32_t)
+            break;
+        default:
+            KEEP(uint64_t)
+        }
+    }
+    nvt_layout_set_rows(trace, table, count);
+}
+
+/* --- numbers --- */
 
 void nvt_layout_take(const struct nvt_layout_column *column, const void *values, uint32_t count,
                      uint64_t *out)
@@ -130,74 +242,141 @@ uint64_t nvt_layout_most(const struct nvt_layout_table *table, uint32_t column)
 
 /* --- checking --- */
 
-static int is_finite(uint64_t bits)
+static inline int is_finite(uint64_t bits)
 {
     double value;
     memcpy(&value, &bits, sizeof(value));
     return isfinite(value);
 }
 
-int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value)
+static inline int is_time(enum nvt_column_meaning meaning, int64_t value)
 {
-    return nvt_clock_within((int64_t)value) == (int64_t)value ||
-           (column->meaning == NVT_MEANS_TIME_OR_NONE && (int64_t)value == INT64_MIN);
+    return nvt_clock_within(value) == value ||
+           (meaning == NVT_MEANS_TIME_OR_NONE && value == INT64_MIN);
 }
 
-static int is_detail(const struct nvt_trace *trace, uint32_t op)
+int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value)
+{
+    return is_time(column->meaning, (int64_t)value);
+}
+
+static inline int is_detail(const struct nvt_trace *trace, uint32_t op)
 {
     uint32_t detail = trace->ops.detail[op];
     uint32_t rows = trace->ops.kind[op] == NVT_OP_KERNEL   ? trace->kernels.count
                     : trace->ops.kind[op] == NVT_OP_MEMCPY ? trace->migrations.count
                                                            : 0;
-    return detail == NVT_NONE || detail < rows;
+    return detail < rows;
 }
 
-static int is_right(const struct nvt_trace *trace, const struct nvt_layout_table *table,
-                    uint32_t column, uint64_t value, uint32_t row)
+/* All bits that any of a column's numbers has: none of them is larger. Sixteen bytes at a time, as this is done to all of a trace. */
+static uint64_t bits_of(const void *values, uint32_t width, uint32_t rows)
 {
-    const struct nvt_layout_column *is = &table->columns[column];
-    uint32_t rows = nvt_layout_rows(trace, &tables[is->target]);
-    switch (is->meaning) {
+    const uint8_t *at = values;
+    uint64_t bits = 0, others = 0, words[2];
+    size_t left = (size_t)rows * width;
+    for (; left >= sizeof(words); left -= sizeof(words), at += sizeof(words)) {
+        memcpy(words, at, sizeof(words));
+        bits |= words[0];
+        others |= words[1];
+    }
+    memset(words, 0, sizeof(words));
+    if (left)
+        memcpy(words, at, left);
+    bits |= others | words[0] | words[1];
+    if (width <= 4)
+        bits = (bits | bits >> 32) & UINT32_MAX;
+    if (width <= 2)
+        bits = (bits | bits >> 16) & UINT16_MAX;
+    if (width == 1)
+        bits = (bits | bits >> 8) & UINT8_MAX;
+    return bits;
+}
+
+/* Whether any value is wrong is found out without a branch for each; which one it is, only then. */
+#define FIND_WRONG(type, is_wrong)                                                                 \
+    do {                                                                                           \
+        const type *values = nvt_layout_values(trace, table, number);                              \
+        int wrong = 0;                                                                             \
+        for (uint32_t i = 0; i < rows; i++)                                                        \
+            wrong |= is_wrong;                                                                     \
+        for (uint32_t i = 0; wrong && i < rows; i++)                                               \
+            if (is_wrong)                                                                          \
+                return i;                                                                          \
+        return rows;                                                                               \
+    } while (0)
+
+/* The first row in which a number is larger than that, or how many rows there are. */
+static uint32_t find_large(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                           uint32_t number, uint64_t most)
+{
+    const uint32_t rows = nvt_layout_rows(trace, table), width = table->columns[number].width;
+    if (!rows || bits_of(nvt_layout_values(trace, table, number), width, rows) <= most)
+        return rows;
+    if (width == 1)
+        FIND_WRONG(uint8_t, values[i] > most);
+    if (width == 4)
+        FIND_WRONG(uint32_t, values[i] > most);
+    FIND_WRONG(uint64_t, values[i] > most);
+}
+
+/* The first row of a column that refers to what is not there, or is no time, or is too large; or how many rows there are. */
+static uint32_t find_wrong(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                           uint32_t number)
+{
+    const struct nvt_layout_column *column = &table->columns[number];
+    const uint32_t rows = nvt_layout_rows(trace, table);
+    const uint32_t there = nvt_layout_rows(trace, &tables[column->target]);
+    switch (column->meaning) {
     case NVT_MEANS_NUMBER:
-        return value <= nvt_layout_most(table, column);
+        return find_large(trace, table, number, nvt_layout_most(table, number));
     case NVT_MEANS_REAL:
-        return is_finite(value);
-    case NVT_MEANS_TEXT:
-        return value < nvt_strings_count(trace->strings);
+        FIND_WRONG(uint64_t, !is_finite(values[i]));
+    case NVT_MEANS_TEXT: /* the empty one is always there */
+        return find_large(trace, table, number, nvt_strings_count(trace->strings) - 1);
     case NVT_MEANS_ROW:
-        return value < rows;
+        return there ? find_large(trace, table, number, there - 1) : 0;
     case NVT_MEANS_ROW_OR_NONE:
-        return value < rows || value == NVT_NONE;
+        FIND_WRONG(uint32_t, (values[i] >= there) & (values[i] != NVT_NONE));
     case NVT_MEANS_ROW_AND_1:
-        return value <= (table == &tables[is->target] ? row : rows);
+        if (table != &tables[column->target])
+            return find_large(trace, table, number, there);
+        FIND_WRONG(uint32_t, values[i] > i);
     case NVT_MEANS_DETAIL:
-        return is_detail(trace, row);
+        FIND_WRONG(uint32_t, values[i] != NVT_NONE && !is_detail(trace, i));
     case NVT_MEANS_TIME:
     case NVT_MEANS_TIME_OR_NONE:
-        return nvt_layout_is_time(is, value);
+        FIND_WRONG(int64_t, !is_time(column->meaning, values[i]));
     default:
-        return 1;
+        return rows;
     }
+}
+
+/* Whether nvt_trace_finish is still to make a column. */
+static int is_to_come(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                      uint32_t column)
+{
+    return trace->ops_unlinked && table == &tables[NVT_TABLE_ops] &&
+           (column == PLACE(ops, thread) || column == PLACE(ops, launch));
+}
+
+int nvt_layout_check_table(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                           const char **column, uint32_t *row)
+{
+    const uint32_t rows = nvt_layout_rows(trace, table);
+    for (uint32_t i = 0; i < table->count; i++) {
+        *row = is_to_come(trace, table, i) ? rows : find_wrong(trace, table, i);
+        *column = table->columns[i].name;
+        if (*row < rows)
+            return -1;
+    }
+    return 0;
 }
 
 const char *nvt_layout_check(const struct nvt_trace *trace, const char **column, uint32_t *row)
 {
-    for (size_t i = 0; i < NVT_TABLE_COUNT; i++) {
-        const struct nvt_layout_table *table = &tables[i];
-        uint32_t rows = nvt_layout_rows(trace, table);
-        for (uint32_t k = 0; k < table->count; k++) {
-            const char *values = nvt_layout_values(trace, table, k);
-            for (uint32_t at = 0; at < rows; at++) {
-                uint64_t value;
-                nvt_layout_take(&table->columns[k], values + (size_t)at * table->columns[k].width,
-                                1, &value);
-                if (!is_right(trace, table, k, value, at)) {
-                    *column = table->columns[k].name;
-                    *row = at;
-                    return table->name;
-                }
-            }
-        }
-    }
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
+        if (nvt_layout_check_table(trace, &tables[i], column, row))
+            return tables[i].name;
     return NULL;
 }

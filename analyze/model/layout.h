@@ -9,7 +9,7 @@
 #include "trace.h"
 
 /* NVT_TABLE_processes, …: a table's number. */
-#define NVT_TABLE_NUMBER(member, row, columns) NVT_TABLE_##member,
+#define NVT_TABLE_NUMBER(member, ...) NVT_TABLE_##member,
 enum nvt_table_number { NVT_TABLES(NVT_TABLE_NUMBER) NVT_TABLE_COUNT };
 #undef NVT_TABLE_NUMBER
 
@@ -35,12 +35,20 @@ struct nvt_layout_column {
     enum nvt_table_number target; /* of rows */
 };
 
+/* As NVT_TABLES has them. */
+enum nvt_layout_times { NVT_TIMELESS, NVT_MOMENTS, NVT_SPANS, NVT_NESTED };
+enum nvt_layout_extent { NVT_WITHIN, NVT_WIDENS, NVT_PARTLY };
+
 struct nvt_layout_table {
     const char *name;
     size_t at; /* in struct nvt_trace */
     const struct nvt_layout_column *columns;
     uint32_t count;
     int (*reserve)(struct nvt_trace *trace, uint64_t rows);
+    enum nvt_layout_times times;
+    uint32_t start, end; /* columns; of moments both are the same, of what is timeless NVT_NONE */
+    uint32_t owner;      /* column, NVT_NONE: nobody; it refers to processes, threads or counters */
+    enum nvt_layout_extent extent;
 };
 
 /* NVT_TABLE_COUNT of them, by number; tables that others refer to come before these. */
@@ -55,6 +63,24 @@ void nvt_layout_set_rows(struct nvt_trace *trace, const struct nvt_layout_table 
 void *nvt_layout_values(const struct nvt_trace *trace, const struct nvt_layout_table *table,
                         uint32_t column);
 
+/* The starts of a table's rows, or their ends; of moments these are the same. Not of a table that is timeless. */
+int64_t *nvt_layout_starts(const struct nvt_trace *trace, const struct nvt_layout_table *table);
+int64_t *nvt_layout_ends(const struct nvt_trace *trace, const struct nvt_layout_table *table);
+
+/* Whether a table's rows belong to rows of that one: of processes, threads or counters. */
+int nvt_layout_is_owned_by(const struct nvt_layout_table *table, enum nvt_table_number owner);
+
+/* The process of a row of a table that has owners. */
+uint32_t nvt_layout_process(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                            uint32_t row);
+
+/* Rows in the order of their times (`times` of NVT_TABLES), those of equal times as they were. 0, or -1 when out of memory. */
+int nvt_layout_sort(struct nvt_trace *trace, const struct nvt_layout_table *table);
+
+/* Leave out rows: row i becomes row place[i], at most i, or is gone where that is NVT_NONE. `count` are left. */
+void nvt_layout_keep(struct nvt_trace *trace, const struct nvt_layout_table *table,
+                     const uint32_t *place, uint32_t count);
+
 /* `count` values of a column as numbers of 64 bits: those with a sign are extended, doubles are their bits. */
 void nvt_layout_take(const struct nvt_layout_column *column, const void *values, uint32_t count,
                      uint64_t *out);
@@ -66,9 +92,13 @@ uint64_t nvt_layout_most(const struct nvt_layout_table *table, uint32_t column);
 int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value);
 
 /*
- * Whether all that a trace refers to is there, and no number is too large: readers see to that, and analyses rely
- * on it. NULL, or the name of a table that is wrong, with *column that of its column and *row which.
+ * Whether all that a table refers to is there, and no number is too large: readers see to that, nvt_trace_finish makes sure
+ * of it, and analyses rely on it. 0, or -1 with the name of a column that is wrong and the first such row in it.
  */
+int nvt_layout_check_table(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                           const char **column, uint32_t *row);
+
+/* The same of all tables. NULL, or the name of a table that is wrong. */
 const char *nvt_layout_check(const struct nvt_trace *trace, const char **column, uint32_t *row);
 
 #endif

@@ -78,8 +78,7 @@ uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
     for (enum naming naming = 0; rows && last && naming < NAMINGS && !*count; naming++) {
         memset(last, 0xFF, ((size_t)trace->threads.count + 1) * sizeof(*last));
         for (uint32_t i = 0; i < ranges->count; i++) {
-            const uint32_t thread =
-                ranges->thread[i] < trace->threads.count ? ranges->thread[i] : trace->threads.count;
+            const uint32_t thread = ranges->thread[i];
             if (ranges->flags[i] & NVT_RANGE_PARTIAL || !is_named(trace, i, name, naming) ||
                 is_inner(ranges, i, last[thread]))
                 continue;
@@ -113,12 +112,7 @@ static uint32_t lane_of(const struct nvt_named_iterations *iterations,
     uint32_t thread = trace->ranges.thread[iterations->rows[item]];
     if (lane == &iterations->all)
         return 0;
-    if (thread >= trace->threads.count)
-        return lane->count;
-    if (lane == &iterations->threads)
-        return thread;
-    return trace->threads.process[thread] < lane->count ? trace->threads.process[thread]
-                                                        : lane->count;
+    return lane == &iterations->threads ? thread : trace->threads.process[thread];
 }
 
 /* Those of a lane stand together, behind them those of none. 0, or -1 when out of memory. */

@@ -294,7 +294,8 @@ void nvt_sort_free(struct nvt_sort_scratch *scratch)
 int nvt_sort_column(void *column, size_t width, const uint32_t *order, uint32_t count,
                     struct nvt_sort_scratch *scratch)
 {
-    void **at = column, *old = *at;
+    void *old;
+    memcpy(&old, column, sizeof(old));
     if (all_same(old, width, count))
         return 0;
     void **spare = width == sizeof(uint64_t) ? &scratch->wide : &scratch->narrow;
@@ -306,7 +307,7 @@ int nvt_sort_column(void *column, size_t width, const uint32_t *order, uint32_t 
     gather(old, width, order, count, fresh);
     if (width == each) {
         *spare = old;
-        *at = fresh;
+        memcpy(column, &fresh, sizeof(fresh));
     } else {
         memcpy(old, fresh, width * count);
     }

@@ -60,6 +60,9 @@ enum nvt_sample_flags {
     NVT_SAMPLE_BATCHED = 1, /* the program took the time, and handed the sample over later */
 };
 
+/* Who recorded: the profiler whose options would have recorded more. */
+enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS };
+
 /* One process image (a new one after exec). */
 #define NVT_PROCESS_COLUMNS(X)                                                                     \
     X(int64_t, pid)                                                                                \
@@ -341,8 +344,8 @@ enum nvt_sample_flags {
 
 /* Names that the program gave to its devices, contexts, streams, events … */
 #define NVT_RESOURCE_COLUMNS(X)                                                                    \
-    X(nvt_process_row, process)                                                                    \
-    X(nvt_text, type) /* string: "device", "stream", "context", "event", … */                    \
+    X(nvt_process_or_none, process) /* NVT_NONE: any */                                            \
+    X(nvt_text, type)               /* string: "device", "stream", "context", "event", … */      \
     X(uint64_t, handle)                                                                            \
     X(nvt_text, name)
 
@@ -351,39 +354,49 @@ enum nvt_sample_flags {
     X(nvt_text, key)                                                                               \
     X(nvt_text, value)
 
-/* Tables of the model: X(table member, row name, column list). A table that others refer to comes before them. */
+/*
+ * Tables of the model: X(table member, row name, column list, times, owner, extent). A table that others refer to comes
+ * before them. What is said of it here is all that sorting, windows, clocks and the extent need to know (layout.h):
+ *
+ * times   MOMENTS: rows have a `time`; SPANS: a `start` and an `end`; NESTED: as SPANS, and of those that start together
+ *         the longer one comes first; TIMELESS: rows stay in the order in which they were added.
+ * owner   the column that says whose a row is, and thus which window and which clock it goes by: THREAD, PROCESS, or
+ *         COUNTER, whose process it is.
+ * extent  WIDENS: the trace lasts at least from its first row to its last; WITHIN: it does not matter when they are;
+ *         PARTLY: of some of them, see extent.c.
+ */
 #define NVT_TABLES(X)                                                                              \
-    X(processes, process, NVT_PROCESS_COLUMNS)                                                     \
-    X(event_costs, event_cost, NVT_EVENT_COST_COLUMNS)                                             \
-    X(threads, thread, NVT_THREAD_COLUMNS)                                                         \
-    X(domains, domain, NVT_DOMAIN_COLUMNS)                                                         \
-    X(ranges, range, NVT_RANGE_COLUMNS)                                                            \
-    X(carried, carried_range, NVT_CARRIED_COLUMNS)                                                 \
-    X(marks, mark, NVT_MARK_COLUMNS)                                                               \
-    X(counters, counter, NVT_COUNTER_COLUMNS)                                                      \
-    X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS)                                 \
-    X(collectives, collective, NVT_COLLECTIVE_COLUMNS)                                             \
-    X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
-    X(migrations, migration, NVT_MIGRATION_COLUMNS)                                                \
-    X(ops, op, NVT_OP_COLUMNS)                                                                     \
-    X(um_events, um_event, NVT_UM_EVENT_COLUMNS)                                                   \
-    X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
-    X(apis, api, NVT_API_COLUMNS)                                                                  \
-    X(os_calls, os_call, NVT_OS_CALL_COLUMNS)                                                      \
-    X(mpi_calls, mpi_call, NVT_MPI_CALL_COLUMNS)                                                   \
-    X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
-    X(cpu_samples, cpu_sample, NVT_CPU_SAMPLE_COLUMNS)                                             \
-    X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
-    X(segments, segment, NVT_SEGMENT_COLUMNS)                                                      \
-    X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
-    X(externals, external_id, NVT_EXTERNAL_COLUMNS)                                                \
-    X(devices, device, NVT_DEVICE_COLUMNS)                                                         \
-    X(resources, resource, NVT_RESOURCE_COLUMNS)                                                   \
-    X(meta, fact, NVT_META_COLUMNS)
+    X(processes, process, NVT_PROCESS_COLUMNS, TIMELESS, NOBODY, WITHIN)                           \
+    X(event_costs, event_cost, NVT_EVENT_COST_COLUMNS, TIMELESS, NOBODY, WITHIN)                   \
+    X(threads, thread, NVT_THREAD_COLUMNS, TIMELESS, NOBODY, WITHIN)                               \
+    X(domains, domain, NVT_DOMAIN_COLUMNS, TIMELESS, NOBODY, WITHIN)                               \
+    X(ranges, range, NVT_RANGE_COLUMNS, NESTED, THREAD, WIDENS)                                    \
+    X(carried, carried_range, NVT_CARRIED_COLUMNS, TIMELESS, NOBODY, WITHIN)                       \
+    X(marks, mark, NVT_MARK_COLUMNS, MOMENTS, THREAD, WIDENS)                                      \
+    X(counters, counter, NVT_COUNTER_COLUMNS, TIMELESS, NOBODY, WITHIN)                            \
+    X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS, MOMENTS, COUNTER, PARTLY)       \
+    X(collectives, collective, NVT_COLLECTIVE_COLUMNS, TIMELESS, NOBODY, WITHIN)                   \
+    X(kernels, kernel, NVT_KERNEL_COLUMNS, TIMELESS, NOBODY, WITHIN)                               \
+    X(migrations, migration, NVT_MIGRATION_COLUMNS, TIMELESS, NOBODY, WITHIN)                      \
+    X(ops, op, NVT_OP_COLUMNS, SPANS, PROCESS, WIDENS)                                             \
+    X(um_events, um_event, NVT_UM_EVENT_COLUMNS, SPANS, PROCESS, WIDENS)                           \
+    X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS, TIMELESS, NOBODY, WITHIN)                   \
+    X(apis, api, NVT_API_COLUMNS, NESTED, THREAD, WIDENS)                                          \
+    X(os_calls, os_call, NVT_OS_CALL_COLUMNS, NESTED, THREAD, WITHIN)                              \
+    X(mpi_calls, mpi_call, NVT_MPI_CALL_COLUMNS, NESTED, THREAD, PARTLY)                           \
+    X(syncs, sync, NVT_SYNC_COLUMNS, SPANS, PROCESS, WITHIN)                                       \
+    X(cpu_samples, cpu_sample, NVT_CPU_SAMPLE_COLUMNS, MOMENTS, THREAD, PARTLY)                    \
+    X(memory, memory_event, NVT_MEMORY_COLUMNS, MOMENTS, PROCESS, WIDENS)                          \
+    X(segments, segment, NVT_SEGMENT_COLUMNS, TIMELESS, NOBODY, WITHIN)                            \
+    X(overheads, overhead, NVT_OVERHEAD_COLUMNS, SPANS, PROCESS, WITHIN)                           \
+    X(externals, external_id, NVT_EXTERNAL_COLUMNS, TIMELESS, NOBODY, WITHIN)                      \
+    X(devices, device, NVT_DEVICE_COLUMNS, TIMELESS, NOBODY, WITHIN)                               \
+    X(resources, resource, NVT_RESOURCE_COLUMNS, TIMELESS, NOBODY, WITHIN)                         \
+    X(meta, fact, NVT_META_COLUMNS, TIMELESS, NOBODY, WITHIN)
 
 #define NVT_ROW_FIELD(type, field)    type field;
 #define NVT_COLUMN_FIELD(type, field) type *field;
-#define NVT_DECLARE_TABLE(member, row, columns)                                                    \
+#define NVT_DECLARE_TABLE(member, row, columns, ...)                                               \
     struct nvt_##row {                                                                             \
         columns(NVT_ROW_FIELD)                                                                     \
     };                                                                                             \
@@ -395,10 +408,12 @@ NVT_TABLES(NVT_DECLARE_TABLE)
 
 struct nvt_trace {
     struct nvt_strings *strings;
-    char *path;                /* the file it came from */
-    const char *format;        /* "nvt", "nsys", "kineto", "snapshot": static text */
-    int64_t origin_ns;         /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
-    int64_t first_ns, last_ns; /* of anything in it (set by nvt_trace_finish) */
+    char *path;                 /* the file it came from */
+    const char *format;         /* the name of a reader: static text */
+    enum nvt_recorder recorder; /* as that reader states it (readers/reader.h), */
+    int tells_mpi_peers;        /* likewise */
+    int64_t origin_ns;          /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
+    int64_t first_ns, last_ns;  /* of anything in it (set by nvt_trace_finish) */
     int64_t
         levels_ns; /* until when memory and counters are told: last_ns, or where a window ends before it */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
@@ -414,7 +429,7 @@ struct nvt_trace {
     const char *iteration; /* ranges that are iterations (nvt_iterations_set), not owned, or NULL */
     char *warning;         /* one line about what could not be read, or NULL */
     char *notes; /* lines, each with its '\n', about what is not in the recording, or NULL */
-#define NVT_MEMBER(member, row, columns) struct nvt_##member member;
+#define NVT_MEMBER(member, row, columns, ...) struct nvt_##member member;
     NVT_TABLES(NVT_MEMBER)
 #undef NVT_MEMBER
 };
@@ -423,14 +438,11 @@ struct nvt_trace {
 struct nvt_trace *nvt_trace_new(const char *path, const char *format);
 void nvt_trace_free(struct nvt_trace *trace);
 
-/* The format that it was recorded in, where its file says so: one of those above, else it stays as it is. */
-void nvt_trace_set_format(struct nvt_trace *trace, const char *name);
-
 /*
  * nvt_process_add, nvt_thread_add, nvt_range_add, nvt_memory_event_add, nvt_fact_add … one for every table: append a copy of the row.
  * Returns its index, or NVT_NONE when out of memory (or past 2^32 - 2 rows).
  */
-#define NVT_DECLARE_ADD(member, row, columns)                                                      \
+#define NVT_DECLARE_ADD(member, row, columns, ...)                                                 \
     uint32_t nvt_##row##_add(struct nvt_trace *trace, const struct nvt_##row *values);
 NVT_TABLES(NVT_DECLARE_ADD)
 #undef NVT_DECLARE_ADD
@@ -440,7 +452,7 @@ NVT_TABLES(NVT_DECLARE_ADD)
  * behind it itself; they are zero. Room that is not used takes addresses, but no memory. 0, or -1
  * when out of memory.
  */
-#define NVT_DECLARE_RESERVE(member, row, columns)                                                  \
+#define NVT_DECLARE_RESERVE(member, row, columns, ...)                                             \
     int nvt_##row##_reserve(struct nvt_trace *trace, uint64_t rows);
 NVT_TABLES(NVT_DECLARE_RESERVE)
 #undef NVT_DECLARE_RESERVE
@@ -476,10 +488,10 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Sort ranges, marks, samples of counters, ops, apis, os_calls, mpi_calls, syncs, cpu_samples, memory, um_events by time; link ranges to their parents and levels
+ * Check all tables (nvt_layout_check) and sort them by time, as NVT_TABLES has it; link ranges to their parents and levels
  * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
- * their correlation id and process. A range whose end precedes its start, if its reader leaves it in, is cut to zero length. 0
- * or -1 (out of memory). Rows must not be added after it.
+ * their correlation id and process. What ends before it starts, if its reader leaves it in, is cut to zero length. 0, or -1
+ * with err: out of memory, or a row refers to what is not there. Rows must not be added after it.
  */
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err);
 
@@ -505,6 +517,11 @@ static inline int nvt_is_main_thread(const struct nvt_trace *trace, uint32_t thr
 static inline const char *nvt_name(const struct nvt_trace *trace, uint32_t id)
 {
     return nvt_strings_get(trace->strings, id, NULL);
+}
+
+static inline const char *nvt_domain_name(const struct nvt_trace *trace, uint32_t domain)
+{
+    return nvt_name(trace, trace->domains.name[domain]);
 }
 
 #endif

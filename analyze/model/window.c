@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../lib/map.h"
-#include "mpi.h"
+#include "extent.h"
 #include "nesting.h"
 
 #define CONDITION_MOST 400
@@ -85,25 +85,13 @@ struct spans {
     const struct nvt_trace *trace;
     struct span time;
     struct span *ranges; /* a process each, cut to the time */
-    struct span all;     /* what lies in no known process: the first to the last of them */
+    struct span all;     /* the first to the last of them */
     struct span *opened; /* the ranges as they are */
 };
 
 static int is_in(struct span span, int64_t time)
 {
     return time >= span.from && time <= span.to;
-}
-
-static struct span span_of_process(const struct spans *spans, uint32_t process)
-{
-    return process < spans->trace->processes.count ? spans->ranges[process] : spans->all;
-}
-
-static struct span span_of_thread(const struct spans *spans, uint32_t thread)
-{
-    return thread < spans->trace->threads.count
-               ? span_of_process(spans, spans->trace->threads.process[thread])
-               : spans->all;
 }
 
 /* A range that is looked for: names of `length` letters, of a domain of `domain_length` (NULL: any). */
@@ -147,11 +135,9 @@ static uint64_t find_ranges(const struct wanted *wanted, struct spans *spans, ui
     for (uint32_t i = 0; i < ranges->count; i++) {
         if (!is_wanted(trace, i, wanted))
             continue;
-        uint32_t thread = ranges->thread[i];
-        uint32_t process =
-            thread < trace->threads.count ? trace->threads.process[thread] : NVT_NONE;
+        uint32_t process = trace->threads.process[ranges->thread[i]];
         found++;
-        if (process < trace->processes.count && seen[process]++ == wanted->number)
+        if (seen[process]++ == wanted->number)
             spans->opened[process] = (struct span){ranges->start[i], ranges->end[i]};
     }
     return found;
@@ -275,132 +261,54 @@ static void set_stay(struct stay *stay, uint32_t row, int stays)
     stay->place[row] = stays ? stay->count++ : NVT_NONE;
 }
 
-/* Every row that stays to its place: rows only move forward. */
-#define MOVE_FIELD(type, field) table->field[stay->place[i]] = table->field[i];
-#define DEFINE_MOVE(member, columns)                                                               \
-    static void move_##member(struct nvt_##member *table, const struct stay *stay)                 \
-    {                                                                                              \
-        for (uint32_t i = 0; i < table->count; i++)                                                \
-            if (stay->place[i] != NVT_NONE) {                                                      \
-                columns(MOVE_FIELD)                                                                \
-            }                                                                                      \
-        table->count = stay->count;                                                                \
-    }
-DEFINE_MOVE(ranges, NVT_RANGE_COLUMNS)
-DEFINE_MOVE(marks, NVT_MARK_COLUMNS)
-DEFINE_MOVE(counter_samples, NVT_COUNTER_SAMPLE_COLUMNS)
-DEFINE_MOVE(ops, NVT_OP_COLUMNS)
-DEFINE_MOVE(apis, NVT_API_COLUMNS)
-DEFINE_MOVE(os_calls, NVT_OS_CALL_COLUMNS)
-DEFINE_MOVE(mpi_calls, NVT_MPI_CALL_COLUMNS)
-DEFINE_MOVE(cpu_samples, NVT_CPU_SAMPLE_COLUMNS)
-DEFINE_MOVE(syncs, NVT_SYNC_COLUMNS)
-DEFINE_MOVE(memory, NVT_MEMORY_COLUMNS)
-DEFINE_MOVE(overheads, NVT_OVERHEAD_COLUMNS)
-DEFINE_MOVE(um_events, NVT_UM_EVENT_COLUMNS)
-
-/* Tables of which rows stay by their own moment, and nothing refers to them. */
-#define DEFINE_CUT(member, of, time)                                                               \
-    static int cut_##member(const struct spans *spans, struct nvt_##member *table)                 \
-    {                                                                                              \
-        struct stay stay;                                                                          \
-        if (begin_stay(&stay, table->count))                                                       \
-            return -1;                                                                             \
-        for (uint32_t i = 0; i < table->count; i++)                                                \
-            set_stay(&stay, i, is_in(of, table->time[i]));                                         \
-        move_##member(table, &stay);                                                               \
-        free(stay.place);                                                                          \
-        return 0;                                                                                  \
-    }
-DEFINE_CUT(marks, span_of_thread(spans, table->thread[i]), time)
-DEFINE_CUT(os_calls, span_of_thread(spans, table->thread[i]), start)
-DEFINE_CUT(mpi_calls, span_of_thread(spans, table->thread[i]), start)
-DEFINE_CUT(cpu_samples, span_of_thread(spans, table->thread[i]), time)
-DEFINE_CUT(syncs, span_of_process(spans, table->process[i]), start)
-DEFINE_CUT(overheads, span_of_process(spans, table->process[i]), start)
-DEFINE_CUT(um_events, span_of_process(spans, table->process[i]), start)
-
-/* A range whose parent is gone is an outermost one, and time in children that are gone is the parent's own. */
-static int cut_ranges(const struct spans *spans, struct nvt_ranges *ranges)
+/* Of a table of which rows stay by their own moment. */
+static int stay_by_time(const struct spans *spans, const struct nvt_layout_table *table,
+                        struct stay *stay)
 {
-    struct stay stay;
-    if (begin_stay(&stay, ranges->count))
-        return -1;
-    for (uint32_t i = 0; i < ranges->count; i++)
-        set_stay(&stay, i, is_in(span_of_thread(spans, ranges->thread[i]), ranges->start[i]));
-    for (uint32_t i = 0; i < ranges->count; i++)
-        if (ranges->parent[i] != NVT_NONE)
-            ranges->parent[i] = stay.place[ranges->parent[i]];
-    move_ranges(ranges, &stay);
-    for (uint32_t i = 0; i < ranges->count; i++)
-        if (ranges->style[i] == NVT_PUSH_POP) {
-            uint32_t parent = ranges->parent[i];
-            uint16_t above = parent == NVT_NONE ? 0 : ranges->level[parent];
-            ranges->level[i] = (uint16_t)(above + (parent != NVT_NONE && above < UINT16_MAX));
-        }
-    free(stay.place);
-    return nvt_nest_children(ranges, ranges->parent, ranges->children, ranges->children_ns);
+    const uint32_t rows = nvt_layout_rows(spans->trace, table);
+    const int64_t *start = nvt_layout_starts(spans->trace, table);
+    for (uint32_t i = 0; i < rows; i++)
+        set_stay(stay, i,
+                 is_in(spans->ranges[nvt_layout_process(spans->trace, table, i)], start[i]));
+    return 0;
 }
 
 /* The last sample before the window is what the counter says when it opens; a difference says nothing then. */
-static int cut_samples(const struct spans *spans, const struct nvt_counters *counters,
-                       struct nvt_counter_samples *samples)
+static int stay_samples(const struct spans *spans, struct stay *stay)
 {
-    struct stay stay = {0};
+    const struct nvt_counters *counters = &spans->trace->counters;
+    const struct nvt_counter_samples *samples = &spans->trace->counter_samples;
     uint32_t *last = malloc(((size_t)counters->count + 1) * sizeof(*last));
-    if (!last || begin_stay(&stay, samples->count)) {
-        free(last);
+    if (!last)
         return -1;
-    }
     memset(last, 0xff, counters->count * sizeof(*last));
     for (uint32_t i = 0; i < samples->count; i++) {
         uint32_t counter = samples->counter[i];
-        struct span span = span_of_process(spans, counters->process[counter]);
+        struct span span = spans->ranges[counters->process[counter]];
         if (samples->time[i] < span.from && span.from <= span.to &&
             counters->values[counter] != NVT_COUNTER_DELTA)
             last[counter] = i;
     }
     for (uint32_t i = 0; i < samples->count; i++) {
         uint32_t counter = samples->counter[i];
-        set_stay(&stay, i,
+        set_stay(stay, i,
                  last[counter] == i ||
-                     is_in(span_of_process(spans, counters->process[counter]), samples->time[i]));
+                     is_in(spans->ranges[counters->process[counter]], samples->time[i]));
     }
-    move_counter_samples(samples, &stay);
-    free(stay.place);
     free(last);
     return 0;
 }
 
-/* Launched within the range, and begun at the time. */
-static int has_op(const struct spans *spans, const struct nvt_ops *ops, uint32_t i)
+/* Operations that were launched within the range, and begun at the time. */
+static int stay_ops(const struct spans *spans, struct stay *stay)
 {
-    uint32_t process = ops->process[i];
-    int64_t launch = ops->launch[i] == INT64_MIN ? ops->start[i] : ops->launch[i];
-    return is_in(spans->time, ops->start[i]) &&
-           (process >= spans->trace->processes.count || is_in(spans->opened[process], launch));
-}
-
-static int cut_calls(const struct spans *spans, struct nvt_apis *apis, struct nvt_ops *ops)
-{
-    struct stay calls, stay;
-    if (begin_stay(&calls, apis->count))
-        return -1;
-    if (begin_stay(&stay, ops->count)) {
-        free(calls.place);
-        return -1;
-    }
-    for (uint32_t i = 0; i < apis->count; i++)
-        set_stay(&calls, i, is_in(span_of_thread(spans, apis->thread[i]), apis->start[i]));
+    const struct nvt_ops *ops = &spans->trace->ops;
     for (uint32_t i = 0; i < ops->count; i++) {
-        set_stay(&stay, i, has_op(spans, ops, i));
-        if (ops->api[i] != NVT_NONE)
-            ops->api[i] = calls.place[ops->api[i]];
+        int64_t launch = ops->launch[i] == INT64_MIN ? ops->start[i] : ops->launch[i];
+        set_stay(stay, i,
+                 is_in(spans->time, ops->start[i]) &&
+                     is_in(spans->opened[ops->process[i]], launch));
     }
-    move_apis(apis, &calls);
-    move_ops(ops, &stay);
-    free(calls.place);
-    free(stay.place);
     return 0;
 }
 
@@ -432,70 +340,93 @@ static int stays_before(const struct nvt_map *live, const struct nvt_map *said,
            nvt_map_get(live, place_key(memory, i, memory->address[i])) == i;
 }
 
-static int cut_memory(const struct spans *spans, struct nvt_memory *memory)
+static int stay_memory(const struct spans *spans, struct nvt_memory *memory, struct stay *stay)
 {
     struct nvt_map live = {0}, said = {0};
-    struct stay stay;
-    int status = begin_stay(&stay, memory->count);
+    int status = 0;
     for (uint32_t i = 0; i < memory->count && !status; i++) {
-        struct span span = span_of_process(spans, memory->process[i]);
+        struct span span = spans->ranges[memory->process[i]];
         if (span.from <= span.to && memory->time[i] < span.from)
             status = note_memory(&live, &said, memory, i);
     }
     for (uint32_t i = 0; i < memory->count && !status; i++) {
-        struct span span = span_of_process(spans, memory->process[i]);
+        struct span span = spans->ranges[memory->process[i]];
         int is_before = span.from <= span.to && memory->time[i] < span.from;
         int stays =
             is_before ? stays_before(&live, &said, memory, i) : is_in(span, memory->time[i]);
-        set_stay(&stay, i, stays);
+        set_stay(stay, i, stays);
         /* So the order stays that of their times, also where processes have windows of their own. */
         memory->is_earlier[i] |= (uint8_t)is_before;
         if (stays && memory->time[i] < spans->all.from)
             memory->time[i] = spans->all.from;
     }
-    if (!status)
-        move_memory(memory, &stay);
-    free(stay.place);
     nvt_map_free(&live);
     nvt_map_free(&said);
     return status;
 }
 
-static void widen(struct span *extent, int64_t from, int64_t to)
+/* Rows that refer to rows of a table: to where these come to lie. */
+static void relink(uint32_t *rows, uint32_t count, const struct stay *stay)
 {
-    extent->from = from < extent->from ? from : extent->from;
-    extent->to = to > extent->to ? to : extent->to;
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i] != NVT_NONE)
+            rows[i] = stay->place[rows[i]];
+}
+
+/* A range whose parent is gone is an outermost one, and time in children that are gone is the parent's own. */
+static int nest_ranges(struct nvt_ranges *ranges)
+{
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->style[i] == NVT_PUSH_POP) {
+            uint32_t parent = ranges->parent[i];
+            uint16_t above = parent == NVT_NONE ? 0 : ranges->level[parent];
+            ranges->level[i] = (uint16_t)(above + (parent != NVT_NONE && above < UINT16_MAX));
+        }
+    return nvt_nest_children(ranges, ranges->parent, ranges->children, ranges->children_ns);
+}
+
+static int cut_table(const struct spans *spans, struct nvt_trace *trace,
+                     enum nvt_table_number number)
+{
+    const struct nvt_layout_table *table = &nvt_layout()[number];
+    struct stay stay;
+    if (begin_stay(&stay, nvt_layout_rows(trace, table)))
+        return -1;
+    int status = number == NVT_TABLE_counter_samples ? stay_samples(spans, &stay)
+                 : number == NVT_TABLE_ops           ? stay_ops(spans, &stay)
+                 : number == NVT_TABLE_memory        ? stay_memory(spans, &trace->memory, &stay)
+                                                     : stay_by_time(spans, table, &stay);
+    if (!status && number == NVT_TABLE_ranges)
+        relink(trace->ranges.parent, trace->ranges.count, &stay);
+    if (!status && number == NVT_TABLE_apis)
+        relink(trace->ops.api, trace->ops.count, &stay);
+    if (!status)
+        nvt_layout_keep(trace, table, stay.place, stay.count);
+    free(stay.place);
+    return status;
+}
+
+static int cut_tables(const struct spans *spans, struct nvt_trace *trace)
+{
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
+        if (nvt_layout()[i].times != NVT_TIMELESS &&
+            cut_table(spans, trace, (enum nvt_table_number)i))
+            return -1;
+    return nest_ranges(&trace->ranges);
 }
 
 /* Of what is left, as nvt_trace_finish has it; a sample from before the window is not of it. */
 static void set_extent(const struct spans *spans, struct nvt_trace *trace)
 {
-    struct span extent = {INT64_MAX, INT64_MIN};
-    for (uint32_t i = 0; i < trace->ranges.count; i++)
-        widen(&extent, trace->ranges.start[i], trace->ranges.end[i]);
-    for (uint32_t i = 0; i < trace->ops.count; i++)
-        widen(&extent, trace->ops.start[i], trace->ops.end[i]);
-    for (uint32_t i = 0; i < trace->apis.count; i++)
-        widen(&extent, trace->apis.start[i], trace->apis.end[i]);
-    for (uint32_t i = 0; i < trace->marks.count; i++)
-        widen(&extent, trace->marks.time[i], trace->marks.time[i]);
-    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
-        if (!nvt_mpi_is_edge(trace, i))
-            widen(&extent, trace->mpi_calls.start[i], trace->mpi_calls.end[i]);
-    for (uint32_t i = 0; i < trace->um_events.count; i++)
-        widen(&extent, trace->um_events.start[i], trace->um_events.end[i]);
-    for (uint32_t i = 0; i < trace->memory.count; i++)
-        widen(&extent, trace->memory.time[i], trace->memory.time[i]);
-    for (uint32_t i = 0; i < trace->counter_samples.count; i++)
-        if (trace->counter_samples.time[i] >= spans->all.from &&
-            !trace->counters.is_of_machine[trace->counter_samples.counter[i]])
-            widen(&extent, trace->counter_samples.time[i], trace->counter_samples.time[i]);
-    int is_empty = extent.from > extent.to;
+    struct nvt_extent extent = {INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
+        nvt_extent_widen_by(trace, &nvt_layout()[i], spans->all.from, &extent);
+    int is_empty = extent.first > extent.last;
     if (is_empty)
         nvt_trace_note(trace, "nothing begins in the window: the trace goes from %lld to %lld ns",
                        (long long)trace->first_ns, (long long)trace->last_ns);
-    trace->first_ns = is_empty ? 0 : extent.from;
-    trace->last_ns = is_empty ? 0 : extent.to;
+    trace->first_ns = is_empty ? 0 : extent.first;
+    trace->last_ns = is_empty ? 0 : extent.last;
     trace->levels_ns = spans->all.to < trace->last_ns ? spans->all.to : trace->last_ns;
 }
 
@@ -517,14 +448,7 @@ int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, str
     if (!nvt_window_is_set(window))
         return 0;
     int status = place_all(window, &spans, err);
-    if (!status &&
-        (cut_ranges(&spans, &trace->ranges) || cut_marks(&spans, &trace->marks) ||
-         cut_samples(&spans, &trace->counters, &trace->counter_samples) ||
-         cut_calls(&spans, &trace->apis, &trace->ops) || cut_os_calls(&spans, &trace->os_calls) ||
-         cut_mpi_calls(&spans, &trace->mpi_calls) || cut_cpu_samples(&spans, &trace->cpu_samples) ||
-         cut_syncs(&spans, &trace->syncs) || cut_overheads(&spans, &trace->overheads) ||
-         cut_um_events(&spans, &trace->um_events) || cut_memory(&spans, &trace->memory) ||
-         set_condition(window, trace)))
+    if (!status && (cut_tables(&spans, trace) || set_condition(window, trace)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status)
         set_extent(&spans, trace);

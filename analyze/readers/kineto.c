@@ -443,4 +443,4 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
 }
 
 const struct nvt_reader nvt_reader_kineto = {
-    .name = "kineto", .recognizes = recognizes, .read = read_kineto};
+    .name = "kineto", .recorder = NVT_BY_PYTORCH, .recognizes = recognizes, .read = read_kineto};

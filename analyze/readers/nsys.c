@@ -235,4 +235,4 @@ static int read_nsys(const char *path, struct nvt_trace *trace, struct nvt_error
 #endif
 
 const struct nvt_reader nvt_reader_nsys = {
-    .name = "nsys", .recognizes = recognizes, .read = read_nsys};
+    .name = "nsys", .recorder = NVT_BY_NSYS, .recognizes = recognizes, .read = read_nsys};

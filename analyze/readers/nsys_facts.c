@@ -7,6 +7,7 @@
 #include "../../lib/shell.h"
 #include "../device/devices.h"
 #include "../exports/export.h"
+#include "reader.h"
 
 /* --- devices --- */
 
@@ -126,7 +127,7 @@ static int own_fact(struct nvt_nsys *reader, struct nvt_nsys_table *table, const
     if (!strncmp(name, NVT_EXPORT_FACT, prefix))
         return nvt_trace_set_meta(reader->trace, name + prefix, value_of(table)) ? -1 : 1;
     if (!strcmp(name, NVT_EXPORT_FORMAT)) {
-        nvt_trace_set_format(reader->trace, value_of(table));
+        nvt_reader_state(reader->trace, value_of(table));
         return 1;
     }
     if (!strcmp(name, "EXPORT_PRODUCT_NAME"))

@@ -108,4 +108,4 @@ static int read_report(const char *path, struct nvt_trace *trace, struct nvt_err
 }
 
 const struct nvt_reader nvt_reader_nsys_report = {
-    .name = "nsys", .recognizes = recognizes, .read = read_report};
+    .name = "nsys", .recorder = NVT_BY_NSYS, .recognizes = recognizes, .read = read_report};

@@ -426,6 +426,8 @@ static int start_again(struct nvt_nvt_reader *reader)
     struct nvt_trace *trace = reader->trace;
     if (!fresh)
         return -1;
+    fresh->recorder = trace->recorder;
+    fresh->tells_mpi_peers = trace->tells_mpi_peers;
     free_reader(reader);
     struct nvt_trace old = *trace;
     *trace = *fresh;
@@ -533,5 +535,8 @@ static int read_lanes(const char *path, struct nvt_trace *trace, struct nvt_lane
     return failed ? -1 : 0;
 }
 
-const struct nvt_reader nvt_reader_nvt = {
-    .name = "nvt", .recognizes = recognizes, .read = read_trace, .read_lanes = read_lanes};
+const struct nvt_reader nvt_reader_nvt = {.name = "nvt",
+                                          .tells_mpi_peers = 1,
+                                          .recognizes = recognizes,
+                                          .read = read_trace,
+                                          .read_lanes = read_lanes};

@@ -16,7 +16,7 @@
 #include "frames.h"
 #include "nvt_strings.h"
 struct nvt_mpi_said; /* collectors/mpi/calls.h */
-#include "../model/trace.h"
+#include "../model/layout.h"
 
 /* An open push/pop range of a thread. */
 struct nvt_open_range {
@@ -223,6 +223,13 @@ struct nvt_nvt_damage {
 /* Read the chunks that were left for later, on several threads if there are many. */
 void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
                         struct nvt_nvt_damage *damage);
+
+/* Whether times of a table's rows are ticks until all is read: what threads do, but for the calls that CUPTI has the times of. */
+static inline int nvt_nvt_has_host_times(const struct nvt_layout_table *table)
+{
+    return nvt_layout_is_owned_by(table, NVT_TABLE_threads) &&
+           table != &nvt_layout()[NVT_TABLE_apis];
+}
 
 /* When all chunks are read: end what is open, give names to categories and texts to payloads, and
  * bring all times on the trace's axis. 0, or -1 when out of memory. */

@@ -62,21 +62,21 @@ static inline int64_t on_axis(const struct clocks *clocks, uint32_t process, int
     return nvt_clock_since(time, clocks->origin);
 }
 
-#define CONVERT(table, field, of_process)                                                          \
-    for (uint32_t i = 0; i < trace->table.count; i++)                                              \
-        trace->table.field[i] = on_axis(clocks, of_process, trace->table.field[i]);
-
+/* Rows that are of processes: CUPTI's. */
 static void convert_rows(struct nvt_trace *trace, const struct clocks *clocks)
 {
-    CONVERT(ops, start, trace->ops.process[i])
-    CONVERT(ops, end, trace->ops.process[i])
-    CONVERT(syncs, start, trace->syncs.process[i])
-    CONVERT(syncs, end, trace->syncs.process[i])
-    CONVERT(memory, time, trace->memory.process[i])
-    CONVERT(um_events, start, trace->um_events.process[i])
-    CONVERT(um_events, end, trace->um_events.process[i])
-    CONVERT(overheads, start, trace->overheads.process[i])
-    CONVERT(overheads, end, trace->overheads.process[i])
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++) {
+        const struct nvt_layout_table *table = &nvt_layout()[i];
+        if (!nvt_layout_is_owned_by(table, NVT_TABLE_processes))
+            continue;
+        const uint32_t *process = nvt_layout_values(trace, table, table->owner);
+        const uint32_t rows = nvt_layout_rows(trace, table);
+        int64_t *start = nvt_layout_starts(trace, table), *end = nvt_layout_ends(trace, table);
+        for (uint32_t row = 0; row < rows; row++)
+            start[row] = on_axis(clocks, process[row], start[row]);
+        for (uint32_t row = 0; end != start && row < rows; row++)
+            end[row] = on_axis(clocks, process[row], end[row]);
+    }
 }
 
 /* Calls: their threads as rows of the model, their times, and when each thread was seen last. */
@@ -357,25 +357,38 @@ static int is_captured(const struct nvt_nvt_devices *devices, uint32_t process, 
     return low && devices->edges[low - 1].process == process && devices->edges[low - 1].begins;
 }
 
-#define KEEP_FIELD(type, field) table->field[kept] = table->field[i];
+static void keep_rows(struct nvt_nvt_reader *reader, enum nvt_table_number number,
+                      const uint32_t *files, uint32_t *place)
+{
+    struct nvt_trace *trace = reader->trace;
+    const struct nvt_layout_table *table = &nvt_layout()[number];
+    const int64_t *start = nvt_layout_starts(trace, table);
+    const uint32_t rows = nvt_layout_rows(trace, table);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rows; i++)
+        place[i] = is_captured(&reader->devices, files[nvt_layout_process(trace, table, i)],
+                               (uint64_t)start[i])
+                       ? kept++
+                       : NVT_NONE;
+    nvt_layout_keep(trace, table, place, kept);
+}
 
-#define DEFINE_KEEP(member, columns, time)                                                         \
-    static void keep_##member(struct nvt_nvt_reader *reader, const uint32_t *files)                \
-    {                                                                                              \
-        struct nvt_##member *table = &reader->trace->member;                                       \
-        uint32_t kept = 0;                                                                         \
-        for (uint32_t i = 0; i < table->count; i++) {                                              \
-            uint32_t owner = reader->trace->threads.process[table->thread[i]];                     \
-            if (!is_captured(&reader->devices, files[owner], (uint64_t)table->time[i]))            \
-                continue;                                                                          \
-            columns(KEEP_FIELD) kept++;                                                            \
-        }                                                                                          \
-        table->count = kept;                                                                       \
+/* Of what has the host's times. 0, or -1 when out of memory. */
+static int keep_tables(struct nvt_nvt_reader *reader, const uint32_t *files)
+{
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++) {
+        const struct nvt_layout_table *table = &nvt_layout()[i];
+        if (!nvt_nvt_has_host_times(table))
+            continue;
+        uint32_t *place =
+            malloc(((size_t)nvt_layout_rows(reader->trace, table) + 1) * sizeof(*place));
+        if (!place)
+            return -1;
+        keep_rows(reader, (enum nvt_table_number)i, files, place);
+        free(place);
     }
-DEFINE_KEEP(ranges, NVT_RANGE_COLUMNS, start)
-DEFINE_KEEP(marks, NVT_MARK_COLUMNS, time)
-DEFINE_KEEP(os_calls, NVT_OS_CALL_COLUMNS, start)
-DEFINE_KEEP(cpu_samples, NVT_CPU_SAMPLE_COLUMNS, time)
+    return 0;
+}
 
 /* Samples go by when they were handed over: they are not in the trace yet. */
 static void keep_samples(struct nvt_nvt_reader *reader)
@@ -404,13 +417,10 @@ int nvt_nvt_device_capture(struct nvt_nvt_reader *reader)
     else
         nvt_trace_note(reader->trace, "nothing was captured: %s never began",
                        nvt_trace_meta(reader->trace, "capture"));
-    keep_ranges(reader, files);
-    keep_marks(reader, files);
-    keep_os_calls(reader, files);
-    keep_cpu_samples(reader, files);
+    int status = keep_tables(reader, files);
     keep_samples(reader);
     free(files);
-    return 0;
+    return status;
 }
 
 void nvt_nvt_device_free(struct nvt_nvt_devices *devices)

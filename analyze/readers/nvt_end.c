@@ -205,25 +205,30 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
     return status ? -1 : 0;
 }
 
-/* What can be done side by side when all is read. */
+/* What can be done side by side when all is read: device rows, and for each table its starts and its ends. */
 struct completion {
     struct nvt_nvt_reader *reader;
     int64_t origin; /* the first moment, where the axis starts */
     int failed;     /* of device rows */
 };
 
-enum { DEVICE_ROWS, RANGE_STARTS, RANGE_ENDS, COMPLETION_PARTS };
+#define COMPLETION_PARTS (1 + 2 * NVT_TABLE_COUNT)
 
 static void complete_part(void *context, size_t part)
 {
     struct completion *completion = context;
     struct nvt_nvt_reader *reader = completion->reader;
-    struct nvt_ranges *ranges = &reader->trace->ranges;
-    if (part == DEVICE_ROWS)
+    if (!part) {
         completion->failed = nvt_nvt_device_finish(reader, completion->origin);
-    else
-        convert(reader, completion->origin, part == RANGE_STARTS ? ranges->start : ranges->end,
-                ranges->count);
+        return;
+    }
+    const struct nvt_layout_table *table = &nvt_layout()[(part - 1) / 2];
+    const int is_end = part % 2 == 0;
+    if (nvt_nvt_has_host_times(table) && !(is_end && table->times == NVT_MOMENTS))
+        convert(reader, completion->origin,
+                is_end ? nvt_layout_ends(reader->trace, table)
+                       : nvt_layout_starts(reader->trace, table),
+                nvt_layout_rows(reader->trace, table));
 }
 
 int nvt_nvt_complete(struct nvt_nvt_reader *reader)
@@ -246,10 +251,6 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     if (nvt_nvt_complete_os(reader))
         return -1;
     trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture");
-    convert(reader, completion.origin, trace->marks.time, trace->marks.count);
-    convert(reader, completion.origin, trace->os_calls.start, trace->os_calls.count);
-    convert(reader, completion.origin, trace->os_calls.end, trace->os_calls.count);
-    convert(reader, completion.origin, trace->cpu_samples.time, trace->cpu_samples.count);
     if (nvt_nvt_complete_counters(reader, completion.origin) ||
         nvt_nvt_complete_machine(reader, completion.origin))
         return -1;

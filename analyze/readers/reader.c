@@ -48,10 +48,32 @@ static const struct nvt_reader *recognize(const char *path, struct nvt_error *er
     return NULL;
 }
 
+static void state(const struct nvt_reader *reader, struct nvt_trace *trace)
+{
+    trace->format = reader->name;
+    trace->recorder = reader->recorder;
+    trace->tells_mpi_peers = reader->tells_mpi_peers;
+}
+
+void nvt_reader_state(struct nvt_trace *trace, const char *name)
+{
+    for (size_t i = 0; i < READERS; i++)
+        if (!strcmp(readers[i]->name, name))
+            state(readers[i], trace);
+}
+
+static struct nvt_trace *new_trace(const struct nvt_reader *reader, const struct nvt_spool *spool)
+{
+    struct nvt_trace *trace = nvt_trace_new(spool->name, reader->name);
+    if (trace)
+        state(reader, trace);
+    return trace;
+}
+
 static struct nvt_trace *read_whole(const struct nvt_reader *reader, const struct nvt_spool *spool,
                                     int compensate, struct nvt_error *err)
 {
-    struct nvt_trace *trace = nvt_trace_new(spool->name, reader->name);
+    struct nvt_trace *trace = new_trace(reader, spool);
     if (!trace) {
         nvt_fail_at(err, spool->name, -1, "out of memory");
         return NULL;
@@ -94,7 +116,7 @@ static struct nvt_trace *read_by_lanes(const struct nvt_reader *reader,
 {
     struct nvt_error ignored = NVT_ERROR_INIT;
     struct nvt_lanes lanes = {0};
-    struct nvt_trace *trace = nvt_trace_new(spool->name, reader->name);
+    struct nvt_trace *trace = new_trace(reader, spool);
     if (trace && (reader->read_lanes(spool->path, trace, &lanes) || nvt_lanes_link(&lanes, trace) ||
                   nvt_trace_finish(trace, &ignored) || nvt_launches_of(launches, &lanes))) {
         nvt_trace_free(trace);

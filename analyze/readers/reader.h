@@ -19,6 +19,8 @@
 
 struct nvt_reader {
     const char *name; /* of the format */
+    enum nvt_recorder recorder;
+    int tells_mpi_peers; /* numbers below zero in mpi_calls.peer are those of collectors/mpi/calls.h */
     /* Whether a file that starts with these bytes (up to 64 KiB of them) is of this format. */
     int (*recognizes)(const uint8_t *head, size_t size);
     /* Fill an empty trace, without nvt_trace_finish. 0 or -1. What is cut behind whole data is
@@ -35,6 +37,10 @@ struct nvt_reader {
 #define NVT_DECLARE_READER(name) extern const struct nvt_reader nvt_reader_##name;
 NVT_READERS(NVT_DECLARE_READER)
 #undef NVT_DECLARE_READER
+/* What a reader states of its traces goes into one: of the format that it was recorded in, where its file says which. A name
+ * that no reader has changes nothing. */
+void nvt_reader_state(struct nvt_trace *trace, const char *name);
+
 /* Told by name alone, when no other one recognizes a file. */
 extern const struct nvt_reader nvt_reader_nsys_report;
 

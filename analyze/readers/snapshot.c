@@ -221,4 +221,4 @@ static int recognizes(const uint8_t *head, size_t size)
 }
 
 const struct nvt_reader nvt_reader_snapshot = {
-    .name = "snapshot", .recognizes = recognizes, .read = read};
+    .name = "snapshot", .recorder = NVT_BY_PYTORCH, .recognizes = recognizes, .read = read};

@@ -47,6 +47,13 @@ static void find_column(const struct nvt_file_table *table, struct nvt_file_colu
     }
 }
 
+/* Rows that were of something for certain may be of nothing in what a later version writes. */
+static int may_mean(const struct nvt_layout_column *is, uint64_t meaning)
+{
+    return meaning == is->meaning ||
+           (is->meaning == NVT_MEANS_ROW_OR_NONE && meaning == NVT_MEANS_ROW);
+}
+
 static int read_column(struct nvt_file_table *table, struct nvt_cursor *cursor)
 {
     struct nvt_file_column *column = &table->columns[table->count];
@@ -60,7 +67,7 @@ static int read_column(struct nvt_file_table *table, struct nvt_cursor *cursor)
     for (uint32_t i = 0; column->is && i < table->count; i++)
         if (table->columns[i].is == column->is)
             return -1;
-    if (column->is && meaning != column->is->meaning)
+    if (column->is && !may_mean(column->is, meaning))
         return -1;
     /* Where a column is known, so is that which it is a difference to. */
     if (column->is && base &&
@@ -154,7 +161,7 @@ static int set_fact(struct nvt_tables_reading *reading, const char *name, const 
 {
     struct nvt_trace *trace = reading->trace;
     if (!strcmp(name, NVT_TABLES_FORMAT)) {
-        nvt_trace_set_format(trace, value);
+        nvt_reader_state(trace, value);
         return 0;
     }
     if (!strcmp(name, NVT_TABLES_ORIGIN))
@@ -387,4 +394,5 @@ int nvt_tables_source(const char *path, char name[NVT_TABLES_NAME], uint64_t *by
     return has_source;
 }
 
-const struct nvt_reader nvt_reader_tables = {.name = "nvt", .recognizes = recognizes, .read = read};
+const struct nvt_reader nvt_reader_tables = {
+    .name = "nvt", .tells_mpi_peers = 1, .recognizes = recognizes, .read = read};

@@ -120,7 +120,7 @@ static void tell_missing(struct nvt_report_input *input, const struct nvt_trace 
                  "note: %s has no CUDA calls other than launches: what the host waited for is "
                  "unknown, so no path can be followed%s",
                  trace->path,
-                 strcmp(trace->format, "nvt") ? "" : " (record --trace kernel,api,sync)");
+                 trace->recorder == NVT_BY_NVTALLY ? " (record --trace kernel,api,sync)" : "");
 }
 
 /* --- sums -------------------------------------------------------------------------------------------- */
@@ -235,8 +235,7 @@ static void add_totals(struct sums *sums, const struct nvt_trace *trace, uint32_
     }
     for (uint32_t i = 0; i < apis->count; i++) {
         int64_t ns = within(part, apis->start[i], apis->end[i]);
-        if (!ns || apis->thread[i] >= trace->threads.count ||
-            trace->threads.process[apis->thread[i]] != process)
+        if (!ns || trace->threads.process[apis->thread[i]] != process)
             continue;
         add_total(sums, NVT_PATH_CALL, apis->name[i], ns);
     }

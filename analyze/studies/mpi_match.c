@@ -162,12 +162,10 @@ static int asks_for(const struct nvt_mpi_file *file, uint32_t call, struct patte
     }
     pattern->source = calls->peer[call] >= 0 ? calls->peer[call] : ANY;
     pattern->tag = calls->tag[call] >= 0 ? calls->tag[call] : ANY;
-    /* What numbers below zero mean is known of our own recordings alone. */
-    int is_own = !strcmp(trace->format, "nvt");
-    if (is_own && calls->peer[call] == NVT_MPI_NOBODY)
+    if (trace->tells_mpi_peers && calls->peer[call] == NVT_MPI_NOBODY)
         return 0;
     pattern->is_unknown =
-        calls->peer[call] < 0 && !(is_own && calls->peer[call] == NVT_MPI_ANYBODY);
+        calls->peer[call] < 0 && !(trace->tells_mpi_peers && calls->peer[call] == NVT_MPI_ANYBODY);
     return 1;
 }
 

@@ -208,7 +208,10 @@ int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t siz
     struct nvt_trace *trace = nvt_trace_new(path, reader->name);
     if (!trace)
         return 0;
-    if (!reader->read(path, trace, &err) && !nvt_trace_finish(trace, &err)) {
+    if (!reader->read(path, trace, &err)) {
+        check(trace);
+        if (nvt_trace_finish(trace, &err))
+            abort();
         check(trace);
         round_trip(trace);
         run_reports(trace);
