@@ -154,16 +154,15 @@ static int is_phase(const char *name)
 /* NVT_NO_RANK is NVT_NONE. */
 static uint32_t rank_of_process(const struct nvt_trace *trace, uint32_t process, uint32_t otherwise)
 {
-    if (process >= trace->processes.count || trace->processes.rank[process] == NVT_NONE)
+    if (process == NVT_NONE || trace->processes.rank[process] == NVT_NONE)
         return otherwise;
     return trace->processes.rank[process];
 }
 
 static uint32_t rank_of_thread(const struct nvt_trace *trace, uint32_t thread, uint32_t otherwise)
 {
-    return thread < trace->threads.count
-               ? rank_of_process(trace, trace->threads.process[thread], otherwise)
-               : otherwise;
+    return thread == NVT_NONE ? otherwise
+                              : rank_of_process(trace, trace->threads.process[thread], otherwise);
 }
 
 /* A trace that is added to a side. */

@@ -106,7 +106,7 @@ static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,
     gap->call = NVT_NONE;
     gap->cause = NVT_GAP_LATENCY;
     gap->host_ns = 0;
-    if (call == NVT_NONE || gap->thread >= trace->threads.count)
+    if (call == NVT_NONE)
         return;
     int64_t launched = trace->apis.end[call] < gap->end ? trace->apis.end[call] : gap->end;
     if (launched <= gap->start)

@@ -232,12 +232,12 @@ static int take_ops(struct nvt_lanes *lanes, const struct nvt_trace *trace, uint
         if (call != NVT_NONE) {
             op->id = call + 1;
             launches[call] = 1;
-        } else if (thread < trace->threads.count && ops->launch[i] != INT64_MIN) {
+        } else if (thread != NVT_NONE && ops->launch[i] != INT64_MIN) {
             op->id = (uint32_t)id++;
             lanes->items[thread].unsure = 1;
             if (add_call(lanes, thread, ops->launch[i], ops->launch[i], op->id))
                 return -1;
-        } else if (thread < trace->threads.count) {
+        } else if (thread != NVT_NONE) {
             return 1; /* a thread, but no time */
         }
     }
@@ -251,7 +251,7 @@ static int take_calls(struct nvt_lanes *lanes, const struct nvt_trace *trace,
     const struct nvt_apis *apis = &trace->apis;
     int status = 0;
     for (uint32_t i = 0; i < apis->count && !status; i++)
-        if (launches[i] && apis->thread[i] < trace->threads.count)
+        if (launches[i])
             status = add_call(lanes, apis->thread[i], apis->start[i], apis->end[i], i + 1);
     return status;
 }

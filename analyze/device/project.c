@@ -184,7 +184,7 @@ static int compare_rows(const void *left, const void *right)
 static int64_t find(struct sweep *sweep, const struct call *call)
 {
     int own = 0;
-    if (call->thread >= sweep->trace->threads.count || call->start == INT64_MIN)
+    if (call->thread == NVT_NONE || call->start == INT64_MIN)
         return 0;
     if (open_until(sweep, call->start))
         return -1;

@@ -336,8 +336,8 @@ static inline int nvt_is_viewed(const struct nvt_view *view, uint32_t process)
 
 static inline int nvt_is_viewed_thread(const struct nvt_view *view, uint32_t thread)
 {
-    return view->process == NVT_NONE || (thread < view->trace->threads.count &&
-                                         view->trace->threads.process[thread] == view->process);
+    return view->process == NVT_NONE ||
+           (thread != NVT_NONE && view->trace->threads.process[thread] == view->process);
 }
 
 /* Whether a moment lies in the steady part; whether an operation, or a call, of the view begins in

@@ -9,7 +9,7 @@
 
 static uint32_t process_of_thread(const struct nvt_trace *trace, uint32_t thread)
 {
-    return thread < trace->threads.count ? trace->threads.process[thread] : NVT_NONE;
+    return thread == NVT_NONE ? NVT_NONE : trace->threads.process[thread];
 }
 
 static uint32_t process_of_range(const struct nvt_trace *trace, uint32_t range)
@@ -74,7 +74,7 @@ uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
 static int64_t later_end(const struct nvt_view *view, uint32_t thread, int64_t last)
 {
     const struct nvt_trace *trace = view->trace;
-    int counts = thread < trace->threads.count && nvt_is_viewed_thread(view, thread);
+    int counts = thread != NVT_NONE && nvt_is_viewed_thread(view, thread);
     return counts && trace->threads.ended_ns[thread] > last ? trace->threads.ended_ns[thread]
                                                             : last;
 }

@@ -36,7 +36,7 @@ static void add_sample(struct nvt_running *running, uint32_t sample)
 void nvt_running_add(struct nvt_running *running, uint32_t thread, int64_t start, int64_t end)
 {
     const struct nvt_trace *trace = running->functions.trace;
-    if (!trace || thread >= trace->threads.count)
+    if (!trace || thread == NVT_NONE)
         return;
     uint32_t at = nvt_buckets_behind(&running->threads, thread, trace->cpu_samples.time, start);
     for (; at < running->threads.first[thread + 1]; at++) {

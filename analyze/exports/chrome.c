@@ -75,18 +75,17 @@ static void end(struct writer *writer)
 
 static int64_t pid_of(const struct writer *writer, uint32_t process)
 {
-    return process < writer->trace->processes.count ? writer->trace->processes.pid[process] : 0;
+    return process == NVT_NONE ? 0 : writer->trace->processes.pid[process];
 }
 
 static int64_t tid_of(const struct writer *writer, uint32_t thread)
 {
-    return thread < writer->trace->threads.count ? writer->trace->threads.tid[thread] : 0;
+    return thread == NVT_NONE ? 0 : writer->trace->threads.tid[thread];
 }
 
 static uint32_t process_of(const struct writer *writer, uint32_t thread)
 {
-    return thread < writer->trace->threads.count ? writer->trace->threads.process[thread]
-                                                 : NVT_NONE;
+    return thread == NVT_NONE ? NVT_NONE : writer->trace->threads.process[thread];
 }
 
 /* --- names --- */
@@ -167,8 +166,7 @@ static void put_category(struct writer *writer, uint32_t domain)
                                         "overhead",        "Trace",       "gpu_user_annotation",
                                         "user_annotation", "nvtx",        NVT_EXPORT_UM};
     const struct nvt_trace *trace = writer->trace;
-    const char *name =
-        domain < trace->domains.count ? nvt_name(trace, trace->domains.name[domain]) : "";
+    const char *name = nvt_domain_name(trace, domain);
     const char *prefix = "";
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
         if (!strcmp(name, taken[i]))
@@ -336,7 +334,7 @@ static void put_op_name(struct writer *writer, uint32_t i)
 static void put_arrow(struct writer *writer, uint32_t i, int64_t pid, int64_t row)
 {
     const struct nvt_ops *ops = &writer->trace->ops;
-    if (ops->thread[i] >= writer->trace->threads.count || ops->launch[i] == INT64_MIN ||
+    if (ops->thread[i] == NVT_NONE || ops->launch[i] == INT64_MIN ||
         ops->launch[i] < writer->trace->first_ns)
         return;
     begin(writer, 's', pid_of(writer, process_of(writer, ops->thread[i])),
@@ -364,7 +362,7 @@ static void put_op(struct writer *writer, uint32_t i)
     writer->failed |= nvt_chrome_migration(&writer->text, writer->trace, i);
     if (ops->kind[i] != NVT_OP_KERNEL)
         put(writer, ",\"bytes\":%" PRIu64, ops->bytes[i]);
-    else if (ops->detail[i] < writer->trace->kernels.count)
+    else if (ops->detail[i] != NVT_NONE)
         writer->failed |= nvt_chrome_kernel(&writer->text, writer->trace, ops->detail[i]);
     put(writer, "}");
     end(writer);

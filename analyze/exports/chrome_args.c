@@ -158,7 +158,7 @@ int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
 int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t op)
 {
     uint32_t row = trace->ops.detail[op];
-    if (trace->ops.kind[op] != NVT_OP_MEMCPY || row >= trace->migrations.count)
+    if (trace->ops.kind[op] != NVT_OP_MEMCPY || row == NVT_NONE)
         return 0;
     return nvt_buffer_printf(
         text, ",\"migration\":\"%s\",\"address\":\"0x%" PRIx64 "\",\"cause\":\"%s\"",

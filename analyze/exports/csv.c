@@ -63,10 +63,10 @@ static void put(const struct nvt_trace *trace, const struct line *line, struct l
 {
     FILE *out = lines->file;
     uint32_t process = line->process;
-    if (process == NVT_NONE && line->thread < trace->threads.count)
+    int has_thread = line->thread != NVT_NONE;
+    if (process == NVT_NONE && has_thread)
         process = trace->threads.process[line->thread];
-    int has_process = process < trace->processes.count;
-    int has_thread = line->thread < trace->threads.count;
+    int has_process = process != NVT_NONE;
     fprintf(out, "%s,%" PRId64 ",%" PRId64 ",", line->kind, line->start, line->end - line->start);
     put_number(has_process ? trace->processes.pid[process] : 0, has_process, out);
     put_number(has_thread ? trace->threads.tid[line->thread] : 0, has_thread, out);
@@ -91,7 +91,7 @@ static const char *optional_name(const struct nvt_trace *trace, uint32_t id)
 
 static const char *domain_name(const struct nvt_trace *trace, uint32_t domain)
 {
-    return domain < trace->domains.count ? optional_name(trace, trace->domains.name[domain]) : NULL;
+    return optional_name(trace, trace->domains.name[domain]);
 }
 
 static void put_ranges(const struct nvt_trace *trace, struct lines *out)
@@ -136,8 +136,6 @@ static void put_samples(const struct nvt_trace *trace, struct lines *out)
         struct line line = empty;
         char value[32];
         uint32_t counter = samples->counter[i];
-        if (counter >= trace->counters.count)
-            continue;
         snprintf(value, sizeof(value), "%.17g", samples->value[i]);
         line.kind = "sample";
         line.start = line.end = samples->time[i];
@@ -271,7 +269,7 @@ static void put_ops(const struct nvt_trace *trace, struct lines *out)
         line.name = nvt_name(trace, ops->name[i]);
         if (ops->kind[i] != NVT_OP_KERNEL)
             line.bytes = (int64_t)ops->bytes[i];
-        if (ops->kind[i] == NVT_OP_MEMCPY && ops->detail[i] < trace->migrations.count) {
+        if (ops->kind[i] == NVT_OP_MEMCPY && ops->detail[i] != NVT_NONE) {
             line.category = nvt_um_move_label(trace->migrations.cause[ops->detail[i]]);
             line.payload = address_text(trace->migrations.address[ops->detail[i]], address);
         }

@@ -81,7 +81,7 @@ int nvt_sql_row(struct nvt_sql *sql)
 
 void nvt_sql_process(struct nvt_sql *sql, uint32_t process)
 {
-    nvt_sql_int(sql, process < sql->trace->processes.count ? sql->processes[process] : 0);
+    nvt_sql_int(sql, process == NVT_NONE ? 0 : sql->processes[process]);
 }
 
 void nvt_sql_thread(struct nvt_sql *sql, uint32_t thread)

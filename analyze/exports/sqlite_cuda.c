@@ -164,7 +164,7 @@ static void put_shape(struct nvt_sql *sql, const struct nvt_kernels *kernels, ui
 /* Whether an operation is a CUDA graph that was recorded as a whole, which has a table of its own. */
 static int is_graph(const struct nvt_trace *trace, uint32_t op)
 {
-    return trace->ops.kind[op] == NVT_OP_KERNEL && trace->ops.detail[op] < trace->kernels.count &&
+    return trace->ops.kind[op] == NVT_OP_KERNEL && trace->ops.detail[op] != NVT_NONE &&
            nvt_is_graph_name(nvt_name(trace, trace->ops.name[op]));
 }
 
@@ -200,7 +200,7 @@ static int put_kernels(struct nvt_sql *sql)
         nvt_sql_null(sql);
         nvt_sql_int(sql, 1);
         nvt_sql_null(sql);
-        if (ops->detail[i] < sql->trace->kernels.count)
+        if (ops->detail[i] != NVT_NONE)
             put_shape(sql, &sql->trace->kernels, ops->detail[i]);
         else
             for (int column = 0; column < 16; column++)

@@ -80,7 +80,7 @@ static int put_devices(struct nvt_sql *sql)
     if (nvt_sql_prepare(sql, "TARGET_INFO_CUDA_DEVICE", 5))
         return -1;
     for (uint32_t i = 0; i < devices->count; i++) {
-        if (devices->process[i] >= sql->trace->processes.count)
+        if (devices->process[i] == NVT_NONE)
             continue;
         nvt_sql_int(sql, gpu_number(devices, i));
         nvt_sql_int(sql, devices->device[i]);
@@ -101,8 +101,7 @@ static void put_resource(struct nvt_sql *sql, uint32_t i, int columns)
     nvt_sql_int(sql, 0);
     nvt_sql_int(sql, 0);
     if (columns > 4)
-        nvt_sql_int(sql,
-                    process < sql->trace->processes.count ? sql->trace->processes.pid[process] : 0);
+        nvt_sql_int(sql, process == NVT_NONE ? 0 : sql->trace->processes.pid[process]);
     for (int column = 5; column < columns; column++)
         nvt_sql_int(sql, 0);
     nvt_sql_int(sql, (int64_t)resources->handle[i]);

@@ -121,7 +121,7 @@ static int put_domains(struct nvt_sql *sql)
 static int name_category(struct nvt_sql *sql, struct nvt_map *named, uint32_t thread,
                          uint32_t domain, uint32_t category)
 {
-    uint32_t process = thread < sql->trace->threads.count ? sql->trace->threads.process[thread] : 0;
+    uint32_t process = sql->trace->threads.process[thread];
     if (!category || category_number(sql, category) < NAMED_CATEGORY)
         return 0;
     /* Domains but the default one belong to a process. */

@@ -59,8 +59,7 @@ static void tell(const struct missed *missed, struct nvt_finding *finding)
              "%.0f operations, %.0f %% of the device's working time, come from thread %lld and are "
              "in no range; ranges are open on thread %lld meanwhile",
              missed->count, 100 * missed->ns / missed->all_ns,
-             (long long)(missed->thread < trace->threads.count ? trace->threads.tid[missed->thread]
-                                                               : -1),
+             (long long)(missed->thread == NVT_NONE ? -1 : trace->threads.tid[missed->thread]),
              (long long)trace->threads.tid[trace->ranges.thread[missed->range]]);
 }
 

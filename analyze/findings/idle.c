@@ -72,7 +72,7 @@ static void add_gap(void *context, const struct nvt_gap *gap)
     const struct nvt_span span = {gap->start, gap->end};
     host->gaps++;
     host->ns += gap->end - gap->start;
-    if (gap->thread >= host->trace->threads.count)
+    if (gap->thread == NVT_NONE)
         return;
     add_ranges(host, &span, gap->thread);
     add_calls(host, &span, gap->thread);

@@ -186,7 +186,7 @@ static struct cause cause_of(struct walk *walk, uint32_t op)
     if (before != NVT_NONE)
         consider(&cause, nvt_clock_since(ops->start[op], ops->end[before]) - index->delays.behind,
                  before);
-    if (ops->launch[op] != INT64_MIN && ops->thread[op] < index->trace->threads.count)
+    if (ops->launch[op] != INT64_MIN && ops->thread[op] != NVT_NONE)
         consider(&cause, late_behind_launch(index, op), NVT_NONE);
     if (!cause.is_known || cause.late > NVT_PATH_STALL_NS) {
         uint32_t other = just_ended(index, op);

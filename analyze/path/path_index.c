@@ -95,7 +95,7 @@ static int group_calls(struct nvt_path_index *index)
             asks[name] = only_asks(nvt_name(trace, name)) ? 2 : 1;
         int is_of_cuda = nvt_is_cuda_call(apis, i);
         owner[i] = NVT_NONE;
-        if (!is_of_cuda || thread >= trace->threads.count)
+        if (!is_of_cuda)
             continue;
         int is_nested = apis->end[i] <= until[thread];
         index->has_nested |= is_nested;
@@ -146,8 +146,7 @@ static int link_syncs(struct nvt_path_index *index)
     }
     for (uint32_t i = 0; i < apis->count && !status; i++) {
         uint32_t thread = apis->thread[i];
-        uint64_t key = call_key(thread < trace->threads.count ? trace->threads.process[thread] : 0,
-                                apis->correlation[i]);
+        uint64_t key = call_key(trace->threads.process[thread], apis->correlation[i]);
         uint32_t event = nvt_map_get(&recording, key);
         index->sync_of[i] = apis->correlation[i] ? nvt_map_get(&waiting, key) : NVT_NONE;
         if (event != NVT_MAP_NONE)
@@ -168,7 +167,7 @@ uint32_t nvt_path_outermost(const struct nvt_path_index *index, uint32_t call)
 {
     const struct nvt_apis *apis = &index->trace->apis;
     uint32_t thread = apis->thread[call];
-    if (thread >= index->trace->threads.count || apis->start[call] == INT64_MAX)
+    if (apis->start[call] == INT64_MAX)
         return call;
     uint32_t outer = nvt_path_call_before(index, thread, apis->start[call] + 1);
     return outer != NVT_NONE && apis->end[outer] >= apis->end[call] ? outer : call;
@@ -371,7 +370,7 @@ uint32_t nvt_path_piece_before(const struct nvt_path_index *index, uint32_t thre
 
 uint32_t nvt_path_range_at(const struct nvt_path_index *index, uint32_t thread, int64_t moment)
 {
-    if (thread >= index->trace->threads.count || moment == INT64_MAX)
+    if (thread == NVT_NONE || moment == INT64_MAX)
         return NVT_NONE;
     uint32_t at = nvt_path_piece_before(index, thread, moment + 1);
     return at == NVT_NONE ? NVT_NONE : index->pieces[at].range;

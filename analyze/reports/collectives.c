@@ -148,7 +148,7 @@ static struct message ranged(const struct nvt_trace *trace, uint32_t range)
 static uint32_t told_row(const struct nvt_trace *trace, uint32_t op)
 {
     uint32_t detail = trace->ops.detail[op];
-    return trace->ops.kind[op] == NVT_OP_KERNEL && detail < trace->kernels.count
+    return trace->ops.kind[op] == NVT_OP_KERNEL && detail != NVT_NONE
                ? trace->kernels.collective[detail]
                : 0;
 }

@@ -33,7 +33,7 @@ static int add_segment(struct nvt_path_code *code, const struct sampled *sampled
     const uint32_t thread = segment->thread;
     from = from > segment->start ? from : segment->start;
     to = to < segment->end ? to : segment->end;
-    if (segment->kind != NVT_PATH_HOST || thread >= sampled->trace->threads.count)
+    if (segment->kind != NVT_PATH_HOST || thread == NVT_NONE)
         return 0;
     uint32_t at = nvt_buckets_behind(&sampled->threads, thread, rows->time, from);
     for (; at < sampled->threads.first[thread + 1]; at++) {

@@ -89,7 +89,7 @@ static int put_op(struct nvt_table *table, const struct nvt_kernel_naming *namin
     nvt_table_set_int(table, row, G_CORRELATION, (int64_t)ops->correlation[op]);
     if (ops->kind[op] != NVT_OP_KERNEL)
         put_transfer(table, row, ops, op);
-    else if (ops->detail[op] < trace->kernels.count)
+    else if (ops->detail[op] != NVT_NONE)
         put_kernel(table, row, &trace->kernels, ops->detail[op]);
     nvt_put_device(table, row, G_DEVICE, trace, ops->process[op], ops->device[op]);
     nvt_table_set_int(table, row, G_CONTEXT, ops->context[op]);

@@ -200,7 +200,7 @@ static void put_event(struct nvt_table *table, const struct nvt_trace *trace,
         nvt_table_set_int(table, row, T_RESERVED, nvt_level_reserved(series, i));
     nvt_put_device(table, row, T_DEVICE, trace, series->process, series->device);
     nvt_table_set_int(table, row, T_PID, trace->processes.pid[series->process]);
-    if (thread < trace->threads.count)
+    if (thread != NVT_NONE)
         nvt_table_set_int(table, row, T_TID, trace->threads.tid[thread]);
     nvt_table_set_text(table, row, T_ADDRESS, address);
     nvt_table_set_text(table, row, T_SOURCE, nvt_name(trace, events->source[event]));

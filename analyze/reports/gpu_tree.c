@@ -200,20 +200,13 @@ static struct device_time *device_times(const struct nvt_trace *trace, unsigned 
 
 /* --- the tree --- */
 
-/* The thread of a range; the number of threads where it has none. */
-static uint32_t thread_of(const struct nvt_trace *trace, uint32_t range)
-{
-    uint32_t thread = trace->ranges.thread[range];
-    return thread < trace->threads.count ? thread : trace->threads.count;
-}
-
-/* Time in outermost push/pop ranges of each thread, and of none behind them; malloc'ed, NULL when out of memory. */
+/* Time in outermost push/pop ranges of each thread; malloc'ed, NULL when out of memory. */
 static int64_t *thread_times(const struct nvt_trace *trace, const struct nvt_nesting *nesting)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     int64_t *times = calloc((size_t)trace->threads.count + 1, sizeof(*times));
     for (uint32_t i = 0; times && i < ranges->count; i++) {
-        int64_t *time = &times[thread_of(trace, i)];
+        int64_t *time = &times[ranges->thread[i]];
         if (ranges->style[i] == NVT_PUSH_POP && nesting->parent[i] == NVT_NONE)
             *time = nvt_clock_sum(*time, ranges->end[i] - ranges->start[i]);
     }
@@ -258,7 +251,7 @@ static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
                          ? NO_NODE
                          : node_at(tree, parent, name, ranges->style[i] != NVT_PUSH_POP);
         if (node_of[i] == NO_NODE ||
-            count_thread(tree, node_of[i], thread_of(trace, i), outermost[thread_of(trace, i)])) {
+            count_thread(tree, node_of[i], ranges->thread[i], outermost[ranges->thread[i]])) {
             status = -1;
             break;
         }

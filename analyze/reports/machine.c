@@ -40,9 +40,7 @@ static void put_of(struct nvt_table *table, size_t row, const struct nvt_trace *
                    uint32_t counter)
 {
     const struct nvt_counters *counters = &trace->counters;
-    uint32_t domain = counters->domain[counter];
-    const char *name =
-        domain < trace->domains.count ? nvt_name(trace, trace->domains.name[domain]) : "";
+    const char *name = nvt_domain_name(trace, counters->domain[counter]);
     char of[300];
     snprintf(of, sizeof(of), "%.100s%s%.160s", name, counters->gpu[counter] ? " " : "",
              counters->gpu[counter] ? nvt_name(trace, counters->description[counter]) : "");

@@ -95,7 +95,7 @@ static int add_range(struct sums *sums, const struct nvt_trace *trace, uint32_t 
     const struct nvt_ranges *ranges = &trace->ranges;
     uint32_t thread = ranges->thread[range];
     int64_t start = ranges->start[range], end = ranges->end[range];
-    if (ranges->flags[range] & NVT_RANGE_PARTIAL || thread >= trace->threads.count)
+    if (ranges->flags[range] & NVT_RANGE_PARTIAL)
         return 0;
     for (uint32_t i = 0; i < courses->count; i++) {
         const struct nvt_counter_course *course = &courses->items[i];

@@ -59,10 +59,9 @@ static void put_counter(struct nvt_table *table, const struct nvt_trace *trace,
     uint32_t i = course->counter, domain = counters->domain[i];
     struct nvt_summary summary;
     size_t row = nvt_table_add_row(table);
-    if (counters->process[i] < trace->processes.count && !counters->is_of_machine[i])
+    if (!counters->is_of_machine[i])
         nvt_table_set_int(table, row, PID, trace->processes.pid[counters->process[i]]);
-    if (domain < trace->domains.count)
-        nvt_table_set_name(table, row, DOMAIN, nvt_name(trace, trace->domains.name[domain]));
+    nvt_table_set_name(table, row, DOMAIN, nvt_domain_name(trace, domain));
     nvt_table_set_text(table, row, NAME, nvt_name(trace, counters->name[i]));
     nvt_table_set_name(table, row, UNIT, nvt_name(trace, counters->unit[i]));
     nvt_table_set_int(table, row, COUNT, course->count);

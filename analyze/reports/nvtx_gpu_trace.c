@@ -41,12 +41,10 @@ struct projection {
 static int put_name(struct nvt_table *table, size_t row, struct projection *projection, uint32_t i)
 {
     const struct nvt_trace *trace = projection->trace;
-    uint32_t domain = trace->ranges.domain[i];
     projection->text.size = 0;
-    if (nvt_buffer_printf(
-            &projection->text, "%s:%s",
-            nvt_name(trace, domain < trace->domains.count ? trace->domains.name[domain] : 0),
-            nvt_name(trace, trace->ranges.name[i])) ||
+    if (nvt_buffer_printf(&projection->text, "%s:%s",
+                          nvt_domain_name(trace, trace->ranges.domain[i]),
+                          nvt_name(trace, trace->ranges.name[i])) ||
         nvt_buffer_append(&projection->text, "", 1))
         return -1;
     nvt_table_set_text(table, row, NAME, (const char *)projection->text.data);

@@ -79,7 +79,7 @@ static int make_room(struct kernel_sum *sum, uint32_t group)
 static void thread_ids(const struct nvt_trace *trace, uint32_t thread, uint32_t *parts)
 {
     parts[KEY_PID] = parts[KEY_TID] = NO_ID;
-    if (thread >= trace->threads.count)
+    if (thread == NVT_NONE)
         return;
     parts[KEY_PID] = (uint32_t)trace->processes.pid[trace->threads.process[thread]];
     parts[KEY_TID] = (uint32_t)trace->threads.tid[thread];

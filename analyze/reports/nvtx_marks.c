@@ -47,10 +47,7 @@ static int is_number(const char *text, double *value)
 static int add_mark(struct sums *sums, const struct nvt_trace *trace, uint32_t i)
 {
     const struct nvt_marks *marks = &trace->marks;
-    uint32_t domain = marks->domain[i];
-    uint32_t parts[] = {nvt_groups_string(&sums->groups, domain < trace->domains.count
-                                                             ? trace->domains.name[domain]
-                                                             : 0),
+    uint32_t parts[] = {nvt_groups_string(&sums->groups, trace->domains.name[marks->domain[i]]),
                         nvt_groups_string(&sums->groups, marks->name[i]),
                         nvt_groups_string(&sums->groups, marks->category[i])};
     uint32_t group = nvt_groups_key(&sums->groups, parts, 3);

@@ -52,9 +52,7 @@ struct sums {
 
 static uint32_t full_name(struct sums *sums, const struct nvt_trace *trace, uint32_t range)
 {
-    uint32_t domain = trace->ranges.domain[range];
-    const char *domain_name =
-        domain < trace->domains.count ? nvt_name(trace, trace->domains.name[domain]) : "";
+    const char *domain_name = nvt_domain_name(trace, trace->ranges.domain[range]);
     struct nvt_buffer text = {0};
     uint32_t id = NVT_NO_STRING;
     if (!nvt_buffer_printf(&text, "%s:%s", domain_name, nvt_name(trace, trace->ranges.name[range])))

@@ -87,9 +87,8 @@ static int put_range(struct nvt_table *table, const struct nvt_trace *trace,
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     int64_t duration = ranges->end[i] - ranges->start[i];
-    uint32_t thread = ranges->thread[i], domain_row = ranges->domain[i];
-    const char *domain =
-        domain_row < trace->domains.count ? nvt_name(trace, trace->domains.name[domain_row]) : "";
+    uint32_t thread = ranges->thread[i];
+    const char *domain = nvt_domain_name(trace, ranges->domain[i]);
     const char *name = nvt_name(trace, ranges->name[i]);
     size_t row = nvt_table_add_row(table);
     nvt_table_set_int(table, row, START, ranges->start[i]);
@@ -97,12 +96,8 @@ static int put_range(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_int(table, row, DURATION, duration);
     nvt_table_set_int(table, row, DUR_CHILD, tree->children_ns[i]);
     nvt_table_set_int(table, row, DUR_NON_CHILD, duration - tree->children_ns[i]);
-    if (thread < trace->threads.count) {
-        uint32_t process = trace->threads.process[thread];
-        if (process < trace->processes.count)
-            nvt_table_set_int(table, row, PID, trace->processes.pid[process]);
-        nvt_table_set_int(table, row, TID, trace->threads.tid[thread]);
-    }
+    nvt_table_set_int(table, row, PID, trace->processes.pid[trace->threads.process[thread]]);
+    nvt_table_set_int(table, row, TID, trace->threads.tid[thread]);
     nvt_table_set_int(table, row, LEVEL, tree->level[i]);
     nvt_table_set_int(table, row, CHILDREN, tree->children[i]);
     nvt_table_set_int(table, row, RANGE_ID, (int64_t)i + 1);

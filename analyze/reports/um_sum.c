@@ -42,7 +42,7 @@ static int is_counted(const struct nvt_ops *ops, uint32_t op)
 static uint64_t address_of(const struct nvt_trace *trace, uint32_t op)
 {
     uint32_t row = trace->ops.detail[op];
-    return row < trace->migrations.count ? trace->migrations.address[row] : 0;
+    return row == NVT_NONE ? 0 : trace->migrations.address[row];
 }
 
 static void add_copy(struct pages *pages, const struct nvt_ops *ops, uint32_t op)

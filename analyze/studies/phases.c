@@ -204,8 +204,7 @@ static unsigned own_bit(const struct nvt_trace *trace, const struct vocabulary *
 
 int nvt_is_workloads_domain(const struct nvt_trace *trace, uint32_t domain)
 {
-    return domain < trace->domains.count &&
-           !strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally");
+    return !strcmp(nvt_domain_name(trace, domain), "nvtally");
 }
 
 static int is_ours(const struct nvt_trace *trace, uint32_t range)

@@ -53,7 +53,7 @@ static struct nvt_warmup_study *study_of(struct nvt_warmups *warmups, const char
 
 uint32_t nvt_warmup_process(const struct nvt_trace *trace, uint32_t thread)
 {
-    return thread < trace->threads.count ? trace->threads.process[thread] : NVT_NONE;
+    return thread == NVT_NONE ? NVT_NONE : trace->threads.process[thread];
 }
 
 /* The series of a process of a trace in a study; those of a trace stand together. */
