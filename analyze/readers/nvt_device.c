@@ -422,33 +422,38 @@ static int read_event(const struct nvt_device_chunk *chunk, const struct nvt_dev
     return nvt_recorded_events_add(&chunk->devices->events, &event);
 }
 
+/* Streams are known by their operations; what a later version adds is left out. */
+static int (*const readers[])(const struct nvt_device_chunk *, const struct nvt_device_row *) = {
+    [NVT_DEVICE_KERNEL] = read_kernel,
+    [NVT_DEVICE_MEMCPY] = read_copy,
+    [NVT_DEVICE_MEMSET] = read_set,
+    [NVT_DEVICE_GRAPH] = read_graph,
+    [NVT_DEVICE_API] = read_call,
+    [NVT_DEVICE_SYNC] = read_wait,
+    [NVT_DEVICE_MEMORY] = read_memory,
+    [NVT_DEVICE_POOL] = read_memory,
+    [NVT_DEVICE_OVERHEAD] = read_cost,
+    [NVT_DEVICE_UM] = nvt_device_read_um,
+    [NVT_DEVICE_EXTERNAL] = read_external,
+    [NVT_DEVICE_DEVICE] = read_device,
+    [NVT_DEVICE_CONTEXT] = read_context,
+    [NVT_DEVICE_NAME] = read_name,
+    [NVT_DEVICE_CLOCK] = read_moment,
+    [NVT_DEVICE_LOST] = read_lost,
+    [NVT_DEVICE_DELIVERED] = read_delivered,
+    [NVT_DEVICE_CAPTURE] = read_edge,
+    [NVT_DEVICE_PROBLEM] = read_problem,
+    [NVT_DEVICE_EVENT] = read_event,
+};
+
+int nvt_device_knows(uint64_t kind)
+{
+    return kind < sizeof(readers) / sizeof(readers[0]) && readers[kind];
+}
+
 int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
-    static int (*const readers[])(const struct nvt_device_chunk *,
-                                  const struct nvt_device_row *) = {
-        [NVT_DEVICE_KERNEL] = read_kernel,
-        [NVT_DEVICE_MEMCPY] = read_copy,
-        [NVT_DEVICE_MEMSET] = read_set,
-        [NVT_DEVICE_GRAPH] = read_graph,
-        [NVT_DEVICE_API] = read_call,
-        [NVT_DEVICE_SYNC] = read_wait,
-        [NVT_DEVICE_MEMORY] = read_memory,
-        [NVT_DEVICE_POOL] = read_memory,
-        [NVT_DEVICE_OVERHEAD] = read_cost,
-        [NVT_DEVICE_UM] = nvt_device_read_um,
-        [NVT_DEVICE_EXTERNAL] = read_external,
-        [NVT_DEVICE_DEVICE] = read_device,
-        [NVT_DEVICE_CONTEXT] = read_context,
-        [NVT_DEVICE_NAME] = read_name,
-        [NVT_DEVICE_CLOCK] = read_moment,
-        [NVT_DEVICE_LOST] = read_lost,
-        [NVT_DEVICE_DELIVERED] = read_delivered,
-        [NVT_DEVICE_CAPTURE] = read_edge,
-        [NVT_DEVICE_PROBLEM] = read_problem,
-        [NVT_DEVICE_EVENT] = read_event,
-    };
-    /* Streams are known by their operations; what a later version adds is left out. */
-    if (row->kind >= sizeof(readers) / sizeof(readers[0]) || !readers[row->kind])
+    if (!nvt_device_knows(row->kind))
         return 0;
     /* CUPTI had no room to take its times, or it had not ended. */
     if (row->kind < NVT_DEVICE_TIMED &&

@@ -90,6 +90,9 @@ static inline int nvt_device_find_caller(struct nvt_device_chunk *chunk, uint64_
 int nvt_device_plain_group(struct nvt_device_chunk *chunk, struct nvt_device_group *group);
 int nvt_device_lane_group(struct nvt_device_chunk *chunk, struct nvt_device_group *group);
 
+/* Whether rows of that kind are read. */
+int nvt_device_knows(uint64_t kind);
+
 /* A row of any kind into the model, and into lanes. 0, or -1 when out of memory. */
 int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
 int nvt_device_lane_row(struct nvt_device_chunk *chunk, const struct nvt_device_row *row);

@@ -186,15 +186,13 @@ int nvt_device_lane_row(struct nvt_device_chunk *chunk, const struct nvt_device_
         return lane_graph(chunk, &block, row->fields[NVT_OP_GRAPH]);
     case NVT_DEVICE_API:
         return put_calls(chunk, &block, 1);
-    case NVT_DEVICE_SYNC:
-    case NVT_DEVICE_MEMORY:
-    case NVT_DEVICE_POOL:
-    case NVT_DEVICE_UM:
-    case NVT_DEVICE_OVERHEAD: /* nobody asks for them, but for how many have no times */
-        if (!nvt_device_is_timed(row->fields[NVT_ROW_START], row->fields[NVT_ROW_END]))
+    default:
+        if (row->kind > NVT_DEVICE_EXTERNAL)
+            return nvt_device_read_row(chunk, row);
+        /* Nobody asks for them, but for how many have no times. */
+        if (row->kind < NVT_DEVICE_TIMED && nvt_device_knows(row->kind) &&
+            !nvt_device_is_timed(row->fields[NVT_ROW_START], row->fields[NVT_ROW_END]))
             count_untimed(chunk, 1);
         return 0;
-    default:
-        return row->kind > NVT_DEVICE_EXTERNAL ? nvt_device_read_row(chunk, row) : 0;
     }
 }
