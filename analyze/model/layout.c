@@ -260,15 +260,6 @@ int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value)
     return is_time(column->meaning, (int64_t)value);
 }
 
-static inline int is_detail(const struct nvt_trace *trace, uint32_t op)
-{
-    uint32_t detail = trace->ops.detail[op];
-    uint32_t rows = trace->ops.kind[op] == NVT_OP_KERNEL   ? trace->kernels.count
-                    : trace->ops.kind[op] == NVT_OP_MEMCPY ? trace->migrations.count
-                                                           : 0;
-    return detail < rows;
-}
-
 /* All bits that any of a column's numbers has: none of them is larger. Sixteen bytes at a time, as this is done to all of a trace. */
 static uint64_t bits_of(const void *values, uint32_t width, uint32_t rows)
 {
@@ -320,6 +311,17 @@ static uint32_t find_large(const struct nvt_trace *trace, const struct nvt_layou
     FIND_WRONG(uint64_t, values[i] > most);
 }
 
+/* A kernel's is a row of kernels, a copy's one of migrations. */
+static uint32_t find_wrong_detail(const struct nvt_trace *trace,
+                                  const struct nvt_layout_table *table, uint32_t number)
+{
+    const uint32_t rows = nvt_layout_rows(trace, table);
+    const uint32_t there[4] = {
+        [NVT_OP_KERNEL] = trace->kernels.count, [NVT_OP_MEMCPY] = trace->migrations.count};
+    const uint8_t *kind = trace->ops.kind;
+    FIND_WRONG(uint32_t, (values[i] >= there[kind[i] & 3]) & (values[i] != NVT_NONE));
+}
+
 /* The first row of a column that refers to what is not there, or is no time, or is too large; or how many rows there are. */
 static uint32_t find_wrong(const struct nvt_trace *trace, const struct nvt_layout_table *table,
                            uint32_t number)
@@ -343,8 +345,9 @@ static uint32_t find_wrong(const struct nvt_trace *trace, const struct nvt_layou
             return find_large(trace, table, number, there);
         FIND_WRONG(uint32_t, values[i] > i);
     case NVT_MEANS_DETAIL:
-        FIND_WRONG(uint32_t, values[i] != NVT_NONE && !is_detail(trace, i));
-    case NVT_MEANS_TIME:
+        return find_wrong_detail(trace, table, number);
+    case NVT_MEANS_TIME: /* of 62 bits: the two upmost are the same */
+        FIND_WRONG(uint64_t, (int)((values[i] ^ values[i] << 1) >> 63));
     case NVT_MEANS_TIME_OR_NONE:
         FIND_WRONG(int64_t, !is_time(column->meaning, values[i]));
     default:
