@@ -8,7 +8,7 @@
 
 #include <getopt.h>
 
-#include "reports/report.h"
+#include "input/input.h"
 
 /* Print the error as "nvtally: …" on stderr. Returns 2, the exit status. */
 int nvt_command_fail(const struct nvt_error *err);

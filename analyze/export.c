@@ -15,7 +15,7 @@
 #include "../lib/create_file.h"
 #include "command.h"
 #include "readers/reader.h"
-#include "reports/report.h"
+#include "input/input.h"
 
 static const struct nvt_exporter *const exporters[] = {
     &nvt_exporter_nvt,           &nvt_exporter_sqlite,        &nvt_exporter_chrome,

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "../analyze/reports/report.h"
+#include "../analyze/input/input.h"
 
 /* All charts: X(name of nvt_chart_<name>). Their order is that of documents. */
 #define NVT_CHARTS(X)                                                                              \

@@ -8,6 +8,7 @@
 
 #include "../analyze/command.h"
 #include "../analyze/input/rows.h"
+#include "../analyze/reports/report.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"

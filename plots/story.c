@@ -6,6 +6,7 @@
 
 #include "../analyze/comparison/compare_reference.h"
 #include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/reports/report.h"
 #include "../lib/render.h"
 #include "../lib/text.h"
 #include "story_parts.h"

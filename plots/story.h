@@ -6,7 +6,7 @@
 #ifndef NVT_STORY_H
 #define NVT_STORY_H
 
-#include "../analyze/reports/report.h"
+#include "../analyze/input/input.h"
 #include "chart.h"
 #include "document.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../analyze/model/named_iterations.h"
+#include "../analyze/reports/report.h"
 #include "../lib/sample.h"
 #include "story_parts.h"
 

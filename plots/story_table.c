@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../analyze/reports/report.h"
 #include "../lib/brief.h"
 #include "../lib/buffer.h"
 #include "story_parts.h"

@@ -6,7 +6,7 @@
 #ifndef NVT_STUDIED_H
 #define NVT_STUDIED_H
 
-#include "../analyze/reports/report.h"
+#include "../analyze/input/input.h"
 #include "../analyze/input/together.h"
 #include "frame.h"
 

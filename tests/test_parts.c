@@ -11,6 +11,7 @@
 
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/reader.h"
+#include "../analyze/reports/report.h"
 #include "../analyze/studies/parts.h"
 #include "../lib/render.h"
 #include "cli.h"

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/reports/report.h"
 #include "../analyze/studies/pipeline.h"
 #include "cli.h"
 

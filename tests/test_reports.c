@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/model/nesting.h"
+#include "../analyze/reports/report.h"
 #include "../analyze/studies/phases.h"
 #include "../analyze/model/unfinished.h"
 #include "../lib/render.h"

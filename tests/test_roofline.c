@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/reports/report.h"
 #include "../analyze/studies/roofline.h"
 #include "../lib/render.h"
 #include "cli.h"

@@ -15,6 +15,7 @@
 
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/input/rows.h"
+#include "../analyze/reports/report.h"
 #include "../analyze/sweeps/sweeps.h"
 #include "../lib/text.h"
 #include "../plots/chart.h"

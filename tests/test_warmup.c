@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/reports/report.h"
 #include "../analyze/studies/warmup.h"
 #include "../lib/render.h"
 #include "cli.h"

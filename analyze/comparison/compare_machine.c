@@ -1,6 +1,7 @@
 #include "compare_machine.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define CLOCK_APART 0.02 /* of it */
 #define READY_APART                                                                                \

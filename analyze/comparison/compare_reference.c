@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../published/published.h"
+#include "../reports/report.h"
 
 #define REFERENCES (sizeof(((struct nvt_besides *)NULL)->references) / sizeof(struct nvt_runs *))
 

@@ -5,7 +5,7 @@
 #ifndef NVT_COMPARE_REFERENCE_H
 #define NVT_COMPARE_REFERENCE_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /* One quantity of one configuration. Texts belong to the input or are static. */
 struct nvt_beside {

@@ -6,7 +6,7 @@
 #define NVT_COMPARE_SIDES_H
 
 #include "change.h"
-#include "../reports/report.h"
+#include "../input/input.h"
 
 #define NVT_SIDES 8
 

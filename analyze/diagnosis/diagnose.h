@@ -12,7 +12,7 @@
 
 #include "../device/devices.h"
 #include "../model/named_iterations.h"
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /* All rules: X(name of nvt_rule_<name>). Their order is that of `diagnose --rules`. */
 #define NVT_RULES(X)                                                                               \

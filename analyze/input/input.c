@@ -10,7 +10,7 @@
 #include "../model/named_iterations.h"
 #include "../model/plain_names.h"
 #include "../readers/reader.h"
-#include "../reports/report.h"
+#include "input.h"
 
 #define RANKS_MOST 65536
 

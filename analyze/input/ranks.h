@@ -4,7 +4,7 @@
 #ifndef NVT_RANKS_H
 #define NVT_RANKS_H
 
-#include "../reports/report.h"
+#include "input.h"
 
 /* The number behind "rank" in the name of a file: t.rank3.nvt, rank-0.json, rank_7. NVT_NONE where there is none. */
 uint32_t nvt_rank_of_path(const char *path);

@@ -6,7 +6,7 @@
 #ifndef NVT_REPEATS_H
 #define NVT_REPEATS_H
 
-#include "../reports/report.h"
+#include "input.h"
 
 /*
  * The input with repetitions as one record, where the first of them stood; without traces. It is as

@@ -10,7 +10,7 @@
 #ifndef NVT_ROWS_H
 #define NVT_ROWS_H
 
-#include "../reports/report.h"
+#include "input.h"
 
 /*
  * The rows of all traces that were given by themselves become a directory at the end of input->runs, and a trace with a

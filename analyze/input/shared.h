@@ -8,7 +8,7 @@
 #define NVT_SHARED_H
 
 #include "../device/devices.h"
-#include "../reports/report.h"
+#include "input.h"
 
 /* The first two traces that have work on one device and may be of the same time; NULL: none. */
 struct nvt_shared {

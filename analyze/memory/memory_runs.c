@@ -1,5 +1,7 @@
 #include "memory_runs.h"
 
+#include "../reports/report.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef NVT_MEMORY_RUNS_H
 #define NVT_MEMORY_RUNS_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /* Append a table, of that name, of a row for each run and phase, the whole run first; none where no row has a peak. 0, or -1 with
  * err. */

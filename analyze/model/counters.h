@@ -6,7 +6,7 @@
 #ifndef NVT_COUNTERS_H
 #define NVT_COUNTERS_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 #include "trace.h"
 
 /* The level behind a sample, from that before it (0 before the first). */

@@ -5,7 +5,7 @@
 #ifndef NVT_UNFINISHED_H
 #define NVT_UNFINISHED_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /*
  * A note for each process with push/pop ranges that never ended: "process 123 ended within: step >

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 #define NVT_PARTITIONS_MOST 64
 

@@ -12,11 +12,13 @@
 #ifndef NVT_PUBLISHED_H
 #define NVT_PUBLISHED_H
 
+#include <stdio.h>
+
 #include "../../lib/buffer.h"
 #include "../../lib/error.h"
 #include "../../lib/json.h"
 #include "../input/conditions.h"
-#include "../reports/report.h"
+#include "../input/input.h"
 #include "../input/runs.h"
 
 /* The text that is being read, a line at a time. */

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /*
  * Print the records of the workload in this layout: a line that says the condition, then its table.

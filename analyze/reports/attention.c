@@ -9,6 +9,8 @@
 
 #include "../studies/parts.h"
 
+#include "report.h"
+
 enum { CONFIGURATION, PHASE, PART, RUNS, TIME, FLOPS, RATE, TIME_SHARE, FLOP_SHARE, CLOCK };
 
 static const struct nvt_column_spec columns[] = {

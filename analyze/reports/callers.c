@@ -4,6 +4,7 @@
 
 #include "../../lib/text.h"
 #include "../studies/hot_functions.h"
+#include "report.h"
 
 /* From now on calls are of this trace. 0, or -1 with err filled. */
 static int begin_trace(struct nvt_callers *callers, const struct nvt_trace *trace,

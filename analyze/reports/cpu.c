@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../../lib/clock.h"
+#include "report.h"
 
 static void look_at(struct nvt_cpu_input *all, const struct nvt_cpu_samples *samples)
 {

@@ -7,6 +7,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/grow.h"
+#include "report.h"
 #include "cpu.h"
 
 enum { F_SELF_SHARE, F_SELF, F_TOTAL_SHARE, F_TOTAL, F_SAMPLES };

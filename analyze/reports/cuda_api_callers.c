@@ -4,6 +4,8 @@
  */
 #include "callers.h"
 
+#include "report.h"
+
 static const struct nvt_column_spec columns[] = {NVT_CALLERS_COLUMNS};
 
 static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace)

@@ -11,6 +11,7 @@
 #include "../studies/groups.h"
 #include "../model/kinds.h"
 #include "../device/launches.h"
+#include "report.h"
 #include "kernel_naming.h"
 #include "osrt.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "../sweeps/sweeps.h"
+#include "report.h"
 
 enum {
     CONFIGURATION,

@@ -16,6 +16,8 @@
 
 #include "../studies/parts.h"
 
+#include "report.h"
+
 #define NAMED_MOST 10 /* parts of a phase in the second table; the others are one row */
 
 enum { CONFIGURATION, PHASE, RUNS, TIME, LOW, HIGH, LOW_SHARE, HIGH_SHARE, BASIS };

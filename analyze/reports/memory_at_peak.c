@@ -10,6 +10,7 @@
 
 #include "../model/nesting.h"
 #include "../memory/stacks.h"
+#include "report.h"
 #include "memory_tables.h"
 
 #define MIB (1024.0 * 1024.0)

@@ -1,5 +1,7 @@
 #include "memory_tables.h"
 
+#include "report.h"
+
 int nvt_memory_tables(const struct nvt_report *report, const char *title, nvt_memory_fill *fill,
                       int is_of_runs, struct nvt_report_input *input, struct nvt_tables *tables,
                       struct nvt_error *err)

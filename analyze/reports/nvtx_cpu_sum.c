@@ -12,6 +12,7 @@
 #include "../../lib/clock.h"
 #include "../../lib/grow.h"
 #include "../model/thread_ranges.h"
+#include "report.h"
 #include "cpu.h"
 
 /* --- by range ----------------------------------------------------------------------------------- */

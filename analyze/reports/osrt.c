@@ -13,6 +13,7 @@
 #include "../../lib/grow.h"
 #include "../model/os_names.h"
 #include "../studies/calls_by_range.h"
+#include "report.h"
 
 #define MEGABYTE 1e6
 

@@ -7,6 +7,7 @@
 #include "../../lib/grow.h"
 #include "../model/os_names.h"
 #include "../studies/calls_by_range.h"
+#include "report.h"
 #include "callers.h"
 #include "osrt.h"
 

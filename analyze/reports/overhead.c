@@ -5,6 +5,7 @@
 
 #include "../studies/overhead.h"
 #include "../published/transformer.h"
+#include "report.h"
 
 enum {
     CONFIGURATION,

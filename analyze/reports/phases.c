@@ -3,6 +3,7 @@
 #include "../input/peaks.h"
 #include "../published/switchback.h"
 #include "../published/transformer.h"
+#include "report.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -20,6 +20,8 @@
 
 #include "../studies/pipeline.h"
 
+#include "report.h"
+
 enum {
     CONFIGURATION,
     PARTITION,

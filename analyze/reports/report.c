@@ -1,12 +1,9 @@
 #include "report.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/text.h"
-#include "../model/call_stacks.h"
 #include "../model/counters.h"
 #include "../studies/phases.h"
 
@@ -145,30 +142,6 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
                  shown->name, workloads, with);
 }
 
-int nvt_report_has_mpi(const struct nvt_report_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->mpi_calls.count)
-            return 1;
-    return 0;
-}
-
-int nvt_report_has_os_calls(const struct nvt_report_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->os_calls.count)
-            return 1;
-    return 0;
-}
-
-int nvt_report_has_cpu_samples(const struct nvt_report_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->cpu_samples.count)
-            return 1;
-    return 0;
-}
-
 /* A file or a lock, which nsys does not record. */
 static int has_subjects(const struct nvt_report_input *input)
 {
@@ -178,22 +151,6 @@ static int has_subjects(const struct nvt_report_input *input)
             if (calls->file[k] || calls->address[k])
                 return 1;
     }
-    return 0;
-}
-
-int nvt_report_has_os_stacks(const struct nvt_report_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (nvt_has_os_stacks(input->traces[i].trace))
-            return 1;
-    return 0;
-}
-
-int nvt_report_has_cuda_stacks(const struct nvt_report_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (nvt_has_cuda_stacks(input->traces[i].trace))
-            return 1;
     return 0;
 }
 
@@ -213,124 +170,6 @@ void nvt_report_note_calls(struct nvt_report_input *input)
     if (nvt_report_has_cpu_samples(input))
         nvt_note(input,
                  "note: there are samples of what threads run: -r cpu_functions,nvtx_cpu_sum");
-}
-
-__attribute__((format(printf, 2, 0))) static void note(struct nvt_buffer *notes, const char *format,
-                                                       va_list arguments)
-{
-    char text[1024];
-    vsnprintf(text, sizeof(text), format, arguments);
-    /* A '?' for what could steer a terminal, or turn the text around: names are a program's. */
-    char *end = text;
-    for (const char *at = text, *from = text; *at; from = at) {
-        uint32_t character = nvt_utf8_next(&at);
-        if (nvt_char_visible(character) != character)
-            *end++ = '?';
-        else
-            while (from < at)
-                *end++ = *from++;
-    }
-    *end = 0;
-    (void)nvt_buffer_printf(notes, "%s\n", text);
-}
-
-void nvt_note(struct nvt_report_input *input, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    note(&input->notes, format, arguments);
-    va_end(arguments);
-}
-
-void nvt_note_in(struct nvt_buffer *notes, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    note(notes, format, arguments);
-    va_end(arguments);
-}
-
-/* What those before and one more have in common. */
-static const char *agree(const char *common, const char *value, size_t before, const char *several,
-                         const char *partly)
-{
-    if (!before || (!value && !common))
-        return value;
-    if (!value || !common)
-        return partly;
-    return strcmp(common, value) ? several : common;
-}
-
-/* "2026-11-26" of a moment on it. */
-#define DAY_LENGTH 10
-
-/* The moment, or the day, where those before and one more have it in common. */
-static void agree_on_date(struct nvt_provenance *common, const struct nvt_provenance *more,
-                          size_t before)
-{
-    const char *first = common->date, *next = more->date;
-    const int are_moments = before && first && next && strlen(first) > DAY_LENGTH &&
-                            strlen(next) > DAY_LENGTH && !strncmp(first, next, DAY_LENGTH);
-    if (are_moments && (common->date_length || strcmp(first, next) != 0)) {
-        common->date_length = DAY_LENGTH;
-        return;
-    }
-    common->date_length = 0;
-    common->date = agree(first, next, before, "several dates", "date not stated for all");
-}
-
-static void merge(struct nvt_provenance *common, const struct nvt_provenance *more, size_t before)
-{
-    static const char several[] = "several", partly[] = "not stated for all";
-    common->backend = agree(common->backend, more->backend, before, several, partly);
-    common->device = agree(common->device, more->device, before, several, partly);
-    agree_on_date(common, more, before);
-    common->condition = agree(common->condition, more->condition, before, "several conditions",
-                              "condition not stated for all");
-}
-
-/* Of a run directory: what the trace's row says, and for what it does not say, the directory. */
-static struct nvt_provenance row_provenance(const struct nvt_runs *runs, size_t record)
-{
-    struct nvt_provenance from = nvt_runs_provenance(runs);
-    const struct nvt_record *row = record < runs->count ? &runs->records[record] : NULL;
-    const char *backend = row ? nvt_record_text(row, "backend") : NULL;
-    const char *device = row ? nvt_record_text(row, "device") : NULL;
-    const char *date = row ? nvt_record_text(row, "date") : NULL;
-    from.backend = backend ? backend : from.backend;
-    from.device = device ? device : from.device;
-    from.date = date ? date : from.date;
-    return from;
-}
-
-static struct nvt_provenance trace_provenance(const struct nvt_input_trace *from)
-{
-    if (from->runs)
-        return row_provenance(from->runs, from->record);
-    return (struct nvt_provenance){
-        .backend = nvt_trace_meta(from->trace, "backend"),
-        .device = nvt_trace_meta(from->trace, "device"),
-        .date = nvt_trace_meta(from->trace, "date"),
-        .condition = nvt_trace_meta(from->trace, "condition"),
-    };
-}
-
-struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input)
-{
-    struct nvt_provenance common = {0};
-    size_t before = 0;
-    for (size_t i = 0; i < input->run_count; i++) {
-        struct nvt_provenance more = nvt_runs_provenance(input->runs[i]);
-        merge(&common, &more, before++);
-    }
-    for (size_t i = 0; i < input->trace_count; i++) {
-        /* A trace of a run directory has that one's: its own date is a moment within the run. */
-        if (input->traces[i].runs)
-            continue;
-        struct nvt_provenance more = trace_provenance(&input->traces[i]);
-        merge(&common, &more, before++);
-    }
-    return common;
 }
 
 /* The costs on record for what was read: "21.4" or "20.9 to 21.4"; 0 when there is none. */
@@ -416,7 +255,7 @@ struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
     struct nvt_table *table = nvt_report_table(report, input, full, err);
     for (size_t i = 0; i < input->trace_count && table; i++)
         if (input->traces[i].trace == trace) {
-            struct nvt_provenance provenance = trace_provenance(&input->traces[i]);
+            struct nvt_provenance provenance = nvt_input_trace_provenance(&input->traces[i]);
             nvt_table_set_provenance(table, &provenance);
         }
     return table;

@@ -9,6 +9,8 @@
 
 #include "../studies/warmup_first.h"
 
+#include "report.h"
+
 #define CURVE_LEAST                                                                                \
     16 /* iterations of the curve that are shown, three times the change-point if more */
 #define PARTS_MOST 12 /* of ranges, and of calls; the others stand in one row */

@@ -13,7 +13,7 @@
 #ifndef NVT_MPI_RANKS_H
 #define NVT_MPI_RANKS_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /* A job of more ranks is not looked at. */
 #define NVT_MPI_RANKS_MOST (1u << 20)

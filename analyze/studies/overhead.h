@@ -22,7 +22,7 @@
 #ifndef NVT_OVERHEAD_H
 #define NVT_OVERHEAD_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 struct nvt_slowdown_row {
     char *configuration; /* "workload key=value …" */

@@ -14,7 +14,7 @@
 #define NVT_PHASES_H
 
 #include "../../lib/sample.h"
-#include "../reports/report.h"
+#include "../input/input.h"
 
 enum nvt_phase { NVT_FORWARD, NVT_BACKWARD, NVT_OPTIMIZER, NVT_PHASES_COUNT };
 

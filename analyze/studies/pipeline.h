@@ -8,7 +8,7 @@
 #ifndef NVT_ANALYZE_PIPELINE_H
 #define NVT_ANALYZE_PIPELINE_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 enum nvt_pipeline_kind {
     NVT_PIPE_FORWARD,

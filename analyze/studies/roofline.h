@@ -19,7 +19,7 @@
 #ifndef NVT_ROOFLINE_H
 #define NVT_ROOFLINE_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 #include "declared.h"
 
 /* Below this share of the roof nothing of the machine bounds it: latency, launches, or the host. A choice, as there is no

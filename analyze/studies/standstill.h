@@ -6,7 +6,7 @@
 #define NVT_STANDSTILL_H
 
 #include "../model/open_items.h"
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /* From when on a process stands still. */
 #define NVT_STILL_NS     INT64_C(5000000000) /* for so long, */

@@ -14,7 +14,7 @@
 
 #include "../../lib/sample.h"
 #include "change_point.h"
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /* A study's change-point counts when p is below this … */
 #define NVT_WARMUP_ALPHA 0.05

@@ -1,6 +1,7 @@
 #include "warmup_first.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

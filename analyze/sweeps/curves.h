@@ -6,7 +6,7 @@
 #ifndef NVT_CURVES_H
 #define NVT_CURVES_H
 
-#include "../reports/report.h"
+#include "../input/input.h"
 
 struct nvt_curve_point {
     double n;

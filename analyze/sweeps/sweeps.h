@@ -10,7 +10,7 @@
 #define NVT_SWEEPS_H
 
 #include "growth.h"
-#include "../reports/report.h"
+#include "../input/input.h"
 
 enum { NVT_SWEEP_EXAMPLES = 3 };
 

@@ -2,6 +2,7 @@
  * critical_path: what the time of a trace waited for, as bars: the kernels, copies and calls with the most time on the
  * critical path, the host's ranges, and what passes in between. Behind each the time of the same that is hidden beside the path.
  */
+#include "../../analyze/reports/report.h"
 #include "../chart.h"
 
 #include <stdlib.h>

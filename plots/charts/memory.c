@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../analyze/reports/report.h"
 #include "../bands.h"
 #include "../chart.h"
 #include "../frame.h"

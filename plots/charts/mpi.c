@@ -2,6 +2,7 @@
  * mpi: what the ranks of a job do with their time, a bar each: outside of MPI, in messages, in collectives, in waits and in
  * other calls. Ranks that are early wait in collectives and messages for those that are late.
  */
+#include "../../analyze/reports/report.h"
 #include "../chart.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * mpi_peers: who sends how much to whom, a square for each pair of ranks, the darker the more. Where bytes are not known
  * (of programs in Fortran), it is the number of messages.
  */
+#include "../../analyze/reports/report.h"
 #include "../chart.h"
 
 #include <math.h>

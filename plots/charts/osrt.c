@@ -2,6 +2,7 @@
  * osrt: what ranges do with their time, a bar each: the share of each kind of the operating system's calls, and of what is
  * left. The ranges with the most time in calls; without ranges, the threads. Ranges within others count in both.
  */
+#include "../../analyze/reports/report.h"
 #include "../chart.h"
 
 #include <math.h>

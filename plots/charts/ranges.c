@@ -4,6 +4,7 @@
  * those around them, so shares can exceed 100 % together. Functions of the Python stack are left out
  * where anything else is to be seen: the twenty with the most time are those that call all others.
  */
+#include "../../analyze/reports/report.h"
 #include "../chart.h"
 
 #include <stdlib.h>

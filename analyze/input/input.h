@@ -1,0 +1,109 @@
+/*
+ * The input of a command: the traces and run directories that it was given, and how they are read.
+ * Reports, findings, charts and documents start from it. Zero-initialise, say how traces are to be
+ * read, then add what was given (nvt_input_add, nvt_input_traces).
+ */
+#ifndef NVT_INPUT_H
+#define NVT_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../lib/buffer.h"
+#include "../../lib/error.h"
+#include "../../lib/table.h"
+#include "../model/trace.h"
+#include "../model/window.h"
+#include "runs.h"
+
+struct nvt_launches;     /* analyze/device/launches.h */
+struct nvt_launch_cache; /* analyze/reports/launches.h */
+
+/* A trace, and the record of a run directory that it belongs to. */
+struct nvt_input_trace {
+    struct nvt_trace *trace;
+    const struct nvt_runs *runs; /* the directory whose record names it; NULL: given by itself */
+    size_t record;               /* in runs */
+    int is_by_name; /* the record was made from the names of ranges (rows.h), it has no results */
+    uint32_t named; /* then: the string of the range that names it */
+    struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
+    uint64_t file[2];              /* device and number of the file, 0: unknown */
+};
+
+/* Whether a trace stands for itself: no directory and no row has results of it. */
+static inline int nvt_input_is_own(const struct nvt_input_trace *from)
+{
+    return !from->runs || from->is_by_name;
+}
+
+/* Analyses change nothing in it but the notes. */
+struct nvt_report_input {
+    struct nvt_input_trace *traces;
+    size_t trace_count;
+    struct nvt_runs **runs;
+    size_t run_count;
+
+    /* How traces are read. */
+    unsigned project_flags; /* enum nvt_project_flags: how operations belong to ranges */
+    int compensate;         /* without the collector's own cost */
+    int only_launches; /* launches are enough (nvt_trace_read_launches); excludes what follows */
+    int plain_names;   /* ranges get plain names (plain_names.h) */
+    unsigned naming;   /* enum nvt_kernel_naming_flags */
+    const struct nvt_window *window; /* nothing outside of it; NULL: all */
+    const char *iteration; /* which ranges are iterations (nvt_iterations_set); NULL: as usual */
+
+    struct nvt_launch_cache *launches; /* what several reports need; NULL: not kept */
+    struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
+};
+
+/*
+ * Read a trace, a run directory, or the traces of a directory that no run wrote (input_folder.h) into
+ * the input. A file that was given before is not read again. nvt_input_traces then reads the traces
+ * that the directories name. What could not be read becomes a note: a trace in part, or one that a
+ * directory names, whose records stand without it. With a window, run directories are refused: their
+ * rows are of all that ran. 0, or -1 with err filled.
+ */
+int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err);
+int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err);
+void nvt_input_free(struct nvt_report_input *input);
+
+/* Append runs, which become the input's. 0, or -1 when out of memory. */
+int nvt_input_take(struct nvt_report_input *input, struct nvt_runs *runs);
+
+/* Leave only what is in the window of a trace, and what it was run with. 0, or -1 with err filled. */
+int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, struct nvt_error *err);
+
+/* Check that `output` would not overwrite what was read: a trace, or the files of a run directory.
+ * 0, or -1 with err filled. */
+int nvt_input_check_output(const struct nvt_report_input *input, const char *output,
+                           struct nvt_error *err);
+
+/* Whether a trace of the input is that of a record. */
+int nvt_input_has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
+                        size_t record);
+
+/* Whether a trace is a part of one: there is a window, or there was one when it was exported. */
+int nvt_input_has_part(const struct nvt_report_input *input);
+
+/* Whether any trace has calls of MPI; calls of the operating system; samples of what threads run. */
+int nvt_report_has_mpi(const struct nvt_report_input *input);
+int nvt_report_has_os_calls(const struct nvt_report_input *input);
+int nvt_report_has_cpu_samples(const struct nvt_report_input *input);
+/* Whether any trace has stacks of calls of the operating system; of calls of CUDA. */
+int nvt_report_has_os_stacks(const struct nvt_report_input *input);
+int nvt_report_has_cuda_stacks(const struct nvt_report_input *input);
+
+/* What all of the input has in common: what differs reads "several", what only a part states "not
+ * stated for all". Texts are the input's, or static. */
+struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input);
+/* Of one trace. */
+struct nvt_provenance nvt_input_trace_provenance(const struct nvt_input_trace *from);
+
+/* Add a line to the notes; dropped when out of memory. */
+void nvt_note(struct nvt_report_input *input, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same to notes that belong to no input. */
+void nvt_note_in(struct nvt_buffer *notes, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
