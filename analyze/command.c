@@ -10,7 +10,7 @@ int nvt_command_fail(const struct nvt_error *err)
     return 2;
 }
 
-void nvt_command_notes(const struct nvt_report_input *input)
+void nvt_command_notes(const struct nvt_input *input)
 {
     nvt_command_lines(input->notes.data, input->notes.size);
 }

@@ -15,7 +15,7 @@ int nvt_command_fail(const struct nvt_error *err);
 
 /* Print the notes and warnings of an input on stderr, each as a line that starts with "nvtally: ".
  */
-void nvt_command_notes(const struct nvt_report_input *input);
+void nvt_command_notes(const struct nvt_input *input);
 
 /* The same of lines, each with its end. */
 void nvt_command_lines(const void *lines, size_t size);

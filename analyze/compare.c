@@ -272,7 +272,7 @@ static int compare_sides(const struct request *request, int count, char **argume
     return status;
 }
 
-static int put_reference(const struct request *request, const struct nvt_report_input *input,
+static int put_reference(const struct request *request, const struct nvt_input *input,
                          struct nvt_error *err)
 {
     struct nvt_besides besides = {0};
@@ -293,7 +293,7 @@ static int put_reference(const struct request *request, const struct nvt_report_
 static int compare_reference(const struct request *request, int count, char **paths,
                              struct nvt_error *err)
 {
-    struct nvt_report_input input = {.window = &request->window};
+    struct nvt_input input = {.window = &request->window};
     int status = 0;
     if (!isnan(request->fail_above) || !isnan(request->fail_memory_above))
         status =

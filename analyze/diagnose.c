@@ -232,10 +232,10 @@ static int render(struct nvt_table *table, const struct nvt_format *format, stru
     return status ? nvt_fail(err, "out of memory") : 0;
 }
 
-static int print_table(const struct nvt_findings *findings, const struct nvt_report_input *input,
+static int print_table(const struct nvt_findings *findings, const struct nvt_input *input,
                        const struct nvt_format *format, struct nvt_error *err)
 {
-    const struct nvt_provenance provenance = nvt_report_provenance(input);
+    const struct nvt_provenance provenance = nvt_input_provenance(input);
     struct nvt_table *table =
         format->captions
             ? nvt_table_new("diagnose", "Findings", columns, sizeof(columns) / sizeof(columns[0]))
@@ -249,7 +249,7 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_rep
 }
 
 /* Print what was found. 0, or -1 with err, when nothing is printed. */
-static int print_findings(struct nvt_findings *findings, struct nvt_report_input *input,
+static int print_findings(struct nvt_findings *findings, struct nvt_input *input,
                           const struct request *request, struct nvt_error *err)
 {
     struct nvt_buffer idle = {0}, why = {0};
@@ -310,7 +310,7 @@ static int print_rules(const struct nvt_format *format, struct nvt_error *err)
 
 static int diagnose(struct request *request, int count, char **arguments, struct nvt_error *err)
 {
-    struct nvt_report_input input = {
+    struct nvt_input input = {
         .plain_names = 1, .window = &request->window, .iteration = request->iteration};
     struct nvt_findings findings = {0};
     int status = 0;

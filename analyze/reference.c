@@ -93,8 +93,7 @@ static void pick(struct nvt_runs *runs, const char *workload)
     runs->count = matching ? kept : runs->count;
 }
 
-static int print(const struct request *request, struct nvt_report_input *input,
-                 struct nvt_error *err)
+static int print(const struct request *request, struct nvt_input *input, struct nvt_error *err)
 {
     const struct nvt_report *report = nvt_report_default(input);
     struct nvt_tables tables = {0};
@@ -124,7 +123,7 @@ int nvt_cmd_reference(int argc, char **argv)
     if (!runs)
         return nvt_command_fail(&err);
     pick(runs, request.workload);
-    struct nvt_report_input input = {.runs = &runs, .run_count = 1};
+    struct nvt_input input = {.runs = &runs, .run_count = 1};
     status = print(&request, &input, &err);
     nvt_buffer_free(&input.notes);
     nvt_runs_free(runs);

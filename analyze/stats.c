@@ -198,7 +198,7 @@ static int is_of_memory(const struct nvt_trace *trace)
 }
 
 /* Without -r: of traces of a device, or of its memory, all at a glance, else the report that fits. */
-static const struct nvt_report *choose(const struct nvt_report_input *input)
+static const struct nvt_report *choose(const struct nvt_input *input)
 {
     uint64_t operations = 0, of_memory = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
@@ -211,7 +211,7 @@ static const struct nvt_report *choose(const struct nvt_report_input *input)
 }
 
 /* Those that can be made of such an input at all. */
-static void take_all(struct request *request, const struct nvt_report_input *input)
+static void take_all(struct request *request, const struct nvt_input *input)
 {
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
@@ -224,7 +224,7 @@ static void take_all(struct request *request, const struct nvt_report_input *inp
 }
 
 static int check(const struct request *request, const struct nvt_report *report,
-                 const struct nvt_report_input *input, struct nvt_error *err)
+                 const struct nvt_input *input, struct nvt_error *err)
 {
     if (!request->format && !report->published)
         return nvt_fail(err, "report '%s' has no published layout", report->name);
@@ -240,7 +240,7 @@ static int check(const struct request *request, const struct nvt_report *report,
 }
 
 /* What the reports ask of the input, before anything is computed or printed. */
-static int prepare(struct request *request, struct nvt_report_input *input, struct nvt_error *err)
+static int prepare(struct request *request, struct nvt_input *input, struct nvt_error *err)
 {
     unsigned needs = 0;
     request->is_default = !request->count && !request->all;
@@ -271,7 +271,7 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
 /* A report being made: on its own, so that several can be at once. */
 struct making {
     const struct nvt_report *report;
-    struct nvt_report_input input; /* a copy, with notes of its own */
+    struct nvt_input input; /* a copy, with notes of its own */
     struct nvt_tables tables;
     struct nvt_error err;
     int status;
@@ -300,7 +300,7 @@ static void forget(struct making *making)
 }
 
 /* What one report made, behind what the others did. */
-static int take(struct making *making, struct nvt_report_input *input, struct nvt_tables *tables,
+static int take(struct making *making, struct nvt_input *input, struct nvt_tables *tables,
                 struct nvt_error *err)
 {
     int status = making->status ? -1 : 0;
@@ -319,7 +319,7 @@ static int take(struct making *making, struct nvt_report_input *input, struct nv
 
 /* Reports of traces only read them, so they are made side by side; directories of runs have more to
  * them. In the order that was asked for, up to the first that fails. */
-static int make_all(const struct request *request, struct nvt_report_input *input,
+static int make_all(const struct request *request, struct nvt_input *input,
                     struct nvt_tables *tables, struct nvt_error *err)
 {
     struct making *all = calloc(request->count + 1, sizeof(*all));
@@ -347,7 +347,7 @@ static int make_all(const struct request *request, struct nvt_report_input *inpu
 }
 
 /* Published times are of runs without a recorder; of ours none may be. The sums of accumulate are no times. */
-static void note_recorded(struct nvt_report_input *input)
+static void note_recorded(struct nvt_input *input)
 {
     const char *level = NULL;
     for (size_t i = 0; i < input->run_count; i++)
@@ -369,10 +369,10 @@ static void note_recorded(struct nvt_report_input *input)
 }
 
 /* A published layout has a place for a configuration, and none for each of its repetitions. */
-static int print_published(const struct request *request, struct nvt_report_input *input, FILE *out,
+static int print_published(const struct request *request, struct nvt_input *input, FILE *out,
                            struct nvt_error *err)
 {
-    struct nvt_report_input together;
+    struct nvt_input together;
     note_recorded(input);
     int status = nvt_repeats_together(input, &together, err);
     for (size_t i = 0; i < request->count && !status; i++) {
@@ -384,7 +384,7 @@ static int print_published(const struct request *request, struct nvt_report_inpu
     return status;
 }
 
-static int print(const struct request *request, struct nvt_report_input *input, FILE *out,
+static int print(const struct request *request, struct nvt_input *input, FILE *out,
                  struct nvt_error *err)
 {
     struct nvt_tables tables = {.terminal = nvt_terminal_width(out), .is_wide = request->is_wide};
@@ -404,7 +404,7 @@ static int print(const struct request *request, struct nvt_report_input *input, 
 
 /* To a stream, which is closed if it is a file's. 0, or -1 with err. */
 static int write_to(FILE *out, const char *name, const struct request *request,
-                    struct nvt_report_input *input, struct nvt_error *err)
+                    struct nvt_input *input, struct nvt_error *err)
 {
     if (!out)
         return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
@@ -412,8 +412,7 @@ static int write_to(FILE *out, const char *name, const struct request *request,
     return nvt_stream_end(out, name, failed, err);
 }
 
-static int write_out(const struct request *request, struct nvt_report_input *input,
-                     struct nvt_error *err)
+static int write_out(const struct request *request, struct nvt_input *input, struct nvt_error *err)
 {
     const char *path = request->output;
     if (!path)
@@ -434,7 +433,7 @@ static int write_out(const struct request *request, struct nvt_report_input *inp
 int nvt_cmd_stats(int argc, char **argv)
 {
     struct request request = {.format = nvt_format_find("column")};
-    struct nvt_report_input input = {.window = &request.window};
+    struct nvt_input input = {.window = &request.window};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
     if (status) {

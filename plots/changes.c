@@ -7,7 +7,7 @@
 #include "../lib/create_file.h"
 
 /* Of an input that is about to be released. */
-static int keep(void *context, size_t side, struct nvt_report_input *input, struct nvt_error *err)
+static int keep(void *context, size_t side, struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_changes *changes = context;
     for (size_t i = 0; i < input->run_count; i++) {

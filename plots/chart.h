@@ -40,7 +40,7 @@
     X(flame_change)
 
 struct nvt_chart_request {
-    struct nvt_report_input *input;
+    struct nvt_input *input;
     const char *directory;     /* where pictures, scripts and data go; it exists */
     const char *format;        /* "svg", "png", "pdf" */
     FILE *paths;               /* gets the path of each picture, a line each */
@@ -69,7 +69,7 @@ struct nvt_chart {
     const char *about;
     enum nvt_chart_part part;
     /* Whether the input holds what it shows. */
-    int (*fits)(const struct nvt_report_input *input);
+    int (*fits)(const struct nvt_input *input);
     /* Draw its pictures. 0, or -1 with err filled. */
     int (*draw)(const struct nvt_chart_request *request, struct nvt_error *err);
 };
@@ -115,7 +115,7 @@ int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
 struct nvt_frame;
 
 /* The note below a chart that says where all of its input was measured (frame.h). */
-void nvt_chart_provenance(const struct nvt_report_input *input, struct nvt_frame *frame);
+void nvt_chart_provenance(const struct nvt_input *input, struct nvt_frame *frame);
 
 /* Write NAME.dat and NAME.gp of `what` and draw the picture; under NAME-2 and so on where another one of the request has
  * that name. 0, or -1 with err filled. */
@@ -129,11 +129,10 @@ int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,
 enum { NVT_CHART_TRACES = 3 };
 
 /* How many there are in the input, those of run directories left out. */
-size_t nvt_chart_own_traces(const struct nvt_report_input *input);
+size_t nvt_chart_own_traces(const struct nvt_input *input);
 
 /* Whether any of these has what is asked for. */
-int nvt_chart_any_trace(const struct nvt_report_input *input,
-                        int (*has)(const struct nvt_trace *trace));
+int nvt_chart_any_trace(const struct nvt_input *input, int (*has)(const struct nvt_trace *trace));
 /* Whether it has ranges or device operations. */
 int nvt_chart_has_time(const struct nvt_trace *trace);
 
@@ -148,12 +147,10 @@ int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw
                          struct nvt_error *err);
 
 /* That name of the trace at `index`. */
-void nvt_chart_trace_name(const struct nvt_report_input *input, size_t index, char *out,
-                          size_t size);
+void nvt_chart_trace_name(const struct nvt_input *input, size_t index, char *out, size_t size);
 
 /* The name of a picture of WHAT of all traces together: "TRACE-WHAT", of several "FIRST-and-3-more-WHAT", and "WHAT" where
  * some are of run directories. */
-void nvt_chart_traces_name(const struct nvt_report_input *input, const char *what, char *out,
-                           size_t size);
+void nvt_chart_traces_name(const struct nvt_input *input, const char *what, char *out, size_t size);
 
 #endif

@@ -144,7 +144,7 @@ static const char *schedule_of(const struct nvt_record *record)
     return schedule ? schedule : "";
 }
 
-void nvt_pipeline_schedules(const struct nvt_report_input *input, struct nvt_schedules *schedules)
+void nvt_pipeline_schedules(const struct nvt_input *input, struct nvt_schedules *schedules)
 {
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++)
@@ -152,7 +152,7 @@ void nvt_pipeline_schedules(const struct nvt_report_input *input, struct nvt_sch
                 nvt_schedules_add(schedules, schedule_of(&input->runs[i]->records[k]));
 }
 
-int nvt_pipeline_rows_read(const struct nvt_report_input *from, const char *schedule,
+int nvt_pipeline_rows_read(const struct nvt_input *from, const char *schedule,
                            struct nvt_pipeline_rows *rows)
 {
     const struct nvt_record *first = NULL;
@@ -161,7 +161,7 @@ int nvt_pipeline_rows_read(const struct nvt_report_input *from, const char *sche
     *rows = (struct nvt_pipeline_rows){0};
     if (nvt_studied_of(from, 0, &rows->studied, NULL))
         return -1;
-    const struct nvt_report_input *input = &rows->studied.input;
+    const struct nvt_input *input = &rows->studied.input;
     for (size_t i = 0; i < input->run_count; i++)
         most += input->runs[i]->count;
     rows->items = malloc((most + 1) * sizeof(*rows->items));

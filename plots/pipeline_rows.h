@@ -42,10 +42,10 @@ struct nvt_pipeline_rows {
 };
 
 /* The schedules of the rows that can be drawn; none: there are no such rows. */
-void nvt_pipeline_schedules(const struct nvt_report_input *input, struct nvt_schedules *schedules);
+void nvt_pipeline_schedules(const struct nvt_input *input, struct nvt_schedules *schedules);
 
 /* Read those of one schedule; release with nvt_pipeline_rows_free, also after a failure. 0, or -1: out of memory. */
-int nvt_pipeline_rows_read(const struct nvt_report_input *from, const char *schedule,
+int nvt_pipeline_rows_read(const struct nvt_input *from, const char *schedule,
                            struct nvt_pipeline_rows *rows);
 void nvt_pipeline_rows_free(struct nvt_pipeline_rows *rows);
 

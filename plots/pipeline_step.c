@@ -141,7 +141,7 @@ static void put_levels(const struct nvt_pipeline_view *view, int step, FILE *out
 static void note_clock(const struct nvt_chart_request *request,
                        const struct nvt_pipeline_view *view, struct nvt_frame *frame)
 {
-    const char *backend = nvt_report_provenance(request->input).backend;
+    const char *backend = nvt_input_provenance(request->input).backend;
     if (!view->on_device && backend && !strcmp(backend, "cuda"))
         nvt_frame_note(frame, "When work was launched; --collect kernel records when it ran.");
 }

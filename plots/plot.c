@@ -132,7 +132,7 @@ int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
     return failed ? -1 : 0;
 }
 
-void nvt_chart_provenance(const struct nvt_report_input *input, struct nvt_frame *frame)
+void nvt_chart_provenance(const struct nvt_input *input, struct nvt_frame *frame)
 {
     struct nvt_table *table = nvt_report_table(&nvt_report_phases, input, "", NULL);
     if (table)
@@ -179,7 +179,7 @@ int nvt_chart_draw(const struct nvt_chart_request *request, const char *wanted,
 
 /* --- traces --- */
 
-size_t nvt_chart_own_traces(const struct nvt_report_input *input)
+size_t nvt_chart_own_traces(const struct nvt_input *input)
 {
     size_t count = 0;
     for (size_t i = 0; i < input->trace_count; i++)
@@ -201,8 +201,7 @@ size_t nvt_chart_unclosed(const struct nvt_trace *trace, int push_pop)
     return count;
 }
 
-int nvt_chart_any_trace(const struct nvt_report_input *input,
-                        int (*has)(const struct nvt_trace *trace))
+int nvt_chart_any_trace(const struct nvt_input *input, int (*has)(const struct nvt_trace *trace))
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (nvt_input_is_own(&input->traces[i]) && has(input->traces[i].trace))
@@ -210,8 +209,7 @@ int nvt_chart_any_trace(const struct nvt_report_input *input,
     return 0;
 }
 
-void nvt_chart_trace_name(const struct nvt_report_input *input, size_t index, char *out,
-                          size_t size)
+void nvt_chart_trace_name(const struct nvt_input *input, size_t index, char *out, size_t size)
 {
     char other[128];
     size_t namesakes = 0;
@@ -224,8 +222,7 @@ void nvt_chart_trace_name(const struct nvt_report_input *input, size_t index, ch
         snprintf(out + strlen(out), size - strlen(out), "-%zu", namesakes + 1);
 }
 
-void nvt_chart_traces_name(const struct nvt_report_input *input, const char *what, char *out,
-                           size_t size)
+void nvt_chart_traces_name(const struct nvt_input *input, const char *what, char *out, size_t size)
 {
     char base[128], more[40] = "";
     if (input->run_count || !input->trace_count ||
@@ -242,14 +239,14 @@ void nvt_chart_traces_name(const struct nvt_report_input *input, const char *wha
 int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw_trace *draw,
                          struct nvt_error *err)
 {
-    const struct nvt_report_input *input = request->input;
+    const struct nvt_input *input = request->input;
     size_t drawn = 0;
     int status = 0;
     for (size_t i = 0; i < input->trace_count && drawn < NVT_CHART_TRACES && !status; i++) {
         char base[128];
         if (!nvt_input_is_own(&input->traces[i]))
             continue;
-        struct nvt_report_input one = *input;
+        struct nvt_input one = *input;
         one.traces = &input->traces[i];
         one.trace_count = 1;
         one.run_count = 0;
@@ -326,7 +323,7 @@ static void default_directory(const char *path, char *directory, size_t size)
 }
 
 /* Draw every chart that fits. 0, or -1 with err. */
-static int draw_charts(struct nvt_report_input *input, const struct options *options,
+static int draw_charts(struct nvt_input *input, const struct options *options,
                        const char *directory, struct nvt_error *err)
 {
     const struct nvt_chart_request request = {input,  directory,         options->format,
@@ -339,7 +336,7 @@ static int draw_charts(struct nvt_report_input *input, const struct options *opt
     return status;
 }
 
-static int draw(struct nvt_report_input *input, const struct options *options, const char *path,
+static int draw(struct nvt_input *input, const struct options *options, const char *path,
                 struct nvt_error *err)
 {
     char directory[4096];
@@ -366,7 +363,7 @@ static int draw(struct nvt_report_input *input, const struct options *options, c
 static int draw_comparison(const struct nvt_changes *changes, const struct options *options,
                            const char *directory, struct nvt_error *err)
 {
-    struct nvt_report_input none = {0};
+    struct nvt_input none = {0};
     const struct nvt_chart_request request = {&none,  directory,         options->format,
                                               stdout, nvt_strings_new(), changes->paths};
     int status = request.drawn ? 0 : nvt_fail(err, "out of memory");
@@ -412,7 +409,7 @@ static void help(void)
 static int plot_inputs(const struct options *options, int count, char **arguments,
                        struct nvt_error *err)
 {
-    struct nvt_report_input input = {
+    struct nvt_input input = {
         .plain_names = 1, .window = &options->window, .iteration = options->iteration};
     int status = 0;
     for (int i = 0; i < count && !status; i++)

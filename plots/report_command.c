@@ -51,8 +51,8 @@ struct request {
     struct nvt_story_picture pictures[PICTURES_MOST];
     size_t picture_count;
     int is_comparison;
-    struct nvt_report_input input; /* of a comparison empty */
-    struct nvt_changes changes;    /* of a comparison */
+    struct nvt_input input;     /* of a comparison empty */
+    struct nvt_changes changes; /* of a comparison */
 };
 
 /* What draws pictures: one of them, the other NULL. */
@@ -318,10 +318,10 @@ static void print_paths(const struct request *request)
 
 static int report(struct request *request, int count, char **inputs, struct nvt_error *err)
 {
-    struct nvt_report_input *input = &request->input;
+    struct nvt_input *input = &request->input;
     struct nvt_document document = {0};
     int status = 0;
-    *input = (struct nvt_report_input){
+    *input = (struct nvt_input){
         .plain_names = 1, .window = &request->window, .iteration = request->iteration};
     for (int i = 0; i < count && !status; i++)
         status = nvt_input_add(input, inputs[i], err);

@@ -71,7 +71,7 @@ static void put_part(const struct nvt_story *story, const struct part *part,
 
 /* --- the parts -------------------------------------------------------------------------------- */
 
-static int has_measured(const struct nvt_report_input *input)
+static int has_measured(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->run_count; i++)
         if (!nvt_story_published(input->runs[i]))
@@ -213,7 +213,7 @@ static const struct part
                   NULL};
 
 /* Peaks of what the runs allocated, as their records have them. NULL when out of memory. */
-static struct nvt_table *peaks_of_runs(const struct nvt_report_input *input)
+static struct nvt_table *peaks_of_runs(const struct nvt_input *input)
 {
     static const struct nvt_column_spec columns[] = {{"configuration", "", NVT_TEXT, 0, 0},
                                                      {"peak allocated", "MiB", NVT_REAL, 1, 0},
@@ -255,7 +255,7 @@ static struct nvt_table *peaks_of_runs(const struct nvt_report_input *input)
 
 static void put_memory(const struct nvt_story *story, struct nvt_document *document)
 {
-    const struct nvt_report_input *input = story->input;
+    const struct nvt_input *input = story->input;
     struct nvt_table *peaks = peaks_of_runs(input);
     size_t events = 0;
     document->failed |= !peaks;
@@ -299,7 +299,7 @@ static void put_cost(const struct nvt_story *story, struct nvt_document *documen
 /* The charts of traces, and which of them have none. */
 static void put_time(const struct nvt_story *story, struct nvt_document *document)
 {
-    const struct nvt_report_input *input = story->input;
+    const struct nvt_input *input = story->input;
     struct nvt_buffer text = {0};
     struct part part = time_part;
     size_t count = nvt_chart_own_traces(input), seen = 0;
@@ -343,7 +343,7 @@ static void put_counters(const struct nvt_story *story, struct nvt_document *doc
 
 static void put_trace_reports(const struct nvt_story *story, struct nvt_document *document)
 {
-    const struct nvt_report_input *input = story->input;
+    const struct nvt_input *input = story->input;
     size_t ops = 0, apis = 0, samples = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
         samples += input->traces[i].trace->counter_samples.count;
@@ -363,11 +363,11 @@ static void put_trace_reports(const struct nvt_story *story, struct nvt_document
         put_part(story, &device_part, document);
     if (apis)
         put_part(story, &calls_part, document);
-    if (nvt_report_has_mpi(input))
+    if (nvt_input_has_mpi(input))
         put_part(story, &mpi_part, document);
-    if (nvt_report_has_os_calls(input))
+    if (nvt_input_has_os_calls(input))
         put_part(story, &system_part, document);
-    if (nvt_report_has_cpu_samples(input))
+    if (nvt_input_has_cpu_samples(input))
         put_part(story, &cpu_part, document);
 }
 
@@ -433,7 +433,7 @@ static void put_notes(const struct nvt_story *story, struct nvt_document *docume
 
 static void put_again(const struct nvt_story *story, struct nvt_document *document)
 {
-    const struct nvt_report_input *input = story->input;
+    const struct nvt_input *input = story->input;
     nvt_document_heading(document, "How to reproduce it");
     for (size_t i = 0; i < input->run_count; i++) {
         const char *command = nvt_record_text(&input->runs[i]->env, "command");
@@ -455,7 +455,7 @@ static void put_again(const struct nvt_story *story, struct nvt_document *docume
 
 /* --- together --------------------------------------------------------------------------------- */
 
-char *nvt_story_caption(const struct nvt_report_input *input, const char *what)
+char *nvt_story_caption(const struct nvt_input *input, const char *what)
 {
     struct nvt_table *table = nvt_report_table(&nvt_report_phases, input, what, NULL);
     char *caption = table ? nvt_render_caption(table) : NULL;
@@ -464,7 +464,7 @@ char *nvt_story_caption(const struct nvt_report_input *input, const char *what)
 }
 
 /* The workloads, each once, or else the names of the files. malloc'ed, NULL when out of memory. */
-static char *title_of(const struct nvt_report_input *input)
+static char *title_of(const struct nvt_input *input)
 {
     struct nvt_buffer text = {0};
     const char *last = NULL;

@@ -18,9 +18,9 @@ struct nvt_story_picture {
 };
 
 struct nvt_story {
-    struct nvt_report_input *input; /* its traces read */
-    const char *title;              /* NULL: the workloads or files */
-    const char *command;            /* that makes this report */
+    struct nvt_input *input; /* its traces read */
+    const char *title;       /* NULL: the workloads or files */
+    const char *command;     /* that makes this report */
     const struct nvt_story_picture *pictures;
     size_t picture_count;
     const char *no_pictures; /* why there are none, or NULL */
@@ -32,6 +32,6 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
                    struct nvt_error *err);
 
 /* "WHAT. Backend …, device …, date; condition" of the input; malloc'ed, NULL when out of memory. */
-char *nvt_story_caption(const struct nvt_report_input *input, const char *what);
+char *nvt_story_caption(const struct nvt_input *input, const char *what);
 
 #endif

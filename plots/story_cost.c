@@ -72,7 +72,7 @@ static void put_row(struct nvt_table *table, const struct nvt_input_trace *from)
         nvt_table_set_real(table, row, CUPTI, cupti / 1e6);
 }
 
-struct nvt_table *nvt_story_cost(const struct nvt_report_input *input)
+struct nvt_table *nvt_story_cost(const struct nvt_input *input)
 {
     static const struct nvt_report cost = {
         .name = "cost", .columns = columns, .column_count = COLUMNS};

@@ -22,7 +22,7 @@ static const char *const causes[CAUSES] = {
 };
 
 /* Between its first operation and its last, of each device; all together in the first line. */
-static int put_busy(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err)
+static int put_busy(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     const struct nvt_report *report = nvt_report_find("gpu_idle");
     struct nvt_tables tables = {0};
@@ -53,8 +53,7 @@ static int put_busy(struct nvt_report_input *input, struct nvt_buffer *text, str
 }
 
 /* "41.2 % gemm, 20.1 % softmax" of the first rows of the kernels' table. */
-static int put_kernels(struct nvt_report_input *input, struct nvt_buffer *text,
-                       struct nvt_error *err)
+static int put_kernels(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     const struct nvt_report *report = nvt_report_find("cuda_gpu_kern_sum");
     struct nvt_tables tables = {0};
@@ -81,8 +80,7 @@ static void add_gap(void *context, const struct nvt_gap *gap)
 }
 
 /* What the devices waited for longest, where calls are on record. */
-static int put_idle(const struct nvt_report_input *input, struct nvt_buffer *text,
-                    struct nvt_error *err)
+static int put_idle(const struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     double sums[CAUSES] = {0}, all = 0;
     int most = 0;
@@ -100,7 +98,7 @@ static int put_idle(const struct nvt_report_input *input, struct nvt_buffer *tex
 }
 
 /* "61.2 % Host, 11.3 % Communication" of what the critical path consists of. */
-static int put_path(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err)
+static int put_path(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
     double shares[NVT_PATH_KINDS] = {0};
@@ -126,7 +124,7 @@ static int put_path(struct nvt_report_input *input, struct nvt_buffer *text, str
     return failed;
 }
 
-int nvt_story_device(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err)
+int nvt_story_device(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     size_t ops = 0, noted = input->notes.size;
     for (size_t i = 0; i < input->trace_count; i++)

@@ -200,7 +200,7 @@ static void tell_runs(const struct nvt_runs *runs, struct nvt_document *document
                           runs->count - ok - oom);
 }
 
-void nvt_story_where(const struct nvt_report_input *input, struct nvt_document *document)
+void nvt_story_where(const struct nvt_input *input, struct nvt_document *document)
 {
     struct facts facts = {calloc(input->run_count + input->trace_count + 1, sizeof(*facts.of)), 0,
                           0};

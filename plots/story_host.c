@@ -12,7 +12,7 @@
 enum { RANGES_TOLD = 3, NAME_LONGEST = 48, RANGES_MOST = 4096 };
 
 /* Lengths of all iterations that the input names; malloc'ed with *count, NULL when out of memory. */
-static double *lengths_of(const struct nvt_report_input *input, size_t *count)
+static double *lengths_of(const struct nvt_input *input, size_t *count)
 {
     double *lengths = malloc(sizeof(*lengths));
     *count = 0;
@@ -30,7 +30,7 @@ static double *lengths_of(const struct nvt_report_input *input, size_t *count)
     return lengths;
 }
 
-static int put_iterations(const struct nvt_report_input *input, struct nvt_buffer *text)
+static int put_iterations(const struct nvt_input *input, struct nvt_buffer *text)
 {
     size_t count;
     double *lengths = lengths_of(input, &count);
@@ -136,7 +136,7 @@ static int put_split(struct split *split, struct nvt_buffer *text)
     return failed;
 }
 
-int nvt_story_host(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err)
+int nvt_story_host(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
     struct split *split;

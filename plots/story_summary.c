@@ -10,7 +10,7 @@
 #include "../lib/buffer.h"
 #include "story_parts.h"
 
-static int put_runs(const struct nvt_report_input *input, struct nvt_buffer *text)
+static int put_runs(const struct nvt_input *input, struct nvt_buffer *text)
 {
     size_t all = 0, ok = 0, published = 0;
     for (size_t i = 0; i < input->run_count; i++)
@@ -28,8 +28,7 @@ static int put_runs(const struct nvt_report_input *input, struct nvt_buffer *tex
 }
 
 /* Of the study with the largest first iteration by the steady ones. */
-static int put_warmup(const struct nvt_report_input *input, struct nvt_buffer *text,
-                      struct nvt_error *err)
+static int put_warmup(const struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     const struct nvt_warmup_study *most = NULL;
     double factor = 0, scratch[1];
@@ -59,8 +58,7 @@ static int put_warmup(const struct nvt_report_input *input, struct nvt_buffer *t
     return failed;
 }
 
-static int put_cost(const struct nvt_report_input *input, struct nvt_buffer *text,
-                    struct nvt_error *err)
+static int put_cost(const struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     struct nvt_slowdowns slowdowns = {0};
     const struct nvt_slowdown_row *most = NULL;
@@ -76,7 +74,7 @@ static int put_cost(const struct nvt_report_input *input, struct nvt_buffer *tex
     return failed;
 }
 
-static int put_memory(const struct nvt_report_input *input, struct nvt_buffer *text)
+static int put_memory(const struct nvt_input *input, struct nvt_buffer *text)
 {
     double most = 0;
     for (size_t i = 0; i < input->run_count; i++)
@@ -94,7 +92,7 @@ static int put_memory(const struct nvt_report_input *input, struct nvt_buffer *t
                     : 0;
 }
 
-static int put_findings(const struct nvt_report_input *input, const struct nvt_findings *findings,
+static int put_findings(const struct nvt_input *input, const struct nvt_findings *findings,
                         struct nvt_buffer *text)
 {
     char title[600];
@@ -106,7 +104,7 @@ static int put_findings(const struct nvt_report_input *input, const struct nvt_f
     return nvt_buffer_printf(text, "\nFindings: %zu, the first: %s", findings->count, title);
 }
 
-int nvt_story_summary(struct nvt_report_input *input, const struct nvt_findings *findings,
+int nvt_story_summary(struct nvt_input *input, const struct nvt_findings *findings,
                       struct nvt_document *document, struct nvt_error *err)
 {
     struct nvt_buffer text = {0};

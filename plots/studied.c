@@ -259,8 +259,8 @@ static int add_runs(void *context, const struct nvt_runs *from, struct nvt_runs 
     return failed ? -1 : 0;
 }
 
-int nvt_studied_of(const struct nvt_report_input *input, unsigned flags,
-                   struct nvt_studied *studied, struct nvt_error *err)
+int nvt_studied_of(const struct nvt_input *input, unsigned flags, struct nvt_studied *studied,
+                   struct nvt_error *err)
 {
     *studied = (struct nvt_studied){.repeats = 1};
     struct wish wish = {flags, studied};

@@ -20,7 +20,7 @@ struct nvt_studied {
      * X_mean is the mean of their means, X_std the standard deviation between those, X_median
      * their median, X_min and X_max the least and the most; other numbers are means. Texts are
      * those of the first repetition. */
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_made_runs made;     /* the input's */
     size_t repeats;                /* of one configuration, at most; 1: there are none */
     char left_out[NVT_FRAME_TEXT]; /* a sentence about rows that are not in it, or "" */
@@ -28,8 +28,8 @@ struct nvt_studied {
 
 /* The records belong to `input`, which outlives it. Release with nvt_studied_free, also after a
  * failure. 0, or -1 with err filled: out of memory. */
-int nvt_studied_of(const struct nvt_report_input *input, unsigned flags,
-                   struct nvt_studied *studied, struct nvt_error *err);
+int nvt_studied_of(const struct nvt_input *input, unsigned flags, struct nvt_studied *studied,
+                   struct nvt_error *err);
 void nvt_studied_free(struct nvt_studied *studied);
 
 /* The notes below a chart: what was left out, and what BARS ("Bars") of deviations mean there;

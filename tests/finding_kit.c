@@ -13,7 +13,7 @@
 struct nvt_findings kit_find(struct maker *maker, const struct nvt_rule *rule)
 {
     struct nvt_input_trace trace = {.trace = make_end(maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_rule_apply(rule, &facts, &findings, NULL), 0);

@@ -159,7 +159,7 @@ char *make_report(const char *name, struct nvt_trace *const *traces, size_t coun
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace inputs[4] = {{.trace = NULL}};
-    struct nvt_report_input input = {.traces = inputs, .trace_count = count};
+    struct nvt_input input = {.traces = inputs, .trace_count = count};
     struct nvt_tables tables = {0};
     char *out = NULL;
     size_t size;

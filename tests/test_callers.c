@@ -207,7 +207,7 @@ static void give_stacks(struct nvt_trace *trace, uint32_t of, uint32_t step, uin
 static char *evidence_of(const struct nvt_rule *rule, struct nvt_trace *trace)
 {
     struct nvt_input_trace from = {.trace = trace};
-    struct nvt_report_input input = {.traces = &from, .trace_count = 1};
+    struct nvt_input input = {.traces = &from, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_rule_apply(rule, &facts, &findings, NULL), 0);

@@ -577,7 +577,7 @@ static char *draw_charts(struct nvt_trace *trace, const char *directory)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     char *paths = NULL;
     size_t size = 0, count;
     FILE *out = open_memstream(&paths, &size);
@@ -682,12 +682,11 @@ static void pictures_of_other_traces_stay(void **state)
         assert_int_equal(nvt_trace_finish(given[i].trace, &err), 0);
     }
     for (size_t i = 0; i < 3; i++) {
-        const struct nvt_report_input input = {.traces = &given[i % 2],
-                                               .trace_count = i < 2 ? 1 : 2};
+        const struct nvt_input input = {.traces = &given[i % 2], .trace_count = i < 2 ? 1 : 2};
         nvt_chart_traces_name(&input, "osrt", name, sizeof(name));
         assert_string_equal(name, expected[i]);
     }
-    const struct nvt_report_input none = {.trace_count = 0};
+    const struct nvt_input none = {.trace_count = 0};
     nvt_chart_traces_name(&none, "osrt", name, sizeof(name));
     assert_string_equal(name, "osrt");
     nvt_trace_free(given[0].trace);
@@ -825,7 +824,7 @@ static void test_stack(void **state)
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = make_stack();
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};
     assert_int_equal(nvt_chart_timeline.draw(&request, &err), 0);

@@ -27,7 +27,7 @@ static void expect(struct nvt_trace *trace, const char *text, const char *note)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     struct nvt_tables tables = {0};
     char *out = NULL;
     size_t size;

@@ -93,7 +93,7 @@ static struct nvt_trace *run_program(const struct made_program *program, int is_
 static void add_side(struct nvt_compared_functions *functions, size_t side, struct nvt_trace *trace)
 {
     struct nvt_input_trace from = {.trace = trace};
-    const struct nvt_report_input input = {.traces = &from, .trace_count = 1};
+    const struct nvt_input input = {.traces = &from, .trace_count = 1};
     assert_int_equal(nvt_compared_functions_add(functions, side, &input, NULL), 0);
     nvt_trace_free(trace);
 }

@@ -20,7 +20,7 @@ static void add(struct nvt_sides *groups, struct nvt_compared_memory *memory, si
                 const char *name, int64_t ns)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_report_input input = {.traces = calloc(1, sizeof(*input.traces)), .trace_count = 1};
+    struct nvt_input input = {.traces = calloc(1, sizeof(*input.traces)), .trace_count = 1};
     struct nvt_trace *trace = small_trace();
     uint32_t thread = small_thread(trace, 1, 1);
     if (*name)

@@ -308,7 +308,7 @@ static void expect_csv(struct nvt_trace *trace, const char *name, const char *wa
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace item = {.trace = trace};
-    struct nvt_report_input input = {.traces = &item, .trace_count = 1};
+    struct nvt_input input = {.traces = &item, .trace_count = 1};
     struct nvt_tables tables = {0};
     char *text = NULL;
     size_t size;

@@ -297,7 +297,7 @@ static void look_at_stacks(struct nvt_trace *trace)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace from = {.trace = trace};
-    struct nvt_report_input input = {.traces = &from, .trace_count = 1};
+    struct nvt_input input = {.traces = &from, .trace_count = 1};
     struct nvt_findings findings = {0};
     int64_t totals[2];
     for (int is_short = 0; is_short < 2; is_short++) {
@@ -395,7 +395,7 @@ static void anything_that_tables_hold_is_taken(void **state)
         for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
             struct nvt_error err = NVT_ERROR_INIT;
             struct nvt_input_trace from = {.trace = trace};
-            struct nvt_report_input input = {.traces = &from, .trace_count = 1};
+            struct nvt_input input = {.traces = &from, .trace_count = 1};
             struct nvt_tables tables = {0};
             double sum = 0;
             assert_int_equal(nvt_report_find(reports[i])->make(&input, &tables, &err), 0);

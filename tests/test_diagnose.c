@@ -85,12 +85,11 @@ static struct nvt_trace *partly_shared(int fragments)
 }
 
 /* Runs with 2, 8, 32 and 128 fragments as an input. */
-static void make_study(struct nvt_report_input *input, struct nvt_trace *(*make)(int),
-                       const char *variant)
+static void make_study(struct nvt_input *input, struct nvt_trace *(*make)(int), const char *variant)
 {
     static const int fragments[] = {2, 8, 32, 128};
     struct nvt_runs *runs = calloc(1, sizeof(*runs));
-    *input = (struct nvt_report_input){.trace_count = 4, .run_count = 1};
+    *input = (struct nvt_input){.trace_count = 4, .run_count = 1};
     input->traces = calloc(4, sizeof(*input->traces));
     input->runs = calloc(1, sizeof(*input->runs));
     input->runs[0] = runs;
@@ -127,7 +126,7 @@ static int is_found(const struct nvt_findings *findings, const char *cause, cons
 static void names_what_is_done_for_each_fragment(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_findings findings = {0};
     make_study(&input, looped, "looped");
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
@@ -153,7 +152,7 @@ static void expect_evidence(const struct nvt_findings *findings, const char *wha
 static void entries_tell_their_own_time(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_findings findings = {0};
     char moments[NVT_MOMENTS_MAX];
     make_study(&input, looped, "looped");
@@ -176,7 +175,7 @@ static void entries_tell_their_own_time(void **state)
 static void work_that_is_divided_is_not_done_for_each(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_findings findings = {0};
     make_study(&input, shared, "shared");
     assert_int_equal(nvt_diagnose(&input, "fragments", &findings, NULL), 0);
@@ -188,7 +187,7 @@ static void work_that_is_divided_is_not_done_for_each(void **state)
 static void only_what_has_grown_is_what_entries_cost(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_findings findings = {0};
     make_study(&input, partly_shared, "partly");
     assert_int_equal(nvt_diagnose(&input, "fragments", &findings, NULL), 0);
@@ -205,7 +204,7 @@ static void only_what_has_grown_is_what_entries_cost(void **state)
 static void is_silent_where_nothing_grows(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_findings findings = {0};
     make_study(&input, grouped, "grouped");
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
@@ -216,7 +215,7 @@ static void is_silent_where_nothing_grows(void **state)
 static void one_axis_can_be_asked_for(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_findings findings = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     char text[1100];
@@ -240,7 +239,7 @@ static void one_axis_can_be_asked_for(void **state)
     }
     nvt_input_free(&input);
     struct nvt_input_trace alone = {.trace = looped(2)};
-    const struct nvt_report_input traces = {.traces = &alone, .trace_count = 1};
+    const struct nvt_input traces = {.traces = &alone, .trace_count = 1};
     assert_int_equal(nvt_diagnose(&traces, "fragments", &findings, &err), -1);
     assert_int_equal(findings.count, 0);
     nvt_trace_free(alone.trace);
@@ -250,7 +249,7 @@ static void the_looped_trace_alone_names_its_cause(void **state)
 {
     (void)state;
     struct nvt_input_trace trace = {.trace = looped(32)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     assert_true(is_found(&findings, "sync-bound", "cudaStreamSynchronize"));
@@ -263,7 +262,7 @@ static void the_looped_trace_alone_names_its_cause(void **state)
 
 /* Four traces, of which the first, the third and the last have slow iterations, the third the
  * slowest, and the last leaks memory too. */
-static void make_slow(struct nvt_report_input *input)
+static void make_slow(struct nvt_input *input)
 {
     static const struct {
         const char *path;
@@ -271,7 +270,7 @@ static void make_slow(struct nvt_report_input *input)
         uint64_t leak_bytes;
     } traces[] = {
         {"a.nvt", 450000, 0}, {"b.nvt", 0, 0}, {"c.nvt", 900000, 0}, {"d.nvt", 600000, 70 << 10}};
-    *input = (struct nvt_report_input){.trace_count = 4};
+    *input = (struct nvt_input){.trace_count = 4};
     input->traces = calloc(4, sizeof(*input->traces));
     for (size_t i = 0; i < 4; i++) {
         const struct program program = {.kernels = 10,
@@ -288,7 +287,7 @@ static void make_slow(struct nvt_report_input *input)
 static void what_traces_share_is_said_once(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_findings findings = {0};
     char text[NVT_TITLE_MAX];
     make_slow(&input);
@@ -323,7 +322,7 @@ static void what_is_about_different_things_is_not_folded(void **state)
     (void)state;
     struct nvt_trace traces[3] = {{.path = "a"}, {.path = "b"}, {.path = "c"}};
     struct nvt_input_trace inputs[3];
-    struct nvt_report_input input = {.traces = inputs, .trace_count = 3};
+    struct nvt_input input = {.traces = inputs, .trace_count = 3};
     static const char *const subjects[] = {"step", "load", "step"};
     struct nvt_findings findings = {0};
     for (size_t i = 0; i < 3; i++) {
@@ -479,11 +478,11 @@ static double normal(uint64_t *seed)
     return sqrt(-2 * log(uniform[0])) * cos(6.283185307179586 * uniform[1]);
 }
 
-static void make_lines(struct nvt_report_input *input, const struct lines *lines, uint64_t seed)
+static void make_lines(struct nvt_input *input, const struct lines *lines, uint64_t seed)
 {
     static const char *const variants[] = {"simple", "clever"};
     struct nvt_runs *runs = calloc(1, sizeof(*runs));
-    *input = (struct nvt_report_input){.run_count = 1};
+    *input = (struct nvt_input){.run_count = 1};
     input->runs = calloc(1, sizeof(*input->runs));
     input->runs[0] = runs;
     runs->path = strdup("made up");
@@ -507,7 +506,7 @@ static void make_lines(struct nvt_report_input *input, const struct lines *lines
 /* Whether they cross; *crossing gets where. */
 static int cross(const struct lines *lines, uint64_t seed, struct nvt_crossing *crossing)
 {
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_curves curves = {0};
     make_lines(&input, lines, seed);
     assert_int_equal(nvt_curves_of(&input, NULL, &curves, NULL), 0);
@@ -523,7 +522,7 @@ static void the_crossing_of_two_variants_is_found(void **state)
 {
     (void)state;
     const struct lines lines = {{1000, 5000}, {500, 100}, 0}; /* they meet at n = 10 */
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_findings findings = {0};
     make_lines(&input, &lines, 1);
     assert_int_equal(nvt_diagnose(&input, "n", &findings, NULL), 0);
@@ -686,7 +685,7 @@ static void conditions_are_named_where_they_differ(void **state)
 static void sweeps_that_share_a_finding_are_one(void **state)
 {
     (void)state;
-    struct nvt_report_input input, other;
+    struct nvt_input input, other;
     struct nvt_findings findings = {0};
     char title[500], where[600];
     make_study(&input, looped, "looped");
@@ -694,7 +693,7 @@ static void sweeps_that_share_a_finding_are_one(void **state)
     struct nvt_input_trace *traces = calloc(8, sizeof(*traces));
     memcpy(traces, input.traces, 4 * sizeof(*traces));
     memcpy(traces + 4, other.traces, 4 * sizeof(*traces));
-    struct nvt_report_input both = input;
+    struct nvt_input both = input;
     both.traces = traces;
     both.trace_count = 8;
     assert_int_equal(nvt_diagnose(&both, "fragments", &findings, NULL), 0);

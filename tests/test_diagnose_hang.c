@@ -391,7 +391,7 @@ static void ranks_in_files_of_their_own(void **state)
         stop(&maker, 9 * S, 1);
         traces[rank].trace = make_end(&maker);
     }
-    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_input input = {.traces = traces, .trace_count = 2};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_rule_apply(&nvt_rule_hang, &facts, &findings, NULL), 0);

@@ -24,7 +24,7 @@ static void told_of(int64_t pause_ns, struct nvt_buffer *text)
     maker.now += pause_ns;
     make_launch(&maker, "behind", 10000000);
     struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_input input = {.traces = traces, .trace_count = 1};
     struct nvt_findings findings = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, &err), 0);
@@ -45,7 +45,7 @@ static void findings_that_explain_it_hide_it(void **state)
     maker.now += 180000000;
     make_launch(&maker, "behind", 1000);
     struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_input input = {.traces = traces, .trace_count = 1};
     const char *idle = nvt_rule_idle.cause, *copies = nvt_rule_pageable.cause;
     const struct {
         struct nvt_finding finding;
@@ -89,7 +89,7 @@ static void the_host_is_told(void **state)
         make_range(&maker, "save", start);
         make_launch(&maker, "behind", 1000);
         struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
-        struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+        struct nvt_input input = {.traces = traces, .trace_count = 1};
         const struct nvt_findings findings = {0};
         struct nvt_buffer text = {0};
         static const char *const says[] = {"thread was outside of CUDA, in range save",
@@ -134,7 +134,7 @@ static void nothing_on_a_device_is_not(void **state)
     struct maker maker = make_begin();
     make_call(&maker, "cudaMalloc", 1000);
     struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_input input = {.traces = traces, .trace_count = 1};
     struct nvt_buffer text = {0};
     const struct nvt_findings findings = {0};
     assert_int_equal(nvt_diagnose_idle(&input, &findings, &text, NULL), 0);
@@ -183,7 +183,7 @@ static void expect_beside(const char *gpu, int64_t origin, const char *other_gpu
 {
     struct nvt_input_trace traces[] = {{.trace = paused("a.nvt", gpu, 180000000, origin)},
                                        {.trace = working(other_gpu, other_origin)}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_input input = {.traces = traces, .trace_count = 2};
     struct nvt_findings findings = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_buffer text = {0};
@@ -233,7 +233,7 @@ static void a_gap_begins_behind_the_work_of_another_file(void **state)
     (void)state;
     struct nvt_input_trace traces[] = {{.trace = paused("a.nvt", "GPU-5f", 180000000, SECOND)},
                                        {.trace = working("GPU-5f", SECOND)}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_input input = {.traces = traces, .trace_count = 2};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_gap alone = {0}, gap = {0};
     assert_int_equal(nvt_gaps(traces[0].trace, NULL, keep_gap, &alone, NULL, &err), 0);
@@ -260,7 +260,7 @@ static void findings_know_of_other_files(void **state)
         assert_int_not_equal(nvt_device_add(maker.trace, &other), NVT_NONE);
         make_launch(&maker, "elsewhere", 100 * SECOND);
         struct nvt_input_trace traces[] = {{.trace = loop}, {.trace = make_end(&maker)}};
-        struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+        struct nvt_input input = {.traces = traces, .trace_count = 2};
         struct nvt_findings findings = {0};
         struct nvt_error err = NVT_ERROR_INIT;
         traces[0].trace->origin_ns = traces[1].trace->origin_ns = SECOND;

@@ -36,7 +36,7 @@ static void loop(struct maker *maker, int iterations, int64_t host_ns)
 static struct nvt_findings look(struct maker *maker, const struct nvt_rule *rule)
 {
     struct nvt_input_trace trace = {.trace = make_end(maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     assert_int_equal(rule ? nvt_rule_apply(rule, &facts, &findings, NULL)
@@ -570,7 +570,7 @@ static void the_dearer_half_of_a_batch_is_told(void **state)
         }
         small_trace_finish(trace);
         struct nvt_input_trace from = {.trace = trace};
-        struct nvt_report_input input = {.traces = &from, .trace_count = 1};
+        struct nvt_input input = {.traces = &from, .trace_count = 1};
         struct nvt_case facts = {&input, NULL};
         struct nvt_findings findings = {0};
         assert_int_equal(nvt_rule_apply(&nvt_rule_input, &facts, &findings, NULL), 0);

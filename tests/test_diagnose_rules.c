@@ -305,7 +305,7 @@ static const struct trouble {
 static struct nvt_findings apply(const struct nvt_rule *rule, const struct program *program)
 {
     struct nvt_input_trace trace = {.trace = make_program(program)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     if (rule)
@@ -442,7 +442,7 @@ static void faults_say_where_and_what_moves(void **state)
         make_range(&maker, "iteration", begin);
     }
     struct nvt_input_trace trace = {.trace = make_end(&maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_rule_apply(&nvt_rule_faults, &facts, &findings, NULL), 0);
@@ -498,7 +498,7 @@ static void idle_time_is_that_of_the_range_around_it(void **state)
         make_range(&maker, "iteration", start);
     }
     struct nvt_input_trace trace = {.trace = make_end(&maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     assert_int_equal(nvt_rule_apply(&nvt_rule_idle, &facts, &findings, NULL), 0);
     assert_int_equal(findings.count, 1);
@@ -518,7 +518,7 @@ static void warm_up(const int64_t *ns, int count, int warmups, int64_t warmup_ns
         make_range(&maker, i < warmups ? "warmup" : "iteration", start);
     }
     struct nvt_input_trace trace = {.trace = make_end(&maker), .runs = runs};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     assert_int_equal(nvt_rule_apply(&nvt_rule_warmup, &facts, findings, NULL), 0);
     nvt_trace_free(trace.trace);
@@ -556,7 +556,7 @@ static void annotations_of_pytorch_are_no_timing(void **state)
             make_wait(&maker);
         }
         struct nvt_input_trace trace = {.trace = make_end(&maker)};
-        struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+        struct nvt_input input = {.traces = &trace, .trace_count = 1};
         struct nvt_case facts = {&input, NULL};
         assert_int_equal(nvt_rule_apply(&nvt_rule_timing, &facts, &findings, NULL), 0);
         if (findings.count != cases[i].findings)
@@ -686,7 +686,7 @@ static void communicate(int64_t until, struct nvt_findings *findings)
         make_range(&maker, "iteration", start);
     }
     struct nvt_input_trace trace = {.trace = make_end(&maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     assert_int_equal(nvt_rule_apply(&nvt_rule_communication, &facts, findings, NULL), 0);
     nvt_trace_free(trace.trace);
@@ -720,7 +720,7 @@ static void exposed_collectives_are_told_from_hidden_ones(void **state)
 static size_t stragglers(int64_t kernel_ns, int with_rank, int by_mpi, struct nvt_finding *finding)
 {
     struct nvt_input_trace traces[4];
-    struct nvt_report_input input = {.traces = traces, .trace_count = 4};
+    struct nvt_input input = {.traces = traces, .trace_count = 4};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     for (int i = 0; i < 4; i++) {
@@ -766,7 +766,7 @@ static void the_slow_rank_is_named(void **state)
 static struct nvt_findings late_hosts(int64_t host_ns, const char *const groups[4], uint32_t size)
 {
     struct nvt_input_trace traces[4];
-    struct nvt_report_input input = {.traces = traces, .trace_count = 4};
+    struct nvt_input input = {.traces = traces, .trace_count = 4};
     struct nvt_findings findings = {0};
     for (uint32_t i = 0; i < 4; i++) {
         const int64_t host = i % 2 ? host_ns : 0;
@@ -861,8 +861,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
         {0, 3, {NULL}},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct nvt_report_input input = {.traces = traces + cases[i].from,
-                                         .trace_count = cases[i].count};
+        struct nvt_input input = {.traces = traces + cases[i].from, .trace_count = cases[i].count};
         struct nvt_buffer text = {0};
         size_t lines = 0;
         assert_int_equal(nvt_diagnose_missing(&input, &text, NULL), 0);
@@ -893,7 +892,7 @@ static void the_way_to_record_it_is_that_of_the_recorder(void **state)
     struct nvt_input_trace traces[] = {{.trace = make_program(&program)},
                                        {.trace = make_program(&program)}};
     for (size_t i = 0; i < 9; i++) {
-        struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+        struct nvt_input input = {.traces = traces, .trace_count = 2};
         struct nvt_buffer text = {0};
         traces[0].trace->recorder = recorders[i % 3];
         traces[1].trace->recorder = recorders[i / 3];

@@ -187,7 +187,7 @@ static void the_pools_memory_is_the_allocators(void **state)
 static void expect_memory_at_its_work(struct nvt_trace *trace)
 {
     struct nvt_input_trace item = {.trace = trace};
-    struct nvt_report_input input = {.traces = &item, .trace_count = 1};
+    struct nvt_input input = {.traces = &item, .trace_count = 1};
     struct nvt_pipeline_views views = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);

@@ -309,7 +309,7 @@ static char *report_text(const char *name, struct nvt_trace *trace, unsigned fla
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace traces = {.trace = trace};
-    struct nvt_report_input input = {.traces = &traces, .trace_count = 1, .project_flags = flags};
+    struct nvt_input input = {.traces = &traces, .trace_count = 1, .project_flags = flags};
     struct nvt_tables tables = {0};
     char *out = NULL;
     size_t size;

@@ -318,7 +318,7 @@ static bool ranks_lie_on_one_clock(const char *out)
                                                              NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_report_input input = {0};
+    struct nvt_input input = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_pipeline_views views = {0};
     assert_int_equal(nvt_input_add(&input, out, &err), 0);

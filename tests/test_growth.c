@@ -234,7 +234,7 @@ static void expect_told(const double *values, const double *ns, size_t count, co
     struct nvt_record records[MOST] = {{0}};
     struct nvt_runs runs = {.records = records, .count = count};
     struct nvt_input_trace traces[MOST];
-    struct nvt_report_input input = {.traces = traces, .trace_count = count};
+    struct nvt_input input = {.traces = traces, .trace_count = count};
     const struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     size_t found = 0;
@@ -344,7 +344,7 @@ static struct told study(size_t growing, size_t repeats, double noise, uint64_t 
     struct nvt_input_trace *traces = calloc(STUDY, sizeof(*traces));
     const size_t count = SWEEPS * VALUES * repeats;
     struct nvt_runs runs = {.records = records, .count = count};
-    struct nvt_report_input input = {.traces = traces, .trace_count = count};
+    struct nvt_input input = {.traces = traces, .trace_count = count};
     const struct nvt_case facts = {&input, "parts"};
     struct nvt_findings findings = {0};
     struct told told = {0};

@@ -265,7 +265,7 @@ static char *reports_of(const struct nvt_input_trace *item)
 {
     static const char *const names[] = {"nvtx_gpu_proj_sum", "nvtx_kern_sum", "cuda_gpu_kern_sum"};
     struct nvt_input_trace copy = *item;
-    struct nvt_report_input input = {.traces = &copy, .trace_count = 1};
+    struct nvt_input input = {.traces = &copy, .trace_count = 1};
     struct nvt_tables tables = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     char *text = NULL;

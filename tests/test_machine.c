@@ -430,7 +430,7 @@ static void comparisons_tell_of_another_machine(void **state)
             program.kernels = 10;
             program.kernel_ns = 80000;
             struct nvt_input_trace trace = {.trace = make_program(&program)};
-            struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+            struct nvt_input input = {.traces = &trace, .trace_count = 1};
             assert_int_equal(nvt_compared_machine_add(&machine, side, &input, NULL), 0);
             nvt_trace_free(trace.trace);
         }
@@ -467,7 +467,7 @@ static void slow_iterations_tell_of_the_machine(void **state)
                                         .ready = 1,
                                         .at_work = 50};
         struct nvt_input_trace trace = {.trace = make_program(&program)};
-        struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+        struct nvt_input input = {.traces = &trace, .trace_count = 1};
         struct nvt_case facts = {&input, NULL};
         struct nvt_findings findings = {0};
         struct nvt_trace *made = trace.trace;

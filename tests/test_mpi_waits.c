@@ -31,7 +31,7 @@ struct job {
     uint32_t thread[MOST]; /* of each rank, in its trace */
     int files, ranks;
     int64_t ahead;
-    struct nvt_report_input input;
+    struct nvt_input input;
 };
 
 static struct job make_job(int ranks, int files, int64_t ahead)
@@ -116,8 +116,7 @@ static void finish(struct job *job)
         small_trace_finish(job->traces[i]);
         job->inputs[i] = (struct nvt_input_trace){.trace = job->traces[i]};
     }
-    job->input =
-        (struct nvt_report_input){.traces = job->inputs, .trace_count = (size_t)job->files};
+    job->input = (struct nvt_input){.traces = job->inputs, .trace_count = (size_t)job->files};
 }
 
 static void end_job(struct job *job)

@@ -357,7 +357,7 @@ static void calls_alone_are_told_by_name(void **state)
     struct maker maker = begin();
     add_calls(&maker, calls, 1);
     struct nvt_input_trace own = {.trace = make_end(&maker)};
-    const struct nvt_report_input input = {.traces = &own, .trace_count = 1};
+    const struct nvt_input input = {.traces = &own, .trace_count = 1};
     assert_ptr_equal(nvt_report_default(&input), &nvt_report_osrt_sum);
     nvt_trace_free(own.trace);
 }

@@ -342,7 +342,7 @@ static void run_report_and_chart(void **state)
     assert_string_equal(nvt_record_text(&runs->records[5], "trace"),
                         "linear-size64-batch2-linear-repeat3.nvt");
     nvt_runs_free(runs);
-    struct nvt_report_input input = {0};
+    struct nvt_input input = {0};
     struct nvt_slowdowns overheads = {0};
     assert_int_equal(nvt_input_add(&input, out, &err), 0);
     assert_int_equal(nvt_slowdowns_make(&overheads, &input, &err), 0);

@@ -86,7 +86,7 @@ static struct nvt_trace *toy(int with_device)
 
 static void expect(const char *report, struct nvt_trace *trace, const char *expected)
 {
-    struct nvt_report_input input = {.trace_count = 1};
+    struct nvt_input input = {.trace_count = 1};
     struct nvt_tables tables = {0};
     char *text = NULL;
     size_t size = 0;
@@ -448,7 +448,7 @@ static void products_of_a_profile(void **state)
     const char *path = cli_in(directory, "profile.json");
     struct nvt_trace *trace = profile_of_all(path);
     struct nvt_input_trace input_trace = {.trace = trace};
-    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
     struct nvt_parts parts = {0};
     size_t products = 0, expected = 0, kernel2 = 0;
     assert_int_equal(nvt_parts_make(&parts, &input, &err), 0);

@@ -70,7 +70,7 @@ static struct nvt_trace *make_loop(const struct shape *shape)
 static struct nvt_findings look(const struct shape *shape, const struct nvt_rule *rule)
 {
     struct nvt_input_trace trace = {.trace = make_loop(shape)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
     assert_int_equal(rule ? nvt_rule_apply(rule, &facts, &findings, NULL)

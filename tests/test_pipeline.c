@@ -98,7 +98,7 @@ static void put_second(struct nvt_trace *trace, int64_t later)
     add_range(trace, 3, "forward", 150 + later, 190 + later, "0");
 }
 
-static void check(struct nvt_report_input *input)
+static void check(struct nvt_input *input)
 {
     struct nvt_pipeline_views views;
     struct nvt_error err = NVT_ERROR_INIT;
@@ -133,7 +133,7 @@ static void shares_of_one_trace(void **state)
 {
     struct nvt_trace *trace = begin();
     struct nvt_input_trace traces[] = {{.trace = trace}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_input input = {.traces = traces, .trace_count = 1};
     (void)state;
     put_first(trace);
     put_second(trace, 0);
@@ -180,7 +180,7 @@ static void ranks_lie_on_one_clock(void **state)
     runs.count = 1;
     struct nvt_input_trace traces[] = {{.trace = first, .runs = &runs},
                                        {.trace = second, .runs = &runs}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_input input = {.traces = traces, .trace_count = 2};
     (void)state;
     check(&input);
     nvt_trace_free(first);
@@ -192,7 +192,7 @@ static void ranks_find_each_other(void **state)
 {
     struct nvt_trace *first = rank0(), *second = rank1(), *again = rank1();
     struct nvt_input_trace traces[] = {{.trace = first}, {.trace = second}, {.trace = again}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_input input = {.traces = traces, .trace_count = 2};
     struct nvt_pipeline_views views;
     struct nvt_error err = NVT_ERROR_INIT;
     (void)state;
@@ -228,7 +228,7 @@ static void a_rank_is_one_of_the_ranks(void **state)
 {
     struct nvt_trace *traces[2];
     struct nvt_input_trace items[2] = {{0}};
-    struct nvt_report_input input = {.traces = items, .trace_count = 2};
+    struct nvt_input input = {.traces = items, .trace_count = 2};
     struct nvt_pipeline_views views;
     struct nvt_error err = NVT_ERROR_INIT;
     (void)state;
@@ -286,7 +286,7 @@ static struct nvt_trace *begin_rank(int rank)
 static struct nvt_pipeline_views views_of(struct nvt_trace *first, struct nvt_trace *second)
 {
     struct nvt_input_trace traces[] = {{.trace = first}, {.trace = second}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_input input = {.traces = traces, .trace_count = 2};
     struct nvt_pipeline_views views;
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
@@ -382,7 +382,7 @@ static void add_op(struct nvt_trace *trace, int64_t launch, const char *name, in
 static struct nvt_pipeline_views views_of_one(struct nvt_trace *trace)
 {
     struct nvt_input_trace traces[] = {{.trace = trace}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_input input = {.traces = traces, .trace_count = 1};
     struct nvt_pipeline_views views;
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
@@ -521,7 +521,7 @@ static void other_traces_have_no_pipeline(void **state)
 {
     struct nvt_trace *trace = nvt_trace_new("test", "test");
     struct nvt_input_trace traces[] = {{.trace = trace}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_input input = {.traces = traces, .trace_count = 1};
     struct nvt_pipeline_views views;
     struct nvt_error err = NVT_ERROR_INIT;
     (void)state;

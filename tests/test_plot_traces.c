@@ -46,7 +46,7 @@ static void test_ranges_of_a_trace(void **state)
     }
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     char *directory = cli_tempdir(), *paths = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&paths, &size);
@@ -125,7 +125,7 @@ static void test_what_is_drawn_is_told(void **state)
     assert_true(nvt_range_add(trace, &across) != NVT_NONE);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     char *directory = cli_tempdir(), *paths = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&paths, &size);

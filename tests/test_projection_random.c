@@ -315,7 +315,7 @@ static int64_t check_rows(const struct nvt_trace *trace, unsigned flags, const u
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace inputs = {.trace = (struct nvt_trace *)trace};
-    struct nvt_report_input input = {.traces = &inputs, .trace_count = 1, .project_flags = flags};
+    struct nvt_input input = {.traces = &inputs, .trace_count = 1, .project_flags = flags};
     struct nvt_tables tables = {0};
     int64_t pairs = 0;
     assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);

@@ -34,7 +34,7 @@ struct made {
     struct nvt_input_trace traces[MOST];
     struct nvt_record records[MOST];
     struct nvt_runs runs;
-    struct nvt_report_input input;
+    struct nvt_input input;
 };
 
 /* A trace of a file, of a process with that rank, of what `row` says; NULL: of none. */

@@ -151,7 +151,7 @@ static void expect_row(const char *name, struct nvt_trace *trace, const char *co
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
     for (size_t i = 0; i < count; i++) {

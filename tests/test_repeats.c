@@ -70,7 +70,7 @@ static void the_numbers_are_those_of_all_iterations(void **state)
     char *directory = cli_tempdir();
     static const char *const axes[] = {"\"size\": \"tiny\"", NULL};
     write_rows(directory, "transformer", axes);
-    struct nvt_report_input input = {0}, together;
+    struct nvt_input input = {0}, together;
     assert_int_equal(nvt_input_add(&input, directory, &err), 0);
     assert_int_equal(nvt_repeats_together(&input, &together, &err), 0);
     assert_int_equal(together.runs[0]->count, 2);

@@ -567,7 +567,7 @@ static void test_cost_of_recording(void **state)
     trace->threads.waited_ns[thread] = 3000;
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     struct nvt_table *table = nvt_story_cost(&input);
     assert_non_null(table);
     assert_int_equal(nvt_table_rows(table), 1);

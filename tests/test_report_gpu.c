@@ -125,8 +125,7 @@ static void expect_of(struct nvt_input_trace *inputs, size_t count, const char *
                       unsigned flags, const char *rows)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_report_input input = {
-        .traces = inputs, .trace_count = count, .project_flags = flags};
+    struct nvt_input input = {.traces = inputs, .trace_count = count, .project_flags = flags};
     struct nvt_tables tables = {0};
     char *out = NULL;
     size_t size;
@@ -368,7 +367,7 @@ static void steps_are_summed_up(void **state)
     }
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     struct nvt_input_trace input_trace = {.trace = trace};
-    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_report_find("summary")->make(&input, &tables, &err), 0);
     /* What was recorded, devices, kernels, ranges, calls: no memory. */
@@ -423,7 +422,7 @@ static char *share(uint32_t second, int known, const char *rows, int *gaps)
     }
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     struct nvt_input_trace input_trace = {.trace = trace};
-    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
     struct nvt_tables tables = {0};
     char *out = NULL;
     size_t size;
@@ -489,7 +488,7 @@ static int tells_of_sharing(const char *first_gpu, const char *second_gpu, int64
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace traces[] = {{.trace = work_on("a.nvt", first_gpu, first_origin)},
                                        {.trace = work_on("b.nvt", second_gpu, second_origin)}};
-    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_input input = {.traces = traces, .trace_count = 2};
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_report_find("gpu_idle")->make(&input, &tables, &err), 0);
     int told = input.notes.size > 0;
@@ -608,7 +607,7 @@ static void memory_from_single_allocations(void **state)
     add_range(trace, "late", 35, 36);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     struct nvt_input_trace input_trace = {.trace = trace};
-    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_report_find("memory_peak")->make(&input, &tables, &err), 0);
     assert_true(nvt_table_real(tables.items[0], 0, 4) == 3.0);
@@ -630,7 +629,7 @@ static void memory_whose_reserve_is_not_told(void **state)
     for (int told = 0; told < 2; told++) {
         struct nvt_trace *trace = nvt_trace_new("t", "test");
         struct nvt_input_trace input_trace = {.trace = trace};
-        struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+        struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
         nvt_trace_thread(trace, nvt_trace_process(trace, 10), 11);
         add_memory(trace, 10, NVT_MEMORY_ALLOC, 5, 5, told ? 6 : 0);
         add_memory(trace, 20, NVT_MEMORY_FREE, 5, 0, 0);
@@ -660,7 +659,7 @@ static void memory_from_before_the_recording(void **state)
     add_range(trace, "step", 6, 25);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     struct nvt_input_trace input_trace = {.trace = trace};
-    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_report_find("memory_peak")->make(&input, &tables, &err), 0);
     static const double peaks[] = {1005, 1005, 1000}; /* the whole trace, step, early */
@@ -700,7 +699,7 @@ static void sums_up_copies_between_devices(void **state)
     add_memory(trace, 10, NVT_MEMORY_FREE, 5, 1000, 1000);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     struct nvt_input_trace input_trace = {.trace = trace};
-    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_report_find("summary")->make(&input, &tables, &err), 0);
     const struct nvt_table *devices = tables.items[1];

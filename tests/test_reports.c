@@ -72,7 +72,7 @@ static void expect_names(const struct nvt_report *report, const struct nvt_table
 }
 
 /* The tables of a report over these traces, which are finished first and freed with the input. */
-static struct nvt_tables make(const char *report, struct nvt_report_input *input)
+static struct nvt_tables make(const char *report, struct nvt_input *input)
 {
     struct nvt_tables tables = {0};
     for (size_t i = 0; i < input->trace_count; i++)
@@ -83,9 +83,9 @@ static struct nvt_tables make(const char *report, struct nvt_report_input *input
     return tables;
 }
 
-static struct nvt_report_input input_of(struct nvt_trace *first, struct nvt_trace *second)
+static struct nvt_input input_of(struct nvt_trace *first, struct nvt_trace *second)
 {
-    struct nvt_report_input input = {.trace_count = second ? 2 : 1};
+    struct nvt_input input = {.trace_count = second ? 2 : 1};
     input.traces = calloc(2, sizeof(*input.traces));
     input.traces[0].trace = first;
     input.traces[1].trace = second;
@@ -105,7 +105,7 @@ static char *csv(const struct nvt_tables *tables)
 static void expect_csv(struct nvt_trace *first, struct nvt_trace *second, const char *report,
                        const char *expected, const char *notes)
 {
-    struct nvt_report_input input = input_of(first, second);
+    struct nvt_input input = input_of(first, second);
     struct nvt_tables tables = make(report, &input);
     char *text = csv(&tables);
     assert_string_equal(text, expected);
@@ -211,7 +211,7 @@ static void test_self_of_overlapping_ranges(void **state)
         push(trace, "a", 0, 80);
         push_in(trace, other, "b", 20, 90);
         push_in(trace, other, "c", 30, 95);
-        struct nvt_report_input input = input_of(trace, NULL);
+        struct nvt_input input = input_of(trace, NULL);
         struct nvt_tables tables = make("nvtx_pushpop_trace", &input);
         struct nvt_tables tree = {0};
         assert_int_equal(nvt_table_int(tables.items[0], 0, 3), 95); /* DurChild */
@@ -308,7 +308,7 @@ static void test_note_of_unfinished(void **state)
         snprintf(name, sizeof(name), "r%d", i);
         add(trace, unclosed(trace, name, i, 9));
     }
-    struct nvt_report_input input = input_of(trace, NULL);
+    struct nvt_input input = input_of(trace, NULL);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     assert_int_equal(nvt_note_unfinished(&input, &err), 0);
     assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
@@ -328,7 +328,7 @@ static void test_note_of_a_long_name(void **state)
     for (size_t used = strlen(name); used < 200; used += 2)
         snprintf(name + used, sizeof(name) - used, "ß");
     add(trace, unclosed(trace, name, 0, 9));
-    struct nvt_report_input input = input_of(trace, NULL);
+    struct nvt_input input = input_of(trace, NULL);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     assert_int_equal(nvt_note_unfinished(&input, &err), 0);
     assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
@@ -487,7 +487,7 @@ static void test_phases_of_two_traces(void **state)
     add_workload(first, CONFIGURATION, 0);
     add_workload(second, CONFIGURATION, 50);
     add_workload(second, "linear size=64 batch=1", 5000);
-    struct nvt_report_input input = input_of(first, second);
+    struct nvt_input input = input_of(first, second);
     struct nvt_tables tables = make("phases", &input);
     const struct nvt_table *table = tables.items[0];
     assert_int_equal(nvt_table_rows(table), 6);
@@ -547,7 +547,7 @@ static void test_strange_payloads(void **state)
         row.payload = nvt_strings_add_text(trace->strings, payloads[i]);
         add(trace, row);
     }
-    struct nvt_report_input input = input_of(trace, NULL);
+    struct nvt_input input = input_of(trace, NULL);
     struct nvt_tables tables = make("phases", &input);
     assert_int_equal(nvt_table_int(tables.items[0], 0, 3), sizeof(payloads) / sizeof(payloads[0]));
     assert_true(nvt_table_is_null(tables.items[0], 0, nvt_table_find(tables.items[0], "TFLOP/s")));
@@ -565,7 +565,7 @@ static void test_provenance(void **state)
     nvt_trace_set_meta(first, "device", "CPU A");
     nvt_trace_set_meta(second, "device", "CPU B");
     nvt_trace_set_meta(second, "date", "2026-11-21");
-    struct nvt_report_input input = input_of(first, second);
+    struct nvt_input input = input_of(first, second);
     struct nvt_tables tables = make("nvtx_sum", &input);
     const struct nvt_provenance *from = nvt_table_provenance(tables.items[0]);
     assert_string_equal(from->backend, "host");
@@ -590,7 +590,7 @@ static void test_provenance_of_a_day(void **state)
         push(first, "step", 0, 1);
         nvt_trace_set_meta(first, "date", "2026-11-26T08:20:51Z");
         nvt_trace_set_meta(second, "date", dates[i][0]);
-        struct nvt_report_input input = input_of(first, second);
+        struct nvt_input input = input_of(first, second);
         struct nvt_tables tables = make("nvtx_sum", &input);
         assert_string_equal(nvt_table_provenance(tables.items[0])->date, dates[i][1]);
         nvt_tables_free(&tables);
@@ -617,7 +617,7 @@ static void test_provenance_of_one(void **state)
     struct nvt_trace *first = new_trace("a.nvt"), *second = new_trace("b.nvt");
     nvt_trace_set_meta(first, "date", "2026-11-20");
     nvt_trace_set_meta(second, "backend", "host");
-    struct nvt_report_input input = input_of(first, second);
+    struct nvt_input input = input_of(first, second);
     input.traces[1].runs = runs;
     assert_int_equal(nvt_input_take(&input, runs), 0);
     struct nvt_tables tables = make("nvtx_pushpop_trace", &input);
@@ -660,7 +660,7 @@ static void test_registry(void **state)
                                     .detail = NVT_NONE,
                                     .name = nvt_strings_add_text(trace->strings, "copy")};
         nvt_op_add(trace, &copy); /* without, trees of ranges have no columns of devices */
-        struct nvt_report_input input = input_of(trace, NULL);
+        struct nvt_input input = input_of(trace, NULL);
         struct nvt_tables tables = make(reports[i]->name, &input);
         assert_int_equal(nvt_table_columns(tables.items[0]), reports[i]->column_count);
         for (size_t k = 0; k < reports[i]->column_count; k++)

@@ -213,7 +213,7 @@ static struct nvt_trace *new_trace(void)
 
 static void expect_of(struct nvt_trace *trace, const char *body, const char *notes)
 {
-    struct nvt_report_input input = {.trace_count = 1};
+    struct nvt_input input = {.trace_count = 1};
     struct nvt_tables tables = {0};
     char *text = NULL;
     size_t size = 0;
@@ -312,7 +312,7 @@ static void ranks_count_once(void **state)
     (void)state;
     static const char row[] = "{\"workload\": \"toy\", \"n\": 1, \"backend\": \"host\"}";
     struct nvt_buffer results = {0}, env = {0};
-    struct nvt_report_input input = {.trace_count = 3};
+    struct nvt_input input = {.trace_count = 3};
     struct nvt_roofline roofline = {0};
     assert_int_equal(nvt_buffer_append(&results, row, strlen(row)), 0);
     assert_int_equal(nvt_buffer_append(&env, "{}", 2), 0);
@@ -343,7 +343,7 @@ static void many_names_take_no_time(void **state)
     (void)state;
     enum { COUNT = 200000 };
     struct nvt_trace *trace = new_trace();
-    struct nvt_report_input input = {.trace_count = 1};
+    struct nvt_input input = {.trace_count = 1};
     struct nvt_roofline roofline = {0};
     for (int i = 0; i < COUNT; i++) {
         char name[64], payload[64];

@@ -160,10 +160,10 @@ static void mark(struct nvt_trace *trace, const char *domain, const char *text)
     assert_true(nvt_mark_add(trace, &row) != NVT_NONE);
 }
 
-static void rows_of(struct nvt_report_input *input, struct nvt_trace **traces, size_t count)
+static void rows_of(struct nvt_input *input, struct nvt_trace **traces, size_t count)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    *input = (struct nvt_report_input){0};
+    *input = (struct nvt_input){0};
     input->traces = calloc(count, sizeof(*input->traces));
     input->trace_count = count;
     for (size_t i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ static void rows_of(struct nvt_report_input *input, struct nvt_trace **traces, s
 static void a_trace_is_of_its_row(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_trace *traces[] = {small_trace(), small_trace(), small_trace()};
     mark(traces[0], "nvtally", "no row");
     mark(traces[1], "nvtally", ROW("2"));
@@ -201,7 +201,7 @@ static void a_trace_is_of_its_row(void **state)
 static void a_trace_of_several_runs_is_of_none(void **state)
 {
     (void)state;
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_trace *traces[] = {small_trace()};
     mark(traces[0], "nvtally", ROW("2"));
     mark(traces[0], "nvtally", ROW("3"));
@@ -224,7 +224,7 @@ static void what_is_no_row_is_left(void **state)
                   {"nvtally", "result {\"workload\": ", 1},
                   {"nvtally", "result {\"a\": 1} {", 1}};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        struct nvt_report_input input;
+        struct nvt_input input;
         struct nvt_trace *traces[] = {small_trace()};
         mark(traces[0], others[i].domain, others[i].text);
         rows_of(&input, traces, 1);
@@ -240,7 +240,7 @@ static void a_configuration_is_a_row(void **state)
 {
     (void)state;
     static const char *const names[] = {"solver n=2 mode=fast", "solver n=4.5 mode=fast", "plain"};
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_trace *traces[] = {small_trace(), small_trace(), small_trace(), small_trace()};
     for (int i = 0; i < 3; i++)
         small_range(traces[i], small_thread(traces[i], 1, 1), "nvtally", names[i], 0, 100,
@@ -274,7 +274,7 @@ static void a_name_may_have_several_words(void **state)
                  {"solver with = alone", "solver"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         assert_int_equal(nvt_configuration_workload(names[i].name), strlen(names[i].workload));
-        struct nvt_report_input input;
+        struct nvt_input input;
         struct nvt_trace *traces[] = {small_trace()};
         uint32_t thread = small_thread(traces[0], 1, 1);
         small_range(traces[0], thread, "nvtally", names[i].name, 0, 100, NVT_PUSH_POP);
@@ -301,7 +301,7 @@ static void a_rank_alone_has_no_row(void **state)
     static const char rest[] = "result {\"workload\": \"w\", \"backend\": \"host\", \"ranks\": 2, "
                                "\"rank\": %d, \"status\": \"ok\"}";
     for (int first = 0; first < 2; first++) {
-        struct nvt_report_input input;
+        struct nvt_input input;
         struct nvt_trace *traces[] = {small_trace(), small_trace()};
         char text[200];
         snprintf(text, sizeof(text), rest, 1);

@@ -169,7 +169,7 @@ static void test_changed_bytes(void **state)
     cli_tempdir_remove(directory);
 }
 
-static char *render(const struct nvt_report *report, struct nvt_report_input *input, int published)
+static char *render(const struct nvt_report *report, struct nvt_input *input, int published)
 {
     struct nvt_tables tables = {0};
     char *text = NULL;
@@ -190,7 +190,7 @@ static void test_fragments(void **state)
 {
     (void)state;
     char *directory = new_directory(results, strlen(results));
-    struct nvt_report_input input = {0};
+    struct nvt_input input = {0};
     assert_int_equal(nvt_input_add(&input, directory, &err), 0);
     assert_ptr_equal(nvt_report_default(&input), &nvt_report_fragments);
     char *text = render(&nvt_report_fragments, &input, 0);
@@ -246,7 +246,7 @@ static void test_conditions(void **state)
         "\"off\", \"warmup\": 3, \"repeat\": 2, \"status\": \"ok\", \"forward_ns_mean\": "
         "1000000}\n";
     char *directory = new_directory(rows, strlen(rows));
-    struct nvt_report_input input = {0};
+    struct nvt_input input = {0};
     assert_int_equal(nvt_input_add(&input, directory, &err), 0);
     char *text = render(&nvt_report_fragments, &input, 0);
     assert_non_null(strstr(text, ",source,measured with\n"));
@@ -274,7 +274,7 @@ static void test_phases_of_records(void **state)
 {
     (void)state;
     char *directory = new_directory(results, strlen(results));
-    struct nvt_report_input input = {0};
+    struct nvt_input input = {0};
     assert_int_equal(nvt_input_add(&input, directory, &err), 0);
     assert_int_equal(nvt_input_traces(&input, &err), 0);
     assert_int_equal(input.trace_count, 0);
@@ -296,7 +296,7 @@ static void test_phases_of_a_trace(void **state)
 {
     (void)state;
     char *directory = new_directory(results, strlen(results));
-    struct nvt_report_input input = {0};
+    struct nvt_input input = {0};
     assert_int_equal(nvt_input_add(&input, directory, &err), 0);
     struct nvt_trace *trace = nvt_trace_new("t1.nvt", "test");
     nvt_trace_thread(trace, nvt_trace_process(trace, 1), 1);
@@ -325,7 +325,7 @@ static void test_trace_elsewhere(void **state)
         char rows[200];
         snprintf(rows, sizeof(rows), "{\"workload\": \"linear\", \"trace\": \"%s\"}\n", names[i]);
         char *directory = new_directory(rows, strlen(rows));
-        struct nvt_report_input input = {0};
+        struct nvt_input input = {0};
         assert_int_equal(nvt_input_add(&input, directory, &err), 0);
         assert_int_equal(nvt_input_traces(&input, &err), 0);
         nvt_buffer_append(&input.notes, "", 1);

@@ -574,7 +574,7 @@ static char *drawn(struct nvt_trace *trace, const struct nvt_chart *chart, const
     char *directory = cli_tempdir(), *paths = NULL;
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     size_t size;
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};

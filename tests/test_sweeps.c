@@ -31,7 +31,7 @@ struct made {
     struct nvt_runs runs;
     struct nvt_record records[MOST];
     struct nvt_input_trace traces[MOST];
-    struct nvt_report_input input;
+    struct nvt_input input;
 };
 
 /* Ten iterations of a run: n kernels of 2 us each, n² us on the host, and a range that is always of 5 us. A kernel that was
@@ -64,7 +64,7 @@ static void make(struct made *made, const int (*axes)[2], size_t count)
 {
     *made = (struct made){0};
     made->runs = (struct nvt_runs){.records = made->records, .count = count, .is_of_traces = 1};
-    made->input = (struct nvt_report_input){.traces = made->traces, .trace_count = count};
+    made->input = (struct nvt_input){.traces = made->traces, .trace_count = count};
     for (size_t i = 0; i < count; i++) {
         char json[128];
         int size = snprintf(json, sizeof(json),
@@ -232,7 +232,7 @@ enum { RUNS = 40 };
 /* Traces by what they name, and their rows. */
 struct named {
     struct nvt_input_trace traces[RUNS];
-    struct nvt_report_input input;
+    struct nvt_input input;
     struct nvt_sweeps sweeps;
 };
 

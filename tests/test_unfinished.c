@@ -46,7 +46,7 @@ static void open_call(struct maker *maker, uint32_t thread, const char *name, co
 static void expect(struct maker *maker, const char *notes)
 {
     struct nvt_input_trace trace = {.trace = make_end(maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_note_unfinished(&input, &err), 0);
     assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);

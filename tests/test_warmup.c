@@ -241,7 +241,7 @@ static struct nvt_trace *process(int warmups, int count)
 
 static char *report(struct nvt_trace **traces, size_t count, char **notes)
 {
-    struct nvt_report_input input = {.trace_count = count};
+    struct nvt_input input = {.trace_count = count};
     struct nvt_tables tables = {0};
     char *text = NULL;
     size_t size = 0;

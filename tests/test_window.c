@@ -331,7 +331,7 @@ static void levels_end_with_the_window(void **state)
     assert_int_equal(trace->last_ns, 100000);
     assert_int_equal(trace->levels_ns, 36000);
     struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
     const struct nvt_chart_request request = {&input, cli_folder, "svg", stdout, NULL, NULL};
     static const struct {
         const struct nvt_chart *chart;

@@ -293,7 +293,7 @@ static int add_trace(struct nvt_compared_functions *out, size_t side,
 }
 
 int nvt_compared_functions_add(struct nvt_compared_functions *functions, size_t side,
-                               const struct nvt_report_input *input, struct nvt_error *err)
+                               const struct nvt_input *input, struct nvt_error *err)
 {
     if (!functions->texts)
         functions->texts = nvt_strings_new();

@@ -62,7 +62,7 @@ struct nvt_compared_functions {
 /* Add the samples of an input (its traces read) to a side, in time linear in samples, frames and functions, for each
  * rank. 0, or -1 with err. */
 int nvt_compared_functions_add(struct nvt_compared_functions *functions, size_t side,
-                               const struct nvt_report_input *input, struct nvt_error *err);
+                               const struct nvt_input *input, struct nvt_error *err);
 
 /*
  * All sides are complete: put the functions that have NVT_FEW_SAMPLES samples on all sides together into the groups, which they

@@ -54,7 +54,7 @@ static int add_trace(struct nvt_compared_machine *machine, size_t side,
 }
 
 int nvt_compared_machine_add(struct nvt_compared_machine *machine, size_t side,
-                             const struct nvt_report_input *input, struct nvt_error *err)
+                             const struct nvt_input *input, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (add_trace(machine, side, input->traces[i].trace, err))

@@ -18,7 +18,7 @@ struct nvt_compared_machine {
 
 /* Add an input (its traces read) to a side. 0, or -1 with err. */
 int nvt_compared_machine_add(struct nvt_compared_machine *machine, size_t side,
-                             const struct nvt_report_input *input, struct nvt_error *err);
+                             const struct nvt_input *input, struct nvt_error *err);
 
 /* Append a sentence for each that differs between the first and another of the sides, by more than noise and by enough to
  * matter: clocks by 2 %, threads by a quarter for each processor, taken time by 2 % of all. 0, or -1 when out of memory. */

@@ -116,7 +116,7 @@ static int add_trace(struct nvt_compared_memory *memory, size_t side,
 }
 
 int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
-                            const struct nvt_report_input *input, struct nvt_error *err)
+                            const struct nvt_input *input, struct nvt_error *err)
 {
     int status = 0;
     for (size_t i = 0; i < input->run_count && !status; i++)

@@ -26,7 +26,7 @@ struct nvt_compared_memory {
 
 /* Add the peaks of an input, its traces read, to a side. 0, or -1 with err (out of memory). */
 int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
-                            const struct nvt_report_input *input, struct nvt_error *err);
+                            const struct nvt_input *input, struct nvt_error *err);
 /* Put those together whose configurations have become the same (compare_join.h). 0, or -1 when out of memory. */
 int nvt_compared_memory_join(struct nvt_compared_memory *memory);
 /* Whether side A and another one have a peak of the same name. */

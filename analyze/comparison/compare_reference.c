@@ -124,7 +124,7 @@ static size_t position_of(const struct nvt_record *record)
     return REFERENCES;
 }
 
-int nvt_beside_reference(const struct nvt_report_input *input, struct nvt_besides *besides,
+int nvt_beside_reference(const struct nvt_input *input, struct nvt_besides *besides,
                          struct nvt_error *err)
 {
     const struct nvt_layout *layouts[REFERENCES] = {0};
@@ -224,7 +224,7 @@ static void title_of(const struct nvt_besides *besides, char *title, size_t size
         snprintf(title + used, size - used, ". Ours");
 }
 
-int nvt_beside_table(const struct nvt_report_input *input, const struct nvt_besides *besides,
+int nvt_beside_table(const struct nvt_input *input, const struct nvt_besides *besides,
                      struct nvt_tables *tables, struct nvt_error *err)
 {
     static const struct nvt_report report = {.name = "reference",

@@ -28,12 +28,12 @@ struct nvt_besides {
  * All pairs, in the order of our records. 0, or -1 with err filled: no workload of it is published,
  * or no configuration is the same. Release with nvt_besides_free in both cases.
  */
-int nvt_beside_reference(const struct nvt_report_input *input, struct nvt_besides *besides,
+int nvt_beside_reference(const struct nvt_input *input, struct nvt_besides *besides,
                          struct nvt_error *err);
 void nvt_besides_free(struct nvt_besides *besides);
 
 /* As one table "reference", whose caption and columns name both machines. 0 or -1. */
-int nvt_beside_table(const struct nvt_report_input *input, const struct nvt_besides *besides,
+int nvt_beside_table(const struct nvt_input *input, const struct nvt_besides *besides,
                      struct nvt_tables *tables, struct nvt_error *err);
 
 #endif

@@ -267,11 +267,10 @@ static void agree(char *known, size_t size, int given, const char *value, const 
         snprintf(known, size, "%s", several);
 }
 
-void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
-                          const struct nvt_report_input *input)
+void nvt_sides_add_origin(struct nvt_sides *groups, size_t side, const struct nvt_input *input)
 {
     struct nvt_origin *origin = &groups->origins[side];
-    const struct nvt_provenance from = nvt_report_provenance(input);
+    const struct nvt_provenance from = nvt_input_provenance(input);
     agree(origin->backend, sizeof(origin->backend), origin->given, from.backend, "several");
     agree(origin->device, sizeof(origin->device), origin->given, from.device, "several");
     char date[sizeof(origin->date)];
@@ -300,7 +299,7 @@ char *nvt_compared_configuration(const struct nvt_input_trace *from)
     return both;
 }
 
-int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
+int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_input *input,
                   struct nvt_error *err)
 {
     int status = 0;

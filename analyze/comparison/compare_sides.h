@@ -70,15 +70,14 @@ int nvt_sides_init(struct nvt_sides *groups);
 void nvt_sides_free(struct nvt_sides *groups);
 
 /* Say where an input comes from that is to be added to a side; before its traces have rows (rows.h). */
-void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
-                          const struct nvt_report_input *input);
+void nvt_sides_add_origin(struct nvt_sides *groups, size_t side, const struct nvt_input *input);
 
 /*
  * Add the times of an input (its traces read) to a side. The rank of a trace's times is that of their
  * process, the trace's own, its record's, or that in the name of its file (ranks.h). 0, or -1
  * with err.
  */
-int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
+int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_input *input,
                   struct nvt_error *err);
 
 /* Add what samples tell of a function in one run, and the time of it that is shown. 0, or -1 when out of memory. */

@@ -26,7 +26,7 @@ static int add_argument(struct reading *reading, size_t side, const char *path,
 {
     const struct nvt_comparison_request *request = reading->request;
     struct nvt_comparison *out = reading->out;
-    struct nvt_report_input input = {
+    struct nvt_input input = {
         .plain_names = 1, .window = request->window, .iteration = request->iteration};
     int status = nvt_input_add(&input, path, err);
     if (!status)

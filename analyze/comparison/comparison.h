@@ -19,7 +19,7 @@ struct nvt_comparison_request {
     double tolerance;      /* a fraction, within which times are the same */
     int is_one_list;       /* the largest changes first, of whatever configuration */
     /* Called for each input with its traces read, before it is released; NULL: it is not. 0, or -1 with err. */
-    int (*also)(void *context, size_t side, struct nvt_report_input *input, struct nvt_error *err);
+    int (*also)(void *context, size_t side, struct nvt_input *input, struct nvt_error *err);
     void *context;
 };
 

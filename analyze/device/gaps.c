@@ -167,8 +167,8 @@ static int visit_gaps(const struct nvt_trace *trace, const struct nvt_used_devic
     return status;
 }
 
-int nvt_gaps(const struct nvt_trace *trace, const struct nvt_report_input *input,
-             nvt_gap_visit visit, void *context, uint32_t *devices, struct nvt_error *err)
+int nvt_gaps(const struct nvt_trace *trace, const struct nvt_input *input, nvt_gap_visit visit,
+             void *context, uint32_t *devices, struct nvt_error *err)
 {
     struct nvt_used_devices used = {0};
     int status = nvt_used_gpus_make(&used, trace, 1, err);

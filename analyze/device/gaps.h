@@ -16,7 +16,7 @@
 #include "devices.h"
 #include "../model/trace.h"
 
-struct nvt_report_input;
+struct nvt_input;
 
 enum nvt_gap_cause {
     NVT_GAP_LATENCY, /* was launched in time, or its launch is not on record */
@@ -66,8 +66,8 @@ typedef void (*nvt_gap_visit)(void *context, const struct nvt_gap *gap);
 /* Visit all gaps of all devices, device by device in the order of time; *devices (may be NULL) gets
  * how many were used. `input` has the other files, NULL: there are none. 0, or -1 with err filled (out
  * of memory). */
-int nvt_gaps(const struct nvt_trace *trace, const struct nvt_report_input *input,
-             nvt_gap_visit visit, void *context, uint32_t *devices, struct nvt_error *err);
+int nvt_gaps(const struct nvt_trace *trace, const struct nvt_input *input, nvt_gap_visit visit,
+             void *context, uint32_t *devices, struct nvt_error *err);
 
 /* From where on a device that does not begin what was launched is held by something: it takes 2 to
  * 10 µs. */

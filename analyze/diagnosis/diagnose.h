@@ -139,7 +139,7 @@ enum nvt_rule_needs {
 
 /* What rules read. */
 struct nvt_case {
-    const struct nvt_report_input *input; /* with its traces */
+    const struct nvt_input *input; /* with its traces */
     const char *by; /* the axis along which runs are compared, NULL: each one that varies */
 };
 
@@ -175,17 +175,17 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
 
 /* Whether a run of the input has numbers of that axis. 0, or -1 with err, which lists the axes there
  * are. */
-int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct nvt_error *err);
+int nvt_axis_check(const struct nvt_input *input, const char *by, struct nvt_error *err);
 
 /* Append a line when that axis has fewer values than rules need that look along it. 0, or -1 with
  * err (out of memory). */
-int nvt_axis_missing(const struct nvt_report_input *input, const char *by, struct nvt_buffer *lines,
+int nvt_axis_missing(const struct nvt_input *input, const char *by, struct nvt_buffer *lines,
                      struct nvt_error *err);
 
 /* All rules over the input (its traces read), the costliest finding first; with `by`, an axis that
  * nvt_axis_check accepts, only rules that look along one. The caller frees findings->items, also on failure. 0, or -1 with err. */
-int nvt_diagnose(const struct nvt_report_input *input, const char *by,
-                 struct nvt_findings *findings, struct nvt_error *err);
+int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findings *findings,
+                 struct nvt_error *err);
 
 /*
  * Make one finding of those that one rule has of several traces (or, where it compares traces, of several sweeps) and
@@ -193,12 +193,12 @@ int nvt_diagnose(const struct nvt_report_input *input, const char *by,
  * then counts them. The order stays, that of nvt_diagnose; the traces of the input are still there.
  * What compares several traces and has no subject is left as it is. 0, or -1 with err (out of memory).
  */
-int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_input *input,
+int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_input *input,
                       struct nvt_error *err);
 
 /* Append a line for each kind of record that no trace has and rules need: how many of them had
  * nothing to look at for it, and how to record it: with what recorded the traces, with record where that differs. 0, or -1 with err (out of memory). */
-int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
+int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err);
 
 /*
@@ -206,13 +206,13 @@ int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer
  * operations, the mean of its devices) while findings explain less than half of that: for how long, how much of it they
  * explain, the longest gap and what the launching thread did in it. Before findings are folded. 0, or -1 with err.
  */
-int nvt_diagnose_idle(const struct nvt_report_input *input, const struct nvt_findings *findings,
+int nvt_diagnose_idle(const struct nvt_input *input, const struct nvt_findings *findings,
                       struct nvt_buffer *lines, struct nvt_error *err);
 
 /* A note where gaps of devices were told of, in findings or (`is_idle`) lines of nvt_diagnose_idle, and traces
  * of one time share a device, or may. 0, or -1 with err (out of memory). */
-int nvt_diagnose_shared(struct nvt_report_input *input, const struct nvt_findings *findings,
-                        int is_idle, struct nvt_error *err);
+int nvt_diagnose_shared(struct nvt_input *input, const struct nvt_findings *findings, int is_idle,
+                        struct nvt_error *err);
 
 /* A finding of a rule with its cause, confidence, remedy and, with a view, where. */
 struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view);
@@ -309,7 +309,7 @@ struct nvt_views {
 
 /* `from` is one of the input's. 0, or -1 with err filled (out of memory). */
 int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
-                   const struct nvt_input_trace *from, const struct nvt_report_input *input,
+                   const struct nvt_input_trace *from, const struct nvt_input *input,
                    struct nvt_error *err);
 void nvt_views_free(struct nvt_views *views);
 

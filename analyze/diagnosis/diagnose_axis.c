@@ -38,7 +38,7 @@ static int list_axes(const struct nvt_runs *runs, struct nvt_buffer *list)
     return failed;
 }
 
-int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct nvt_error *err)
+int nvt_axis_check(const struct nvt_input *input, const char *by, struct nvt_error *err)
 {
     struct nvt_buffer list = {0};
     int status = 0;
@@ -76,7 +76,7 @@ static void add_value(const struct nvt_record *record, const char *by, double *v
         values[(*count)++] = value;
 }
 
-int nvt_axis_missing(const struct nvt_report_input *input, const char *by, struct nvt_buffer *lines,
+int nvt_axis_missing(const struct nvt_input *input, const char *by, struct nvt_buffer *lines,
                      struct nvt_error *err)
 {
     double values[LEAST_VALUES];

@@ -13,7 +13,7 @@ static int are_equal(const struct nvt_finding *a, const struct nvt_finding *b)
            nvt_findings_agree(a, b);
 }
 
-static size_t place_of(const struct nvt_report_input *input, const struct nvt_trace *trace)
+static size_t place_of(const struct nvt_input *input, const struct nvt_trace *trace)
 {
     size_t i = 0;
     while (i < input->trace_count && input->traces[i].trace != trace)
@@ -33,7 +33,7 @@ static size_t leader_of(const struct nvt_findings *findings, const size_t *group
 
 /* Count the traces of the findings that are in group `leader`, and name the first of them. */
 static void sum_up(struct nvt_findings *findings, const size_t *group, size_t leader,
-                   const struct nvt_report_input *input, unsigned char *is_in)
+                   const struct nvt_input *input, unsigned char *is_in)
 {
     struct nvt_finding *finding = &findings->items[leader];
     memset(is_in, 0, input->trace_count + 1);
@@ -66,7 +66,7 @@ static void sum_up_sweeps(struct nvt_findings *findings, const size_t *group, si
         snprintf(finding->what, sizeof(finding->what), "%s", finding->subject);
 }
 
-int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_input *input,
+int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_input *input,
                       struct nvt_error *err)
 {
     size_t *group = calloc(findings->count + 1, sizeof(*group)), kept = 0;

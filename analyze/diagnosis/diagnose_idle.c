@@ -206,7 +206,7 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, double n
     return put_line(lines, line);
 }
 
-int nvt_diagnose_idle(const struct nvt_report_input *input, const struct nvt_findings *findings,
+int nvt_diagnose_idle(const struct nvt_input *input, const struct nvt_findings *findings,
                       struct nvt_buffer *lines, struct nvt_error *err)
 {
     size_t told = 0;
@@ -243,8 +243,8 @@ static int tells_of_gaps(const struct nvt_findings *findings)
     return 0;
 }
 
-int nvt_diagnose_shared(struct nvt_report_input *input, const struct nvt_findings *findings,
-                        int is_idle, struct nvt_error *err)
+int nvt_diagnose_shared(struct nvt_input *input, const struct nvt_findings *findings, int is_idle,
+                        struct nvt_error *err)
 {
     struct nvt_shared shared;
     const struct nvt_trace *const *pair = shared.certain;

@@ -39,7 +39,7 @@ static const struct {
 #define RECORDS (sizeof(records) / sizeof(records[0]))
 
 /* Of all traces, ours where several differ. */
-static enum nvt_recorder recorder_of_all(const struct nvt_report_input *input)
+static enum nvt_recorder recorder_of_all(const struct nvt_input *input)
 {
     enum nvt_recorder first =
         input->trace_count ? input->traces[0].trace->recorder : NVT_BY_NVTALLY;
@@ -73,7 +73,7 @@ static size_t first_missing(unsigned needs, unsigned has)
     return i;
 }
 
-int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
+int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err)
 {
     size_t blind[RECORDS + 1] = {0}, count;

@@ -190,7 +190,7 @@ void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
 }
 
 static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
-                   const struct nvt_report_input *input, struct nvt_findings *findings,
+                   const struct nvt_input *input, struct nvt_findings *findings,
                    struct nvt_error *err)
 {
     struct nvt_views views = {0};
@@ -221,8 +221,8 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
     return status;
 }
 
-int nvt_diagnose(const struct nvt_report_input *input, const char *by,
-                 struct nvt_findings *findings, struct nvt_error *err)
+int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findings *findings,
+                 struct nvt_error *err)
 {
     const struct nvt_case facts = {input, by};
     int status = by ? nvt_axis_check(input, by, err) : 0;

@@ -170,7 +170,7 @@ static void add_view(struct nvt_views *views, const struct nvt_rule *rule,
 }
 
 static int make_room(struct nvt_views *views, const struct nvt_rule *rule,
-                     const struct nvt_trace *trace, const struct nvt_report_input *input,
+                     const struct nvt_trace *trace, const struct nvt_input *input,
                      uint32_t iterations, struct nvt_error *err)
 {
     views->items = calloc((size_t)trace->processes.count + 1, sizeof(*views->items));
@@ -191,7 +191,7 @@ static int make_room(struct nvt_views *views, const struct nvt_rule *rule,
 }
 
 int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
-                   const struct nvt_input_trace *from, const struct nvt_report_input *input,
+                   const struct nvt_input_trace *from, const struct nvt_input *input,
                    struct nvt_error *err)
 {
     const struct nvt_trace *trace = from->trace;

@@ -226,12 +226,12 @@ static int find_late_ranks(struct nvt_late_ranks *ranks, struct nvt_error *err)
 
 /* --- jobs --------------------------------------------------------------------------------------- */
 
-int nvt_late_jobs_make(struct nvt_late_jobs *jobs, const struct nvt_report_input *input,
+int nvt_late_jobs_make(struct nvt_late_jobs *jobs, const struct nvt_input *input,
                        struct nvt_error *err)
 {
     size_t count = 0;
     int status = 0;
-    if (!nvt_report_has_mpi(input))
+    if (!nvt_input_has_mpi(input))
         return 0;
     jobs->numbers = nvt_input_run_numbers(input, &count);
     jobs->items = calloc(count + 1, sizeof(*jobs->items));

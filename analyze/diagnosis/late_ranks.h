@@ -47,7 +47,7 @@ struct nvt_late_jobs {
 };
 
 /* 0, or -1 with err filled (out of memory). Nothing is done where no trace has calls of MPI. */
-int nvt_late_jobs_make(struct nvt_late_jobs *jobs, const struct nvt_report_input *input,
+int nvt_late_jobs_make(struct nvt_late_jobs *jobs, const struct nvt_input *input,
                        struct nvt_error *err);
 void nvt_late_jobs_free(struct nvt_late_jobs *jobs);
 

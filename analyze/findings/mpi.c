@@ -127,7 +127,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
                    struct nvt_findings *findings, struct nvt_error *err)
 {
-    const struct nvt_report_input *input = facts->input;
+    const struct nvt_input *input = facts->input;
     struct nvt_late_jobs late = {0};
     int status = nvt_late_jobs_make(&late, input, err);
     for (size_t i = 0; i < input->trace_count && !status; i++) {

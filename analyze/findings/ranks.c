@@ -434,7 +434,7 @@ static int judge_groups(const struct nvt_rule *rule, const struct ranks *ranks,
 static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
                    struct nvt_findings *findings, struct nvt_error *err)
 {
-    const struct nvt_report_input *input = facts->input;
+    const struct nvt_input *input = facts->input;
     size_t runs, *numbers = nvt_input_run_numbers(input, &runs);
     struct nvt_late_jobs late = {0};
     int status = numbers ? nvt_late_jobs_make(&late, input, err) : nvt_fail(err, "out of memory");

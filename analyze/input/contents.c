@@ -2,7 +2,7 @@
 
 #include "../model/call_stacks.h"
 
-int nvt_input_has_part(const struct nvt_report_input *input)
+int nvt_input_has_part(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->is_part)
@@ -10,7 +10,7 @@ int nvt_input_has_part(const struct nvt_report_input *input)
     return nvt_window_is_set(input->window);
 }
 
-int nvt_report_has_mpi(const struct nvt_report_input *input)
+int nvt_input_has_mpi(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->mpi_calls.count)
@@ -18,7 +18,7 @@ int nvt_report_has_mpi(const struct nvt_report_input *input)
     return 0;
 }
 
-int nvt_report_has_os_calls(const struct nvt_report_input *input)
+int nvt_input_has_os_calls(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->os_calls.count)
@@ -26,7 +26,7 @@ int nvt_report_has_os_calls(const struct nvt_report_input *input)
     return 0;
 }
 
-int nvt_report_has_cpu_samples(const struct nvt_report_input *input)
+int nvt_input_has_cpu_samples(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->cpu_samples.count)
@@ -34,7 +34,7 @@ int nvt_report_has_cpu_samples(const struct nvt_report_input *input)
     return 0;
 }
 
-int nvt_report_has_os_stacks(const struct nvt_report_input *input)
+int nvt_input_has_os_stacks(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (nvt_has_os_stacks(input->traces[i].trace))
@@ -42,7 +42,7 @@ int nvt_report_has_os_stacks(const struct nvt_report_input *input)
     return 0;
 }
 
-int nvt_report_has_cuda_stacks(const struct nvt_report_input *input)
+int nvt_input_has_cuda_stacks(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (nvt_has_cuda_stacks(input->traces[i].trace))

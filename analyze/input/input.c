@@ -23,7 +23,7 @@ static void free_trace(struct nvt_input_trace *item)
 }
 
 /* Which file a path is, and whether it was given before. Device and number 0: no file, which never was. */
-static int was_given(const struct nvt_report_input *input, const char *path, uint64_t file[2])
+static int was_given(const struct nvt_input *input, const char *path, uint64_t file[2])
 {
     struct stat status;
     if (stat(path, &status) || !S_ISREG(status.st_mode))
@@ -36,8 +36,7 @@ static int was_given(const struct nvt_report_input *input, const char *path, uin
     return 0;
 }
 
-static int add_trace(struct nvt_report_input *input, struct nvt_input_trace item,
-                     struct nvt_error *err)
+static int add_trace(struct nvt_input *input, struct nvt_input_trace item, struct nvt_error *err)
 {
     const struct nvt_trace *trace = item.trace;
     struct nvt_input_trace *traces =
@@ -58,7 +57,7 @@ static int add_trace(struct nvt_report_input *input, struct nvt_input_trace item
     return 0;
 }
 
-int nvt_input_take(struct nvt_report_input *input, struct nvt_runs *runs)
+int nvt_input_take(struct nvt_input *input, struct nvt_runs *runs)
 {
     struct nvt_runs **all =
         realloc(input->runs, (input->run_count + 1) * sizeof(struct nvt_runs *));
@@ -69,7 +68,7 @@ int nvt_input_take(struct nvt_report_input *input, struct nvt_runs *runs)
     return 0;
 }
 
-static int add_runs(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+static int add_runs(struct nvt_input *input, const char *path, struct nvt_error *err)
 {
     struct nvt_runs *runs = nvt_runs_read(path, err);
     if (!runs)
@@ -99,8 +98,8 @@ int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, stru
 }
 
 /* *item gets the trace. 0 or -1. */
-static int read_trace(const struct nvt_report_input *input, const char *path,
-                      struct nvt_input_trace *item, struct nvt_error *err)
+static int read_trace(const struct nvt_input *input, const char *path, struct nvt_input_trace *item,
+                      struct nvt_error *err)
 {
     if (input->compensate)
         item->trace = nvt_trace_read_compensated(path, err);
@@ -120,7 +119,7 @@ static int read_trace(const struct nvt_report_input *input, const char *path,
 }
 
 /* What is read twice would count twice, or be a job of twice as many ranks, which nobody means. */
-static int add_file(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+static int add_file(struct nvt_input *input, const char *path, struct nvt_error *err)
 {
     struct nvt_input_trace item = {0};
     if (was_given(input, path, item.file)) {
@@ -131,7 +130,7 @@ static int add_file(struct nvt_report_input *input, const char *path, struct nvt
 }
 
 /* The traces of a directory, none of which a record names. */
-static int add_traces_of(struct nvt_report_input *input, const char *path, size_t *count,
+static int add_traces_of(struct nvt_input *input, const char *path, size_t *count,
                          struct nvt_error *err)
 {
     struct nvt_paths paths = {0};
@@ -161,7 +160,7 @@ static int add_traces_of(struct nvt_report_input *input, const char *path, size_
 }
 
 /* A run that was killed before its first row was written has left traces. */
-static int add_run(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+static int add_run(struct nvt_input *input, const char *path, struct nvt_error *err)
 {
     size_t count = 0;
     if (add_runs(input, path, err))
@@ -175,7 +174,7 @@ static int add_run(struct nvt_report_input *input, const char *path, struct nvt_
 }
 
 /* The run that a directory holds, or else its traces. */
-static int add_directory(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+static int add_directory(struct nvt_input *input, const char *path, struct nvt_error *err)
 {
     size_t count = 0;
     if (nvt_folder_is_run(path))
@@ -193,7 +192,7 @@ static int add_directory(struct nvt_report_input *input, const char *path, struc
                      "has no results.jsonl and no trace: not a directory that 'nvtally run' wrote");
 }
 
-int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+int nvt_input_add(struct nvt_input *input, const char *path, struct nvt_error *err)
 {
     struct stat status;
     if (stat(path, &status) || !S_ISDIR(status.st_mode))
@@ -215,7 +214,7 @@ static int stays_within(const char *name)
            !strstr(name, "/../") && !(strlen(name) > 2 && !strcmp(name + strlen(name) - 3, "/.."));
 }
 
-static int add_named(struct nvt_report_input *input, const struct nvt_runs *runs, size_t record,
+static int add_named(struct nvt_input *input, const struct nvt_runs *runs, size_t record,
                      const char *name, struct nvt_error *err)
 {
     char *path;
@@ -246,7 +245,7 @@ static int add_named(struct nvt_report_input *input, const struct nvt_runs *runs
 }
 
 /* A run over several ranks names the trace of rank 0; the others' differ in that number. */
-static int add_recorded(struct nvt_report_input *input, const struct nvt_runs *runs, size_t record,
+static int add_recorded(struct nvt_input *input, const struct nvt_runs *runs, size_t record,
                         struct nvt_error *err)
 {
     const char *name = nvt_record_text(&runs->records[record], "trace");
@@ -267,7 +266,7 @@ static int add_recorded(struct nvt_report_input *input, const struct nvt_runs *r
     return 0;
 }
 
-int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err)
+int nvt_input_traces(struct nvt_input *input, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t record = 0; record < input->runs[i]->count; record++)
@@ -276,8 +275,7 @@ int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err)
     return 0;
 }
 
-int nvt_input_has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
-                        size_t record)
+int nvt_input_has_trace(const struct nvt_input *input, const struct nvt_runs *runs, size_t record)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].runs == runs && input->traces[i].record == record)
@@ -308,8 +306,7 @@ static int check_runs(const struct nvt_runs *runs, const char *output, struct nv
     return status;
 }
 
-int nvt_input_check_output(const struct nvt_report_input *input, const char *output,
-                           struct nvt_error *err)
+int nvt_input_check_output(const struct nvt_input *input, const char *output, struct nvt_error *err)
 {
     int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++)
@@ -319,7 +316,7 @@ int nvt_input_check_output(const struct nvt_report_input *input, const char *out
     return status ? -1 : 0;
 }
 
-void nvt_input_free(struct nvt_report_input *input)
+void nvt_input_free(struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         free_trace(&input->traces[i]);
@@ -328,5 +325,5 @@ void nvt_input_free(struct nvt_report_input *input)
     free(input->traces);
     free(input->runs);
     nvt_buffer_free(&input->notes);
-    *input = (struct nvt_report_input){0};
+    *input = (struct nvt_input){0};
 }

@@ -37,7 +37,7 @@ static inline int nvt_input_is_own(const struct nvt_input_trace *from)
 }
 
 /* Analyses change nothing in it but the notes. */
-struct nvt_report_input {
+struct nvt_input {
     struct nvt_input_trace *traces;
     size_t trace_count;
     struct nvt_runs **runs;
@@ -63,44 +63,43 @@ struct nvt_report_input {
  * directory names, whose records stand without it. With a window, run directories are refused: their
  * rows are of all that ran. 0, or -1 with err filled.
  */
-int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err);
-int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err);
-void nvt_input_free(struct nvt_report_input *input);
+int nvt_input_add(struct nvt_input *input, const char *path, struct nvt_error *err);
+int nvt_input_traces(struct nvt_input *input, struct nvt_error *err);
+void nvt_input_free(struct nvt_input *input);
 
 /* Append runs, which become the input's. 0, or -1 when out of memory. */
-int nvt_input_take(struct nvt_report_input *input, struct nvt_runs *runs);
+int nvt_input_take(struct nvt_input *input, struct nvt_runs *runs);
 
 /* Leave only what is in the window of a trace, and what it was run with. 0, or -1 with err filled. */
 int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, struct nvt_error *err);
 
 /* Check that `output` would not overwrite what was read: a trace, or the files of a run directory.
  * 0, or -1 with err filled. */
-int nvt_input_check_output(const struct nvt_report_input *input, const char *output,
+int nvt_input_check_output(const struct nvt_input *input, const char *output,
                            struct nvt_error *err);
 
 /* Whether a trace of the input is that of a record. */
-int nvt_input_has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
-                        size_t record);
+int nvt_input_has_trace(const struct nvt_input *input, const struct nvt_runs *runs, size_t record);
 
 /* Whether a trace is a part of one: there is a window, or there was one when it was exported. */
-int nvt_input_has_part(const struct nvt_report_input *input);
+int nvt_input_has_part(const struct nvt_input *input);
 
 /* Whether any trace has calls of MPI; calls of the operating system; samples of what threads run. */
-int nvt_report_has_mpi(const struct nvt_report_input *input);
-int nvt_report_has_os_calls(const struct nvt_report_input *input);
-int nvt_report_has_cpu_samples(const struct nvt_report_input *input);
+int nvt_input_has_mpi(const struct nvt_input *input);
+int nvt_input_has_os_calls(const struct nvt_input *input);
+int nvt_input_has_cpu_samples(const struct nvt_input *input);
 /* Whether any trace has stacks of calls of the operating system; of calls of CUDA. */
-int nvt_report_has_os_stacks(const struct nvt_report_input *input);
-int nvt_report_has_cuda_stacks(const struct nvt_report_input *input);
+int nvt_input_has_os_stacks(const struct nvt_input *input);
+int nvt_input_has_cuda_stacks(const struct nvt_input *input);
 
 /* What all of the input has in common: what differs reads "several", what only a part states "not
  * stated for all". Texts are the input's, or static. */
-struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input);
+struct nvt_provenance nvt_input_provenance(const struct nvt_input *input);
 /* Of one trace. */
 struct nvt_provenance nvt_input_trace_provenance(const struct nvt_input_trace *from);
 
 /* Add a line to the notes; dropped when out of memory. */
-void nvt_note(struct nvt_report_input *input, const char *format, ...)
+void nvt_note(struct nvt_input *input, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same to notes that belong to no input. */
 void nvt_note_in(struct nvt_buffer *notes, const char *format, ...)

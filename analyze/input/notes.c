@@ -24,7 +24,7 @@ __attribute__((format(printf, 2, 0))) static void note(struct nvt_buffer *notes,
     (void)nvt_buffer_printf(notes, "%s\n", text);
 }
 
-void nvt_note(struct nvt_report_input *input, const char *format, ...)
+void nvt_note(struct nvt_input *input, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

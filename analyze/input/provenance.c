@@ -67,7 +67,7 @@ struct nvt_provenance nvt_input_trace_provenance(const struct nvt_input_trace *f
     };
 }
 
-struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input)
+struct nvt_provenance nvt_input_provenance(const struct nvt_input *input)
 {
     struct nvt_provenance common = {0};
     size_t before = 0;

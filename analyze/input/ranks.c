@@ -104,7 +104,7 @@ static int write_run(const struct nvt_input_trace *from, size_t index, struct ta
     return status;
 }
 
-size_t *nvt_input_run_numbers(const struct nvt_report_input *input, size_t *count)
+size_t *nvt_input_run_numbers(const struct nvt_input *input, size_t *count)
 {
     struct tally ranks = {.texts = nvt_strings_new()}, runs = {.texts = nvt_strings_new()};
     size_t *numbers = malloc((input->trace_count + 1) * sizeof(*numbers));

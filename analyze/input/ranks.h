@@ -21,6 +21,6 @@ uint32_t nvt_trace_rank(const struct nvt_input_trace *from);
  * directory are of one run. Of others those that say that they were run with the same are, a trace of each rank: the second
  * one of a rank is of the second run. One without a rank is a run by itself.
  */
-size_t *nvt_input_run_numbers(const struct nvt_report_input *input, size_t *count);
+size_t *nvt_input_run_numbers(const struct nvt_input *input, size_t *count);
 
 #endif

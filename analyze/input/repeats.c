@@ -163,8 +163,7 @@ static int add_runs(void *context, const struct nvt_runs *from, struct nvt_runs 
     return failed ? -1 : 0;
 }
 
-int nvt_repeats_together(struct nvt_report_input *input, struct nvt_report_input *together,
-                         struct nvt_error *err)
+int nvt_repeats_together(struct nvt_input *input, struct nvt_input *together, struct nvt_error *err)
 {
     struct nvt_made_runs made;
     int failed = nvt_made_runs_make(&made, input->runs, input->run_count, add_runs, NULL);
@@ -177,10 +176,10 @@ int nvt_repeats_together(struct nvt_report_input *input, struct nvt_report_input
     return failed ? nvt_fail(err, "out of memory") : 0;
 }
 
-void nvt_repeats_free(struct nvt_report_input *together, struct nvt_report_input *input)
+void nvt_repeats_free(struct nvt_input *together, struct nvt_input *input)
 {
     struct nvt_made_runs made = {together->runs, together->run_count};
     input->notes = together->notes;
     nvt_made_runs_free(&made);
-    *together = (struct nvt_report_input){0};
+    *together = (struct nvt_input){0};
 }

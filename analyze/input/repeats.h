@@ -18,8 +18,8 @@
  * are made of it are `input`'s after nvt_repeats_free, which releases it also after a failure. 0, or
  * -1 with err (out of memory).
  */
-int nvt_repeats_together(struct nvt_report_input *input, struct nvt_report_input *together,
+int nvt_repeats_together(struct nvt_input *input, struct nvt_input *together,
                          struct nvt_error *err);
-void nvt_repeats_free(struct nvt_report_input *together, struct nvt_report_input *input);
+void nvt_repeats_free(struct nvt_input *together, struct nvt_input *input);
 
 #endif

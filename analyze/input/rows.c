@@ -145,8 +145,8 @@ static size_t first_rank(const struct nvt_runs *runs, const struct nvt_record *r
 }
 
 /* Whether a row can be read; `told`: that it cannot has been said. */
-static int parse_row(struct nvt_record *record, const char *text, int told,
-                     struct nvt_report_input *input, const struct nvt_trace *trace)
+static int parse_row(struct nvt_record *record, const char *text, int told, struct nvt_input *input,
+                     const struct nvt_trace *trace)
 {
     struct nvt_error broken = NVT_ERROR_INIT;
     if (!nvt_record_parse(record, text, strlen(text), &broken))
@@ -159,7 +159,7 @@ static int parse_row(struct nvt_record *record, const char *text, int told,
 
 /* A row of rank 0, or of a run without ranks, is new; another is of that one. 0, or -1 when out of memory. */
 static int add_row(struct nvt_runs *runs, struct place *place, const char *text, int others,
-                   struct nvt_report_input *input, const struct nvt_trace *trace)
+                   struct nvt_input *input, const struct nvt_trace *trace)
 {
     struct nvt_record record;
     if (!parse_row(&record, text, others, input, trace))
@@ -177,7 +177,7 @@ static int add_row(struct nvt_runs *runs, struct place *place, const char *text,
 
 /* The rows of all traces in the order in which they began: those that make records, or those of other ranks. */
 static int add_rows(struct nvt_runs *runs, struct place *places, const uint32_t *order, int others,
-                    struct nvt_report_input *input)
+                    struct nvt_input *input)
 {
     for (size_t k = 0; k < input->trace_count; k++) {
         size_t i = order ? order[k] : k;
@@ -192,8 +192,8 @@ static int add_rows(struct nvt_runs *runs, struct place *places, const uint32_t 
 }
 
 /* The row that a trace's ranges name, if they do. 0, or -1 when out of memory. */
-static int add_configuration(struct nvt_runs *runs, struct place *place,
-                             struct nvt_report_input *input, const struct nvt_trace *trace)
+static int add_configuration(struct nvt_runs *runs, struct place *place, struct nvt_input *input,
+                             const struct nvt_trace *trace)
 {
     struct nvt_buffer text = {0};
     struct nvt_record record = {0};
@@ -219,7 +219,7 @@ static int add_configuration(struct nvt_runs *runs, struct place *place,
 
 /* Traces that carry no row, by what their ranges say. */
 static int add_configurations(struct nvt_runs *runs, struct place *places, const uint32_t *order,
-                              struct nvt_report_input *input)
+                              struct nvt_input *input)
 {
     int status = 0;
     for (size_t k = 0; k < input->trace_count && !status; k++) {
@@ -231,7 +231,7 @@ static int add_configurations(struct nvt_runs *runs, struct place *places, const
 }
 
 /* *order gets the traces in the order in which they began; NULL: they are. 0, or -1 when out of memory. */
-static int order_traces(const struct nvt_report_input *input, uint32_t **order)
+static int order_traces(const struct nvt_input *input, uint32_t **order)
 {
     int64_t *began = malloc(input->trace_count * sizeof(*began));
     *order = NULL;
@@ -255,8 +255,7 @@ static const char *common(const struct nvt_runs *runs, const char *key)
 }
 
 /* The environment: as far as tables have it in their captions. */
-static int describe(struct nvt_runs *runs, const struct nvt_report_input *input,
-                    struct nvt_error *err)
+static int describe(struct nvt_runs *runs, const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_buffer text = {0};
     struct nvt_json json;
@@ -287,7 +286,7 @@ static int compare(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static int link_traces(struct nvt_report_input *input, const struct nvt_runs *runs,
+static int link_traces(struct nvt_input *input, const struct nvt_runs *runs,
                        const struct place *places)
 {
     struct linked *linked = calloc(input->trace_count, sizeof(*linked));
@@ -311,7 +310,7 @@ static int link_traces(struct nvt_report_input *input, const struct nvt_runs *ru
     return 0;
 }
 
-int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err)
+int nvt_input_rows(struct nvt_input *input, struct nvt_error *err)
 {
     if (!input->trace_count || nvt_window_is_set(input->window))
         return 0;

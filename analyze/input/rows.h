@@ -19,7 +19,7 @@
  * rank 0, and every rank's trace becomes its. A trace of several runs belongs to none of its rows. A mark that is no
  * row is a note. Changes nothing where there is no row, or a window (rows are of all of a trace). 0, or -1 with err.
  */
-int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err);
+int nvt_input_rows(struct nvt_input *input, struct nvt_error *err);
 
 /*
  * The only configuration that a trace's ranges name: *name gets its string, NVT_NO_STRING where there is none or several.

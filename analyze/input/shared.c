@@ -82,8 +82,7 @@ static int add_trace(struct list *list, struct nvt_shared *shared, const struct 
     return status;
 }
 
-int nvt_shared_find(struct nvt_shared *shared, const struct nvt_report_input *input,
-                    struct nvt_error *err)
+int nvt_shared_find(struct nvt_shared *shared, const struct nvt_input *input, struct nvt_error *err)
 {
     struct list list = {0};
     int status = 0;
@@ -94,7 +93,7 @@ int nvt_shared_find(struct nvt_shared *shared, const struct nvt_report_input *in
     return status;
 }
 
-void nvt_shared_note(struct nvt_report_input *input, const struct nvt_trace *const pair[2])
+void nvt_shared_note(struct nvt_input *input, const struct nvt_trace *const pair[2])
 {
     nvt_note(input,
              "note: %s and %s have work on the same device: when it is idle in one, it may have "
@@ -145,7 +144,7 @@ static int add_trace_work(struct nvt_used_device *device, const char *gpu,
 }
 
 int nvt_shared_work(struct nvt_used_devices *devices, const struct nvt_trace *trace,
-                    const struct nvt_report_input *input, struct nvt_error *err)
+                    const struct nvt_input *input, struct nvt_error *err)
 {
     for (uint32_t i = 0; i < devices->count; i++) {
         struct nvt_used_device *device = &devices->items[i];

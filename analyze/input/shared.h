@@ -18,17 +18,17 @@ struct nvt_shared {
 };
 
 /* 0, or -1 with err filled (out of memory). */
-int nvt_shared_find(struct nvt_shared *shared, const struct nvt_report_input *input,
+int nvt_shared_find(struct nvt_shared *shared, const struct nvt_input *input,
                     struct nvt_error *err);
 
 /* The note that two traces have work on one device, of which the gaps of either say nothing. */
-void nvt_shared_note(struct nvt_report_input *input, const struct nvt_trace *const pair[2]);
+void nvt_shared_note(struct nvt_input *input, const struct nvt_trace *const pair[2]);
 
 /*
  * Let the devices of a trace know when other traces of the input have work on them (`elsewhere`), where
  * there are UUIDs and moments can be compared. 0, or -1 with err filled (out of memory).
  */
 int nvt_shared_work(struct nvt_used_devices *devices, const struct nvt_trace *trace,
-                    const struct nvt_report_input *input, struct nvt_error *err);
+                    const struct nvt_input *input, struct nvt_error *err);
 
 #endif

@@ -60,8 +60,7 @@ static int put_record(struct nvt_table *table, const struct nvt_record *record)
     return configuration ? 0 : -1;
 }
 
-int nvt_memory_of_runs(struct nvt_report_input *input, struct nvt_tables *tables,
-                       struct nvt_error *err)
+int nvt_memory_of_runs(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     static const struct nvt_report runs = {.name = NVT_MEMORY_OF_RUNS,
                                            .columns = columns,

@@ -10,7 +10,6 @@
 /* Append a table, of that name, of a row for each run and phase, the whole run first; none where no row has a peak. 0, or -1 with
  * err. */
 #define NVT_MEMORY_OF_RUNS "memory_runs"
-int nvt_memory_of_runs(struct nvt_report_input *input, struct nvt_tables *tables,
-                       struct nvt_error *err);
+int nvt_memory_of_runs(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err);
 
 #endif

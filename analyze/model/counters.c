@@ -159,7 +159,7 @@ int nvt_has_machine_samples(const struct nvt_trace *trace)
     return trace->counter_samples.count && count_of_machine(&trace->counters);
 }
 
-void nvt_note_counters(struct nvt_report_input *input)
+void nvt_note_counters(struct nvt_input *input)
 {
     uint64_t counters = 0, of_machine = 0;
     for (size_t i = 0; i < input->trace_count; i++)

@@ -59,6 +59,6 @@ double nvt_course_integral(const struct nvt_counter_course *course, int64_t from
 int nvt_has_machine_samples(const struct nvt_trace *trace);
 
 /* A note that there are counters, and which reports have them; none where there is none. */
-void nvt_note_counters(struct nvt_report_input *input);
+void nvt_note_counters(struct nvt_input *input);
 
 #endif

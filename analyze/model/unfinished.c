@@ -38,7 +38,7 @@ static int put_thread(const struct nvt_open_items *open, uint32_t from, uint32_t
 }
 
 /* The process of [from, …): returns where its ranges end, 0 when out of memory. */
-static uint32_t put_process(struct nvt_report_input *input, const struct nvt_open_items *open,
+static uint32_t put_process(struct nvt_input *input, const struct nvt_open_items *open,
                             uint32_t from)
 {
     struct nvt_buffer text = {0};
@@ -61,7 +61,7 @@ static uint32_t put_process(struct nvt_report_input *input, const struct nvt_ope
     return failed ? 0 : at;
 }
 
-int nvt_note_unfinished(struct nvt_report_input *input, struct nvt_error *err)
+int nvt_note_unfinished(struct nvt_input *input, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         struct nvt_open_items open;

@@ -21,6 +21,6 @@
  *
  * Of deep stacks the ends, of many threads the first ones. 0, or -1 with err filled (out of memory).
  */
-int nvt_note_unfinished(struct nvt_report_input *input, struct nvt_error *err);
+int nvt_note_unfinished(struct nvt_input *input, struct nvt_error *err);
 
 #endif

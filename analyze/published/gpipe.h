@@ -20,6 +20,6 @@ size_t nvt_partition_bytes(const struct nvt_record *record, const char *key,
 int nvt_gpipe_is_of_launches(const struct nvt_record *record);
 
 /* Print the records of the workload as the log has them. 0, or -1 with err filled. */
-int nvt_published_gpipe(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
+int nvt_published_gpipe(struct nvt_input *input, FILE *out, struct nvt_error *err);
 
 #endif

@@ -258,7 +258,7 @@ static void put_record(const struct nvt_record *record, FILE *out)
 }
 
 /* Whether a row is of a run, whose partitions may share a device. */
-static int has_runs(const struct nvt_report_input *input)
+static int has_runs(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
@@ -270,7 +270,7 @@ static int has_runs(const struct nvt_report_input *input)
     return 0;
 }
 
-int nvt_published_gpipe(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+int nvt_published_gpipe(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     if (has_runs(input))
         nvt_note(input, "note: cuda:N, or cpu:N, is partition N, whatever device that was on");

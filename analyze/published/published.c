@@ -182,8 +182,8 @@ const char *nvt_number_repr(double value, char out[NVT_REPR_MAX])
 }
 
 /* The records of a workload that ended well, in order; malloc'ed, NULL: out of memory. */
-static const struct nvt_record **records_of(const struct nvt_report_input *input,
-                                            const char *workload, size_t *count)
+static const struct nvt_record **records_of(const struct nvt_input *input, const char *workload,
+                                            size_t *count)
 {
     size_t most = 1;
     for (size_t i = 0; i < input->run_count; i++)
@@ -200,7 +200,7 @@ static const struct nvt_record **records_of(const struct nvt_report_input *input
     return records;
 }
 
-int nvt_published_records(const struct nvt_report_input *input, const char *workload,
+int nvt_published_records(const struct nvt_input *input, const char *workload,
                           void (*put)(const struct nvt_record *record, FILE *out), FILE *out,
                           struct nvt_error *err)
 {

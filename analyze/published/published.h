@@ -153,7 +153,7 @@ void nvt_published_put_condition(const char *condition, int is_first, FILE *out)
 void nvt_published_time(struct nvt_json *json, const char *key, double value, double scale);
 
 /* Write every record of a workload that ended well, those measured alike together. 0, or -1 with err when there is none. */
-int nvt_published_records(const struct nvt_report_input *input, const char *workload,
+int nvt_published_records(const struct nvt_input *input, const char *workload,
                           void (*put)(const struct nvt_record *record, FILE *out), FILE *out,
                           struct nvt_error *err);
 

@@ -166,7 +166,7 @@ static void put_line(const struct nvt_record *record, FILE *out)
     fputs("}\n", out);
 }
 
-int nvt_published_switchback(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+int nvt_published_switchback(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     return nvt_published_records(input, "switchback", put_line, out, err);
 }

@@ -9,6 +9,6 @@
 #include "../input/input.h"
 
 /* Print the records of the workload in this layout. 0, or -1 with err filled: there is none. */
-int nvt_published_switchback(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
+int nvt_published_switchback(struct nvt_input *input, FILE *out, struct nvt_error *err);
 
 #endif

@@ -386,7 +386,7 @@ static void put_condition(const struct nvt_record *row, FILE *out)
 }
 
 /* The records of the workload, in order; malloc'ed. */
-static const struct nvt_record **rows_of(const struct nvt_report_input *input, size_t *count)
+static const struct nvt_record **rows_of(const struct nvt_input *input, size_t *count)
 {
     size_t most = 1;
     for (size_t i = 0; i < input->run_count; i++)
@@ -402,7 +402,7 @@ static const struct nvt_record **rows_of(const struct nvt_report_input *input, s
     return rows;
 }
 
-int nvt_published_transformer(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+int nvt_published_transformer(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     size_t count, done = 0;
     const struct nvt_record **rows = rows_of(input, &count);

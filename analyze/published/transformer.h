@@ -14,7 +14,7 @@
  * Standard deviations are those of the layout, which divide by n. 0, or -1 with err filled: there
  * is no such record.
  */
-int nvt_published_transformer(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
+int nvt_published_transformer(struct nvt_input *input, FILE *out, struct nvt_error *err);
 
 /* The words by which its sum of a form ("fp32", of the workload accumulate) is known; NULL of forms that it has
  * not. */

@@ -24,7 +24,7 @@ static const struct nvt_column_spec columns[] = {
 };
 
 /* The next record of the workload at or behind *i. NULL behind the last. */
-static const struct nvt_record *next(const struct nvt_report_input *input, size_t *run, size_t *i)
+static const struct nvt_record *next(const struct nvt_input *input, size_t *run, size_t *i)
 {
     for (; *run < input->run_count; ++*run, *i = 0)
         while (*i < input->runs[*run]->count) {
@@ -35,7 +35,7 @@ static const struct nvt_record *next(const struct nvt_report_input *input, size_
     return NULL;
 }
 
-static int refuse(const struct nvt_report_input *input, struct nvt_error *err)
+static int refuse(const struct nvt_input *input, struct nvt_error *err)
 {
     return nvt_fail_at(err, input->run_count ? input->runs[0]->path : "input", -1,
                        "holds no run of accumulate");
@@ -63,7 +63,7 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record)
     nvt_table_set_text(table, row, SOURCE, nvt_record_source(record));
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t run = 0, i = 0;
     const struct nvt_record *record = next(input, &run, &i);
@@ -101,7 +101,7 @@ static void put_tensor(const struct nvt_record *record, FILE *out)
         fprintf(out, "%s\n", text);
 }
 
-static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+static int published(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     size_t run = 0, i = 0;
     const struct nvt_record *record = next(input, &run, &i);

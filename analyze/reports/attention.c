@@ -79,7 +79,7 @@ static void put(struct nvt_table *table, const struct nvt_parts *parts, const st
     }
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_parts parts = {0};
     struct nvt_table *table = NULL;

@@ -75,8 +75,7 @@ static int put(struct nvt_table *table, struct nvt_callers *callers, struct nvt_
 
 int nvt_callers_make(const struct nvt_report *report, const char *title,
                      void (*add)(struct nvt_callers *callers, const struct nvt_trace *trace),
-                     struct nvt_report_input *input, struct nvt_tables *tables,
-                     struct nvt_error *err)
+                     struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_callers callers = {.sites = {.trace = NULL}};
     struct nvt_table *table = nvt_report_table(report, input, title, err);

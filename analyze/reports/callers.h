@@ -30,7 +30,6 @@ void nvt_callers_add(struct nvt_callers *callers, uint32_t name, uint32_t frame,
  * time come first. 0, or -1 with err filled. */
 int nvt_callers_make(const struct nvt_report *report, const char *title,
                      void (*add)(struct nvt_callers *callers, const struct nvt_trace *trace),
-                     struct nvt_report_input *input, struct nvt_tables *tables,
-                     struct nvt_error *err);
+                     struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err);
 
 #endif

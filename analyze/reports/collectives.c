@@ -289,7 +289,7 @@ static int put_rows(struct nvt_table *table, struct collectives *all, struct nvt
     return 0;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct collectives all = {0};
     int status = 0;

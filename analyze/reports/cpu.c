@@ -17,7 +17,7 @@ static void look_at(struct nvt_cpu_input *all, const struct nvt_cpu_samples *sam
     }
 }
 
-struct nvt_cpu_input nvt_cpu_count(const struct nvt_report_input *input)
+struct nvt_cpu_input nvt_cpu_count(const struct nvt_input *input)
 {
     struct nvt_cpu_input all = {.has_times = 1};
     for (size_t i = 0; i < input->trace_count; i++)
@@ -27,7 +27,7 @@ struct nvt_cpu_input nvt_cpu_count(const struct nvt_report_input *input)
     return all;
 }
 
-struct nvt_cpu_input nvt_cpu_look(struct nvt_report_input *input, int totals)
+struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals)
 {
     const struct nvt_cpu_input all = nvt_cpu_count(input);
     if (!all.samples)
@@ -47,9 +47,9 @@ struct nvt_cpu_input nvt_cpu_look(struct nvt_report_input *input, int totals)
     return all;
 }
 
-struct nvt_table *nvt_cpu_table(const struct nvt_report *report,
-                                const struct nvt_report_input *input, const char *title,
-                                const struct nvt_cpu_input *all, struct nvt_error *err)
+struct nvt_table *nvt_cpu_table(const struct nvt_report *report, const struct nvt_input *input,
+                                const char *title, const struct nvt_cpu_input *all,
+                                struct nvt_error *err)
 {
     char full[160];
     snprintf(full, sizeof(full), "%s (%" PRIu64 " sample%s)", title, all->samples,

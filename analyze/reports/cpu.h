@@ -20,16 +20,16 @@ struct nvt_cpu_input {
 };
 
 /* Count them. */
-struct nvt_cpu_input nvt_cpu_count(const struct nvt_report_input *input);
+struct nvt_cpu_input nvt_cpu_count(const struct nvt_input *input);
 
 /* The same; and note what must be known to read numbers of them: that there are none, or few, or no times; with `totals` also
  * that callers are not known of all. */
-struct nvt_cpu_input nvt_cpu_look(struct nvt_report_input *input, int totals);
+struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals);
 
 /* A table whose title says how many samples it is made of. NULL with err filled. */
-struct nvt_table *nvt_cpu_table(const struct nvt_report *report,
-                                const struct nvt_report_input *input, const char *title,
-                                const struct nvt_cpu_input *all, struct nvt_error *err);
+struct nvt_table *nvt_cpu_table(const struct nvt_report *report, const struct nvt_input *input,
+                                const char *title, const struct nvt_cpu_input *all,
+                                struct nvt_error *err);
 
 /* A weight and its share of another one, in %, into two cells; a weight that is no time is left out. */
 void nvt_cpu_put(struct nvt_table *table, size_t row, size_t share, size_t time,

@@ -161,7 +161,7 @@ static void put(struct nvt_table *table, const struct tally *tally, const struct
 }
 
 static int make(const struct nvt_report *report, enum nvt_sampled_functions_by by,
-                const char *title, struct nvt_report_input *input, struct nvt_tables *tables,
+                const char *title, struct nvt_input *input, struct nvt_tables *tables,
                 struct nvt_error *err)
 {
     struct tally tally = {.by = by};
@@ -185,15 +185,13 @@ static int make(const struct nvt_report *report, enum nvt_sampled_functions_by b
     return nvt_report_add(tables, table, err);
 }
 
-static int make_functions(struct nvt_report_input *input, struct nvt_tables *tables,
-                          struct nvt_error *err)
+static int make_functions(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return make(&nvt_report_cpu_functions, NVT_BY_FUNCTION, "Processor time by function", input,
                 tables, err);
 }
 
-static int make_modules(struct nvt_report_input *input, struct nvt_tables *tables,
-                        struct nvt_error *err)
+static int make_modules(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return make(&nvt_report_cpu_modules, NVT_BY_MODULE, "Processor time by library and program",
                 input, tables, err);

@@ -89,7 +89,7 @@ static int keep_innermost(void *context, uint32_t op, const uint32_t *ranges, ui
 }
 
 /* The paths, with the ranges of operations as the input wants them. */
-static int make_paths(const struct nvt_report_input *input, const struct nvt_trace *trace,
+static int make_paths(const struct nvt_input *input, const struct nvt_trace *trace,
                       struct nvt_critical_paths *paths, struct nvt_error *err)
 {
     if (nvt_critical_paths_make(paths, trace, err))
@@ -112,7 +112,7 @@ static int make_paths(const struct nvt_report_input *input, const struct nvt_tra
     return status;
 }
 
-static void tell_missing(struct nvt_report_input *input, const struct nvt_trace *trace,
+static void tell_missing(struct nvt_input *input, const struct nvt_trace *trace,
                          const struct nvt_critical_paths *paths)
 {
     if (paths->is_blind)
@@ -279,8 +279,8 @@ static int add_code(struct sums *sums, const struct nvt_trace *trace,
     return status;
 }
 
-static int add_trace(struct nvt_report_input *input, struct sums *sums,
-                     const struct nvt_trace *trace, struct nvt_error *err)
+static int add_trace(struct nvt_input *input, struct sums *sums, const struct nvt_trace *trace,
+                     struct nvt_error *err)
 {
     struct nvt_critical_paths paths = {0};
     uint32_t count = 0, *iterations = nvt_iterations(trace, &count);
@@ -436,7 +436,7 @@ static int add_tables(struct sums *sums, struct nvt_tables *tables, struct nvt_e
     return status;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct sums sums = {.code = {.input = nvt_cpu_count(input)}};
     sums.table = nvt_report_table(&nvt_report_critical_path, input, "Critical path", err);
@@ -493,8 +493,7 @@ static void put_segment(struct nvt_table *table, const struct nvt_trace *trace, 
     }
 }
 
-static int make_trace(struct nvt_report_input *input, struct nvt_tables *tables,
-                      struct nvt_error *err)
+static int make_trace(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table = nvt_report_table(&nvt_report_critical_path_trace, input,
                                                "Critical path, step by step", err);

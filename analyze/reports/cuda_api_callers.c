@@ -16,9 +16,9 @@ static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace
             nvt_callers_add(callers, apis->name[i], apis->frame[i], apis->end[i] - apis->start[i]);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
-    if (!nvt_report_has_cuda_stacks(input))
+    if (!nvt_input_has_cuda_stacks(input))
         nvt_note(input, "note: no stacks of CUDA calls in the input (nsys profile "
                         "--cudabacktrace=all --sample=process-tree; torch.profiler with "
                         "with_stack=True)");

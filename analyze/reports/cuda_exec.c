@@ -96,7 +96,7 @@ static void fill(struct nvt_table *table, struct nvt_groups *groups)
     nvt_table_sort(table, T_AVG, 1);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_groups groups = {0};
     struct nvt_table *table = NULL;

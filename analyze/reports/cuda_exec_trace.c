@@ -99,7 +99,7 @@ static int put_all(struct nvt_table *table, const struct nvt_kernel_naming *nami
     return status;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++) {

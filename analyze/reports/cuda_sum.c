@@ -218,7 +218,7 @@ static void fill_sizes(struct nvt_table *table, struct nvt_groups *groups)
     nvt_table_sort(table, SIZE_TOTAL, 1);
 }
 
-static int collect(struct nvt_groups *groups, const struct nvt_report_input *input, size_t i,
+static int collect(struct nvt_groups *groups, const struct nvt_input *input, size_t i,
                    const struct summary_report *summary, struct nvt_error *err)
 {
     const struct nvt_trace *trace = input->traces[i].trace;
@@ -244,7 +244,7 @@ static int collect(struct nvt_groups *groups, const struct nvt_report_input *inp
 }
 
 static int make(const struct nvt_report *report, const struct summary_report *summary,
-                const char *title, struct nvt_report_input *input, struct nvt_tables *tables,
+                const char *title, struct nvt_input *input, struct nvt_tables *tables,
                 struct nvt_error *err)
 {
     struct nvt_groups groups = {0};
@@ -274,7 +274,7 @@ static int make(const struct nvt_report *report, const struct summary_report *su
 /* One report: its columns, its function, its entry. */
 #define DEFINE_REPORT(id, more, names, title, description, summary, ...)                           \
     static const struct nvt_column_spec id##_columns[] = {__VA_ARGS__};                            \
-    static int make_##id(struct nvt_report_input *input, struct nvt_tables *tables,                \
+    static int make_##id(struct nvt_input *input, struct nvt_tables *tables,                       \
                          struct nvt_error *err)                                                    \
     {                                                                                              \
         static const struct summary_report what = summary;                                         \

@@ -99,7 +99,7 @@ static int put_op(struct nvt_table *table, const struct nvt_kernel_naming *namin
 }
 
 static int fill_ops(struct nvt_table *table, const struct nvt_trace *trace,
-                    const struct nvt_report_input *input, struct nvt_error *err)
+                    const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_kernel_naming naming;
     struct nvt_buffer text = {0};
@@ -140,7 +140,7 @@ static void put_call(struct nvt_table *table, const struct nvt_trace *trace, uin
 }
 
 static int fill_calls(struct nvt_table *table, const struct nvt_trace *trace,
-                      const struct nvt_report_input *input, struct nvt_error *err)
+                      const struct nvt_input *input, struct nvt_error *err)
 {
     (void)input;
     (void)err;
@@ -152,10 +152,10 @@ static int fill_calls(struct nvt_table *table, const struct nvt_trace *trace,
 }
 
 typedef int fill_table(struct nvt_table *table, const struct nvt_trace *trace,
-                       const struct nvt_report_input *input, struct nvt_error *err);
+                       const struct nvt_input *input, struct nvt_error *err);
 
 static int make(const struct nvt_report *report, const char *what, fill_table *fill,
-                struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+                struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
@@ -172,14 +172,12 @@ static int make(const struct nvt_report *report, const char *what, fill_table *f
     return 0;
 }
 
-static int make_gpu(struct nvt_report_input *input, struct nvt_tables *tables,
-                    struct nvt_error *err)
+static int make_gpu(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return make(&nvt_report_cuda_gpu_trace, "CUDA GPU trace", fill_ops, input, tables, err);
 }
 
-static int make_api(struct nvt_report_input *input, struct nvt_tables *tables,
-                    struct nvt_error *err)
+static int make_api(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return make(&nvt_report_cuda_api_trace, "CUDA API trace", fill_calls, input, tables, err);
 }

@@ -84,7 +84,7 @@ static void put_row(struct nvt_table *table, const struct nvt_fragment_row *from
     nvt_condition_put(table, row, CONDITION, from->record, conditions);
 }
 
-static struct nvt_fragment_row *rows_of(struct nvt_report_input *input, size_t *count,
+static struct nvt_fragment_row *rows_of(struct nvt_input *input, size_t *count,
                                         struct nvt_error *err)
 {
     struct nvt_fragment_row *rows = nvt_fragment_rows(input->runs, input->run_count, count, err);
@@ -97,7 +97,7 @@ static struct nvt_fragment_row *rows_of(struct nvt_report_input *input, size_t *
     return rows;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t count;
     struct nvt_fragment_row *rows = rows_of(input, &count, err);
@@ -202,7 +202,7 @@ static nvt_condition_text_of *conditions_of(const struct nvt_fragment_row *rows,
     return conditions;
 }
 
-static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+static int published(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     size_t count;
     struct nvt_fragment_row *rows = rows_of(input, &count, err);

@@ -69,7 +69,7 @@ struct extras {
     int has_remarks;
 };
 
-static struct extras extras_of(const struct nvt_report_input *input)
+static struct extras extras_of(const struct nvt_input *input)
 {
     struct extras extras = {nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL), 0};
     for (size_t i = 0; i < input->run_count; i++)
@@ -144,8 +144,8 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record,
 }
 
 /* A table with the last columns as far as they are needed. NULL with err: out of memory. */
-static struct nvt_table *new_table(const struct nvt_report_input *input,
-                                   const struct extras *extras, struct nvt_error *err)
+static struct nvt_table *new_table(const struct nvt_input *input, const struct extras *extras,
+                                   struct nvt_error *err)
 {
     struct nvt_column_spec shown[sizeof(columns) / sizeof(columns[0])];
     struct nvt_report report = nvt_report_gpipe;
@@ -159,7 +159,7 @@ static struct nvt_table *new_table(const struct nvt_report_input *input,
     return nvt_report_table(&report, input, "Pipeline-parallel memory study", err);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     const struct extras extras = extras_of(input);
     struct nvt_table *table = new_table(input, &extras, err);

@@ -194,7 +194,7 @@ static struct nvt_table *gap_table(const struct nvt_table *like, const struct ga
     return table;
 }
 
-static void tell(struct nvt_report_input *input, const struct idles *idles,
+static void tell(struct nvt_input *input, const struct idles *idles,
                  const struct nvt_shared *shared)
 {
     if (!nvt_table_rows(idles->table))
@@ -206,7 +206,7 @@ static void tell(struct nvt_report_input *input, const struct idles *idles,
         nvt_shared_note(input, shared->certain);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct idles idles = {0};
     struct nvt_shared shared;

@@ -146,7 +146,7 @@ static int put_series(struct nvt_table *table, const struct nvt_trace *trace,
     return status;
 }
 
-static int peaks_of(struct nvt_table *table, const struct nvt_report_input *input,
+static int peaks_of(struct nvt_table *table, const struct nvt_input *input,
                     const struct nvt_trace *trace, struct nvt_error *err)
 {
     (void)input;
@@ -206,7 +206,7 @@ static void put_event(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_text(table, row, T_SOURCE, nvt_name(trace, events->source[event]));
 }
 
-static int timeline_of(struct nvt_table *table, const struct nvt_report_input *input,
+static int timeline_of(struct nvt_table *table, const struct nvt_input *input,
                        const struct nvt_trace *trace, struct nvt_error *err)
 {
     (void)input;
@@ -222,8 +222,7 @@ static int timeline_of(struct nvt_table *table, const struct nvt_report_input *i
 
 /* --- both --- */
 
-static int make_peak(struct nvt_report_input *input, struct nvt_tables *tables,
-                     struct nvt_error *err)
+static int make_peak(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t before = tables->count;
     if (nvt_memory_tables(&nvt_report_memory_peak, "Peak memory by range", peaks_of, 1, input,
@@ -236,8 +235,7 @@ static int make_peak(struct nvt_report_input *input, struct nvt_tables *tables,
     return 0;
 }
 
-static int make_timeline(struct nvt_report_input *input, struct nvt_tables *tables,
-                         struct nvt_error *err)
+static int make_timeline(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return nvt_memory_tables(&nvt_report_memory_timeline, "Memory over time", timeline_of, 0, input,
                              tables, err);

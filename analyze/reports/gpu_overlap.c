@@ -77,7 +77,7 @@ static int add_trace(struct nvt_table *table, const struct nvt_trace *trace, str
     return status;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table = nvt_report_table(
         &nvt_report_overlap, input, "Computation, communication and copies at the same time", err);

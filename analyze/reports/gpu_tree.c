@@ -357,7 +357,7 @@ static int put_tree(struct nvt_table *table, struct tree *tree)
     return status;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct tree tree = {.first_root = NO_NODE};
     struct nvt_table *table = NULL;

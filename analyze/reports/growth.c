@@ -128,7 +128,7 @@ static size_t put_sweep(struct nvt_table *table, const struct nvt_sweep *sweep)
     return alone;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_sweeps sweeps = {0};
     size_t alone = 0;

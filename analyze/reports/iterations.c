@@ -124,7 +124,7 @@ static int add_trace(struct nvt_table *table, struct nvt_table *items,
     return status;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table =
         nvt_report_table(&nvt_report_iterations, input, "Iterations, by what repeats", err);

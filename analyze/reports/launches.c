@@ -12,7 +12,7 @@ struct nvt_launch_cache {
     } items[];
 };
 
-struct nvt_launch_cache *nvt_launch_cache_new(const struct nvt_report_input *input)
+struct nvt_launch_cache *nvt_launch_cache_new(const struct nvt_input *input)
 {
     struct nvt_launch_cache *cache =
         calloc(1, sizeof(*cache) + input->trace_count * sizeof(cache->items[0]));
@@ -41,7 +41,7 @@ void nvt_own_launches_free(struct nvt_own_launches *own)
     *own = (struct nvt_own_launches){0};
 }
 
-static int make_own(const struct nvt_report_input *input, size_t i, struct nvt_own_launches *own,
+static int make_own(const struct nvt_input *input, size_t i, struct nvt_own_launches *own,
                     const struct nvt_launches **launches, struct nvt_error *err)
 {
     const struct nvt_trace *trace = input->traces[i].trace;
@@ -55,9 +55,8 @@ static int make_own(const struct nvt_report_input *input, size_t i, struct nvt_o
     return nvt_launches_make(&own->items[i], trace, input->project_flags, err);
 }
 
-int nvt_report_launches(const struct nvt_report_input *input, size_t i,
-                        struct nvt_own_launches *own, const struct nvt_launches **launches,
-                        struct nvt_error *err)
+int nvt_report_launches(const struct nvt_input *input, size_t i, struct nvt_own_launches *own,
+                        const struct nvt_launches **launches, struct nvt_error *err)
 {
     struct nvt_launch_cache *cache = input->launches;
     const struct nvt_trace *trace = input->traces[i].trace;

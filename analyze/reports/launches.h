@@ -10,7 +10,7 @@
 
 /* What is kept for the traces of an input: input->launches, by whoever runs several reports. NULL
  * when out of memory. */
-struct nvt_launch_cache *nvt_launch_cache_new(const struct nvt_report_input *input);
+struct nvt_launch_cache *nvt_launch_cache_new(const struct nvt_input *input);
 void nvt_launch_cache_free(struct nvt_launch_cache *cache);
 
 /* Those that a report worked out for itself. Zero-initialise. */
@@ -26,8 +26,7 @@ void nvt_own_launches_free(struct nvt_own_launches *own);
  * groups may be theirs, so release *own behind those. As nvt_launches_make: 0; 1: nvt_project has
  * to do it; -1 with err filled. Reports on several threads may ask at once.
  */
-int nvt_report_launches(const struct nvt_report_input *input, size_t i,
-                        struct nvt_own_launches *own, const struct nvt_launches **launches,
-                        struct nvt_error *err);
+int nvt_report_launches(const struct nvt_input *input, size_t i, struct nvt_own_launches *own,
+                        const struct nvt_launches **launches, struct nvt_error *err);
 
 #endif

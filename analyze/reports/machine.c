@@ -82,7 +82,7 @@ static int put_trace(struct nvt_table *table, const struct nvt_trace *trace, str
     return status;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t rows = 0;
     for (size_t i = 0; i < input->trace_count; i++) {

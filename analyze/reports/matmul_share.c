@@ -283,7 +283,7 @@ static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct n
     return 0;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_parts parts = {0};
     struct nvt_table *made_of = NULL;

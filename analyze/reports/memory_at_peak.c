@@ -66,7 +66,7 @@ static int put_stacks(struct nvt_table *table, const struct nvt_stacks *stacks)
     return status;
 }
 
-static int fill(struct nvt_table *table, const struct nvt_report_input *input,
+static int fill(struct nvt_table *table, const struct nvt_input *input,
                 const struct nvt_trace *trace, struct nvt_error *err)
 {
     struct nvt_stacks stacks = {0};
@@ -78,7 +78,7 @@ static int fill(struct nvt_table *table, const struct nvt_report_input *input,
     return status;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return nvt_memory_tables(&nvt_report_memory_at_peak, "Memory in use at its peak", fill, 0,
                              input, tables, err);

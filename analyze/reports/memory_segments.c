@@ -124,7 +124,7 @@ static int fill(struct nvt_table *table, const struct nvt_trace *trace)
     return 0;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t shown = 0;
     for (size_t i = 0; i < input->trace_count; i++) {

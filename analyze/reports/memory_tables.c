@@ -3,7 +3,7 @@
 #include "report.h"
 
 int nvt_memory_tables(const struct nvt_report *report, const char *title, nvt_memory_fill *fill,
-                      int is_of_runs, struct nvt_report_input *input, struct nvt_tables *tables,
+                      int is_of_runs, struct nvt_input *input, struct nvt_tables *tables,
                       struct nvt_error *err)
 {
     size_t without = 0;

@@ -5,7 +5,7 @@
 #include "report.h"
 
 /* Fill the table of a trace. 0, or -1 with err. */
-typedef int nvt_memory_fill(struct nvt_table *table, const struct nvt_report_input *input,
+typedef int nvt_memory_fill(struct nvt_table *table, const struct nvt_input *input,
                             const struct nvt_trace *trace, struct nvt_error *err);
 
 /*
@@ -14,7 +14,7 @@ typedef int nvt_memory_fill(struct nvt_table *table, const struct nvt_report_inp
  * have peaks of their own. 0, or -1 with err.
  */
 int nvt_memory_tables(const struct nvt_report *report, const char *title, nvt_memory_fill *fill,
-                      int is_of_runs, struct nvt_report_input *input, struct nvt_tables *tables,
+                      int is_of_runs, struct nvt_input *input, struct nvt_tables *tables,
                       struct nvt_error *err);
 
 #endif

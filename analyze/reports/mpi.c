@@ -17,9 +17,9 @@
 #define MEGABYTE 1e6
 #define NOTHING  "note: no MPI calls in the input (record --trace mpi, nsys profile --trace=mpi)"
 
-static void note_nothing(struct nvt_report_input *input)
+static void note_nothing(struct nvt_input *input)
 {
-    if (!nvt_report_has_mpi(input))
+    if (!nvt_input_has_mpi(input))
         nvt_note(input, NOTHING);
 }
 
@@ -83,8 +83,7 @@ static void put_call(struct nvt_table *table, const struct nvt_input_trace *from
     }
 }
 
-static int make_trace(struct nvt_report_input *input, struct nvt_tables *tables,
-                      struct nvt_error *err)
+static int make_trace(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     note_nothing(input);
     for (size_t i = 0; i < input->trace_count; i++) {
@@ -137,8 +136,7 @@ static int collect_ranges(struct nvt_calls_by_range *all, const struct nvt_trace
     return nvt_calls_by_range_add(all, trace, &held, err);
 }
 
-static int make_ranges(struct nvt_report_input *input, struct nvt_tables *tables,
-                       struct nvt_error *err)
+static int make_ranges(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_calls_by_range all = {0};
     struct nvt_table *table =
@@ -215,7 +213,7 @@ static int put_processes(struct nvt_table *table, const struct nvt_input_trace *
     return 0;
 }
 
-static int make_rank_table(struct nvt_report_input *input, struct nvt_tables *tables,
+static int make_rank_table(struct nvt_input *input, struct nvt_tables *tables,
                            struct nvt_error *err)
 {
     struct nvt_table *table = nvt_report_table(&nvt_report_mpi_ranks, input, "MPI by rank", err);

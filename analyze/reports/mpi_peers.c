@@ -168,7 +168,7 @@ static int put_trace(struct nvt_table *table, const struct nvt_input_trace *from
     return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table =
         nvt_report_table(&nvt_report_mpi_peers, input, "MPI messages by rank and peer", err);

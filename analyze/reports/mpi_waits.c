@@ -111,13 +111,13 @@ static int64_t *find_spans(const struct nvt_mpi_job *job)
 
 /* --- what is left out --------------------------------------------------------------------------- */
 
-static void note_count(struct nvt_report_input *input, uint64_t count, const char *what)
+static void note_count(struct nvt_input *input, uint64_t count, const char *what)
 {
     if (count)
         nvt_note(input, "note: %llu %s", (unsigned long long)count, what);
 }
 
-static void note_left_out(struct nvt_report_input *input, const struct nvt_mpi_waits *waits)
+static void note_left_out(struct nvt_input *input, const struct nvt_mpi_waits *waits)
 {
     const struct nvt_mpi_unmatched *unmatched = &waits->unmatched;
     note_count(input, unmatched->others + waits->others,
@@ -148,7 +148,7 @@ static void note_left_out(struct nvt_report_input *input, const struct nvt_mpi_w
 }
 
 /* Why a job cannot be looked at. */
-static void note_job(struct nvt_report_input *input, const struct nvt_mpi_job *job)
+static void note_job(struct nvt_input *input, const struct nvt_mpi_job *job)
 {
     const char *file = nvt_file_name(job->files[0].from->trace->path);
     if (job->is_ambiguous)
@@ -173,7 +173,7 @@ static void note_job(struct nvt_report_input *input, const struct nvt_mpi_job *j
 /* --- the report --------------------------------------------------------------------------------- */
 
 /* 0, or -1 with err. */
-static int add_job(struct nvt_table *table, struct nvt_report_input *input, const size_t *numbers,
+static int add_job(struct nvt_table *table, struct nvt_input *input, const size_t *numbers,
                    size_t number, struct nvt_error *err)
 {
     struct nvt_mpi_waits waits = {0};
@@ -196,7 +196,7 @@ static int add_job(struct nvt_table *table, struct nvt_report_input *input, cons
     return status;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t count = 0, *numbers = nvt_input_run_numbers(input, &count);
     struct nvt_table *table =
@@ -209,7 +209,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         nvt_table_free(table);
         return -1;
     }
-    if (!nvt_report_has_mpi(input))
+    if (!nvt_input_has_mpi(input))
         nvt_note(input, "note: no calls of MPI in the input (record --trace mpi, nsys profile "
                         "--trace=mpi)");
     nvt_table_sort(table, TOTAL, 1);

@@ -149,7 +149,7 @@ static void put_sums(struct nvt_table *table, const struct sums *sums)
     }
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct sums sums = {.groups = {0}};
     struct nvt_table *table = nvt_report_table(&nvt_report_nvtx_counter_ranges, input,

@@ -78,7 +78,7 @@ static void put_counter(struct nvt_table *table, const struct nvt_trace *trace,
     put_change(table, row, course, counters->values[i] == NVT_COUNTER_DELTA);
 }
 
-static struct nvt_table *make_one(struct nvt_report_input *input, const struct nvt_trace *trace,
+static struct nvt_table *make_one(struct nvt_input *input, const struct nvt_trace *trace,
                                   struct nvt_error *err)
 {
     struct nvt_counter_courses courses;
@@ -98,7 +98,7 @@ static struct nvt_table *make_one(struct nvt_report_input *input, const struct n
     return table;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     uint64_t samples = 0;
     for (size_t i = 0; i < input->trace_count; i++) {

@@ -192,7 +192,7 @@ static void put_range(struct nvt_table *table, const struct by_range *all,
     put_hottest(table, row, all, group);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct by_range all = {.count = 0};
     const struct nvt_cpu_input facts = nvt_cpu_look(input, 0);
@@ -285,8 +285,7 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
     return status;
 }
 
-static int make_threads(struct nvt_report_input *input, struct nvt_tables *tables,
-                        struct nvt_error *err)
+static int make_threads(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     const struct nvt_cpu_input all = nvt_cpu_look(input, 0);
     struct nvt_table *table =

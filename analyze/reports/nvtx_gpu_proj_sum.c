@@ -153,7 +153,7 @@ static int collect_projected(struct projected_sum *sum, const struct nvt_trace *
     return status;
 }
 
-static int collect(struct projected_sum *sum, struct nvt_report_input *input, size_t i,
+static int collect(struct projected_sum *sum, struct nvt_input *input, size_t i,
                    struct nvt_error *err)
 {
     const struct nvt_trace *trace = input->traces[i].trace;
@@ -189,8 +189,7 @@ static void fill_projected(struct nvt_table *table, struct projected_sum *sum)
     nvt_table_sort(table, P_TOTAL, 1);
 }
 
-static int make_projected(struct nvt_report_input *input, struct nvt_tables *tables,
-                          struct nvt_error *err)
+static int make_projected(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct projected_sum sum = {0};
     struct nvt_table *table = NULL;

@@ -99,7 +99,7 @@ static int put_all(struct nvt_table *table, struct projection *projection)
     return status;
 }
 
-static struct nvt_table *make_one(struct nvt_report_input *input, const struct nvt_trace *trace,
+static struct nvt_table *make_one(struct nvt_input *input, const struct nvt_trace *trace,
                                   struct nvt_error *err)
 {
     struct projection projection = {.trace = trace};
@@ -123,7 +123,7 @@ static struct nvt_table *make_one(struct nvt_report_input *input, const struct n
     return NULL;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         struct nvt_table *table = make_one(input, input->traces[i].trace, err);

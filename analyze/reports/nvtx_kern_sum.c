@@ -232,8 +232,7 @@ static int add_launches(struct kernel_sum *sum, const struct nvt_launches *launc
     return status;
 }
 
-static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *input,
-                           struct nvt_error *err)
+static int collect_kernels(struct kernel_sum *sum, struct nvt_input *input, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_launches *launches;
@@ -281,8 +280,7 @@ static void fill_kernels(struct nvt_table *table, struct kernel_sum *sum)
     nvt_table_sort(table, K_TOTAL, 1);
 }
 
-static int make_kernels(struct nvt_report_input *input, struct nvt_tables *tables,
-                        struct nvt_error *err)
+static int make_kernels(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct kernel_sum sum = {0};
     struct nvt_table *table = NULL;

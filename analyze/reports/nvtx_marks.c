@@ -91,7 +91,7 @@ static void put_sums(struct nvt_table *table, const struct sums *sums)
     }
 }
 
-static struct nvt_table *make_one(struct nvt_report_input *input, const struct nvt_trace *trace,
+static struct nvt_table *make_one(struct nvt_input *input, const struct nvt_trace *trace,
                                   struct nvt_error *err)
 {
     struct sums sums = {.groups = {0}};
@@ -113,7 +113,7 @@ static struct nvt_table *make_one(struct nvt_report_input *input, const struct n
     return table;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     uint64_t marks = 0;
     for (size_t i = 0; i < input->trace_count; i++) {

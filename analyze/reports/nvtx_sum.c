@@ -114,7 +114,7 @@ static int assign(struct sums *sums, const struct nvt_trace *trace, uint32_t *gr
     return status;
 }
 
-static void gather(struct sums *sums, const struct nvt_report_input *input)
+static void gather(struct sums *sums, const struct nvt_input *input)
 {
     size_t at = 0, first = 0;
     for (uint32_t i = 0; i < sums->count; i++) {
@@ -134,7 +134,7 @@ static void gather(struct sums *sums, const struct nvt_report_input *input)
     }
 }
 
-static int collect(struct sums *sums, const struct nvt_report_input *input)
+static int collect(struct sums *sums, const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         sums->ranges += input->traces[i].trace->ranges.count;
@@ -191,7 +191,7 @@ static void fill(struct nvt_table *table, const struct sums *sums, int with_styl
 }
 
 static int make(const struct nvt_report *report, const char *title, int styles,
-                struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+                struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct sums sums = {.styles = styles};
     struct nvt_table *table = NULL;
@@ -218,22 +218,19 @@ out:
     return status;
 }
 
-static int make_sum(struct nvt_report_input *input, struct nvt_tables *tables,
-                    struct nvt_error *err)
+static int make_sum(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return make(&nvt_report_nvtx_sum, "NVTX range summary", 1 << NVT_PUSH_POP | 1 << NVT_START_END,
                 input, tables, err);
 }
 
-static int make_pushpop(struct nvt_report_input *input, struct nvt_tables *tables,
-                        struct nvt_error *err)
+static int make_pushpop(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return make(&nvt_report_nvtx_pushpop_sum, "NVTX push/pop range summary", 1 << NVT_PUSH_POP,
                 input, tables, err);
 }
 
-static int make_startend(struct nvt_report_input *input, struct nvt_tables *tables,
-                         struct nvt_error *err)
+static int make_startend(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     return make(&nvt_report_nvtx_startend_sum, "NVTX start/end range summary", 1 << NVT_START_END,
                 input, tables, err);

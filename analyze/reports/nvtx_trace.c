@@ -130,7 +130,7 @@ static int put_trace(struct nvt_table *table, const struct nvt_trace *trace, str
 }
 
 /* A table a trace: each has its own time axis and ids. */
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;

@@ -71,8 +71,7 @@ static void put_call(struct nvt_table *table, struct nvt_os_names *names,
         nvt_table_set_bool(table, row, T_UNFINISHED, 1);
 }
 
-static int make_trace(struct nvt_report_input *input, struct nvt_tables *tables,
-                      struct nvt_error *err)
+static int make_trace(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     nvt_osrt_note_nothing(input);
     for (size_t i = 0; i < input->trace_count; i++) {
@@ -140,8 +139,7 @@ static void put_kinds(struct nvt_table *table)
     }
 }
 
-static int make_ranges(struct nvt_report_input *input, struct nvt_tables *tables,
-                       struct nvt_error *err)
+static int make_ranges(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_calls_by_range all = {.capacity = 0};
     struct nvt_table *table =
@@ -266,8 +264,7 @@ static void put_files(struct nvt_table *table, const struct files *files)
     nvt_table_sort(table, F_TOTAL, 1);
 }
 
-static int make_files(struct nvt_report_input *input, struct nvt_tables *tables,
-                      struct nvt_error *err)
+static int make_files(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table =
         nvt_report_table(&nvt_report_osrt_files, input, "OS runtime calls by file", err);
@@ -285,7 +282,7 @@ static int make_files(struct nvt_report_input *input, struct nvt_tables *tables,
         nvt_table_free(table);
         return -1;
     }
-    if (!nvt_table_rows(table) && nvt_report_has_os_calls(input))
+    if (!nvt_table_rows(table) && nvt_input_has_os_calls(input))
         nvt_note(input, "note: no OS runtime call of the input says which file it is of (record "
                         "--trace osrt does)");
     return nvt_report_add(tables, table, err);

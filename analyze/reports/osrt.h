@@ -10,9 +10,9 @@
 #define NVT_OSRT_CALLS "OS runtime calls (record --trace osrt, nsys profile --trace=osrt)"
 
 /* A note where there are none. */
-static inline void nvt_osrt_note_nothing(struct nvt_report_input *input)
+static inline void nvt_osrt_note_nothing(struct nvt_input *input)
 {
-    if (!nvt_report_has_os_calls(input))
+    if (!nvt_input_has_os_calls(input))
         nvt_note(input, "note: no OS runtime calls in the input (record --trace osrt, nsys profile "
                         "--trace=osrt)");
 }

@@ -101,8 +101,7 @@ static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace
         nvt_callers_add(callers, calls->name[i], calls->frame[i], calls->end[i] - calls->start[i]);
 }
 
-static int make_functions(struct nvt_report_input *input, struct nvt_tables *tables,
-                          struct nvt_error *err)
+static int make_functions(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_report report = nvt_report_osrt_callers;
     report.name = further[0];
@@ -112,7 +111,7 @@ static int make_functions(struct nvt_report_input *input, struct nvt_tables *tab
                             input, tables, err);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct callers callers = {.count = 0};
     struct nvt_table *table =
@@ -133,7 +132,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     }
     if (nvt_report_add(tables, table, err))
         return -1;
-    return nvt_report_has_os_stacks(input) ? make_functions(input, tables, err) : 0;
+    return nvt_input_has_os_stacks(input) ? make_functions(input, tables, err) : 0;
 }
 
 const struct nvt_report nvt_report_osrt_callers = {

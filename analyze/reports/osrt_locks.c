@@ -205,8 +205,8 @@ static void put_place(struct nvt_table *table, size_t row, const struct locks *l
     nvt_table_set_name(table, row, L_HELD_IN, name_of(locks, BY_HELD_IN, lock));
 }
 
-static void put_lock(struct nvt_table *table, const struct nvt_report_input *input,
-                     struct locks *locks, uint32_t lock)
+static void put_lock(struct nvt_table *table, const struct nvt_input *input, struct locks *locks,
+                     uint32_t lock)
 {
     const struct nvt_group *group = &locks->groups.groups[lock];
     const struct nvt_trace *trace = input->traces[group->key[OF_TRACE]].trace;
@@ -227,8 +227,8 @@ static void put_lock(struct nvt_table *table, const struct nvt_report_input *inp
     put_place(table, row, locks, lock);
 }
 
-static int put_locks(struct nvt_table *table, const struct nvt_report_input *input,
-                     struct locks *locks, struct nvt_error *err)
+static int put_locks(struct nvt_table *table, const struct nvt_input *input, struct locks *locks,
+                     struct nvt_error *err)
 {
     const uint32_t count = locks->groups.count;
     if (nvt_groups_finish(&locks->groups, err))
@@ -243,7 +243,7 @@ static int put_locks(struct nvt_table *table, const struct nvt_report_input *inp
     return 0;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table = nvt_report_table(&nvt_report_osrt_locks, input, "Waits by lock", err);
     struct locks locks = {.object_count = 0};
@@ -262,7 +262,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         nvt_table_free(table);
         return -1;
     }
-    if (!nvt_table_rows(table) && nvt_report_has_os_calls(input))
+    if (!nvt_table_rows(table) && nvt_input_has_os_calls(input))
         nvt_note(input, "note: no OS runtime call of the input says which lock it waited for "
                         "(record --trace osrt does)");
     return nvt_report_add(tables, table, err);

@@ -140,8 +140,7 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
     return 0;
 }
 
-static int make_threads(struct nvt_report_input *input, struct nvt_tables *tables,
-                        struct nvt_error *err)
+static int make_threads(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table =
         nvt_report_table(&nvt_report_osrt_threads, input, "OS runtime calls by thread", err);

@@ -100,8 +100,8 @@ static int has_pairs(const struct nvt_slowdowns *overheads)
     return 0;
 }
 
-static struct sheet new_sheet(const struct nvt_slowdowns *overheads,
-                              const struct nvt_report_input *input, struct nvt_error *err)
+static struct sheet new_sheet(const struct nvt_slowdowns *overheads, const struct nvt_input *input,
+                              struct nvt_error *err)
 {
     struct nvt_report report = nvt_report_overhead;
     struct nvt_column_spec specs[COLUMNS];
@@ -156,7 +156,7 @@ static void put_row(const struct sheet *sheet, const struct nvt_slowdown_row *fr
     put_text(sheet, row, SOURCE, from->source);
 }
 
-static int refuse(const struct nvt_report_input *input, const struct nvt_slowdowns *overheads,
+static int refuse(const struct nvt_input *input, const struct nvt_slowdowns *overheads,
                   struct nvt_error *err)
 {
     const char *path = input->run_count ? input->runs[0]->path : "input";
@@ -166,7 +166,7 @@ static int refuse(const struct nvt_report_input *input, const struct nvt_slowdow
     return nvt_fail_at(err, path, -1, "holds bare runs only: run with --collect off,nvtx");
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_slowdowns overheads = {0};
     int status = nvt_slowdowns_make(&overheads, input, err);

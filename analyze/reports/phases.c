@@ -58,7 +58,7 @@ static const char *precision_of(const struct nvt_runs *runs, const struct nvt_ph
 
 /* What the machine reached, as `nvtally run --peak` or, before, `nvtally info --peak` measured it. Several directories may be
  * of several machines: theirs must be of one measurement. A trace that was given by itself may be of any. 0: not known. */
-static int find_peaks(const struct nvt_report_input *input, struct nvt_peaks *peaks)
+static int find_peaks(const struct nvt_input *input, struct nvt_peaks *peaks)
 {
     struct nvt_peaks other;
     if (!input->run_count || !nvt_peaks_stated(&input->runs[0]->env, peaks))
@@ -70,7 +70,7 @@ static int find_peaks(const struct nvt_report_input *input, struct nvt_peaks *pe
     return 1;
 }
 
-static int is_all_of_runs(const struct nvt_report_input *input)
+static int is_all_of_runs(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (!input->traces[i].runs)
@@ -79,7 +79,7 @@ static int is_all_of_runs(const struct nvt_report_input *input)
 }
 
 /* Of the precision that the phase's rows state, or of the configuration's: FLOP/s of a product, 0 where that is not known. */
-static double product_peak(const struct nvt_report_input *input, const struct nvt_phase_row *phase,
+static double product_peak(const struct nvt_input *input, const struct nvt_phase_row *phase,
                            const struct nvt_peaks *peaks)
 {
     static const char key[] = "precision=";
@@ -105,7 +105,7 @@ static void put_rate(struct nvt_table *table, size_t row, size_t column,
 }
 
 /* `peaks`: NULL where they are not known. */
-static void put_row(struct nvt_table *table, const struct nvt_report_input *input,
+static void put_row(struct nvt_table *table, const struct nvt_input *input,
                     const struct nvt_phase_row *phase, const struct nvt_peaks *peaks)
 {
     const double product = peaks ? product_peak(input, phase, peaks) : 0;
@@ -126,7 +126,7 @@ static void put_row(struct nvt_table *table, const struct nvt_report_input *inpu
     nvt_table_set_text(table, row, SOURCE, phase->source);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_phases *phases = nvt_phases_of(input, err);
     if (!phases)
@@ -148,7 +148,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     return nvt_report_add(tables, table, err);
 }
 
-static int has_any(const struct nvt_report_input *input, const char *workload)
+static int has_any(const struct nvt_input *input, const char *workload)
 {
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++)
@@ -158,7 +158,7 @@ static int has_any(const struct nvt_report_input *input, const char *workload)
 }
 
 /* The layout of the workload that was run; switchback has a report of its own beside others. */
-static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+static int published(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     if (has_any(input, "switchback") && !has_any(input, "transformer"))
         return nvt_published_switchback(input, out, err);

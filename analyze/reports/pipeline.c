@@ -179,7 +179,7 @@ static int put_memory(struct nvt_table *table, const struct nvt_pipeline_view *v
 }
 
 /* An empty table, or NULL with err. */
-static struct nvt_table *memory_table(const struct nvt_report_input *input, struct nvt_error *err)
+static struct nvt_table *memory_table(const struct nvt_input *input, struct nvt_error *err)
 {
     static const struct nvt_report memory = {.name = NVT_PIPELINE_MEMORY,
                                              .columns = memory_columns,
@@ -189,8 +189,7 @@ static struct nvt_table *memory_table(const struct nvt_report_input *input, stru
                             "Memory of a pipeline by partition, phase and micro-batch", err);
 }
 
-int nvt_pipeline_memory(struct nvt_report_input *input, struct nvt_tables *tables,
-                        struct nvt_error *err)
+int nvt_pipeline_memory(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_pipeline_views views;
     int status = nvt_pipeline_views_make(&views, input, err);
@@ -206,7 +205,7 @@ int nvt_pipeline_memory(struct nvt_report_input *input, struct nvt_tables *table
     return nvt_report_add(tables, table, err);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_pipeline_views views;
     int shared = 0, on_one = 0;

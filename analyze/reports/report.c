@@ -52,7 +52,7 @@ static const struct nvt_report *study_of(const struct nvt_runs *runs)
 
 /* Of traces: their ranges, or else what the device did, or else the calls, or else the marks, or else the system's, or
  * else what was sampled of the machine. */
-static const struct nvt_report *report_of_traces(const struct nvt_report_input *input)
+static const struct nvt_report *report_of_traces(const struct nvt_input *input)
 {
     uint64_t ranges = 0, ops = 0, calls = 0, marks = 0, os_calls = 0, mpi = 0, machine = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
@@ -78,7 +78,7 @@ static const struct nvt_report *report_of_traces(const struct nvt_report_input *
 }
 
 /* Whether there are phases; of programs that only name what they were run with there may be none. */
-static int has_phases(const struct nvt_report_input *input)
+static int has_phases(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (!input->traces[i].is_by_name)
@@ -89,7 +89,7 @@ static int has_phases(const struct nvt_report_input *input)
     return any;
 }
 
-const struct nvt_report *nvt_report_default(const struct nvt_report_input *input)
+const struct nvt_report *nvt_report_default(const struct nvt_input *input)
 {
     size_t records = 0;
     for (size_t i = 0; i < input->run_count; i++) {
@@ -113,7 +113,7 @@ static void add_word(char *list, size_t size, const char *separator, const char 
         snprintf(list + used, size - used, "%s%s", used ? separator : "", word);
 }
 
-void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_report *shown)
+void nvt_report_note_left_out(struct nvt_input *input, const struct nvt_report *shown)
 {
     char workloads[200] = "", with[200] = "";
     const int phases = has_phases(input);
@@ -143,7 +143,7 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
 }
 
 /* A file or a lock, which nsys does not record. */
-static int has_subjects(const struct nvt_report_input *input)
+static int has_subjects(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_os_calls *calls = &input->traces[i].trace->os_calls;
@@ -154,27 +154,26 @@ static int has_subjects(const struct nvt_report_input *input)
     return 0;
 }
 
-void nvt_report_note_calls(struct nvt_report_input *input)
+void nvt_report_note_calls(struct nvt_input *input)
 {
-    if (nvt_report_has_mpi(input))
+    if (nvt_input_has_mpi(input))
         nvt_note(input,
                  "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers");
-    if (nvt_report_has_os_calls(input))
+    if (nvt_input_has_os_calls(input))
         nvt_note(input,
                  "note: there are calls of the operating system: -r osrt_sum,nvtx_osrt_sum%s",
-                 has_subjects(input)               ? ",osrt_files,osrt_locks,osrt_callers"
-                 : nvt_report_has_os_stacks(input) ? ",osrt_callers"
-                                                   : "");
-    if (nvt_report_has_cuda_stacks(input))
+                 has_subjects(input)              ? ",osrt_files,osrt_locks,osrt_callers"
+                 : nvt_input_has_os_stacks(input) ? ",osrt_callers"
+                                                  : "");
+    if (nvt_input_has_cuda_stacks(input))
         nvt_note(input, "note: there are stacks of CUDA calls: -r cuda_api_callers");
-    if (nvt_report_has_cpu_samples(input))
+    if (nvt_input_has_cpu_samples(input))
         nvt_note(input,
                  "note: there are samples of what threads run: -r cpu_functions,nvtx_cpu_sum");
 }
 
 /* The costs on record for what was read: "21.4" or "20.9 to 21.4"; 0 when there is none. */
-static int costs_text(const struct nvt_report_input *input, enum nvt_cost what, char *text,
-                      size_t size)
+static int costs_text(const struct nvt_input *input, enum nvt_cost what, char *text, size_t size)
 {
     uint32_t low = UINT32_MAX, high = 0;
     for (size_t t = 0; t < input->trace_count; t++) {
@@ -194,7 +193,7 @@ static int costs_text(const struct nvt_report_input *input, enum nvt_cost what, 
     return 1;
 }
 
-void nvt_report_note_costs(struct nvt_report_input *input)
+void nvt_report_note_costs(struct nvt_input *input)
 {
     char pair[64] = "?", attributes[64] = "?", start_end[64] = "?", mark[64] = "?";
     if (!input->compensate)
@@ -210,8 +209,7 @@ void nvt_report_note_costs(struct nvt_report_input *input)
 }
 
 /* What a title says of times that were compensated. */
-static void put_costs(const struct nvt_report_input *input, const char *title, char *out,
-                      size_t size)
+static void put_costs(const struct nvt_input *input, const char *title, char *out, size_t size)
 {
     char pair[64];
     if (input->compensate && costs_text(input, NVT_COST_PUSH_POP, pair, sizeof(pair)))
@@ -221,15 +219,14 @@ static void put_costs(const struct nvt_report_input *input, const char *title, c
         snprintf(out, size, "%s", title);
 }
 
-struct nvt_table *nvt_report_table(const struct nvt_report *report,
-                                   const struct nvt_report_input *input, const char *title,
-                                   struct nvt_error *err)
+struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct nvt_input *input,
+                                   const char *title, struct nvt_error *err)
 {
     return nvt_report_table_of(report, report->column_count, input, title, err);
 }
 
 struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t columns,
-                                      const struct nvt_report_input *input, const char *title,
+                                      const struct nvt_input *input, const char *title,
                                       struct nvt_error *err)
 {
     char full[1024];
@@ -239,13 +236,13 @@ struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t co
         nvt_fail(err, "out of memory");
         return NULL;
     }
-    struct nvt_provenance provenance = nvt_report_provenance(input);
+    struct nvt_provenance provenance = nvt_input_provenance(input);
     nvt_table_set_provenance(table, &provenance);
     return table;
 }
 
 struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
-                                         const struct nvt_report_input *input,
+                                         const struct nvt_input *input,
                                          const struct nvt_trace *trace, const char *title,
                                          struct nvt_error *err)
 {

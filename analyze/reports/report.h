@@ -100,9 +100,9 @@ struct nvt_report {
     const struct nvt_column_spec *columns; /* of its (first) table */
     size_t column_count;
     /* Append tables; none, and a note that says why, where nothing is there to tell. 0, or -1 with err filled. */
-    int (*make)(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err);
+    int (*make)(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err);
     /* Write the layout of the published file, NULL when there is none. 0 or -1. */
-    int (*published)(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
+    int (*published)(struct nvt_input *input, FILE *out, struct nvt_error *err);
     /* Names of its tables that are not called as the report is, up to a NULL; NULL: all are. Tables are made with the
      * names in here, so that who takes one for a report is told where it is. */
     const char *const *further;
@@ -126,37 +126,36 @@ const struct nvt_report *nvt_report_named(const char *name, unsigned *naming,
 
 /* The report that fits what was given: the study of a run directory, the ranges of a trace, or what
  * its device did where it has none. */
-const struct nvt_report *nvt_report_default(const struct nvt_report_input *input);
+const struct nvt_report *nvt_report_default(const struct nvt_input *input);
 
 /* A note where directories have workloads whose study is another one than that which is shown: which,
  * and how to ask for them. */
-void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_report *shown);
+void nvt_report_note_left_out(struct nvt_input *input, const struct nvt_report *shown);
 
 /* Notes that there are calls of MPI, or of the operating system, or samples of what threads run, and which reports have them;
  * none where there is none. */
-void nvt_report_note_calls(struct nvt_report_input *input);
+void nvt_report_note_calls(struct nvt_input *input);
 
 /*
  * A new table of a report with the provenance that all of the input has in common (what differs
  * reads "several", and what only some of it states "not stated of all"). NULL with err filled when out of memory.
  */
-struct nvt_table *nvt_report_table(const struct nvt_report *report,
-                                   const struct nvt_report_input *input, const char *title,
-                                   struct nvt_error *err);
+struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct nvt_input *input,
+                                   const char *title, struct nvt_error *err);
 
 /* The same with the first columns only, of a report whose last ones are not always needed. */
 struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t columns,
-                                      const struct nvt_report_input *input, const char *title,
+                                      const struct nvt_input *input, const char *title,
                                       struct nvt_error *err);
 
 /* Of one trace, with its own provenance; where there are several the title names it: "TITLE of PATH". */
 struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
-                                         const struct nvt_report_input *input,
+                                         const struct nvt_input *input,
                                          const struct nvt_trace *trace, const char *title,
                                          struct nvt_error *err);
 
 /* A note of what --compensate took off; none where nothing was asked for. */
-void nvt_report_note_costs(struct nvt_report_input *input);
+void nvt_report_note_costs(struct nvt_input *input);
 
 /* Append a finished table, taking ownership. 0, or -1 with err filled when it had failed. */
 int nvt_report_add(struct nvt_tables *tables, struct nvt_table *table, struct nvt_error *err);

@@ -64,7 +64,7 @@ static void put_row(struct nvt_table *table, const struct nvt_roofline *roofline
 }
 
 /* Which peaks they are. */
-static void note_peaks(struct nvt_report_input *input, const struct nvt_roofline *roofline)
+static void note_peaks(struct nvt_input *input, const struct nvt_roofline *roofline)
 {
     for (size_t i = 0; i < roofline->peaks_count; i++) {
         const struct nvt_peaks *peaks = &roofline->peaks[i];
@@ -79,7 +79,7 @@ static void note_peaks(struct nvt_report_input *input, const struct nvt_roofline
     }
 }
 
-static void note(struct nvt_report_input *input, const struct nvt_roofline *roofline)
+static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
 {
     size_t unknown = 0, above = 0;
     for (size_t i = 0; i < roofline->count; i++) {
@@ -115,7 +115,7 @@ static void note(struct nvt_report_input *input, const struct nvt_roofline *roof
                  unknown, roofline->count);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_roofline roofline = {0};
     struct nvt_table *table = NULL;

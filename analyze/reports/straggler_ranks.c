@@ -172,8 +172,7 @@ static int add_processes(struct nvt_ranks *all, const struct nvt_mpi_job *job,
 }
 
 /* The processes of all traces, as of one job. 0, or -1 with err. */
-static int add_job(struct nvt_ranks *all, const struct nvt_report_input *input,
-                   struct nvt_error *err)
+static int add_job(struct nvt_ranks *all, const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_mpi_job job = {0};
     size_t *numbers = calloc(input->trace_count + 1, sizeof(*numbers));
@@ -204,13 +203,12 @@ static int has_parts(const struct nvt_ranks *all)
     return 0;
 }
 
-int nvt_ranks_find(struct nvt_ranks *all, const struct nvt_report_input *input,
-                   struct nvt_error *err)
+int nvt_ranks_find(struct nvt_ranks *all, const struct nvt_input *input, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (add_devices(all, &input->traces[i], err))
             return -1;
-    if (has_parts(all) || !nvt_report_has_mpi(input))
+    if (has_parts(all) || !nvt_input_has_mpi(input))
         return 0;
     nvt_ranks_free(all);
     return add_job(all, input, err);

@@ -33,8 +33,7 @@ struct nvt_ranks {
 
 /* Those of all traces: devices with kernels that communicate; where there are no such kernels and MPI is called, its
  * processes. 0, or -1 with err. */
-int nvt_ranks_find(struct nvt_ranks *ranks, const struct nvt_report_input *input,
-                   struct nvt_error *err);
+int nvt_ranks_find(struct nvt_ranks *ranks, const struct nvt_input *input, struct nvt_error *err);
 void nvt_ranks_free(struct nvt_ranks *ranks);
 
 #endif

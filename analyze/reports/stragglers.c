@@ -247,7 +247,7 @@ static void align_ranks(struct stragglers *all, struct counts *counts)
     }
 }
 
-static void note_name(const struct stragglers *all, struct nvt_report_input *input,
+static void note_name(const struct stragglers *all, struct nvt_input *input,
                       const struct counts *counts, const char *name)
 {
     if (counts->ranks < all->parties)
@@ -258,7 +258,7 @@ static void note_name(const struct stragglers *all, struct nvt_report_input *inp
 }
 
 /* How many of each name are paired; what is not, or not by mere counting, is said. */
-static int pair_names(struct stragglers *all, struct nvt_report_input *input)
+static int pair_names(struct stragglers *all, struct nvt_input *input)
 {
     uint32_t count = nvt_strings_count(all->names), noted = 0;
     struct counts *counts = calloc((size_t)count + 1, sizeof(*counts));
@@ -281,7 +281,7 @@ static int pair_names(struct stragglers *all, struct nvt_report_input *input)
 }
 
 /* Which belong together, their times, and what each rank waited for. */
-static int collect(struct stragglers *all, struct nvt_report_input *input, struct nvt_error *err)
+static int collect(struct stragglers *all, struct nvt_input *input, struct nvt_error *err)
 {
     static const visit passes[] = {note_end, note_time, note_wait};
     all->names = nvt_strings_new();
@@ -387,7 +387,7 @@ static struct nvt_table *longest_waits(struct stragglers *all, const struct nvt_
     return table;
 }
 
-static int report(struct stragglers *all, struct nvt_report_input *input, struct nvt_tables *tables,
+static int report(struct stragglers *all, struct nvt_input *input, struct nvt_tables *tables,
                   struct nvt_error *err)
 {
     struct nvt_table *table =
@@ -409,7 +409,7 @@ static int report(struct stragglers *all, struct nvt_report_input *input, struct
     return waits ? nvt_report_add(tables, waits, err) : nvt_fail(err, "out of memory");
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct stragglers all = {0};
     int status = collect(&all, input, err);

@@ -103,10 +103,10 @@ static const char *const further[] = {
 
 static struct nvt_table *new_table(const char *name, const char *title,
                                    const struct nvt_column_spec *specs, size_t count,
-                                   const struct nvt_report_input *input, struct nvt_error *err)
+                                   const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_table *table = nvt_table_new(name, title, specs, count);
-    struct nvt_provenance provenance = nvt_report_provenance(input);
+    struct nvt_provenance provenance = nvt_input_provenance(input);
     if (table)
         nvt_table_set_provenance(table, &provenance);
     else
@@ -305,7 +305,7 @@ static struct nvt_table *whole_table(struct nvt_table *table, struct sums *sums,
 }
 
 /* Of all traces; NULL with err filled when out of memory. */
-static struct nvt_table *kernel_table(const struct nvt_report_input *input, struct nvt_error *err)
+static struct nvt_table *kernel_table(const struct nvt_input *input, struct nvt_error *err)
 {
     struct sums kernels = {.names = {0}};
     int failed = 0;
@@ -414,8 +414,7 @@ struct top {
 };
 
 static int add_top(const struct top *top, const struct nvt_table *from,
-                   const struct nvt_report_input *input, struct nvt_tables *tables,
-                   struct nvt_error *err)
+                   const struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     char title[200];
     size_t rows = nvt_table_rows(from) < top->rows ? nvt_table_rows(from) : top->rows;
@@ -435,10 +434,10 @@ static int add_top(const struct top *top, const struct nvt_table *from,
 }
 
 /* The table of a report; that there is nothing in it is no news here. NULL with err filled. */
-static struct nvt_table *table_of(const struct nvt_report *report,
-                                  const struct nvt_report_input *input, struct nvt_error *err)
+static struct nvt_table *table_of(const struct nvt_report *report, const struct nvt_input *input,
+                                  struct nvt_error *err)
 {
-    struct nvt_report_input copy = *input;
+    struct nvt_input copy = *input;
     struct nvt_tables made = {0};
     struct nvt_table *table = NULL;
     copy.notes = (struct nvt_buffer){0};
@@ -451,8 +450,7 @@ static struct nvt_table *table_of(const struct nvt_report *report,
     return table;
 }
 
-static int add_tops(const struct nvt_report_input *input, struct nvt_tables *tables,
-                    struct nvt_error *err)
+static int add_tops(const struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     const struct top kernels = {further[KERNEL_TABLE], "Kernels by total time", "cuda_gpu_kern_sum",
                                 kernel_columns,        COUNT(kernel_columns),   TOP_KERNELS};
@@ -504,7 +502,7 @@ static void put_memory(struct nvt_table *table, const struct nvt_trace *trace,
 }
 
 /* Of all traces, but for what would be no hundredth of a MiB; none where there is nothing of it. */
-static int add_memory(const struct nvt_report_input *input, struct nvt_tables *tables,
+static int add_memory(const struct nvt_input *input, struct nvt_tables *tables,
                       struct nvt_error *err)
 {
     struct nvt_table *table = new_table(
@@ -525,7 +523,7 @@ static int add_memory(const struct nvt_report_input *input, struct nvt_tables *t
     return status;
 }
 
-static int communicates(const struct nvt_report_input *input)
+static int communicates(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         for (uint32_t op = 0; op < input->traces[i].trace->ops.count; op++)
@@ -534,7 +532,7 @@ static int communicates(const struct nvt_report_input *input)
     return 0;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *traces =
         nvt_report_table(&nvt_report_summary, input, "What was recorded", err);

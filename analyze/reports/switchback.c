@@ -133,7 +133,7 @@ static void put_step(struct nvt_table *table, const struct nvt_switchback_row *f
 
 static const char *const further[] = {"switchback_operations", NULL};
 
-static struct nvt_table *new_step_table(const struct nvt_report_input *input, unsigned conditions,
+static struct nvt_table *new_step_table(const struct nvt_input *input, unsigned conditions,
                                         struct nvt_error *err)
 {
     struct nvt_report steps = nvt_report_switchback;
@@ -143,8 +143,8 @@ static struct nvt_table *new_step_table(const struct nvt_report_input *input, un
     return nvt_report_table(&steps, input, "SwitchBack, operations", err);
 }
 
-static int make_tables(struct nvt_report_input *input, const struct nvt_switchback_row *rows,
-                       size_t count, struct nvt_tables *tables, struct nvt_error *err)
+static int make_tables(struct nvt_input *input, const struct nvt_switchback_row *rows, size_t count,
+                       struct nvt_tables *tables, struct nvt_error *err)
 {
     unsigned conditions = nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL);
     struct nvt_table *totals =
@@ -161,7 +161,7 @@ static int make_tables(struct nvt_report_input *input, const struct nvt_switchba
     return nvt_report_add(tables, steps, err);
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t count;
     struct nvt_switchback_row *rows =

@@ -175,8 +175,7 @@ static void fill_addresses(struct nvt_table *table, struct addresses *addresses)
 }
 
 /* Addresses of one trace are not those of another. */
-static int make_addresses(struct nvt_report_input *input, struct nvt_tables *tables,
-                          struct nvt_error *err)
+static int make_addresses(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t shown = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
@@ -253,8 +252,7 @@ static void add_trace(struct total *total, const struct nvt_trace *trace)
         }
 }
 
-static int make_total(struct nvt_report_input *input, struct nvt_tables *tables,
-                      struct nvt_error *err)
+static int make_total(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table =
         nvt_report_table(&nvt_report_um_total_sum, input, "Unified memory in all", err);
@@ -314,7 +312,7 @@ static void collect_instructions(struct nvt_groups *groups, const struct nvt_tra
     }
 }
 
-static int make_instructions(struct nvt_report_input *input, struct nvt_tables *tables,
+static int make_instructions(struct nvt_input *input, struct nvt_tables *tables,
                              struct nvt_error *err)
 {
     struct nvt_groups groups = {0};

@@ -335,8 +335,7 @@ static int lacks_calls(const struct nvt_warmup_study *study)
 }
 
 /* A line, however many configurations a sweep has. */
-static void tell_lacking(struct nvt_report_input *input, const struct lacking *lacking,
-                         const char *text)
+static void tell_lacking(struct nvt_input *input, const struct lacking *lacking, const char *text)
 {
     char others[64] = "";
     if (!lacking->count)
@@ -347,7 +346,7 @@ static void tell_lacking(struct nvt_report_input *input, const struct lacking *l
     nvt_note(input, "note: %s%s: %s", lacking->name, others, text);
 }
 
-static void tell_late(struct nvt_report_input *input, size_t late)
+static void tell_late(struct nvt_input *input, size_t late)
 {
     if (late)
         nvt_note(input,
@@ -359,8 +358,8 @@ static void tell_late(struct nvt_report_input *input, size_t late)
 
 enum { EFFECT, CURVE, PARTS, MORE };
 
-static int fill(const struct nvt_warmups *warmups, struct nvt_report_input *input,
-                struct nvt_table *table, struct nvt_table *const more[MORE], struct nvt_error *err)
+static int fill(const struct nvt_warmups *warmups, struct nvt_input *input, struct nvt_table *table,
+                struct nvt_table *const more[MORE], struct nvt_error *err)
 {
     struct lacking untimed = {0}, without_calls = {0};
     for (size_t i = 0; i < warmups->count; i++) {
@@ -384,7 +383,7 @@ static int fill(const struct nvt_warmups *warmups, struct nvt_report_input *inpu
 
 #define COUNT(specs) (sizeof(specs) / sizeof(specs[0]))
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_warmups *warmups = nvt_warmups_of(input, err);
     if (!warmups)

@@ -182,8 +182,8 @@ static int find_shifts(struct nvt_mpi_job *job)
     return failed ? -1 : 0;
 }
 
-int nvt_mpi_job_make(struct nvt_mpi_job *job, const struct nvt_report_input *input,
-                     const size_t *numbers, size_t number, struct nvt_error *err)
+int nvt_mpi_job_make(struct nvt_mpi_job *job, const struct nvt_input *input, const size_t *numbers,
+                     size_t number, struct nvt_error *err)
 {
     int failed = 0;
     for (size_t i = 0; i < input->trace_count && !failed; i++) {

@@ -85,8 +85,8 @@ struct nvt_mpi_job {
 };
 
 /* The job that the traces of this number (nvt_input_run_numbers) are of. 0, or -1 with err filled (out of memory). */
-int nvt_mpi_job_make(struct nvt_mpi_job *job, const struct nvt_report_input *input,
-                     const size_t *numbers, size_t number, struct nvt_error *err);
+int nvt_mpi_job_make(struct nvt_mpi_job *job, const struct nvt_input *input, const size_t *numbers,
+                     size_t number, struct nvt_error *err);
 void nvt_mpi_job_free(struct nvt_mpi_job *job);
 
 /* Whether the ranks of a job can be compared: two or more, all of them, each with a number of its own, on one clock. */

@@ -223,7 +223,7 @@ static int add_point_to_point(struct nvt_mpi_waits *waits, struct nvt_error *err
     return status;
 }
 
-int nvt_mpi_waits_make(struct nvt_mpi_waits *waits, const struct nvt_report_input *input,
+int nvt_mpi_waits_make(struct nvt_mpi_waits *waits, const struct nvt_input *input,
                        const size_t *numbers, size_t number, struct nvt_error *err)
 {
     if (nvt_mpi_job_make(&waits->job, input, numbers, number, err))

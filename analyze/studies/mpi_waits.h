@@ -62,7 +62,7 @@ struct nvt_mpi_waits {
 
 /* The wait states of the job that the traces of this number (nvt_input_run_numbers) are of; none where it is not comparable.
  * Time grows as n·log n with the calls. 0, or -1 with err filled (out of memory). */
-int nvt_mpi_waits_make(struct nvt_mpi_waits *waits, const struct nvt_report_input *input,
+int nvt_mpi_waits_make(struct nvt_mpi_waits *waits, const struct nvt_input *input,
                        const size_t *numbers, size_t number, struct nvt_error *err);
 void nvt_mpi_waits_free(struct nvt_mpi_waits *waits);
 

@@ -124,7 +124,7 @@ static int read_run(struct run *run, const struct nvt_record *record)
 }
 
 /* Runs that ended well and say how they were collected. */
-static int read_runs(struct runs *runs, const struct nvt_report_input *input)
+static int read_runs(struct runs *runs, const struct nvt_input *input)
 {
     size_t room = 1;
     for (size_t i = 0; i < input->run_count; i++)
@@ -346,7 +346,7 @@ static int add_phases(struct nvt_slowdowns *overheads, const struct runs *runs,
     return 0;
 }
 
-int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_input *input,
+int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_input *input,
                        struct nvt_error *err)
 {
     struct runs runs = {0};

@@ -51,7 +51,7 @@ struct nvt_slowdowns {
 /* Of all run directories of the input, by configuration, warm-up, phase and level in the order in
  * which they come. 0, or -1 with err (out of memory). Zero-initialise; release with
  * nvt_slowdowns_free. */
-int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_input *input,
+int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_input *input,
                        struct nvt_error *err);
 void nvt_slowdowns_free(struct nvt_slowdowns *overheads);
 

@@ -283,8 +283,7 @@ static int by_own_time(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-int nvt_parts_make(struct nvt_parts *parts, const struct nvt_report_input *input,
-                   struct nvt_error *err)
+int nvt_parts_make(struct nvt_parts *parts, const struct nvt_input *input, struct nvt_error *err)
 {
     struct work work = {.parts = parts};
     parts->strings = nvt_strings_new();

@@ -31,8 +31,7 @@ struct nvt_parts {
 };
 
 /* Zero-initialise; release with nvt_parts_free. 0, or -1 with err (out of memory). */
-int nvt_parts_make(struct nvt_parts *parts, const struct nvt_report_input *input,
-                   struct nvt_error *err);
+int nvt_parts_make(struct nvt_parts *parts, const struct nvt_input *input, struct nvt_error *err);
 void nvt_parts_free(struct nvt_parts *parts);
 
 /* How often a phase ran: the count of the part that is the phase itself. */

@@ -488,7 +488,7 @@ static int add_record(struct nvt_phases *phases, const struct named *of)
 }
 
 /* The trace of a record in the input; traces lie there in the order of the records. */
-static const struct nvt_trace *trace_of(const struct nvt_report_input *input, size_t *cursor,
+static const struct nvt_trace *trace_of(const struct nvt_input *input, size_t *cursor,
                                         const struct nvt_runs *runs, size_t record)
 {
     for (size_t i = *cursor; i < input->trace_count; i++)
@@ -506,7 +506,7 @@ static int is_known(const struct nvt_phases *phases, const char *full_name)
     return nvt_strings_find(phases->strings, full_name, strlen(full_name)) != NVT_NO_STRING;
 }
 
-static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *input,
+static int add_runs(struct nvt_phases *phases, const struct nvt_input *input,
                     const struct nvt_runs *runs, struct nvt_error *err)
 {
     size_t cursor = 0;
@@ -552,7 +552,7 @@ static void summarise(struct nvt_phases *phases)
     }
 }
 
-static int add_traces(struct nvt_phases *phases, const struct nvt_report_input *input,
+static int add_traces(struct nvt_phases *phases, const struct nvt_input *input,
                       struct nvt_error *err)
 {
     int status = 0;
@@ -566,7 +566,7 @@ static int add_traces(struct nvt_phases *phases, const struct nvt_report_input *
     return status;
 }
 
-struct nvt_phases *nvt_phases_of(const struct nvt_report_input *input, struct nvt_error *err)
+struct nvt_phases *nvt_phases_of(const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_phases *phases = calloc(1, sizeof(*phases));
     if (phases)

@@ -60,7 +60,7 @@ int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range);
  * configuration of several traces together, and that of the records of several repetitions in a
  * directory, whose median is not known then. NULL with err filled when out of memory.
  */
-struct nvt_phases *nvt_phases_of(const struct nvt_report_input *input, struct nvt_error *err);
+struct nvt_phases *nvt_phases_of(const struct nvt_input *input, struct nvt_error *err);
 void nvt_phases_free(struct nvt_phases *phases);
 
 size_t nvt_phases_count(const struct nvt_phases *phases);

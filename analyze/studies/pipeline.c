@@ -488,7 +488,7 @@ static void note_rank(struct nvt_pipeline_view *view, uint8_t *has_rank, int ran
 
 /* Add a trace to the view that it belongs to, or to a new one; that goes again where the trace has no pipeline. */
 static int add_trace(struct nvt_pipeline_views *views, struct beginning *beginnings,
-                     const struct nvt_report_input *input, size_t number, struct nvt_error *err)
+                     const struct nvt_input *input, size_t number, struct nvt_error *err)
 {
     const struct nvt_input_trace *at = &input->traces[number];
     struct rank rank = rank_of(at->trace);
@@ -517,7 +517,7 @@ static int add_trace(struct nvt_pipeline_views *views, struct beginning *beginni
     return 0;
 }
 
-int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_report_input *input,
+int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_input *input,
                             struct nvt_error *err)
 {
     *views = (struct nvt_pipeline_views){0};

@@ -75,7 +75,7 @@ struct nvt_pipeline_views {
 };
 
 /* The pipelines of all traces of the input, those of other workloads left out. 0, or -1 with err. */
-int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_report_input *input,
+int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_input *input,
                             struct nvt_error *err);
 void nvt_pipeline_views_free(struct nvt_pipeline_views *views);
 
@@ -107,7 +107,6 @@ double nvt_pipeline_bubble(const char *configuration);
 /* Append the table, of that name, of memory by partition, phase and micro-batch; none where no trace is of a pipeline. 0, or -1
  * with err. */
 #define NVT_PIPELINE_MEMORY "pipeline_memory"
-int nvt_pipeline_memory(struct nvt_report_input *input, struct nvt_tables *tables,
-                        struct nvt_error *err);
+int nvt_pipeline_memory(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err);
 
 #endif

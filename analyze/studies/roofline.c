@@ -219,7 +219,7 @@ static int add_record(struct nvt_roofline_work *work, const struct nvt_runs *run
 static int add_runs(struct nvt_roofline_work *work, const struct nvt_runs *runs,
                     struct nvt_error *err)
 {
-    const struct nvt_report_input *input = work->input;
+    const struct nvt_input *input = work->input;
     const struct nvt_input_trace *traces = input->traces;
     size_t cursor = 0;
     for (size_t i = 0; i < runs->count; i++) {
@@ -239,7 +239,7 @@ static int add_runs(struct nvt_roofline_work *work, const struct nvt_runs *runs,
 }
 
 /* Whether a trace is of a further rank of the run before it. */
-static int is_further(const struct nvt_report_input *input, size_t index)
+static int is_further(const struct nvt_input *input, size_t index)
 {
     const struct nvt_input_trace *from = &input->traces[index];
     return from->runs && !from->is_by_name && index && from[-1].runs == from->runs &&
@@ -282,7 +282,7 @@ static int sort(struct nvt_roofline *roofline)
     return 0;
 }
 
-int nvt_roofline_make(struct nvt_roofline *roofline, const struct nvt_report_input *input,
+int nvt_roofline_make(struct nvt_roofline *roofline, const struct nvt_input *input,
                       struct nvt_error *err)
 {
     struct nvt_roofline_work work = {

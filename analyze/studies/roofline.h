@@ -57,7 +57,7 @@ struct nvt_roofline {
  * release with nvt_roofline_free, also after a failure. Warm-ups and ranges without an end do not count. 0, or -1 with err
  * (out of memory).
  */
-int nvt_roofline_make(struct nvt_roofline *roofline, const struct nvt_report_input *input,
+int nvt_roofline_make(struct nvt_roofline *roofline, const struct nvt_input *input,
                       struct nvt_error *err);
 void nvt_roofline_free(struct nvt_roofline *roofline);
 

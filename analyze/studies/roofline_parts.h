@@ -11,7 +11,7 @@
 /* A roofline that is being made. */
 struct nvt_roofline_work {
     struct nvt_roofline *roofline;
-    const struct nvt_report_input *input;
+    const struct nvt_input *input;
     unsigned conditions;   /* in which the records differ (conditions.h) */
     struct nvt_map by_key; /* points, by the string that names all of one */
 };

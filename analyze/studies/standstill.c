@@ -250,7 +250,7 @@ static void find_gone(struct nvt_process_ends *ends)
     }
 }
 
-int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_report_input *input,
+int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_input *input,
                           const size_t *numbers, size_t run)
 {
     int status = 0;

@@ -39,7 +39,7 @@ struct nvt_process_ends {
 
 /* Those of the traces that are of run `run` (numbers[i], nvt_input_run_numbers): processes with events or open items. Where the
  * recording ended by itself and well, none stands still. 0, or -1 when out of memory. */
-int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_report_input *input,
+int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_input *input,
                           const size_t *numbers, size_t run);
 void nvt_process_ends_free(struct nvt_process_ends *ends);
 

@@ -231,7 +231,7 @@ static int judge(struct nvt_warmup_study *study)
     return status;
 }
 
-struct nvt_warmups *nvt_warmups_of(const struct nvt_report_input *input, struct nvt_error *err)
+struct nvt_warmups *nvt_warmups_of(const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_warmups *warmups = calloc(1, sizeof(*warmups));
     int status = warmups ? 0 : nvt_fail(err, "out of memory");

@@ -48,7 +48,7 @@ struct nvt_warmups {
 };
 
 /* Of all traces of the input. NULL with err filled when out of memory. */
-struct nvt_warmups *nvt_warmups_of(const struct nvt_report_input *input, struct nvt_error *err);
+struct nvt_warmups *nvt_warmups_of(const struct nvt_input *input, struct nvt_error *err);
 void nvt_warmups_free(struct nvt_warmups *warmups);
 
 /* Whose thread it is, NVT_NONE when unknown. */

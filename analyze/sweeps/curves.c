@@ -136,7 +136,7 @@ static void fit(struct nvt_curve *curve)
     }
 }
 
-int nvt_curves_of(const struct nvt_report_input *input, const char *by, struct nvt_curves *curves,
+int nvt_curves_of(const struct nvt_input *input, const char *by, struct nvt_curves *curves,
                   struct nvt_error *err)
 {
     size_t kept = 0;

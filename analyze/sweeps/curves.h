@@ -43,7 +43,7 @@ struct nvt_curves {
 };
 
 /* All curves with at least three different n, along one axis or (NULL) each. 0, or -1 with err. */
-int nvt_curves_of(const struct nvt_report_input *input, const char *by, struct nvt_curves *curves,
+int nvt_curves_of(const struct nvt_input *input, const char *by, struct nvt_curves *curves,
                   struct nvt_error *err);
 void nvt_curves_free(struct nvt_curves *curves);
 

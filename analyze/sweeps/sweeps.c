@@ -164,8 +164,7 @@ static int add_member(struct members *members, const struct nvt_input_trace *fro
     return 0;
 }
 
-static int find_members(struct members *members, const struct nvt_report_input *input,
-                        const char *by)
+static int find_members(struct members *members, const struct nvt_input *input, const char *by)
 {
     for (size_t run = 0; run < input->trace_count; run++) {
         const struct nvt_record *record = record_of(&input->traces[run]);
@@ -260,7 +259,7 @@ static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, si
     return status;
 }
 
-int nvt_sweeps_of(const struct nvt_report_input *input, const char *by, struct nvt_sweeps *sweeps,
+int nvt_sweeps_of(const struct nvt_input *input, const char *by, struct nvt_sweeps *sweeps,
                   struct nvt_error *err)
 {
     size_t runs;

@@ -73,7 +73,7 @@ struct nvt_sweeps {
 
 /* All sweeps of at least three runs and two values, along one axis or (NULL) each number that a row has, in the order of
  * their first runs. 0, or -1 with err filled: out of memory. */
-int nvt_sweeps_of(const struct nvt_report_input *input, const char *by, struct nvt_sweeps *sweeps,
+int nvt_sweeps_of(const struct nvt_input *input, const char *by, struct nvt_sweeps *sweeps,
                   struct nvt_error *err);
 void nvt_sweeps_free(struct nvt_sweeps *sweeps);
 

@@ -223,7 +223,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return nvt_chart_each_trace(request, draw_trace, err);
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->counter_samples.count)

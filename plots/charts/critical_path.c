@@ -232,7 +232,7 @@ static int has_path(const struct nvt_trace *trace)
     return trace->ops.count && trace->apis.count;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     return nvt_chart_any_trace(input, has_path);
 }

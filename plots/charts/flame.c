@@ -407,7 +407,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return nvt_chart_each_trace(request, draw_trace, err);
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     return nvt_chart_any_trace(input, nvt_chart_has_time);
 }
@@ -438,7 +438,7 @@ static int has_memory(const struct nvt_trace *trace)
     return trace->memory.count > 0 && (trace->ranges.count > 0 || nvt_stacks_has_callers(trace));
 }
 
-static int fits_memory(const struct nvt_report_input *input)
+static int fits_memory(const struct nvt_input *input)
 {
     return nvt_chart_any_trace(input, has_memory);
 }
@@ -468,6 +468,6 @@ const struct nvt_chart nvt_chart_cpu = {
     .name = "cpu",
     .about = "what processors worked on: functions in samples, below the ranges they ran in",
     .part = NVT_CHART_CPU,
-    .fits = nvt_report_has_cpu_samples,
+    .fits = nvt_input_has_cpu_samples,
     .draw = draw_cpu,
 };

@@ -268,7 +268,7 @@ static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame,
 }
 
 /* What the bars are, and what is known of the run. */
-static void put_frame(const struct nvt_report_input *input, const struct sheet *sheet,
+static void put_frame(const struct nvt_input *input, const struct sheet *sheet,
                       struct nvt_frame *frame)
 {
     char failed[64];
@@ -357,7 +357,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     size_t count = 0, measured = 0;
     struct nvt_fragment_row *rows = nvt_fragment_rows(input->runs, input->run_count, &count, NULL);

@@ -261,7 +261,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 }
 
 /* Whether there may be a step to draw: of a run that did not end well, or of traces that were given by themselves. */
-static int is_traced(const struct nvt_report_input *input)
+static int is_traced(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
@@ -275,7 +275,7 @@ static int is_traced(const struct nvt_report_input *input)
     return 0;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     struct nvt_schedules schedules = {0};
     nvt_pipeline_schedules(input, &schedules);

@@ -360,7 +360,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     struct nvt_sweeps sweeps = {0};
     int fitting = 0;

@@ -187,7 +187,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 static int draw_trace(const struct nvt_chart_request *request, size_t index, struct nvt_error *err)
 {
     struct nvt_input_trace *from = &request->input->traces[index];
-    struct nvt_report_input one = {.traces = from, .trace_count = 1};
+    struct nvt_input one = {.traces = from, .trace_count = 1};
     struct nvt_tables tables = {0};
     const struct nvt_report *report = nvt_report_find("memory_timeline");
     char name[NAME_LONGEST], base[NAME_LONGEST - 16];
@@ -216,7 +216,7 @@ static int draw_trace(const struct nvt_chart_request *request, size_t index, str
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    struct nvt_report_input *input = request->input;
+    struct nvt_input *input = request->input;
     int status = input->trace_count ? 0 : nvt_input_traces(input, err);
     for (size_t i = 0, own = 0, drawn = 0; i < input->trace_count && !status; i++) {
         own += nvt_input_is_own(&input->traces[i]) != 0;
@@ -230,7 +230,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 }
 
 /* Traces of a directory are read when they are drawn: only those of a device have such events. */
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->memory.count)

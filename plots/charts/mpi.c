@@ -145,6 +145,6 @@ const struct nvt_chart nvt_chart_mpi = {
     .name = "mpi",
     .about = "the time of each rank, in calls of MPI and outside of them",
     .part = NVT_CHART_TIME,
-    .fits = nvt_report_has_mpi,
+    .fits = nvt_input_has_mpi,
     .draw = draw,
 };

@@ -116,7 +116,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_mpi_calls *calls = &input->traces[i].trace->mpi_calls;

@@ -291,6 +291,6 @@ const struct nvt_chart nvt_chart_osrt = {
     .name = "osrt",
     .about = "the time of ranges, or else of threads, in calls of the operating system by kind",
     .part = NVT_CHART_TIME,
-    .fits = nvt_report_has_os_calls,
+    .fits = nvt_input_has_os_calls,
     .draw = draw,
 };

@@ -288,8 +288,7 @@ static void close_source(struct source *source)
 }
 
 /* To be closed after a failure as well. */
-static int open_source(struct source *source, const struct nvt_report_input *input,
-                       struct nvt_error *err)
+static int open_source(struct source *source, const struct nvt_input *input, struct nvt_error *err)
 {
     *source = (struct source){0};
     if (nvt_studied_of(input, NVT_STUDIED_WARMUPS, &source->studied, err))
@@ -310,7 +309,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     struct source source;
     struct row row;

@@ -477,7 +477,7 @@ static int draw_peaks(const struct nvt_chart_request *request, const struct nvt_
 }
 
 /* Of one configuration the ranges in its phases are drawn, which are in its trace; else the records have all. */
-static int read_traces(struct nvt_report_input *input, struct nvt_error *err)
+static int read_traces(struct nvt_input *input, struct nvt_error *err)
 {
     size_t records = 0;
     for (size_t i = 0; i < input->run_count; i++)
@@ -498,7 +498,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     struct nvt_roofline roofline = {0};
     int fitting = 0;

@@ -530,7 +530,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     struct nvt_curves curves = {0};
     struct nvt_studied studied;

@@ -101,8 +101,7 @@ static void free_points(struct points *points)
 }
 
 /* To be freed after a failure as well. */
-static int read_points(const struct nvt_report_input *input, struct points *points,
-                       struct nvt_error *err)
+static int read_points(const struct nvt_input *input, struct points *points, struct nvt_error *err)
 {
     size_t count = 0;
     struct nvt_switchback_row *rows = NULL;
@@ -266,7 +265,7 @@ static void put_left_out(const struct points *points, struct nvt_frame *frame)
 }
 
 /* What both charts have below them. */
-static void put_frame(const struct nvt_report_input *input, const struct points *points,
+static void put_frame(const struct nvt_input *input, const struct points *points,
                       struct nvt_frame *frame, const char *note, const char *bars)
 {
     nvt_frame_note(frame, note);
@@ -419,7 +418,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     struct points points;
     int is_any = !read_points(input, &points, NULL) && points.count > 0;

@@ -236,7 +236,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return nvt_chart_each_trace(request, draw_trace, err);
 }
 
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     return nvt_chart_any_trace(input, nvt_chart_has_time);
 }

@@ -185,7 +185,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 }
 
 /* A directory whose traced runs differ in their warm-ups: else nobody asked for the study. */
-static int fits(const struct nvt_report_input *input)
+static int fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->run_count; i++) {
         double some = NAN;

@@ -50,9 +50,9 @@ static void run_reports(struct nvt_trace *trace)
     const struct nvt_report *const *reports = nvt_reports(&count);
     struct nvt_input_trace traces = {.trace = trace};
     for (size_t i = 0; i < count; i++) {
-        struct nvt_report_input input = {.traces = &traces,
-                                         .trace_count = 1,
-                                         .project_flags = (unsigned)(i & NVT_ACROSS_THREADS)};
+        struct nvt_input input = {.traces = &traces,
+                                  .trace_count = 1,
+                                  .project_flags = (unsigned)(i & NVT_ACROSS_THREADS)};
         struct nvt_tables tables = {0};
         struct nvt_error err = NVT_ERROR_INIT;
         if (reports[i]->needs & NVT_NEEDS_RUNS)
@@ -69,7 +69,7 @@ static void run_comparison(struct nvt_trace *trace)
 {
     static const enum nvt_stacks_of parts[] = {NVT_STACKS_HOST, NVT_STACKS_DEVICE, NVT_STACKS_CPU};
     struct nvt_input_trace traces = {.trace = trace};
-    struct nvt_report_input input = {.traces = &traces, .trace_count = 1};
+    struct nvt_input input = {.traces = &traces, .trace_count = 1};
     struct nvt_compared_functions functions = {0};
     struct nvt_outcomes outcomes = {0};
     struct nvt_buffer notes = {0};
@@ -103,7 +103,7 @@ static char *launches_of(const struct nvt_input_trace *item)
     char *text = NULL;
     const struct nvt_report *const *reports = nvt_reports(&count);
     struct nvt_input_trace copy = *item;
-    struct nvt_report_input input = {.traces = &copy, .trace_count = 1};
+    struct nvt_input input = {.traces = &copy, .trace_count = 1};
     struct nvt_tables tables = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     FILE *out = open_memstream(&text, &size);
@@ -281,7 +281,7 @@ void fuzz_runs(struct nvt_runs *runs)
 {
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
-    struct nvt_report_input input = {.runs = &runs, .run_count = 1};
+    struct nvt_input input = {.runs = &runs, .run_count = 1};
     FILE *out = fopen("/dev/null", "w");
     if (!out)
         abort();
