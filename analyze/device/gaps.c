@@ -88,14 +88,20 @@ static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
             gap->call = call;
         }
     }
-    gap->cause = NVT_GAP_LAUNCH;
+    /* A launch that loads code, or an allocation, is told as such also where a wait came before it; not the call of the copy
+     * that ends the gap, which launches like any other. */
+    enum nvt_gap_cause call = NVT_GAP_LAUNCH;
+    if (most > gap->host_ns - most && gap->call != NVT_NONE && gap->call != wait)
+        call = cause_of_call(trace, gap->call);
+    if (call == NVT_GAP_CALL && wait != NVT_NONE && gap->call == trace->ops.api[gap->after])
+        call = NVT_GAP_LAUNCH;
+    gap->cause = call;
     if (gap->host_ns >= NVT_GAP_HOST_NS && inside < gap->host_ns - inside)
         gap->cause = NVT_GAP_HOST;
-    else if (wait != NVT_NONE) {
+    else if (wait != NVT_NONE && call == NVT_GAP_LAUNCH) {
         gap->cause = NVT_GAP_WAIT;
         gap->call = wait;
-    } else if (most > gap->host_ns - most && gap->call != NVT_NONE)
-        gap->cause = cause_of_call(trace, gap->call);
+    }
 }
 
 static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,

@@ -221,6 +221,33 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
     return status;
 }
 
+/* Whether a finding may be why iterations are slow: of the same trace, and of half of that cost at least. */
+static int may_explain(const struct nvt_finding *finding, const struct nvt_finding *slow)
+{
+    return finding->cause != slow->cause && finding->traces && finding->trace == slow->trace &&
+           (finding->process == slow->process || finding->process == NVT_NONE ||
+            slow->process == NVT_NONE) &&
+           2 * finding->cost_ns >= slow->cost_ns;
+}
+
+/* That single iterations are slow says what happens, and not why: such a finding comes behind those that may say why. */
+static void put_causes_first(struct nvt_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct nvt_finding slow = findings->items[i];
+        size_t last = i;
+        if (slow.cause != nvt_rule_iterations.cause)
+            continue;
+        for (size_t k = i + 1; k < findings->count; k++)
+            if (may_explain(&findings->items[k], &slow))
+                last = k;
+        memmove(&findings->items[i], &findings->items[i + 1], (last - i) * sizeof(slow));
+        findings->items[last] = slow;
+        if (last > i)
+            return;
+    }
+}
+
 int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findings *findings,
                  struct nvt_error *err)
 {
@@ -229,7 +256,9 @@ int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findi
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
         if (!by || rules[i]->is_along)
             status = nvt_rule_apply(rules[i], &facts, findings, err);
-    if (!status)
+    if (!status) {
         nvt_findings_sort(findings, 0);
+        put_causes_first(findings);
+    }
     return status;
 }

@@ -5,8 +5,9 @@
 
 #include "../diagnosis/called_from.h"
 
-#define LEAST_SHARE 0.05
-#define LEAST_COUNT 10
+#define LEAST_SHARE   0.05
+#define LEAST_COUNT   10
+#define LEAST_AN_UNIT 0.2
 /* Where no iterations are on record. */
 #define LEAST_ROUNDS 5
 #define LEAST_SPREAD 0.5
@@ -116,7 +117,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         }
     double share = calls.covered_ns / view->span_ns;
     double usual = nvt_usual_time(calls.ns, calls.count, longest_of(&calls, apis), calls.second_ns);
-    if (calls.count < LEAST_COUNT || calls.count < view->units ||
+    if (calls.count < LEAST_COUNT || calls.count < LEAST_AN_UNIT * view->units ||
         fmin(share, usual / view->span_ns) < LEAST_SHARE)
         return 0;
     if (!view->iteration_count && !is_repeated(&calls.rounds, view))
@@ -138,7 +139,8 @@ const struct nvt_rule nvt_rule_allocation = {
     .cause = "allocation in the loop",
     .about = "cudaMalloc, cudaFree and the like in every iteration",
     .threshold =
-        "10 calls, one per iteration, and 5 % of the time, in the second half of the iterations: "
+        "10 calls, one in every 5 iterations, and 5 % of the time, in the second half of the "
+        "iterations: "
         "by then caches are filled; even if the two longest were like the others, because what is "
         "taken once is not a loop; without iterations, the same of 5 rounds of allocating and "
         "freeing, over half of that time; calls of pools do not count",

@@ -10,23 +10,41 @@
 #define LEAST_SHARE   0.05
 #define LEAST_AN_UNIT 10
 #define LEAST_COUNT   100
+#define LATENCY_NS    10000 /* within which an idle device begins what was launched: 2 to 10 us */
 
 struct copies {
     double count, bytes, ns, to_host;
+    int64_t until; /* that what was added of a device reaches to */
     struct nvt_called_from from;
 };
 
-/* The time that a call waited for what its device had been given before, until `free`: that is not
- * the copy's. */
-static double own_time(const struct nvt_trace *trace, uint32_t op, int64_t free)
+/* Adds what of [start, end] lies behind all that was added before; returns that. Calls go on while the copies before them are
+ * done, and the two take their time once. */
+static double add_span(struct copies *copies, int64_t start, int64_t end)
+{
+    start = start > copies->until ? start : copies->until;
+    if (end <= start)
+        return 0;
+    copies->until = end;
+    copies->ns += (double)(end - start);
+    return (double)(end - start);
+}
+
+/* A copy and its call, without the time that the call waited for what its device had been given before, until `free`. */
+static double add_copy(struct copies *copies, const struct nvt_trace *trace, uint32_t op,
+                       int64_t free)
 {
     uint32_t call = trace->ops.api[op];
-    double own = (double)(trace->ops.end[op] - trace->ops.start[op]);
-    if (call == NVT_NONE)
-        return own;
-    int64_t start = trace->apis.start[call], end = trace->apis.end[call];
-    int waited = end >= trace->ops.start[op] && free > start;
-    return own + (double)(end - start) - (waited ? (double)((free < end ? free : end) - start) : 0);
+    double ns = 0;
+    if (call != NVT_NONE) {
+        int64_t start = trace->apis.start[call], end = trace->apis.end[call];
+        int waited = end >= trace->ops.start[op] && free > start;
+        /* A copy that begins as soon as it can is one piece with its call. */
+        if (trace->ops.start[op] - end < LATENCY_NS)
+            end = trace->ops.end[op] > end ? trace->ops.end[op] : end;
+        ns = add_span(copies, waited ? (free < end ? free : end) : start, end);
+    }
+    return ns + add_span(copies, trace->ops.start[op], trace->ops.end[op]);
 }
 
 static void add_up(const struct nvt_view *view, const struct nvt_used_device *device,
@@ -34,6 +52,7 @@ static void add_up(const struct nvt_view *view, const struct nvt_used_device *de
 {
     const struct nvt_ops *ops = &view->trace->ops;
     int64_t free = INT64_MIN;
+    copies->until = INT64_MIN;
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
         int is_tiny = ops->kind[op] == NVT_OP_MEMCPY && ops->bytes[op] < TINY_BYTES &&
@@ -42,9 +61,8 @@ static void add_up(const struct nvt_view *view, const struct nvt_used_device *de
             copies->count++;
             copies->bytes += (double)ops->bytes[op];
             copies->to_host += ops->copy_kind[op] == NVT_COPY_DTOH;
-            double own = own_time(view->trace, op, free);
-            copies->ns += own;
-            nvt_called_from_add_call(&copies->from, ops->api[op], own);
+            nvt_called_from_add_call(&copies->from, ops->api[op],
+                                     add_copy(copies, view->trace, op, free));
             nvt_finding_point(finding, ops->start[op]);
         }
         free = ops->end[op] > free ? ops->end[op] : free;
@@ -76,7 +94,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     for (uint32_t i = 0; i < view->device_count && !failed; i++)
         add_up(view, &view->devices[i], &all, &finding);
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
-    /* Two threads may copy at once, and a call that its copy lies in counts beside it. */
+    /* Two threads may copy at once. */
     double share = fmin(all.ns / (view->span_ns * view->device_count), 1);
     if (!failed && all.count >= least && share >= LEAST_SHARE) {
         failed = tell(view, &all, share, &finding);

@@ -4,6 +4,7 @@
 
 #include "../device/gaps.h"
 #include "../diagnosis/diagnose.h"
+#include "../diagnosis/blocking.h"
 #include "../diagnosis/places.h"
 #include "../diagnosis/running.h"
 
@@ -16,6 +17,8 @@ struct host {
     struct nvt_buckets calls; /* of the system's libraries: rows of each thread, by their starts */
     struct nvt_places in_ranges, in_calls; /* by name */
     struct nvt_places in_files;            /* by name of the call and file */
+    struct nvt_buckets mpi_calls;          /* rows of each thread, by their starts */
+    struct nvt_places in_mpi;              /* all calls of MPI in one place */
     uint64_t gaps;
     int64_t ns; /* of all gaps */
     int failed;
@@ -66,6 +69,19 @@ static void add_calls(struct host *host, const struct nvt_span *gap, uint32_t th
     }
 }
 
+/* Calls of MPI, which do not lie in each other. */
+static void add_mpi(struct host *host, const struct nvt_span *gap, uint32_t thread)
+{
+    const struct nvt_mpi_calls *calls = &host->trace->mpi_calls;
+    const uint32_t *rows = host->mpi_calls.rows, *first = host->mpi_calls.first;
+    uint32_t at = nvt_buckets_from(&host->mpi_calls, thread, calls->start, gap->start);
+    at -= at > first[thread];
+    for (; at < first[thread + 1] && calls->start[rows[at]] < gap->end; at++) {
+        const struct nvt_span span = {calls->start[rows[at]], calls->end[rows[at]]};
+        host->failed |= nvt_places_add(&host->in_mpi, 0, host->gaps, gap, &span) != 0;
+    }
+}
+
 static void add_gap(void *context, const struct nvt_gap *gap)
 {
     struct host *host = context;
@@ -76,6 +92,7 @@ static void add_gap(void *context, const struct nvt_gap *gap)
         return;
     add_ranges(host, &span, gap->thread);
     add_calls(host, &span, gap->thread);
+    add_mpi(host, &span, gap->thread);
 }
 
 /* 0, or -1 when out of memory. */
@@ -84,8 +101,12 @@ static int begin(struct host *host)
     const struct nvt_os_calls *calls = &host->trace->os_calls;
     if (nvt_thread_ranges_make(&host->ranges, host->trace, NULL))
         return -1;
-    return nvt_buckets_make(&host->calls, calls->thread, host->trace->threads.count, NULL,
-                            calls->count);
+    const struct nvt_mpi_calls *mpi = &host->trace->mpi_calls;
+    const uint32_t threads = host->trace->threads.count;
+    return nvt_buckets_make(&host->calls, calls->thread, threads, NULL, calls->count) ||
+                   nvt_buckets_make(&host->mpi_calls, mpi->thread, threads, NULL, mpi->count)
+               ? -1
+               : 0;
 }
 
 static void free_host(struct host *host)
@@ -95,6 +116,8 @@ static void free_host(struct host *host)
     nvt_places_free(&host->in_ranges);
     nvt_places_free(&host->in_calls);
     nvt_places_free(&host->in_files);
+    nvt_buckets_free(&host->mpi_calls);
+    nvt_places_free(&host->in_mpi);
 }
 
 /* The file of at least half of a call's time; 0: there is none, or it is not known. */
@@ -119,7 +142,17 @@ static void tell_file(const struct nvt_trace *trace, uint32_t file, struct nvt_f
                  nvt_file_text(nvt_name(trace, file), room - sizeof(of), text));
 }
 
-/* Where the host was, into the finding. 0, or -1 when out of memory. */
+/* Whether the host did not work in a gap for most of the time, ns in all: it waited for requests, outside of a training loop, as a
+ * server should; or it was in MPI, which another rule tells of. */
+static int is_no_work(const struct nvt_view *view, const struct host *host)
+{
+    const struct nvt_place *call = nvt_places_best(&host->in_calls, host->ns);
+    const char *name = call ? nvt_name(view->trace, (uint32_t)call->key) : "";
+    return (!view->iteration_count && nvt_blocking_kind(name, "") == NVT_OS_POLL) ||
+           nvt_places_best(&host->in_mpi, host->ns) != NULL;
+}
+
+/* Where the host was, into the finding. 1, 0 if it is none, or -1 when out of memory. */
 static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
 {
     struct host host = {.trace = view->trace};
@@ -141,8 +174,9 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
              "the device has nothing to do while the host works%s%s%s%.80s%s",
              call ? " or waits" : "", part, best ? " in range " : "", finding->subject, inside);
     tell_file(view->trace, file_of(&host, call), finding);
+    const int is_told = !failed && !is_no_work(view, &host);
     free_host(&host);
-    return failed ? -1 : 0;
+    return failed ? -1 : is_told;
 }
 
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -155,8 +189,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
-    if (find_place(view, &finding))
-        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    const int is_told = find_place(view, &finding);
+    if (is_told <= 0)
+        return is_told ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s gaps %s, %s each, %.0f %% of the device's time, in which the "
              "launching thread was outside of CUDA; the longest %s",
@@ -173,7 +208,9 @@ const struct nvt_rule nvt_rule_idle = {
     .about = "gaps in which the launching thread does its own work: data, logging, checks",
     .threshold =
         "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two longest "
-        "were like the others: one gap is not a loop, and shorter ones are the launching itself",
+        "were like the others: one gap is not a loop, and shorter ones are the launching itself. "
+        "Not "
+        "where the host waits for requests outside of iterations (epoll_wait, accept), nor in MPI",
     .remedy = "do that work on another thread, or one iteration ahead, or after the launches of "
               "the iteration instead of before them",
     .confidence = NVT_LIKELY,

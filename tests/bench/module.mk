@@ -25,6 +25,15 @@ $(BUILD)/bench/columns: $(call obj,tests/bench/columns.c) $(BUILD)/libnvtally.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
+# It makes its traces as the tests do.
+BENCH_DIAGNOSIS_SRC := $(sort $(wildcard tests/bench/diagnosis/*.c))
+$(BUILD)/bench/diagnosis: $(call obj,$(BENCH_DIAGNOSIS_SRC) tests/made_trace.c) $(BUILD)/libnvtally.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
+
+bench-diagnosis: $(BUILD)/bench/diagnosis ## how often diagnose is right, on traces with a known truth (SEED=, CASES=)
+	$(Q)$< $(SEED) $(CASES)
+
 bench-columns: $(BUILD)/bench/columns ## device rows as columns against one after the other: bytes, writing, reading
 	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; echo "$$(nproc) cores, $$(date -u +%Y-%m-%dT%H:%MZ), load $$(cut -d' ' -f1 /proc/loadavg), host"; $<
 

@@ -1,0 +1,87 @@
+/*
+ * The benchmark of diagnosis: traces with a known truth, and how often `diagnose` finds it.
+ *
+ * A case is a loop that is made up (made_trace.h) from a seed: a healthy body and one or two troubles. A trouble is work that
+ * a program does badly, together with the same work done well. What it costs is not stated by anybody, it is the difference
+ * between the two programs: the mean length of the iterations of the second half with the trouble, less that without it. So
+ * no rule's own formula is the measure of its size.
+ *
+ * All times are ns on the axis of the trace.
+ */
+#ifndef NVT_BENCH_DIAGNOSIS_H
+#define NVT_BENCH_DIAGNOSIS_H
+
+#include "../../made_trace.h"
+
+/* Numbers from a seed: splitmix64 (Steele, Lea, Flood 2014). */
+struct bench_random {
+    uint64_t state;
+};
+
+uint64_t bench_random(struct bench_random *random);
+/* A number of [low, high], and one whose logarithm is even in that. */
+int64_t bench_between(struct bench_random *random, int64_t low, int64_t high);
+double bench_even(struct bench_random *random, double low, double high);
+double bench_even_log(struct bench_random *random, double low, double high);
+
+/* Words of the framework that a program is written in. */
+struct bench_names {
+    const char *iteration; /* with %d: its number */
+    const char *kernels[6];
+    const char *work; /* the range that a trouble lies in */
+};
+
+/* A program under way. */
+struct bench_program {
+    struct maker maker;
+    struct bench_random random;
+    const struct bench_names *names;
+    int has_device; /* it launches kernels; else it works on the host */
+    int kernels;    /* of the healthy body */
+    int64_t kernel_ns, host_ns;
+    int is_noisy; /* times vary by up to 15 % */
+    int iteration, iterations;
+};
+
+/* A time as this program has it, with its noise. */
+int64_t bench_vary(struct bench_program *program, int64_t ns);
+
+/*
+ * Do in this iteration what takes about `ns` longer than it has to; with `is_well` the same work as it should be done.
+ */
+typedef void (*bench_put)(struct bench_program *program, int64_t ns, int is_well);
+
+#define BENCH_CAUSES 4
+
+struct bench_trouble {
+    const char *name;                 /* the rule's cause, as a table names it */
+    const char *causes[BENCH_CAUSES]; /* of findings that tell of it: any of them is right */
+    const char *place; /* in one of the texts of a right finding; NULL: there is no place */
+    double least;      /* share of the iteration from which on it is told */
+    bench_put put;
+    int has_device;
+    int is_once; /* it is about a whole run: not at its start or end only, nor every n-th time */
+    int no_size; /* what it costs is not time, or not told as such */
+    void (*end)(struct bench_program *program,
+                double share); /* behind the last iteration, or NULL */
+};
+
+extern const struct bench_trouble bench_troubles[];
+extern const size_t bench_trouble_count;
+
+/* Healthy programs: which, and causes that may be told of them all the same (no false findings). */
+struct bench_healthy {
+    const char *name;
+    void (*make)(struct bench_program *program);
+    const char *may_be_told[BENCH_CAUSES];
+};
+
+extern const struct bench_healthy bench_healthy[];
+extern const size_t bench_healthy_count;
+
+/* One iteration of the healthy body. */
+void bench_body(struct bench_program *program);
+/* Its range, from `start` until now. */
+void bench_iteration(struct bench_program *program, int64_t start);
+
+#endif
