@@ -346,8 +346,8 @@ static void score_confidences(struct bench *bench, const struct bench_case *give
 static void run_case(struct bench *bench, struct bench_case *given)
 {
     struct nvt_input_trace traces[RANKS] = {{.trace = NULL}};
-    struct nvt_report_input input = {.traces = traces,
-                                     .trace_count = given->variant == ONE_RANK ? RANKS : 1};
+    struct nvt_input input = {.traces = traces,
+                              .trace_count = given->variant == ONE_RANK ? RANKS : 1};
     struct nvt_findings findings = {0};
     double mean, most = 0;
     settle_truths(given);
@@ -420,7 +420,7 @@ static void run_healthy(struct bench *bench, size_t which)
     struct bench_program program = begin(seed, which % 8 < 4 || which == 7, 0);
     bench_healthy[which].make(&program);
     struct nvt_input_trace trace = {.trace = make_end(&program.maker)};
-    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     bench->healthy[which]++;
