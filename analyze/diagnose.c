@@ -261,8 +261,9 @@ static int print_findings(struct nvt_findings *findings, struct nvt_input *input
     if (!status)
         status = nvt_diagnose_shared(input, findings, idle.size > 0, err);
     if (!status && !request->format)
-        status = request->by ? nvt_axis_missing(input, request->by, &why, err)
-                             : nvt_diagnose_missing(input, &why, err);
+        status = request->by
+                     ? nvt_axis_missing(input, request->by, &why, err)
+                     : nvt_diagnose_run(input, &why, err) || nvt_diagnose_missing(input, &why, err);
     if (!status) {
         nvt_command_notes(input);
         if (request->format)

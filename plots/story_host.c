@@ -6,6 +6,7 @@
 
 #include "../analyze/model/named_iterations.h"
 #include "../analyze/reports/report.h"
+#include "../analyze/studies/run_time.h"
 #include "../lib/sample.h"
 #include "story_parts.h"
 
@@ -41,6 +42,23 @@ static int put_iterations(const struct nvt_input *input, struct nvt_buffer *text
                                    NVT_TIME(nvt_sample_quantile(lengths, count, 0.5)));
     }
     free(lengths);
+    return failed;
+}
+
+/* Where the whole run of the only process with iterations went. */
+static int put_run(const struct nvt_input *input, struct nvt_buffer *text)
+{
+    struct nvt_run_times times = {0};
+    char parts[256];
+    if (input->trace_count != 1)
+        return 0;
+    int failed = nvt_run_times_make(&times, input->traces[0].trace);
+    if (!failed && times.count == 1 && times.items[0].iterations &&
+        nvt_run_time_is_whole(&times.items[0], input->traces[0].trace)) {
+        nvt_run_time_text(&times.items[0], parts, sizeof(parts));
+        failed = nvt_buffer_printf(text, "\nRun: %s (nvtally stats -r run_time)", parts);
+    }
+    nvt_run_times_free(&times);
     return failed;
 }
 
@@ -143,7 +161,7 @@ int nvt_story_host(struct nvt_input *input, struct nvt_buffer *text, struct nvt_
     size_t noted = input->notes.size;
     if (input->run_count || !input->trace_count)
         return 0;
-    if (put_iterations(input, text))
+    if (put_iterations(input, text) || put_run(input, text))
         return -1;
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->ops.count)

@@ -1,17 +1,10 @@
 #include "beats.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
-
-int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range)
-{
-    static const char step[] = "Optimizer.step#";
-    const char *name = nvt_name(trace, trace->ranges.name[range]);
-    return !strcmp(name, "optimizer") || !strncmp(name, step, sizeof(step) - 1);
-}
+#include "../model/batches.h"
 
 static int add(struct nvt_beats *beats, uint32_t range)
 {

@@ -40,7 +40,4 @@ static inline double nvt_beat_ns(const struct nvt_beat *beat)
     return (double)(beat->end - beat->start);
 }
 
-/* Whether a range is an optimizer's step: `optimizer` of any domain, or PyTorch's "Optimizer.step#SGD.step". */
-int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range);
-
 #endif

@@ -209,6 +209,11 @@ int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines
 int nvt_diagnose_idle(const struct nvt_input *input, const struct nvt_findings *findings,
                       struct nvt_buffer *lines, struct nvt_error *err);
 
+/* Append a line that says where the whole run of one recorded program went that has iterations, if less than 80 % of it is training.
+ * 0, or -1 with err (out of memory). */
+int nvt_diagnose_run(const struct nvt_input *input, struct nvt_buffer *lines,
+                     struct nvt_error *err);
+
 /* A note where gaps of devices were told of, in findings or (`is_idle`) lines of nvt_diagnose_idle, and traces
  * of one time share a device, or may. 0, or -1 with err (out of memory). */
 int nvt_diagnose_shared(struct nvt_input *input, const struct nvt_findings *findings, int is_idle,

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "../../lib/grow.h"
 #include "../../lib/os_calls.h"
@@ -34,25 +33,6 @@ const char *nvt_loop_part_text(enum nvt_loop_part part)
 const char *nvt_loop_part_remedy(enum nvt_loop_part part)
 {
     return parts[part].remedy;
-}
-
-enum nvt_loop_part nvt_loop_part_of(const struct nvt_trace *trace, uint32_t name, uint32_t domain)
-{
-    static const struct {
-        const char *begin;
-        enum nvt_loop_part part;
-    } begins[] = {{"eval", NVT_PART_EVALUATION},
-                  {"valid", NVT_PART_EVALUATION},
-                  {"checkpoint", NVT_PART_CHECKPOINT},
-                  {"ckpt", NVT_PART_CHECKPOINT},
-                  {"save", NVT_PART_CHECKPOINT}};
-    const char *text = nvt_name(trace, name);
-    const int is_ours = !strcmp(nvt_name(trace, trace->domains.name[domain]), "PyTorch");
-    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-        if (!strncasecmp(text, begins[i].begin, strlen(begins[i].begin)) &&
-            (!is_ours || !strcmp(text, "evaluation") || !strcmp(text, "checkpoint")))
-            return begins[i].part;
-    return NVT_PART_REST;
 }
 
 int nvt_loop_spans_add(struct nvt_loop_spans *spans, int64_t start, int64_t end)

@@ -4,15 +4,10 @@
 #ifndef NVT_LOOP_PARTS_H
 #define NVT_LOOP_PARTS_H
 
+#include "../model/batches.h"
 #include "called_from.h"
 #include "diagnose.h"
 #include "places.h"
-
-enum nvt_loop_part { NVT_PART_EVALUATION, NVT_PART_CHECKPOINT, NVT_PART_REST, NVT_PARTS };
-
-/* What a range is by its name: `evaluation` and `checkpoint` of `record --pytorch`, or what begins with eval, valid, checkpoint,
- * ckpt or save (in any case of letters) in any other domain but PyTorch's profiler's operators. */
-enum nvt_loop_part nvt_loop_part_of(const struct nvt_trace *trace, uint32_t name, uint32_t domain);
 
 /* "an evaluation"; and what to do about it. */
 const char *nvt_loop_part_text(enum nvt_loop_part part);

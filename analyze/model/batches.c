@@ -1,6 +1,7 @@
 #include "batches.h"
 
 #include <string.h>
+#include <strings.h>
 
 int nvt_is_of_pytorch(const struct nvt_trace *trace, uint32_t range, const char *name)
 {
@@ -14,4 +15,30 @@ int nvt_is_batch_wait(const struct nvt_trace *trace, uint32_t range)
     const char *name = nvt_name(trace, trace->ranges.name[range]);
     return !strncmp(name, annotation, sizeof(annotation) - 1) ||
            nvt_is_of_pytorch(trace, range, "data");
+}
+
+int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range)
+{
+    static const char step[] = "Optimizer.step#";
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    return !strcmp(name, "optimizer") || !strncmp(name, step, sizeof(step) - 1);
+}
+
+enum nvt_loop_part nvt_loop_part_of(const struct nvt_trace *trace, uint32_t name, uint32_t domain)
+{
+    static const struct {
+        const char *begin;
+        enum nvt_loop_part part;
+    } begins[] = {{"eval", NVT_PART_EVALUATION},
+                  {"valid", NVT_PART_EVALUATION},
+                  {"checkpoint", NVT_PART_CHECKPOINT},
+                  {"ckpt", NVT_PART_CHECKPOINT},
+                  {"save", NVT_PART_CHECKPOINT}};
+    const char *text = nvt_name(trace, name);
+    const int is_ours = !strcmp(nvt_name(trace, trace->domains.name[domain]), "PyTorch");
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+        if (!strncasecmp(text, begins[i].begin, strlen(begins[i].begin)) &&
+            (!is_ours || !strcmp(text, "evaluation") || !strcmp(text, "checkpoint")))
+            return begins[i].part;
+    return NVT_PART_REST;
 }

@@ -1,5 +1,5 @@
 /*
- * Ranges about the batches of a training loop, as PyTorch's profiler and `record --pytorch` have them.
+ * Ranges of a training loop by their names, as PyTorch's profiler, `record --pytorch` and programs have them.
  */
 #ifndef NVT_BATCHES_H
 #define NVT_BATCHES_H
@@ -11,5 +11,14 @@ int nvt_is_of_pytorch(const struct nvt_trace *trace, uint32_t range, const char 
 
 /* Whether it lies around DataLoader's __next__: PyTorch's own annotation, and the range of `record --pytorch`. */
 int nvt_is_batch_wait(const struct nvt_trace *trace, uint32_t range);
+
+/* Whether a range is an optimizer's step: `optimizer` of any domain, or PyTorch's "Optimizer.step#SGD.step". */
+int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range);
+
+enum nvt_loop_part { NVT_PART_EVALUATION, NVT_PART_CHECKPOINT, NVT_PART_REST, NVT_PARTS };
+
+/* What a range is by its name: `evaluation` and `checkpoint` of `record --pytorch`, or what begins with eval, valid, checkpoint,
+ * ckpt or save (in any case of letters) in any other domain but PyTorch's profiler's operators. */
+enum nvt_loop_part nvt_loop_part_of(const struct nvt_trace *trace, uint32_t name, uint32_t domain);
 
 #endif

@@ -15,6 +15,7 @@
 /* All reports: X(name of nvt_report_<name>). Their order is that of `stats -r list`. */
 #define NVT_REPORTS(X)                                                                             \
     X(summary)                                                                                     \
+    X(run_time)                                                                                    \
     X(nvtx_sum)                                                                                    \
     X(nvtx_pushpop_sum)                                                                            \
     X(nvtx_startend_sum)                                                                           \
