@@ -129,6 +129,36 @@ static void one_with_nothing_but_ranges(void **state)
             13) "; process 1: load (6.00 s); record --trace nvtx,osrt,cpu tells what it waits for");
 }
 
+/* A consumer without work is idle while somebody may bring some: there is a thread that waits for requests. When all others have
+ * ended, or wait as well, nobody will. */
+static void consumers_without_work_are_idle(void **state)
+{
+    (void)state;
+    for (int is_fed = 0; is_fed < 2; is_fed++) {
+        struct maker maker = make_begin();
+        steps(&maker, 12);
+        open_range(&maker, maker.thread, "serve");
+        open_call(&maker, maker.thread, "sem_wait", NULL, 0x7f10);
+        uint32_t serve = make_function(&maker, 0, "serve (server.py:12)", NULL);
+        uint32_t get = make_function(&maker, serve, "get (queue.py:171)", NULL);
+        maker.trace->os_calls.frame[0] =
+            make_function(&maker, get, "wait (threading.py:327)", NULL);
+        maker.trace->os_calls.caller[0] =
+            nvt_strings_add_text(maker.trace->strings, "libpython3.11.so.1.0");
+        open_call(&maker, new_thread(&maker, 2), is_fed ? "accept4" : "pthread_join", NULL, 0);
+        stop(&maker, 6 * S, 1);
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_hang);
+        assert_int_equal(findings.count, !is_fed);
+        if (!is_fed) {
+            assert_string_equal(findings.items[0].what,
+                                "process 1 stands still for the last 6.00 s, in sem_wait for work "
+                                "from a queue: every thread waits for another");
+            assert_non_null(strstr(findings.items[0].evidence, "by serve (server.py:12)"));
+        }
+        free(findings.items);
+    }
+}
+
 /* It works, and what it runs is told. */
 static void one_that_spins_is_told_with_its_function(void **state)
 {
@@ -461,6 +491,7 @@ int main(void)
         cmocka_unit_test(a_process_whose_threads_wait_for_each_other),
         cmocka_unit_test(one_that_waits_for_a_file_names_it),
         cmocka_unit_test(one_with_nothing_but_ranges),
+        cmocka_unit_test(consumers_without_work_are_idle),
         cmocka_unit_test(one_that_spins_is_told_with_its_function),
         cmocka_unit_test(it_is_one_on_one_side_of_each_threshold),
         cmocka_unit_test(nothing_is_found_where_nothing_hangs),

@@ -396,13 +396,15 @@ const struct nvt_rule nvt_rule_hang = {
     .about =
         "processes in which nothing begins or ends any more, what they are in, and which rank has "
         "not come",
-    .threshold = "nothing more for the last 5 s and for 5 times as long as ever before, of a "
-                 "process with at "
-                 "least 10 ranges, calls of MPI or marks, which is within one of them: a program "
-                 "that just works "
-                 "on comes to its next range as it did before. Not while it sleeps or waits for "
-                 "something from "
-                 "outside (poll, accept): that is meant",
+    .threshold =
+        "nothing more for the last 5 s and for 5 times as long as ever before, of a "
+        "process with at "
+        "least 10 ranges, calls of MPI or marks, which is within one of them: a program "
+        "that just works "
+        "on comes to its next range as it did before. Not while it sleeps or waits for "
+        "something from "
+        "outside (poll, accept), or for work from a queue that another thread may fill: that is "
+        "meant",
     .remedy = "a debugger shows more while it lives (gdb -p, py-spy dump); -r range_tree and -r "
               "osrt_trace tell what it did before",
     .confidence = NVT_LIKELY,

@@ -9,6 +9,7 @@
 #include "../../lib/text.h"
 #include "../diagnosis/diagnose.h"
 #include "../studies/hot_functions.h"
+#include "../studies/waits.h"
 #include "buckets.h"
 
 /* Ranges on either side of a deep stack that are named, and characters of a name. */
@@ -212,7 +213,8 @@ static int put_object(const struct nvt_trace *trace, uint32_t call, struct nvt_b
 static int put_callers(const struct nvt_trace *trace, uint32_t call, struct nvt_buffer *text)
 {
     struct nvt_buffer callers = {0};
-    int failed = nvt_put_own_callers(trace, trace->os_calls.frame[call], &callers);
+    int failed =
+        nvt_put_own_callers(trace, nvt_wait_site(trace, trace->os_calls.frame[call]), &callers);
     if (!failed && callers.size)
         failed = nvt_buffer_printf(text, " by %.*s", (int)callers.size, (char *)callers.data);
     nvt_buffer_free(&callers);

@@ -6,6 +6,7 @@
 #include "../../lib/clock.h"
 #include "../../lib/os_calls.h"
 #include "../input/ranks.h"
+#include "waits.h"
 
 /* What is gathered of each process of a trace. */
 struct gathering {
@@ -128,7 +129,41 @@ static void find_front(struct nvt_process_end *end)
     }
 }
 
-/* Whether what is innermost is a call that waits on purpose: for a time, or for something from outside. */
+/* Whether a call waits for what comes from outside of the process, or for a time. */
+static int waits_for_others(const struct nvt_os_call_info *info)
+{
+    return info && (info->kind == NVT_OS_SLEEPS || info->kind == NVT_OS_POLL ||
+                    info->kind == NVT_OS_PROCESSES || info->kind == NVT_OS_NETWORK);
+}
+
+/* Whether another thread of the process is about: it waits for something from outside, or has done anything since `last`. */
+static int is_fed(const struct nvt_process_end *end, uint32_t thread)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        uint32_t other = calls->thread[i];
+        if (other == thread || trace->threads.process[other] != end->process)
+            continue;
+        if (calls->flags[i] & NVT_RANGE_UNCLOSED
+                ? waits_for_others(nvt_os_call_find(nvt_name(trace, calls->name[i])))
+                : calls->end[i] > end->last + NVT_STILL_NS / 5)
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether a call waits for work from a queue, which somebody may still bring: so idle consumers wait. Without memory, no. */
+static int waits_for_work(const struct nvt_process_end *end, uint32_t call)
+{
+    struct nvt_waits waits = {.trace = NULL};
+    int is_idle = !nvt_waits_make(&waits, end->open->trace) && waits.what[call] == NVT_WAIT_WORK &&
+                  is_fed(end, end->open->trace->os_calls.thread[call]);
+    nvt_waits_free(&waits);
+    return is_idle;
+}
+
+/* Whether what is innermost is a call that waits on purpose: for a time, for something from outside, or for work. */
 static int is_meant(const struct nvt_process_end *end)
 {
     const struct nvt_trace *trace = end->open->trace;
@@ -137,7 +172,8 @@ static int is_meant(const struct nvt_process_end *end)
         item->what == NVT_OPEN_OS ? nvt_os_call_find(nvt_name(trace, item->name)) : NULL;
     return end->mpi == NVT_NONE && info &&
            (info->kind == NVT_OS_SLEEPS || info->kind == NVT_OS_POLL ||
-            info->kind == NVT_OS_PROCESSES || !strncmp(info->name, "accept", 6));
+            info->kind == NVT_OS_PROCESSES || !strncmp(info->name, "accept", 6) ||
+            waits_for_work(end, item->row));
 }
 
 static int has_range(const struct nvt_process_end *end)
