@@ -410,6 +410,15 @@ static void step(struct maker *maker, const struct program *program)
     maker->now += program->after_ns;
 }
 
+static void crowd(struct maker *maker, const struct program *program)
+{
+    if (program->crowd && !maker->trace->call_frames.count)
+        make_function(maker, 0, "gemm", "/x/libtorch_cpu.so");
+    for (int i = 0; i < program->crowd; i++)
+        make_sample(maker, nvt_trace_thread(maker->trace, maker->process, 20 + i), maker->now,
+                    2000000, 1);
+}
+
 struct nvt_trace *make_program(const struct program *program)
 {
     struct maker maker = make_begin();
@@ -435,6 +444,7 @@ struct nvt_trace *make_program(const struct program *program)
                          maker.now + program->os_ns);
         maker.now += program->os_ns;
         be_busy(&maker, program);
+        crowd(&maker, program);
         work(&maker, program, &seed);
         leak(&maker, program, i);
         refuse(&maker, program);

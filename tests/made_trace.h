@@ -107,6 +107,7 @@ struct program {
     int limited;           /* % of the samples at which the power limit holds it */
     double ready;          /* threads, on 2 processors */
     double at_work, taken; /* % */
+    int crowd;             /* so many more threads take 2 ms of processor time in each iteration */
 };
 
 struct nvt_trace *make_program(const struct program *program);

@@ -52,6 +52,7 @@
     X(timing)                                                                                      \
     X(backward)                                                                                    \
     X(clocks)                                                                                      \
+    X(oversubscribed)                                                                              \
     X(machine)
 
 /* How sure a finding is; what each word means is nvt_confidence_meaning. */

@@ -3,11 +3,10 @@
 #include <stdio.h>
 
 #include "../device/machine.h"
+#include "../diagnosis/crowd.h"
 #include "../diagnosis/diagnose.h"
 
-#define LEAST_TAKEN   5    /* % */
-#define LEAST_READY   1.25 /* threads a processor */
-#define LEAST_AT_WORK 90   /* % */
+#define LEAST_TAKEN 5 /* % */
 
 static double average(const struct nvt_view *view, const struct nvt_counter_courses *courses,
                       enum nvt_machine_host id)
@@ -51,26 +50,33 @@ static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *vi
     return nvt_findings_add(findings, &finding, err);
 }
 
+/* "; of that, this program's threads had 1.6 processors", where that is known. */
+static void tell_own(const struct nvt_crowd *crowd, struct nvt_finding *finding)
+{
+    if (crowd->own >= 0)
+        nvt_finding_append(finding, "; this program's threads had %.1f of them", crowd->own);
+}
+
 static int look_for_ready(const struct nvt_rule *rule, const struct nvt_view *view,
-                          const struct nvt_counter_courses *courses, struct nvt_findings *findings,
-                          struct nvt_error *err)
+                          struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    double ready = average(view, courses, NVT_MACHINE_RUNNABLE);
-    double processors = average(view, courses, NVT_MACHINE_PROCESSORS);
-    double at_work = average(view, courses, NVT_MACHINE_BUSY);
-    if (!(ready >= LEAST_READY * processors) || !(at_work >= LEAST_AT_WORK))
+    struct nvt_crowd crowd;
+    if (nvt_crowd_make(&crowd, view, err))
+        return -1;
+    if (!crowd.is_crowded || nvt_is_own_crowd(&crowd)) /* the rule `oversubscribed` tells that */
         return 0;
-    finding.cost_ns = (1 - processors / ready) * view->span_ns / view->units;
+    finding.cost_ns = (1 - crowd.processors / crowd.ready) * view->span_ns / view->units;
     snprintf(finding.what, sizeof(finding.what),
-             "%.1f threads want to run on %.0f processor%s: each has to wait for its turn", ready,
-             processors, processors > 1 ? "s" : "");
+             "%.1f threads want to run on %.0f processor%s: each has to wait for its turn",
+             crowd.ready, crowd.processors, crowd.processors > 1 ? "s" : "");
     snprintf(
         finding.evidence, sizeof(finding.evidence),
         "on average, of this program and of all others; the processors are at work for %.0f %% "
         "of their time",
-        at_work);
-    point_at(view, courses, NVT_MACHINE_RUNNABLE, LEAST_READY * processors, &finding);
+        crowd.at_work);
+    tell_own(&crowd, &finding);
+    nvt_crowd_point(&crowd, &finding);
     nvt_finding_about(&finding, "threads");
     return nvt_findings_add(findings, &finding, err);
 }
@@ -81,7 +87,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     struct nvt_counter_courses courses;
     int has = nvt_machine_courses(view->trace, &courses, err);
     int failed = has < 0 || (has && (look_for_taken(rule, view, &courses, findings, err) ||
-                                     look_for_ready(rule, view, &courses, findings, err)));
+                                     look_for_ready(rule, view, findings, err)));
     nvt_counter_courses_free(&courses);
     return failed ? -1 : 0;
 }

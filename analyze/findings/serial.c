@@ -1,6 +1,7 @@
 /* serial part: one thread of several works alone for much of the time, and the others wait for it. */
 #include <stdio.h>
 
+#include "../diagnosis/crowd.h"
 #include "../diagnosis/running.h"
 #include "../diagnosis/serial.h"
 
@@ -66,7 +67,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_serial serial = {0};
-    int status = nvt_serial_find(&serial, view);
+    struct nvt_crowd crowd;
+    if (nvt_crowd_make(&crowd, view, err))
+        return -1;
+    /* Threads that wait for a processor are too many already: the rule `machine` says so. */
+    int status = crowd.is_crowded ? 0 : nvt_serial_find(&serial, view);
     if (status > 0) {
         struct nvt_finding finding = nvt_finding_of(rule, view);
         finding.cost_ns = nvt_serial_gain(&serial) / view->units;

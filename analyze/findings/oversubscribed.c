@@ -1,0 +1,54 @@
+/* CPU oversubscribed: the program's own threads and workers are more than there are processors. */
+#include <stdio.h>
+
+#include "../diagnosis/crowd.h"
+
+static void tell_what(const struct nvt_crowd *crowd, struct nvt_finding *finding)
+{
+    char workers[48] = "";
+    if (crowd->processes)
+        snprintf(workers, sizeof(workers), " and %u worker process%s", crowd->processes,
+                 crowd->processes > 1 ? "es" : "");
+    snprintf(finding->what, sizeof(finding->what), "%u computing thread%s%s on %.0f processor%s",
+             crowd->threads, crowd->threads == 1 ? "" : "s", workers, crowd->processors,
+             crowd->processors > 1 ? "s" : "");
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct nvt_crowd crowd;
+    if (nvt_crowd_make(&crowd, view, err))
+        return -1;
+    if (!nvt_is_own_crowd(&crowd))
+        return 0;
+    finding.cost_ns = (1 - crowd.processors / crowd.ready) * view->span_ns / view->units;
+    tell_what(&crowd, &finding);
+    nvt_finding_append(
+        &finding,
+        "%.1f threads of all programs are ready to run on average, and the processors are at work "
+        "for %.0f %% of their time; this program's threads had %.1f of them, most of it process "
+        "%lld",
+        crowd.ready, crowd.at_work, crowd.own,
+        (long long)view->trace->processes.pid[crowd.process]);
+    nvt_crowd_point(&crowd, &finding);
+    nvt_finding_about(&finding, "threads");
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_oversubscribed = {
+    .cause = "CPU oversubscribed",
+    .about = "a program that has more threads and workers at work than there are processors",
+    .threshold =
+        "1.25 threads ready to run for each processor while these are at work for 90 % of their "
+        "time (record --trace machine), of which the program's own threads have half and more, and "
+        "are more than there are processors (--trace cpu); a thread counts that takes 2 % of the "
+        "time of all processors. Where others have most of it, that is busy machine",
+    .remedy = "fewer threads, so that they and the workers fit the processors: "
+              "torch.set_num_threads(), OMP_NUM_THREADS=, MKL_NUM_THREADS=; fewer workers "
+              "(num_workers=), each with torch.set_num_threads(1)",
+    .confidence = NVT_SEEN,
+    .is_whole = 1,
+    .look = look,
+};
