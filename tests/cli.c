@@ -357,6 +357,12 @@ bool cli_is_long(void)
     return text && !strcmp(text, "1");
 }
 
+bool cli_is_busy(void)
+{
+    double load = 0;
+    return getloadavg(&load, 1) == 1 && load > (double)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 bool cli_has_device(void)
 {
     glob_t files;

@@ -91,6 +91,9 @@ char *cli_read_text(const char *directory, const char *name);
 /* Whether the long form of a test is asked for: `make check-long`, which sets NVTALLY_LONG=1. */
 bool cli_is_long(void);
 
+/* Whether more threads than processors were ready to run during the last minute: times are then those of a queue. */
+bool cli_is_busy(void);
+
 /* Whether a device of CUDA is here. NVIDIA's libcuda makes /dev/nvidiactl when root's program loads it, device or not. */
 bool cli_has_device(void);
 
