@@ -268,6 +268,9 @@ static void children_have_their_own_calls(void **state)
     uint32_t parent = process_of(trace, call(trace, "waitpid", 0));
     expect_file(trace, "write", 0, "child", BYTES);
     assert_int_not_equal(process_of(trace, call(trace, "write", 0)), parent);
+    /* Asked for again, its name would be "kept (deleted)". */
+    expect_file(trace, "write", 1, "kept", BYTES);
+    expect_file(trace, "write", 2, "kept", BYTES);
     assert_int_equal(count(trace, "fork"), 1);
     assert_int_equal(process_of(trace, call(trace, "fork", 0)), parent);
     assert_int_equal(count(trace, "usleep"), 1);

@@ -193,6 +193,12 @@ uint32_t nvt_os_file(struct nvt_thread *thread, int descriptor)
 
 void nvt_os_forget(int descriptor)
 {
-    if (descriptor >= 0 && descriptor < NVT_OS_DESCRIPTORS)
+    const struct nvt_thread *thread = nvt_self;
+    if (descriptor < 0 || descriptor >= NVT_OS_DESCRIPTORS ||
+        !atomic_load_explicit(&of_descriptor[descriptor], memory_order_relaxed))
+        return;
+    /* What a child of vfork closes stays open in its parent, whose names these are: the name of a socket whose other end has
+     * gone is not to be had again. */
+    if (!thread || !thread->slots || !nvt_os_is_borrowed(thread))
         atomic_store_explicit(&of_descriptor[descriptor], 0, memory_order_relaxed);
 }
