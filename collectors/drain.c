@@ -546,6 +546,8 @@ void nvt_drain_close(struct nvt_drain *drain, uint64_t now, int lives,
     totals->device_records += drain->totals.device_records;
     totals->os_calls += drain->totals.os_calls;
     totals->cpu_samples += drain->totals.cpu_samples;
+    for (int i = 0; i < NVT_PYTHON_STATES; i++)
+        totals->python.samples[i] += drain->totals.python.samples[i];
     totals->batches += drain->totals.batches;
     totals->device_threads += drain->totals.batches && !drain->totals.events &&
                               !drain->totals.os_calls && !drain->totals.cpu_samples;

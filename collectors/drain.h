@@ -4,6 +4,7 @@
 #ifndef NVT_DRAIN_H
 #define NVT_DRAIN_H
 
+#include "../lib/python_stacks.h"
 #include "output.h"
 #include "owners.h"
 #include "ring.h"
@@ -48,13 +49,14 @@ uint32_t nvt_drain_owner(const struct nvt_drain *drain, struct nvt_owner *owner)
 /* Sums of one ring, added to what is there. */
 struct nvt_drain_totals {
     uint64_t events, dropped, nested, unwritten, waited_ns;
-    int too_deep;            /* some of the dropped, as open ranges had filled the ring */
-    uint64_t device_records; /* what devices and the CUDA API did */
-    uint64_t os_calls;       /* of the operating system's libraries */
-    uint64_t cpu_samples;    /* of what threads run */
-    uint64_t batches;        /* in which rows about devices came */
-    uint32_t device_threads; /* that sent nothing else: the collector's own */
-    struct nvt_error error;  /* first failed write */
+    int too_deep;                    /* some of the dropped, as open ranges had filled the ring */
+    uint64_t device_records;         /* what devices and the CUDA API did */
+    uint64_t os_calls;               /* of the operating system's libraries */
+    uint64_t cpu_samples;            /* of what threads run */
+    struct nvt_python_stacks python; /* of these */
+    uint64_t batches;                /* in which rows about devices came */
+    uint32_t device_threads;         /* that sent nothing else: the collector's own */
+    struct nvt_error error;          /* first failed write */
 };
 
 /* Flush, write the thread's totals with the time `now` in ticks and whether it lives on, unmap, remove the file, free. A thread

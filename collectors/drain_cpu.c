@@ -23,6 +23,7 @@ static void forget_chunk(struct nvt_drain_cpu *cpu)
     nvt_frame_tree_free(&cpu->tree);
     cpu->frames.size = cpu->rows.size = 0;
     cpu->frame_count = cpu->count = cpu->asked = 0;
+    memset(&cpu->python, 0, sizeof(cpu->python));
     cpu->failed = 0;
 }
 
@@ -135,6 +136,19 @@ static int is_interpreter(const struct nvt_function *function)
     return function->kind == NVT_FUNCTION_EVALUATES || function->kind == NVT_FUNCTION_INTERPRETER;
 }
 
+/* Whether it is Python that ran, and whether its stack is there: enum nvt_python_state. */
+static unsigned state_of(const struct nvt_ring_cpu_sample *sample, const struct stack *stack)
+{
+    if (stack->python_count)
+        return NVT_PYTHON_TOLD;
+    if (sample->text || sample->python >= NVT_PYTHON_STATES) /* "<no Python frame>" */
+        return NVT_PYTHON_NONE;
+    for (uint32_t i = 0; i < stack->native_count; i++)
+        if (is_interpreter(&stack->native[i]))
+            return sample->python;
+    return NVT_PYTHON_NONE;
+}
+
 /* How many of the native functions the innermost one of Python has called: those before Python's loop. Of these, what Python
  * itself has between its function and that of a library is left out, and what nobody knows by name. */
 static uint32_t called_by_python(const struct stack *stack)
@@ -201,7 +215,10 @@ static void put(struct nvt_drain_cpu *cpu, uint64_t ticks, uint64_t cpu_ns, unsi
     }
     cpu->last += step;
     cpu->count++;
-    cpu->asked += (flags & NVT_CPU_ROW_WAITS) != 0;
+    if (flags & NVT_CPU_ROW_WAITS)
+        cpu->asked++;
+    else
+        cpu->python.samples[flags / NVT_CPU_ROW_PYTHON]++;
 }
 
 void nvt_drain_cpu_take(struct nvt_drain_cpu *cpu, uint64_t ticks, const uint8_t *data, size_t size)
@@ -225,7 +242,8 @@ void nvt_drain_cpu_take(struct nvt_drain_cpu *cpu, uint64_t ticks, const uint8_t
     if (stack->native_count || stack->python_count) /* else it is the collector's own */
         put(cpu, sample.ticks ? sample.ticks : ticks, sample.cpu_ns,
             (sample.frames == 1 && !stack->python_count ? NVT_CPU_ROW_ALONE : 0) |
-                (sample.cpu_ns ? 0 : NVT_CPU_ROW_WAITS),
+                (sample.cpu_ns ? 0 : NVT_CPU_ROW_WAITS) |
+                state_of(&sample, stack) * NVT_CPU_ROW_PYTHON,
             stack);
     free(stack);
 }
@@ -260,6 +278,8 @@ void nvt_drain_cpu_flush(struct nvt_drain_cpu *cpu, int force, struct nvt_drain_
                      ? nvt_fail(&err, "out of memory")
                      : nvt_output_chunk(cpu->output, &chunk, out.data, out.size, &err);
     *(status ? &totals->unwritten : &totals->cpu_samples) += cpu->count - cpu->asked;
+    for (int i = 0; i < NVT_PYTHON_STATES; i++)
+        totals->python.samples[i] += cpu->python.samples[i];
     if (status && !totals->error.message[0])
         totals->error = err;
     nvt_buffer_free(&out);

@@ -20,9 +20,10 @@ struct nvt_drain_cpu {
     struct nvt_frame_tree tree; /* numbers of frames, from 1 */
     uint32_t frame_count;
     struct nvt_buffer frames, rows;
-    uint32_t count, asked; /* rows, and how many of them are of threads that waited */
-    uint64_t first, last;  /* ticks */
-    int failed;            /* a row is missing: no memory */
+    uint32_t count, asked;           /* rows, and how many of them are of threads that waited */
+    struct nvt_python_stacks python; /* of the others */
+    uint64_t first, last;            /* ticks */
+    int failed;                      /* a row is missing: no memory */
 };
 
 void nvt_drain_cpu_free(struct nvt_drain_cpu *cpu);

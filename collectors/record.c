@@ -412,6 +412,9 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
                 nvt_error_text(&result->cut_error, text, sizeof(text)));
     report_lost(options, result, lost);
     report_counts(options, asked, result);
+    if (!is_nothing_captured(options, result) &&
+        nvt_python_note(&result->python, text, sizeof(text)))
+        fprintf(stderr, "nvtally: %s\n", text);
     report_nothing(options, asked, result, lost, command);
 }
 

@@ -161,6 +161,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->device_records = totals->device_records;
     result->os_calls = totals->os_calls;
     result->cpu_samples = totals->cpu_samples;
+    result->python = totals->python;
     result->used_devices = totals->batches > 0;
     result->dropped = totals->dropped;
     result->too_deep = totals->too_deep;

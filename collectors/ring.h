@@ -33,7 +33,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 14u
+#define NVT_SHARED_VERSION 15u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -209,7 +209,9 @@ struct nvt_ring_cpu_sample {
         cpu_ns; /* processor time that it stands for; 0: none, it is where the thread waits, or has waited */
     uint64_t ticks; /* when it waited; 0: when the record was written */
     uint32_t frames;
-    uint32_t text; /* bytes */
+    uint32_t text;   /* bytes */
+    uint32_t python; /* enum nvt_python_state: why there is no text */
+    uint32_t unused;
 };
 
 /* A frame: the id of a file (NVT_DEFINE_FILE) and the place in it, as its symbols have it; of none, the address. */

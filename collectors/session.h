@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../lib/error.h"
+#include "../lib/python_stacks.h"
 #include "retain.h"
 #include "ring.h"
 
@@ -39,17 +40,18 @@ struct nvt_record_options {
     }
 
 struct nvt_record_result {
-    int wait_status;         /* of the command, as waitpid gives it */
-    int asked;               /* the last signal that asked us to end, 0: none came */
-    int exec_error;          /* errno when the command could not be started, else 0 */
-    int other_tool;          /* another tool was injected already and was left in place */
-    int other_device_tool;   /* the same of CUDA's injection, when devices were asked for */
-    uint64_t events;         /* NVTX events in the file */
-    uint64_t device_records; /* operations, API calls and the like in the file */
-    uint64_t os_calls;       /* calls of the operating system's libraries in it */
-    uint64_t cpu_samples;    /* samples of what threads run in it */
-    int used_devices;        /* a process came up with CUDA */
-    int captured;            /* what options.capture names has begun, at least once */
+    int wait_status;                 /* of the command, as waitpid gives it */
+    int asked;                       /* the last signal that asked us to end, 0: none came */
+    int exec_error;                  /* errno when the command could not be started, else 0 */
+    int other_tool;                  /* another tool was injected already and was left in place */
+    int other_device_tool;           /* the same of CUDA's injection, when devices were asked for */
+    uint64_t events;                 /* NVTX events in the file */
+    uint64_t device_records;         /* operations, API calls and the like in the file */
+    uint64_t os_calls;               /* calls of the operating system's libraries in it */
+    uint64_t cpu_samples;            /* samples of what threads run in it */
+    struct nvt_python_stacks python; /* of these */
+    int used_devices;                /* a process came up with CUDA */
+    int captured;                    /* what options.capture names has begun, at least once */
     uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
     uint64_t nested;    /* events of signal handlers that interrupted an event */

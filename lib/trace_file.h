@@ -133,6 +133,7 @@ enum nvt_cpu_row_flags {
     NVT_CPU_ROW_ALONE = 1, /* nobody knows who called it */
     NVT_CPU_ROW_WAITS =
         2, /* it is no sample, but where the thread is in the call of OS_CALLS at that time */
+    NVT_CPU_ROW_PYTHON = 4, /* times this: enum nvt_python_state, in four bits */
 };
 
 /* What the time that a program gives with a sample of a counter is. */

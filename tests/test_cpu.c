@@ -299,6 +299,16 @@ static void signals_are_the_programs_own(void **state)
     nvt_trace_free(trace);
 }
 
+static void children_on_the_same_memory_change_nothing(void **state)
+{
+    (void)state;
+    if (!recorded_wipes())
+        skip();
+    struct nvt_trace *trace = record("shares-memory", "cpu", NULL, NULL);
+    expect_time(trace, "work_of_main", NULL, 200);
+    nvt_trace_free(trace);
+}
+
 /* The thread is sampled although the event that it was in never ended. */
 static void handlers_of_faults_stay(void **state)
 {
@@ -497,7 +507,6 @@ static struct nvt_trace *record_python(const char *const options[4], const char 
 {
     struct cli_result result = run_with("cpu", options, command);
     cli_expect_status(&result, 0);
-    assert_null(strstr(result.err, "no stacks of Python"));
     assert_null(strstr(result.err, "lost"));
     cli_result_free(&result);
     return recorded_trace();
@@ -620,6 +629,187 @@ static void python_threads_and_processes(void **state)
         expect_time(trace, "in_process (many.py:14)", NULL, 300);
     expect_time(trace, "<module> (many.py:17)", NULL, 300);
     nvt_trace_free(trace);
+}
+
+/* --- every Python there is ----------------------------------------------------------------------------- */
+
+/* Of each version from 3.9 to 3.14, with a GIL and without, the first that is found: in PATH, in .deps/pythons, among those of
+ * pyenv. */
+static int find_python(const char *version, char *out, size_t size)
+{
+    char script[1024];
+    snprintf(
+        script, sizeof(script),
+        "for python in \"$(command -v python%s)\" .deps/pythons/*/usr/bin/python%s "
+        "\"${PYENV_ROOT:-$HOME/.pyenv}\"/versions/*/bin/python%s; do\n"
+        "    [ -x \"$python\" ] && \"$python\" -c pass 2>/dev/null && echo \"$python\" && exit\n"
+        "done\nexit 1",
+        version, version, version);
+    struct cli_result result = cli_run((const char *const[]){"sh", "-c", script, NULL});
+    int is_there = !result.status && result.out[0];
+    snprintf(out, size, "%.*s", (int)strcspn(result.out, "\n"), result.out);
+    cli_result_free(&result);
+    return is_there;
+}
+
+static const char *const versions[] = {"3.9",  "3.10",  "3.11", "3.12",
+                                       "3.13", "3.13t", "3.14", "3.14t"};
+
+static void with_every_python(void (*check)(const char *python))
+{
+    char python[1024];
+    int count = 0;
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+        if (!find_python(versions[i], python, sizeof(python))) {
+            print_message("no python%s here: not run\n", versions[i]);
+            continue;
+        }
+        print_message("python%s: %s\n", versions[i], python);
+        check(python);
+        count++;
+    }
+    if (!count)
+        skip();
+}
+
+/* What a program does before each part that is then looked for. The signal of the samples is one of all those that it touches. */
+static const struct {
+    const char *name, *text;
+} upsets[] = {
+    {"nothing", "pass"},
+    {"subprocess", "subprocess.run(['true'], check=True)"},
+    {"close_fds", "subprocess.run(['true'], close_fds=False, start_new_session=True, check=True)"},
+    {"preexec", "subprocess.run(['true'], preexec_fn=os.setsid, check=True)"},
+    {"not_found", "\n    try: subprocess.run(['/nonexistent'])\n    except OSError: pass"},
+    {"spawn", "os.waitpid(os.posix_spawn('/bin/true', ['true'], os.environ,"
+              " setsigdef=[s for s in signal.valid_signals() if s not in (9, 19)]), 0)"},
+    {"system", "os.system('true'); os.popen('true').read()"},
+    {"handlers", "each(lambda s: signal.signal(s, lambda n, f: None))"},
+    {"run_with_handlers", "subprocess.run(['true'], check=True)"},
+    {"ignored", "each(lambda s: signal.signal(s, signal.SIG_IGN))"},
+    {"default", "each(lambda s: signal.signal(s, signal.SIG_DFL))"},
+    {"wakeup", "a, b = socket.socketpair(); b.setblocking(False); signal.set_wakeup_fd(b.fileno());"
+               " each(lambda s: signal.siginterrupt(s, True))"},
+    {"masked", "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())"},
+    {"faulthandler", "faulthandler.enable(file); faulthandler.dump_traceback(file);"
+                     " each(lambda s: faulthandler.register(s, file=file, chain=False))"},
+    {"later", "faulthandler.dump_traceback_later(0.01, repeat=True, file=file)"},
+    {"unregister", "faulthandler.cancel_dump_traceback_later(); each(faulthandler.unregister);"
+                   " faulthandler.disable()"},
+    {"forked", "pid = os.fork(); pid and (os.waitpid(pid, 0), outer(10), os._exit(0))"},
+};
+#define UPSETS (sizeof(upsets) / sizeof(upsets[0]))
+
+static void is_upset(const char *python)
+{
+    static char text[8192];
+    size_t length =
+        (size_t)snprintf(text, sizeof(text), "%s",
+                         BURNING "import faulthandler, signal, socket, subprocess\n"
+                                 "file = open(os.devnull, 'w')\n"
+                                 "def each(do):\n"
+                                 "    for s in range(1, 65):\n"
+                                 "        if s in (2, 9, 15, 17, 19, 32): continue\n"
+                                 "        try: do(s)\n"
+                                 "        except (OSError, ValueError, RuntimeError): pass\n");
+    for (size_t i = 0; i < UPSETS; i++)
+        length += (size_t)snprintf(text + length, sizeof(text) - length,
+                                   "def after_%s():\n    outer(100)\n", upsets[i].name);
+    length += (size_t)snprintf(text + length, sizeof(text) - length, "if 1:\n");
+    for (size_t i = 0; i < UPSETS; i++)
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "    %s\n    after_%s()\n",
+                                   upsets[i].text, upsets[i].name);
+    assert_true(length < sizeof(text) - 1);
+    const char *path = python_script("upset.py", text);
+    struct nvt_trace *trace = record_python(NULL, (const char *const[]){python, path, NULL});
+    for (size_t i = 0; i < UPSETS; i++) {
+        int64_t ms = 0;
+        char name[64];
+        snprintf(name, sizeof(name), "after_%s ", upsets[i].name);
+        for (uint32_t row = 0; row < trace->cpu_samples.count; row++)
+            for (uint32_t at = trace->cpu_samples.frame[row]; at;
+                 at = trace->call_frames.parent[at - 1])
+                if (!strncmp(nvt_name(trace, trace->call_frames.name[at - 1]), name, strlen(name)))
+                    ms += trace->cpu_samples.cpu_ns[row] / 1000000;
+        if (ms < 40) /* the clock's ticks may count for the part before, or behind */
+            snprintf(wrong, sizeof(wrong), "%s: %s%lld ms, not 100", python, name, (long long)ms);
+    }
+    nvt_trace_free(trace);
+}
+
+static void stacks_survive_what_programs_do(void **state)
+{
+    (void)state;
+    with_every_python(is_upset);
+}
+
+/* Each asks for the handler again, and may not have the module. Nothing is said, and the stacks are of the right interpreter. */
+static void has_others(const char *python)
+{
+    const char *path = python_script(
+        "others.py",
+        "try: import _interpreters as others\n"
+        "except ImportError: import _xxsubinterpreters as others\n"
+        "run = getattr(others, 'exec', None) or others.run_string\n"
+        "for _ in range(3):\n"
+        "    other = others.create()\n"
+        "    run(other, \"\"\"\n" BURNING "def in_other(): outer(100)\nin_other()\n\"\"\")\n"
+        "    others.destroy(other)\n" BURNING "def in_main(): outer(100)\nin_main()\n"
+        "print(sys.version_info >= (3, 12))\n");
+    struct cli_result result =
+        run_with("cpu", NULL, (const char *const[]){python, "-W", "ignore", path, NULL});
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "Python"));
+    int tells_others = !strncmp(result.out, "True", 4);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    /* Before 3.12, the thread's stack is that of the interpreter that has called the other. */
+    expect_time(trace, tells_others ? "in_other" : "<module> (others.py:6)", NULL, 300);
+    expect_time(trace, "in_main", NULL, 100);
+    nvt_trace_free(trace);
+}
+
+static void sub_interpreters_have_stacks(void **state)
+{
+    (void)state;
+    with_every_python(has_others);
+}
+
+/* What record says of missing stacks, and what the report says. */
+static void expect_missing(const char *const command[], const char *reason)
+{
+    struct cli_result result = run_with("cpu", NULL, command);
+    cli_expect_status(&result, 0);
+    const char *said = strstr(result.err, "Python's stack is missing in ");
+    if (!reason != !said || (reason && !strstr(said, reason)))
+        fail_msg("not \"%s\": %s", reason ? reason : "nothing", result.err);
+    cli_result_free(&result);
+    result = cli_run(
+        (const char *const[]){"nvtally", "stats", "-r", "cpu_functions", recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    said = strstr(result.err, "note: Python's stack is missing in ");
+    if (!reason != !said || (reason && !strstr(said, reason)))
+        fail_msg("not \"%s\": %s", reason ? reason : "nothing", result.err);
+    cli_result_free(&result);
+}
+
+static void missing_stacks_are_told(const char *python)
+{
+    const char *path = python_script("burns.py", BURNING "outer(300)\n");
+    expect_missing((const char *const[]){python, path, NULL}, NULL);
+    expect_missing((const char *const[]){python, "-S", path, NULL}, "sitecustomize had not run");
+    path = python_script("gone.py", BURNING "import faulthandler\nouter(100)\n"
+                                            "for s in range(1, 65):\n"
+                                            "    try: faulthandler.unregister(s)\n"
+                                            "    except (ValueError, RuntimeError): pass\n"
+                                            "outer(300)\n");
+    expect_missing((const char *const[]){python, path, NULL}, "faulthandler.unregister");
+}
+
+static void who_has_no_stack_and_why(void **state)
+{
+    (void)state;
+    with_every_python(missing_stacks_are_told);
 }
 
 /* Python takes its handler back when it ends, and still runs for a while. */
@@ -778,6 +968,7 @@ static void programs_that_drop_the_library(void **state)
     X(programs_become_others)                                                                      \
     X(samples_survive_a_kill)                                                                      \
     X(signals_are_the_programs_own)                                                                \
+    X(children_on_the_same_memory_change_nothing)                                                  \
     X(handlers_of_faults_stay)                                                                     \
     X(handlers_may_jump)                                                                           \
     X(recursion_may_be_deep)                                                                       \
@@ -793,6 +984,9 @@ static void programs_that_drop_the_library(void **state)
     X(python_tells_its_functions)                                                                  \
     X(python_writes_nothing_of_its_own)                                                            \
     X(python_threads_and_processes)                                                                \
+    X(stacks_survive_what_programs_do)                                                             \
+    X(sub_interpreters_have_stacks)                                                                \
+    X(who_has_no_stack_and_why)                                                                    \
     X(python_ends)                                                                                 \
     X(python_is_interrupted_anywhere)                                                              \
     X(python_without_site)                                                                         \

@@ -52,6 +52,7 @@ enum nvt_mpi_kind { NVT_MPI_OTHER, NVT_MPI_P2P, NVT_MPI_COLLECTIVE, NVT_MPI_WAIT
 #define NVT_MPI_NONE INT32_MIN
 enum nvt_cpu_sample_flags {
     NVT_CPU_SAMPLE_NO_CALLERS = 1, /* the function alone was looked for, not who called it */
+    NVT_CPU_SAMPLE_PYTHON = 2,     /* times this: enum nvt_python_state, in four bits */
 };
 enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
 /* What a sample of a counter says: how much there is, how much more since the one before, or since the start. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../lib/grow.h"
+#include "../../lib/python_stacks.h"
 #include "nvt.h"
 
 /* So many varints, of which the first `known` are kept; those that an earlier version lacks are 0. */
@@ -55,6 +56,13 @@ static int keep_wait(struct nvt_nvt_waits *waits, const struct nvt_cpu_sample *r
     return 0;
 }
 
+static uint8_t flags_of(uint64_t flags)
+{
+    uint64_t python = flags / NVT_CPU_ROW_PYTHON % 16;
+    return (uint8_t)((flags & NVT_CPU_ROW_ALONE ? NVT_CPU_SAMPLE_NO_CALLERS : 0) |
+                     (python < NVT_PYTHON_STATES ? python : 0) * NVT_CPU_SAMPLE_PYTHON);
+}
+
 /* 0 or -1. */
 static int read_rows(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                      struct nvt_cursor *cursor, const uint32_t *frames, uint64_t frame_count)
@@ -72,12 +80,11 @@ static int read_rows(struct nvt_nvt_reader *reader, const struct nvt_chunk *chun
         ticks += fields[NVT_CPU_ROW_TIME];
         if (reader->is_cut && ticks < reader->cut)
             continue;
-        const struct nvt_cpu_sample row = {
-            .time = (int64_t)ticks,
-            .thread = thread->row,
-            .cpu_ns = (int64_t)fields[NVT_CPU_ROW_CPU],
-            .frame = frames[fields[NVT_CPU_ROW_FRAME]],
-            .flags = fields[NVT_CPU_ROW_FLAGS] & NVT_CPU_ROW_ALONE ? NVT_CPU_SAMPLE_NO_CALLERS : 0};
+        const struct nvt_cpu_sample row = {.time = (int64_t)ticks,
+                                           .thread = thread->row,
+                                           .cpu_ns = (int64_t)fields[NVT_CPU_ROW_CPU],
+                                           .frame = frames[fields[NVT_CPU_ROW_FRAME]],
+                                           .flags = flags_of(fields[NVT_CPU_ROW_FLAGS])};
         if (fields[NVT_CPU_ROW_FLAGS] & NVT_CPU_ROW_WAITS) {
             if (keep_wait(&reader->waits, &row))
                 return -1;

@@ -12,6 +12,7 @@ static void look_at(struct nvt_cpu_input *all, const struct nvt_cpu_samples *sam
     all->samples += samples->count;
     for (uint32_t i = 0; i < samples->count; i++) {
         all->alone += (samples->flags[i] & NVT_CPU_SAMPLE_NO_CALLERS) != 0;
+        all->python.samples[samples->flags[i] / NVT_CPU_SAMPLE_PYTHON % NVT_PYTHON_STATES]++;
         all->has_times &= samples->cpu_ns[i] > 0;
         all->weight = nvt_clock_sum(all->weight, samples->cpu_ns[i]);
     }
@@ -29,6 +30,7 @@ struct nvt_cpu_input nvt_cpu_count(const struct nvt_input *input)
 
 struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals)
 {
+    char python[1024];
     const struct nvt_cpu_input all = nvt_cpu_count(input);
     if (!all.samples)
         nvt_note(input, "note: no " NVT_CPU_SAMPLES " in the input");
@@ -44,6 +46,8 @@ struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals)
                  "note: of %.0f %% of the samples the function alone is known, not who called it: "
                  "totals are what is known at least",
                  100 * (double)all.alone / (double)all.samples);
+    if (nvt_python_note(&all.python, python, sizeof(python)))
+        nvt_note(input, "note: %s", python);
     return all;
 }
 

@@ -4,6 +4,7 @@
 #ifndef NVT_REPORT_CPU_H
 #define NVT_REPORT_CPU_H
 
+#include "../../lib/python_stacks.h"
 #include "../studies/groups.h"
 #include "../studies/hot_functions.h"
 #include "../studies/pairs.h"
@@ -17,13 +18,14 @@ struct nvt_cpu_input {
     uint64_t samples, alone; /* in all; those without callers */
     int64_t weight;          /* ns of all; samples, where any trace has no times */
     int has_times;
+    struct nvt_python_stacks python;
 };
 
 /* Count them. */
 struct nvt_cpu_input nvt_cpu_count(const struct nvt_input *input);
 
 /* The same; and note what must be known to read numbers of them: that there are none, or few, or no times; with `totals` also
- * that callers are not known of all. */
+ * that callers are not known of all; that Python's stacks are missing. */
 struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals);
 
 /* A table whose title says how many samples it is made of. NULL with err filled. */

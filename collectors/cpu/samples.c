@@ -144,6 +144,8 @@ EXPORT int sigaction(int signal, const struct sigaction *action, struct sigactio
     find_all();
     if (number && signal == number)
         return nvt_cpu_action(action, before);
+    if (number && signal == NVT_CPU_PYTHON && nvt_cpu_python_action(action, before))
+        return 0;
     int is_held = hold(signal), status = libc.sigaction(signal, action, before);
     release(is_held);
     return status;
@@ -243,6 +245,16 @@ EXPORT ssize_t write(int descriptor, const void *bytes, size_t size)
 
 /* --- the beginning --------------------------------------------------------------------------------- */
 
+static void before_fork(void)
+{
+    nvt_cpu_before_fork();
+}
+
+static void after_fork(void)
+{
+    nvt_cpu_after_fork();
+}
+
 static void watch_child(void)
 {
     nvt_cpu_forked();
@@ -258,7 +270,7 @@ __attribute__((constructor)) static void watch(void)
         unsetenv(NVT_CPU_SIGNAL_ENV); /* what it is in the process that started this one */
         return;
     }
-    snprintf(text, sizeof(text), "%d", number);
+    snprintf(text, sizeof(text), "%d", NVT_CPU_PYTHON);
     setenv(NVT_CPU_SIGNAL_ENV, text, 1);
-    pthread_atfork(NULL, NULL, watch_child);
+    pthread_atfork(before_fork, after_fork, watch_child);
 }

@@ -55,7 +55,6 @@ static void leave_behind(const struct nvt_sampler *sampler)
 /* What a signal has brought. */
 struct visit {
     struct nvt_thread *thread;
-    int signal;
     siginfo_t *info;
     void *context;
     int64_t cpu_ns;  /* 0: somebody asks where the thread waits */
@@ -69,7 +68,8 @@ static void record(struct nvt_thread *thread, struct nvt_sampler *sampler, uint6
     const struct nvt_ring_cpu_sample sample = {.cpu_ns = cpu_ns,
                                                .ticks = waited,
                                                .frames = sampler->count,
-                                               .text = (uint32_t)sampler->text_size};
+                                               .text = (uint32_t)sampler->text_size,
+                                               .python = sampler->python};
     const struct nvt_piece pieces[] = {{&sample, sizeof(sample)},
                                        {sampler->frames, sampler->count * sizeof(uint64_t)},
                                        {sampler->text, sampler->text_size}};
@@ -101,7 +101,7 @@ static void take(void *given)
         return;
     }
     nvt_frames_find(self, visit->context);
-    nvt_python_find(self, visit->signal, visit->info, visit->context);
+    nvt_python_find(self, visit->info, visit->context);
     if (cpu_ns && self->is_first && self->taken_over)
         cpu_ns += take_over(atomic_load(&owed) / period() * period());
     self->is_first &= !cpu_ns;
@@ -140,7 +140,7 @@ static int is_waiting(struct nvt_thread *thread)
 static void handle(int signal, siginfo_t *info, void *context)
 {
     int saved = errno, cancel;
-    struct visit visit = {nvt_self, signal, info, context, 0, 0};
+    struct visit visit = {nvt_self, info, context, 0, 0};
     int is_asked = is_question(info);
     if (is_asked) {
         is_asked = self && is_waiting(visit.thread);
@@ -300,6 +300,7 @@ int nvt_cpu_watch(const struct nvt_cpu_system *system)
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigfillset(&action.sa_mask);
     nvt_frames_prepare();
+    nvt_actions_prepare();
     /* A ring now, as a program may become another user, or have another root. */
     if (nvt_self == &nvt_nobody)
         nvt_thread_try();

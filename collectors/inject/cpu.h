@@ -25,10 +25,18 @@
 /* Python writes its stack to this descriptor, which cannot be one. */
 #define NVT_CPU_STACK_DESCRIPTOR 0x7ffffff0
 
-/* Who writes this there says that the next handler for the signal that it sets is Python's. */
+/* Who writes this there is about to set the handler of NVT_CPU_PYTHON. Not taken where Python has one already: its
+ * sub-interpreters ask again. */
 #define NVT_CPU_WISH "nvtally: a handler that writes the stack"
+/* The same, who cannot. */
+#define NVT_CPU_NO_WISH "nvtally: no handler"
 
-/* Tells Python which signal it is whose handler writes its stack. */
+/* The number under which Python registers the handler that writes its stack. No signal of this number ever comes: the sampler
+ * calls the handler. libc keeps the number for itself and refuses it to everybody, so whatever the program does with the
+ * signals it can have, ours included, leaves the handler alone. */
+#define NVT_CPU_PYTHON 32
+
+/* Tells Python that number, where there are samples. */
 #define NVT_CPU_SIGNAL_ENV "NVTALLY_SAMPLE_SIGNAL"
 
 /* What libc's functions are behind the library in front of it. */
@@ -54,13 +62,21 @@ void nvt_cpu_tell_where(uint64_t took, uint64_t ended);
 NVT_EXPORT void nvt_cpu_forked(void);
 
 /* Somebody wants to handle the signal that is ours. The action is kept, and not the system's: it gets the signals that are not
- * from our timers. As sigaction's. */
+ * from our timers. As sigaction's. What a child of vfork sets is not kept: it runs on its parent's memory. */
 NVT_EXPORT int nvt_cpu_action(const struct sigaction *action, struct sigaction *before);
+
+/* Somebody wants to handle NVT_CPU_PYTHON. 1: it is Python, and done. 0: it is not. */
+NVT_EXPORT int nvt_cpu_python_action(const struct sigaction *action, struct sigaction *before);
 
 /* While Python writes its stack, faults are handled here. Who sets a handler for them waits until that is over, a few us, or
  * it would be undone. 1: it is to be released. */
 NVT_EXPORT int nvt_cpu_hold_faults(void);
 NVT_EXPORT void nvt_cpu_release_faults(void);
+
+/* Before a fork, and in the parent behind it: no thread is within Python's handler meanwhile. In the child it would stay there,
+ * and Python would not write a stack again. */
+NVT_EXPORT void nvt_cpu_before_fork(void);
+NVT_EXPORT void nvt_cpu_after_fork(void);
 
 /* Whether bytes written to NVT_CPU_STACK_DESCRIPTOR were taken: who writes is Python, within the handler, or with a wish. */
 NVT_EXPORT int nvt_cpu_take_stack(const void *bytes, size_t size);

@@ -1,13 +1,17 @@
 /*
- * What others want to do with the signal that samples come by: the program, which may set handlers for all signals there are,
+ * What others want to do with the signal that samples come by: the program, which may set handlers for all signals there are;
  * and Python, whose handler writes its stack.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../lib/pages.h"
+#include "../../lib/python_stacks.h"
 #include "cpu_sampler.h"
 #include "cpu_unwind.h"
 
@@ -18,13 +22,44 @@ struct action {
 };
 
 static struct action theirs, python;
-static _Atomic int is_python; /* the next action that somebody sets is Python's */
+static _Atomic int is_python; /* the next action for NVT_CPU_PYTHON is Python's */
 static _Atomic int dumping;   /* one thread at a time does */
+static _Atomic uint32_t state =
+    NVT_PYTHON_NOT_YET; /* enum nvt_python_state of a sample that finds no stack */
 
 /* Where Python's stack goes; NULL: nobody takes it. */
 static __thread struct nvt_sampler *taker __attribute__((tls_model("initial-exec")));
+/* It has set `dumping`, and not to dump. */
+static __thread int is_holding __attribute__((tls_model("initial-exec")));
 
-/* Who finds it odd is late, and leaves it to who came first. */
+/* --- whose memory it is ---------------------------------------------------------------------------- */
+
+/* The process that this memory belongs to, in a page that a child of fork finds zero, however it was forked. */
+static _Atomic int *owner;
+
+void nvt_actions_prepare(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    owner = nvt_pages_new(size);
+    if (!owner)
+        return;
+    madvise(owner, size, MADV_WIPEONFORK);
+    atomic_store(owner, (int)syscall(SYS_getpid));
+}
+
+/* Whether the caller is a child of vfork, or of clone with CLONE_VM: what it changes is its parent's. */
+static int is_borrowed(void)
+{
+    int pid = (int)syscall(SYS_getpid), known = owner ? atomic_load(owner) : pid;
+    if (known)
+        return known != pid;
+    nvt_actions_forked(); /* past libc's handlers of forks */
+    return 0;
+}
+
+/* --- actions --------------------------------------------------------------------------------------- */
+
+/* An odd version: another thread is setting it, and it was first. */
 static void set(struct action *action, const struct sigaction *value)
 {
     uint32_t version = atomic_load(&action->version);
@@ -60,14 +95,16 @@ static void let_others_run(int turn)
         syscall(SYS_sched_yield);
 }
 
-/* Not within a signal handler of ours, whose turn it is then already. */
+/* Not within a signal handler of ours, whose turn it is then already. A child of vfork has handlers of its own. */
 int nvt_cpu_hold_faults(void)
 {
-    if (taker)
+    if (taker || is_holding || is_borrowed())
         return 0;
     for (int turn = 0; turn < 100000; turn++) {
-        if (!atomic_exchange(&dumping, 1))
+        if (!atomic_exchange(&dumping, 1)) {
+            is_holding = 1;
             return 1;
+        }
         let_others_run(turn);
     }
     return 0;
@@ -75,32 +112,79 @@ int nvt_cpu_hold_faults(void)
 
 void nvt_cpu_release_faults(void)
 {
+    is_holding = 0;
     atomic_store(&dumping, 0);
 }
 
-/* Python comes to an end: it takes its handler back, and then what that needs. Nobody may be in it, or come. */
+void nvt_cpu_before_fork(void)
+{
+    nvt_cpu_hold_faults();
+}
+
+void nvt_cpu_after_fork(void)
+{
+    if (is_holding)
+        nvt_cpu_release_faults();
+}
+
+int nvt_cpu_action(const struct sigaction *action, struct sigaction *before)
+{
+    int is_ours = !action || !is_borrowed();
+    if (before)
+        *before = get(&theirs);
+    if (action && is_ours)
+        set(&theirs, action);
+    return 0;
+}
+
+/* What Python finds in its handler's place, and gives back when it takes that away. Nobody else has it. */
+static void no_handler(int signal)
+{
+    (void)signal;
+}
+
+/* Whether Python is coming to an end: only then does it take its handler away by itself. */
+static int is_ending(void)
+{
+    /* Since 3.13, and before. */
+    static const char *const names[] = {"Py_IsFinalizing", "_Py_IsFinalizing"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        int (*ask)(void) = NULL;
+        *(void **)&ask = dlsym(RTLD_DEFAULT, names[i]);
+        if (ask)
+            return ask();
+    }
+    return -1;
+}
+
+/* Python takes its handler back, and then frees what that needs. Nobody may be in it, or come. */
 static void forget_python(void)
 {
     const struct sigaction none = {.sa_flags = 0};
-    if (!get(&python).sa_handler)
-        return;
+    int ends = is_ending();
+    atomic_store(&state, ends > 0    ? NVT_PYTHON_ENDS
+                         : ends == 0 ? NVT_PYTHON_UNREGISTERED
+                                     : NVT_PYTHON_TAKEN_BACK);
     set(&python, &none);
     for (int turn = 0; atomic_load(&dumping) && turn < 100000; turn++)
         let_others_run(turn);
 }
 
-int nvt_cpu_action(const struct sigaction *action, struct sigaction *before)
+int nvt_cpu_python_action(const struct sigaction *action, struct sigaction *before)
 {
-    if (before)
-        *before = get(&theirs);
-    if (!action)
+    if (!action || is_borrowed())
         return 0;
-    set(&theirs, action);
-    if (atomic_exchange(&is_python, 0))
-        set(&python, action);
-    else if (action->sa_handler == SIG_DFL)
+    if (action->sa_handler == no_handler) {
         forget_python();
-    return 0;
+        return 1;
+    }
+    if (!atomic_exchange(&is_python, 0))
+        return 0;
+    if (before)
+        *before = (struct sigaction){.sa_handler = no_handler};
+    set(&python, action);
+    atomic_store(&state, NVT_PYTHON_SILENT);
+    return 1;
 }
 
 void nvt_action_call(int signal, siginfo_t *info, void *context)
@@ -111,15 +195,31 @@ void nvt_action_call(int signal, siginfo_t *info, void *context)
 
 /* --- Python's stack ------------------------------------------------------------------------------- */
 
+static int is_text(const char *text, size_t length, const void *bytes, size_t size)
+{
+    return size == length && !memcmp(bytes, text, size);
+}
+
+static int take_wish(const void *bytes, size_t size)
+{
+    if (get(&python).sa_handler || is_borrowed())
+        return 0;
+    if (is_text(NVT_CPU_WISH, sizeof(NVT_CPU_WISH) - 1, bytes, size)) {
+        atomic_store(&is_python, 1);
+        return 1;
+    }
+    if (!is_text(NVT_CPU_NO_WISH, sizeof(NVT_CPU_NO_WISH) - 1, bytes, size))
+        return 0;
+    atomic_store(&is_python, 0);
+    atomic_store(&state, NVT_PYTHON_NO_HANDLER);
+    return 1;
+}
+
 int nvt_cpu_take_stack(const void *bytes, size_t size)
 {
     struct nvt_sampler *sampler = taker;
-    if (!sampler) {
-        int is_wish = size == sizeof(NVT_CPU_WISH) - 1 && !memcmp(bytes, NVT_CPU_WISH, size);
-        if (is_wish)
-            atomic_store(&is_python, 1);
-        return is_wish;
-    }
+    if (!sampler)
+        return take_wish(bytes, size);
     size_t room = sizeof(sampler->text) - sampler->text_size;
     size = size < room ? size : room;
     memcpy(sampler->text + sampler->text_size, bytes, size);
@@ -143,8 +243,10 @@ static void handle_fault(int signal, siginfo_t *info, void *context)
         return;
     }
     nvt_unwind_begin(&unwind, context);
-    if (++faults > FAULTS_MOST || nvt_unwind_step(&unwind))
+    if (++faults > FAULTS_MOST || nvt_unwind_step(&unwind)) {
+        atomic_store(&state, NVT_PYTHON_LEFT);
         siglongjmp(*way_back, 1);
+    }
     nvt_unwind_return(&unwind, context);
 }
 
@@ -191,26 +293,33 @@ static void call_guarded(const struct sigaction *action, int signal, siginfo_t *
 
 /* The handler (faulthandler.register) writes down the stack of the thread that it runs on. It can do so for one thread at a
  * time, and takes some 10 us. */
-void nvt_python_find(struct nvt_sampler *sampler, int signal, siginfo_t *info, void *context)
+void nvt_python_find(struct nvt_sampler *sampler, siginfo_t *info, void *context)
 {
     sampler->text_size = 0;
+    sampler->python = atomic_load(&state);
     if (!get(&python).sa_handler)
         return;
-    for (int turn = 0; atomic_exchange(&dumping, 1); turn++) {
-        if (turn == 1000)
+    for (int turn = 0; is_holding || atomic_exchange(&dumping, 1); turn++) {
+        if (turn == 1000 || is_holding) {
+            sampler->python = NVT_PYTHON_BUSY;
             return;
+        }
         let_others_run(turn);
     }
     const struct sigaction action = get(&python); /* it may be gone meanwhile */
     taker = sampler;
-    call_guarded(&action, signal, info, context);
+    call_guarded(&action, NVT_CPU_PYTHON, info, context);
     taker = NULL;
     atomic_store(&dumping, 0);
+    sampler->python = sampler->text_size ? NVT_PYTHON_TOLD : atomic_load(&state);
 }
 
 void nvt_actions_forked(void)
 {
+    if (owner)
+        atomic_store(owner, (int)syscall(SYS_getpid));
     /* Whoever was in the middle is not here. */
+    is_holding = 0;
     atomic_store(&dumping, 0);
     give_back_faults();
     if (atomic_load(&theirs.version) & 1)

@@ -49,6 +49,7 @@ struct nvt_sampler {
     uint64_t until_asked; /* ticks in calls, before its stack is taken behind one again */
     uint64_t call_end; /* its stack is wanted for the call that ended then (ticks); 0: it is not */
     uint32_t number;   /* of the sample */
+    uint32_t python;   /* enum nvt_python_state */
     size_t text_size;
     uint32_t count;
     uint64_t frames[NVT_CPU_FRAMES];
@@ -68,6 +69,7 @@ int nvt_sampler_holds(const struct nvt_sampler *sampler, uintptr_t place);
 
 /* What is asked for once. */
 void nvt_frames_prepare(void);
+void nvt_actions_prepare(void);
 
 /* Where a signal has interrupted the thread: the stack pointer, 0: unknown. */
 uintptr_t nvt_frames_stack_pointer(const void *context);
@@ -82,8 +84,8 @@ void nvt_frames_find(struct nvt_sampler *sampler, const void *context);
 /* The same as frames of a record, whose files are defined in the thread's ring. */
 void nvt_frames_name(struct nvt_sampler *sampler, struct nvt_thread *thread);
 
-/* Python's stack as text, where Python has a handler for the signal. */
-void nvt_python_find(struct nvt_sampler *sampler, int signal, siginfo_t *info, void *context);
+/* Python's stack as text, or why there is none (enum nvt_python_state). */
+void nvt_python_find(struct nvt_sampler *sampler, siginfo_t *info, void *context);
 
 /* The signal has come, and not from our timer: the program's handler gets it. */
 void nvt_action_call(int signal, siginfo_t *info, void *context);

@@ -15,14 +15,15 @@ if os.environ.get("NVTALLY_PYTORCH"):
 
 if os.environ.get("NVTALLY_SAMPLE_SIGNAL"):
     try:
-        # What is written to this descriptor, which there is none of, goes to the collector.
+        # What is written to this descriptor, which does not exist, goes to the collector.
         os.write(0x7ffffff0, b"nvtally: a handler that writes the stack")
-        import faulthandler
-        faulthandler.register(int(os.environ["NVTALLY_SAMPLE_SIGNAL"]), file=0x7ffffff0, all_threads=False)
+        try:
+            import faulthandler
+            faulthandler.register(int(os.environ["NVTALLY_SAMPLE_SIGNAL"]), file=0x7ffffff0, all_threads=False)
+        except Exception:
+            os.write(0x7ffffff0, b"nvtally: no handler")  # the recorder says so at its end
     except OSError:
-        pass  # nobody takes samples of this process
-    except Exception as error:
-        sys.stderr.write("nvtally: --trace cpu: no stacks of Python in this process: %s\n" % error)
+        pass  # this process is not sampled, or it is a sub-interpreter, and the handler is there already
 
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _folder]
 _own = sys.modules.pop("sitecustomize", None)

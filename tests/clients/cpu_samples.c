@@ -382,10 +382,21 @@ static void blocked(void)
     EXPECT(!pthread_sigmask(SIG_SETMASK, &before, NULL));
 }
 
+/* The signal that samples come by, 0: there is none. The kernel knows of its handler, the program does not; to be asked before the
+ * program sets handlers of its own. */
 static int ours(void)
 {
-    const char *text = getenv("NVTALLY_SAMPLE_SIGNAL");
-    return text ? atoi(text) : 0;
+    static int found = -1;
+    char line[256];
+    unsigned long long caught = 0;
+    FILE *file = found < 0 ? fopen("/proc/self/status", "r") : NULL;
+    while (file && fgets(line, sizeof(line), file))
+        sscanf(line, "SigCgt: %llx", &caught);
+    if (file)
+        fclose(file);
+    if (found < 0)
+        found = caught >> (SIGRTMIN - 1) ? 64 - __builtin_clzll(caught) : 0;
+    return found;
 }
 
 /* SIGKILL, SIGSTOP, and what libc keeps for itself. */
@@ -413,6 +424,7 @@ static void set_all(void (*handler)(int), int by_signal)
 /* Who handles all signals there are, and then none of them: samples are none of these. */
 static void handlers(void)
 {
+    EXPECT(ours() || !getenv("NVTALLY_SAMPLE_SIGNAL"));
     for (int turn = 0; turn < 2; turn++) {
         signals_seen = 0;
         set_all(count_signal, turn);
@@ -431,6 +443,58 @@ static void handlers(void)
     sigfillset(&all);
     for (int i = 0; i < 10000; i++)
         EXPECT(sigtimedwait(&all, NULL, &none) == -1 && errno == EAGAIN);
+}
+
+/* A child that runs on this memory sets handlers of its own, before it becomes another program. */
+static void resets(int status)
+{
+    for (int which = 1; which < NSIG; which++)
+        if (is_settable(which))
+            signal(which, SIG_DFL);
+    _exit(status);
+}
+
+static int resets_in_clone(void *nothing)
+{
+    (void)nothing;
+    resets(3);
+    return 0;
+}
+
+static void expect_handlers(void)
+{
+    for (int which = 1; which < NSIG; which++) {
+        struct sigaction now;
+        if (is_settable(which))
+            EXPECT(!sigaction(which, NULL, &now) && now.sa_handler == count_signal);
+    }
+}
+
+static void shares_memory(void)
+{
+    static char stack[65536] __attribute__((aligned(64)));
+    int status = 0;
+    EXPECT(ours() || !getenv("NVTALLY_SAMPLE_SIGNAL"));
+    set_all(count_signal, 0);
+    signal(SIGCHLD, count_signal);
+    pid_t child = vfork();
+    if (!child)
+        resets(3);
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);
+    expect_handlers();
+    child = clone(resets_in_clone, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);
+    expect_handlers();
+    /* A child that has memory of its own, and is made past libc, has handlers of its own. */
+    child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (!child) {
+        set_all(SIG_DFL, 0);
+        struct sigaction now;
+        _exit(ours() && (sigaction(ours(), NULL, &now) || now.sa_handler != SIG_DFL) ? 4 : 3);
+    }
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);
+    expect_handlers();
+    work_of_main(200);
 }
 
 static sigjmp_buf back;
@@ -626,6 +690,7 @@ static const struct {
            {"closes", closes},
            {"blocked", blocked},
            {"handlers", handlers},
+           {"shares-memory", shares_memory},
            {"faults", faults},
            {"jumps", jumps},
            {"deep", deep},
