@@ -274,6 +274,26 @@ static void time_between_steps(void **state)
     }
 }
 
+static struct extra wait_for_batch(int i)
+{
+    (void)i;
+    return (struct extra){"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+                          700 * US};
+}
+
+/* The wait for the next batch is none of it, where a program tells the profiler of its next step only then. */
+static void waits_for_batches_are_no_time_between_steps(void **state)
+{
+    (void)state;
+    const struct shape shape = {"ProfilerStep#", NULL, 60, 1, wait_for_batch};
+    struct nvt_findings findings = look(&shape, &nvt_rule_between);
+    assert_int_equal(findings.count, 0);
+    free(findings.items);
+    findings = look(&shape, &nvt_rule_input);
+    assert_int_equal(findings.count, 1);
+    free(findings.items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +302,7 @@ int main(void)
         cmocka_unit_test(what_is_not_periodic),
         cmocka_unit_test(chance_is_not_periodic),
         cmocka_unit_test(time_between_steps),
+        cmocka_unit_test(waits_for_batches_are_no_time_between_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

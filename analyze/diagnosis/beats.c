@@ -132,8 +132,25 @@ static void find_steps(struct nvt_beats *beats)
         const int64_t end = ranges->end[beat->range];
         if (!beat->step)
             beat->step = end < beat->end ? end : beat->end;
+        beat->until = beat->end;
     }
     beats->has_steps = seen && 2 * seen >= beats->count;
+}
+
+/* A program may tell PyTorch's profiler of its next step only when it has the batch for that. */
+static void find_waits(struct nvt_beats *beats)
+{
+    const struct nvt_ranges *ranges = &beats->trace->ranges;
+    for (uint32_t i = 0, at = 0; i < ranges->count && at < beats->count; i++) {
+        if (ranges->thread[i] != beats->thread || !nvt_is_batch_wait(beats->trace, i) ||
+            nvt_is_of_pytorch(beats->trace, i, "data"))
+            continue;
+        while (at < beats->count && beats->items[at].end <= ranges->start[i])
+            at++;
+        if (at < beats->count && ranges->start[i] >= beats->items[at].step &&
+            ranges->start[i] < beats->items[at].until)
+            beats->items[at].until = ranges->start[i];
+    }
 }
 
 int nvt_beats_make(struct nvt_beats *beats, const struct nvt_view *view)
@@ -150,8 +167,10 @@ int nvt_beats_make(struct nvt_beats *beats, const struct nvt_view *view)
         beats->is_guess = 1;
         failed = add_repeated(beats, view);
     }
-    if (!failed)
+    if (!failed) {
         find_steps(beats);
+        find_waits(beats);
+    }
     return failed ? -1 : 0;
 }
 

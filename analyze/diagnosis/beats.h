@@ -11,8 +11,10 @@
 struct nvt_beat {
     uint32_t range;     /* row of the iteration */
     int64_t start, end; /* ns; of the last one, the end of its range */
-    int64_t
-        step; /* end of its last optimizer step, at most `end`; of its range where it has none */
+    /* End of its last optimizer step, at most `end`; of its range where it has none. */
+    int64_t step;
+    /* `end`, or when PyTorch's profiler saw the wait for the next batch begin behind the step: its next step may begin later. */
+    int64_t until;
 };
 
 /* Zero-initialise; release with nvt_beats_free, also after a failure. */

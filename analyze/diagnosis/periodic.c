@@ -197,13 +197,13 @@ static int name_it(const struct search *search, struct nvt_periodic *found, int 
 
 static int is_training(const struct nvt_trace *trace, const struct nvt_periodic *found)
 {
-    static const char *const parts[] = {"forward", "backward", "loss",     "enumerate(DataLoader)#",
-                                        "data",    "optim",    "Optimizer"};
+    static const char *const begins[] = {"forward", "backward", "enumerate(DataLoader)#", "optim",
+                                         "Optimizer"};
     const char *name = found->name == NVT_NONE ? "" : nvt_name(trace, found->name);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (!strncmp(name, parts[i], strlen(parts[i])))
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+        if (!strncmp(name, begins[i], strlen(begins[i])))
             return 1;
-    return 0;
+    return !strcmp(name, "loss") || !strcmp(name, "data");
 }
 
 /* Whether it is worth a word. */

@@ -30,7 +30,7 @@ struct between {
 
 static double time_of(const struct nvt_beat *beat)
 {
-    return (double)(beat->end - beat->step);
+    return (double)(beat->until - beat->step);
 }
 
 static int counts(const struct between *between, uint32_t beat)
@@ -59,7 +59,7 @@ static int find_usual(struct between *between)
             continue;
         between->longest_ns = fmax(between->longest_ns, time_of(beat));
         nvt_longest_add(&between->longest, beat->step, time_of(beat));
-        failed = nvt_loop_spans_add(&between->spans, beat->step, beat->end);
+        failed = nvt_loop_spans_add(&between->spans, beat->step, beat->until);
     }
     return failed ? -1 : 0;
 }
