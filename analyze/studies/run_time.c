@@ -311,21 +311,20 @@ static int add_process(struct nvt_run_times *times, struct walk *walk, const str
     const uint32_t thread = loop_of(trace, threads, process);
     if (thread == NVT_NONE || (walk->count && !threads[thread].iterations))
         return 0;
+    if (nvt_grow(&times->items, times->count, sizeof(*times->items)))
+        return -1;
     const int64_t end = end_of(trace, process);
-    struct nvt_run_time time = {.process = process,
-                                .thread = thread,
-                                .from = start_of(trace, process, threads[thread].first),
-                                .to = end == INT64_MIN ? trace->last_ns : end,
-                                .iterations = threads[thread].iterations};
-    if (time.to <= time.from)
-        return 0;
-    walk->time = &time;
+    walk->time = &times->items[times->count];
     walk->taken = (struct spans){NULL, 0};
-    const int failed = split(walk) || nvt_grow(&times->items, times->count, sizeof(*times->items));
-    walk->time = NULL;
-    if (!failed)
-        times->items[times->count++] = time;
-    return failed ? -1 : 0;
+    *walk->time = (struct nvt_run_time){.process = process,
+                                        .thread = thread,
+                                        .from = start_of(trace, process, threads[thread].first),
+                                        .to = end == INT64_MIN ? trace->last_ns : end,
+                                        .iterations = threads[thread].iterations};
+    if (walk->time->to <= walk->time->from)
+        return 0;
+    times->count++;
+    return split(walk);
 }
 
 int nvt_run_times_make(struct nvt_run_times *times, const struct nvt_trace *trace)
