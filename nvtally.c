@@ -9,7 +9,7 @@
 
 #include "analyze/model/parallel.h"
 #include "lib/commands.h"
-#include "lib/nearest.h"
+#include "lib/suggest.h"
 #include "lib/version.h"
 
 static const struct nvt_command {
@@ -50,12 +50,12 @@ static void usage(FILE *out)
 
 static int fail_unknown(const char *name)
 {
-    struct nvt_nearest nearest = {.name = name};
+    struct nvt_suggestion suggestion = {.name = name};
     char hint[64];
     for (size_t i = 0; i < COMMANDS; i++)
-        nvt_nearest_offer(&nearest, commands[i].name);
+        nvt_suggest(&suggestion, commands[i].name);
     fprintf(stderr, "nvtally: no command '%s'%s; 'nvtally --help' lists them\n", name,
-            nvt_nearest_text(&nearest, hint, sizeof(hint)));
+            nvt_suggestion_text(&suggestion, hint, sizeof(hint)));
     return 2;
 }
 

@@ -275,18 +275,18 @@ static int compare_sides(const struct request *request, int count, char **argume
 static int put_reference(const struct request *request, const struct nvt_input *input,
                          struct nvt_error *err)
 {
-    struct nvt_besides besides = {0};
+    struct nvt_reference_pairs pairs = {0};
     struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout),
                                 .is_wide = request->is_wide};
-    int status = nvt_beside_reference(input, &besides, err);
+    int status = nvt_reference_pairs_find(input, &pairs, err);
     if (!status)
-        status = nvt_beside_table(input, &besides, &tables, err);
+        status = nvt_reference_pairs_table(input, &pairs, &tables, err);
     if (!status && request->format->render(&tables, stdout))
         status = nvt_fail(err, "out of memory");
     if (!status && (fflush(stdout) || ferror(stdout)))
         status = nvt_fail(err, "standard output cannot be written");
     nvt_tables_free(&tables);
-    nvt_besides_free(&besides);
+    nvt_reference_pairs_free(&pairs);
     return status;
 }
 

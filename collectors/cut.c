@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../lib/clock.h"
-#include "carry.h"
+#include "cut_carry_over.h"
 
 /* Moments with which the time axis begins: these stay. */
 #define FIRST_MOMENTS 2
@@ -27,7 +27,7 @@ struct nvt_cut {
     struct nvt_trace_writer *to;
     char name[PATH_MAX]; /* of the new file */
     uint64_t ticks;
-    struct nvt_carry *carry;
+    struct nvt_carry_over *carry;
     struct nvt_chunk_memory memory;
     /* Before `ticks`, the older one first; empty: none, or written. */
     struct moment last[LAST_MOMENTS];
@@ -75,7 +75,7 @@ struct nvt_cut *nvt_cut_begin(const struct nvt_trace_writer *writer, uint64_t ti
     struct nvt_cut *cut = calloc(1, sizeof(*cut));
     if (cut) {
         cut->ticks = ticks;
-        cut->carry = nvt_carry_new();
+        cut->carry = nvt_carry_over_new();
     }
     if (!cut || !cut->carry)
         nvt_fail_at(err, path, -1, "out of memory");
@@ -94,7 +94,7 @@ void nvt_cut_free(struct nvt_cut *cut)
         nvt_trace_writer_close(cut->to, NULL);
     }
     nvt_trace_file_close(cut->from);
-    nvt_carry_free(cut->carry);
+    nvt_carry_over_free(cut->carry);
     nvt_chunk_memory_free(&cut->memory);
     for (int i = 0; i < LAST_MOMENTS; i++)
         nvt_buffer_free(&cut->last[i].row);
@@ -138,14 +138,14 @@ static int take_bulk(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct 
 {
     const uint8_t *payload;
     int is_carried = chunk->flags & NVT_CHUNK_CARRIED;
-    if (!is_carried && (chunk->last >= cut->ticks || nvt_carry_is_given(cut->carry, chunk))) {
-        if (nvt_carry_give(cut->carry, chunk, put_carried, cut))
+    if (!is_carried && (chunk->last >= cut->ticks || nvt_carry_over_is_given(cut->carry, chunk))) {
+        if (nvt_carry_over_give(cut->carry, chunk, put_carried, cut))
             return nvt_fail_at(err, cut->name, -1, "what was open at the cut cannot be written");
         return copy(cut, chunk, err);
     }
     if (load(cut, chunk, &payload, err))
         return -1;
-    return nvt_carry_take(cut->carry, chunk, payload)
+    return nvt_carry_over_take(cut->carry, chunk, payload)
                ? nvt_fail_at(err, cut->name, -1, "out of memory, or a chunk is malformed")
                : 0;
 }
@@ -198,7 +198,7 @@ static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
     case NVT_CHUNK_CUT: /* there is one that cuts more */
         return 0;
     case NVT_CHUNK_THREAD_END:
-        if (chunk->last < cut->ticks && nvt_carry_thread_ended(cut->carry, chunk->thread))
+        if (chunk->last < cut->ticks && nvt_carry_over_thread_ended(cut->carry, chunk->thread))
             return nvt_fail_at(err, cut->name, -1, "out of memory");
         return copy(cut, chunk, err);
     default:
@@ -232,7 +232,7 @@ uint64_t nvt_cut_left(const struct nvt_cut *cut, const struct nvt_trace_writer *
 
 int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, struct nvt_error *err)
 {
-    if (nvt_carry_give_all(cut->carry, put_carried, cut))
+    if (nvt_carry_over_give_all(cut->carry, put_carried, cut))
         return nvt_fail_at(err, cut->name, -1, "what was open at the cut cannot be written");
     if (write_moments(cut, err) || nvt_trace_writer_replace(writer, cut->to, err))
         return -1;

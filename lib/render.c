@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "buffer.h"
-#include "nearest.h"
+#include "suggest.h"
 #include "text.h"
 
 #define NVT_FORMAT_LINE(name, captions, about) {#name, about, captions, nvt_render_##name},
@@ -29,10 +29,10 @@ const struct nvt_format *nvt_format_find(const char *name)
 
 const char *nvt_format_hint(const char *name, char *out, size_t size)
 {
-    struct nvt_nearest nearest = {.name = name};
+    struct nvt_suggestion suggestion = {.name = name};
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
-        nvt_nearest_offer(&nearest, formats[i].name);
-    return nvt_nearest_text(&nearest, out, size);
+        nvt_suggest(&suggestion, formats[i].name);
+    return nvt_suggestion_text(&suggestion, out, size);
 }
 
 /* Commas into the whole part of a number, in place. */

@@ -103,7 +103,7 @@ struct nvt_tables {
     size_t count;
     size_t
         terminal; /* columns of the terminal that the formats column and grid write for, 0 unknown or none */
-    int is_wide; /* nothing is to be shortened or said but once (brief.h) */
+    int is_wide; /* nothing is to be shortened or said but once (compact_table.h) */
 };
 
 /* Append, taking ownership also on failure. 0, or -1 when out of memory, `table` is NULL, or it has

@@ -1,5 +1,5 @@
 /*
- * libnvtally: sessions over the collector of one's own process (collectors/here.h).
+ * libnvtally: sessions over the collector of one's own process (collectors/self_record.h).
  */
 #include "../include/nvtally.h"
 
@@ -13,7 +13,7 @@
 
 #include "../analyze/device/project.h"
 #include "../analyze/readers/reader.h"
-#include "../collectors/here.h"
+#include "../collectors/self_record.h"
 #include "../lib/clock.h"
 #include "../lib/sample.h"
 #include "../lib/version.h"
@@ -71,10 +71,10 @@ static int find_collector(char *out, size_t size)
 /* With the lock held. */
 static int start(nvtally_session **session)
 {
-    static const int statuses[] = {[NVT_HERE_OK] = NVTALLY_OK,
-                                   [NVT_HERE_OTHER_TOOL] = NVTALLY_OTHER_TOOL,
-                                   [NVT_HERE_NO_COLLECTOR] = NVTALLY_NO_COLLECTOR,
-                                   [NVT_HERE_SYSTEM] = NVTALLY_SYSTEM};
+    static const int statuses[] = {[NVT_SELF_RECORD_OK] = NVTALLY_OK,
+                                   [NVT_SELF_RECORD_OTHER_TOOL] = NVTALLY_OTHER_TOOL,
+                                   [NVT_SELF_RECORD_NO_COLLECTOR] = NVTALLY_NO_COLLECTOR,
+                                   [NVT_SELF_RECORD_SYSTEM] = NVTALLY_SYSTEM};
     char library[4096];
     struct nvt_error err = NVT_ERROR_INIT;
     if (running)
@@ -84,7 +84,7 @@ static int start(nvtally_session **session)
     nvtally_session *fresh = calloc(1, sizeof(*fresh));
     if (!fresh)
         return NVTALLY_NO_MEMORY;
-    int status = statuses[nvt_here_start(library, &err)];
+    int status = statuses[nvt_self_record_start(library, &err)];
     if (status) {
         free(fresh);
         return status;
@@ -131,10 +131,10 @@ static int stop(nvtally_session *session)
 {
     if (session->stopped)
         return NVTALLY_STOPPED;
-    nvt_here_axis(session->start, nvt_monotonic_ns(), &session->first, &session->last);
+    nvt_self_record_axis(session->start, nvt_monotonic_ns(), &session->first, &session->last);
     session->stopped = 1;
     running = NULL;
-    const char *path = nvt_here_collect(&session->lost);
+    const char *path = nvt_self_record_collect(&session->lost);
     session->status = path ? read_session(session, path) : NVTALLY_NO_SESSION;
     return session->status;
 }

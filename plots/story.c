@@ -9,7 +9,7 @@
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
 #include "../lib/text.h"
-#include "story_parts.h"
+#include "story_sections.h"
 
 /* Rows of a trace's reports, which may have thousands; those of a study are all shown. */
 enum { TOP_ROWS = 25, WARMUP_ROWS = 30, STUDY_ROWS = 500, FINDINGS = 12 };
@@ -373,11 +373,11 @@ static void put_trace_reports(const struct nvt_story *story, struct nvt_document
 
 static void put_reference(const struct nvt_story *story, struct nvt_document *document)
 {
-    struct nvt_besides besides = {0};
+    struct nvt_reference_pairs pairs = {0};
     struct nvt_tables tables = {0};
     struct nvt_error err = NVT_ERROR_INIT;
-    if (has_measured(story->input) && !nvt_beside_reference(story->input, &besides, &err) &&
-        !nvt_beside_table(story->input, &besides, &tables, &err)) {
+    if (has_measured(story->input) && !nvt_reference_pairs_find(story->input, &pairs, &err) &&
+        !nvt_reference_pairs_table(story->input, &pairs, &tables, &err)) {
         nvt_document_heading(document, "Beside the published figures");
         nvt_document_text(document,
                           "The same configurations as others published them, on other machines. A "
@@ -386,7 +386,7 @@ static void put_reference(const struct nvt_story *story, struct nvt_document *do
         nvt_story_table(document, tables.items[0], STUDY_ROWS);
     }
     nvt_tables_free(&tables);
-    nvt_besides_free(&besides);
+    nvt_reference_pairs_free(&pairs);
 }
 
 static int put_findings(const struct nvt_story *story, const struct nvt_findings *findings,

@@ -6,7 +6,7 @@
 
 #include "../analyze/comparison/compare_table.h"
 #include "../lib/render.h"
-#include "story_parts.h"
+#include "story_sections.h"
 
 enum { ROWS = 60, PEAKS = 60 };
 

@@ -6,7 +6,7 @@
 #include "../analyze/readers/compensate.h"
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/reports/report.h"
-#include "story_parts.h"
+#include "story_sections.h"
 
 enum { TRACE, RANGES, MARKS, RECORDING, SHARE, WAITED, CUPTI, COLUMNS };
 

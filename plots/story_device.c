@@ -8,7 +8,7 @@
 #include "../analyze/path/critical_path.h"
 #include "../analyze/device/gaps.h"
 #include "../analyze/reports/report.h"
-#include "story_parts.h"
+#include "story_sections.h"
 
 enum { KERNELS = 3, KINDS_TOLD = 3, NAME_LONGEST = 48, CAUSES = NVT_GAP_HOST + 1 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "story_parts.h"
+#include "story_sections.h"
 
 enum { COLUMNS_MOST = 40 }; /* of facts that differ */
 

@@ -8,7 +8,7 @@
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/run_time.h"
 #include "../lib/sample.h"
-#include "story_parts.h"
+#include "story_sections.h"
 
 enum { RANGES_TOLD = 3, NAME_LONGEST = 48, RANGES_MOST = 4096 };
 

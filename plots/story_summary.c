@@ -8,7 +8,7 @@
 #include "../analyze/studies/overhead.h"
 #include "../analyze/studies/warmup.h"
 #include "../lib/buffer.h"
-#include "story_parts.h"
+#include "story_sections.h"
 
 static int put_runs(const struct nvt_input *input, struct nvt_buffer *text)
 {

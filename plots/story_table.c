@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "../analyze/reports/report.h"
-#include "../lib/brief.h"
+#include "../lib/compact_table.h"
 #include "../lib/buffer.h"
-#include "story_parts.h"
+#include "story_sections.h"
 
 static int is_empty(const struct nvt_table *table, size_t column)
 {
@@ -77,13 +77,13 @@ out:
 static struct nvt_table *shorten_all(const struct nvt_table *from, size_t most,
                                      struct nvt_buffer *note)
 {
-    struct nvt_brief brief;
+    struct nvt_compact_table compact;
     struct nvt_table *table = NULL;
-    if (nvt_brief_make(&brief, from, 2))
+    if (nvt_compact_make(&compact, from, 2))
         return NULL;
-    if (!brief.common || !add_sentence(note, "configuration", brief.common))
-        table = shorten(brief.table, most, note);
-    nvt_brief_free(&brief);
+    if (!compact.common || !add_sentence(note, "configuration", compact.common))
+        table = shorten(compact.table, most, note);
+    nvt_compact_free(&compact);
     return table;
 }
 

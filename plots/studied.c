@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../analyze/input/together.h"
+#include "../analyze/input/merged_records.h"
 #include "../lib/buffer.h"
 
 /* From the one that disturbs least on; what else a record says comes behind them. */
@@ -228,7 +228,7 @@ static int add_group(const struct work *work, size_t count, size_t group, unsign
     studied->repeats = taken > studied->repeats ? taken : studied->repeats;
     for (size_t i = 0; i < taken; i += each) {
         struct several of = {work->members + i, each, work->values};
-        if (nvt_records_together(of.records, each, together, &of, &to->records[to->count++]))
+        if (nvt_records_merge(of.records, each, together, &of, &to->records[to->count++]))
             return -1;
     }
     return 0;
@@ -265,7 +265,8 @@ int nvt_studied_of(const struct nvt_input *input, unsigned flags, struct nvt_stu
     *studied = (struct nvt_studied){.repeats = 1};
     struct wish wish = {flags, studied};
     studied->input.plain_names = input->plain_names;
-    int failed = nvt_made_runs_make(&studied->made, input->runs, input->run_count, add_runs, &wish);
+    int failed =
+        nvt_merged_runs_make(&studied->made, input->runs, input->run_count, add_runs, &wish);
     studied->input.runs = studied->made.items;
     studied->input.run_count = studied->made.count;
     return failed ? nvt_fail(err, "out of memory") : 0;
@@ -273,7 +274,7 @@ int nvt_studied_of(const struct nvt_input *input, unsigned flags, struct nvt_stu
 
 void nvt_studied_free(struct nvt_studied *studied)
 {
-    nvt_made_runs_free(&studied->made);
+    nvt_merged_runs_free(&studied->made);
     nvt_buffer_free(&studied->input.notes);
     *studied = (struct nvt_studied){0};
 }

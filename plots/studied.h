@@ -7,7 +7,7 @@
 #define NVT_STUDIED_H
 
 #include "../analyze/input/input.h"
-#include "../analyze/input/together.h"
+#include "../analyze/input/merged_records.h"
 #include "frame.h"
 
 enum nvt_studied_flags {
@@ -21,7 +21,7 @@ struct nvt_studied {
      * their median, X_min and X_max the least and the most; other numbers are means. Texts are
      * those of the first repetition. */
     struct nvt_input input;
-    struct nvt_made_runs made;     /* the input's */
+    struct nvt_merged_runs made;   /* the input's */
     size_t repeats;                /* of one configuration, at most; 1: there are none */
     char left_out[NVT_FRAME_TEXT]; /* a sentence about rows that are not in it, or "" */
 };

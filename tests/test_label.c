@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "../lib/text.h"
-#include "../plots/beside.h"
+#include "../plots/label_placement.h"
 #include "../plots/flame_label.h"
 #include "../plots/label.h"
 #include "../plots/short_words.h"
@@ -155,18 +155,19 @@ static void no_name_lies_on_a_line(void **state)
 {
     (void)state;
     enum { WIDTH = 300, HEIGHT = 200, PLACES = WIDTH * HEIGHT / 25 };
-    static struct nvt_beside_place places[PLACES];
+    static struct nvt_line_point places[PLACES];
     size_t count = 0;
     for (int x = 0; x < WIDTH; x++)
-        places[count++] = (struct nvt_beside_place){x, 100};
-    struct nvt_beside point = {.x = 150, .y = 102, .radius = 3, .weight = 1, .text = "size=512"};
-    assert_int_equal(nvt_beside_place(&point, 1, places, count, WIDTH, HEIGHT), 0);
+        places[count++] = (struct nvt_line_point){x, 100};
+    struct nvt_point_label point = {
+        .x = 150, .y = 102, .radius = 3, .weight = 1, .text = "size=512"};
+    assert_int_equal(nvt_place_labels(&point, 1, places, count, WIDTH, HEIGHT), 0);
     assert_true(point.is_placed);
     assert_true(point.middle < 94 || point.middle > 106);
     count = 0;
     for (int i = 0; i < PLACES; i++)
-        places[count++] = (struct nvt_beside_place){i % 60 * 5 + 2, i / 60 * 5.0 + 2};
-    assert_int_equal(nvt_beside_place(&point, 1, places, count, WIDTH, HEIGHT), 1);
+        places[count++] = (struct nvt_line_point){i % 60 * 5 + 2, i / 60 * 5.0 + 2};
+    assert_int_equal(nvt_place_labels(&point, 1, places, count, WIDTH, HEIGHT), 1);
     assert_false(point.is_placed);
 }
 

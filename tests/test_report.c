@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "../plots/story_parts.h"
+#include "../plots/story_sections.h"
 #include "cli.h"
 #include "html_check.h"
 

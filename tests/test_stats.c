@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/nearest.h"
+#include "../lib/suggest.h"
 #include "../lib/version.h"
 #include "cli.h"
 
@@ -36,14 +36,14 @@ static void test_nearest(void **state)
                  {"stats", NULL},
                  {"gp", NULL}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct nvt_nearest nearest = {.name = cases[i].name};
-        nvt_nearest_offer(&nearest, "gpu_idle");
-        nvt_nearest_offer(&nearest, "nvtx_sum");
-        nvt_nearest_offer(&nearest, "nvtx_kern_sum");
+        struct nvt_suggestion suggestion = {.name = cases[i].name};
+        nvt_suggest(&suggestion, "gpu_idle");
+        nvt_suggest(&suggestion, "nvtx_sum");
+        nvt_suggest(&suggestion, "nvtx_kern_sum");
         if (cases[i].best)
-            assert_string_equal(nearest.best, cases[i].best);
+            assert_string_equal(suggestion.best, cases[i].best);
         else
-            assert_null(nearest.best);
+            assert_null(suggestion.best);
     }
 }
 

@@ -8,7 +8,8 @@
 #include "../published/published.h"
 #include "../reports/report.h"
 
-#define REFERENCES (sizeof(((struct nvt_besides *)NULL)->references) / sizeof(struct nvt_runs *))
+#define REFERENCES                                                                                 \
+    (sizeof(((struct nvt_reference_pairs *)NULL)->references) / sizeof(struct nvt_runs *))
 
 /* What is set side by side, by the end of a record's key; what has no unit, by the whole key. */
 static const struct quantity {
@@ -21,12 +22,12 @@ static const struct quantity {
     {"sum", "", 1},
 };
 
-void nvt_besides_free(struct nvt_besides *besides)
+void nvt_reference_pairs_free(struct nvt_reference_pairs *pairs)
 {
     for (size_t i = 0; i < REFERENCES; i++)
-        nvt_runs_free(besides->references[i]);
-    free(besides->rows);
-    *besides = (struct nvt_besides){0};
+        nvt_runs_free(pairs->references[i]);
+    free(pairs->rows);
+    *pairs = (struct nvt_reference_pairs){0};
 }
 
 static const struct quantity *quantity_of(const struct nvt_member *member, size_t *stem)
@@ -55,22 +56,23 @@ static double deviation(const struct nvt_record *record, const char *key, size_t
     return std;
 }
 
-static int append(struct nvt_besides *besides, const struct nvt_beside *row)
+static int append(struct nvt_reference_pairs *pairs, const struct nvt_reference_pair *row)
 {
-    if (besides->count == besides->capacity) {
-        size_t capacity = besides->capacity ? besides->capacity * 2 : 64;
-        struct nvt_beside *rows = realloc(besides->rows, capacity * sizeof(*rows));
+    if (pairs->count == pairs->capacity) {
+        size_t capacity = pairs->capacity ? pairs->capacity * 2 : 64;
+        struct nvt_reference_pair *rows = realloc(pairs->rows, capacity * sizeof(*rows));
         if (!rows)
             return -1;
-        besides->rows = rows;
-        besides->capacity = capacity;
+        pairs->rows = rows;
+        pairs->capacity = capacity;
     }
-    besides->rows[besides->count++] = *row;
+    pairs->rows[pairs->count++] = *row;
     return 0;
 }
 
 /* The quantities that both have. */
-static int add_pair(struct nvt_besides *besides, struct nvt_beside pair, int iterations)
+static int add_pair(struct nvt_reference_pairs *pairs, struct nvt_reference_pair pair,
+                    int iterations)
 {
     for (size_t i = 0; i < pair.theirs->count; i++) {
         const struct nvt_member *member = &pair.theirs->members[i];
@@ -90,13 +92,13 @@ static int add_pair(struct nvt_besides *besides, struct nvt_beside pair, int ite
             pair.their_std =
                 deviation(pair.theirs, member->key, stem, iterations) * quantity->scale;
         }
-        if (append(besides, &pair))
+        if (append(pairs, &pair))
             return -1;
     }
     return 0;
 }
 
-static int add_record(struct nvt_besides *besides, const struct nvt_runs *runs,
+static int add_record(struct nvt_reference_pairs *pairs, const struct nvt_runs *runs,
                       const struct nvt_record *ours, const struct nvt_runs *theirs,
                       const struct nvt_layout *layout, int iterations)
 {
@@ -105,9 +107,9 @@ static int add_record(struct nvt_besides *besides, const struct nvt_runs *runs,
         return 0;
     for (size_t i = 0; i < theirs->count; i++) {
         const char *remark = layout->matches(ours, &theirs->records[i]);
-        struct nvt_beside pair = {
+        struct nvt_reference_pair pair = {
             .ours = ours, .theirs = &theirs->records[i], .runs = runs, .remark = remark};
-        if (remark && add_pair(besides, pair, iterations))
+        if (remark && add_pair(pairs, pair, iterations))
             return -1;
     }
     return 0;
@@ -124,8 +126,8 @@ static size_t position_of(const struct nvt_record *record)
     return REFERENCES;
 }
 
-int nvt_beside_reference(const struct nvt_input *input, struct nvt_besides *besides,
-                         struct nvt_error *err)
+int nvt_reference_pairs_find(const struct nvt_input *input, struct nvt_reference_pairs *pairs,
+                             struct nvt_error *err)
 {
     const struct nvt_layout *layouts[REFERENCES] = {0};
     int known = 0;
@@ -137,11 +139,11 @@ int nvt_beside_reference(const struct nvt_input *input, struct nvt_besides *besi
                 continue;
             known = 1;
             const struct nvt_reference *reference = nvt_reference_at(at);
-            if (!besides->references[at])
-                besides->references[at] = nvt_reference_runs(reference, &layouts[at], err);
-            if (!besides->references[at])
+            if (!pairs->references[at])
+                pairs->references[at] = nvt_reference_runs(reference, &layouts[at], err);
+            if (!pairs->references[at])
                 return -1;
-            if (add_record(besides, input->runs[r], record, besides->references[at], layouts[at],
+            if (add_record(pairs, input->runs[r], record, pairs->references[at], layouts[at],
                            reference->iterations))
                 return nvt_fail(err, "out of memory");
         }
@@ -149,7 +151,7 @@ int nvt_beside_reference(const struct nvt_input *input, struct nvt_besides *besi
         return nvt_fail(
             err,
             "no published figures are known for what was run here; see nvtally reference --help");
-    return besides->count
+    return pairs->count
                ? 0
                : nvt_fail(
                      err,
@@ -188,7 +190,7 @@ static const struct nvt_column_spec columns[] = {
     [REMARK] = {"remark", "", NVT_TEXT, 0, 0},
 };
 
-static void put_row(struct nvt_table *table, const struct nvt_beside *pair,
+static void put_row(struct nvt_table *table, const struct nvt_reference_pair *pair,
                     const char *configuration)
 {
     size_t row = nvt_table_add_row(table), at = position_of(pair->ours);
@@ -211,37 +213,38 @@ static void put_row(struct nvt_table *table, const struct nvt_beside *pair,
     nvt_table_set_text(table, row, REMARK, *pair->remark ? pair->remark : NULL);
 }
 
-static void title_of(const struct nvt_besides *besides, char *title, size_t size)
+static void title_of(const struct nvt_reference_pairs *pairs, char *title, size_t size)
 {
     size_t used = (size_t)snprintf(
         title, size,
         "Beside the published figures, which come from other machines (a ratio is no verdict)");
     for (size_t i = 0; i < REFERENCES; i++)
-        if (besides->references[i] && used < size)
+        if (pairs->references[i] && used < size)
             used += (size_t)snprintf(title + used, size - used, ". Published: %s; device: %s",
                                      nvt_reference_at(i)->title, nvt_reference_at(i)->device);
     if (used < size)
         snprintf(title + used, size - used, ". Ours");
 }
 
-int nvt_beside_table(const struct nvt_input *input, const struct nvt_besides *besides,
-                     struct nvt_tables *tables, struct nvt_error *err)
+int nvt_reference_pairs_table(const struct nvt_input *input,
+                              const struct nvt_reference_pairs *pairs, struct nvt_tables *tables,
+                              struct nvt_error *err)
 {
     static const struct nvt_report report = {.name = "reference",
                                              .columns = columns,
                                              .column_count = sizeof(columns) / sizeof(columns[0])};
     char title[1200];
-    title_of(besides, title, sizeof(title));
+    title_of(pairs, title, sizeof(title));
     struct nvt_table *table = nvt_report_table(&report, input, title, err);
     const struct nvt_record *last = NULL;
     char *configuration = NULL;
-    for (size_t i = 0; table && i < besides->count; i++) {
-        if (besides->rows[i].ours != last) {
+    for (size_t i = 0; table && i < pairs->count; i++) {
+        if (pairs->rows[i].ours != last) {
             free(configuration);
-            last = besides->rows[i].ours;
+            last = pairs->rows[i].ours;
             configuration = nvt_record_configuration(last);
         }
-        put_row(table, &besides->rows[i], configuration);
+        put_row(table, &pairs->rows[i], configuration);
     }
     free(configuration);
     return nvt_report_add(tables, table, err);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../lib/sample.h"
-#include "together.h"
+#include "merged_records.h"
 
 /* Whether a member may differ between repetitions, before the results. */
 static int is_of_one(const char *key)
@@ -124,7 +124,7 @@ static double together(void *context, const char *key)
 /* As if all iterations had been of one run: their number stands before the results. */
 static int put_together(struct several *of, struct nvt_record *out)
 {
-    if (nvt_records_together(of->records, of->count, together, of, out))
+    if (nvt_records_merge(of->records, of->count, together, of, out))
         return -1;
     for (size_t i = 0; i < out->count && of->count > 1; i++) {
         struct nvt_member *member = &out->members[i];
@@ -165,8 +165,8 @@ static int add_runs(void *context, const struct nvt_runs *from, struct nvt_runs 
 
 int nvt_repeats_together(struct nvt_input *input, struct nvt_input *together, struct nvt_error *err)
 {
-    struct nvt_made_runs made;
-    int failed = nvt_made_runs_make(&made, input->runs, input->run_count, add_runs, NULL);
+    struct nvt_merged_runs made;
+    int failed = nvt_merged_runs_make(&made, input->runs, input->run_count, add_runs, NULL);
     *together = *input;
     input->notes = (struct nvt_buffer){0};
     together->traces = NULL;
@@ -178,8 +178,8 @@ int nvt_repeats_together(struct nvt_input *input, struct nvt_input *together, st
 
 void nvt_repeats_free(struct nvt_input *together, struct nvt_input *input)
 {
-    struct nvt_made_runs made = {together->runs, together->run_count};
+    struct nvt_merged_runs made = {together->runs, together->run_count};
     input->notes = together->notes;
-    nvt_made_runs_free(&made);
+    nvt_merged_runs_free(&made);
     *together = (struct nvt_input){0};
 }

@@ -1,13 +1,13 @@
 /*
  * attention: softmax against matrix products within attention, in time and in FLOPs, by the ranges
  * attention.scores, attention.softmax and attention.values of the workload transformer
- * (analyze/studies/parts.h). Time is that of the operations launched in them where the trace has a device,
+ * (analyze/studies/phase_breakdown.h). Time is that of the operations launched in them where the trace has a device,
  * else the ranges' own.
  */
 #include <math.h>
 #include <string.h>
 
-#include "../studies/parts.h"
+#include "../studies/phase_breakdown.h"
 
 #include "report.h"
 
@@ -38,7 +38,7 @@ struct attention {
     int on_device; /* some of it: then what has no operation there takes no time there */
 };
 
-static void add(struct attention *attention, const struct nvt_part *part)
+static void add(struct attention *attention, const struct nvt_phase_part *part)
 {
     for (int kind = SCORES; kind <= VALUES; kind++) {
         if (part->is_kernel || strcmp(part->name, names[kind]))
@@ -54,10 +54,10 @@ static void add(struct attention *attention, const struct nvt_part *part)
     }
 }
 
-static void put(struct nvt_table *table, const struct nvt_parts *parts, const struct nvt_part *like,
-                const struct attention *attention)
+static void put(struct nvt_table *table, const struct nvt_breakdown *parts,
+                const struct nvt_phase_part *like, const struct attention *attention)
 {
-    const double runs = (double)nvt_parts_runs(parts, like);
+    const double runs = (double)nvt_breakdown_runs(parts, like);
     const double *times = attention->on_device ? attention->device_ns : attention->host_ns;
     const double ns = times[PRODUCTS] + times[SOFTMAX];
     const double flops = attention->flops[PRODUCTS] + attention->flops[SOFTMAX];
@@ -81,9 +81,9 @@ static void put(struct nvt_table *table, const struct nvt_parts *parts, const st
 
 static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
-    struct nvt_parts parts = {0};
+    struct nvt_breakdown parts = {0};
     struct nvt_table *table = NULL;
-    if (!nvt_parts_make(&parts, input, err))
+    if (!nvt_breakdown_make(&parts, input, err))
         table = nvt_report_table(&nvt_report_attention, input,
                                  "Softmax against products in attention", err);
     for (size_t from = 0, to; table && from < parts.count; from = to) {
@@ -98,7 +98,7 @@ static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_e
         nvt_note(input,
                  "note: no range attention.scores, attention.softmax or attention.values was found "
                  "in a phase");
-    nvt_parts_free(&parts);
+    nvt_breakdown_free(&parts);
     return nvt_report_add(tables, table, err);
 }
 

@@ -1,5 +1,5 @@
 /*
- * matmul_share: how much of each phase is matrix products, and what else it is (analyze/studies/parts.h).
+ * matmul_share: how much of each phase is matrix products, and what else it is (analyze/studies/phase_breakdown.h).
  *
  * With a device, kernels are told apart by their names. Without one there are ranges alone, and a
  * range may hold more than products: the share then lies between that of ranges that are nothing
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../studies/parts.h"
+#include "../studies/phase_breakdown.h"
 
 #include "report.h"
 
@@ -49,7 +49,7 @@ static const struct nvt_column_spec part_columns[] = {
 enum kind { NO_PRODUCTS, SOME_PRODUCTS, PRODUCTS, UNKNOWN };
 
 /* What a part is: the ranges are those of the workload transformer (docs/workloads.md). */
-static enum kind kind_of(const struct nvt_part *part)
+static enum kind kind_of(const struct nvt_phase_part *part)
 {
     static const char *const pure[] = {"attention.scores", "attention.values", "lm_head"};
     static const char *const mixed[] = {"attention", "mlp"};
@@ -69,7 +69,7 @@ struct share {
     int is_known;          /* a part is of a kind that has products: else nothing is known */
 };
 
-static void count(struct share *share, const struct nvt_part *part)
+static void count(struct share *share, const struct nvt_phase_part *part)
 {
     enum kind kind = kind_of(part);
     share->all += part->own_ns;
@@ -78,7 +78,7 @@ static void count(struct share *share, const struct nvt_part *part)
     share->is_known |= part->is_kernel || kind != NO_PRODUCTS;
 }
 
-static void put_share(struct nvt_table *table, const struct nvt_part *part, const char *phase,
+static void put_share(struct nvt_table *table, const struct nvt_phase_part *part, const char *phase,
                       uint64_t runs, const struct share *share)
 {
     const double n = (double)runs;
@@ -97,7 +97,7 @@ static void put_share(struct nvt_table *table, const struct nvt_part *part, cons
 }
 
 /* What a part is called, in a phase that may be nothing but it. Parts of a name have the same text. */
-static const char *label_of(const struct nvt_part *part, int is_alone)
+static const char *label_of(const struct nvt_phase_part *part, int is_alone)
 {
     static const char *const alone[] = {"(all of forward)", "(all of backward)",
                                         "(all of optimizer)"};
@@ -108,7 +108,7 @@ static const char *label_of(const struct nvt_part *part, int is_alone)
 
 /* A part, of a phase or of several together. */
 struct row {
-    const struct nvt_part *part; /* the first of it */
+    const struct nvt_phase_part *part; /* the first of it */
     const char *label;
     enum kind kind;
     double count, own_ns;
@@ -162,7 +162,7 @@ static void list(struct listing *listing, const struct row *row)
 }
 
 /* The parts from `from` on that are of one configuration and phase, of the kind that counts. */
-static size_t end_of_phase(const struct nvt_parts *parts, size_t from)
+static size_t end_of_phase(const struct nvt_breakdown *parts, size_t from)
 {
     size_t to = from;
     while (to < parts->count &&
@@ -182,7 +182,7 @@ struct whole {
 };
 
 /* Whether the configuration whose parts begin at `from` does. */
-static int tells_ranges(const struct nvt_parts *parts, size_t from)
+static int tells_ranges(const struct nvt_breakdown *parts, size_t from)
 {
     const char *configuration = parts->items[from].configuration;
     for (size_t i = from; i < parts->count && parts->items[i].configuration == configuration; i++)
@@ -214,8 +214,8 @@ static int by_own_time(const void *a, const void *b)
 }
 
 /* What a configuration comes to, behind its phases. */
-static void put_whole(struct whole *whole, const struct nvt_part *last, struct nvt_table *table,
-                      struct nvt_table *made_of)
+static void put_whole(struct whole *whole, const struct nvt_phase_part *last,
+                      struct nvt_table *table, struct nvt_table *made_of)
 {
     struct listing listing = {
         made_of, "all", (double)whole->most_runs, whole->share.all, whole->count, 0, {0}};
@@ -228,11 +228,11 @@ static void put_whole(struct whole *whole, const struct nvt_part *last, struct n
 }
 
 /* A phase: parts [from, to). */
-static void put_phase(const struct nvt_parts *parts, size_t from, size_t to,
+static void put_phase(const struct nvt_breakdown *parts, size_t from, size_t to,
                       struct nvt_table *table, struct nvt_table *made_of, struct whole *whole)
 {
     const char *name = nvt_phase_name(parts->items[from].phase);
-    const uint64_t runs = nvt_parts_runs(parts, &parts->items[from]);
+    const uint64_t runs = nvt_breakdown_runs(parts, &parts->items[from]);
     /* Kernels, where there are any, stand behind the ranges. */
     const int by_kernel = parts->items[to - 1].is_kernel;
     struct share share = {0};
@@ -244,7 +244,7 @@ static void put_phase(const struct nvt_parts *parts, size_t from, size_t to,
         }
     struct listing listing = {made_of, name, (double)runs, share.all, total, 0, {0}};
     for (size_t i = from; i < to && runs && share.all > 0; i++) {
-        const struct nvt_part *part = &parts->items[i];
+        const struct nvt_phase_part *part = &parts->items[i];
         const enum kind kind = by_kernel || whole->tells_ranges ? kind_of(part) : UNKNOWN;
         const struct row row = {part, label_of(part, to - from == 1), kind, (double)part->count,
                                 part->own_ns};
@@ -263,8 +263,8 @@ static void put_phase(const struct nvt_parts *parts, size_t from, size_t to,
     whole->most_runs = runs > whole->most_runs ? runs : whole->most_runs;
 }
 
-static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct nvt_table *made_of,
-                struct nvt_error *err)
+static int fill(const struct nvt_breakdown *parts, struct nvt_table *table,
+                struct nvt_table *made_of, struct nvt_error *err)
 {
     struct whole whole = {.rows = calloc(parts->count + 1, sizeof(*whole.rows))};
     if (!whole.rows)
@@ -285,9 +285,9 @@ static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct n
 
 static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
-    struct nvt_parts parts = {0};
+    struct nvt_breakdown parts = {0};
     struct nvt_table *made_of = NULL;
-    int status = nvt_parts_make(&parts, input, err);
+    int status = nvt_breakdown_make(&parts, input, err);
     struct nvt_table *table =
         status ? NULL
                : nvt_report_table(&nvt_report_matmul_share, input, "Matrix products by phase", err);
@@ -304,7 +304,7 @@ static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_e
         table = NULL;
         nvt_fail(err, "out of memory");
     }
-    nvt_parts_free(&parts);
+    nvt_breakdown_free(&parts);
     if (status) {
         nvt_table_free(table);
         table = NULL;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../lib/nearest.h"
+#include "../../lib/suggest.h"
 #include "kernel_naming.h"
 #include "report.h"
 
@@ -102,7 +102,7 @@ static int refuse_table(const char *name, struct nvt_error *err)
 
 const struct nvt_report *nvt_report_named(const char *name, unsigned *naming, struct nvt_error *err)
 {
-    struct nvt_nearest nearest = {.name = name};
+    struct nvt_suggestion suggestion = {.name = name};
     char hint[128];
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
@@ -110,10 +110,10 @@ const struct nvt_report *nvt_report_named(const char *name, unsigned *naming, st
     if (find_with_options(name, &report, naming, err) || refuse_table(name, err))
         return report;
     for (size_t i = 0; i < count; i++)
-        nvt_nearest_offer(&nearest, reports[i]->name);
+        nvt_suggest(&suggestion, reports[i]->name);
     for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++)
-        nvt_nearest_offer(&nearest, old_names[i].old);
+        nvt_suggest(&suggestion, old_names[i].old);
     nvt_fail(err, "no report '%s'%s; 'nvtally stats -r list' lists them", name,
-             nvt_nearest_text(&nearest, hint, sizeof(hint)));
+             nvt_suggestion_text(&suggestion, hint, sizeof(hint)));
     return NULL;
 }

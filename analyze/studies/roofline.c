@@ -1,4 +1,4 @@
-#include "roofline_parts.h"
+#include "roofline_work.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "../brief.h"
+#include "../compact_table.h"
 #include "../render.h"
 #include "../render_aligned.h"
 
@@ -30,17 +30,17 @@ static void rule(const struct nvt_aligned *view, FILE *out)
     putc('\n', out);
 }
 
-static int put_caption(const struct nvt_brief *brief, FILE *out)
+static int put_caption(const struct nvt_compact_table *compact, FILE *out)
 {
-    char *text = nvt_render_caption(brief->table);
+    char *text = nvt_render_caption(compact->table);
     if (!text)
         return -1;
     nvt_render_visible(text, out);
-    fprintf(out, "%s[%s]\n", *text ? "  " : "", nvt_table_name(brief->table));
+    fprintf(out, "%s[%s]\n", *text ? "  " : "", nvt_table_name(compact->table));
     free(text);
-    if (brief->common) {
+    if (compact->common) {
         fputs("In every row: ", out);
-        nvt_render_visible(brief->common, out);
+        nvt_render_visible(compact->common, out);
         putc('\n', out);
     }
     putc('\n', out);
@@ -49,21 +49,21 @@ static int put_caption(const struct nvt_brief *brief, FILE *out)
 
 static int render(const struct nvt_table *table, const struct nvt_tables *tables, FILE *out)
 {
-    struct nvt_brief brief;
-    if (nvt_brief_make(&brief, table, tables->is_wide ? SIZE_MAX : 2))
+    struct nvt_compact_table compact;
+    if (nvt_compact_make(&compact, table, tables->is_wide ? SIZE_MAX : 2))
         return -1;
     struct nvt_aligned view;
-    int failed =
-        nvt_aligned_make(&view, brief.table, tables->is_wide ? 0 : tables->terminal, BETWEEN, 0) ||
-        put_caption(&brief, out);
+    int failed = nvt_aligned_make(&view, compact.table, tables->is_wide ? 0 : tables->terminal,
+                                  BETWEEN, 0) ||
+                 put_caption(&compact, out);
     if (!failed) {
         line(&view, SIZE_MAX, out);
         rule(&view, out);
     }
-    for (size_t row = 0; row < nvt_table_rows(brief.table) && !failed; row++)
+    for (size_t row = 0; row < nvt_table_rows(compact.table) && !failed; row++)
         line(&view, row, out);
     nvt_aligned_free(&view);
-    nvt_brief_free(&brief);
+    nvt_compact_free(&compact);
     return failed ? -1 : 0;
 }
 

@@ -1,7 +1,7 @@
 /* Tables between lines of + - |, as the write-ups have them; on a terminal as wide as that, as column's. */
 #include <stdlib.h>
 
-#include "../brief.h"
+#include "../compact_table.h"
 #include "../render.h"
 #include "../render_aligned.h"
 
@@ -27,17 +27,18 @@ static void line(const struct nvt_aligned *view, size_t row, FILE *out)
     fputs("|\n", out);
 }
 
-static int render(const struct nvt_brief *brief, const struct nvt_tables *tables, FILE *out)
+static int render(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
+                  FILE *out)
 {
     struct nvt_aligned view;
     const size_t room = tables->is_wide ? 0 : tables->terminal;
-    char *caption = nvt_brief_caption(brief);
-    int failed = nvt_aligned_make(&view, brief->table, room, BETWEEN, AROUND) || !caption;
+    char *caption = nvt_compact_caption(compact);
+    int failed = nvt_aligned_make(&view, compact->table, room, BETWEEN, AROUND) || !caption;
     if (!failed) {
         rule(&view, '-', out);
         line(&view, SIZE_MAX, out);
         rule(&view, '=', out);
-        for (size_t row = 0; row < nvt_table_rows(brief->table); row++) {
+        for (size_t row = 0; row < nvt_table_rows(compact->table); row++) {
             line(&view, row, out);
             rule(&view, '-', out);
         }
@@ -52,5 +53,5 @@ static int render(const struct nvt_brief *brief, const struct nvt_tables *tables
 
 int nvt_render_grid(const struct nvt_tables *tables, FILE *out)
 {
-    return nvt_brief_each(tables, render, out);
+    return nvt_compact_each(tables, render, out);
 }

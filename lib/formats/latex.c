@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../brief.h"
+#include "../compact_table.h"
 #include "../render.h"
 #include "../text.h"
 
@@ -118,16 +118,17 @@ void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_
     fputs("\\bottomrule\n\\end{tabular}\n", out);
 }
 
-static int render(const struct nvt_brief *brief, const struct nvt_tables *tables, FILE *out)
+static int render(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
+                  FILE *out)
 {
     (void)tables;
-    char *caption = nvt_brief_caption(brief);
+    char *caption = nvt_compact_caption(compact);
     if (!caption)
         return -1;
     fputs("\\begin{table}\n\\centering\n\\caption{", out);
     nvt_render_latex_text(caption, out);
     fputs("}\n", out);
-    nvt_render_latex_tabular(brief->table, 0, SIZE_MAX, out);
+    nvt_render_latex_tabular(compact->table, 0, SIZE_MAX, out);
     fputs("\\end{table}\n", out);
     free(caption);
     return 0;
@@ -136,5 +137,5 @@ static int render(const struct nvt_brief *brief, const struct nvt_tables *tables
 int nvt_render_latex(const struct nvt_tables *tables, FILE *out)
 {
     fputs("% \\usepackage{booktabs}\n", out);
-    return nvt_brief_each(tables, render, out);
+    return nvt_compact_each(tables, render, out);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../brief.h"
+#include "../compact_table.h"
 #include "../render.h"
 #include "../text.h"
 
@@ -43,20 +43,21 @@ void nvt_render_markdown_rows(const struct nvt_table *table, FILE *out)
         put_row(table, row, out);
 }
 
-static int render(const struct nvt_brief *brief, const struct nvt_tables *tables, FILE *out)
+static int render(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
+                  FILE *out)
 {
     (void)tables;
-    char *caption = nvt_brief_caption(brief);
+    char *caption = nvt_compact_caption(compact);
     if (!caption)
         return -1;
     nvt_render_markdown_text(caption, out);
     fputs(*caption ? "\n\n" : "", out);
     free(caption);
-    nvt_render_markdown_rows(brief->table, out);
+    nvt_render_markdown_rows(compact->table, out);
     return 0;
 }
 
 int nvt_render_markdown(const struct nvt_tables *tables, FILE *out)
 {
-    return nvt_brief_each(tables, render, out);
+    return nvt_compact_each(tables, render, out);
 }

@@ -30,7 +30,7 @@ static const struct nvt_series all_series[] = {
 #define SERIES (sizeof(all_series) / sizeof(all_series[0]))
 
 /* Which series a pair belongs to, SERIES: none. */
-static size_t series_of(const struct nvt_beside *pair)
+static size_t series_of(const struct nvt_reference_pair *pair)
 {
     if (!(pair->our_value > 0) || !(pair->their_value > 0))
         return SERIES;
@@ -41,18 +41,18 @@ static size_t series_of(const struct nvt_beside *pair)
 }
 
 /* Whether a record of the pair was measured: published figures are not set beside themselves. */
-static int is_shown(const struct nvt_beside *pair)
+static int is_shown(const struct nvt_reference_pair *pair)
 {
     return series_of(pair) < SERIES && strcmp(nvt_record_source(pair->ours), "published") != 0;
 }
 
-static double ratio_of(const struct nvt_beside *pair)
+static double ratio_of(const struct nvt_reference_pair *pair)
 {
     return pair->our_value / pair->their_value;
 }
 
 /* Of the ratio, first order, from the deviations that are known; 0 where none is. */
-static double deviation_of(const struct nvt_beside *pair)
+static double deviation_of(const struct nvt_reference_pair *pair)
 {
     double ours = pair->our_std > 0 ? pair->our_std / pair->our_value : 0;
     double theirs = pair->their_std > 0 ? pair->their_std / pair->their_value : 0;
@@ -62,14 +62,14 @@ static double deviation_of(const struct nvt_beside *pair)
 /* A part of the pairs with at most SHEET_ROWS configurations. */
 struct sheet {
     const struct nvt_studied *studied;
-    const struct nvt_beside *pairs;
+    const struct nvt_reference_pair *pairs;
     size_t count;
     size_t rows;
     char name[40];
 };
 
 /* How many pairs from the first on make a sheet. */
-static size_t cut_sheet(const struct nvt_beside *pairs, size_t count, size_t *rows)
+static size_t cut_sheet(const struct nvt_reference_pair *pairs, size_t count, size_t *rows)
 {
     const struct nvt_record *last = NULL;
     size_t i = 0;
@@ -98,7 +98,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
         const struct nvt_record *last = NULL;
         size_t row = 0, in_block = 0;
         for (size_t i = 0; i < sheet->count; i++) {
-            const struct nvt_beside *pair = &sheet->pairs[i];
+            const struct nvt_reference_pair *pair = &sheet->pairs[i];
             if (!is_shown(pair))
                 continue;
             row += pair->ours != last;
@@ -251,36 +251,36 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    struct nvt_besides besides = {0};
+    struct nvt_reference_pairs pairs = {0};
     struct nvt_studied studied;
     size_t rows, done = 0, number = 1;
     int status = nvt_studied_of(request->input, NVT_STUDIED_WARMUPS, &studied, err);
     if (!status)
-        status = nvt_beside_reference(&studied.input, &besides, err);
-    while (!status && done < besides.count) {
-        while (done < besides.count && !is_shown(&besides.rows[done]))
+        status = nvt_reference_pairs_find(&studied.input, &pairs, err);
+    while (!status && done < pairs.count) {
+        while (done < pairs.count && !is_shown(&pairs.rows[done]))
             done++;
-        struct sheet sheet = {.studied = &studied, .pairs = besides.rows + done};
-        sheet.count = cut_sheet(sheet.pairs, besides.count - done, &rows);
+        struct sheet sheet = {.studied = &studied, .pairs = pairs.rows + done};
+        sheet.count = cut_sheet(sheet.pairs, pairs.count - done, &rows);
         sheet.rows = rows;
         snprintf(sheet.name, sizeof(sheet.name), "reference-%zu", number++);
         if (rows)
             status = nvt_chart_draw(request, sheet.name, put_data, put_script, &sheet, err);
         done += sheet.count;
     }
-    nvt_besides_free(&besides);
+    nvt_reference_pairs_free(&pairs);
     nvt_studied_free(&studied);
     return status;
 }
 
 static int fits(const struct nvt_input *input)
 {
-    struct nvt_besides besides = {0};
+    struct nvt_reference_pairs pairs = {0};
     int shown = 0;
-    if (!nvt_beside_reference(input, &besides, NULL))
-        for (size_t i = 0; i < besides.count && !shown; i++)
-            shown = is_shown(&besides.rows[i]);
-    nvt_besides_free(&besides);
+    if (!nvt_reference_pairs_find(input, &pairs, NULL))
+        for (size_t i = 0; i < pairs.count && !shown; i++)
+            shown = is_shown(&pairs.rows[i]);
+    nvt_reference_pairs_free(&pairs);
     return shown;
 }
 

@@ -11,7 +11,7 @@
 
 #include "../../lib/text.h"
 #include "../../lib/words.h"
-#include "../beside.h"
+#include "../label_placement.h"
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"
@@ -37,7 +37,7 @@ struct sheet {
     char texts[POINTS_MOST][NVT_LABEL_SIZE(TEXT_MOST)];
     struct nvt_short_words words; /* whose keys are cut, as there are names that are too long */
     double sizes[POINTS_MOST];
-    struct nvt_beside beside[POINTS_MOST];
+    struct nvt_point_label beside[POINTS_MOST];
     size_t count, left_out, nameless;
     int has_several;                    /* configurations */
     const char *kinds[NVT_NAMES_MOST];  /* names that have a colour */
@@ -226,7 +226,7 @@ enum { PLACES = 400 };
 
 /* The roofs, as rows of places. Returns how many. */
 static size_t trace_roofs(const struct sheet *sheet, double width,
-                          struct nvt_beside_place places[(NVT_ROOFS + 1) * PLACES])
+                          struct nvt_line_point places[(NVT_ROOFS + 1) * PLACES])
 {
     const struct nvt_extent *x = &sheet->x;
     const double span = x->most * 1.5 / (x->least / 1.5);
@@ -238,8 +238,8 @@ static size_t trace_roofs(const struct sheet *sheet, double width,
             const double level = roof < NVT_ROOFS ? sheet->peaks->flops[roof] : slope;
             if (roof < NVT_ROOFS ? !has_ceiling(sheet, roof) || slope < level : level > sheet->top)
                 continue;
-            places[count++] = (struct nvt_beside_place){along(x, at) * width,
-                                                        (1 - along(&sheet->y, level)) * PANEL};
+            places[count++] = (struct nvt_line_point){along(x, at) * width,
+                                                      (1 - along(&sheet->y, level)) * PANEL};
         }
     return count;
 }
@@ -247,11 +247,11 @@ static size_t trace_roofs(const struct sheet *sheet, double width,
 static int place_names(struct sheet *sheet)
 {
     const double width = NVT_FRAME_WIDTH - MARGIN_LEFT - MARGIN_RIGHT;
-    struct nvt_beside_place *places = malloc((NVT_ROOFS + 1) * PLACES * sizeof(*places));
+    struct nvt_line_point *places = malloc((NVT_ROOFS + 1) * PLACES * sizeof(*places));
     if (!places)
         return -1;
     for (size_t i = 0; i < sheet->count; i++)
-        sheet->beside[i] = (struct nvt_beside){
+        sheet->beside[i] = (struct nvt_point_label){
             .x = along(&sheet->x, intensity_of(sheet->points[i])) * width,
             .y = (1 - along(&sheet->y, rate_of(sheet->points[i]))) * PANEL,
             .radius = MARK_RADIUS * sheet->sizes[i],
@@ -259,7 +259,7 @@ static int place_names(struct sheet *sheet)
             .text = sheet->texts[i],
         };
     const size_t count = trace_roofs(sheet, width, places);
-    sheet->nameless = nvt_beside_place(sheet->beside, sheet->count, places, count, width, PANEL);
+    sheet->nameless = nvt_place_labels(sheet->beside, sheet->count, places, count, width, PANEL);
     free(places);
     return 0;
 }
@@ -405,7 +405,7 @@ static void put_plots(const struct sheet *sheet, const char *name, FILE *out)
 static void put_names(const struct sheet *sheet, double width, FILE *out)
 {
     for (size_t i = 0; i < sheet->count; i++) {
-        const struct nvt_beside *beside = &sheet->beside[i];
+        const struct nvt_point_label *beside = &sheet->beside[i];
         if (!beside->is_placed)
             continue;
         fprintf(out, "set label %zu ", 1 + i);

@@ -1,4 +1,4 @@
-#include "together.h"
+#include "merged_records.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@ int nvt_is_result(const char *key)
     return !strcmp(key, "status") || strstr(key, "_ns_");
 }
 
-int nvt_records_together(const struct nvt_record *const *records, size_t count,
-                         nvt_together_number *number, void *context, struct nvt_record *out)
+int nvt_records_merge(const struct nvt_record *const *records, size_t count,
+                      nvt_merged_number *number, void *context, struct nvt_record *out)
 {
     int behind = 0;
     *out = *records[0];
@@ -30,11 +30,12 @@ int nvt_records_together(const struct nvt_record *const *records, size_t count,
     return 0;
 }
 
-int nvt_made_runs_make(struct nvt_made_runs *made, struct nvt_runs *const *from, size_t count,
-                       int (*make)(void *context, const struct nvt_runs *from, struct nvt_runs *to),
-                       void *context)
+int nvt_merged_runs_make(struct nvt_merged_runs *made, struct nvt_runs *const *from, size_t count,
+                         int (*make)(void *context, const struct nvt_runs *from,
+                                     struct nvt_runs *to),
+                         void *context)
 {
-    *made = (struct nvt_made_runs){calloc(count + 1, sizeof(*made->items)), 0};
+    *made = (struct nvt_merged_runs){calloc(count + 1, sizeof(*made->items)), 0};
     if (!made->items)
         return -1;
     for (size_t i = 0; i < count; i++) {
@@ -51,7 +52,7 @@ int nvt_made_runs_make(struct nvt_made_runs *made, struct nvt_runs *const *from,
     return 0;
 }
 
-void nvt_made_runs_free(struct nvt_made_runs *made)
+void nvt_merged_runs_free(struct nvt_merged_runs *made)
 {
     for (size_t i = 0; i < made->count; i++) {
         struct nvt_runs *runs = made->items[i];
@@ -61,5 +62,5 @@ void nvt_made_runs_free(struct nvt_made_runs *made)
         free(runs);
     }
     free(made->items);
-    *made = (struct nvt_made_runs){0};
+    *made = (struct nvt_merged_runs){0};
 }

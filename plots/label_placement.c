@@ -1,4 +1,4 @@
-#include "beside.h"
+#include "label_placement.h"
 
 #include <math.h>
 
@@ -44,34 +44,34 @@ static double within(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-static double width_of(const struct nvt_beside *point)
+static double width_of(const struct nvt_point_label *point)
 {
     return CHAR * (double)nvt_text_width(point->text);
 }
 
-static struct box box_of_mark(const struct nvt_beside *point)
+static struct box box_of_mark(const struct nvt_point_label *point)
 {
     return (struct box){point->x - point->radius, point->x + point->radius,
                         point->y - point->radius, point->y + point->radius};
 }
 
 struct panel {
-    const struct nvt_beside *points;
+    const struct nvt_point_label *points;
     size_t count;
-    const struct nvt_beside_place *lines;
+    const struct nvt_line_point *lines;
     size_t line_count;
     double width, height;
 };
 
 /* How bad a place of a point's name is, of which a line may go there; INFINITY: there is no room. */
 static double cost_of(const struct panel *panel, const struct box *box,
-                      const struct nvt_beside *point, int has_line)
+                      const struct nvt_point_label *point, int has_line)
 {
     double cost = 0;
     if (box->left < 0 || box->right > panel->width || box->top < 0 || box->bottom > panel->height)
         return INFINITY;
     for (size_t i = 0; i < panel->count; i++) {
-        const struct nvt_beside *other = &panel->points[i];
+        const struct nvt_point_label *other = &panel->points[i];
         const struct box mark = box_of_mark(other),
                          text = box_at(other->left, other->middle, width_of(other));
         const struct box around = {mark.left - NEAR, mark.right + NEAR, mark.top, mark.bottom};
@@ -95,7 +95,7 @@ static double cost_of(const struct panel *panel, const struct box *box,
 }
 
 /* The places around a point, the nearest first: beside, above, below, at the corners; then farther away. */
-static void place(const struct panel *panel, struct nvt_beside *point)
+static void place(const struct panel *panel, struct nvt_point_label *point)
 {
     static const struct {
         double x, y; /* -1: before or above, 0: centred, 1: behind or below */
@@ -124,7 +124,7 @@ static void place(const struct panel *panel, struct nvt_beside *point)
 }
 
 /* The line to a name that is far: to the nearest place of its box. */
-static void join(struct nvt_beside *point)
+static void join(struct nvt_point_label *point)
 {
     const struct box box = box_at(point->left, point->middle, width_of(point));
     point->end_x = within(point->x, box.left, box.right);
@@ -136,9 +136,9 @@ static void join(struct nvt_beside *point)
 }
 
 /* The heaviest that was not tried, NULL: there is none. A point that was tried has a middle. */
-static struct nvt_beside *next_of(struct nvt_beside *points, size_t count)
+static struct nvt_point_label *next_of(struct nvt_point_label *points, size_t count)
 {
-    struct nvt_beside *next = NULL;
+    struct nvt_point_label *next = NULL;
     for (size_t i = 0; i < count; i++)
         if (*points[i].text && isnan(points[i].middle) &&
             (!next || points[i].weight > next->weight))
@@ -146,8 +146,8 @@ static struct nvt_beside *next_of(struct nvt_beside *points, size_t count)
     return next;
 }
 
-size_t nvt_beside_place(struct nvt_beside *points, size_t count,
-                        const struct nvt_beside_place *lines, size_t line_count, double width,
+size_t nvt_place_labels(struct nvt_point_label *points, size_t count,
+                        const struct nvt_line_point *lines, size_t line_count, double width,
                         double height)
 {
     const struct panel panel = {points, count, lines, line_count, width, height};
@@ -156,7 +156,7 @@ size_t nvt_beside_place(struct nvt_beside *points, size_t count,
         points[i].is_placed = points[i].is_far = 0;
         points[i].left = points[i].middle = NAN;
     }
-    for (struct nvt_beside *next; (next = next_of(points, count));) {
+    for (struct nvt_point_label *next; (next = next_of(points, count));) {
         next->left = next->middle = 0;
         place(&panel, next);
         if (next->is_placed)

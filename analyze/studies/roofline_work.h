@@ -1,8 +1,8 @@
 /*
  * What the files of the roofline have in common: records and traces become points of it.
  */
-#ifndef NVT_ROOFLINE_PARTS_H
-#define NVT_ROOFLINE_PARTS_H
+#ifndef NVT_ROOFLINE_WORK_H
+#define NVT_ROOFLINE_WORK_H
 
 #include "../../lib/map.h"
 #include "../input/conditions.h"

@@ -12,7 +12,7 @@
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
-#include "../analyze/studies/parts.h"
+#include "../analyze/studies/phase_breakdown.h"
 #include "../lib/render.h"
 #include "cli.h"
 
@@ -449,9 +449,9 @@ static void products_of_a_profile(void **state)
     struct nvt_trace *trace = profile_of_all(path);
     struct nvt_input_trace input_trace = {.trace = trace};
     struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
-    struct nvt_parts parts = {0};
+    struct nvt_breakdown parts = {0};
     size_t products = 0, expected = 0, kernel2 = 0;
-    assert_int_equal(nvt_parts_make(&parts, &input, &err), 0);
+    assert_int_equal(nvt_breakdown_make(&parts, &input, &err), 0);
     for (size_t i = 0; i < parts.count; i++) {
         assert_string_not_equal(parts.items[i].name, "Kernel2");
         products += parts.items[i].is_product ? parts.items[i].count : 0;
@@ -463,7 +463,7 @@ static void products_of_a_profile(void **state)
     assert_int_equal(products, expected);
     assert_int_equal(kernel2, 3);
     const double kernels = trace->ops.count;
-    nvt_parts_free(&parts);
+    nvt_breakdown_free(&parts);
     nvt_trace_free(trace);
     const char *stats[] = {"nvtally", "stats", path, "-r", "matmul_share", "-f", "csv", NULL};
     struct cli_result result = cli_run(stats);

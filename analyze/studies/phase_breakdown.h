@@ -6,12 +6,12 @@
  * without the ranges in it; of one in a phase of its own name it is the phase's. A kernel belongs to the phase that
  * launched it (project.h).
  */
-#ifndef NVT_PARTS_H
-#define NVT_PARTS_H
+#ifndef NVT_PHASE_BREAKDOWN_H
+#define NVT_PHASE_BREAKDOWN_H
 
 #include "phases.h"
 
-struct nvt_part {
+struct nvt_phase_part {
     const char *configuration;
     enum nvt_phase phase;
     int is_kernel, is_product; /* is_product: a kernel that is a matrix product */
@@ -24,18 +24,20 @@ struct nvt_part {
     double flops;     /* declared */
 };
 
-struct nvt_parts {
+struct nvt_breakdown {
     struct nvt_strings *strings;
-    struct nvt_part *items; /* by configuration, phase, kind, and own time, the longest first */
+    struct nvt_phase_part
+        *items; /* by configuration, phase, kind, and own time, the longest first */
     size_t count, capacity;
 };
 
-/* Zero-initialise; release with nvt_parts_free. 0, or -1 with err (out of memory). */
-int nvt_parts_make(struct nvt_parts *parts, const struct nvt_input *input, struct nvt_error *err);
-void nvt_parts_free(struct nvt_parts *parts);
+/* Zero-initialise; release with nvt_breakdown_free. 0, or -1 with err (out of memory). */
+int nvt_breakdown_make(struct nvt_breakdown *parts, const struct nvt_input *input,
+                       struct nvt_error *err);
+void nvt_breakdown_free(struct nvt_breakdown *parts);
 
 /* How often a phase ran: the count of the part that is the phase itself. */
-uint64_t nvt_parts_runs(const struct nvt_parts *parts, const struct nvt_part *like);
+uint64_t nvt_breakdown_runs(const struct nvt_breakdown *parts, const struct nvt_phase_part *like);
 
 /*
  * Whether a kernel is a matrix product, by its whole name, mangled or not. What counts is its telling name (cuda_names.h), so

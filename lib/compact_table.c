@@ -1,4 +1,4 @@
-#include "brief.h"
+#include "compact_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,12 +75,12 @@ static struct nvt_table *copy(const struct configurations *from, char *const *re
     return to;
 }
 
-int nvt_brief_make(struct nvt_brief *brief, const struct nvt_table *table, size_t least)
+int nvt_compact_make(struct nvt_compact_table *compact, const struct nvt_table *table, size_t least)
 {
     const struct configurations from = {table, nvt_table_find(table, "configuration")};
     size_t rows = nvt_table_rows(table);
     int are_empty;
-    *brief = (struct nvt_brief){.table = table};
+    *compact = (struct nvt_compact_table){.table = table};
     if (!rows || rows < least || from.column == SIZE_MAX ||
         nvt_table_column(table, from.column)->type != NVT_TEXT)
         return 0;
@@ -92,49 +92,49 @@ int nvt_brief_make(struct nvt_brief *brief, const struct nvt_table *table, size_
     }
     char **rest = rest_of(&from, &are_empty);
     if (rest)
-        brief->own = copy(&from, are_empty ? NULL : rest);
+        compact->own = copy(&from, are_empty ? NULL : rest);
     for (size_t row = 0; rest && row < rows; row++)
         free(rest[row]);
     free(rest);
-    brief->common = common;
-    brief->table = brief->own;
-    if (brief->own && !nvt_table_failed(brief->own, NULL))
+    compact->common = common;
+    compact->table = compact->own;
+    if (compact->own && !nvt_table_failed(compact->own, NULL))
         return 0;
-    nvt_brief_free(brief);
+    nvt_compact_free(compact);
     return -1;
 }
 
-void nvt_brief_free(struct nvt_brief *brief)
+void nvt_compact_free(struct nvt_compact_table *compact)
 {
-    nvt_table_free(brief->own);
-    free(brief->common);
-    *brief = (struct nvt_brief){0};
+    nvt_table_free(compact->own);
+    free(compact->common);
+    *compact = (struct nvt_compact_table){0};
 }
 
-char *nvt_brief_caption(const struct nvt_brief *brief)
+char *nvt_compact_caption(const struct nvt_compact_table *compact)
 {
-    char *caption = nvt_render_caption(brief->table), *all = NULL;
-    if (!caption || !brief->common)
+    char *caption = nvt_render_caption(compact->table), *all = NULL;
+    if (!caption || !compact->common)
         return caption;
-    if (asprintf(&all, "%s%sIn every row: %s", caption, *caption ? ". " : "", brief->common) < 0)
+    if (asprintf(&all, "%s%sIn every row: %s", caption, *caption ? ". " : "", compact->common) < 0)
         all = NULL;
     free(caption);
     return all;
 }
 
-int nvt_brief_each(const struct nvt_tables *tables,
-                   int (*render)(const struct nvt_brief *brief, const struct nvt_tables *tables,
-                                 FILE *out),
-                   FILE *out)
+int nvt_compact_each(const struct nvt_tables *tables,
+                     int (*render)(const struct nvt_compact_table *compact,
+                                   const struct nvt_tables *tables, FILE *out),
+                     FILE *out)
 {
     for (size_t i = 0; i < tables->count; i++) {
-        struct nvt_brief brief;
+        struct nvt_compact_table compact;
         if (i)
             putc('\n', out);
-        if (nvt_brief_make(&brief, tables->items[i], tables->is_wide ? SIZE_MAX : 1))
+        if (nvt_compact_make(&compact, tables->items[i], tables->is_wide ? SIZE_MAX : 1))
             return -1;
-        int failed = render(&brief, tables, out);
-        nvt_brief_free(&brief);
+        int failed = render(&compact, tables, out);
+        nvt_compact_free(&compact);
         if (failed)
             return -1;
     }

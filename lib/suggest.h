@@ -1,25 +1,25 @@
 /*
  * What somebody may have meant by a name that there is not: the nearest of those that there are.
  */
-#ifndef NVT_NEAREST_H
-#define NVT_NEAREST_H
+#ifndef NVT_SUGGEST_H
+#define NVT_SUGGEST_H
 
 #include <stddef.h>
 
 /* Characters to be changed, added or left out, at most. */
-#define NVT_NEAREST_DISTANCE 2
+#define NVT_SUGGEST_DISTANCE 2
 
 /* Start with {.name = what was given}. */
-struct nvt_nearest {
+struct nvt_suggestion {
     const char *name;
     const char *best; /* NULL: none is near enough */
     unsigned distance;
 };
 
 /* One of the names that there are; of two as near the first is kept. The text has to last. */
-void nvt_nearest_offer(struct nvt_nearest *nearest, const char *candidate);
+void nvt_suggest(struct nvt_suggestion *suggestion, const char *candidate);
 
 /* " (did you mean 'best'?)" for a message, or "" where none is near. */
-const char *nvt_nearest_text(const struct nvt_nearest *nearest, char *out, size_t size);
+const char *nvt_suggestion_text(const struct nvt_suggestion *suggestion, char *out, size_t size);
 
 #endif

@@ -2,13 +2,13 @@
  * Names beside points: where each has room, so that none lies on another, on a point, on a line or beyond the panel. Sizes
  * are pixels of the SVG; x goes to the right and y downwards, from the panel's upper left corner.
  */
-#ifndef NVT_BESIDE_H
-#define NVT_BESIDE_H
+#ifndef NVT_LABEL_PLACEMENT_H
+#define NVT_LABEL_PLACEMENT_H
 
 #include <stddef.h>
 
 /* A point, and its name. */
-struct nvt_beside {
+struct nvt_point_label {
     double x, y, radius;
     double weight;    /* the heaviest are placed first */
     const char *text; /* of 11 px; "": it has none */
@@ -21,14 +21,14 @@ struct nvt_beside {
 };
 
 /* What no name lies on: a line as a row of its places, close to each other. */
-struct nvt_beside_place {
+struct nvt_line_point {
     double x, y;
 };
 
 /* Place what has room in a panel of that size. Time is quadratic in the points, of which there are few. Returns how many
  * names were not placed. */
-size_t nvt_beside_place(struct nvt_beside *points, size_t count,
-                        const struct nvt_beside_place *lines, size_t line_count, double width,
+size_t nvt_place_labels(struct nvt_point_label *points, size_t count,
+                        const struct nvt_line_point *lines, size_t line_count, double width,
                         double height);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Parts of what a report tells (story.h) that have files of their own.
  */
-#ifndef NVT_STORY_PARTS_H
-#define NVT_STORY_PARTS_H
+#ifndef NVT_STORY_SECTIONS_H
+#define NVT_STORY_SECTIONS_H
 
 #include "../analyze/diagnosis/diagnose.h"
 #include "../lib/buffer.h"

@@ -1,4 +1,4 @@
-#include "nearest.h"
+#include "suggest.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -33,23 +33,24 @@ static unsigned distance(const char *a, const char *b)
     return row[length];
 }
 
-void nvt_nearest_offer(struct nvt_nearest *nearest, const char *candidate)
+void nvt_suggest(struct nvt_suggestion *suggestion, const char *candidate)
 {
-    size_t length = strlen(nearest->name);
+    size_t length = strlen(suggestion->name);
     if (length > LONGEST || strlen(candidate) > LONGEST)
         return;
-    unsigned far = distance(nearest->name, candidate);
+    unsigned far = distance(suggestion->name, candidate);
     /* Nothing of a short name may be left of it. */
-    if (far > NVT_NEAREST_DISTANCE || far >= length || (nearest->best && far >= nearest->distance))
+    if (far > NVT_SUGGEST_DISTANCE || far >= length ||
+        (suggestion->best && far >= suggestion->distance))
         return;
-    nearest->best = candidate;
-    nearest->distance = far;
+    suggestion->best = candidate;
+    suggestion->distance = far;
 }
 
-const char *nvt_nearest_text(const struct nvt_nearest *nearest, char *out, size_t size)
+const char *nvt_suggestion_text(const struct nvt_suggestion *suggestion, char *out, size_t size)
 {
-    if (nearest->best)
-        snprintf(out, size, " (did you mean '%s'?)", nearest->best);
+    if (suggestion->best)
+        snprintf(out, size, " (did you mean '%s'?)", suggestion->best);
     else
         out[0] = 0;
     return out;

@@ -1,11 +1,11 @@
-#include "carry.h"
+#include "cut_carry_over.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/event_columns.h"
 #include "../lib/map.h"
-#include "carry_device.h"
+#include "cut_carry_over_device.h"
 
 /* An event that stays: a push or a start that is open, an end without a start. */
 struct kept {
@@ -34,19 +34,19 @@ struct process {
     struct nvt_map starts, ends; /* id -> event */
 };
 
-struct nvt_carry {
+struct nvt_carry_over {
     struct thread *threads;
     uint32_t thread_count;
     struct process *processes;
     uint32_t process_count;
-    struct nvt_carry_device *devices;
+    struct nvt_carry_over_device *devices;
     uint32_t device_count;
     uint64_t kept_first; /* ticks of the first event that stays */
 };
 
-struct nvt_carry *nvt_carry_new(void)
+struct nvt_carry_over *nvt_carry_over_new(void)
 {
-    struct nvt_carry *carry = calloc(1, sizeof(*carry));
+    struct nvt_carry_over *carry = calloc(1, sizeof(*carry));
     if (carry)
         carry->kept_first = UINT64_MAX;
     return carry;
@@ -59,7 +59,7 @@ static void free_list(struct kept_list *list)
     free(list->items);
 }
 
-void nvt_carry_free(struct nvt_carry *carry)
+void nvt_carry_over_free(struct nvt_carry_over *carry)
 {
     if (!carry)
         return;
@@ -71,7 +71,7 @@ void nvt_carry_free(struct nvt_carry *carry)
         nvt_map_free(&carry->processes[i].ends);
     }
     for (uint32_t i = 0; i < carry->device_count; i++)
-        nvt_carry_device_free(&carry->devices[i]);
+        nvt_carry_over_device_free(&carry->devices[i]);
     free(carry->threads);
     free(carry->processes);
     free(carry->devices);
@@ -168,7 +168,7 @@ static int forget_range(struct process *process, struct nvt_map *map, uint64_t r
 }
 
 /* Any thread of a process may end a range, and the end may stand before the start in the file. */
-static int start_or_end(struct nvt_carry *carry, uint32_t number, const struct kept *event)
+static int start_or_end(struct nvt_carry_over *carry, uint32_t number, const struct kept *event)
 {
     struct process *process =
         item_at(&carry->processes, &carry->process_count, number, sizeof(*process));
@@ -184,7 +184,7 @@ static int start_or_end(struct nvt_carry *carry, uint32_t number, const struct k
     return 0;
 }
 
-static int apply(struct nvt_carry *carry, struct thread *thread, const struct kept *event)
+static int apply(struct nvt_carry_over *carry, struct thread *thread, const struct kept *event)
 {
     switch (event->token & 7) {
     case NVT_TOKEN_PUSH:
@@ -201,8 +201,8 @@ static int apply(struct nvt_carry *carry, struct thread *thread, const struct ke
 }
 
 /* The attributes of a range, if it was just kept. */
-static int keep_attributes(struct nvt_carry *carry, struct thread *thread, const struct kept *event,
-                           const struct nvt_event_attributes *from)
+static int keep_attributes(struct nvt_carry_over *carry, struct thread *thread,
+                           const struct kept *event, const struct nvt_event_attributes *from)
 {
     unsigned kind = event->token & 7;
     if (kind == NVT_TOKEN_START && thread->process >= carry->process_count)
@@ -244,7 +244,7 @@ static int next_event(struct nvt_event_columns *columns, uint32_t number, struct
     return columns->next_attribute == number ? nvt_event_attributes(columns, attributes) : 0;
 }
 
-static int take_events(struct nvt_carry *carry, const struct nvt_chunk *chunk,
+static int take_events(struct nvt_carry_over *carry, const struct nvt_chunk *chunk,
                        const uint8_t *payload)
 {
     struct nvt_event_columns columns;
@@ -263,7 +263,7 @@ static int take_events(struct nvt_carry *carry, const struct nvt_chunk *chunk,
     return 0;
 }
 
-int nvt_carry_thread_ended(struct nvt_carry *carry, uint32_t index)
+int nvt_carry_over_thread_ended(struct nvt_carry_over *carry, uint32_t index)
 {
     struct thread *thread = item_at(&carry->threads, &carry->thread_count, index, sizeof(*thread));
     if (thread)
@@ -271,13 +271,14 @@ int nvt_carry_thread_ended(struct nvt_carry *carry, uint32_t index)
     return thread ? 0 : -1;
 }
 
-int nvt_carry_take(struct nvt_carry *carry, const struct nvt_chunk *chunk, const uint8_t *payload)
+int nvt_carry_over_take(struct nvt_carry_over *carry, const struct nvt_chunk *chunk,
+                        const uint8_t *payload)
 {
     if (chunk->kind == NVT_CHUNK_EVENTS)
         return take_events(carry, chunk, payload);
-    struct nvt_carry_device *device =
+    struct nvt_carry_over_device *device =
         item_at(&carry->devices, &carry->device_count, chunk->process, sizeof(*device));
-    return device ? nvt_carry_device_take(device, chunk, payload) : -1;
+    return device ? nvt_carry_over_device_take(device, chunk, payload) : -1;
 }
 
 /* --- giving ----------------------------------------------------------------------------------------- */
@@ -288,7 +289,7 @@ struct columns {
     struct nvt_chunk chunk;
     uint64_t range;
     uint32_t last_attribute;
-    nvt_carry_put *put;
+    nvt_carry_over_put *put;
     void *context;
 };
 
@@ -359,7 +360,7 @@ static struct nvt_chunk chunk_of(uint32_t process, uint32_t thread)
         .kind = NVT_CHUNK_EVENTS, .flags = NVT_CHUNK_CARRIED, .process = process, .thread = thread};
 }
 
-static int give_pushes_once(struct nvt_carry *carry, uint32_t index, nvt_carry_put *put,
+static int give_pushes_once(struct nvt_carry_over *carry, uint32_t index, nvt_carry_over_put *put,
                             void *context)
 {
     /* Of a thread that is not known nothing was cut off, and nothing will be: its times ascend. */
@@ -387,7 +388,8 @@ static int by_thread_and_time(const void *left, const void *right)
 
 /* Starts and ends of a process; its maps know their places no more. What ended before all that stays began before
  * it, too. */
-static int give_ranges(struct nvt_carry *carry, uint32_t number, nvt_carry_put *put, void *context)
+static int give_ranges(struct nvt_carry_over *carry, uint32_t number, nvt_carry_over_put *put,
+                       void *context)
 {
     struct kept_list *events = &carry->processes[number].events;
     struct columns columns = {.put = put, .context = context};
@@ -410,15 +412,15 @@ static int give_ranges(struct nvt_carry *carry, uint32_t number, nvt_carry_put *
     return failed ? -1 : 0;
 }
 
-static int give_device_once(struct nvt_carry *carry, uint32_t process, nvt_carry_put *put,
+static int give_device_once(struct nvt_carry_over *carry, uint32_t process, nvt_carry_over_put *put,
                             void *context)
 {
-    struct nvt_carry_device *device =
+    struct nvt_carry_over_device *device =
         process < carry->device_count ? &carry->devices[process] : NULL;
     if (!device || device->given)
         return 0;
     device->given = 1;
-    return nvt_carry_device_give(device, process, put, context);
+    return nvt_carry_over_device_give(device, process, put, context);
 }
 
 static int by_value(const void *left, const void *right)
@@ -439,7 +441,7 @@ static int add_starts(struct nvt_buffer *ticks, const struct kept_list *list)
 }
 
 /* Captures in which something began that is open or in a chunk that stays: readers leave out what began in none. */
-static int give_captures(struct nvt_carry *carry, uint32_t process, nvt_carry_put *put,
+static int give_captures(struct nvt_carry_over *carry, uint32_t process, nvt_carry_over_put *put,
                          void *context)
 {
     struct nvt_buffer ticks = {0};
@@ -455,21 +457,21 @@ static int give_captures(struct nvt_carry *carry, uint32_t process, nvt_carry_pu
         qsort(ticks.data, ticks.size / sizeof(uint64_t), sizeof(uint64_t), by_value);
     const struct nvt_carried_starts starts = {(const uint64_t *)(const void *)ticks.data,
                                               ticks.size / sizeof(uint64_t), carry->kept_first};
-    failed = failed || nvt_carry_device_give_captures(&carry->devices[process], process, &starts,
-                                                      put, context);
+    failed = failed || nvt_carry_over_device_give_captures(&carry->devices[process], process,
+                                                           &starts, put, context);
     nvt_buffer_free(&ticks);
     return failed ? -1 : 0;
 }
 
-int nvt_carry_is_given(const struct nvt_carry *carry, const struct nvt_chunk *chunk)
+int nvt_carry_over_is_given(const struct nvt_carry_over *carry, const struct nvt_chunk *chunk)
 {
     if (chunk->kind == NVT_CHUNK_EVENTS)
         return chunk->thread < carry->thread_count && carry->threads[chunk->thread].given;
     return chunk->process < carry->device_count && carry->devices[chunk->process].given;
 }
 
-int nvt_carry_give(struct nvt_carry *carry, const struct nvt_chunk *chunk, nvt_carry_put *put,
-                   void *context)
+int nvt_carry_over_give(struct nvt_carry_over *carry, const struct nvt_chunk *chunk,
+                        nvt_carry_over_put *put, void *context)
 {
     if (chunk->kind != NVT_CHUNK_EVENTS)
         return give_device_once(carry, chunk->process, put, context);
@@ -478,7 +480,7 @@ int nvt_carry_give(struct nvt_carry *carry, const struct nvt_chunk *chunk, nvt_c
     return give_pushes_once(carry, chunk->thread, put, context);
 }
 
-int nvt_carry_give_all(struct nvt_carry *carry, nvt_carry_put *put, void *context)
+int nvt_carry_over_give_all(struct nvt_carry_over *carry, nvt_carry_over_put *put, void *context)
 {
     int status = 0;
     for (uint32_t i = 0; i < carry->thread_count && !status; i++)

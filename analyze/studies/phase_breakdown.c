@@ -1,4 +1,4 @@
-#include "parts.h"
+#include "phase_breakdown.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum {
 
 /* A trace being read. */
 struct work {
-    struct nvt_parts *parts;
+    struct nvt_breakdown *parts;
     struct nvt_map by_key;
     struct nvt_map kernels; /* of the trace, by their names in it: place_kernel */
     const struct nvt_trace *trace;
@@ -43,11 +43,11 @@ int nvt_is_matmul_kernel(const char *name)
     return 0;
 }
 
-void nvt_parts_free(struct nvt_parts *parts)
+void nvt_breakdown_free(struct nvt_breakdown *parts)
 {
     nvt_strings_free(parts->strings);
     free(parts->items);
-    *parts = (struct nvt_parts){0};
+    *parts = (struct nvt_breakdown){0};
 }
 
 static const char *configuration_of(const struct work *work, uint32_t range)
@@ -61,9 +61,10 @@ static const char *configuration_of(const struct work *work, uint32_t range)
 enum kind { A_RANGE, A_KERNEL, A_PRODUCT, KINDS };
 
 /* The part of this name (id of a string) in the phase that a range lies in, added when new. */
-static struct nvt_part *part_of(struct work *work, uint32_t range, enum kind kind, uint32_t id)
+static struct nvt_phase_part *part_of(struct work *work, uint32_t range, enum kind kind,
+                                      uint32_t id)
 {
-    struct nvt_parts *parts = work->parts;
+    struct nvt_breakdown *parts = work->parts;
     uint32_t configuration = nvt_strings_add_text(parts->strings, configuration_of(work, range));
     if (configuration > UINT32_MAX / 16 || id == NVT_NO_STRING)
         return NULL;
@@ -76,19 +77,19 @@ static struct nvt_part *part_of(struct work *work, uint32_t range, enum kind kin
         return &parts->items[*at];
     if (parts->count == parts->capacity) {
         size_t capacity = parts->capacity ? parts->capacity * 2 : 64;
-        struct nvt_part *items = realloc(parts->items, capacity * sizeof(*items));
+        struct nvt_phase_part *items = realloc(parts->items, capacity * sizeof(*items));
         if (!items)
             return NULL;
         parts->items = items;
         parts->capacity = capacity;
     }
     *at = (uint32_t)parts->count;
-    parts->items[parts->count] =
-        (struct nvt_part){.configuration = nvt_strings_get(parts->strings, configuration, NULL),
-                          .phase = (enum nvt_phase)work->phase[range],
-                          .is_kernel = kind != A_RANGE,
-                          .is_product = kind == A_PRODUCT,
-                          .name = nvt_strings_get(parts->strings, id, NULL)};
+    parts->items[parts->count] = (struct nvt_phase_part){
+        .configuration = nvt_strings_get(parts->strings, configuration, NULL),
+        .phase = (enum nvt_phase)work->phase[range],
+        .is_kernel = kind != A_RANGE,
+        .is_product = kind == A_PRODUCT,
+        .name = nvt_strings_get(parts->strings, id, NULL)};
     return &parts->items[parts->count++];
 }
 
@@ -162,7 +163,7 @@ static int add_range(struct work *work, const struct nvt_nesting *nesting, uint3
 {
     const struct nvt_ranges *ranges = &work->trace->ranges;
     const char *name = nvt_name(work->trace, ranges->name[i]);
-    struct nvt_part *part =
+    struct nvt_phase_part *part =
         part_of(work, i, A_RANGE, nvt_strings_add_text(work->parts->strings, name));
     if (!part)
         return -1;
@@ -225,7 +226,7 @@ static int visit(void *context, uint32_t op, const uint32_t *ranges, uint32_t co
             continue;
         enum kind kind;
         uint32_t id;
-        struct nvt_part *part =
+        struct nvt_phase_part *part =
             place_kernel(work, op, &kind, &id) ? NULL : part_of(work, ranges[i], kind, id);
         if (!part)
             return -1;
@@ -271,7 +272,7 @@ static int add_trace(struct work *work, unsigned flags, struct nvt_error *err)
 /* Stable by configuration and phase: what came first stays first. */
 static int by_own_time(const void *a, const void *b)
 {
-    const struct nvt_part *left = a, *right = b;
+    const struct nvt_phase_part *left = a, *right = b;
     if (left->configuration != right->configuration)
         return strcmp(left->configuration, right->configuration);
     if (left->phase != right->phase)
@@ -283,7 +284,8 @@ static int by_own_time(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-int nvt_parts_make(struct nvt_parts *parts, const struct nvt_input *input, struct nvt_error *err)
+int nvt_breakdown_make(struct nvt_breakdown *parts, const struct nvt_input *input,
+                       struct nvt_error *err)
 {
     struct work work = {.parts = parts};
     parts->strings = nvt_strings_new();
@@ -301,10 +303,10 @@ int nvt_parts_make(struct nvt_parts *parts, const struct nvt_input *input, struc
     return status;
 }
 
-uint64_t nvt_parts_runs(const struct nvt_parts *parts, const struct nvt_part *like)
+uint64_t nvt_breakdown_runs(const struct nvt_breakdown *parts, const struct nvt_phase_part *like)
 {
     for (size_t i = 0; i < parts->count; i++) {
-        const struct nvt_part *part = &parts->items[i];
+        const struct nvt_phase_part *part = &parts->items[i];
         if (!part->is_kernel && part->phase == like->phase &&
             part->configuration == like->configuration &&
             !strcmp(part->name, nvt_phase_name(part->phase)))

@@ -1,4 +1,4 @@
-#include "here.h"
+#include "self_record.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,17 +60,18 @@ static void end(void)
     nvt_recorder_remove(&here.recorder);
 }
 
-static enum nvt_here_status check(const char *library)
+static enum nvt_self_record_status check(const char *library)
 {
     static const char *const variables[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH",
                                             NVT_SESSION_ENV};
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         const char *present = getenv(variables[i]);
         if (present && *present)
-            return NVT_HERE_OTHER_TOOL;
+            return NVT_SELF_RECORD_OTHER_TOOL;
     }
-    return strlen(library) < sizeof(here.library) && !access(library, R_OK) ? NVT_HERE_OK
-                                                                            : NVT_HERE_NO_COLLECTOR;
+    return strlen(library) < sizeof(here.library) && !access(library, R_OK)
+               ? NVT_SELF_RECORD_OK
+               : NVT_SELF_RECORD_NO_COLLECTOR;
 }
 
 static int make_recorder(struct nvt_recorder *recorder, struct nvt_error *err)
@@ -109,22 +110,22 @@ static int start_thread(void)
     return status;
 }
 
-enum nvt_here_status nvt_here_start(const char *library, struct nvt_error *err)
+enum nvt_self_record_status nvt_self_record_start(const char *library, struct nvt_error *err)
 {
     if (here.pid)
-        return here.pid == getpid() ? NVT_HERE_OK : NVT_HERE_OTHER_TOOL;
-    enum nvt_here_status status = check(library);
+        return here.pid == getpid() ? NVT_SELF_RECORD_OK : NVT_SELF_RECORD_OTHER_TOOL;
+    enum nvt_self_record_status status = check(library);
     if (status)
         return status;
     snprintf(here.library, sizeof(here.library), "%s", library);
     if (make_recorder(&here.recorder, err))
-        return NVT_HERE_SYSTEM;
+        return NVT_SELF_RECORD_SYSTEM;
     if (start_thread()) {
         nvt_output_close(here.recorder.output, 0, 0, NULL);
         nvt_recorder_tear_down(&here.recorder);
         here.recorder = (struct nvt_recorder)NVT_RECORDER_INIT;
         nvt_fail(err, "no thread can be started");
-        return NVT_HERE_SYSTEM;
+        return NVT_SELF_RECORD_SYSTEM;
     }
     here.pid = getpid();
     (void)atexit(end); /* refused: a stop ends it all the same */
@@ -132,9 +133,9 @@ enum nvt_here_status nvt_here_start(const char *library, struct nvt_error *err)
         setenv("NVTX_INJECTION64_PATH", library, 1) ||
         setenv("CUDA_INJECTION64_PATH", library, 1)) {
         nvt_fail(err, "out of memory");
-        return NVT_HERE_SYSTEM;
+        return NVT_SELF_RECORD_SYSTEM;
     }
-    return NVT_HERE_OK;
+    return NVT_SELF_RECORD_OK;
 }
 
 /* Have the injected library, where CUDA has loaded it, send what the devices did. */
@@ -149,13 +150,13 @@ static void ask_for_device_records(void)
     dlclose(injected);
 }
 
-void nvt_here_axis(int64_t start, int64_t stop, int64_t *first, int64_t *last)
+void nvt_self_record_axis(int64_t start, int64_t stop, int64_t *first, int64_t *last)
 {
     *first = start - here.origin - AXIS_NS;
     *last = stop - here.origin + AXIS_NS;
 }
 
-const char *nvt_here_collect(uint64_t *lost)
+const char *nvt_self_record_collect(uint64_t *lost)
 {
     uint64_t taken;
     if (here.pid != getpid())
