@@ -7,34 +7,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/read_file.h"
 #include "ranks.h"
 
 #define RANKS_MOST 65536
 #define TEXT_MOST  ((size_t)256 << 20)
 
-static int read_text(FILE *file, const char *path, struct nvt_buffer *text, struct nvt_error *err)
-{
-    size_t piece = (size_t)1 << 16, got;
-    do {
-        if (nvt_buffer_reserve(text, piece))
-            return nvt_fail(err, "out of memory");
-        got = fread(text->data + text->size, 1, piece, file);
-        text->size += got;
-        if (text->size > TEXT_MOST)
-            return nvt_fail_at(err, path, -1, "is larger than the rows of a sweep");
-    } while (got);
-    return ferror(file) ? nvt_fail_at(err, path, -1, "cannot be read: %s", strerror(errno)) : 0;
-}
-
 int nvt_earlier_read(const char *directory, struct nvt_earlier *earlier, struct nvt_error *err)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%.3000s/results.jsonl", directory);
-    FILE *file = fopen(path, "re");
-    if (!file)
+    if (access(path, F_OK))
         return errno == ENOENT ? 0 : nvt_fail_at(err, path, -1, "%s", strerror(errno));
-    int status = read_text(file, path, &earlier->text, err);
-    fclose(file);
+    int status = nvt_read_file(path, TEXT_MOST, &earlier->text, err);
     for (size_t at = 0; !status && at < earlier->text.size; earlier->count++) {
         const char *begin = (const char *)earlier->text.data + at;
         const char *end = memchr(begin, '\n', earlier->text.size - at);

@@ -7,6 +7,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/date.h"
+#include "../../lib/read_file.h"
 #include "reader.h"
 
 static int out_of_memory(struct nvt_snapshot *snapshot)
@@ -21,26 +22,6 @@ int nvt_snapshot_take_room(struct nvt_snapshot *snapshot)
                            "is a damaged pickle: it claims more than it has bytes for");
     snapshot->room--;
     return 0;
-}
-
-static int read_bytes(const char *path, struct nvt_buffer *bytes, struct nvt_error *err)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
-    size_t got = 1;
-    int failed = 0;
-    while (got && !failed) {
-        failed = nvt_buffer_reserve(bytes, 1 << 20);
-        got = failed ? 0 : fread(bytes->data + bytes->size, 1, bytes->capacity - bytes->size, file);
-        bytes->size += got;
-    }
-    int unread = ferror(file);
-    int cause = errno;
-    fclose(file);
-    if (failed)
-        return nvt_fail_at(err, path, -1, "out of memory");
-    return unread ? nvt_fail_at(err, path, -1, "cannot be read: %s", strerror(cause)) : 0;
 }
 
 /* The earliest time of a list's dicts. */
@@ -200,7 +181,7 @@ static int read(const char *path, struct nvt_trace *trace, struct nvt_error *err
 {
     struct nvt_snapshot snapshot = {.trace = trace, .path = path, .err = err};
     struct nvt_buffer bytes = {0};
-    int status = read_bytes(path, &bytes, err);
+    int status = nvt_read_file(path, SIZE_MAX, &bytes, err);
     if (!status && nvt_pickle_read(&snapshot.pickle, bytes.data, bytes.size, err))
         status = nvt_error_in(err, path);
     snapshot.room = ROOM_PER_BYTE * (uint64_t)bytes.size;
