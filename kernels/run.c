@@ -510,30 +510,33 @@ static void recall_peak(struct nvt_sweep *sweep)
     snprintf(sweep->peak_date, sizeof(sweep->peak_date), "%s", kept.date);
 }
 
+/* What a sweep needs before its first run: backend, peaks, ranks, directory. 0, or -1 with err. */
+static int prepare_sweep(struct request *request, struct nvt_error *err)
+{
+    struct nvt_sweep *sweep = &request->sweep;
+    if (choose_backend(request, err) || check_backend(sweep, err))
+        return -1;
+    if (!request->peak)
+        recall_peak(sweep);
+    else if (nvt_ask_peak(sweep->library, &sweep->peak, err))
+        return -1;
+    if (sweep->launcher && nvt_launched_count(sweep, err))
+        return -1;
+    if (!sweep->directory && !(sweep->directory = nvt_temporary_make("run")))
+        return nvt_fail(err, "no temporary folder: %s", strerror(errno));
+    return 0;
+}
+
 static int run_sweep(struct request *request, struct nvt_error *err)
 {
     char text[1200];
     int is_temporary = !request->sweep.directory;
     nvt_quiet_threads();
-    int status = choose_backend(request, err);
-    if (!status)
-        status = check_backend(&request->sweep, err);
-    if (!status && request->peak)
-        status = nvt_ask_peak(request->sweep.library, &request->sweep.peak, err);
-    else if (!status)
-        recall_peak(&request->sweep);
-    if (!status && request->sweep.launcher)
-        status = nvt_launched_count(&request->sweep, err);
-    if (!status && is_temporary) {
-        request->sweep.directory = nvt_temporary_make("run");
-        if (!request->sweep.directory)
-            status = nvt_fail(err, "no temporary folder: %s", strerror(errno));
-    }
-    if (status) {
+    if (prepare_sweep(request, err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
         return 2;
     }
-    status = run_and_show(request, is_temporary, err);
+    int status = run_and_show(request, is_temporary, err);
     nvt_temporary_remove();
     return status;
 }

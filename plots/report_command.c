@@ -320,34 +320,28 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
 {
     struct nvt_input *input = &request->input;
     struct nvt_document document = {0};
-    int status = 0;
+    int status = -1;
     *input = (struct nvt_input){
         .plain_names = 1, .window = &request->window, .iteration = request->iteration};
-    for (int i = 0; i < count && !status; i++)
-        status = nvt_input_add(input, inputs[i], err);
-    if (!status && input->trace_count > 1)
-        status = nvt_input_rows(input, err);
-    if (!status)
-        status = find_output(request, count, inputs[0], err) || nvt_input_traces(input, err) ||
-                 prepare_output(request, err);
-    if (!status)
-        status = draw_all(request, err);
-    if (!status) {
-        const struct nvt_story story = {input,
-                                        request->title,
-                                        request->command,
-                                        request->pictures,
-                                        request->picture_count,
-                                        request->reason};
-        status = nvt_story_tell(&story, &document, err);
-    }
-    if (!status)
-        status = write_document(request, &document, err);
-    if (!status)
-        print_paths(request);
+    for (int i = 0; i < count; i++)
+        if (nvt_input_add(input, inputs[i], err))
+            goto out;
+    if (input->trace_count > 1 && nvt_input_rows(input, err))
+        goto out;
+    if (find_output(request, count, inputs[0], err) || nvt_input_traces(input, err) ||
+        prepare_output(request, err) || draw_all(request, err))
+        goto out;
+    const struct nvt_story story = {
+        input,          request->title, request->command, request->pictures, request->picture_count,
+        request->reason};
+    if (nvt_story_tell(&story, &document, err) || write_document(request, &document, err))
+        goto out;
+    print_paths(request);
+    status = 0;
+out:
     nvt_document_free(&document);
     nvt_input_free(input);
-    return status ? -1 : 0;
+    return status;
 }
 
 /* The same of what is compared. */

@@ -267,19 +267,21 @@ static int add_trace(struct nvt_compared_functions *out, size_t side,
     struct reading reading = {.out = out, .trace = from->trace};
     char *configuration = nvt_compared_configuration(from);
     struct nvt_function_run like = {.side = side};
-    int status = configuration ? 0 : -1;
-    if (!status) {
-        like.configuration = nvt_strings_add_text(out->texts, configuration);
-        status = like.configuration == NVT_NO_STRING ? -1 : begin(&reading, from, &like);
-    }
-    if (!status) {
-        place_iterations(&reading);
-        status = place_samples(&reading);
-    }
-    for (uint32_t place = 0; place < reading.runs * PLACES && !status; place++)
-        status = add_place(&reading, place);
-    if (!status)
-        count_samples(out, side, &reading);
+    int status = -1;
+    if (!configuration)
+        goto out;
+    like.configuration = nvt_strings_add_text(out->texts, configuration);
+    if (like.configuration == NVT_NO_STRING || begin(&reading, from, &like))
+        goto out;
+    place_iterations(&reading);
+    if (place_samples(&reading))
+        goto out;
+    for (uint32_t place = 0; place < reading.runs * PLACES; place++)
+        if (add_place(&reading, place))
+            goto out;
+    count_samples(out, side, &reading);
+    status = 0;
+out:
     nvt_sampled_functions_free(&reading.functions);
     nvt_named_iterations_free(&reading.iterations);
     free(configuration);

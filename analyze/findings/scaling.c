@@ -284,17 +284,21 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
     struct verdict *verdicts = NULL;
     size_t count = 0, at = 0;
     int status = nvt_sweeps_of(facts->input, facts->by, &sweeps, err);
-    for (size_t i = 0; i < sweeps.count && !status; i++)
+    if (status)
+        goto out;
+    for (size_t i = 0; i < sweeps.count; i++)
         count += sweeps.items[i].count;
-    if (!status && !(verdicts = calloc(count + 1, sizeof(*verdicts))))
-        status = nvt_fail(err, "out of memory");
-    for (size_t i = 0; i < sweeps.count && !status; at += sweeps.items[i++].count)
+    verdicts = calloc(count + 1, sizeof(*verdicts));
+    for (size_t i = 0; i < sweeps.count && verdicts; at += sweeps.items[i++].count)
         judge(&sweeps.items[i], verdicts + at);
-    if (!status && judge_together(verdicts, count, &family))
+    if (!verdicts || judge_together(verdicts, count, &family)) {
         status = nvt_fail(err, "out of memory");
+        goto out;
+    }
     at = 0;
     for (size_t i = 0; i < sweeps.count && !status; at += sweeps.items[i++].count)
         status = tell_all(&sweeps.items[i], verdicts + at, &family, findings, err);
+out:
     free(verdicts);
     nvt_sweeps_free(&sweeps);
     return status;

@@ -344,17 +344,20 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
                                      .has_callers = what == NVT_STACKS_MEMORY &&
                                                     nvt_stacks_has_callers(trace)};
     int status = begin(&build, flags);
-    if (!status)
-        status = what == NVT_STACKS_HOST     ? add_host(&build)
-                 : what == NVT_STACKS_DEVICE ? add_devices(&build, flags)
-                 : what == NVT_STACKS_CPU    ? nvt_stacks_of_samples(&build, flags)
-                                             : nvt_stacks_of_memory(&build, flags);
-    if (!status)
-        add_up(stacks);
-    if (!status && flags & NVT_STACKS_SHORT && !(flags & NVT_STACKS_ALL_LIBRARIES))
+    if (status)
+        goto out;
+    status = what == NVT_STACKS_HOST     ? add_host(&build)
+             : what == NVT_STACKS_DEVICE ? add_devices(&build, flags)
+             : what == NVT_STACKS_CPU    ? nvt_stacks_of_samples(&build, flags)
+                                         : nvt_stacks_of_memory(&build, flags);
+    if (status)
+        goto out;
+    add_up(stacks);
+    if (flags & NVT_STACKS_SHORT && !(flags & NVT_STACKS_ALL_LIBRARIES))
         status = nvt_stacks_shorten(stacks);
     if (!status)
         status = put_in_order(stacks);
+out:
     nvt_nesting_free(&build.nesting);
     nvt_map_free(&build.by_path);
     free(build.translated);

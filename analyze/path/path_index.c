@@ -127,24 +127,25 @@ static int link_syncs(struct nvt_path_index *index)
     struct nvt_map waiting = {0}, recording = {0};
     int64_t *starts = malloc(((size_t)syncs->count + 1) * sizeof(int64_t));
     uint32_t events = 0;
-    int status = starts ? 0 : -1;
-    for (uint32_t i = 0; i < syncs->count && !status; i++) {
+    int status = -1;
+    if (!starts)
+        goto out;
+    for (uint32_t i = 0; i < syncs->count; i++) {
         uint32_t *sync = nvt_map_at(&waiting, call_key(syncs->process[i], syncs->correlation[i]));
-        status = sync ? 0 : -1;
-        if (sync)
-            *sync = i;
-        uint32_t *event =
-            syncs->recorded[i] && !status
-                ? nvt_map_at(&recording, call_key(syncs->process[i], syncs->recorded[i]))
-                : NULL;
-        if (event && *event == NVT_MAP_NONE) {
+        if (!sync)
+            goto out;
+        *sync = i;
+        if (!syncs->recorded[i])
+            continue;
+        uint32_t *event = nvt_map_at(&recording, call_key(syncs->process[i], syncs->recorded[i]));
+        if (!event)
+            goto out;
+        if (*event == NVT_MAP_NONE) {
             *event = events;
             starts[events++] = INT64_MIN;
-        } else if (syncs->recorded[i] && !event) {
-            status = -1;
         }
     }
-    for (uint32_t i = 0; i < apis->count && !status; i++) {
+    for (uint32_t i = 0; i < apis->count; i++) {
         uint32_t thread = apis->thread[i];
         uint64_t key = call_key(trace->threads.process[thread], apis->correlation[i]);
         uint32_t event = nvt_map_get(&recording, key);
@@ -152,11 +153,13 @@ static int link_syncs(struct nvt_path_index *index)
         if (event != NVT_MAP_NONE)
             starts[event] = apis->start[i];
     }
-    for (uint32_t i = 0; i < syncs->count && !status; i++)
+    for (uint32_t i = 0; i < syncs->count; i++)
         index->recorded_at[i] =
             syncs->recorded[i]
                 ? starts[nvt_map_get(&recording, call_key(syncs->process[i], syncs->recorded[i]))]
                 : INT64_MIN;
+    status = 0;
+out:
     free(starts);
     nvt_map_free(&waiting);
     nvt_map_free(&recording);

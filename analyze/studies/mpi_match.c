@@ -373,18 +373,24 @@ int nvt_mpi_match(struct nvt_mpi_messages *messages, const struct nvt_mpi_job *j
 {
     struct match match = {.job = job, .messages = messages};
     match.to = malloc(((size_t)job->count + 1) * sizeof(*match.to));
-    int failed = !match.to;
-    for (uint32_t i = 0; i < job->count && !failed; i++)
+    int failed = 1;
+    if (!match.to)
+        goto out;
+    for (uint32_t i = 0; i < job->count; i++)
         match.to[i] = NVT_NONE;
-    failed = failed || for_each(&match, count_others) || for_each(&match, add_send) ||
-             for_each(&match, add_pattern);
-    if (!failed)
-        resolve(&match);
-    failed = failed || for_each(&match, add_receive);
-    for (uint32_t i = 0; i < match.stream_count && !failed; i++)
-        failed = pair_up(&match, &match.streams[i]);
-    if (!failed && messages->count)
+    if (for_each(&match, count_others) || for_each(&match, add_send) ||
+        for_each(&match, add_pattern))
+        goto out;
+    resolve(&match);
+    if (for_each(&match, add_receive))
+        goto out;
+    for (uint32_t i = 0; i < match.stream_count; i++)
+        if (pair_up(&match, &match.streams[i]))
+            goto out;
+    if (messages->count)
         qsort(messages->items, messages->count, sizeof(*messages->items), by_receive);
+    failed = 0;
+out:
     nvt_map_free(&match.pairs);
     nvt_map_free(&match.by_tag);
     nvt_map_free(&match.by_pattern);

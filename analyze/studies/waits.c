@@ -226,20 +226,25 @@ int nvt_waits_make(struct nvt_waits *waits, const struct nvt_trace *trace)
     const struct nvt_os_calls *calls = &trace->os_calls;
     struct maker maker = {.waits = waits,
                           .of_frame = calloc((size_t)trace->call_frames.count + 1, 1)};
-    int failed = !maker.of_frame;
+    int failed = 1;
     waits->trace = trace;
     waits->what = calloc((size_t)calls->count + 1, sizeof(*waits->what));
     waits->frame = calloc((size_t)calls->count + 1, sizeof(*waits->frame));
-    failed = failed || !waits->what || !waits->frame;
-    if (!failed && calls->count)
+    if (!maker.of_frame || !waits->what || !waits->frame)
+        goto out;
+    if (calls->count)
         memcpy(waits->frame, calls->frame, calls->count * sizeof(*waits->frame));
     /* Short waits take the stack of the one before, those at the beginning that of the one behind. */
-    for (uint32_t i = 0; i < calls->count && !failed; i++)
-        failed = add_call(&maker, i);
-    for (uint32_t i = calls->count; i-- > 0 && !failed;)
-        failed = add_call(&maker, i);
-    for (uint32_t i = 0; i < calls->count && !failed; i++)
+    for (uint32_t i = 0; i < calls->count; i++)
+        if (add_call(&maker, i))
+            goto out;
+    for (uint32_t i = calls->count; i-- > 0;)
+        if (add_call(&maker, i))
+            goto out;
+    for (uint32_t i = 0; i < calls->count; i++)
         judge(&maker, i);
+    failed = 0;
+out:
     nvt_os_names_free(&maker.names);
     nvt_map_free(&maker.addresses);
     free(maker.of_frame);
