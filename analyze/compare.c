@@ -10,7 +10,7 @@
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "command.h"
-#include "comparison/compare_reference.h"
+#include "reports/compare_reference.h"
 #include "comparison/compare_table.h"
 #include "comparison/comparison.h"
 

@@ -12,14 +12,14 @@
 #include "../lib/terminal.h"
 #include "command.h"
 #include "model/counters.h"
-#include "memory/stacks.h"
+#include "studies/stacks.h"
 #include "model/parallel.h"
 #include "device/project.h"
 #include "reports/report.h"
-#include "reports/launches.h"
+#include "device/launch_cache.h"
 #include "input/repeats.h"
 #include "input/rows.h"
-#include "model/unfinished.h"
+#include "studies/unfinished.h"
 
 #define REPORTS_MAX 128
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../analyze/memory/stacks.h"
+#include "../analyze/studies/stacks.h"
 #include "../analyze/model/cuda_names.h"
 #include "../lib/text.h"
 #include "label.h"

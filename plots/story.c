@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../analyze/comparison/compare_reference.h"
+#include "../analyze/reports/compare_reference.h"
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"

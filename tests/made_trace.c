@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../analyze/device/machine.h"
-#include "../analyze/memory/refusals.h"
+#include "../analyze/model/refusals.h"
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/comparison/change.h"
-#include "../analyze/comparison/student.h"
+#include "../analyze/studies/change.h"
+#include "../lib/student.h"
 #include "random_kit.h"
 
 /* How times of a run are made: logarithms that resemble their neighbours, and stray ones. */

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/diagnosis/diagnose.h"
-#include "../analyze/memory/stacks.h"
+#include "../analyze/studies/stacks.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/hot_functions.h"
 #include "made_trace.h"

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/model/layout.h"
-#include "../collectors/mpi/calls.h"
+#include "../lib/mpi_payload.h"
 #include "cli.h"
 #include "read_kit.h"
 

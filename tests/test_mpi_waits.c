@@ -14,7 +14,7 @@
 
 #include "../analyze/diagnosis/late_ranks.h"
 #include "../analyze/input/ranks.h"
-#include "../collectors/mpi/calls.h"
+#include "../lib/mpi_payload.h"
 #include "cli.h"
 #include "made_trace.h"
 #include "read_kit.h"

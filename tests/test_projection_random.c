@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/device/launches.h"
+#include "../analyze/model/launches.h"
 #include "../analyze/model/nesting.h"
 #include "../analyze/device/project.h"
 #include "../analyze/reports/report.h"

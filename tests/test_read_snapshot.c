@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/memory/levels.h"
-#include "../analyze/memory/refusals.h"
+#include "../analyze/model/refusals.h"
 #include "../analyze/readers/reader.h"
 #include "../lib/buffer.h"
 #include "cli.h"

@@ -14,7 +14,7 @@
 #include "../analyze/model/nesting.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/phases.h"
-#include "../analyze/model/unfinished.h"
+#include "../analyze/studies/unfinished.h"
 #include "../lib/render.h"
 #include "random_kit.h"
 

@@ -16,7 +16,7 @@
 
 #include "../analyze/exports/export.h"
 #include "../analyze/device/project.h"
-#include "../analyze/memory/stacks.h"
+#include "../analyze/studies/stacks.h"
 #include "../plots/chart.h"
 #include "cli.h"
 #include "made_trace.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/model/unfinished.h"
+#include "../analyze/studies/unfinished.h"
 #include "made_trace.h"
 
 #define SECOND INT64_C(1000000000)

@@ -5,7 +5,7 @@
 #ifndef NVT_COMPARE_SIDES_H
 #define NVT_COMPARE_SIDES_H
 
-#include "change.h"
+#include "../studies/change.h"
 #include "../input/input.h"
 
 #define NVT_SIDES 8

@@ -23,7 +23,7 @@
 
 #include <stdint.h>
 
-#include "typical.h"
+#include "../studies/typical.h"
 
 /* Samples of a run from which on the spread between runs says how sure they are. */
 #define NVT_FUNCTION_FEW 30

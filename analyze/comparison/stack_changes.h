@@ -9,7 +9,7 @@
 #define NVT_STACK_CHANGES_H
 
 #include "../../lib/map.h"
-#include "../memory/stacks.h"
+#include "../studies/stacks.h"
 #include "compare_sides.h"
 
 struct nvt_stack_change {

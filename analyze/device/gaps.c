@@ -5,7 +5,7 @@
 
 #include "../../lib/clock.h"
 #include "../model/buckets.h"
-#include "../input/shared.h"
+#include "shared.h"
 
 /* Calls that may enclose a moment: a runtime call around a driver call around … */
 #define NESTED_CALLS 8

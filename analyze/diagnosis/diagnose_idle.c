@@ -8,7 +8,7 @@
 #include "diagnose.h"
 #include "running.h"
 #include "../device/gaps.h"
-#include "../input/shared.h"
+#include "../device/shared.h"
 
 /* From where on a device is idle for most of its time, findings explain too little of that, and of how many traces it is told. */
 #define LEAST_SHARE   0.5

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "diagnose.h"
-#include "../input/shared.h"
+#include "../device/shared.h"
 
 static uint32_t process_of_thread(const struct nvt_trace *trace, uint32_t thread)
 {

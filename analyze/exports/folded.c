@@ -8,7 +8,7 @@
 #include "../../lib/text.h"
 #include "../model/nesting.h"
 #include "../device/project.h"
-#include "../memory/stacks.h"
+#include "../studies/stacks.h"
 #include "export.h"
 
 /* One line, without what parts names from each other. */

@@ -4,7 +4,7 @@
 
 #include "../diagnosis/diagnose.h"
 #include "../memory/levels.h"
-#include "../memory/refusals.h"
+#include "../model/refusals.h"
 #include "../model/cuda_names.h"
 
 /* All that was refused of a device to a process. */

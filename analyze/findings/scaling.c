@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../comparison/discoveries.h"
+#include "../studies/discoveries.h"
 #include "../diagnosis/diagnose.h"
 #include "../sweeps/sweeps.h"
 

@@ -16,8 +16,8 @@
 #include "../model/window.h"
 #include "runs.h"
 
-struct nvt_launches;     /* analyze/device/launches.h */
-struct nvt_launch_cache; /* analyze/reports/launches.h */
+struct nvt_launches;     /* analyze/model/launches.h */
+struct nvt_launch_cache; /* analyze/device/launch_cache.h */
 
 /* A trace, and the record of a run directory that it belongs to. */
 struct nvt_input_trace {

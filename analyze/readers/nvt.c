@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../collectors/mpi/calls.h"
+#include "../../lib/mpi_payload.h"
 #include "../../collectors/ring.h"
 #include "../../lib/grow.h"
 #include "reader.h"

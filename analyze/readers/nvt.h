@@ -9,13 +9,13 @@
 #include "../../lib/clock.h"
 #include "../../lib/cursor.h"
 #include "../../lib/trace_file.h"
-#include "../device/lanes.h"
+#include "../model/lanes.h"
 #include "../../lib/map.h"
 #include "nvt_counters.h"
 #include "nvt_device.h"
 #include "frames.h"
 #include "nvt_strings.h"
-struct nvt_mpi_said; /* collectors/mpi/calls.h */
+struct nvt_mpi_said; /* lib/mpi_payload.h */
 #include "../model/layout.h"
 
 /* An open push/pop range of a thread. */
@@ -79,7 +79,7 @@ struct nvt_nvt_laters {
 /* Times of device rows beyond this (73 years), and axes that start there, are not for lanes. */
 #define NVT_LANES_TIME (INT64_C(1) << 61)
 
-/* A trace that is read into lanes (analyze/device/lanes.h). What events fill and what device rows fill is
+/* A trace that is read into lanes (analyze/model/lanes.h). What events fill and what device rows fill is
  * not the same, so that both can be read at once. */
 struct nvt_nvt_lanes {
     struct nvt_lanes *lanes;

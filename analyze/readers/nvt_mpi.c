@@ -1,11 +1,11 @@
 /*
- * Calls of MPI, which the library in front of it records as ranges (collectors/mpi/calls.h): they become rows of
+ * Calls of MPI, which the library in front of it records as ranges (lib/mpi_payload.h): they become rows of
  * mpi_calls, and are no ranges any more.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../collectors/mpi/calls.h"
+#include "../../lib/mpi_payload.h"
 #include "../../lib/grow.h"
 #include "nvt.h"
 

@@ -6,7 +6,7 @@
 #ifndef NVT_READER_H
 #define NVT_READER_H
 
-#include "../device/launches.h"
+#include "../model/launches.h"
 #include "../model/trace.h"
 
 /* Every format: X(name of nvt_reader_<name>). The first one that recognizes a file reads it. */
@@ -20,7 +20,7 @@
 struct nvt_reader {
     const char *name; /* of the format */
     enum nvt_recorder recorder;
-    int tells_mpi_peers; /* numbers below zero in mpi_calls.peer are those of collectors/mpi/calls.h */
+    int tells_mpi_peers; /* numbers below zero in mpi_calls.peer are those of lib/mpi_payload.h */
     /* Whether a file that starts with these bytes (up to 64 KiB of them) is of this format. */
     int (*recognizes)(const uint8_t *head, size_t size);
     /* Fill an empty trace, without nvt_trace_finish. 0 or -1. What is cut behind whole data is

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../memory/refusals.h"
+#include "../model/refusals.h"
 #include "snapshot.h"
 
 enum action { ALLOC, FREE, SEGMENT_ALLOC, SEGMENT_FREE, OOM, ACTIONS };

@@ -20,7 +20,7 @@
 
 #include "../device/communication.h"
 #include "../model/cuda_names.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../device/project.h"
 #include "report.h"
 

@@ -5,7 +5,7 @@
 #define NVT_REPORT_CPU_H
 
 #include "../../lib/python_stacks.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../studies/hot_functions.h"
 #include "../studies/pairs.h"
 #include "report.h"

@@ -14,7 +14,7 @@
 #include "../../lib/clock.h"
 #include "../path/critical_path.h"
 #include "../diagnosis/diagnose.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../device/project.h"
 #include "critical_path_code.h"
 #include "report.h"

@@ -5,7 +5,7 @@
  * both. A kernel that starts before its call returns has no queue time, one that starts just then has
  * one of 0; QCount counts those that have one.
  */
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "kernel_exec.h"
 #include "kernel_naming.h"
 #include "report.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "../model/column.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../model/kinds.h"
-#include "../device/launches.h"
+#include "../model/launches.h"
 #include "report.h"
 #include "kernel_naming.h"
 #include "osrt.h"

@@ -14,7 +14,7 @@
 #include "../../lib/sample.h"
 #include "../device/devices.h"
 #include "../device/gaps.h"
-#include "../input/shared.h"
+#include "../device/shared.h"
 #include "report.h"
 
 enum { DEVICE, PID, SPAN, BUSY, IDLE, IDLE_SHARE, NOT_LAUNCHED, GAPS, AVG_GAP, MED_GAP, MAX_GAP };

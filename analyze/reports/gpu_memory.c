@@ -12,9 +12,9 @@
 
 #include "../device/devices.h"
 #include "../../lib/grow.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../memory/levels.h"
-#include "../memory/memory_runs.h"
+#include "memory_runs.h"
 #include "../studies/pipeline.h"
 #include "memory_tables.h"
 #include "report.h"

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../model/nesting.h"
 #include "../device/project.h"
 #include "report.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../device/iterations.h"
 #include "report.h"
 

@@ -6,7 +6,7 @@
 #define NVT_KERNEL_NAMING_H
 
 #include "../../lib/buffer.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../model/trace.h"
 
 /* Combined with |; 0: whole names. */

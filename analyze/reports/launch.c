@@ -11,7 +11,7 @@
 
 #include "../../lib/sample.h"
 #include "../device/devices.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "report.h"
 
 enum { DEVICE, PID, STREAM, COUNT, STARVED, STARVED_SHARE, LAUNCH_AVG };

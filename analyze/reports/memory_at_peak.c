@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "../model/nesting.h"
-#include "../memory/stacks.h"
+#include "../studies/stacks.h"
 #include "report.h"
 #include "memory_tables.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../collectors/mpi/calls.h"
+#include "../../lib/mpi_payload.h"
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../../lib/text.h"

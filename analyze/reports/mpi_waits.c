@@ -11,7 +11,7 @@
 #include "../../lib/text.h"
 #include "../input/ranks.h"
 #include "../model/mpi.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../studies/mpi_places.h"
 #include "report.h"
 

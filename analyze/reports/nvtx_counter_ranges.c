@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "../model/counters.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "report.h"
 
 enum { RANGE, COUNTER, UNIT, INSTANCES, SAMPLES, AVG, TOTAL, RATE, TIME_AVG, LOWEST, HIGHEST };

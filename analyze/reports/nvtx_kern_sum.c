@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../model/kinds.h"
 #include "../device/project.h"
 #include "report.h"
 #include "kernel_naming.h"
-#include "launches.h"
+#include "../device/launch_cache.h"
 
 static const char *style_name(uint32_t style)
 {

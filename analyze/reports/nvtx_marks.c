@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "report.h"
 
 enum { DOMAIN, NAME, CATEGORY, COUNT, FIRST, LAST, PAYLOAD_MIN, PAYLOAD_MAX };

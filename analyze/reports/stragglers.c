@@ -23,7 +23,7 @@
 
 #include "../../lib/sample.h"
 #include "../../lib/text.h"
-#include "../readers/align.h"
+#include "../model/align.h"
 #include "../device/devices.h"
 #include "../../lib/map.h"
 #include "../../lib/grow.h"

@@ -12,7 +12,7 @@
 
 #include "../device/communication.h"
 #include "../device/devices.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "../model/cuda_names.h"
 #include "../model/kinds.h"
 #include "../memory/levels.h"

@@ -13,7 +13,7 @@
 #include "../../lib/map.h"
 #include "../../lib/grow.h"
 #include "../model/cuda_names.h"
-#include "../studies/groups.h"
+#include "../model/groups.h"
 #include "report.h"
 
 #define MEGABYTE 1e6

@@ -6,7 +6,7 @@
 #define NVT_CALLS_BY_RANGE_H
 
 #include "../model/thread_ranges.h"
-#include "groups.h"
+#include "../model/groups.h"
 
 /* --- which ranges hold a call --- */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../collectors/mpi/calls.h"
+#include "../../lib/mpi_payload.h"
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 

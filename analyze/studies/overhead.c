@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../lib/sample.h"
-#include "../comparison/change.h"
+#include "change.h"
 
 #define SIGN_TEST_LEAST 6 /* pairs: 2 / 2^6 is the first below 0.05 */
 #define TWINS_LEAST     3 /* iterations */

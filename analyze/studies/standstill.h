@@ -5,7 +5,7 @@
 #ifndef NVT_STANDSTILL_H
 #define NVT_STANDSTILL_H
 
-#include "../model/open_items.h"
+#include "open_items.h"
 #include "../input/input.h"
 
 /* From when on a process stands still. */

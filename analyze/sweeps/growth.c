@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../lib/sample.h"
-#include "../comparison/student.h"
+#include "../../lib/student.h"
 #include "../diagnosis/diagnose.h"
 
 #define LEAST_RISE 0.25

@@ -10,7 +10,7 @@
  * error, and only of arguments that count at this rank: with another handle MPI would end the program. So bytes are told at the end
  * of a range, and the rest at its begin.
  */
-#include "calls.h"
+#include "../../lib/mpi_payload.h"
 
 #include <dlfcn.h>
 #include <link.h>

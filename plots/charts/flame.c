@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../../analyze/device/project.h"
-#include "../../analyze/memory/stacks.h"
+#include "../../analyze/studies/stacks.h"
 #include "../chart.h"
 #include "../flame_label.h"
 #include "../frame.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/comparison/compare_reference.h"
+#include "../../analyze/reports/compare_reference.h"
 #include "../../analyze/published/published.h"
 #include "../chart.h"
 #include "../frame.h"

@@ -1,5 +1,5 @@
 /*
- * Inside of analyze/device/launches.h: following a thread, with the ranges that are open on it on a stack,
+ * Inside of analyze/model/launches.h: following a thread, with the ranges that are open on it on a stack,
  * and putting what its calls launched into classes and cells.
  */
 #ifndef NVT_LAUNCH_WALK_H

@@ -1,12 +1,12 @@
 /*
- * analyze/device/launches.h for reports: worked out once for all reports of a command, where its owner
+ * analyze/model/launches.h for reports: worked out once for all reports of a command, where its owner
  * keeps it.
  */
-#ifndef NVT_REPORT_LAUNCHES_H
-#define NVT_REPORT_LAUNCHES_H
+#ifndef NVT_LAUNCH_CACHE_H
+#define NVT_LAUNCH_CACHE_H
 
-#include "../device/launches.h"
-#include "report.h"
+#include "../model/launches.h"
+#include "../reports/report.h"
 
 /* What is kept for the traces of an input: input->launches, by whoever runs several reports. NULL
  * when out of memory. */

@@ -5,7 +5,7 @@
 
 #include "../../lib/sample.h"
 #include "discoveries.h"
-#include "student.h"
+#include "../../lib/student.h"
 
 #define PAIRS_LEAST   4     /* or chance cannot be told from runs that go together */
 #define PAIRS_CHANCE  0.001 /* that runs which have nothing in common are paired */

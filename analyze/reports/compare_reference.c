@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../published/published.h"
-#include "../reports/report.h"
+#include "report.h"
 
 #define REFERENCES                                                                                 \
     (sizeof(((struct nvt_reference_pairs *)NULL)->references) / sizeof(struct nvt_runs *))

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "launch_walk.h"
-#include "../model/parallel.h"
-#include "../model/sort.h"
-#include "project.h"
+#include "parallel.h"
+#include "sort.h"
+#include "../device/project.h"
 
 static void free_lane(struct nvt_launch_lane *lane, uint32_t names)
 {

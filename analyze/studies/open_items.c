@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../collectors/mpi/calls.h"
+#include "../../lib/mpi_payload.h"
 #include "../../lib/os_calls.h"
 #include "../../lib/text.h"
 #include "../diagnosis/diagnose.h"
-#include "../studies/hot_functions.h"
-#include "../studies/waits.h"
-#include "buckets.h"
+#include "hot_functions.h"
+#include "waits.h"
+#include "../model/buckets.h"
 
 /* Ranges on either side of a deep stack that are named, and characters of a name. */
 enum { OUTERMOST = 2, INNERMOST = 4, NAME = 100 };

@@ -3,8 +3,8 @@
 
 #include "../../lib/clock.h"
 #include "../model/thread_ranges.h"
-#include "../studies/hot_functions.h"
-#include "../studies/pairs.h"
+#include "hot_functions.h"
+#include "pairs.h"
 #include "stacks_build.h"
 
 struct samples {

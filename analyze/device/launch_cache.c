@@ -1,4 +1,4 @@
-#include "launches.h"
+#include "launch_cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>

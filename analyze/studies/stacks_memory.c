@@ -8,7 +8,7 @@
 #include "../../lib/clock.h"
 #include "../device/devices.h"
 #include "../device/project.h"
-#include "levels.h"
+#include "../memory/levels.h"
 
 /* "NVIDIA H100 (0)", and whose it is where several processes have memory. */
 static uint32_t series_name(struct nvt_stacks_build *build, const struct nvt_levels *levels,

@@ -12,7 +12,7 @@
 #include "../../lib/sample.h"
 #include "../../lib/table.h"
 #include "../../lib/map.h"
-#include "../model/trace.h"
+#include "trace.h"
 
 /* Numbers of a key, at most. */
 #define NVT_KEY_PARTS 8

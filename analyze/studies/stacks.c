@@ -8,7 +8,7 @@
 #include "../model/cover.h"
 #include "../model/plain_names.h"
 #include "../device/project.h"
-#include "../studies/calls_by_range.h"
+#include "calls_by_range.h"
 
 /* --- rows --- */
 

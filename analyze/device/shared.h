@@ -7,8 +7,8 @@
 #ifndef NVT_SHARED_H
 #define NVT_SHARED_H
 
-#include "../device/devices.h"
-#include "input.h"
+#include "devices.h"
+#include "../input/input.h"
 
 /* The first two traces that have work on one device and may be of the same time; NULL: none. */
 struct nvt_shared {

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model/column.h"
+#include "column.h"
 #include "../../lib/map.h"
 #include "../../lib/grow.h"
-#include "../model/sort.h"
+#include "sort.h"
 
 static int reserve(void *items, uint32_t *capacity, uint32_t count, uint64_t more, size_t width)
 {

@@ -5,7 +5,7 @@
 #ifndef NVT_REFUSALS_H
 #define NVT_REFUSALS_H
 
-#include "../model/trace.h"
+#include "trace.h"
 
 #define NVT_REFUSAL_DOMAIN "PyTorch"
 #define NVT_REFUSAL_NAME   "out of memory"

@@ -1,6 +1,6 @@
 #include "memory_runs.h"
 
-#include "../reports/report.h"
+#include "report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 
 #include "../../lib/sample.h"
 #include "lanes.h"
-#include "../model/trace.h"
+#include "trace.h"
 
 /* Times, ns. */
 struct nvt_launch_times {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "clocks.h"
+#include "../input/clocks.h"
 
 /* Whether moments of both traces can be compared. */
 static int have_clocks(const struct nvt_trace *a, const struct nvt_trace *b)

@@ -6,7 +6,7 @@
 #define NVT_OPEN_ITEMS_H
 
 #include "../../lib/buffer.h"
-#include "trace.h"
+#include "../model/trace.h"
 
 /* Of what begins at one moment, the outer one comes first. */
 enum nvt_open_what { NVT_OPEN_RANGE, NVT_OPEN_MPI, NVT_OPEN_OS };

@@ -5,7 +5,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/grow.h"
-#include "../model/column.h"
+#include "column.h"
 
 void nvt_groups_free(struct nvt_groups *groups)
 {

@@ -1,5 +1,5 @@
 /*
- * A trace as projection sees it (analyze/device/launches.h): what each thread did, its ranges and the
+ * A trace as projection sees it (analyze/model/launches.h): what each thread did, its ranges and the
  * calls that may have launched something, and what was launched. Rows lie in the order of a
  * thread's time, and there is nothing in them that is not wanted for it: so a reader that fills
  * lanes instead of the model's tables touches half the memory, and nothing has to be sorted.
@@ -9,7 +9,7 @@
 #ifndef NVT_LANES_H
 #define NVT_LANES_H
 
-#include "../model/trace.h"
+#include "trace.h"
 
 struct nvt_lane_range {
     int64_t start, end;

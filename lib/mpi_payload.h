@@ -3,8 +3,8 @@
  * (collectors/mpi/calls.c) and the reader of traces. Ranges are of the domain NVT_MPI_DOMAIN, and called as the
  * function is, MPI_Send.
  */
-#ifndef NVT_MPI_CALLS_H
-#define NVT_MPI_CALLS_H
+#ifndef NVT_MPI_PAYLOAD_H
+#define NVT_MPI_PAYLOAD_H
 
 #include <stdint.h>
 
