@@ -464,7 +464,7 @@ int nvt_cmd_stats(int argc, char **argv)
     if (!status && request.is_default)
         status = nvt_note_unfinished(&input, &err);
     if (!status && request.is_default)
-        nvt_note_counters(&input);
+        nvt_report_note_counters(&input);
     if (!status) {
         nvt_report_note_costs(&input);
         nvt_command_notes(&input);

@@ -240,15 +240,6 @@ struct nvt_attributes {
     uint64_t payload_bytes; /* of the extended payload */
 };
 
-enum nvt_resource_type {
-    NVT_RESOURCE_DEVICE = 1,
-    NVT_RESOURCE_CONTEXT,
-    NVT_RESOURCE_STREAM,
-    NVT_RESOURCE_EVENT,
-    NVT_RESOURCE_OPENCL,
-    NVT_RESOURCE_OTHER,
-};
-
 /* String slots of a ring: the name cache of its thread. */
 #define NVT_STRING_SLOTS 4096u
 #define NVT_STRING_MAX   65000u /* longer names are cut to so many bytes */

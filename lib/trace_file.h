@@ -27,6 +27,16 @@
 #define NVT_FILE_GRACE (4u << 20)
 #define NVT_NO_INDEX   UINT32_MAX /* a chunk that belongs to no process or thread */
 
+/* What handles that programs name are of. */
+enum nvt_resource_type {
+    NVT_RESOURCE_DEVICE = 1,
+    NVT_RESOURCE_CONTEXT,
+    NVT_RESOURCE_STREAM,
+    NVT_RESOURCE_EVENT,
+    NVT_RESOURCE_OPENCL,
+    NVT_RESOURCE_OTHER,
+};
+
 enum nvt_chunk_kind {
     NVT_CHUNK_STRINGS = 1,
     NVT_CHUNK_META,

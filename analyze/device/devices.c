@@ -1,6 +1,5 @@
 #include "devices.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,15 +155,6 @@ const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uin
     if (name)
         return name;
     return device == NVT_NONE ? "" : common_name(trace, process);
-}
-
-int nvt_is_bare_uuid(const char *text)
-{
-    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    size_t i = 0;
-    while (form[i] && (form[i] == '-' ? text[i] == '-' : isxdigit((unsigned char)text[i])))
-        i++;
-    return !form[i] && !text[i];
 }
 
 void nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device, char *out,

@@ -45,10 +45,6 @@ void nvt_used_devices_free(struct nvt_used_devices *devices);
 /* What a process's device is, the same for all processes (its UUID): the name's id, 0 when it is not known. */
 uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_t device);
 
-/* Whether a text is a UUID and no more (8-4-4-4-12 hexadecimal digits), as exports of nsys have those of GPUs. A trace
- * model has "GPU-" before it, as CUDA has. */
-int nvt_is_bare_uuid(const char *text);
-
 /* The name of a device as a process numbers it; where its number is in no list, that which all of the
  * process's have. "" when it is not known. */
 const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device);

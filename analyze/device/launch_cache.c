@@ -55,8 +55,8 @@ static int make_own(const struct nvt_input *input, size_t i, struct nvt_own_laun
     return nvt_launches_make(&own->items[i], trace, input->project_flags, err);
 }
 
-int nvt_report_launches(const struct nvt_input *input, size_t i, struct nvt_own_launches *own,
-                        const struct nvt_launches **launches, struct nvt_error *err)
+int nvt_input_launches(const struct nvt_input *input, size_t i, struct nvt_own_launches *own,
+                       const struct nvt_launches **launches, struct nvt_error *err)
 {
     struct nvt_launch_cache *cache = input->launches;
     const struct nvt_trace *trace = input->traces[i].trace;

@@ -1,12 +1,12 @@
 /*
- * analyze/model/launches.h for reports: worked out once for all reports of a command, where its owner
- * keeps it.
+ * The launches of each trace of an input (model/launches.h), worked out once for all reports of a
+ * command, where its owner keeps them.
  */
 #ifndef NVT_LAUNCH_CACHE_H
 #define NVT_LAUNCH_CACHE_H
 
 #include "../model/launches.h"
-#include "../reports/report.h"
+#include "../input/input.h"
 
 /* What is kept for the traces of an input: input->launches, by whoever runs several reports. NULL
  * when out of memory. */
@@ -26,7 +26,7 @@ void nvt_own_launches_free(struct nvt_own_launches *own);
  * groups may be theirs, so release *own behind those. As nvt_launches_make: 0; 1: nvt_project has
  * to do it; -1 with err filled. Reports on several threads may ask at once.
  */
-int nvt_report_launches(const struct nvt_input *input, size_t i, struct nvt_own_launches *own,
-                        const struct nvt_launches **launches, struct nvt_error *err);
+int nvt_input_launches(const struct nvt_input *input, size_t i, struct nvt_own_launches *own,
+                       const struct nvt_launches **launches, struct nvt_error *err);
 
 #endif

@@ -17,9 +17,8 @@
 #define NVT_PROJECT_H
 
 #include "../../lib/clock.h"
+#include "../model/launches.h"
 #include "../model/trace.h"
-
-enum nvt_project_flags { NVT_ACROSS_THREADS = 1 };
 
 /*
  * Called once for every device operation, in the order of their launches, those whose launch is

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "../model/interchange.h"
 #include "../model/trace.h"
 
 struct nvt_exporter {
@@ -28,17 +29,6 @@ struct nvt_exporter {
  * NVT_EXPORT_LAUNCH. Our reader takes all of it back. Of managed memory nsys has faults and migrations, and no more.
  */
 extern const struct nvt_exporter nvt_exporter_sqlite;
-#define NVT_EXPORT_LAUNCH "[launch]"
-#define NVT_EXPORT_FACT   "NVTALLY_FACT:"
-/* The product, instead of nsys, and the format that was exported: who recorded it. */
-#define NVT_EXPORT_PRODUCT "nvtally"
-#define NVT_EXPORT_FORMAT  "NVTALLY_FORMAT"
-/* From here on, correlation ids were made up for such calls. */
-#define NVT_EXPORT_CORRELATION (UINT64_C(1) << 40)
-/* ENUM_NSYS_EVENT_CLASS of calls of the operating system: TRACE_PROCESS_EVENT_OS_RUNTIME. */
-#define NVT_EXPORT_OS_CALL 27
-/* Functions of a stack that are written, and read, at most: the innermost ones; nsys has 256. */
-#define NVT_EXPORT_STACK_DEPTH 512
 
 /* The trace as it is, in a file of ours: everything that was read of it, to be read again at once (model/table_file.h). */
 extern const struct nvt_exporter nvt_exporter_nvt;
@@ -54,11 +44,6 @@ extern const struct nvt_exporter nvt_exporter_chrome;
 /* The same, and the critical path of each process (critical_path.h) in a row of its own, as events of this category,
  * which our reader leaves out. */
 extern const struct nvt_exporter nvt_exporter_chrome_path;
-#define NVT_EXPORT_PATH "critical_path"
-/* Faults of managed memory and the like have this category: our reader leaves them out, too. */
-#define NVT_EXPORT_UM "unified_memory"
-/* So have calls of MPI. */
-#define NVT_EXPORT_MPI "mpi"
 
 /* One line an event: ranges, marks, calls, samples, operations, synchronisations, memory, overhead; each
  * kind in the order of time. */

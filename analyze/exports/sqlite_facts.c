@@ -4,6 +4,7 @@
 
 #include "../../lib/version.h"
 #include "../device/devices.h"
+#include "../model/cuda_names.h"
 #include "export.h"
 #include "sqlite.h"
 

@@ -5,7 +5,7 @@
 
 #include "../../lib/clock.h"
 #include "../model/payload.h"
-#include "../studies/phases.h"
+#include "../model/workload_ranges.h"
 
 #define RANKS_MOST 65536
 /* An axis that begins here and later is CLOCK_REALTIME itself: 2001. */

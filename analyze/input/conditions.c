@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../sweeps/curves.h"
-
 static const struct {
     enum nvt_condition condition;
     const char *key;

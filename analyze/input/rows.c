@@ -7,7 +7,7 @@
 #include "../../lib/json.h"
 #include "../../lib/nvtx.h"
 #include "../model/named_iterations.h"
-#include "../studies/phases.h"
+#include "../model/workload_ranges.h"
 #include "../model/sort.h"
 
 /* Where a trace's row lies: its number in the directory that is made, and which of its ranks the trace is of. */

@@ -1,6 +1,5 @@
 #include "counters.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,32 +145,17 @@ double nvt_course_integral(const struct nvt_counter_course *course, int64_t from
     return integral_to(course, to) - integral_to(course, from);
 }
 
-static uint64_t count_of_machine(const struct nvt_counters *counters)
+uint32_t nvt_machine_counters(const struct nvt_trace *trace)
 {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < counters->count; i++)
-        count += counters->is_of_machine[i] != 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->counters.count; i++)
+        count += trace->counters.is_of_machine[i] != 0;
     return count;
 }
 
 int nvt_has_machine_samples(const struct nvt_trace *trace)
 {
-    return trace->counter_samples.count && count_of_machine(&trace->counters);
-}
-
-void nvt_note_counters(struct nvt_input *input)
-{
-    uint64_t counters = 0, of_machine = 0;
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->counter_samples.count) {
-            counters += input->traces[i].trace->counters.count;
-            of_machine += count_of_machine(&input->traces[i].trace->counters);
-        }
-    if (counters)
-        nvt_note(input,
-                 "note: %" PRIu64 " counter%s: nvtx_counters and nvtx_counter_ranges have %s%s",
-                 counters, counters > 1 ? "s" : "", counters > 1 ? "them" : "it",
-                 of_machine ? ", and machine has those of the machine" : "");
+    return trace->counter_samples.count && nvt_machine_counters(trace);
 }
 
 int nvt_is_memory_counter(const struct nvt_trace *trace, uint32_t counter)

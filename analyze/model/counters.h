@@ -6,7 +6,6 @@
 #ifndef NVT_COUNTERS_H
 #define NVT_COUNTERS_H
 
-#include "../input/input.h"
 #include "trace.h"
 
 /* The level behind a sample, from that before it (0 before the first). */
@@ -55,10 +54,8 @@ int nvt_counts_memory(const struct nvt_trace *trace);
 double nvt_course_integral(const struct nvt_counter_course *course, int64_t from, int64_t to,
                            double *known);
 
-/* Whether there are samples of the machine. */
+/* How many counters are of the machine, and whether there are samples of those. */
+uint32_t nvt_machine_counters(const struct nvt_trace *trace);
 int nvt_has_machine_samples(const struct nvt_trace *trace);
-
-/* A note that there are counters, and which reports have them; none where there is none. */
-void nvt_note_counters(struct nvt_input *input);
 
 #endif

@@ -389,3 +389,12 @@ size_t nvt_call_name_length(const char *name, size_t size)
         return size;
     return end - 2;
 }
+
+int nvt_is_bare_uuid(const char *text)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    size_t i = 0;
+    while (form[i] && (form[i] == '-' ? text[i] == '-' : isxdigit((unsigned char)text[i])))
+        i++;
+    return !form[i] && !text[i];
+}

@@ -95,4 +95,8 @@ const char *nvt_telling_name(const char *name, size_t size, char out[NVT_TELLING
  * cudaLaunchKernel of cudaLaunchKernel_v7000. */
 size_t nvt_call_name_length(const char *name, size_t size);
 
+/* Whether a text is a UUID and no more (8-4-4-4-12 hexadecimal digits), as exports of nsys have those of GPUs. A trace
+ * model has "GPU-" before it, as CUDA has. */
+int nvt_is_bare_uuid(const char *text);
+
 #endif

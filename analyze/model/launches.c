@@ -5,7 +5,6 @@
 #include "launch_walk.h"
 #include "parallel.h"
 #include "sort.h"
-#include "../device/project.h"
 
 static void free_lane(struct nvt_launch_lane *lane, uint32_t names)
 {

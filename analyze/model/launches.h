@@ -16,6 +16,8 @@
 #include "lanes.h"
 #include "trace.h"
 
+enum nvt_project_flags { NVT_ACROSS_THREADS = 1 };
+
 /* Times, ns. */
 struct nvt_launch_times {
     uint32_t *values;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../studies/phases.h"
+#include "workload_ranges.h"
 
 /* --- which they are --------------------------------------------------------------------------- */
 

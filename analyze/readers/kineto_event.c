@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../lib/grow.h"
-#include "../exports/export.h"
+#include "../model/interchange.h"
 
 enum class {
     CLASS_RANGE, /* whatever is none of the others */

@@ -6,7 +6,7 @@
 
 #include "../../lib/grow.h"
 #include "../model/cuda_names.h"
-#include "../exports/export.h"
+#include "../model/interchange.h"
 
 /* ENUM_CUDA_MEM_KIND to CUpti_ActivityMemoryKind: nsys counts from pageable, CUPTI from unknown. */
 static uint8_t memory_kind(int64_t kind)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "../../lib/shell.h"
-#include "../device/devices.h"
-#include "../exports/export.h"
+#include "../model/cuda_names.h"
+#include "../model/interchange.h"
 #include "reader.h"
 
 /* --- devices --- */

@@ -7,7 +7,7 @@
 #ifdef HAVE_SQLITE
 #include "nsys_stacks.h"
 
-#include "../exports/export.h"
+#include "../model/interchange.h"
 
 enum { OS_START, OS_END, OS_NAME, OS_TID, OS_CLASS, OS_RESULT, OS_CHAIN };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../lib/grow.h"
-#include "../exports/export.h"
+#include "../model/interchange.h"
 #include "frames.h"
 
 #define DEPTH NVT_EXPORT_STACK_DEPTH

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../../lib/mpi_payload.h"
-#include "../../collectors/ring.h"
 #include "../../lib/grow.h"
 #include "reader.h"
 

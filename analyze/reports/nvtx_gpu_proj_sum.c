@@ -158,7 +158,7 @@ static int collect(struct projected_sum *sum, struct nvt_input *input, size_t i,
 {
     const struct nvt_trace *trace = input->traces[i].trace;
     const struct nvt_launches *launches;
-    int status = nvt_report_launches(input, i, &sum->own, &launches, err);
+    int status = nvt_input_launches(input, i, &sum->own, &launches, err);
     if (status > 0)
         return collect_projected(sum, trace, input->project_flags, err);
     if (!status && add_launches(sum, trace, launches))

@@ -240,7 +240,7 @@ static int collect_kernels(struct kernel_sum *sum, struct nvt_input *input, stru
         sum->op_names =
             input->naming & NVT_KERNEL_BASE ? sum->trace->ops.short_name : sum->trace->ops.name;
         nvt_groups_trace(&sum->groups, sum->trace);
-        int status = input->naming ? 1 : nvt_report_launches(input, i, &sum->own, &launches, err);
+        int status = input->naming ? 1 : nvt_input_launches(input, i, &sum->own, &launches, err);
         if (status < 0)
             return -1;
         status =

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,21 @@ static int has_subjects(const struct nvt_input *input)
                 return 1;
     }
     return 0;
+}
+
+void nvt_report_note_counters(struct nvt_input *input)
+{
+    uint64_t counters = 0, of_machine = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->counter_samples.count) {
+            counters += input->traces[i].trace->counters.count;
+            of_machine += nvt_machine_counters(input->traces[i].trace);
+        }
+    if (counters)
+        nvt_note(input,
+                 "note: %" PRIu64 " counter%s: nvtx_counters and nvtx_counter_ranges have %s%s",
+                 counters, counters > 1 ? "s" : "", counters > 1 ? "them" : "it",
+                 of_machine ? ", and machine has those of the machine" : "");
 }
 
 void nvt_report_note_calls(struct nvt_input *input)

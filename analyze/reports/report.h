@@ -133,6 +133,9 @@ const struct nvt_report *nvt_report_default(const struct nvt_input *input);
  * and how to ask for them. */
 void nvt_report_note_left_out(struct nvt_input *input, const struct nvt_report *shown);
 
+/* A note that there are counters, and which reports have them; none where there is none. */
+void nvt_report_note_counters(struct nvt_input *input);
+
 /* Notes that there are calls of MPI, or of the operating system, or samples of what threads run, and which reports have them;
  * none where there is none. */
 void nvt_report_note_calls(struct nvt_input *input);

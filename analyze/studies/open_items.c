@@ -7,7 +7,7 @@
 #include "../../lib/mpi_payload.h"
 #include "../../lib/os_calls.h"
 #include "../../lib/text.h"
-#include "../diagnosis/diagnose.h"
+#include "../../lib/quantity_text.h"
 #include "hot_functions.h"
 #include "waits.h"
 #include "../model/buckets.h"

@@ -15,6 +15,7 @@
 
 #include "../../lib/sample.h"
 #include "../input/input.h"
+#include "../model/workload_ranges.h"
 
 enum nvt_phase { NVT_FORWARD, NVT_BACKWARD, NVT_OPTIMIZER, NVT_PHASES_COUNT };
 
@@ -38,21 +39,6 @@ struct nvt_phase_row {
 };
 
 struct nvt_phases;
-
-/* The number behind a key ("\"flops\"") in a payload like {"flops":1,"bytes":2}, or {"flops":{"uint64":1}}, as Python's
- * nvtx has what NumPy holds; NaN when there is none, or it is negative. */
-double nvt_declared_number(const char *payload, const char *key);
-
-/* Whether a domain is "nvtally", that of workloads. */
-int nvt_is_workloads_domain(const struct nvt_trace *trace, uint32_t domain);
-
-/* How long the workload is in a configuration's name: what stands before the first "key=value", words with blanks
- * between them, or else the first word. */
-size_t nvt_configuration_workload(const char *name);
-
-/* Whether a range names a configuration. What lies within none is of the trace's fact "configuration", where it has one:
- * with a window those ranges may be gone. */
-int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range);
 
 /*
  * Of every trace of the input, and of every record of its run directories that has no trace there

@@ -7,7 +7,7 @@
 
 #include "../../lib/sample.h"
 #include "../../lib/student.h"
-#include "../diagnosis/diagnose.h"
+#include "../../lib/quantity_text.h"
 
 #define LEAST_RISE 0.25
 
