@@ -793,16 +793,17 @@ static void expect_missing(const char *const command[], const char *reason)
     cli_result_free(&result);
 }
 
+/* On a busy machine the clock ticks seldom for a thread: a second has some 60 samples. */
 static void missing_stacks_are_told(const char *python)
 {
-    const char *path = python_script("burns.py", BURNING "outer(300)\n");
+    const char *path = python_script("burns.py", BURNING "outer(1000)\n");
     expect_missing((const char *const[]){python, path, NULL}, NULL);
     expect_missing((const char *const[]){python, "-S", path, NULL}, "sitecustomize had not run");
     path = python_script("gone.py", BURNING "import faulthandler\nouter(100)\n"
                                             "for s in range(1, 65):\n"
                                             "    try: faulthandler.unregister(s)\n"
                                             "    except (ValueError, RuntimeError): pass\n"
-                                            "outer(300)\n");
+                                            "outer(1000)\n");
     expect_missing((const char *const[]){python, path, NULL}, "faulthandler.unregister");
 }
 
