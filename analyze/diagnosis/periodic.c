@@ -76,7 +76,8 @@ static struct nvt_periodic try_period(const struct search *search, uint32_t ever
                                  .name = NVT_NONE};
     for (uint32_t i = search->first + (every + found.phase - search->first % every) % every;
          i < search->beats->count; i += every) {
-        found.expected++;
+        /* What follows the last one is not known. */
+        found.expected += is_slow(search, i) || i + 1 < search->beats->count;
         if (!is_slow(search, i))
             continue;
         found.hits++;
