@@ -73,3 +73,13 @@ const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX])
         snprintf(out, NVT_TIME_MAX, "%.6f s", (double)ns / 1e9);
     return out;
 }
+
+const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX])
+{
+    if (a < 0 && b >= 0)
+        snprintf(out, NVT_LINE_MAX, "%s·%.60s - %s", NVT_TIME(b), axis, NVT_TIME(-a));
+    else
+        snprintf(out, NVT_LINE_MAX, "%s %c %s·%.60s", NVT_TIME(a), b < 0 ? '-' : '+',
+                 NVT_TIME(fabs(b)), axis);
+    return out;
+}

@@ -27,6 +27,11 @@ const char *nvt_bytes_text(double bytes, char out[NVT_TIME_MAX]);
 #define NVT_FILE_TEXT_MAX 84
 const char *nvt_file_text(const char *path, size_t most, char out[NVT_FILE_TEXT_MAX]);
 
+#define NVT_LINE_MAX 144
+
+/* a + b·axis of times in ns: "12.3 µs + 456 ns·batch", "456 ns·batch - 12.3 µs". Returns out. */
+const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX]);
+
 /* "11.780 ms", to the microsecond or better, as viewers of traces show it. */
 const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX]);
 

@@ -262,11 +262,6 @@ int nvt_findings_agree(const struct nvt_finding *a, const struct nvt_finding *b)
 #define NVT_WHERE_MAX   640
 #define NVT_MOMENTS_MAX 512
 
-#define NVT_LINE_MAX 144
-
-/* a + b·axis of times in ns: "12.3 µs + 456 ns·batch", "456 ns·batch - 12.3 µs". Returns out. */
-const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX]);
-
 /* Append a copy. 0, or -1 with err when out of memory. */
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
                      struct nvt_error *err);

@@ -5,16 +5,6 @@
 
 #include "diagnose.h"
 
-const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX])
-{
-    if (a < 0 && b >= 0)
-        snprintf(out, NVT_LINE_MAX, "%s·%.60s - %s", NVT_TIME(b), axis, NVT_TIME(-a));
-    else
-        snprintf(out, NVT_LINE_MAX, "%s %c %s·%.60s", NVT_TIME(a), b < 0 ? '-' : '+',
-                 NVT_TIME(fabs(b)), axis);
-    return out;
-}
-
 int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i)
 {
     return finding->moments[i] - (finding->trace ? finding->trace->first_ns : 0);
