@@ -29,58 +29,34 @@ static const char usage_text[] =
     "Example:  nvtally diagnose out --by fragments\n";
 
 /* For people: findings that several traces share are one row. */
-enum { CAUSE, COST, TRACES, CONFIDENCE, WHERE, WHAT, EVIDENCE, LOOK_AT, REMEDY };
 
-static const struct nvt_column_spec columns[] = {
-    [CAUSE] = {"cause", "", NVT_TEXT, 0, 0},
-    [COST] = {"cost", "", NVT_TEXT, 0, 0},
-    [TRACES] = {"traces", "", NVT_INT, 0, 0},
-    [CONFIDENCE] = {"confidence", "", NVT_TEXT, 0, 0},
-    [WHERE] = {"where", "", NVT_TEXT, 0, 0},
-    [WHAT] = {"what", "", NVT_TEXT, 0, 0},
-    [EVIDENCE] = {"evidence", "", NVT_TEXT, 0, 0},
-    [LOOK_AT] = {"look at", "", NVT_TEXT, 0, 0},
-    [REMEDY] = {"remedy", "", NVT_TEXT, 0, 0},
-};
+static const struct nvt_column columns[] = {
+    {"cause", NVT_NAMES},      {"cost", NVT_NAMES},    {"traces", NVT_COUNTS},
+    {"confidence", NVT_NAMES}, {"where", NVT_NAMES},   {"what", NVT_NAMES},
+    {"evidence", NVT_NAMES},   {"look at", NVT_NAMES}, {"remedy", NVT_NAMES}};
 
 /* For programs: a row for each finding of each trace, and numbers in one unit. */
-enum {
-    ROW_CAUSE,
-    ROW_COST,
-    ROW_MEMORY,
-    ROW_PER,
-    ROW_CONFIDENCE,
-    ROW_WHERE,
-    ROW_WHAT,
-    ROW_EVIDENCE,
-    ROW_TRACE,
-    ROW_BEGINS,
-    ROW_MOMENT,
-    ROW_REMEDY = ROW_MOMENT + NVT_MOMENTS
-};
 
-static const struct nvt_column_spec row_columns[] = {
-    [ROW_CAUSE] = {"cause", "", NVT_TEXT, 0, 0},
-    [ROW_COST] = {"cost (ns)", "ns", NVT_REAL, 0, 0},
-    [ROW_MEMORY] = {"memory (B)", "B", NVT_REAL, 0, 0},
-    [ROW_PER] = {"per", "", NVT_TEXT, 0, 0},
-    [ROW_CONFIDENCE] = {"confidence", "", NVT_TEXT, 0, 0},
-    [ROW_WHERE] = {"where", "", NVT_TEXT, 0, 0},
-    [ROW_WHAT] = {"what", "", NVT_TEXT, 0, 0},
-    [ROW_EVIDENCE] = {"evidence", "", NVT_TEXT, 0, 0},
-    [ROW_TRACE] = {"trace", "", NVT_TEXT, 0, 0},
-    [ROW_BEGINS] = {"trace begins (ns)", "ns", NVT_INT, 0, NVT_PLAIN},
-    [ROW_MOMENT] = {"moment 1 (ns)", "ns", NVT_INT, 0, 0},
-    {"moment 2 (ns)", "ns", NVT_INT, 0, 0},
-    {"moment 3 (ns)", "ns", NVT_INT, 0, 0},
-    [ROW_REMEDY] = {"remedy", "", NVT_TEXT, 0, 0},
-};
+static const struct nvt_column row_columns[] = {{"cause", NVT_NAMES},
+                                                {"cost (ns)", NVT_REALS("ns", 0)},
+                                                {"memory (B)", NVT_REALS("B", 0)},
+                                                {"per", NVT_NAMES},
+                                                {"confidence", NVT_NAMES},
+                                                {"where", NVT_NAMES},
+                                                {"what", NVT_NAMES},
+                                                {"evidence", NVT_NAMES},
+                                                {"trace", NVT_NAMES},
+                                                {"trace begins (ns)", "ns", NVT_INT, 0, NVT_PLAIN},
+                                                {"moment 1 (ns)", NVT_NS},
+                                                {"moment 2 (ns)", NVT_NS},
+                                                {"moment 3 (ns)", NVT_NS},
+                                                {"remedy", NVT_NAMES}};
 
-static const struct nvt_column_spec rule_columns[] = {
-    {"cause", "", NVT_TEXT, 0, 0},         {"finds", "", NVT_TEXT, 0, 0},
-    {"from where on", "", NVT_TEXT, 0, 0}, {"confidence", "", NVT_TEXT, 0, 0},
-    {"remedy", "", NVT_TEXT, 0, 0},
-};
+static const struct nvt_column rule_columns[] = {{"cause", NVT_NAMES},
+                                                 {"finds", NVT_NAMES},
+                                                 {"from where on", NVT_NAMES},
+                                                 {"confidence", NVT_NAMES},
+                                                 {"remedy", NVT_NAMES}};
 
 struct request {
     const char *by;                  /* axis, NULL: each one that varies */
@@ -183,44 +159,26 @@ static void fill_shown(struct nvt_table *table, const struct nvt_finding *findin
 {
     char cost[NVT_TIME_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
     char text[NVT_TIME_MAX + 64] = "";
-    size_t row = nvt_table_add_row(table);
     nvt_finding_cost(finding, cost, sizeof(cost));
     nvt_finding_where(finding, where, sizeof(where));
     nvt_finding_moments(finding, moments, sizeof(moments));
     if (*cost)
         snprintf(text, sizeof(text), "%s %s", cost, finding->per);
-    nvt_table_set_text(table, row, CAUSE, finding->cause);
-    nvt_table_set_text(table, row, COST, text);
-    if (finding->traces)
-        nvt_table_set_int(table, row, TRACES, (int64_t)finding->traces);
-    nvt_table_set_text(table, row, CONFIDENCE, nvt_confidence_name(finding->confidence));
-    nvt_table_set_text(table, row, WHERE, where);
-    nvt_table_set_text(table, row, WHAT, finding->what);
-    nvt_table_set_text(table, row, EVIDENCE, finding->evidence);
-    nvt_table_set_text(table, row, LOOK_AT, moments);
-    nvt_table_set_text(table, row, REMEDY, finding->remedy);
+    nvt_table_put(table, finding->cause, text, NVT_IF(finding->traces, finding->traces),
+                  nvt_confidence_name(finding->confidence), where, finding->what, finding->evidence,
+                  moments, finding->remedy);
 }
 
 static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
 {
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, ROW_CAUSE, finding->cause);
-    if (finding->cost_ns > 0)
-        nvt_table_set_real(table, row, ROW_COST, finding->cost_ns);
-    if (finding->cost_bytes > 0)
-        nvt_table_set_real(table, row, ROW_MEMORY, finding->cost_bytes);
-    nvt_table_set_text(table, row, ROW_PER, finding->per);
-    nvt_table_set_text(table, row, ROW_CONFIDENCE, nvt_confidence_name(finding->confidence));
-    nvt_table_set_text(table, row, ROW_WHERE, finding->where);
-    nvt_table_set_text(table, row, ROW_WHAT, finding->what);
-    nvt_table_set_text(table, row, ROW_EVIDENCE, finding->evidence);
-    if (finding->trace) {
-        nvt_table_set_text(table, row, ROW_TRACE, finding->trace->path);
-        nvt_table_set_int(table, row, ROW_BEGINS, finding->trace->first_ns);
-    }
-    for (uint32_t i = 0; i < finding->moment_count; i++)
-        nvt_table_set_int(table, row, ROW_MOMENT + i, nvt_finding_moment(finding, i));
-    nvt_table_set_text(table, row, ROW_REMEDY, finding->remedy);
+    const struct nvt_trace *trace = finding->trace;
+    nvt_table_put(table, finding->cause, NVT_IF(finding->cost_ns > 0, finding->cost_ns),
+                  NVT_IF(finding->cost_bytes > 0, finding->cost_bytes), finding->per,
+                  nvt_confidence_name(finding->confidence), finding->where, finding->what,
+                  finding->evidence, NVT_IF(trace, trace->path), NVT_IF(trace, trace->first_ns));
+    for (uint32_t i = 0; i < NVT_MOMENTS; i++)
+        nvt_table_more(table, NVT_IF(i < finding->moment_count, nvt_finding_moment(finding, i)));
+    nvt_table_more(table, finding->remedy);
 }
 
 /* Render a table, taking ownership. */
@@ -282,14 +240,9 @@ static int print_rule_table(const struct nvt_format *format, struct nvt_error *e
     const struct nvt_rule *const *rules = nvt_rules(&count);
     struct nvt_table *table = nvt_table_new("rules", "What diagnose looks for", rule_columns,
                                             sizeof(rule_columns) / sizeof(rule_columns[0]));
-    for (size_t i = 0; table && i < count; i++) {
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, 0, rules[i]->cause);
-        nvt_table_set_text(table, row, 1, rules[i]->about);
-        nvt_table_set_text(table, row, 2, rules[i]->threshold);
-        nvt_table_set_text(table, row, 3, nvt_confidence_name(rules[i]->confidence));
-        nvt_table_set_text(table, row, 4, rules[i]->remedy);
-    }
+    for (size_t i = 0; i < count; i++)
+        nvt_table_put(table, rules[i]->cause, rules[i]->about, rules[i]->threshold,
+                      nvt_confidence_name(rules[i]->confidence), rules[i]->remedy);
     return render(table, format, err);
 }
 

@@ -101,7 +101,7 @@ static int print(const struct request *request, struct nvt_input *input, struct 
                      ? 0
                      : nvt_fail(err, "report '%s' has no published layout", report->name);
     if (!status)
-        status = request->format ? report->make(input, &tables, err)
+        status = request->format ? nvt_report_make(report, input, &tables, err)
                                  : report->published(input, stdout, err);
     if (!status && request->format && request->format->render(&tables, stdout))
         status = nvt_fail(err, "out of memory");

@@ -280,7 +280,7 @@ struct making {
 static void make(void *context, size_t i)
 {
     struct making *making = &((struct making *)context)[i];
-    making->status = making->report->make(&making->input, &making->tables, &making->err);
+    making->status = nvt_report_make(making->report, &making->input, &making->tables, &making->err);
 }
 
 /* Of all reports, those have nothing to say that say so, and those of other studies. */

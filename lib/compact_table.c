@@ -54,7 +54,7 @@ static struct nvt_table *copy(const struct configurations *from, char *const *re
 {
     const struct nvt_table *table = from->table;
     size_t columns = nvt_table_columns(table), kept = 0;
-    struct nvt_column_spec *specs = calloc(columns + 1, sizeof(*specs));
+    struct nvt_column *specs = calloc(columns + 1, sizeof(*specs));
     for (size_t column = 0; specs && column < columns; column++)
         if (rest || column != from->column)
             specs[kept++] = *nvt_table_column(table, column);
@@ -66,11 +66,11 @@ static struct nvt_table *copy(const struct configurations *from, char *const *re
     nvt_table_set_provenance(to, nvt_table_provenance(table));
     for (size_t row = 0; row < nvt_table_rows(table); row++) {
         nvt_table_add_row(to);
-        for (size_t column = 0, at = 0; column < columns; column++)
+        for (size_t column = 0; column < columns; column++)
             if (column != from->column)
-                nvt_table_copy_cell(to, row, at++, table, row, column);
+                nvt_table_more(to, nvt_table_cell(table, row, column));
             else if (rest)
-                nvt_table_set_text(to, row, at++, rest[row]);
+                nvt_table_more(to, rest[row]);
     }
     return to;
 }

@@ -92,7 +92,7 @@ static double without_tie(double value, int decimals)
 const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t column,
                               int separators, char out[NVT_NUMBER_MAX])
 {
-    const struct nvt_column_spec *spec = nvt_table_column(table, column);
+    const struct nvt_column *spec = nvt_table_column(table, column);
     out[0] = 0;
     if (nvt_table_is_null(table, row, column) || spec->type == NVT_TEXT)
         return out;
@@ -113,7 +113,7 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
     return out;
 }
 
-const char *nvt_render_heading(const struct nvt_column_spec *column, char *out, size_t size)
+const char *nvt_render_heading(const struct nvt_column *column, char *out, size_t size)
 {
     size_t length = strlen(column->heading);
     if (!*column->unit || (length && column->heading[length - 1] == ')'))
@@ -126,7 +126,7 @@ const char *nvt_render_heading(const struct nvt_column_spec *column, char *out, 
 const char *nvt_render_cell(const struct nvt_table *table, size_t row, size_t column,
                             char number[NVT_NUMBER_MAX])
 {
-    const struct nvt_column_spec *spec = nvt_table_column(table, column);
+    const struct nvt_column *spec = nvt_table_column(table, column);
     if (row == SIZE_MAX)
         return nvt_render_heading(spec, number, NVT_NUMBER_MAX);
     if (spec->type == NVT_TEXT)

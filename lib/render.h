@@ -81,7 +81,7 @@ const char *nvt_render_cell(const struct nvt_table *table, size_t row, size_t co
                             char number[NVT_NUMBER_MAX]);
 
 /* "Heading (unit)", the unit only when the heading does not end with it already. */
-const char *nvt_render_heading(const struct nvt_column_spec *column, char *out, size_t size);
+const char *nvt_render_heading(const struct nvt_column *column, char *out, size_t size);
 
 /* "Title. backend host, device …, date …", of what is known; "" when nothing is. malloc'ed, NULL
  * when out of memory. */

@@ -13,7 +13,7 @@ union cell {
 };
 
 struct column {
-    struct nvt_column_spec spec;
+    struct nvt_column spec;
     union cell *cells;
     uint8_t *filled; /* 0: null */
 };
@@ -26,13 +26,14 @@ struct nvt_table {
     struct column *columns;
     size_t column_count;
     size_t rows, capacity;
+    size_t next;         /* the column that the last row gets its next value in */
     const char *failure; /* static text, NULL when all is well */
 };
 
 #define NO_MEMORY "out of memory"
 
 struct nvt_table *nvt_table_new(const char *name, const char *title,
-                                const struct nvt_column_spec *columns, size_t column_count)
+                                const struct nvt_column *columns, size_t column_count)
 {
     struct nvt_table *table = calloc(1, sizeof(*table));
     if (!table)
@@ -45,9 +46,8 @@ struct nvt_table *nvt_table_new(const char *name, const char *title,
         nvt_table_free(table);
         return NULL;
     }
-    table->column_count = column_count;
-    for (size_t i = 0; i < column_count; i++)
-        table->columns[i].spec = columns[i];
+    for (size_t i = 0; i < column_count && columns[i].heading; i++)
+        table->columns[table->column_count++].spec = columns[i];
     return table;
 }
 
@@ -99,6 +99,20 @@ void nvt_table_set_provenance(struct nvt_table *table, const struct nvt_provenan
     table->provenance.condition = keep(table, provenance->condition);
 }
 
+void nvt_table_drop(struct nvt_table *table, const char *heading, size_t count)
+{
+    size_t first = table ? nvt_table_find(table, heading) : SIZE_MAX;
+    if (!table || table->rows || first > table->column_count ||
+        count > table->column_count - first) {
+        if (table)
+            table->failure = "columns were left out that are not there";
+        return;
+    }
+    table->column_count -= count;
+    memmove(&table->columns[first], &table->columns[first + count],
+            (table->column_count - first) * sizeof(*table->columns));
+}
+
 static int grow(struct nvt_table *table)
 {
     size_t capacity = table->capacity ? table->capacity * 2 : 16;
@@ -119,102 +133,121 @@ static int grow(struct nvt_table *table)
     return 0;
 }
 
-size_t nvt_table_add_row(struct nvt_table *table)
+void nvt_table_keep(struct nvt_table *table, size_t rows)
 {
+    if (table && rows < table->rows)
+        table->rows = rows;
+}
+
+void nvt_table_add_row(struct nvt_table *table)
+{
+    if (!table)
+        return;
+    table->next = 0;
     if (table->rows == table->capacity && grow(table)) {
         table->failure = NO_MEMORY;
-        return SIZE_MAX;
+        return;
     }
     for (size_t i = 0; i < table->column_count; i++) {
         table->columns[i].filled[table->rows] = 0;
         table->columns[i].cells[table->rows].integer = 0;
     }
-    return table->rows++;
+    table->rows++;
 }
 
-/* The cell to write to, or NULL. */
-static union cell *cell_at(struct nvt_table *table, size_t row, size_t column, enum nvt_type type)
-{
-    if (row >= table->rows) {
-        if (!table->failure)
-            table->failure = "a cell was set in a row that is not there";
-        return NULL;
-    }
-    if (column >= table->column_count || table->columns[column].spec.type != type) {
-        table->failure = "a cell was set with a value of another type than its column";
-        return NULL;
-    }
-    table->columns[column].filled[row] = 1;
-    return &table->columns[column].cells[row];
-}
+/* --- rows --- */
 
-void nvt_table_set_int(struct nvt_table *table, size_t row, size_t column, int64_t value)
+static void put_text(struct nvt_table *table, union cell *cell, const char *text)
 {
-    if (column < table->column_count && table->columns[column].spec.type == NVT_REAL) {
-        nvt_table_set_real(table, row, column, (double)value);
-        return;
-    }
-    union cell *cell = cell_at(table, row, column, NVT_INT);
-    if (cell)
-        cell->integer = value;
-}
-
-void nvt_table_set_real(struct nvt_table *table, size_t row, size_t column, double value)
-{
-    union cell *cell = cell_at(table, row, column, NVT_REAL);
-    if (!cell)
-        return;
-    cell->real = isfinite(value) ? value : 0;
-    table->columns[column].filled[row] = isfinite(value) != 0;
-}
-
-void nvt_table_set_bool(struct nvt_table *table, size_t row, size_t column, int value)
-{
-    union cell *cell = cell_at(table, row, column, NVT_BOOL);
-    if (cell)
-        cell->integer = value != 0;
-}
-
-void nvt_table_set_text(struct nvt_table *table, size_t row, size_t column, const char *text)
-{
-    union cell *cell = cell_at(table, row, column, NVT_TEXT);
-    if (!cell)
-        return;
-    table->columns[column].filled[row] = text != NULL;
-    cell->text = nvt_strings_add_text(table->strings, text ? text : "");
+    cell->text = nvt_strings_add_text(table->strings, text);
     if (cell->text == NVT_NO_STRING)
         table->failure = NO_MEMORY;
 }
 
-void nvt_table_set_name(struct nvt_table *table, size_t row, size_t column, const char *text)
+static void put_cell(struct nvt_table *table, const struct nvt_cell *value)
 {
-    if (*text)
-        nvt_table_set_text(table, row, column, text);
+    static const char wrong[] = "a cell was set with a value of another type than its column";
+    struct column *column = &table->columns[table->next];
+    const size_t row = table->rows - 1;
+    if (table->next++ >= table->column_count) {
+        table->failure = "a row has more values than the table has columns";
+        return;
+    }
+    const enum nvt_type type = column->spec.type;
+    if (value->kind == NVT_CELL_INT && type == NVT_INT)
+        column->cells[row].integer = value->integer;
+    else if (value->kind == NVT_CELL_INT && type == NVT_REAL)
+        column->cells[row].real = (double)value->integer;
+    else if (value->kind == NVT_CELL_INT && type == NVT_BOOL)
+        column->cells[row].integer = value->integer != 0;
+    else if (value->kind == NVT_CELL_REAL && type == NVT_REAL && isfinite(value->real))
+        column->cells[row].real = value->real;
+    else if (value->kind == NVT_CELL_TEXT && type == NVT_TEXT && value->text)
+        put_text(table, &column->cells[row], value->text);
+    else {
+        if ((value->kind == NVT_CELL_INT) || (value->kind == NVT_CELL_REAL && type != NVT_REAL) ||
+            (value->kind == NVT_CELL_TEXT && type != NVT_TEXT))
+            table->failure = wrong;
+        return;
+    }
+    column->filled[row] = 1;
 }
 
-void nvt_table_copy_cell(struct nvt_table *to, size_t to_row, size_t to_column,
-                         const struct nvt_table *from, size_t row, size_t column)
+static void put_summary(struct nvt_table *table, const struct nvt_summary *summary)
 {
-    if (nvt_table_is_null(from, row, column))
-        return;
-    switch (nvt_table_column(from, column)->type) {
-    case NVT_INT:
-        nvt_table_set_int(to, to_row, to_column, nvt_table_int(from, row, column));
-        break;
+    const double values[] = {summary->mean, summary->median, summary->min, summary->max,
+                             summary->n == 1 ? 0 : summary->std};
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        int is_whole =
+            table->next < table->column_count && table->columns[table->next].spec.type == NVT_INT;
+        struct nvt_cell cell = !summary->n ? NVT_NULL
+                               : is_whole  ? nvt_cell_int((int64_t)values[i])
+                                           : nvt_cell_real(values[i]);
+        put_cell(table, &cell);
+    }
+}
+
+void nvt_table_more_cells(struct nvt_table *table, const struct nvt_cell *cells)
+{
+    for (; table && !table->failure && cells->kind != NVT_CELL_END; cells++)
+        if (cells->kind == NVT_CELL_SUMMARY)
+            put_summary(table, cells->summary);
+        else
+            put_cell(table, cells);
+}
+
+void nvt_table_skip(struct nvt_table *table, size_t count)
+{
+    if (table)
+        table->next += count;
+}
+
+void nvt_table_put_cells(struct nvt_table *table, const struct nvt_cell *cells)
+{
+    nvt_table_add_row(table);
+    nvt_table_more_cells(table, cells);
+}
+
+struct nvt_cell nvt_table_cell(const struct nvt_table *table, size_t row, size_t column)
+{
+    if (nvt_table_is_null(table, row, column))
+        return NVT_NULL;
+    switch (table->columns[column].spec.type) {
     case NVT_REAL:
-        nvt_table_set_real(to, to_row, to_column, nvt_table_real(from, row, column));
-        break;
-    case NVT_BOOL:
-        nvt_table_set_bool(to, to_row, to_column, nvt_table_bool(from, row, column));
-        break;
+        return nvt_cell_real(nvt_table_real(table, row, column));
     case NVT_TEXT:
-        nvt_table_set_text(to, to_row, to_column, nvt_table_text(from, row, column));
+        return nvt_cell_text(nvt_table_text(table, row, column));
+    case NVT_INT:
+    case NVT_BOOL:
         break;
     }
+    return nvt_cell_int(nvt_table_int(table, row, column));
 }
 
 int nvt_table_failed(const struct nvt_table *table, struct nvt_error *err)
 {
+    if (!table)
+        return nvt_fail(err, NO_MEMORY);
     return table->failure ? nvt_fail(err, "table %s: %s", table->name, table->failure) : 0;
 }
 
@@ -276,7 +309,7 @@ static int reorder(struct nvt_table *table, const size_t *order)
 
 void nvt_table_sort(struct nvt_table *table, size_t column, int descending)
 {
-    if (table->rows < 2 || column >= table->column_count)
+    if (!table || table->rows < 2 || column >= table->column_count)
         return;
     size_t *rows = malloc(table->rows * sizeof(*rows));
     struct order order = {table, column, descending ? -1 : 1};
@@ -288,6 +321,19 @@ void nvt_table_sort(struct nvt_table *table, size_t column, int descending)
     if (!rows || reorder(table, rows))
         table->failure = NO_MEMORY;
     free(rows);
+}
+
+void nvt_table_order(struct nvt_table *table, const char *const headings[NVT_ORDER_MOST])
+{
+    for (size_t i = table ? NVT_ORDER_MOST : 0; i-- > 0;) {
+        if (!headings[i])
+            continue;
+        const int descends = *headings[i] == '-';
+        size_t column = nvt_table_find(table, headings[i] + descends);
+        if (column == SIZE_MAX)
+            table->failure = "rows were ordered by a column that is not there";
+        nvt_table_sort(table, column, descends);
+    }
 }
 
 const char *nvt_table_name(const struct nvt_table *table)
@@ -307,7 +353,7 @@ const struct nvt_provenance *nvt_table_provenance(const struct nvt_table *table)
 
 size_t nvt_table_rows(const struct nvt_table *table)
 {
-    return table->rows;
+    return table ? table->rows : 0;
 }
 
 size_t nvt_table_columns(const struct nvt_table *table)
@@ -315,7 +361,7 @@ size_t nvt_table_columns(const struct nvt_table *table)
     return table->column_count;
 }
 
-const struct nvt_column_spec *nvt_table_column(const struct nvt_table *table, size_t column)
+const struct nvt_column *nvt_table_column(const struct nvt_table *table, size_t column)
 {
     return &table->columns[column].spec;
 }

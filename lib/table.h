@@ -1,16 +1,23 @@
 /*
  * The table: what every analysis returns and all that renderers and charts know.
  *
+ *     static const struct nvt_column columns[] = {
+ *         {"Thread", NVT_NAMES}, {"Calls", NVT_COUNTS}, {"Time (ns)", NVT_NS}};
+ *     struct nvt_table *table = nvt_table_new("waits", "Who waits", columns, 3);
+ *     nvt_table_put(table, name, calls, end - start);
+ *
  * Data lies in columns. A cell that was never set is null. Texts are copied. A table that ran out
  * of memory stays usable and says so once, at the end (nvt_table_failed), so that filling it needs
- * no check a cell.
+ * no check; NULL is a table that there was no memory for.
  */
 #ifndef NVT_TABLE_H
 #define NVT_TABLE_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cells.h"
 #include "error.h"
 
 enum nvt_type { NVT_INT, NVT_REAL, NVT_TEXT, NVT_BOOL };
@@ -25,7 +32,7 @@ enum nvt_column_flags {
 #define NVT_SIX_DIGITS (-2)
 
 /* What a column is. Static text, which must outlive the tables made of it. */
-struct nvt_column_spec {
+struct nvt_column {
     const char *heading;
     const char
         *unit; /* "ns", "%", "MiB" …, or "": shown behind the heading, unless that has it already */
@@ -33,6 +40,29 @@ struct nvt_column_spec {
     int decimals; /* of an NVT_REAL */
     unsigned flags;
 };
+
+/* What columns hold, for their descriptions: {"Total Time (ns)", NVT_NS}. */
+#define NVT_NAMES      "", NVT_TEXT, 0, 0
+#define NVT_COUNTS     "", NVT_INT, 0, 0
+#define NVT_IDS        "", NVT_INT, 0, NVT_PLAIN
+#define NVT_NS         "ns", NVT_INT, 0, 0
+#define NVT_NS_AVERAGE "ns", NVT_REAL, 1, 0
+#define NVT_PERCENT    "%", NVT_REAL, 1, 0
+#define NVT_MB         "MB", NVT_REAL, 3, 0
+#define NVT_MIB        "MiB", NVT_REAL, 2, 0
+/* Numbers with this unit and so many decimals. */
+#define NVT_REALS(unit, decimals) unit, NVT_REAL, decimals, 0
+
+/* The five columns of a struct nvt_summary of durations; texts before and behind "Avg", "Med" … */
+#define NVT_SUMMARY_COLUMNS(before)                                                                \
+    {before "Avg (ns)", NVT_NS_AVERAGE}, {before "Med (ns)", NVT_NS_AVERAGE},                      \
+        {before "Min (ns)", NVT_NS}, {before "Max (ns)", NVT_NS},                                  \
+    {                                                                                              \
+        before "StdDev (ns)", NVT_NS_AVERAGE                                                       \
+    }
+
+/* Columns of a table whose description has room for any number of them, at most. */
+#define NVT_COLUMNS_MOST 32
 
 struct nvt_table;
 
@@ -47,33 +77,64 @@ struct nvt_provenance {
 
 /*
  * An empty table. `name` is the report's ("nvtx_sum"), `title` is for people. The columns are
- * copied, their texts are not. NULL when out of memory, as when there was none for the title.
+ * those up to one without a heading, at most column_count. They are copied, their texts are not.
+ * NULL when out of memory, as when there was none for the title.
  */
 struct nvt_table *nvt_table_new(const char *name, const char *title,
-                                const struct nvt_column_spec *columns, size_t column_count);
+                                const struct nvt_column *columns, size_t column_count);
 void nvt_table_free(struct nvt_table *table);
 
 void nvt_table_set_title(struct nvt_table *table, const char *title);
 void nvt_table_set_provenance(struct nvt_table *table, const struct nvt_provenance *provenance);
 
-/* Append a row of nulls. Returns its number (when out of memory one that setters ignore, and that reads as a row of nulls). */
-size_t nvt_table_add_row(struct nvt_table *table);
+/* Leave out `count` columns from the one with this heading on; before the first row. */
+void nvt_table_drop(struct nvt_table *table, const char *heading, size_t count);
 
 /*
- * Set a cell. A setter of another type than the column's is a mistake of the caller: the table is
- * marked as failed. Exceptions: an integer goes into a real column. A value that is not finite and
- * a NULL text are nulls.
+ * Append a row: a value for each column from the first one on; columns behind the last value are
+ * null. A value is an integer (of a column of numbers, or of booleans), a double, a text, or a
+ * pointer to a struct nvt_summary, which fills five columns: average, median, minimum, maximum and
+ * deviation (of a single value 0, as nsys prints it; all null where it has no value). NVT_NULL, a
+ * double that is not finite and a NULL text are nulls. A value of another type than its column's, and
+ * one too many, are mistakes of the caller: the table is marked as failed.
  */
-void nvt_table_set_int(struct nvt_table *table, size_t row, size_t column, int64_t value);
-void nvt_table_set_real(struct nvt_table *table, size_t row, size_t column, double value);
-void nvt_table_set_bool(struct nvt_table *table, size_t row, size_t column, int value);
-void nvt_table_set_text(struct nvt_table *table, size_t row, size_t column, const char *text);
-/* The same of a text that is a null, too, where it is empty. */
-void nvt_table_set_name(struct nvt_table *table, size_t row, size_t column, const char *text);
+#define nvt_table_put(table, ...)                                                                  \
+    nvt_table_put_cells(table, (const struct nvt_cell[]){NVT_CELLS(__VA_ARGS__), NVT_CELLS_END})
 
-/* Copy a cell into one of a column of the same type; a null stays one. */
-void nvt_table_copy_cell(struct nvt_table *to, size_t to_row, size_t to_column,
-                         const struct nvt_table *from, size_t row, size_t column);
+/* The same for the columns behind those that the last row has values for so far. */
+#define nvt_table_more(table, ...)                                                                 \
+    nvt_table_more_cells(table, (const struct nvt_cell[]){NVT_CELLS(__VA_ARGS__), NVT_CELLS_END})
+
+void nvt_table_put_cells(struct nvt_table *table, const struct nvt_cell *cells);
+void nvt_table_more_cells(struct nvt_table *table, const struct nvt_cell *cells);
+
+/* Leave that many columns of the last row null, behind those that it has values for so far. */
+void nvt_table_skip(struct nvt_table *table, size_t count);
+
+/* A value, or null where the condition does not hold. */
+#define NVT_IF(condition, value) ((condition) ? NVT_CELL(value) : NVT_NULL)
+
+/* A text, or NULL (a null) where it is empty. */
+static inline const char *nvt_text_if_any(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+/* A part in percent of a whole; NaN (a null) where there is nothing of the whole. */
+#define nvt_percent(part, whole) nvt_percent_of((double)(part), (double)(whole))
+static inline double nvt_percent_of(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : NAN;
+}
+
+/* Leave out the rows behind the first ones. */
+void nvt_table_keep(struct nvt_table *table, size_t rows);
+
+/* Append a row of nulls, to be filled by nvt_table_more. */
+void nvt_table_add_row(struct nvt_table *table);
+
+/* A cell, to be put into another table while this one lasts. */
+struct nvt_cell nvt_table_cell(const struct nvt_table *table, size_t row, size_t column);
 
 /* 0, or -1 with err filled when a cell, a row or a text could not be stored. */
 int nvt_table_failed(const struct nvt_table *table, struct nvt_error *err);
@@ -81,12 +142,17 @@ int nvt_table_failed(const struct nvt_table *table, struct nvt_error *err);
 /* Sort rows by a column, nulls last, texts by their bytes. Stable: sort by the least key first. */
 void nvt_table_sort(struct nvt_table *table, size_t column, int descending);
 
+/* The same by the headings of up to NVT_ORDER_MOST columns, the most important first, up to a NULL; one with a '-' before it
+ * descends: {"Kind", "-Total Time (ns)"}. */
+#define NVT_ORDER_MOST 5
+void nvt_table_order(struct nvt_table *table, const char *const headings[NVT_ORDER_MOST]);
+
 const char *nvt_table_name(const struct nvt_table *table);
 const char *nvt_table_title(const struct nvt_table *table);
 const struct nvt_provenance *nvt_table_provenance(const struct nvt_table *table);
 size_t nvt_table_rows(const struct nvt_table *table);
 size_t nvt_table_columns(const struct nvt_table *table);
-const struct nvt_column_spec *nvt_table_column(const struct nvt_table *table, size_t column);
+const struct nvt_column *nvt_table_column(const struct nvt_table *table, size_t column);
 /* The column with this heading, or SIZE_MAX. */
 size_t nvt_table_find(const struct nvt_table *table, const char *heading);
 

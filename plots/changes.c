@@ -119,7 +119,7 @@ void nvt_changes_side(const struct nvt_changes *changes, size_t side, char *out,
 
 struct nvt_table *nvt_changes_origin(const struct nvt_changes *changes, const char *title)
 {
-    static const struct nvt_column_spec none[] = {{"", "", NVT_TEXT, 0, 0}};
+    static const struct nvt_column none[] = {{"", "", NVT_TEXT, 0, 0}};
     struct nvt_table *table = nvt_table_new("compare", title, none, 1);
     if (table)
         nvt_compare_set_provenance(table, &changes->comparison.groups, changes->comparison.sides);

@@ -50,7 +50,7 @@ static void put_part(const struct nvt_story *story, const struct part *part,
         size_t noted = story->input->notes.size, made = tables.count;
         int rows = 0;
         if (report && !((report->needs & NVT_NEEDS_RUNS) && !story->input->run_count))
-            (void)report->make(story->input, &tables, &err);
+            (void)nvt_report_make(report, story->input, &tables, &err);
         for (size_t i = made; i < tables.count; i++)
             rows |= nvt_table_rows(tables.items[i]) > 0;
         if (!rows) /* nobody asked for it: why it has nothing is no news */
@@ -215,10 +215,10 @@ static const struct part
 /* Peaks of what the runs allocated, as their records have them. NULL when out of memory. */
 static struct nvt_table *peaks_of_runs(const struct nvt_input *input)
 {
-    static const struct nvt_column_spec columns[] = {{"configuration", "", NVT_TEXT, 0, 0},
-                                                     {"peak allocated", "MiB", NVT_REAL, 1, 0},
-                                                     {"peak reserved", "MiB", NVT_REAL, 1, 0},
-                                                     {"parameters", "", NVT_INT, 0, 0}};
+    static const struct nvt_column columns[] = {{"configuration", NVT_NAMES},
+                                                {"peak allocated", NVT_REALS("MiB", 1)},
+                                                {"peak reserved", NVT_REALS("MiB", 1)},
+                                                {"parameters", NVT_COUNTS}};
     const double mib = 1024.0 * 1024.0;
     char *title = nvt_story_caption(input, "Peak memory of the runs");
     struct nvt_table *table = nvt_table_new("memory", title, columns, 4);
@@ -242,12 +242,8 @@ static struct nvt_table *peaks_of_runs(const struct nvt_input *input)
                 free(configuration);
                 continue;
             }
-            size_t row = nvt_table_add_row(table);
-            nvt_table_set_text(table, row, 0, configuration);
-            nvt_table_set_real(table, row, 1, peak / mib);
-            nvt_table_set_real(table, row, 2, reserved / mib);
-            if (parameters >= 0 && parameters < 0x1p62)
-                nvt_table_set_int(table, row, 3, (int64_t)parameters);
+            nvt_table_put(table, configuration, peak / mib, reserved / mib,
+                          NVT_IF(parameters >= 0 && parameters < 0x1p62, (int64_t)parameters));
             free(configuration);
         }
     return table;

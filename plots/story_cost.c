@@ -8,18 +8,6 @@
 #include "../analyze/reports/report.h"
 #include "story_sections.h"
 
-enum { TRACE, RANGES, MARKS, RECORDING, SHARE, WAITED, CUPTI, COLUMNS };
-
-static const struct nvt_column_spec columns[COLUMNS] = {
-    [TRACE] = {"configuration", "", NVT_TEXT, 0, 0},
-    [RANGES] = {"ranges", "", NVT_INT, 0, 0},
-    [MARKS] = {"marks", "", NVT_INT, 0, 0},
-    [RECORDING] = {"recording NVTX", "ms", NVT_REAL, 3, 0},
-    [SHARE] = {"of the threads' time", "%", NVT_REAL, 3, 0},
-    [WAITED] = {"waiting for the recorder", "ms", NVT_REAL, 3, 0},
-    [CUPTI] = {"CUPTI's own", "ms", NVT_REAL, 3, 0},
-};
-
 static enum nvt_cost cost_of_range(const struct nvt_trace *trace, uint32_t range)
 {
     if (trace->ranges.style[range] == NVT_START_END)
@@ -59,23 +47,23 @@ static void put_row(struct nvt_table *table, const struct nvt_input_trace *from)
     for (uint32_t i = 0; i < trace->overheads.count; i++)
         cupti += (double)(trace->overheads.end[i] - trace->overheads.start[i]);
     nvt_case_name(from, name, sizeof(name));
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, TRACE, name);
-    nvt_table_set_int(table, row, RANGES, trace->ranges.count);
-    nvt_table_set_int(table, row, MARKS, trace->marks.count);
-    if (trace->event_costs.count) {
-        nvt_table_set_real(table, row, RECORDING, recording / 1e6);
-        nvt_table_set_real(table, row, SHARE, 100 * recording / time);
-    }
-    nvt_table_set_real(table, row, WAITED, waited / 1e6);
-    if (trace->overheads.count)
-        nvt_table_set_real(table, row, CUPTI, cupti / 1e6);
+    const int has_costs = trace->event_costs.count > 0;
+    nvt_table_put(table, name, trace->ranges.count, trace->marks.count,
+                  NVT_IF(has_costs, recording / 1e6), NVT_IF(has_costs, 100 * recording / time),
+                  waited / 1e6, NVT_IF(trace->overheads.count, cupti / 1e6));
 }
 
 struct nvt_table *nvt_story_cost(const struct nvt_input *input)
 {
     static const struct nvt_report cost = {
-        .name = "cost", .columns = columns, .column_count = COLUMNS};
+        .name = "cost",
+        .columns = {{"configuration", NVT_NAMES},
+                    {"ranges", NVT_COUNTS},
+                    {"marks", NVT_COUNTS},
+                    {"recording NVTX", NVT_REALS("ms", 3)},
+                    {"of the threads' time", NVT_REALS("%", 3)},
+                    {"waiting for the recorder", NVT_REALS("ms", 3)},
+                    {"CUPTI's own", NVT_REALS("ms", 3)}}};
     struct nvt_table *table = nvt_report_table(&cost, input, "What recording itself took", NULL);
     for (size_t i = 0; table && i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;

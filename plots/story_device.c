@@ -28,7 +28,7 @@ static int put_busy(struct nvt_input *input, struct nvt_buffer *text, struct nvt
     struct nvt_tables tables = {0};
     double span = 0, busy = 0, least = INFINITY, most = 0;
     size_t devices = 0;
-    int failed = report->make(input, &tables, err);
+    int failed = nvt_report_make(report, input, &tables, err);
     const struct nvt_table *table = failed ? NULL : tables.items[0];
     for (size_t row = 0; table && row < nvt_table_rows(table); row++) {
         double all = (double)nvt_table_int(table, row, nvt_table_find(table, "Span (ns)"));
@@ -57,7 +57,7 @@ static int put_kernels(struct nvt_input *input, struct nvt_buffer *text, struct 
 {
     const struct nvt_report *report = nvt_report_find("cuda_gpu_kern_sum");
     struct nvt_tables tables = {0};
-    int failed = report->make(input, &tables, err);
+    int failed = nvt_report_make(report, input, &tables, err);
     const struct nvt_table *table = failed ? NULL : tables.items[0];
     for (size_t row = 0; table && row < nvt_table_rows(table) && row < KERNELS && !failed; row++) {
         const char *name = nvt_table_text(table, row, nvt_table_find(table, "Name"));
@@ -102,7 +102,7 @@ static int put_path(struct nvt_input *input, struct nvt_buffer *text, struct nvt
 {
     struct nvt_tables tables = {0};
     double shares[NVT_PATH_KINDS] = {0};
-    int failed = nvt_report_find("critical_path")->make(input, &tables, err);
+    int failed = nvt_report_make(nvt_report_find("critical_path"), input, &tables, err);
     const struct nvt_table *names = failed || tables.count < 2 ? NULL : tables.items[1];
     for (size_t row = 0; names && row < nvt_table_rows(names); row++)
         for (int kind = 0; kind < NVT_PATH_KINDS; kind++)

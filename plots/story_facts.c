@@ -9,8 +9,7 @@
 
 enum { COLUMNS_MOST = 40 }; /* of facts that differ */
 
-static const struct nvt_column_spec fact_columns[] = {{"fact", "", NVT_TEXT, 0, 0},
-                                                      {"value", "", NVT_TEXT, 0, 0}};
+static const struct nvt_column fact_columns[] = {{"fact", NVT_NAMES}, {"value", NVT_NAMES}};
 
 struct fact {
     const char *name; /* the input's, or static: headings are not copied */
@@ -116,11 +115,8 @@ static void put_common(const struct facts *facts, struct nvt_document *document)
         nvt_table_new("facts", facts->count > 1 ? "What all of them have in common" : first->path,
                       fact_columns, 2);
     for (size_t i = 0; table && i < first->count; i++)
-        if (is_common(facts, &first->items[i])) {
-            size_t row = nvt_table_add_row(table);
-            nvt_table_set_text(table, row, 0, first->items[i].name);
-            nvt_table_set_text(table, row, 1, first->items[i].value);
-        }
+        if (is_common(facts, &first->items[i]))
+            nvt_table_put(table, first->items[i].name, first->items[i].value);
     document->failed |= !table;
     if (table && nvt_table_rows(table))
         nvt_document_table(document, table, NULL);
@@ -128,7 +124,7 @@ static void put_common(const struct facts *facts, struct nvt_document *document)
         nvt_table_free(table);
 }
 
-static int has_column(const struct nvt_column_spec *columns, size_t count, const char *name)
+static int has_column(const struct nvt_column *columns, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (!strcmp(columns[i].heading, name))
@@ -137,16 +133,16 @@ static int has_column(const struct nvt_column_spec *columns, size_t count, const
 }
 
 /* Columns for what differs, the first for the path. Returns how many. */
-static size_t different(const struct facts *facts, struct nvt_column_spec *columns)
+static size_t different(const struct facts *facts, struct nvt_column *columns)
 {
     size_t count = 1;
-    columns[0] = (struct nvt_column_spec){"input", "", NVT_TEXT, 0, 0};
+    columns[0] = (struct nvt_column){"input", "", NVT_TEXT, 0, 0};
     for (size_t i = 0; i < facts->count; i++)
         for (size_t k = 0; k < facts->of[i].count; k++) {
             const struct fact *fact = &facts->of[i].items[k];
             if (count < COLUMNS_MOST && !is_common(facts, fact) &&
                 !has_column(columns, count, fact->name))
-                columns[count++] = (struct nvt_column_spec){fact->name, "", NVT_TEXT, 0, 0};
+                columns[count++] = (struct nvt_column){fact->name, "", NVT_TEXT, 0, 0};
         }
     return count;
 }
@@ -154,18 +150,14 @@ static size_t different(const struct facts *facts, struct nvt_column_spec *colum
 /* A row for each of them. */
 static void put_different(const struct facts *facts, struct nvt_document *document)
 {
-    struct nvt_column_spec columns[COLUMNS_MOST];
+    struct nvt_column columns[COLUMNS_MOST];
     size_t count = different(facts, columns);
     struct nvt_table *table = nvt_table_new("facts", "How they differ", columns, count);
     document->failed |= !table;
     for (size_t i = 0; table && i < facts->count; i++) {
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, 0, facts->of[i].path);
-        for (size_t column = 1; column < count; column++) {
-            const char *value = value_of(&facts->of[i], columns[column].heading);
-            if (value)
-                nvt_table_set_text(table, row, column, value);
-        }
+        nvt_table_put(table, facts->of[i].path);
+        for (size_t column = 1; column < count; column++)
+            nvt_table_more(table, value_of(&facts->of[i], columns[column].heading));
     }
     if (table)
         nvt_document_table(document, table, NULL);

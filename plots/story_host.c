@@ -167,7 +167,7 @@ int nvt_story_host(struct nvt_input *input, struct nvt_buffer *text, struct nvt_
         if (input->traces[i].trace->ops.count)
             return 0;
     split = calloc(1, sizeof(*split));
-    int failed = !split || nvt_report_find("range_tree")->make(input, &tables, err);
+    int failed = !split || nvt_report_make(nvt_report_find("range_tree"), input, &tables, err);
     if (!failed && tables.count) {
         split->table = tables.items[0];
         split->all = add_level(split, 0, 0);

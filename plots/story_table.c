@@ -23,7 +23,7 @@ static int is_empty(const struct nvt_table *table, size_t column)
  * come from and how runs ended stays in the rows. */
 static int is_constant(const struct nvt_table *table, size_t column)
 {
-    const struct nvt_column_spec *spec = nvt_table_column(table, column);
+    const struct nvt_column *spec = nvt_table_column(table, column);
     if (spec->type != NVT_TEXT || nvt_table_rows(table) < 2 || !strcmp(spec->heading, "source") ||
         !strcmp(spec->heading, "status"))
         return 0;
@@ -44,7 +44,7 @@ static struct nvt_table *shorten(const struct nvt_table *from, size_t most, stru
 {
     size_t columns = nvt_table_columns(from), kept = 0;
     size_t rows = nvt_table_rows(from) < most ? nvt_table_rows(from) : most;
-    struct nvt_column_spec *specs = calloc(columns + 1, sizeof(*specs));
+    struct nvt_column *specs = calloc(columns + 1, sizeof(*specs));
     size_t *which = calloc(columns + 1, sizeof(*which));
     struct nvt_table *table = NULL;
     for (size_t column = 0; specs && which && column < columns; column++)
@@ -65,7 +65,7 @@ static struct nvt_table *shorten(const struct nvt_table *from, size_t most, stru
     for (size_t row = 0; table && row < rows; row++) {
         nvt_table_add_row(table);
         for (size_t column = 0; column < kept; column++)
-            nvt_table_copy_cell(table, row, column, from, row, which[column]);
+            nvt_table_more(table, nvt_table_cell(from, row, which[column]));
     }
 out:
     free(specs);

@@ -92,7 +92,7 @@ static void expect(const char *report, struct nvt_trace *trace, const char *expe
     size_t size = 0;
     input.traces = calloc(1, sizeof(*input.traces));
     input.traces[0].trace = trace;
-    assert_int_equal(nvt_report_find(report)->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find(report), &input, &tables, &err), 0);
     FILE *out = open_memstream(&text, &size);
     nvt_render_csv(&tables, out);
     fclose(out);

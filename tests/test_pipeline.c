@@ -211,7 +211,7 @@ static void ranks_find_each_other(void **state)
     struct nvt_tables tables = {0};
     input.traces = &traces[2];
     input.trace_count = 1;
-    assert_int_equal(nvt_report_find("pipeline")->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find("pipeline"), &input, &tables, &err), 0);
     assert_int_equal(nvt_table_rows(tables.items[0]), 2);
     assert_string_equal(nvt_table_text(tables.items[0], 0, 1), "1");
     assert_true(nvt_table_real(tables.items[0], 0, 4) == nvt_table_real(tables.items[0], 1, 4));

@@ -189,7 +189,7 @@ static void the_report_tells_the_laws(void **state)
     struct nvt_tables tables = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     make(&made, axes, 4);
-    assert_int_equal(nvt_report_growth.make(&made.input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(&nvt_report_growth, &made.input, &tables, &err), 0);
     const struct nvt_table *table = tables.items[0];
     const size_t law = nvt_table_find(table, "growth");
     size_t row = row_of(table, "range", "iteration");
@@ -216,7 +216,7 @@ static void the_report_tells_the_laws(void **state)
     nvt_tables_free(&tables);
     unmake(&made);
     make(&made, axes, 2);
-    assert_int_equal(nvt_report_growth.make(&made.input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(&nvt_report_growth, &made.input, &tables, &err), 0);
     assert_int_equal(nvt_table_rows(tables.items[0]), 0);
     assert_int_equal(nvt_buffer_append(&made.input.notes, "", 1), 0);
     assert_non_null(
@@ -593,7 +593,7 @@ static void zero_is_left_out_and_told(void **state)
     find_sweeps(&named, 1);
     assert_int_equal(named.sweeps.items[0].runs, 3);
     assert_int_equal(named.sweeps.items[0].without, 2);
-    assert_int_equal(nvt_report_growth.make(&named.input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(&nvt_report_growth, &named.input, &tables, &err), 0);
     assert_int_equal(nvt_buffer_append(&named.input.notes, "", 1), 0);
     assert_string_equal((const char *)named.input.notes.data,
                         "note: growth is over n above 0, without 2 runs of w with 0 or less\n");

@@ -17,10 +17,13 @@
 #include "../lib/text.h"
 #include "random_kit.h"
 
-static const struct nvt_column_spec columns[] = {
-    {"Name", "", NVT_TEXT, 0, 0},   {"Total (ns)", "ns", NVT_INT, 0, 0},
-    {"mean", "ns", NVT_REAL, 1, 0}, {"ratio", "", NVT_REAL, NVT_SHORTEST, 0},
-    {"steady", "", NVT_BOOL, 0, 0}, {"PID", "", NVT_INT, 0, NVT_PLAIN},
+static const struct nvt_column columns[] = {
+    {"Name", NVT_NAMES},
+    {"Total (ns)", NVT_NS},
+    {"mean", NVT_NS_AVERAGE},
+    {"ratio", NVT_REALS("", NVT_SHORTEST)},
+    {"steady", "", NVT_BOOL, 0, 0},
+    {"PID", NVT_IDS},
 };
 enum { NAME, TOTAL, MEAN, RATIO, STEADY, PID, COLUMNS };
 /* With the unit, once. */
@@ -62,13 +65,7 @@ static struct nvt_table *new_table(void)
 
 static void add(struct nvt_table *table, const char *name, int64_t total, double mean)
 {
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, NAME, name);
-    nvt_table_set_int(table, row, TOTAL, total);
-    nvt_table_set_real(table, row, MEAN, mean);
-    nvt_table_set_real(table, row, RATIO, mean / 3);
-    nvt_table_set_bool(table, row, STEADY, total > 1000);
-    nvt_table_set_int(table, row, PID, 123456);
+    nvt_table_put(table, name, total, mean, mean / 3, total > 1000, 123456);
 }
 
 static char *render_list(const char *format, const struct nvt_tables *tables)
@@ -161,22 +158,111 @@ static void test_cells(void **state)
     add(table, name, 5, 2.5);
     name[0] = 'X';
     assert_string_equal(nvt_table_text(table, 0, NAME), "kept");
-    size_t row = nvt_table_add_row(table);
+    nvt_table_add_row(table);
     for (size_t column = 0; column < COLUMNS; column++)
-        assert_true(nvt_table_is_null(table, row, column));
-    nvt_table_set_real(table, row, MEAN, 0.0 / 0.0);
-    nvt_table_set_text(table, row, NAME, NULL);
-    assert_true(nvt_table_is_null(table, row, MEAN));
-    assert_true(nvt_table_is_null(table, row, NAME));
-    nvt_table_set_int(table, row, MEAN, 7);
-    assert_true(nvt_table_real(table, row, MEAN) == 7.0);
+        assert_true(nvt_table_is_null(table, 1, column));
+    nvt_table_more(table, (const char *)NULL, NVT_NULL, 0.0 / 0.0);
+    for (size_t column = 0; column < COLUMNS; column++)
+        assert_true(nvt_table_is_null(table, 1, column));
+    nvt_table_put(table, "", UINT64_C(7), 7u, NVT_IF(0, 1), NVT_IF(1, 5));
+    assert_false(nvt_table_is_null(table, 2, NAME));
+    assert_int_equal(nvt_table_int(table, 2, TOTAL), 7);
+    assert_true(nvt_table_real(table, 2, MEAN) == 7.0);
+    assert_true(nvt_table_is_null(table, 2, RATIO));
+    assert_int_equal(nvt_table_bool(table, 2, STEADY), 1);
+    nvt_table_put(table, "skipped");
+    nvt_table_skip(table, 4);
+    nvt_table_more(table, 42);
+    assert_true(nvt_table_is_null(table, 3, TOTAL));
+    assert_int_equal(nvt_table_int(table, 3, PID), 42);
+    nvt_table_put(table, nvt_table_cell(table, 0, NAME), nvt_table_cell(table, 0, TOTAL),
+                  nvt_table_cell(table, 0, MEAN), nvt_table_cell(table, 1, RATIO));
+    assert_string_equal(nvt_table_text(table, 4, NAME), "kept");
+    assert_int_equal(nvt_table_int(table, 4, TOTAL), 5);
+    assert_true(nvt_table_real(table, 4, MEAN) == 2.5);
+    assert_true(nvt_table_is_null(table, 4, RATIO));
     assert_int_equal(nvt_table_find(table, "mean"), MEAN);
     assert_true(nvt_table_find(table, "none") == SIZE_MAX);
+    nvt_table_keep(table, 2);
+    assert_int_equal(nvt_table_rows(table), 2);
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_table_failed(table, &err), 0);
-    nvt_table_set_text(table, row, TOTAL, "not a number");
-    assert_int_equal(nvt_table_failed(table, &err), -1);
-    assert_non_null(strstr(err.message, "type"));
+    nvt_table_free(table);
+}
+
+/* What callers do wrong, the table says. */
+static void test_mistakes(void **state)
+{
+    (void)state;
+    for (int mistake = 0; mistake < 6; mistake++) {
+        struct nvt_table *table = new_table();
+        struct nvt_error err = NVT_ERROR_INIT;
+        const char *const missing[NVT_ORDER_MOST] = {"Name", "-no such column"};
+        if (mistake == 0)
+            nvt_table_put(table, "a", "not a number");
+        else if (mistake == 1)
+            nvt_table_put(table, "a", 1.5);
+        else if (mistake == 2)
+            nvt_table_put(table, 1);
+        else if (mistake == 3)
+            nvt_table_put(table, "a", 1, 1.0, 1.0, 1, 1, 1);
+        else if (mistake == 4)
+            nvt_table_order(table, missing);
+        else
+            nvt_table_drop(table, "steady", 3);
+        assert_int_equal(nvt_table_failed(table, &err), -1);
+        assert_non_null(strstr(err.message, mistake < 3    ? "type"
+                                            : mistake == 3 ? "more"
+                                                           : "not there"));
+        nvt_table_free(table);
+    }
+    struct nvt_error err = NVT_ERROR_INIT;
+    nvt_table_put(NULL, "nothing", 1);
+    assert_int_equal(nvt_table_rows(NULL), 0);
+    assert_int_equal(nvt_table_failed(NULL, &err), -1);
+    assert_string_equal(err.message, "out of memory");
+}
+
+/* Five columns at once; whole minimum and maximum where the columns are. */
+static void test_summary(void **state)
+{
+    static const struct nvt_column specs[] = {
+        {"n", NVT_COUNTS}, NVT_SUMMARY_COLUMNS("T "), {"end", NVT_NAMES}};
+    double values[] = {4, 1, 3};
+    struct nvt_summary three, one, none;
+    (void)state;
+    struct nvt_table *table = nvt_table_new("demo", "A demo", specs, 7);
+    nvt_sample_summary(values, 3, &three);
+    nvt_sample_summary(values, 1, &one);
+    nvt_sample_summary(values, 0, &none);
+    nvt_table_put(table, 3, &three, "a");
+    nvt_table_put(table, 1, &one, "b");
+    nvt_table_put(table, 0, &none, "c");
+    assert_string_equal(nvt_table_column(table, 2)->heading, "T Med (ns)");
+    assert_true(nvt_table_real(table, 0, 2) == 3);
+    assert_int_equal(nvt_table_int(table, 0, 3), 1);
+    assert_int_equal(nvt_table_int(table, 0, 4), 4);
+    assert_true(nvt_table_real(table, 1, 5) == 0);
+    assert_true(nvt_table_is_null(table, 2, 1) && nvt_table_is_null(table, 2, 5));
+    assert_string_equal(nvt_table_text(table, 2, 6), "c");
+    assert_int_equal(nvt_table_failed(table, NULL), 0);
+    nvt_table_free(table);
+}
+
+/* A description with room to spare ends at the first column without a heading; columns can be left out. */
+static void test_drop(void **state)
+{
+    static const struct nvt_column roomy[NVT_COLUMNS_MOST] = {
+        {"a", NVT_COUNTS}, {"b", NVT_COUNTS}, {"c", NVT_COUNTS}};
+    (void)state;
+    struct nvt_table *table = nvt_table_new("demo", "A demo", roomy, NVT_COLUMNS_MOST);
+    assert_int_equal(nvt_table_columns(table), 3);
+    nvt_table_drop(table, "b", 1);
+    nvt_table_put(table, 1, 3);
+    assert_int_equal(nvt_table_columns(table), 2);
+    assert_string_equal(nvt_table_column(table, 1)->heading, "c");
+    assert_int_equal(nvt_table_int(table, 0, 1), 3);
+    assert_int_equal(nvt_table_failed(table, NULL), 0);
     nvt_table_free(table);
 }
 
@@ -199,6 +285,11 @@ static void test_sort(void **state)
     for (size_t i = 0; i < 5; i++)
         assert_string_equal(nvt_table_text(table, i, NAME), ascending[i]);
     assert_int_equal(nvt_table_int(table, 3, TOTAL), 3);
+    const char *const order[NVT_ORDER_MOST] = {"-Total (ns)", "Name"};
+    nvt_table_order(table, order);
+    const char *const ordered[] = {"d", "c", "a", "b", ""};
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(nvt_table_text(table, i, NAME), ordered[i]);
     nvt_table_free(table);
 }
 
@@ -337,14 +428,10 @@ static void test_tsv(void **state)
 /* A table of configurations, as the workloads write them. */
 static struct nvt_table *configurations(const char *const texts[], size_t count)
 {
-    static const struct nvt_column_spec specs[] = {{"configuration", "", NVT_TEXT, 0, 0},
-                                                   {"mean", "ns", NVT_INT, 0, 0}};
+    static const struct nvt_column specs[] = {{"configuration", NVT_NAMES}, {"mean", NVT_NS}};
     struct nvt_table *table = nvt_table_new("demo", "A demo", specs, 2);
-    for (size_t i = 0; i < count; i++) {
-        nvt_table_add_row(table);
-        nvt_table_set_text(table, i, 0, texts[i]);
-        nvt_table_set_int(table, i, 1, (int64_t)i * 1000);
-    }
+    for (size_t i = 0; i < count; i++)
+        nvt_table_put(table, texts[i], (int64_t)i * 1000);
     return table;
 }
 
@@ -669,6 +756,9 @@ int main(void)
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_widths),
         cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_drop),
         cmocka_unit_test(test_sort),
         cmocka_unit_test(test_column),
         cmocka_unit_test(halves_go_away_from_zero),

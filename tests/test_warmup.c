@@ -248,7 +248,7 @@ static char *report(struct nvt_trace **traces, size_t count, char **notes)
     input.traces = calloc(count, sizeof(*input.traces));
     for (size_t i = 0; i < count; i++)
         input.traces[i].trace = traces[i];
-    assert_int_equal(nvt_report_warmup.make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(&nvt_report_warmup, &input, &tables, &err), 0);
     FILE *out = open_memstream(&text, &size);
     nvt_render_csv(&tables, out);
     fclose(out);

@@ -210,20 +210,16 @@ static struct change change_of(const struct nvt_peaks *peaks, size_t side, doubl
     return change;
 }
 
-enum { CONFIGURATION, NAME, SIDE, N_A, N, PEAK_A, PEAK, CHANGE_BYTES, CHANGE, VERDICT };
-
-static const struct nvt_column_spec columns[] = {
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [NAME] = {"memory", "", NVT_TEXT, 0, 0},
-    [SIDE] = {"side", "", NVT_TEXT, 0, 0},
-    [N_A] = {"n A", "", NVT_INT, 0, 0},
-    [N] = {"n", "", NVT_INT, 0, 0},
-    [PEAK_A] = {"peak A", "MiB", NVT_REAL, 2, 0},
-    [PEAK] = {"peak", "MiB", NVT_REAL, 2, 0},
-    [CHANGE_BYTES] = {"change", "MiB", NVT_REAL, 2, 0},
-    [CHANGE] = {"change", "%", NVT_REAL, 2, 0},
-    [VERDICT] = {"verdict", "", NVT_TEXT, 0, 0},
-};
+static const struct nvt_column columns[] = {{"configuration", NVT_NAMES},
+                                            {"memory", NVT_NAMES},
+                                            {"side", NVT_NAMES},
+                                            {"n A", NVT_COUNTS},
+                                            {"n", NVT_COUNTS},
+                                            {"peak A", NVT_MIB},
+                                            {"peak", NVT_MIB},
+                                            {"change", NVT_MIB},
+                                            {"change", NVT_REALS("%", 2)},
+                                            {"verdict", NVT_NAMES}};
 
 static void put_row(struct nvt_table *table, const struct nvt_peaks *peaks, size_t side,
                     const struct change *change)
@@ -232,19 +228,10 @@ static void put_row(struct nvt_table *table, const struct nvt_peaks *peaks, size
         [SAME] = "same", [LESS] = "less", [MORE] = "more", [UNKNOWN] = "cannot tell"};
     const double mib = 1048576;
     const char name[] = {(char)('A' + side), 0};
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, CONFIGURATION,
-                       peaks->configuration[0] ? peaks->configuration : NULL);
-    nvt_table_set_text(table, row, NAME, peaks->name);
-    nvt_table_set_text(table, row, SIDE, name);
-    nvt_table_set_int(table, row, N_A, (int64_t)peaks->sides[0].count);
-    nvt_table_set_int(table, row, N, (int64_t)peaks->sides[side].count);
-    nvt_table_set_real(table, row, PEAK_A, change->a / mib);
-    nvt_table_set_real(table, row, PEAK, change->b / mib);
-    nvt_table_set_real(table, row, CHANGE_BYTES, (change->b - change->a) / mib);
-    if (isfinite(change->ratio))
-        nvt_table_set_real(table, row, CHANGE, 100 * (change->ratio - 1));
-    nvt_table_set_text(table, row, VERDICT, verdicts[change->verdict]);
+    nvt_table_put(table, nvt_text_if_any(peaks->configuration), peaks->name, name,
+                  peaks->sides[0].count, peaks->sides[side].count, change->a / mib, change->b / mib,
+                  (change->b - change->a) / mib, 100 * (change->ratio - 1),
+                  verdicts[change->verdict]);
 }
 
 int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t sides,

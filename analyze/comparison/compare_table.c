@@ -7,37 +7,19 @@
 
 #define NO_BOUND 1e4 /* a ratio that says no more than that there is no upper bound */
 
-enum {
-    CONFIGURATION,
-    KIND,
-    NAME,
-    SIDE,
-    N_A,
-    N,
-    TOTAL,
-    TYPICAL_A,
-    TYPICAL,
-    CHANGE,
-    LOW,
-    HIGH,
-    VERDICT
-};
-
-static const struct nvt_column_spec columns[] = {
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [KIND] = {"kind", "", NVT_TEXT, 0, 0},
-    [NAME] = {"name", "", NVT_TEXT, 0, 0},
-    [SIDE] = {"side", "", NVT_TEXT, 0, 0},
-    [N_A] = {"n A", "", NVT_INT, 0, 0},
-    [N] = {"n", "", NVT_INT, 0, 0},
-    [TOTAL] = {"change of total", "ns", NVT_REAL, 0, 0},
-    [TYPICAL_A] = {"typical A", "ns", NVT_REAL, 1, 0},
-    [TYPICAL] = {"typical", "ns", NVT_REAL, 1, 0},
-    [CHANGE] = {"change", "%", NVT_REAL, 2, 0},
-    [LOW] = {"low", "%", NVT_REAL, 2, 0},
-    [HIGH] = {"high", "%", NVT_REAL, 2, 0},
-    [VERDICT] = {"verdict", "", NVT_TEXT, 0, 0},
-};
+static const struct nvt_column columns[] = {{"configuration", NVT_NAMES},
+                                            {"kind", NVT_NAMES},
+                                            {"name", NVT_NAMES},
+                                            {"side", NVT_NAMES},
+                                            {"n A", NVT_COUNTS},
+                                            {"n", NVT_COUNTS},
+                                            {"change of total", NVT_REALS("ns", 0)},
+                                            {"typical A", NVT_NS_AVERAGE},
+                                            {"typical", NVT_NS_AVERAGE},
+                                            {"change", NVT_REALS("%", 2)},
+                                            {"low", NVT_REALS("%", 2)},
+                                            {"high", NVT_REALS("%", 2)},
+                                            {"verdict", NVT_NAMES}};
 
 static const char *verdict_of(const struct nvt_outcome *row)
 {
@@ -58,32 +40,21 @@ static int has_configurations(const struct nvt_outcomes *outcomes)
     return 0;
 }
 
-/* `skipped`: columns that the table leaves out, of the first ones. */
 static void add_row(struct nvt_table *table, const struct nvt_sides *groups,
-                    const struct nvt_outcome *from, size_t skipped)
+                    const struct nvt_outcome *from, int has_configuration)
 {
     const struct nvt_compared *group = from->group;
     const struct nvt_change *change = from->change;
     const char name[] = {(char)('A' + from->side), 0};
     const int has_times = !nvt_is_sampled(group) || !groups->functions.are_counts;
-    size_t row = nvt_table_add_row(table);
-    if (!skipped)
-        nvt_table_set_name(table, row, CONFIGURATION, group->configuration);
-    nvt_table_set_text(table, row, KIND - skipped, nvt_compared_kind_name(group->kind));
-    nvt_table_set_text(table, row, NAME - skipped, group->name);
-    nvt_table_set_text(table, row, SIDE - skipped, name);
-    nvt_table_set_int(table, row, N_A - skipped, (int64_t)change->n[0]);
-    nvt_table_set_int(table, row, N - skipped, (int64_t)change->n[1]);
-    if (has_times) {
-        nvt_table_set_real(table, row, TOTAL - skipped, nvt_outcome_change_of_total(from));
-        nvt_table_set_real(table, row, TYPICAL_A - skipped, change->typical[0]);
-        nvt_table_set_real(table, row, TYPICAL - skipped, change->typical[1]);
-    }
-    nvt_table_set_real(table, row, CHANGE - skipped, 100 * (change->ratio - 1));
-    nvt_table_set_real(table, row, LOW - skipped, 100 * (change->low - 1));
-    if (change->high < NO_BOUND)
-        nvt_table_set_real(table, row, HIGH - skipped, 100 * (change->high - 1));
-    nvt_table_set_text(table, row, VERDICT - skipped, verdict_of(from));
+    nvt_table_add_row(table);
+    if (has_configuration)
+        nvt_table_more(table, nvt_text_if_any(group->configuration));
+    nvt_table_more(table, nvt_compared_kind_name(group->kind), group->name, name, change->n[0],
+                   change->n[1], NVT_IF(has_times, nvt_outcome_change_of_total(from)),
+                   NVT_IF(has_times, change->typical[0]), NVT_IF(has_times, change->typical[1]),
+                   100 * (change->ratio - 1), 100 * (change->low - 1),
+                   NVT_IF(change->high < NO_BOUND, 100 * (change->high - 1)), verdict_of(from));
 }
 
 /* What the sides have in common, or "A x, B y". NULL where nothing is known of any. */
@@ -160,12 +131,14 @@ struct nvt_table *nvt_compare_table(const struct nvt_outcomes *outcomes,
 {
     char title[320];
     print_title(outcomes, groups, title, sizeof(title));
-    const size_t skipped = has_configurations(outcomes) ? 0 : 1;
-    struct nvt_table *table = nvt_table_new("compare", title, columns + skipped,
-                                            sizeof(columns) / sizeof(columns[0]) - skipped);
+    const int has_configuration = has_configurations(outcomes);
+    struct nvt_table *table =
+        nvt_table_new("compare", title, columns, sizeof(columns) / sizeof(columns[0]));
     if (table)
         nvt_compare_set_provenance(table, groups, sides);
+    if (!has_configuration)
+        nvt_table_drop(table, "configuration", 1);
     for (size_t i = 0; table && i < outcomes->count && (!top || i < top); i++)
-        add_row(table, groups, &outcomes->rows[i], skipped);
+        add_row(table, groups, &outcomes->rows[i], has_configuration);
     return table;
 }

@@ -157,20 +157,13 @@ const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uin
     return device == NVT_NONE ? "" : common_name(trace, process);
 }
 
-void nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device, char *out,
-                     size_t size)
+const char *nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device,
+                            char *out, size_t size)
 {
     const char *name = device == NVT_NONE ? "" : nvt_device_name(trace, process, device);
     if (device == NVT_NONE)
         snprintf(out, size, "host");
     else
         snprintf(out, size, "%.200s%s(%u)", name, *name ? " " : "", device);
-}
-
-void nvt_put_device(struct nvt_table *table, size_t row, size_t column,
-                    const struct nvt_trace *trace, uint32_t process, uint32_t device)
-{
-    char text[256];
-    nvt_device_text(trace, process, device, text, sizeof(text));
-    nvt_table_set_text(table, row, column, text);
+    return out;
 }

@@ -49,10 +49,11 @@ uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_
  * process's have. "" when it is not known. */
 const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device);
 
-/* "NVIDIA H100 (0)", "(0)" without a name, "host" for NVT_NONE, and the same into a cell. */
-void nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device, char *out,
-                     size_t size);
-void nvt_put_device(struct nvt_table *table, size_t row, size_t column,
-                    const struct nvt_trace *trace, uint32_t process, uint32_t device);
+/* "NVIDIA H100 (0)", "(0)" without a name, "host" for NVT_NONE, in out, which is returned; NVT_DEVICE has it where it is used. */
+const char *nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device,
+                            char *out, size_t size);
+#define NVT_DEVICE_TEXT 256
+#define NVT_DEVICE(trace, process, device)                                                         \
+    nvt_device_text(trace, process, device, (char[NVT_DEVICE_TEXT]){0}, NVT_DEVICE_TEXT)
 
 #endif

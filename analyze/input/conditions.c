@@ -34,7 +34,8 @@ unsigned nvt_conditions_of(struct nvt_runs *const *runs, size_t run_count, unsig
     return varied;
 }
 
-void nvt_condition_text(const struct nvt_record *record, unsigned of, char out[NVT_CONDITION_SIZE])
+const char *nvt_condition_text(const struct nvt_record *record, unsigned of,
+                               char out[NVT_CONDITION_SIZE])
 {
     size_t used = 0;
     out[0] = 0;
@@ -47,12 +48,5 @@ void nvt_condition_text(const struct nvt_record *record, unsigned of, char out[N
             used += (size_t)snprintf(out + used, NVT_CONDITION_SIZE - used, "%s%s=%.30s",
                                      used ? " " : "", conditions[i].key, text);
     }
-}
-
-void nvt_condition_put(struct nvt_table *table, size_t row, size_t column,
-                       const struct nvt_record *record, unsigned of)
-{
-    char text[NVT_CONDITION_SIZE];
-    nvt_condition_text(record, of, text);
-    nvt_table_set_name(table, row, column, text);
+    return *out ? out : NULL;
 }

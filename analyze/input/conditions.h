@@ -19,12 +19,9 @@ enum nvt_condition {
 /* In which of these (a set of enum nvt_condition) the records of directories differ. */
 unsigned nvt_conditions_of(struct nvt_runs *const *runs, size_t run_count, unsigned of);
 
-/* "collect=nvtx warmup=2" of a record, of these conditions and as far as they are no axes of it; "" where there is
- * none. */
-void nvt_condition_text(const struct nvt_record *record, unsigned of, char out[NVT_CONDITION_SIZE]);
-
-/* The same into a cell, which stays empty where there is none. */
-void nvt_condition_put(struct nvt_table *table, size_t row, size_t column,
-                       const struct nvt_record *record, unsigned of);
+/* "collect=nvtx warmup=2" of a record, of these conditions and as far as they are no axes of it, in out, which is returned;
+ * NULL (and "") where there is none. */
+const char *nvt_condition_text(const struct nvt_record *record, unsigned of,
+                               char out[NVT_CONDITION_SIZE]);
 
 #endif

@@ -20,6 +20,7 @@ void nvt_groups_free(struct nvt_groups *groups)
         nvt_column_free(groups->owned[i]);
     free(groups->owned);
     free(groups->groups);
+    free(groups->items);
     free(groups->translated);
     free(groups->scratch);
     *groups = (struct nvt_groups){0};
@@ -123,8 +124,14 @@ static uint32_t new_group(struct nvt_groups *groups, const uint32_t *parts, int 
         if (!grown)
             return NVT_NONE;
         groups->groups = grown;
+        char *items = realloc(groups->items, capacity * groups->item_size + 1);
+        if (!items)
+            return NVT_NONE;
+        groups->items = items;
         groups->capacity = capacity;
     }
+    if (groups->item_size)
+        memset(groups->items + groups->count * groups->item_size, 0, groups->item_size);
     struct nvt_group *group = &groups->groups[groups->count];
     *group = (struct nvt_group){.total = 0};
     memcpy(group->key, parts, (size_t)count * sizeof(*parts));
@@ -213,11 +220,22 @@ void nvt_groups_own(struct nvt_groups *groups, void *column)
     groups->owned[groups->owned_count++] = column;
 }
 
+void nvt_groups_durations(struct nvt_groups *groups, uint32_t count, const uint32_t *names,
+                          const int64_t *starts, const int64_t *ends)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t name = nvt_groups_string(groups, names[i]);
+        nvt_groups_add(groups, nvt_groups_key(groups, &name, 1), ends[i] - starts[i]);
+    }
+}
+
 int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err)
 {
     size_t most = 0;
+    groups->total = 0;
     for (uint32_t i = 0; i < groups->count; i++) {
         struct nvt_group *group = &groups->groups[i];
+        groups->total += (double)group->total;
         most = group->count > most ? group->count : most;
         if (group->kept && !group->wide) {
             const struct nvt_piece kept = {group->narrow, group->kept,
@@ -248,24 +266,4 @@ struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
         nvt_sample_summary(groups->scratch, n, &summary);
     }
     return summary;
-}
-
-static void put(struct nvt_table *table, size_t row, size_t column, double value)
-{
-    if (nvt_table_column(table, column)->type == NVT_INT)
-        nvt_table_set_int(table, row, column, (int64_t)value);
-    else
-        nvt_table_set_real(table, row, column, value);
-}
-
-void nvt_put_summary(struct nvt_table *table, size_t row, size_t first,
-                     const struct nvt_summary *summary, double unit)
-{
-    if (!summary->n)
-        return;
-    put(table, row, first, summary->mean / unit);
-    put(table, row, first + 1, summary->median / unit);
-    put(table, row, first + 2, summary->min / unit);
-    put(table, row, first + 3, summary->max / unit);
-    put(table, row, first + 4, summary->n == 1 ? 0 : summary->std / unit);
 }

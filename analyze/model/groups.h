@@ -4,6 +4,9 @@
  *
  * Use: nvt_groups_trace before each trace, nvt_groups_key and nvt_groups_add for each value, then
  * nvt_groups_finish and the summaries. Zero-initialise; release with nvt_groups_free.
+ *
+ * Groups carry a struct of the caller's where he wants more of them than values: with
+ * {.item_size = sizeof(struct sum)} to begin with, nvt_groups_item has that of a group.
  */
 #ifndef NVT_GROUPS_H
 #define NVT_GROUPS_H
@@ -30,8 +33,10 @@ struct nvt_group {
 };
 
 struct nvt_groups {
+    size_t item_size; /* of the caller's struct, 0: none */
     struct nvt_strings *names;
     struct nvt_group *groups;
+    char *items; /* the caller's, one a group */
     uint32_t count, capacity;
     struct nvt_map paths; /* node << 32 | part -> node: keys as a tree of their parts */
     uint32_t nodes;
@@ -41,6 +46,7 @@ struct nvt_groups {
     void **owned; /* columns that slices are of */
     size_t owned_count;
     double *scratch; /* after nvt_groups_finish: room for the largest group */
+    double total;    /* after nvt_groups_finish: what all groups have together */
     int failed;      /* out of memory, told by nvt_groups_finish */
 };
 
@@ -73,6 +79,12 @@ uint32_t nvt_groups_named(struct nvt_groups *groups, uint32_t domain, uint32_t s
  * memory, which the others take. */
 uint32_t nvt_groups_key(struct nvt_groups *groups, const uint32_t *parts, int count);
 
+/* The caller's struct of a group, which begins as zeros; valid until there is another group. NULL for NVT_NONE. */
+static inline void *nvt_groups_item(const struct nvt_groups *groups, uint32_t group)
+{
+    return group == NVT_NONE ? NULL : groups->items + (size_t)group * groups->item_size;
+}
+
 /* Make room for a value, in 64 bits if it wants them. Of nvt_groups_add only. */
 int nvt_group_grow(struct nvt_group *group, int64_t value);
 
@@ -95,6 +107,17 @@ static inline void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int
     to->total = nvt_clock_sum(to->total, value);
 }
 
+/* The durations of all rows of a table of the current trace, each in the group of its name. */
+void nvt_groups_durations(struct nvt_groups *groups, uint32_t count, const uint32_t *names,
+                          const int64_t *starts, const int64_t *ends);
+
+/* The text of a part of a group's key that is one. */
+static inline const char *nvt_groups_part(const struct nvt_groups *groups, uint32_t group,
+                                          size_t part)
+{
+    return nvt_groups_name(groups, groups->groups[group].key[part]);
+}
+
 /* Put values into a group that lie elsewhere, until the groups are released; the same may be in
  * several groups. */
 void nvt_groups_piece(struct nvt_groups *groups, uint32_t group, const struct nvt_piece *piece);
@@ -107,10 +130,5 @@ int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err);
 
 /* Summary of a group's values. */
 struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group);
-
-/* Average, median, minimum, maximum and deviation into five columns from `first`, divided by
- * `unit`; minimum and maximum are whole when the columns are. A single value has a deviation of 0, as nsys prints it. */
-void nvt_put_summary(struct nvt_table *table, size_t row, size_t first,
-                     const struct nvt_summary *summary, double unit);
 
 #endif

@@ -12,17 +12,6 @@
 
 enum { FORM, COUNT, SUM, BITS, EXACT, ERROR, STATUS, SOURCE };
 
-static const struct nvt_column_spec columns[] = {
-    [FORM] = {"form", "", NVT_TEXT, 0, 0},
-    [COUNT] = {"additions", "", NVT_INT, 0, 0},
-    [SUM] = {"sum", "", NVT_REAL, NVT_SHORTEST, 0},
-    [BITS] = {"float bits", "", NVT_TEXT, 0, 0},
-    [EXACT] = {"exact", "", NVT_REAL, NVT_SHORTEST, 0},
-    [ERROR] = {"error", "%", NVT_REAL, 4, 0},
-    [STATUS] = {"status", "", NVT_TEXT, 0, 0},
-    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
-};
-
 /* The next record of the workload at or behind *i. NULL behind the last. */
 static const struct nvt_record *next(const struct nvt_input *input, size_t *run, size_t *i)
 {
@@ -43,36 +32,28 @@ static int refuse(const struct nvt_input *input, struct nvt_error *err)
 
 static void put_row(struct nvt_table *table, const struct nvt_record *record)
 {
-    char bits[16];
+    char bits[16] = "";
     const char *status = nvt_record_text(record, "status");
     double count = nvt_record_number(record, "count"), sum = nvt_record_number(record, "sum");
     double exact = nvt_record_number(record, "exact_sum");
     double pattern = nvt_record_number(record, "sum_bits");
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, FORM, nvt_record_text(record, "form"));
-    if (count >= 0 && count <= 9e15)
-        nvt_table_set_int(table, row, COUNT, (int64_t)count);
-    nvt_table_set_real(table, row, SUM, sum);
-    if (pattern >= 0 && pattern <= UINT32_MAX) {
+    if (pattern >= 0 && pattern <= UINT32_MAX)
         snprintf(bits, sizeof(bits), "0x%08" PRIx32, (uint32_t)pattern);
-        nvt_table_set_text(table, row, BITS, bits);
-    }
-    nvt_table_set_real(table, row, EXACT, exact);
-    nvt_table_set_real(table, row, ERROR, 100 * (sum - exact) / exact);
-    nvt_table_set_text(table, row, STATUS, status ? status : "ok");
-    nvt_table_set_text(table, row, SOURCE, nvt_record_source(record));
+    nvt_table_put(table, nvt_record_text(record, "form"),
+                  NVT_IF(count >= 0 && count <= 9e15, (int64_t)count), sum, nvt_text_if_any(bits),
+                  exact, 100 * (sum - exact) / exact, status ? status : "ok",
+                  nvt_record_source(record));
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
     size_t run = 0, i = 0;
-    const struct nvt_record *record = next(input, &run, &i);
+    const struct nvt_record *record = next(making->input, &run, &i);
     if (!record)
-        return refuse(input, err);
-    struct nvt_table *table = nvt_report_table(&nvt_report_accumulate, input, "Sums of 0.01", err);
-    for (; table && record; record = next(input, &run, &i))
+        return refuse(making->input, making->err);
+    for (; record; record = next(making->input, &run, &i))
         put_row(table, record);
-    return nvt_report_add(tables, table, err);
+    return 0;
 }
 
 /* As PyTorch prints a tensor of one number: the type follows unless it is float32. Behind it the words of the
@@ -116,8 +97,15 @@ const struct nvt_report nvt_report_accumulate = {
     .name = "accumulate",
     .about = "sums of 0.01 in formats that round each addition",
     .needs = NVT_NEEDS_RUNS,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .title = "Sums of 0.01",
+    .columns = {{"form", NVT_NAMES},
+                {"additions", NVT_COUNTS},
+                {"sum", NVT_REALS("", NVT_SHORTEST)},
+                {"float bits", NVT_NAMES},
+                {"exact", NVT_REALS("", NVT_SHORTEST)},
+                {"error", NVT_REALS("%", 4)},
+                {"status", NVT_NAMES},
+                {"source", NVT_NAMES}},
+    .of_input = put_all,
     .published = published,
 };

@@ -13,19 +13,6 @@
 
 enum { CONFIGURATION, PHASE, PART, RUNS, TIME, FLOPS, RATE, TIME_SHARE, FLOP_SHARE, CLOCK };
 
-static const struct nvt_column_spec columns[] = {
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [PHASE] = {"phase", "", NVT_TEXT, 0, 0},
-    [PART] = {"part", "", NVT_TEXT, 0, 0},
-    [RUNS] = {"times a phase", "", NVT_REAL, 1, 0},
-    [TIME] = {"time a phase", "ns", NVT_REAL, 0, 0},
-    [FLOPS] = {"FLOPs a phase", "", NVT_REAL, 0, 0},
-    [RATE] = {"GFLOP/s", "", NVT_REAL, 3, 0},
-    [TIME_SHARE] = {"of the time", "%", NVT_REAL, 1, 0},
-    [FLOP_SHARE] = {"of the FLOPs", "%", NVT_REAL, 1, 0},
-    [CLOCK] = {"clock", "", NVT_TEXT, 0, 0},
-};
-
 enum { SCORES, SOFTMAX, VALUES, PRODUCTS, KINDS };
 
 static const char *const names[KINDS] = {"attention.scores", "attention.softmax",
@@ -60,33 +47,23 @@ static void put(struct nvt_table *table, const struct nvt_breakdown *parts,
     const double runs = (double)nvt_breakdown_runs(parts, like);
     const double *times = attention->on_device ? attention->device_ns : attention->host_ns;
     const double ns = times[PRODUCTS] + times[SOFTMAX];
-    const double flops = attention->flops[PRODUCTS] + attention->flops[SOFTMAX];
+    const double all = attention->flops[PRODUCTS] + attention->flops[SOFTMAX];
+    const int has_flops = all > 0;
     for (int kind = 0; kind < KINDS && runs > 0 && ns > 0; kind++) {
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, CONFIGURATION, like->configuration);
-        nvt_table_set_text(table, row, PHASE, nvt_phase_name(like->phase));
-        nvt_table_set_text(table, row, PART, names[kind]);
-        nvt_table_set_real(table, row, RUNS, attention->count[kind] / runs);
-        nvt_table_set_real(table, row, TIME, times[kind] / runs);
-        nvt_table_set_real(table, row, TIME_SHARE, 100 * times[kind] / ns);
-        nvt_table_set_text(table, row, CLOCK, attention->on_device ? "device" : "host");
-        if (!(flops > 0))
-            continue;
-        nvt_table_set_real(table, row, FLOPS, attention->flops[kind] / runs);
-        if (times[kind] > 0)
-            nvt_table_set_real(table, row, RATE, attention->flops[kind] / times[kind]);
-        nvt_table_set_real(table, row, FLOP_SHARE, 100 * attention->flops[kind] / flops);
+        const double flops = attention->flops[kind];
+        nvt_table_put(
+            table, like->configuration, nvt_phase_name(like->phase), names[kind],
+            attention->count[kind] / runs, times[kind] / runs, NVT_IF(has_flops, flops / runs),
+            NVT_IF(has_flops && times[kind] > 0, flops / times[kind]), 100 * times[kind] / ns,
+            NVT_IF(has_flops, 100 * flops / all), attention->on_device ? "device" : "host");
     }
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_breakdown parts = {0};
-    struct nvt_table *table = NULL;
-    if (!nvt_breakdown_make(&parts, input, err))
-        table = nvt_report_table(&nvt_report_attention, input,
-                                 "Softmax against products in attention", err);
-    for (size_t from = 0, to; table && from < parts.count; from = to) {
+    int status = nvt_breakdown_make(&parts, making->input, making->err);
+    for (size_t from = 0, to; from < parts.count && !status; from = to) {
         struct attention attention = {.on_device = 0};
         for (to = from; to < parts.count && parts.items[to].phase == parts.items[from].phase &&
                         parts.items[to].configuration == parts.items[from].configuration;
@@ -94,19 +71,26 @@ static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_e
             add(&attention, &parts.items[to]);
         put(table, &parts, &parts.items[from], &attention);
     }
-    if (table && !nvt_table_rows(table))
-        nvt_note(input,
-                 "note: no range attention.scores, attention.softmax or attention.values was found "
-                 "in a phase");
     nvt_breakdown_free(&parts);
-    return nvt_report_add(tables, table, err);
+    return status;
 }
 
 const struct nvt_report nvt_report_attention = {
     .name = "attention",
     .about = "softmax against matrix products within attention: time, FLOPs, FLOP/s",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .title = "Softmax against products in attention",
+    .columns = {{"configuration", NVT_NAMES},
+                {"phase", NVT_NAMES},
+                {"part", NVT_NAMES},
+                {"times a phase", NVT_REALS("", 1)},
+                {"time a phase", NVT_REALS("ns", 0)},
+                {"FLOPs a phase", NVT_REALS("", 0)},
+                {"GFLOP/s", NVT_REALS("", 3)},
+                {"of the time", NVT_PERCENT},
+                {"of the FLOPs", NVT_PERCENT},
+                {"clock", NVT_NAMES}},
+    .nothing =
+        "no range attention.scores, attention.softmax or attention.values was found in a phase",
+    .of_input = put_all,
 };

@@ -10,26 +10,31 @@
 #include "../studies/calls_by_range.h"
 #include "report.h"
 
-enum { NVT_CALLERS_FUNCTION, NVT_CALLERS_MODULE, NVT_CALLERS_CALL, NVT_CALLERS_CALLS };
-
 /* The columns of the table. */
 #define NVT_CALLERS_COLUMNS                                                                        \
-    {"Function", "", NVT_TEXT, 0, 0}, {"Module", "", NVT_TEXT, 0, 0},                              \
-        {"Call", "", NVT_TEXT, 0, 0}, NVT_CALLS_COLUMNS
+    {"Function", NVT_NAMES}, {"Module", NVT_NAMES}, {"Call", NVT_NAMES}, NVT_CALLS_COLUMNS
 
-/* Over all traces: groups of a function, its module and a call. */
+/* Those with the most time come first. */
+#define NVT_CALLERS_ORDER                                                                          \
+    {                                                                                              \
+        "-Total Time (ns)", "Function", "Call"                                                     \
+    }
+
+/* The groups are those of a function, its module and a call. */
 struct nvt_callers {
-    struct nvt_groups groups;
+    struct nvt_groups *groups;
     struct nvt_call_sites sites; /* of the trace that is being added */
 };
 
 /* A call by its name (a string of the trace), its stack (as calls have it) and its time. */
 void nvt_callers_add(struct nvt_callers *callers, uint32_t name, uint32_t frame, int64_t ns);
 
-/* The table of a report, which has these columns, over all traces of the input: `add` adds the calls of one. Those with the most
- * time come first. 0, or -1 with err filled. */
-int nvt_callers_make(const struct nvt_report *report, const char *title,
-                     void (*add)(struct nvt_callers *callers, const struct nvt_trace *trace),
-                     struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err);
+/* Add the calls of a trace by `add`. 0, or -1 when out of memory. */
+int nvt_callers_group(struct nvt_groups *groups, const struct nvt_trace *trace,
+                      void (*add)(struct nvt_callers *callers, const struct nvt_trace *trace));
+
+/* The row of a group: put_group of a report with these columns. */
+void nvt_callers_put(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
+                     const struct nvt_making *making);
 
 #endif

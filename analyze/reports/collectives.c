@@ -24,25 +24,6 @@
 #include "../device/project.h"
 #include "report.h"
 
-enum { NAME, TYPE, RANKS, SIZE, CALLS, TOTAL, AVG, MED, MIN, MAX, STD, BANDWIDTH, BUS, BUS_BEST };
-
-static const struct nvt_column_spec columns[] = {
-    [NAME] = {"Collective", "", NVT_TEXT, 0, 0},
-    [TYPE] = {"Type", "", NVT_TEXT, 0, 0},
-    [RANKS] = {"Ranks", "", NVT_INT, 0, 0},
-    [SIZE] = {"Size (B)", "B", NVT_INT, 0, 0},
-    [CALLS] = {"Calls", "", NVT_INT, 0, 0},
-    [TOTAL] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-    [AVG] = {"Avg (ns)", "ns", NVT_REAL, 1, 0},
-    [MED] = {"Med (ns)", "ns", NVT_REAL, 1, 0},
-    [MIN] = {"Min (ns)", "ns", NVT_INT, 0, 0},
-    [MAX] = {"Max (ns)", "ns", NVT_INT, 0, 0},
-    [STD] = {"StdDev (ns)", "ns", NVT_REAL, 1, 0},
-    [BANDWIDTH] = {"Bandwidth Med (GB/s)", "GB/s", NVT_REAL, 2, 0},
-    [BUS] = {"Bus Med (GB/s)", "GB/s", NVT_REAL, 2, 0},
-    [BUS_BEST] = {"Bus Best (GB/s)", "GB/s", NVT_REAL, 2, 0},
-};
-
 #define UNKNOWN UINT64_MAX
 
 /* What the rows tell apart. */
@@ -53,9 +34,7 @@ struct message {
 };
 
 struct collectives {
-    struct nvt_groups groups; /* by the text of the message */
-    struct message *items;    /* of each group */
-    uint32_t capacity;
+    struct nvt_groups *groups; /* by the text of the message, which they carry */
     const struct nvt_trace *trace;
     uint32_t *range_of; /* operations of the trace -> NCCL's range around them, or what follows */
 };
@@ -182,26 +161,17 @@ static int keep_range(void *context, uint32_t op, const uint32_t *ranges, uint32
     return 0;
 }
 
-/* The group of a message, new or old; NVT_NONE: out of memory. */
-static uint32_t group_of(struct collectives *all, const struct message *message)
+/* The group of a message, new or old. */
+static uint32_t group_of(struct nvt_groups *groups, const struct message *message)
 {
     char text[256];
-    uint32_t before = all->groups.count;
     snprintf(text, sizeof(text), "%s|%s|%" PRIu32 "|%" PRIu64, message->name, message->type,
              message->ranks, message->bytes);
-    uint32_t key = nvt_groups_text(&all->groups, text);
-    uint32_t group = nvt_groups_key(&all->groups, &key, 1);
-    if (group == NVT_NONE || group < before)
-        return group;
-    if (group == all->capacity) {
-        uint32_t capacity = all->capacity ? all->capacity * 2 : 32;
-        struct message *items = realloc(all->items, capacity * sizeof(*items));
-        if (!items)
-            return NVT_NONE;
-        all->items = items;
-        all->capacity = capacity;
-    }
-    all->items[group] = *message;
+    uint32_t key = nvt_groups_text(groups, text);
+    uint32_t group = nvt_groups_key(groups, &key, 1);
+    struct message *kept = nvt_groups_item(groups, group);
+    if (kept)
+        *kept = *message;
     return group;
 }
 
@@ -223,103 +193,58 @@ static int find_ranges(struct collectives *all)
     return has_untold ? nvt_project(trace, 0, keep_range, all, NULL) : 0;
 }
 
-static int add_trace(struct collectives *all, const struct nvt_trace *trace)
+static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
+                 const struct nvt_making *making)
 {
+    struct collectives all = {groups, trace, NULL};
     const struct nvt_ops *ops = &trace->ops;
-    all->trace = trace;
-    int status = find_ranges(all);
+    int status = find_ranges(&all);
+    (void)making;
     for (uint32_t i = 0; i < ops->count && !status; i++) {
-        if (all->range_of[i] == NO_MESSAGE)
+        if (all.range_of[i] == NO_MESSAGE)
             continue;
-        struct message message = message_of(all, i);
-        uint32_t group = group_of(all, &message);
-        status = group == NVT_NONE ? -1 : 0;
-        nvt_groups_add(&all->groups, group, ops->end[i] - ops->start[i]);
+        struct message message = message_of(&all, i);
+        nvt_groups_add(groups, group_of(groups, &message), ops->end[i] - ops->start[i]);
     }
-    free(all->range_of);
+    free(all.range_of);
     return status;
 }
 
-static int by_total(const void *left, const void *right, void *context)
+static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                      const struct nvt_making *making)
 {
-    const struct nvt_group *groups = context;
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    if (groups[a].total != groups[b].total)
-        return groups[a].total < groups[b].total ? 1 : -1;
-    return a < b ? -1 : a > b;
-}
-
-static void put_row(struct nvt_table *table, struct collectives *all, uint32_t group)
-{
-    size_t row = nvt_table_add_row(table);
-    const struct message *message = &all->items[group];
-    struct nvt_summary summary = nvt_groups_summary(&all->groups, group);
-    double factor = bus_factor(message->name, message->ranks);
-    nvt_table_set_text(table, row, NAME, message->name);
-    nvt_table_set_text(table, row, TYPE, message->type);
-    if (message->ranks)
-        nvt_table_set_int(table, row, RANKS, message->ranks);
-    nvt_table_set_int(table, row, CALLS, (int64_t)all->groups.groups[group].count);
-    nvt_table_set_int(table, row, TOTAL, all->groups.groups[group].total);
-    nvt_put_summary(table, row, AVG, &summary, 1);
-    if (message->bytes == UNKNOWN)
-        return;
-    nvt_table_set_int(table, row, SIZE, (int64_t)message->bytes);
-    if (summary.median > 0)
-        nvt_table_set_real(table, row, BANDWIDTH, (double)message->bytes / summary.median);
-    if (summary.median > 0 && !isnan(factor))
-        nvt_table_set_real(table, row, BUS, factor * (double)message->bytes / summary.median);
-    if (summary.min > 0 && !isnan(factor))
-        nvt_table_set_real(table, row, BUS_BEST, factor * (double)message->bytes / summary.min);
-}
-
-static int put_rows(struct nvt_table *table, struct collectives *all, struct nvt_error *err)
-{
-    uint32_t count = all->groups.count;
-    uint32_t *order = malloc(((size_t)count + 1) * sizeof(*order));
-    if (!order)
-        return nvt_fail(err, "out of memory");
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    if (count)
-        qsort_r(order, count, sizeof(*order), by_total, all->groups.groups);
-    for (uint32_t i = 0; i < count; i++)
-        put_row(table, all, order[i]);
-    free(order);
-    return 0;
-}
-
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    struct collectives all = {0};
-    int status = 0;
-    for (size_t i = 0; i < input->trace_count && !status; i++)
-        if (add_trace(&all, input->traces[i].trace))
-            status = nvt_fail_at(err, input->traces[i].trace->path, -1, "out of memory");
-    if (!status)
-        status = nvt_groups_finish(&all.groups, err);
-    struct nvt_table *table = status ? NULL
-                                     : nvt_report_table(&nvt_report_collectives, input,
-                                                        "Communication by kind and size", err);
-    if (!status && (!table || put_rows(table, &all, err)))
-        status = -1;
-    if (!status) {
-        if (!all.groups.count)
-            nvt_note(input, "note: no communication in the input");
-        status = nvt_report_add(tables, table, err);
-    } else {
-        nvt_table_free(table);
-    }
-    nvt_groups_free(&all.groups);
-    free(all.items);
-    return status;
+    const struct nvt_group *of = &groups->groups[number];
+    const struct message *message = nvt_groups_item(groups, number);
+    const struct nvt_summary times = nvt_groups_summary(groups, number);
+    const double factor = bus_factor(message->name, message->ranks);
+    const int has_size = message->bytes != UNKNOWN;
+    const double bytes = has_size ? (double)message->bytes : NAN;
+    (void)making;
+    nvt_table_put(table, message->name, message->type, NVT_IF(message->ranks, message->ranks),
+                  NVT_IF(has_size, message->bytes), of->count, of->total, &times,
+                  times.median > 0 ? bytes / times.median : NAN,
+                  times.median > 0 ? factor * bytes / times.median : NAN,
+                  times.min > 0 ? factor * bytes / times.min : NAN);
 }
 
 const struct nvt_report nvt_report_collectives = {
     .name = "collectives",
     .about = "communication by kind and size: calls, times, bandwidth as NCCL's tests define it",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"Collective", NVT_NAMES},
+                {"Type", NVT_NAMES},
+                {"Ranks", NVT_COUNTS},
+                {"Size (B)", "B", NVT_INT, 0, 0},
+                {"Calls", NVT_COUNTS},
+                {"Total Time (ns)", NVT_NS},
+                NVT_SUMMARY_COLUMNS(""),
+                {"Bandwidth Med (GB/s)", NVT_REALS("GB/s", 2)},
+                {"Bus Med (GB/s)", NVT_REALS("GB/s", 2)},
+                {"Bus Best (GB/s)", NVT_REALS("GB/s", 2)}},
+    .title = "Communication by kind and size",
+    .order = {"-Total Time (ns)"},
+    .nothing = "no communication in the input",
+    .group = group,
+    .put_group = put_group,
+    .group_size = sizeof(struct message),
 };

@@ -158,59 +158,17 @@ int nvt_reference_pairs_find(const struct nvt_input *input, struct nvt_reference
                      "none of these configurations was published; see nvtally reference WORKLOAD");
 }
 
-enum {
-    WORKLOAD,
-    CONFIGURATION,
-    QUANTITY,
-    UNIT,
-    OURS,
-    OUR_STD,
-    THEIRS,
-    THEIR_STD,
-    RATIO,
-    OUR_DEVICE,
-    THEIR_DEVICE,
-    SOURCE,
-    REMARK
-};
-
-static const struct nvt_column_spec columns[] = {
-    [WORKLOAD] = {"workload", "", NVT_TEXT, 0, 0},
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [QUANTITY] = {"quantity", "", NVT_TEXT, 0, 0},
-    [UNIT] = {"unit", "", NVT_TEXT, 0, 0},
-    [OURS] = {"ours", "", NVT_REAL, 4, 0},
-    [OUR_STD] = {"ours std", "", NVT_REAL, 4, 0},
-    [THEIRS] = {"published", "", NVT_REAL, 4, 0},
-    [THEIR_STD] = {"published std", "", NVT_REAL, 4, 0},
-    [RATIO] = {"ours / published", "", NVT_REAL, 3, 0},
-    [OUR_DEVICE] = {"our device", "", NVT_TEXT, 0, 0},
-    [THEIR_DEVICE] = {"published device", "", NVT_TEXT, 0, 0},
-    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
-    [REMARK] = {"remark", "", NVT_TEXT, 0, 0},
-};
-
 static void put_row(struct nvt_table *table, const struct nvt_reference_pair *pair,
                     const char *configuration)
 {
-    size_t row = nvt_table_add_row(table), at = position_of(pair->ours);
+    const size_t at = position_of(pair->ours);
     const char *device = nvt_record_text(pair->ours, "device");
-    nvt_table_set_text(table, row, WORKLOAD, nvt_record_text(pair->ours, "workload"));
-    nvt_table_set_text(table, row, CONFIGURATION, configuration);
-    nvt_table_set_text(table, row, QUANTITY, pair->quantity);
-    nvt_table_set_text(table, row, UNIT, pair->unit);
-    nvt_table_set_real(table, row, OURS, pair->our_value);
-    nvt_table_set_real(table, row, OUR_STD, pair->our_std);
-    nvt_table_set_real(table, row, THEIRS, pair->their_value);
-    nvt_table_set_real(table, row, THEIR_STD, pair->their_std);
-    if (pair->their_value > 0)
-        nvt_table_set_real(table, row, RATIO, pair->our_value / pair->their_value);
-    nvt_table_set_text(table, row, OUR_DEVICE,
-                       device ? device : nvt_runs_provenance(pair->runs).device);
-    nvt_table_set_text(table, row, THEIR_DEVICE,
-                       at < REFERENCES ? nvt_reference_at(at)->device : NULL);
-    nvt_table_set_text(table, row, SOURCE, nvt_record_source(pair->ours));
-    nvt_table_set_text(table, row, REMARK, *pair->remark ? pair->remark : NULL);
+    nvt_table_put(table, nvt_record_text(pair->ours, "workload"), configuration, pair->quantity,
+                  pair->unit, pair->our_value, pair->our_std, pair->their_value, pair->their_std,
+                  pair->their_value > 0 ? pair->our_value / pair->their_value : NAN,
+                  device ? device : nvt_runs_provenance(pair->runs).device,
+                  at < REFERENCES ? nvt_reference_at(at)->device : NULL,
+                  nvt_record_source(pair->ours), nvt_text_if_any(pair->remark));
 }
 
 static void title_of(const struct nvt_reference_pairs *pairs, char *title, size_t size)
@@ -231,8 +189,19 @@ int nvt_reference_pairs_table(const struct nvt_input *input,
                               struct nvt_error *err)
 {
     static const struct nvt_report report = {.name = "reference",
-                                             .columns = columns,
-                                             .column_count = sizeof(columns) / sizeof(columns[0])};
+                                             .columns = {{"workload", NVT_NAMES},
+                                                         {"configuration", NVT_NAMES},
+                                                         {"quantity", NVT_NAMES},
+                                                         {"unit", NVT_NAMES},
+                                                         {"ours", NVT_REALS("", 4)},
+                                                         {"ours std", NVT_REALS("", 4)},
+                                                         {"published", NVT_REALS("", 4)},
+                                                         {"published std", NVT_REALS("", 4)},
+                                                         {"ours / published", NVT_REALS("", 3)},
+                                                         {"our device", NVT_NAMES},
+                                                         {"published device", NVT_NAMES},
+                                                         {"source", NVT_NAMES},
+                                                         {"remark", NVT_NAMES}}};
     char title[1200];
     title_of(pairs, title, sizeof(title));
     struct nvt_table *table = nvt_report_table(&report, input, title, err);

@@ -51,23 +51,12 @@ struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals)
     return all;
 }
 
-struct nvt_table *nvt_cpu_table(const struct nvt_report *report, const struct nvt_input *input,
-                                const char *title, const struct nvt_cpu_input *all,
-                                struct nvt_error *err)
+void nvt_cpu_title(struct nvt_table *table, const char *title, const struct nvt_cpu_input *all)
 {
     char full[160];
     snprintf(full, sizeof(full), "%s (%" PRIu64 " sample%s)", title, all->samples,
              all->samples == 1 ? "" : "s");
-    return nvt_report_table(report, input, full, err);
-}
-
-void nvt_cpu_put(struct nvt_table *table, size_t row, size_t share, size_t time,
-                 const struct nvt_cpu_input *all, int64_t weight, int64_t of)
-{
-    if (of > 0)
-        nvt_table_set_real(table, row, share, 100 * (double)weight / (double)of);
-    if (all->has_times)
-        nvt_table_set_int(table, row, time, weight);
+    nvt_table_set_title(table, full);
 }
 
 int nvt_cpu_functions(struct nvt_sampled_functions *functions, const struct nvt_trace *trace,
@@ -93,13 +82,4 @@ uint32_t *nvt_cpu_groups(struct nvt_groups *groups, const struct nvt_sampled_fun
         }
     }
     return group;
-}
-
-void nvt_cpu_put_function(struct nvt_table *table, size_t row, size_t name, size_t module,
-                          const struct nvt_groups *groups, uint32_t group)
-{
-    const uint32_t *key = groups->groups[group].key;
-    const char *module_name = nvt_groups_name(groups, key[1]);
-    nvt_table_set_name(table, row, name, nvt_groups_name(groups, key[0]));
-    nvt_table_set_name(table, row, module, module_name);
 }

@@ -28,14 +28,14 @@ struct nvt_cpu_input nvt_cpu_count(const struct nvt_input *input);
  * that callers are not known of all; that Python's stacks are missing. */
 struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals);
 
-/* A table whose title says how many samples it is made of. NULL with err filled. */
-struct nvt_table *nvt_cpu_table(const struct nvt_report *report, const struct nvt_input *input,
-                                const char *title, const struct nvt_cpu_input *all,
-                                struct nvt_error *err);
+/* The title, with how many samples the table is made of. */
+void nvt_cpu_title(struct nvt_table *table, const char *title, const struct nvt_cpu_input *all);
 
-/* A weight and its share of another one, in %, into two cells; a weight that is no time is left out. */
-void nvt_cpu_put(struct nvt_table *table, size_t row, size_t share, size_t time,
-                 const struct nvt_cpu_input *all, int64_t weight, int64_t of);
+/* A weight as a time, for a cell; null where it is none. */
+static inline struct nvt_cell nvt_cpu_time(const struct nvt_cpu_input *all, int64_t weight)
+{
+    return NVT_IF(all->has_times, weight);
+}
 
 /* The functions of a trace, weighed as those of all are. 0, or -1 with err filled. */
 int nvt_cpu_functions(struct nvt_sampled_functions *functions, const struct nvt_trace *trace,
@@ -45,9 +45,5 @@ int nvt_cpu_functions(struct nvt_sampled_functions *functions, const struct nvt_
 /* The group of each function of a trace, whose key is its name and its module as texts of the groups': the same for all traces.
  * malloc'ed; NULL when out of memory. */
 uint32_t *nvt_cpu_groups(struct nvt_groups *groups, const struct nvt_sampled_functions *functions);
-
-/* The name and the module of such a group into two cells. */
-void nvt_cpu_put_function(struct nvt_table *table, size_t row, size_t name, size_t module,
-                          const struct nvt_groups *groups, uint32_t group);
 
 #endif

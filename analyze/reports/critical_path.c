@@ -19,65 +19,6 @@
 #include "critical_path_code.h"
 #include "report.h"
 
-enum { PID, PART, PATH, FIRST_KIND, INFERRED = FIRST_KIND + NVT_PATH_KINDS, HANDOVERS };
-
-static const struct nvt_column_spec columns[] = {
-    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [PART] = {"Part", "", NVT_TEXT, 0, 0},
-    [PATH] = {"Path (ns)", "ns", NVT_INT, 0, 0},
-    [FIRST_KIND + NVT_PATH_COMPUTE] = {"Compute (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_COMMUNICATION] = {"Communication (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_COPY] = {"Copy (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_GAP] = {"Gap (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_STALL] = {"Stall (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_LAUNCH] = {"Launch (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_CALL] = {"CUDA Call (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_WAKE] = {"Wake-up (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_SYSTEM] = {"OS Call (%)", "%", NVT_REAL, 1, 0},
-    [FIRST_KIND + NVT_PATH_HOST] = {"Host (%)", "%", NVT_REAL, 1, 0},
-    [INFERRED] = {"Inferred", "", NVT_INT, 0, 0},
-    [HANDOVERS] = {"Handed Over", "", NVT_INT, 0, 0},
-};
-
-enum { N_SHARE, N_TIME, N_STEPS, N_TOTAL, N_HIDDEN, N_KIND, N_NAME };
-
-static const struct nvt_column_spec name_columns[] = {
-    [N_SHARE] = {"Path (%)", "%", NVT_REAL, 1, 0},
-    [N_TIME] = {"On Path (ns)", "ns", NVT_INT, 0, 0},
-    [N_STEPS] = {"Steps", "", NVT_INT, 0, 0},
-    [N_TOTAL] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-    [N_HIDDEN] = {"Hidden (%)", "%", NVT_REAL, 1, 0},
-    [N_KIND] = {"Kind", "", NVT_TEXT, 0, 0},
-    [N_NAME] = {"Name", "", NVT_TEXT, 0, 0},
-};
-
-enum { R_SHARE, R_TIME, R_DEVICE, R_BETWEEN, R_HOST, R_RANGE };
-
-static const struct nvt_column_spec range_columns[] = {
-    [R_SHARE] = {"Path (%)", "%", NVT_REAL, 1, 0},
-    [R_TIME] = {"On Path (ns)", "ns", NVT_INT, 0, 0},
-    [R_DEVICE] = {"Device (ns)", "ns", NVT_INT, 0, 0},
-    [R_BETWEEN] = {"Between (ns)", "ns", NVT_INT, 0, 0},
-    [R_HOST] = {"Host (ns)", "ns", NVT_INT, 0, 0},
-    [R_RANGE] = {"Range", "", NVT_TEXT, 0, 0},
-};
-
-enum { T_START, T_DURATION, T_KIND, T_NAME, T_RANGE, T_PID, T_TID, T_DEVICE, T_STREAM };
-
-static const struct nvt_column_spec trace_columns[] = {
-    [T_START] = {"Start (ns)", "ns", NVT_INT, 0, 0},
-    [T_DURATION] = {"Duration (ns)", "ns", NVT_INT, 0, 0},
-    [T_KIND] = {"Kind", "", NVT_TEXT, 0, 0},
-    [T_NAME] = {"Name", "", NVT_TEXT, 0, 0},
-    [T_RANGE] = {"Range", "", NVT_TEXT, 0, 0},
-    [T_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [T_TID] = {"TID", "", NVT_INT, 0, NVT_PLAIN},
-    [T_DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [T_STREAM] = {"Stream", "", NVT_INT, 0, NVT_PLAIN},
-};
-
-#define COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
-
 /* --- paths of a trace -------------------------------------------------------------------------------- */
 
 /* Visit the innermost range of each operation where it is looked for across threads. */
@@ -125,11 +66,16 @@ static void tell_missing(struct nvt_input *input, const struct nvt_trace *trace,
 
 /* --- sums -------------------------------------------------------------------------------------------- */
 
-/* Of all traces. Keys: kind and name; of ranges the name ("": none) and what their time is (device, between, host). */
+/* Time of a range on the path: device, between, host. */
+struct range_time {
+    int64_t sides[3];
+};
+
+/* Of all traces. Keys: kind and name; of ranges the name ("": none). */
 struct sums {
-    struct nvt_groups on_path, all, ranges;
+    struct nvt_groups on_path, all;
+    struct nvt_groups ranges; /* which carry a struct range_time */
     struct nvt_path_code code;
-    struct nvt_table *table;
     int64_t path_ns; /* of what these are about */
     uint64_t inferred;
     uint32_t processes;           /* that have a path */
@@ -170,7 +116,6 @@ static void put_process(struct nvt_table *table, const struct nvt_trace *trace,
                         const struct nvt_critical_path *path, const struct part *part)
 {
     int64_t kinds[NVT_PATH_KINDS] = {0}, all = 0;
-    size_t row = nvt_table_add_row(table);
     char text[64] = "whole";
     for (uint32_t i = 0; i < path->count; i++) {
         int64_t ns = within(part, path->segments[i].start, path->segments[i].end);
@@ -180,15 +125,11 @@ static void put_process(struct nvt_table *table, const struct nvt_trace *trace,
     if (part->iterations)
         snprintf(text, sizeof(text), "last %u iteration%s", part->iterations,
                  part->iterations > 1 ? "s" : "");
-    nvt_table_set_int(table, row, PID, trace->processes.pid[path->process]);
-    nvt_table_set_text(table, row, PART, text);
-    nvt_table_set_int(table, row, PATH, all);
-    for (size_t k = 0; k < NVT_PATH_KINDS && all; k++)
-        nvt_table_set_real(table, row, FIRST_KIND + k, 100 * (double)kinds[k] / (double)all);
-    if (part->iterations)
-        return;
-    nvt_table_set_int(table, row, INFERRED, path->inferred);
-    nvt_table_set_int(table, row, HANDOVERS, path->handovers);
+    nvt_table_put(table, trace->processes.pid[path->process], text, all);
+    for (size_t k = 0; k < NVT_PATH_KINDS; k++)
+        nvt_table_more(table, nvt_percent(kinds[k], all));
+    if (!part->iterations)
+        nvt_table_more(table, path->inferred, path->handovers);
 }
 
 static void add_path(struct sums *sums, const struct nvt_trace *trace,
@@ -206,9 +147,11 @@ static void add_path(struct sums *sums, const struct nvt_trace *trace,
                              ? nvt_groups_text(&sums->ranges, "")
                              : nvt_groups_range(&sums->ranges, segment->range);
         const uint32_t by_name[] = {segment->kind, name};
-        const uint32_t by_range[] = {range, side_of(segment->kind)};
+        struct range_time *time =
+            nvt_groups_item(&sums->ranges, nvt_groups_key(&sums->ranges, &range, 1));
         nvt_groups_add(&sums->on_path, nvt_groups_key(&sums->on_path, by_name, 2), ns);
-        nvt_groups_add(&sums->ranges, nvt_groups_key(&sums->ranges, by_range, 2), ns);
+        if (time)
+            time->sides[side_of(segment->kind)] += ns;
         sums->path_ns += ns;
     }
     sums->inferred += path->inferred;
@@ -247,15 +190,15 @@ static void add_totals(struct sums *sums, const struct nvt_trace *trace, uint32_
     }
 }
 
-static void add_process(struct sums *sums, const struct nvt_trace *trace,
+static void add_process(struct nvt_table *table, struct sums *sums, const struct nvt_trace *trace,
                         const struct nvt_critical_path *path, const uint32_t *iterations,
                         uint32_t count)
 {
     const struct part whole = {INT64_MIN, INT64_MAX, 0};
     struct part steady = steady_part(trace, path->process, iterations, count);
-    put_process(sums->table, trace, path, &whole);
+    put_process(table, trace, path, &whole);
     if (steady.iterations)
-        put_process(sums->table, trace, path, &steady);
+        put_process(table, trace, path, &steady);
     sums->has_iterations |= steady.iterations > 0;
     sums->processes++;
     add_path(sums, trace, path, &steady);
@@ -279,22 +222,23 @@ static int add_code(struct sums *sums, const struct nvt_trace *trace,
     return status;
 }
 
-static int add_trace(struct nvt_input *input, struct sums *sums, const struct nvt_trace *trace,
-                     struct nvt_error *err)
+static int add_trace(struct nvt_table *table, struct sums *sums, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
+    struct nvt_error *err = making->err;
     struct nvt_critical_paths paths = {0};
     uint32_t count = 0, *iterations = nvt_iterations(trace, &count);
-    int status = iterations ? make_paths(input, trace, &paths, err)
+    int status = iterations ? make_paths(making->input, trace, &paths, err)
                             : nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status) {
-        tell_missing(input, trace, &paths);
+        tell_missing(making->input, trace, &paths);
         sums->is_blind |= paths.is_blind;
         nvt_groups_trace(&sums->on_path, trace);
         nvt_groups_trace(&sums->all, trace);
         nvt_groups_trace(&sums->ranges, trace);
     }
     for (uint32_t i = 0; i < paths.count; i++)
-        add_process(sums, trace, &paths.items[i], iterations, count);
+        add_process(table, sums, trace, &paths.items[i], iterations, count);
     if (!status)
         status = add_code(sums, trace, &paths, iterations, count, err);
     nvt_critical_paths_free(&paths);
@@ -308,18 +252,6 @@ static int has_total(uint32_t kind)
     return kind <= NVT_PATH_COPY || kind == NVT_PATH_CALL;
 }
 
-static struct nvt_table *table_like(const struct sums *sums, const char *what,
-                                    const struct nvt_column_spec *specs, size_t count)
-{
-    char title[100];
-    snprintf(title, sizeof(title), "%s%s", what,
-             sums->has_iterations ? ", in these iterations" : "");
-    struct nvt_table *table = nvt_table_new("critical_path", title, specs, count);
-    if (table)
-        nvt_table_set_provenance(table, nvt_table_provenance(sums->table));
-    return table;
-}
-
 /* The group of the path with the kind and name of one of all; NVT_NONE: nothing of it is on the path. */
 static uint32_t on_path_of(struct sums *sums, const struct nvt_group *group)
 {
@@ -328,133 +260,98 @@ static uint32_t on_path_of(struct sums *sums, const struct nvt_group *group)
     return nvt_groups_key(&sums->on_path, key, 2);
 }
 
-static size_t put_name(struct nvt_table *table, const struct sums *sums, uint32_t kind,
-                       const char *name, const struct nvt_group *on_path)
+/* `all`: what there is of it in all, NULL where that is not known. */
+static void put_name(struct nvt_table *table, const struct sums *sums, uint32_t kind,
+                     const char *name, const struct nvt_group *on_path, const struct nvt_group *all)
 {
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_real(table, row, N_SHARE, 100 * (double)on_path->total / (double)sums->path_ns);
-    nvt_table_set_int(table, row, N_TIME, on_path->total);
-    nvt_table_set_int(table, row, N_STEPS, (int64_t)on_path->count);
-    nvt_table_set_text(table, row, N_KIND, nvt_path_kind_name(kind));
-    nvt_table_set_name(table, row, N_NAME, name);
-    return row;
+    nvt_table_put(table, nvt_percent(on_path->total, sums->path_ns), on_path->total, on_path->count,
+                  NVT_IF(all, all->total),
+                  NVT_IF(all, 100 * (1 - (double)on_path->total / (double)all->total)),
+                  nvt_path_kind_name(kind), nvt_text_if_any(name));
 }
 
 /* Kernels, copies and calls, whether they are on the path or not; then what only a path has. */
-static struct nvt_table *name_table(struct sums *sums)
+static void put_names(struct nvt_table *table, struct sums *sums)
 {
-    const char *title = sums->processes > 1 ? "What the critical paths consist of, added up"
-                                            : "What the critical path consists of";
-    struct nvt_table *table = table_like(sums, title, name_columns, COUNT(name_columns));
-    for (uint32_t i = 0; table && i < sums->all.count; i++) {
-        const struct nvt_group *group = &sums->all.groups[i];
-        uint32_t at = on_path_of(sums, group);
-        if (at == NVT_NONE)
-            continue;
-        const struct nvt_group *on_path = &sums->on_path.groups[at];
-        size_t row = put_name(table, sums, group->key[0],
-                              nvt_groups_name(&sums->all, group->key[1]), on_path);
-        nvt_table_set_int(table, row, N_TOTAL, group->total);
-        nvt_table_set_real(table, row, N_HIDDEN,
-                           100 * (1 - (double)on_path->total / (double)group->total));
+    for (uint32_t i = 0; i < sums->all.count; i++) {
+        const struct nvt_group *all = &sums->all.groups[i];
+        uint32_t at = on_path_of(sums, all);
+        if (at != NVT_NONE)
+            put_name(table, sums, all->key[0], nvt_groups_part(&sums->all, i, 1),
+                     &sums->on_path.groups[at], all);
     }
-    for (uint32_t i = 0; table && i < sums->on_path.count; i++) {
+    for (uint32_t i = 0; i < sums->on_path.count; i++) {
         const struct nvt_group *on_path = &sums->on_path.groups[i];
         if (!has_total(on_path->key[0]))
-            put_name(table, sums, on_path->key[0], nvt_groups_name(&sums->on_path, on_path->key[1]),
-                     on_path);
+            put_name(table, sums, on_path->key[0], nvt_groups_part(&sums->on_path, i, 1), on_path,
+                     NULL);
     }
-    if (table) {
-        nvt_table_sort(table, N_TOTAL, 1);
-        nvt_table_sort(table, N_TIME, 1);
-    }
-    return table;
 }
 
-/* The time of a group in its range's row, found by the range's name. 0, or -1 when out of memory. */
-static int add_range_time(struct nvt_table *table, struct nvt_map *rows, const struct sums *sums,
-                          const struct nvt_group *group)
+static void put_ranges(struct nvt_table *table, const struct sums *sums)
 {
-    uint32_t *row = nvt_map_at(rows, group->key[0]);
-    if (!row)
+    for (uint32_t i = 0; i < sums->ranges.count; i++) {
+        const struct range_time *time = nvt_groups_item(&sums->ranges, i);
+        const int64_t *sides = time->sides, all = sides[0] + sides[1] + sides[2];
+        nvt_table_put(table, nvt_percent(all, sums->path_ns), all, sides[0], sides[1], sides[2],
+                      nvt_text_if_any(nvt_groups_part(&sums->ranges, i, 0)));
+    }
+}
+
+/* Of the tables. */
+enum { PROCESSES, NAMES, RANGES, CODE };
+
+static int put_sums(const struct nvt_making *making, struct sums *sums)
+{
+    const char *end = sums->has_iterations ? ", in these iterations" : "";
+    const int several = sums->processes > 1;
+    char title[160];
+    int status = 0;
+    if (nvt_groups_finish(&sums->on_path, making->err) ||
+        nvt_groups_finish(&sums->all, making->err) || nvt_groups_finish(&sums->ranges, making->err))
         return -1;
-    if (*row == NVT_MAP_NONE) {
-        *row = (uint32_t)nvt_table_add_row(table);
-        nvt_table_set_name(table, *row, R_RANGE, nvt_groups_name(&sums->ranges, group->key[0]));
-        for (size_t k = R_DEVICE; k <= R_HOST; k++)
-            nvt_table_set_int(table, *row, k, 0);
+    snprintf(title, sizeof(title), "%s%s",
+             several ? "What the critical paths consist of, added up"
+                     : "What the critical path consists of",
+             end);
+    nvt_table_set_title(making->tables[NAMES], title);
+    snprintf(title, sizeof(title), "%s%s",
+             several ? "The critical paths by range, added up" : "The critical path by range", end);
+    nvt_table_set_title(making->tables[RANGES], title);
+    snprintf(title, sizeof(title), NVT_PATH_CODE_TITLE "%s (%llu sample%s)", end,
+             (unsigned long long)sums->code.samples, sums->code.samples == 1 ? "" : "s");
+    nvt_table_set_title(making->tables[CODE], title);
+    if (sums->path_ns > 0) {
+        put_names(making->tables[NAMES], sums);
+        put_ranges(making->tables[RANGES], sums);
+    } else {
+        nvt_making_leave_out(making, NAMES);
+        nvt_making_leave_out(making, RANGES);
     }
-    int64_t time = nvt_table_int(table, *row, R_TIME) + group->total;
-    nvt_table_set_int(table, *row, R_TIME, time);
-    nvt_table_set_real(table, *row, R_SHARE, 100 * (double)time / (double)sums->path_ns);
-    nvt_table_set_int(table, *row, R_DEVICE + group->key[1], group->total);
-    return 0;
-}
-
-static struct nvt_table *range_table(struct sums *sums)
-{
-    const char *title = sums->processes > 1 ? "The critical paths by range, added up"
-                                            : "The critical path by range";
-    struct nvt_table *table = table_like(sums, title, range_columns, COUNT(range_columns));
-    struct nvt_map rows = {0};
-    int failed = !table;
-    for (uint32_t i = 0; i < sums->ranges.count && !failed; i++)
-        failed = add_range_time(table, &rows, sums, &sums->ranges.groups[i]);
-    nvt_map_free(&rows);
-    if (failed) {
-        nvt_table_free(table);
-        return NULL;
-    }
-    nvt_table_sort(table, R_TIME, 1);
-    return table;
-}
-
-/* What is added to the tables is theirs; the others are freed. */
-static int add_tables(struct sums *sums, struct nvt_tables *tables, struct nvt_error *err)
-{
-    int has_path = sums->path_ns > 0;
-    struct nvt_table *names = has_path ? name_table(sums) : NULL;
-    struct nvt_table *ranges = has_path ? range_table(sums) : NULL;
-    int status = nvt_report_add(tables, sums->table, err);
-    sums->table = NULL;
-    if (has_path && !status) {
-        status = nvt_report_add(tables, names, err);
-        names = NULL;
-    }
-    if (has_path && !status) {
-        status = nvt_report_add(tables, ranges, err);
-        ranges = NULL;
-    }
-    if (sums->code.samples && !status)
-        status = nvt_report_add(
-            tables,
-            nvt_path_code_table(&sums->code, "critical_path",
-                                sums->has_iterations ? ", in these iterations" : "", err),
-            err);
-    nvt_table_free(names);
-    nvt_table_free(ranges);
+    if (sums->code.samples)
+        status = nvt_path_code_put(making->tables[CODE], &sums->code);
+    else
+        nvt_making_leave_out(making, CODE);
     return status;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct sums sums = {.code = {.input = nvt_cpu_count(input)}};
-    sums.table = nvt_report_table(&nvt_report_critical_path, input, "Critical path", err);
-    int status = sums.table ? 0 : -1;
+    struct nvt_input *input = making->input;
+    struct sums sums = {.ranges = {.item_size = sizeof(struct range_time)},
+                        .code = {.input = nvt_cpu_count(input)}};
+    int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(input, &sums, input->traces[i].trace, err);
-    if (!status && (nvt_groups_finish(&sums.on_path, err) || nvt_groups_finish(&sums.all, err) ||
-                    nvt_groups_finish(&sums.ranges, err)))
-        status = -1;
-    if (!status && !nvt_table_rows(sums.table) && !sums.is_blind)
+        status = add_trace(table, &sums, input->traces[i].trace, making);
+    if (!status)
+        status = put_sums(making, &sums);
+    if (!status && !nvt_table_rows(table) && !sums.is_blind)
         nvt_note(input, "note: no device operations in the input");
     if (sums.inferred)
         nvt_note(input,
                  "note: %llu steps from one stream to another are inferred from their times: the "
                  "event that was waited for is not on record",
                  (unsigned long long)sums.inferred);
-    status = status ? -1 : add_tables(&sums, tables, err);
-    nvt_table_free(sums.table);
     nvt_groups_free(&sums.on_path);
     nvt_groups_free(&sums.all);
     nvt_groups_free(&sums.ranges);
@@ -462,13 +359,50 @@ static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_e
     return status;
 }
 
+static const struct nvt_table_kind more[] = {
+    [NAMES - 1] = {.title = "What the critical path consists of",
+                   .columns = {{"Path (%)", NVT_PERCENT},
+                               {"On Path (ns)", NVT_NS},
+                               {"Steps", NVT_COUNTS},
+                               {"Total Time (ns)", NVT_NS},
+                               {"Hidden (%)", NVT_PERCENT},
+                               {"Kind", NVT_NAMES},
+                               {"Name", NVT_NAMES}},
+                   .order = {"-On Path (ns)", "-Total Time (ns)"}},
+    [RANGES - 1] = {.title = "The critical path by range",
+                    .columns = {{"Path (%)", NVT_PERCENT},
+                                {"On Path (ns)", NVT_NS},
+                                {"Device (ns)", NVT_NS},
+                                {"Between (ns)", NVT_NS},
+                                {"Host (ns)", NVT_NS},
+                                {"Range", NVT_NAMES}},
+                    .order = {"-On Path (ns)"}},
+    [CODE - 1] = {NVT_PATH_CODE_TABLE},
+    {.title = NULL},
+};
+
 const struct nvt_report nvt_report_critical_path = {
     .name = "critical_path",
     .about = "what the program's time was spent waiting for: kernels, copies, calls, host",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = COUNT(columns),
-    .make = make,
+    .columns = {{"PID", NVT_IDS},
+                {"Part", NVT_NAMES},
+                {"Path (ns)", NVT_NS},
+                {"Compute (%)", NVT_PERCENT},
+                {"Communication (%)", NVT_PERCENT},
+                {"Copy (%)", NVT_PERCENT},
+                {"Gap (%)", NVT_PERCENT},
+                {"Stall (%)", NVT_PERCENT},
+                {"Launch (%)", NVT_PERCENT},
+                {"CUDA Call (%)", NVT_PERCENT},
+                {"Wake-up (%)", NVT_PERCENT},
+                {"OS Call (%)", NVT_PERCENT},
+                {"Host (%)", NVT_PERCENT},
+                {"Inferred", NVT_COUNTS},
+                {"Handed Over", NVT_COUNTS}},
+    .title = "Critical path",
+    .of_input = put_all,
+    .more = more,
 };
 
 /* --- step by step ------------------------------------------------------------------------------------ */
@@ -476,50 +410,44 @@ const struct nvt_report nvt_report_critical_path = {
 static void put_segment(struct nvt_table *table, const struct nvt_trace *trace, uint32_t process,
                         const struct nvt_path_segment *segment)
 {
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_int(table, row, T_START, segment->start);
-    nvt_table_set_int(table, row, T_DURATION, nvt_clock_since(segment->end, segment->start));
-    nvt_table_set_text(table, row, T_KIND, nvt_path_kind_name(segment->kind));
-    nvt_table_set_name(table, row, T_NAME, nvt_path_name(trace, segment));
-    if (segment->range != NVT_NONE)
-        nvt_table_set_text(table, row, T_RANGE,
-                           nvt_name(trace, trace->ranges.name[segment->range]));
-    nvt_table_set_int(table, row, T_PID, trace->processes.pid[process]);
-    if (segment->thread != NVT_NONE)
-        nvt_table_set_int(table, row, T_TID, trace->threads.tid[segment->thread]);
-    if (nvt_path_is_of_op(segment->kind)) {
-        nvt_put_device(table, row, T_DEVICE, trace, process, trace->ops.device[segment->row]);
-        nvt_table_set_int(table, row, T_STREAM, trace->ops.stream[segment->row]);
-    }
+    const struct nvt_ops *ops = &trace->ops;
+    const int is_op = nvt_path_is_of_op(segment->kind);
+    const uint32_t range = segment->range, thread = segment->thread;
+    nvt_table_put(table, segment->start, nvt_clock_since(segment->end, segment->start),
+                  nvt_path_kind_name(segment->kind), nvt_text_if_any(nvt_path_name(trace, segment)),
+                  NVT_IF(range != NVT_NONE, nvt_name(trace, trace->ranges.name[range])),
+                  trace->processes.pid[process],
+                  NVT_IF(thread != NVT_NONE, trace->threads.tid[thread]),
+                  NVT_IF(is_op, NVT_DEVICE(trace, process, ops->device[segment->row])),
+                  NVT_IF(is_op, ops->stream[segment->row]));
 }
 
-static int make_trace(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
-    struct nvt_table *table = nvt_report_table(&nvt_report_critical_path_trace, input,
-                                               "Critical path, step by step", err);
-    int status = table ? 0 : -1;
-    for (size_t i = 0; i < input->trace_count && !status; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        struct nvt_critical_paths paths = {0};
-        status = make_paths(input, trace, &paths, err);
-        tell_missing(input, trace, &paths);
-        for (uint32_t p = 0; p < paths.count; p++)
-            for (uint32_t k = 0; k < paths.items[p].count; k++)
-                put_segment(table, trace, paths.items[p].process, &paths.items[p].segments[k]);
-        nvt_critical_paths_free(&paths);
-    }
-    if (status) {
-        nvt_table_free(table);
-        return -1;
-    }
-    return nvt_report_add(tables, table, err);
+    struct nvt_critical_paths paths = {0};
+    int status = make_paths(making->input, trace, &paths, making->err);
+    tell_missing(making->input, trace, &paths);
+    for (uint32_t p = 0; p < paths.count; p++)
+        for (uint32_t k = 0; k < paths.items[p].count; k++)
+            put_segment(table, trace, paths.items[p].process, &paths.items[p].segments[k]);
+    nvt_critical_paths_free(&paths);
+    return status;
 }
 
 const struct nvt_report nvt_report_critical_path_trace = {
     .name = "critical_path_trace",
     .about = "every step of the critical path",
     .needs = NVT_NEEDS_TRACES,
-    .columns = trace_columns,
-    .column_count = COUNT(trace_columns),
-    .make = make_trace,
+    .columns = {{"Start (ns)", NVT_NS},
+                {"Duration (ns)", NVT_NS},
+                {"Kind", NVT_NAMES},
+                {"Name", NVT_NAMES},
+                {"Range", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"TID", NVT_IDS},
+                {"Device", NVT_NAMES},
+                {"Stream", NVT_IDS}},
+    .title = "Critical path, step by step",
+    .over_traces = put_trace,
 };

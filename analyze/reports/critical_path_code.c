@@ -1,21 +1,9 @@
 #include "critical_path_code.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../lib/clock.h"
 #include "../model/buckets.h"
-
-enum { SHARE, TIME, SAMPLES, NAME, MODULE };
-
-static const struct nvt_column_spec columns[] = {
-    [SHARE] = {"Of Host Code (%)", "%", NVT_REAL, 1, 0},
-    [TIME] = {"CPU Time (ns)", "ns", NVT_INT, 0, 0},
-    [SAMPLES] = {"Samples", "", NVT_INT, 0, 0},
-    [NAME] = {"Function", "", NVT_TEXT, 0, 0},
-    [MODULE] = {"Module", "", NVT_TEXT, 0, 0},
-};
 
 /* Of a trace. */
 struct sampled {
@@ -81,29 +69,18 @@ int nvt_path_code_add(struct nvt_path_code *code, const struct nvt_trace *trace,
     return status;
 }
 
-struct nvt_table *nvt_path_code_table(struct nvt_path_code *code, const char *report,
-                                      const char *title_end, struct nvt_error *err)
+int nvt_path_code_put(struct nvt_table *table, struct nvt_path_code *code)
 {
-    char title[160];
-    snprintf(title, sizeof(title), "Host code on the critical path%s (%" PRIu64 " sample%s)",
-             title_end, code->samples, code->samples == 1 ? "" : "s");
-    struct nvt_table *table =
-        nvt_table_new(report, title, columns, sizeof(columns) / sizeof(columns[0]));
-    if (!table || nvt_pairs_sort(&code->pairs, 1)) {
-        nvt_table_free(table);
-        nvt_fail(err, "out of memory");
-        return NULL;
-    }
+    if (nvt_pairs_sort(&code->pairs, 1))
+        return -1;
     for (uint32_t i = 0; i < code->pairs.count; i++) {
         const struct nvt_pair *pair = &code->pairs.items[i];
-        size_t row = nvt_table_add_row(table);
-        nvt_cpu_put(table, row, SHARE, TIME, &code->input, pair->weight, code->weight);
-        nvt_table_set_int(table, row, SAMPLES, pair->count);
-        nvt_cpu_put_function(table, row, NAME, MODULE, &code->functions, pair->part);
+        nvt_table_put(table, nvt_percent(pair->weight, code->weight),
+                      nvt_cpu_time(&code->input, pair->weight), pair->count,
+                      nvt_text_if_any(nvt_groups_part(&code->functions, pair->part, 0)),
+                      nvt_text_if_any(nvt_groups_part(&code->functions, pair->part, 1)));
     }
-    nvt_table_sort(table, NAME, 0);
-    nvt_table_sort(table, SHARE, 1);
-    return table;
+    return 0;
 }
 
 void nvt_path_code_free(struct nvt_path_code *code)

@@ -27,9 +27,17 @@ struct nvt_path_part {
 int nvt_path_code_add(struct nvt_path_code *code, const struct nvt_trace *trace,
                       const struct nvt_path_part *parts, uint32_t count, struct nvt_error *err);
 
-/* The table, of the report of that name, whose title ends so. NULL with err filled: out of memory. */
-struct nvt_table *nvt_path_code_table(struct nvt_path_code *code, const char *report,
-                                      const char *title_end, struct nvt_error *err);
+/* Its table, beside others of the report, and the rows of that. 0, or -1 when out of memory. */
+#define NVT_PATH_CODE_TITLE "Host code on the critical path"
+#define NVT_PATH_CODE_TABLE                                                                        \
+    .title = NVT_PATH_CODE_TITLE,                                                                  \
+    .columns = {{"Of Host Code (%)", NVT_PERCENT},                                                 \
+                {"CPU Time (ns)", NVT_NS},                                                         \
+                {"Samples", NVT_COUNTS},                                                           \
+                {"Function", NVT_NAMES},                                                           \
+                {"Module", NVT_NAMES}},                                                            \
+    .order = {"-Of Host Code (%)", "Function"}
+int nvt_path_code_put(struct nvt_table *table, struct nvt_path_code *code);
 void nvt_path_code_free(struct nvt_path_code *code);
 
 #endif

@@ -4,10 +4,6 @@
  */
 #include "callers.h"
 
-#include "report.h"
-
-static const struct nvt_column_spec columns[] = {NVT_CALLERS_COLUMNS};
-
 static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace)
 {
     const struct nvt_apis *apis = &trace->apis;
@@ -16,21 +12,23 @@ static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace
             nvt_callers_add(callers, apis->name[i], apis->frame[i], apis->end[i] - apis->start[i]);
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
+                 const struct nvt_making *making)
 {
-    if (!nvt_input_has_cuda_stacks(input))
-        nvt_note(input, "note: no stacks of CUDA calls in the input (nsys profile "
-                        "--cudabacktrace=all --sample=process-tree; torch.profiler with "
-                        "with_stack=True)");
-    return nvt_callers_make(&nvt_report_cuda_api_callers, "CUDA calls by caller", add_calls, input,
-                            tables, err);
+    (void)making;
+    return nvt_callers_group(groups, trace, add_calls);
 }
 
 const struct nvt_report nvt_report_cuda_api_callers = {
     .name = "cuda_api_callers",
     .about = "CUDA calls by the function of the program that makes them, where stacks tell",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .title = "CUDA calls by caller",
+    .order = NVT_CALLERS_ORDER,
+    .columns = {NVT_CALLERS_COLUMNS},
+    .is_in = nvt_input_has_cuda_stacks,
+    .missing = "no stacks of CUDA calls in the input (nsys profile --cudabacktrace=all "
+               "--sample=process-tree; torch.profiler with with_stack=True)",
+    .group = group,
+    .put_group = nvt_callers_put,
 };

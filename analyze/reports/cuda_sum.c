@@ -17,31 +17,17 @@
 
 #define MEGABYTE 1e6
 
-/* Columns of all of them; names of the group follow. */
-enum { TIME, TOTAL, INSTANCES, AVG, MED, MIN, MAX, STD, NAMES };
-
-#define TIME_COLUMNS(instances)                                                                    \
-    {"Time (%)", "%", NVT_REAL, 1, 0}, {"Total Time (ns)", "ns", NVT_INT, 0, 0},                   \
-        {instances, "", NVT_INT, 0, 0}, {"Avg (ns)", "ns", NVT_REAL, 1, 0},                        \
-        {"Med (ns)", "ns", NVT_REAL, 1, 0}, {"Min (ns)", "ns", NVT_INT, 0, 0},                     \
-        {"Max (ns)", "ns", NVT_INT, 0, 0},                                                         \
-    {                                                                                              \
-        "StdDev (ns)", "ns", NVT_REAL, 1, 0                                                        \
-    }
-#define TEXT_COLUMN(heading)                                                                       \
-    {                                                                                              \
-        heading, "", NVT_TEXT, 0, 0                                                                \
-    }
-
-/* What a report counts. */
-enum kinds { KERNELS = 1, MEMORY = 2, CALLS = 4, OS_CALLS = 8, OVERHEAD = 16, MPI_CALLS = 32 };
-
-struct summary_report {
-    unsigned kinds; /* enum kinds */
-    int by_shape;   /* grid and block are part of the key */
-    int by_category;
-    int sizes; /* bytes instead of times */
-    const char *nothing;
+/* What a report counts, and by what. */
+enum {
+    KERNELS = 1,
+    MEMORY = 2,
+    CALLS = 4,
+    OS_CALLS = 8,
+    OVERHEAD = 16,
+    MPI_CALLS = 32,
+    BY_SHAPE = 64, /* grid and block are parts of the key */
+    BY_CATEGORY = 128,
+    SIZES = 256 /* bytes instead of times */
 };
 
 static uint32_t shape(struct nvt_groups *groups, uint32_t x, uint32_t y, uint32_t z)
@@ -51,20 +37,20 @@ static uint32_t shape(struct nvt_groups *groups, uint32_t x, uint32_t y, uint32_
 }
 
 static uint32_t op_group(struct nvt_groups *groups, const struct nvt_kernel_naming *naming,
-                         uint32_t op, const struct summary_report *report)
+                         uint32_t op, unsigned of)
 {
     const struct nvt_trace *trace = naming->trace;
     const struct nvt_kernels *kernels = &trace->kernels;
     uint32_t parts[3], count = 0, detail = trace->ops.detail[op];
-    if (report->by_category)
+    if (of & BY_CATEGORY)
         parts[count++] = nvt_groups_text(
             groups, trace->ops.kind[op] == NVT_OP_KERNEL ? "CUDA_KERNEL" : "MEMORY_OPER");
-    if (report->by_shape && trace->ops.kind[op] == NVT_OP_KERNEL && detail < kernels->count) {
+    if (of & BY_SHAPE && trace->ops.kind[op] == NVT_OP_KERNEL && detail < kernels->count) {
         parts[count++] = shape(groups, kernels->grid_x[detail], kernels->grid_y[detail],
                                kernels->grid_z[detail]);
         parts[count++] = shape(groups, kernels->block_x[detail], kernels->block_y[detail],
                                kernels->block_z[detail]);
-    } else if (report->by_shape) {
+    } else if (of & BY_SHAPE) {
         parts[count++] = nvt_groups_text(groups, "");
         parts[count++] = nvt_groups_text(groups, "");
     }
@@ -124,29 +110,25 @@ static void collect_launches(struct nvt_groups *groups, const struct nvt_launche
 }
 
 static void collect_ops(struct nvt_groups *groups, const struct nvt_kernel_naming *naming,
-                        const struct summary_report *report)
+                        unsigned of)
 {
     const struct nvt_ops *ops = &naming->trace->ops;
-    if (report->kinds == KERNELS && !report->by_shape && !report->by_category && !naming->flags &&
-        collect_names(groups, naming->trace))
+    if (of == KERNELS && !naming->flags && collect_names(groups, naming->trace))
         return;
-    for (uint32_t i = 0; i < ops->count; i++) {
-        if (!(report->kinds & (ops->kind[i] == NVT_OP_KERNEL ? KERNELS : MEMORY)))
-            continue;
-        nvt_groups_add(groups, op_group(groups, naming, i, report),
-                       report->sizes ? (int64_t)ops->bytes[i] : ops->end[i] - ops->start[i]);
-    }
+    for (uint32_t i = 0; i < ops->count; i++)
+        if (of & (ops->kind[i] == NVT_OP_KERNEL ? KERNELS : MEMORY))
+            nvt_groups_add(groups, op_group(groups, naming, i, of),
+                           of & SIZES ? (int64_t)ops->bytes[i] : ops->end[i] - ops->start[i]);
 }
 
-static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *trace,
-                          const struct summary_report *report)
+static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *trace, unsigned of)
 {
     const struct nvt_apis *apis = &trace->apis;
     for (uint32_t i = 0; i < apis->count; i++) {
         if (!nvt_is_cuda_call(apis, i))
             continue;
         uint32_t parts[2], count = 0;
-        if (report->by_category)
+        if (of & BY_CATEGORY)
             parts[count++] = nvt_groups_text(groups, "CUDA_API");
         parts[count++] = nvt_groups_string(groups, apis->name[i]);
         nvt_groups_add(groups, nvt_groups_key(groups, parts, (int)count),
@@ -154,199 +136,208 @@ static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *tra
     }
 }
 
-static void collect_os_calls(struct nvt_groups *groups, const struct nvt_os_calls *calls)
+static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
+                 const struct nvt_making *making)
 {
-    for (uint32_t i = 0; i < calls->count; i++) {
-        uint32_t name = nvt_groups_string(groups, calls->name[i]);
-        nvt_groups_add(groups, nvt_groups_key(groups, &name, 1), calls->end[i] - calls->start[i]);
-    }
-}
-
-static void collect_mpi_calls(struct nvt_groups *groups, const struct nvt_mpi_calls *calls)
-{
-    for (uint32_t i = 0; i < calls->count; i++) {
-        uint32_t name = nvt_groups_string(groups, calls->name[i]);
-        nvt_groups_add(groups, nvt_groups_key(groups, &name, 1), calls->end[i] - calls->start[i]);
-    }
-}
-
-static void collect_overheads(struct nvt_groups *groups, const struct nvt_overheads *overheads)
-{
-    for (uint32_t i = 0; i < overheads->count; i++) {
-        uint32_t name = nvt_groups_string(groups, overheads->name[i]);
-        nvt_groups_add(groups, nvt_groups_key(groups, &name, 1),
-                       overheads->end[i] - overheads->start[i]);
-    }
-}
-
-static void fill_times(struct nvt_table *table, struct nvt_groups *groups)
-{
-    double all = 0;
-    size_t names = nvt_table_columns(table) - NAMES;
-    for (uint32_t i = 0; i < groups->count; i++)
-        all += (double)groups->groups[i].total;
-    for (uint32_t i = 0; i < groups->count; i++) {
-        const struct nvt_group *group = &groups->groups[i];
-        struct nvt_summary summary = nvt_groups_summary(groups, i);
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_real(table, row, TIME, all > 0 ? 100 * (double)group->total / all : 0);
-        nvt_table_set_int(table, row, TOTAL, group->total);
-        nvt_table_set_int(table, row, INSTANCES, (int64_t)group->count);
-        nvt_put_summary(table, row, AVG, &summary, 1);
-        for (size_t part = 0; part < names; part++)
-            nvt_table_set_text(table, row, NAMES + part, nvt_groups_name(groups, group->key[part]));
-    }
-    for (size_t part = 0; part < names; part++)
-        nvt_table_sort(table, NAMES + part, 0);
-    nvt_table_sort(table, TOTAL, 1);
-}
-
-enum { SIZE_TOTAL, SIZE_COUNT, SIZE_AVG, SIZE_OPERATION = SIZE_AVG + 5 };
-
-static void fill_sizes(struct nvt_table *table, struct nvt_groups *groups)
-{
-    for (uint32_t i = 0; i < groups->count; i++) {
-        const struct nvt_group *group = &groups->groups[i];
-        struct nvt_summary summary = nvt_groups_summary(groups, i);
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_real(table, row, SIZE_TOTAL, (double)group->total / MEGABYTE);
-        nvt_table_set_int(table, row, SIZE_COUNT, (int64_t)group->count);
-        nvt_put_summary(table, row, SIZE_AVG, &summary, MEGABYTE);
-        nvt_table_set_text(table, row, SIZE_OPERATION, nvt_groups_name(groups, group->key[0]));
-    }
-    nvt_table_sort(table, SIZE_OPERATION, 0);
-    nvt_table_sort(table, SIZE_TOTAL, 1);
-}
-
-static int collect(struct nvt_groups *groups, const struct nvt_input *input, size_t i,
-                   const struct summary_report *summary, struct nvt_error *err)
-{
-    const struct nvt_trace *trace = input->traces[i].trace;
-    nvt_groups_trace(groups, trace);
-    if (input->traces[i].launches) {
-        collect_launches(groups, input->traces[i].launches);
+    const struct nvt_input *input = making->input;
+    const struct nvt_os_calls *os = &trace->os_calls;
+    const struct nvt_mpi_calls *mpi = &trace->mpi_calls;
+    const struct nvt_overheads *overheads = &trace->overheads;
+    const unsigned of = making->report->of;
+    struct nvt_kernel_naming naming;
+    if (making->from->launches) {
+        collect_launches(groups, making->from->launches);
         return 0;
     }
-    struct nvt_kernel_naming naming;
-    int status = nvt_kernel_naming_make(&naming, trace, input->naming, input->project_flags, err);
-    if (!status && summary->kinds & (KERNELS | MEMORY))
-        collect_ops(groups, &naming, summary);
-    if (!status && summary->kinds & CALLS)
-        collect_calls(groups, trace, summary);
-    if (!status && summary->kinds & OS_CALLS)
-        collect_os_calls(groups, &trace->os_calls);
-    if (!status && summary->kinds & MPI_CALLS)
-        collect_mpi_calls(groups, &trace->mpi_calls);
-    if (!status && summary->kinds & OVERHEAD)
-        collect_overheads(groups, &trace->overheads);
+    int status =
+        nvt_kernel_naming_make(&naming, trace, input->naming, input->project_flags, making->err);
+    if (!status && of & (KERNELS | MEMORY))
+        collect_ops(groups, &naming, of);
+    if (of & CALLS)
+        collect_calls(groups, trace, of);
+    if (of & OS_CALLS)
+        nvt_groups_durations(groups, os->count, os->name, os->start, os->end);
+    if (of & MPI_CALLS)
+        nvt_groups_durations(groups, mpi->count, mpi->name, mpi->start, mpi->end);
+    if (of & OVERHEAD)
+        nvt_groups_durations(groups, overheads->count, overheads->name, overheads->start,
+                             overheads->end);
     nvt_kernel_naming_free(&naming);
     return status;
 }
 
-static int make(const struct nvt_report *report, const struct summary_report *summary,
-                const char *title, struct nvt_input *input, struct nvt_tables *tables,
-                struct nvt_error *err)
+/* The names of the group come last. */
+static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                      const struct nvt_making *making)
 {
-    struct nvt_groups groups = {0};
-    struct nvt_table *table = NULL;
-    int status = 0;
-    for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = collect(&groups, input, i, summary, err);
-    if (!status)
-        status = nvt_groups_finish(&groups, err);
-    if (!status) {
-        table = nvt_report_table(report, input, title, err);
-        status = table ? 0 : -1;
-    }
-    if (!status) {
-        if (summary->sizes)
-            fill_sizes(table, &groups);
-        else
-            fill_times(table, &groups);
-        if (!groups.count)
-            nvt_note(input, "note: no %s in the input", summary->nothing);
-        status = nvt_report_add(tables, table, err);
-    }
-    nvt_groups_free(&groups);
-    return status;
+    const struct nvt_group *group = &groups->groups[number];
+    struct nvt_summary values = nvt_groups_summary(groups, number);
+    size_t used = 8;
+    (void)making;
+    nvt_table_put(table, groups->total > 0 ? nvt_percent(group->total, groups->total) : 0,
+                  group->total, group->count, &values);
+    for (size_t part = 0; used + part < nvt_table_columns(table); part++)
+        nvt_table_more(table, nvt_groups_part(groups, number, part));
 }
 
-/* One report: its columns, its function, its entry. */
-#define DEFINE_REPORT(id, more, names, title, description, summary, ...)                           \
-    static const struct nvt_column_spec id##_columns[] = {__VA_ARGS__};                            \
-    static int make_##id(struct nvt_input *input, struct nvt_tables *tables,                       \
-                         struct nvt_error *err)                                                    \
-    {                                                                                              \
-        static const struct summary_report what = summary;                                         \
-        return make(&nvt_report_##id, &what, title, input, tables, err);                           \
-    }                                                                                              \
-    const struct nvt_report nvt_report_##id = {                                                    \
-        .name = #id,                                                                               \
-        .about = description,                                                                      \
-        .needs = NVT_NEEDS_TRACES | (more),                                                        \
-        .naming = names,                                                                           \
-        .columns = id##_columns,                                                                   \
-        .column_count = sizeof(id##_columns) / sizeof(id##_columns[0]),                            \
-        .make = make_##id,                                                                         \
-    };
+static void put_sizes(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                      const struct nvt_making *making)
+{
+    const struct nvt_group *group = &groups->groups[number];
+    struct nvt_summary sizes = nvt_groups_summary(groups, number);
+    double *const values[] = {&sizes.mean, &sizes.median, &sizes.min, &sizes.max, &sizes.std};
+    (void)making;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        *values[i] /= MEGABYTE;
+    nvt_table_put(table, (double)group->total / MEGABYTE, group->count, &sizes,
+                  nvt_groups_part(groups, number, 0));
+}
 
+#define TIME_COLUMNS(instances)                                                                    \
+    {"Time (%)", NVT_PERCENT}, {"Total Time (ns)", NVT_NS}, {instances, NVT_COUNTS},               \
+        NVT_SUMMARY_COLUMNS("")
 #define BY_ANY_NAME (NVT_KERNEL_BASE | NVT_KERNEL_NVTX)
 
-#define SUMMARY(...)                                                                               \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
+const struct nvt_report nvt_report_cuda_gpu_kern_sum = {
+    .name = "cuda_gpu_kern_sum",
+    .about = "kernels by total time",
+    .title = "CUDA GPU kernel summary",
+    .columns = {TIME_COLUMNS("Instances"), {"Name", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Name"},
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_LAUNCHES,
+    .naming = BY_ANY_NAME,
+    .nothing = "no kernels in the input",
+    .of = KERNELS,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(cuda_gpu_kern_sum, NVT_TAKES_LAUNCHES, BY_ANY_NAME, "CUDA GPU kernel summary",
-              "kernels by total time", SUMMARY(.kinds = KERNELS, .nothing = "kernels"),
-              TIME_COLUMNS("Instances"), TEXT_COLUMN("Name"))
+const struct nvt_report nvt_report_cuda_gpu_kern_gb_sum = {
+    .name = "cuda_gpu_kern_gb_sum",
+    .about = "kernels by total time, those of other grids and blocks apart",
+    .title = "CUDA GPU kernel summary by grid and block",
+    .columns = {TIME_COLUMNS("Instances"),
+                {"GridXYZ", NVT_NAMES},
+                {"BlockXYZ", NVT_NAMES},
+                {"Name", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Name", "BlockXYZ", "GridXYZ"},
+    .needs = NVT_NEEDS_TRACES,
+    .naming = BY_ANY_NAME,
+    .nothing = "no kernels in the input",
+    .of = KERNELS | BY_SHAPE,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(cuda_gpu_kern_gb_sum, 0, BY_ANY_NAME, "CUDA GPU kernel summary by grid and block",
-              "kernels by total time, those of other grids and blocks apart",
-              SUMMARY(.kinds = KERNELS, .by_shape = 1, .nothing = "kernels"),
-              TIME_COLUMNS("Instances"), TEXT_COLUMN("GridXYZ"), TEXT_COLUMN("BlockXYZ"),
-              TEXT_COLUMN("Name"))
+const struct nvt_report nvt_report_cuda_api_sum = {
+    .name = "cuda_api_sum",
+    .about = "CUDA calls of the host by total time",
+    .title = "CUDA API summary",
+    .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Name"},
+    .needs = NVT_NEEDS_TRACES,
+    .nothing = "no CUDA calls in the input",
+    .of = CALLS,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(cuda_api_sum, 0, 0, "CUDA API summary", "CUDA calls of the host by total time",
-              SUMMARY(.kinds = CALLS, .nothing = "CUDA calls"), TIME_COLUMNS("Num Calls"),
-              TEXT_COLUMN("Name"))
+const struct nvt_report nvt_report_osrt_sum = {
+    .name = "osrt_sum",
+    .about = "calls of the operating system's libraries that may block, by total time",
+    .title = "OS runtime summary",
+    .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Name"},
+    .needs = NVT_NEEDS_TRACES,
+    .nothing = NVT_NO_OS_CALLS,
+    .of = OS_CALLS,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(osrt_sum, 0, 0, "OS runtime summary",
-              "calls of the operating system's libraries that may block, by total time",
-              SUMMARY(.kinds = OS_CALLS, .nothing = NVT_OSRT_CALLS), TIME_COLUMNS("Num Calls"),
-              TEXT_COLUMN("Name"))
+const struct nvt_report nvt_report_mpi_event_sum = {
+    .name = "mpi_event_sum",
+    .about = "MPI calls by total time",
+    .title = "MPI event summary",
+    .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Name"},
+    .needs = NVT_NEEDS_TRACES,
+    .nothing = "no MPI calls (record --trace mpi, nsys profile --trace=mpi) in the input",
+    .of = MPI_CALLS,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(mpi_event_sum, 0, 0, "MPI event summary", "MPI calls by total time",
-              SUMMARY(.kinds = MPI_CALLS,
-                      .nothing = "MPI calls (record --trace mpi, nsys profile --trace=mpi)"),
-              TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
+const struct nvt_report nvt_report_profiler_overhead_sum = {
+    .name = "profiler_overhead_sum",
+    .about = "what CUPTI and the driver did for a profiler, by total time",
+    .title = "Profiler overhead",
+    .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Name"},
+    .needs = NVT_NEEDS_TRACES,
+    .nothing = "no records of a profiler's own work (record --trace overhead) in the input",
+    .of = OVERHEAD,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(profiler_overhead_sum, 0, 0, "Profiler overhead",
-              "what CUPTI and the driver did for a profiler, by total time",
-              SUMMARY(.kinds = OVERHEAD,
-                      .nothing = "records of a profiler's own work (record --trace overhead)"),
-              TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
+const struct nvt_report nvt_report_cuda_gpu_mem_time_sum = {
+    .name = "cuda_gpu_mem_time_sum",
+    .about = "copies and memsets by total time",
+    .title = "CUDA GPU memory operations by time",
+    .columns = {TIME_COLUMNS("Count"), {"Operation", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Operation"},
+    .needs = NVT_NEEDS_TRACES,
+    .nothing = "no copies or memsets in the input",
+    .of = MEMORY,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(cuda_gpu_mem_time_sum, 0, 0, "CUDA GPU memory operations by time",
-              "copies and memsets by total time",
-              SUMMARY(.kinds = MEMORY, .nothing = "copies or memsets"), TIME_COLUMNS("Count"),
-              TEXT_COLUMN("Operation"))
+const struct nvt_report nvt_report_cuda_gpu_sum = {
+    .name = "cuda_gpu_sum",
+    .about = "kernels, copies and memsets by total time",
+    .title = "CUDA GPU summary",
+    .columns = {TIME_COLUMNS("Instances"), {"Category", NVT_NAMES}, {"Operation", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Operation", "Category"},
+    .needs = NVT_NEEDS_TRACES,
+    .naming = BY_ANY_NAME,
+    .nothing = "no device operations in the input",
+    .of = KERNELS | MEMORY | BY_CATEGORY,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(cuda_gpu_sum, 0, BY_ANY_NAME, "CUDA GPU summary",
-              "kernels, copies and memsets by total time",
-              SUMMARY(.kinds = KERNELS | MEMORY, .by_category = 1, .nothing = "device operations"),
-              TIME_COLUMNS("Instances"), TEXT_COLUMN("Category"), TEXT_COLUMN("Operation"))
+const struct nvt_report nvt_report_cuda_api_gpu_sum = {
+    .name = "cuda_api_gpu_sum",
+    .about = "CUDA calls, kernels, copies and memsets by total time",
+    .title = "CUDA summary (API, kernels, memory operations)",
+    .columns = {TIME_COLUMNS("Instances"), {"Category", NVT_NAMES}, {"Operation", NVT_NAMES}},
+    .order = {"-Total Time (ns)", "Operation", "Category"},
+    .needs = NVT_NEEDS_TRACES,
+    .naming = BY_ANY_NAME,
+    .nothing = "no device operations or CUDA calls in the input",
+    .of = KERNELS | MEMORY | CALLS | BY_CATEGORY,
+    .group = group,
+    .put_group = put_group,
+};
 
-DEFINE_REPORT(cuda_api_gpu_sum, 0, BY_ANY_NAME, "CUDA summary (API, kernels, memory operations)",
-              "CUDA calls, kernels, copies and memsets by total time",
-              SUMMARY(.kinds = KERNELS | MEMORY | CALLS, .by_category = 1,
-                      .nothing = "device operations or CUDA calls"),
-              TIME_COLUMNS("Instances"), TEXT_COLUMN("Category"), TEXT_COLUMN("Operation"))
-
-DEFINE_REPORT(cuda_gpu_mem_size_sum, 0, 0, "CUDA GPU memory operations by size",
-              "copies and memsets by bytes moved",
-              SUMMARY(.kinds = MEMORY, .sizes = 1, .nothing = "copies or memsets"),
-              {"Total (MB)", "MB", NVT_REAL, 3, 0}, {"Count", "", NVT_INT, 0, 0},
-              {"Avg (MB)", "MB", NVT_REAL, 3, 0}, {"Med (MB)", "MB", NVT_REAL, 3, 0},
-              {"Min (MB)", "MB", NVT_REAL, 3, 0}, {"Max (MB)", "MB", NVT_REAL, 3, 0},
-              {"StdDev (MB)", "MB", NVT_REAL, 3, 0}, TEXT_COLUMN("Operation"))
+const struct nvt_report nvt_report_cuda_gpu_mem_size_sum = {
+    .name = "cuda_gpu_mem_size_sum",
+    .about = "copies and memsets by bytes moved",
+    .title = "CUDA GPU memory operations by size",
+    .columns = {{"Total (MB)", NVT_MB},
+                {"Count", NVT_COUNTS},
+                {"Avg (MB)", NVT_MB},
+                {"Med (MB)", NVT_MB},
+                {"Min (MB)", NVT_MB},
+                {"Max (MB)", NVT_MB},
+                {"StdDev (MB)", NVT_MB},
+                {"Operation", NVT_NAMES}},
+    .order = {"-Total (MB)", "Operation"},
+    .needs = NVT_NEEDS_TRACES,
+    .nothing = "no copies or memsets in the input",
+    .of = MEMORY | SIZES,
+    .group = group,
+    .put_group = put_sizes,
+};

@@ -15,44 +15,6 @@
 #include "../published/published.h"
 #include "report.h"
 
-enum {
-    SIZE,
-    BATCH,
-    MODE,
-    VARIANT,
-    FRAGMENTS,
-    FORWARD,
-    FORWARD_STD,
-    BACKWARD,
-    BACKWARD_STD,
-    OPTIMIZER,
-    OPTIMIZER_STD,
-    PEAK,
-    PARAMETERS,
-    STATUS,
-    SOURCE,
-    CONDITION /* where some differ in it */
-};
-
-static const struct nvt_column_spec columns[] = {
-    [SIZE] = {"size", "", NVT_INT, 0, NVT_PLAIN},
-    [BATCH] = {"batch", "", NVT_INT, 0, 0},
-    [MODE] = {"mode", "", NVT_TEXT, 0, 0},
-    [VARIANT] = {"variant", "", NVT_TEXT, 0, 0},
-    [FRAGMENTS] = {"fragments", "", NVT_INT, 0, 0},
-    [FORWARD] = {"forward (ms)", "ms", NVT_REAL, 4, 0},
-    [FORWARD_STD] = {"forward std (ms)", "ms", NVT_REAL, 4, 0},
-    [BACKWARD] = {"backward (ms)", "ms", NVT_REAL, 4, 0},
-    [BACKWARD_STD] = {"backward std (ms)", "ms", NVT_REAL, 4, 0},
-    [OPTIMIZER] = {"optimizer (ms)", "ms", NVT_REAL, 4, 0},
-    [OPTIMIZER_STD] = {"optimizer std (ms)", "ms", NVT_REAL, 4, 0},
-    [PEAK] = {"peak (MiB)", "MiB", NVT_REAL, 1, 0},
-    [PARAMETERS] = {"parameters", "", NVT_INT, 0, 0},
-    [STATUS] = {"status", "", NVT_TEXT, 0, 0},
-    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
-    [CONDITION] = {"measured with", "", NVT_TEXT, 0, 0},
-};
-
 static const char *const modes[] = {
     [NVT_LINEAR] = "linear",
     [NVT_TRAIN] = "train",
@@ -63,25 +25,16 @@ static const char *const modes[] = {
 static void put_row(struct nvt_table *table, const struct nvt_fragment_row *from,
                     unsigned conditions)
 {
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_int(table, row, SIZE, from->size);
-    nvt_table_set_int(table, row, BATCH, from->batch);
-    nvt_table_set_text(table, row, MODE, modes[from->line]);
-    nvt_table_set_text(table, row, VARIANT, from->variant);
-    if (from->fragments)
-        nvt_table_set_int(table, row, FRAGMENTS, from->fragments);
-    nvt_table_set_real(table, row, FORWARD, from->forward.mean_ms);
-    nvt_table_set_real(table, row, FORWARD_STD, from->forward.std_ms);
-    nvt_table_set_real(table, row, BACKWARD, from->backward.mean_ms);
-    nvt_table_set_real(table, row, BACKWARD_STD, from->backward.std_ms);
-    nvt_table_set_real(table, row, OPTIMIZER, from->optimizer.mean_ms);
-    nvt_table_set_real(table, row, OPTIMIZER_STD, from->optimizer.std_ms);
-    nvt_table_set_real(table, row, PEAK, from->peak_mib);
-    if (from->parameters >= 0 && from->parameters <= 9e15)
-        nvt_table_set_int(table, row, PARAMETERS, (int64_t)from->parameters);
-    nvt_table_set_text(table, row, STATUS, from->status);
-    nvt_table_set_text(table, row, SOURCE, from->source);
-    nvt_condition_put(table, row, CONDITION, from->record, conditions);
+    char condition[NVT_CONDITION_SIZE];
+    nvt_table_put(
+        table, from->size, from->batch, modes[from->line], from->variant,
+        NVT_IF(from->fragments, from->fragments), from->forward.mean_ms, from->forward.std_ms,
+        from->backward.mean_ms, from->backward.std_ms, from->optimizer.mean_ms,
+        from->optimizer.std_ms, from->peak_mib,
+        NVT_IF(from->parameters >= 0 && from->parameters <= 9e15, (int64_t)from->parameters),
+        from->status, from->source);
+    if (conditions)
+        nvt_table_more(table, nvt_condition_text(from->record, conditions, condition));
 }
 
 static struct nvt_fragment_row *rows_of(struct nvt_input *input, size_t *count,
@@ -97,20 +50,20 @@ static struct nvt_fragment_row *rows_of(struct nvt_input *input, size_t *count,
     return rows;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
     size_t count;
-    struct nvt_fragment_row *rows = rows_of(input, &count, err);
+    struct nvt_input *input = making->input;
+    struct nvt_fragment_row *rows = rows_of(input, &count, making->err);
     if (!rows)
         return -1;
     unsigned conditions = nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL);
-    struct nvt_table *table =
-        nvt_report_table_of(&nvt_report_fragments, conditions ? CONDITION + 1 : CONDITION, input,
-                            "Fragment study", err);
-    for (size_t i = 0; table && i < count; i++)
+    if (!conditions)
+        nvt_table_drop(table, "measured with", 1);
+    for (size_t i = 0; i < count; i++)
         put_row(table, &rows[i], conditions);
     free(rows);
-    return nvt_report_add(tables, table, err);
+    return 0;
 }
 
 static void put_block(const struct nvt_fragment_row *row, FILE *out)
@@ -222,8 +175,23 @@ const struct nvt_report nvt_report_fragments = {
     .name = "fragments",
     .about = "the fragment study of a run directory: times, peak memory, parameters",
     .needs = NVT_NEEDS_RUNS,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"size", NVT_IDS},
+                {"batch", NVT_COUNTS},
+                {"mode", NVT_NAMES},
+                {"variant", NVT_NAMES},
+                {"fragments", NVT_COUNTS},
+                {"forward (ms)", NVT_REALS("ms", 4)},
+                {"forward std (ms)", NVT_REALS("ms", 4)},
+                {"backward (ms)", NVT_REALS("ms", 4)},
+                {"backward std (ms)", NVT_REALS("ms", 4)},
+                {"optimizer (ms)", NVT_REALS("ms", 4)},
+                {"optimizer std (ms)", NVT_REALS("ms", 4)},
+                {"peak (MiB)", NVT_REALS("MiB", 1)},
+                {"parameters", NVT_COUNTS},
+                {"status", NVT_NAMES},
+                {"source", NVT_NAMES},
+                {"measured with", NVT_NAMES}},
+    .title = "Fragment study",
+    .of_input = put_all,
     .published = published,
 };

@@ -17,34 +17,6 @@
 #include "../device/shared.h"
 #include "report.h"
 
-enum { DEVICE, PID, SPAN, BUSY, IDLE, IDLE_SHARE, NOT_LAUNCHED, GAPS, AVG_GAP, MED_GAP, MAX_GAP };
-
-static const struct nvt_column_spec columns[] = {
-    [DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [SPAN] = {"Span (ns)", "ns", NVT_INT, 0, 0},
-    [BUSY] = {"Busy (ns)", "ns", NVT_INT, 0, 0},
-    [IDLE] = {"Idle (ns)", "ns", NVT_INT, 0, 0},
-    [IDLE_SHARE] = {"Idle (%)", "%", NVT_REAL, 1, 0},
-    [NOT_LAUNCHED] = {"Not Launched (ns)", "ns", NVT_INT, 0, 0},
-    [GAPS] = {"Gaps", "", NVT_INT, 0, 0},
-    [AVG_GAP] = {"Avg Gap (ns)", "ns", NVT_REAL, 1, 0},
-    [MED_GAP] = {"Med Gap (ns)", "ns", NVT_REAL, 1, 0},
-    [MAX_GAP] = {"Max Gap (ns)", "ns", NVT_INT, 0, 0},
-};
-
-enum { G_START, G_DURATION, G_NOT_LAUNCHED, G_DEVICE, G_PID, G_BEFORE, G_AFTER };
-
-static const struct nvt_column_spec gap_columns[] = {
-    [G_START] = {"Start (ns)", "ns", NVT_INT, 0, 0},
-    [G_DURATION] = {"Duration (ns)", "ns", NVT_INT, 0, 0},
-    [G_NOT_LAUNCHED] = {"Not Launched (ns)", "ns", NVT_INT, 0, 0},
-    [G_DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [G_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [G_BEFORE] = {"Operation Before", "", NVT_TEXT, 0, 0},
-    [G_AFTER] = {"Operation After", "", NVT_TEXT, 0, 0},
-};
-
 /* Gaps that are listed. */
 #define LONGEST 20
 
@@ -122,24 +94,14 @@ static int measure(struct idle *idle, const struct nvt_used_device *device)
 static void put_device(struct nvt_table *table, const struct idle *idle,
                        const struct nvt_used_device *device)
 {
+    const struct nvt_trace *trace = idle->trace;
     struct nvt_summary gaps;
-    size_t row = nvt_table_add_row(table);
     nvt_sample_summary(idle->gaps, idle->count, &gaps);
-    nvt_put_device(table, row, DEVICE, idle->trace, device->process, device->device);
-    if (device->users == 1)
-        nvt_table_set_int(table, row, PID, idle->trace->processes.pid[device->process]);
-    nvt_table_set_int(table, row, SPAN, idle->span);
-    nvt_table_set_int(table, row, BUSY, idle->busy);
-    nvt_table_set_int(table, row, IDLE, idle->span - idle->busy);
-    if (idle->span)
-        nvt_table_set_real(table, row, IDLE_SHARE,
-                           100 * (double)(idle->span - idle->busy) / (double)idle->span);
-    nvt_table_set_int(table, row, NOT_LAUNCHED, idle->not_launched);
-    nvt_table_set_int(table, row, GAPS, (int64_t)idle->count);
-    nvt_table_set_real(table, row, AVG_GAP, gaps.mean);
-    nvt_table_set_real(table, row, MED_GAP, gaps.median);
-    if (idle->count)
-        nvt_table_set_int(table, row, MAX_GAP, (int64_t)gaps.max);
+    nvt_table_put(table, NVT_DEVICE(trace, device->process, device->device),
+                  NVT_IF(device->users == 1, trace->processes.pid[device->process]), idle->span,
+                  idle->busy, idle->span - idle->busy,
+                  nvt_percent(idle->span - idle->busy, idle->span), idle->not_launched, idle->count,
+                  gaps.mean, gaps.median, NVT_IF(idle->count, (int64_t)gaps.max));
 }
 
 /* What goes through all traces. */
@@ -158,9 +120,7 @@ static int add_trace(struct idles *idles, const struct nvt_trace *trace, struct 
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct idle idle = {
             .trace = trace, .longest = idles->longest, .longest_count = &idles->longest_count};
-        status = measure(&idle, &devices.items[i])
-                     ? nvt_fail_at(err, trace->path, -1, "out of memory")
-                     : 0;
+        status = measure(&idle, &devices.items[i]);
         if (!status)
             put_device(idles->table, &idle, &devices.items[i]);
         free(idle.gaps);
@@ -169,29 +129,18 @@ static int add_trace(struct idles *idles, const struct nvt_trace *trace, struct 
     return status;
 }
 
-static struct nvt_table *gap_table(const struct nvt_table *like, const struct gap *gaps,
-                                   size_t count)
+static void put_gaps(struct nvt_table *table, const struct gap *gaps, size_t count)
 {
-    struct nvt_table *table = nvt_table_new("gpu_idle", "Longest gaps on the devices", gap_columns,
-                                            sizeof(gap_columns) / sizeof(gap_columns[0]));
-    if (!table)
-        return NULL;
-    nvt_table_set_provenance(table, nvt_table_provenance(like));
     for (size_t i = 0; i < count; i++) {
         const struct nvt_trace *trace = gaps[i].trace;
-        size_t row = nvt_table_add_row(table);
-        uint32_t process = trace->ops.process[gaps[i].after];
-        nvt_table_set_int(table, row, G_START, gaps[i].start);
-        nvt_table_set_int(table, row, G_DURATION, gaps[i].duration);
-        nvt_table_set_int(table, row, G_NOT_LAUNCHED, gaps[i].not_launched);
-        nvt_put_device(table, row, G_DEVICE, trace, process, trace->ops.device[gaps[i].after]);
-        nvt_table_set_int(table, row, G_PID, trace->processes.pid[process]);
-        nvt_table_set_text(table, row, G_BEFORE,
-                           nvt_name(trace, trace->ops.short_name[gaps[i].before]));
-        nvt_table_set_text(table, row, G_AFTER,
-                           nvt_name(trace, trace->ops.short_name[gaps[i].after]));
+        const struct nvt_ops *ops = &trace->ops;
+        uint32_t before = gaps[i].before, after = gaps[i].after;
+        nvt_table_put(table, gaps[i].start, gaps[i].duration, gaps[i].not_launched,
+                      NVT_DEVICE(trace, ops->process[after], ops->device[after]),
+                      trace->processes.pid[ops->process[after]],
+                      nvt_name(trace, ops->short_name[before]),
+                      nvt_name(trace, ops->short_name[after]));
     }
-    return table;
 }
 
 static void tell(struct nvt_input *input, const struct idles *idles,
@@ -206,40 +155,53 @@ static void tell(struct nvt_input *input, const struct idles *idles,
         nvt_shared_note(input, shared->certain);
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct idles idles = {0};
+    struct nvt_input *input = making->input;
+    struct idles idles = {.table = table};
     struct nvt_shared shared;
     int status = 0;
-    idles.table = nvt_report_table(&nvt_report_gpu_idle, input, "Idle time of the devices", err);
-    if (!idles.table)
-        return -1;
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(&idles, input->traces[i].trace, err);
+        status = add_trace(&idles, input->traces[i].trace, making->err);
     if (!status)
-        status = nvt_shared_find(&shared, input, err);
-    if (status) {
-        nvt_table_free(idles.table);
+        status = nvt_shared_find(&shared, input, making->err);
+    if (status)
         return -1;
-    }
     tell(input, &idles, &shared);
-    struct nvt_table *gaps =
-        idles.longest_count ? gap_table(idles.table, idles.longest, idles.longest_count) : NULL;
-    if (nvt_report_add(tables, idles.table, err)) {
-        nvt_table_free(gaps);
-        return -1;
-    }
-    if (!idles.longest_count)
-        return 0;
-    return gaps ? nvt_report_add(tables, gaps, err) : nvt_fail(err, "out of memory");
+    put_gaps(making->tables[1], idles.longest, idles.longest_count);
+    return 0;
 }
+
+static const struct nvt_table_kind more[] = {
+    {.title = "Longest gaps on the devices",
+     .columns = {{"Start (ns)", NVT_NS},
+                 {"Duration (ns)", NVT_NS},
+                 {"Not Launched (ns)", NVT_NS},
+                 {"Device", NVT_NAMES},
+                 {"PID", NVT_IDS},
+                 {"Operation Before", NVT_NAMES},
+                 {"Operation After", NVT_NAMES}},
+     .is_optional = 1},
+    {.title = NULL},
+};
 
 const struct nvt_report nvt_report_gpu_idle = {
     .name = "gpu_idle",
     .about =
         "idle time of each device, how much of it was spent waiting for the host, the longest gaps",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"Device", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"Span (ns)", NVT_NS},
+                {"Busy (ns)", NVT_NS},
+                {"Idle (ns)", NVT_NS},
+                {"Idle (%)", NVT_PERCENT},
+                {"Not Launched (ns)", NVT_NS},
+                {"Gaps", NVT_COUNTS},
+                {"Avg Gap (ns)", NVT_NS_AVERAGE},
+                {"Med Gap (ns)", NVT_NS_AVERAGE},
+                {"Max Gap (ns)", NVT_NS}},
+    .title = "Idle time of the devices",
+    .of_input = put_all,
+    .more = more,
 };

@@ -23,18 +23,6 @@
 
 /* --- memory_peak --- */
 
-enum { RANGE, DEVICE, PID, INSTANCES, ALLOCATED, RESERVED, GROWTH };
-
-static const struct nvt_column_spec peak_columns[] = {
-    [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
-    [DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [INSTANCES] = {"Instances", "", NVT_INT, 0, 0},
-    [ALLOCATED] = {"Peak Allocated (MiB)", "MiB", NVT_REAL, 2, 0},
-    [RESERVED] = {"Peak Reserved (MiB)", "MiB", NVT_REAL, 2, 0},
-    [GROWTH] = {"Growth (MiB)", "MiB", NVT_REAL, 2, 0},
-};
-
 struct peak {
     uint32_t range; /* one of the name */
     uint32_t instances;
@@ -45,15 +33,11 @@ static void put_peak(struct nvt_table *table, const struct nvt_trace *trace,
                      const struct nvt_level_series *series, const char *name,
                      const struct peak *peak)
 {
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, RANGE, name);
-    nvt_put_device(table, row, DEVICE, trace, series->process, series->device);
-    nvt_table_set_int(table, row, PID, trace->processes.pid[series->process]);
-    nvt_table_set_int(table, row, INSTANCES, peak->instances);
-    nvt_table_set_real(table, row, ALLOCATED, (double)peak->allocated / MIB);
-    if (!series->lacks_reserved)
-        nvt_table_set_real(table, row, RESERVED, (double)peak->reserved / MIB);
-    nvt_table_set_real(table, row, GROWTH, (double)peak->growth / MIB / peak->instances);
+    nvt_table_put(table, name, NVT_DEVICE(trace, series->process, series->device),
+                  trace->processes.pid[series->process], peak->instances,
+                  (double)peak->allocated / MIB,
+                  NVT_IF(!series->lacks_reserved, (double)peak->reserved / MIB),
+                  (double)peak->growth / MIB / peak->instances);
 }
 
 /* Levels are a stranger's numbers: sums of them wrap around. */
@@ -146,18 +130,17 @@ static int put_series(struct nvt_table *table, const struct nvt_trace *trace,
     return status;
 }
 
-static int peaks_of(struct nvt_table *table, const struct nvt_input *input,
-                    const struct nvt_trace *trace, struct nvt_error *err)
+static int peaks_of(struct nvt_table *table, const struct nvt_trace *trace,
+                    const struct nvt_making *making)
 {
-    (void)input;
     struct nvt_levels levels = {0};
     struct nvt_groups names = {0};
     int status = nvt_levels_make(&levels, trace);
+    (void)making;
     nvt_groups_trace(&names, trace);
     for (uint32_t i = 0; i < levels.count && !status; i++)
         status = put_series(table, trace, &levels.series[i], &names);
-    if (status || nvt_groups_failed(&names))
-        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    status = status || nvt_groups_failed(&names) ? -1 : 0;
     nvt_groups_free(&names);
     nvt_levels_free(&levels);
     return status;
@@ -165,80 +148,53 @@ static int peaks_of(struct nvt_table *table, const struct nvt_input *input,
 
 /* --- memory_timeline --- */
 
-enum { T_TIME, T_OPERATION, T_BYTES, T_ALLOCATED, T_RESERVED, T_DEVICE, T_PID, T_TID };
-enum { T_ADDRESS = T_TID + 1, T_SOURCE };
-
-static const struct nvt_column_spec timeline_columns[] = {
-    [T_TIME] = {"Time (ns)", "ns", NVT_INT, 0, 0},
-    [T_OPERATION] = {"Operation", "", NVT_TEXT, 0, 0},
-    [T_BYTES] = {"Bytes", "", NVT_INT, 0, 0},
-    [T_ALLOCATED] = {"Allocated (bytes)", "bytes", NVT_INT, 0, 0},
-    [T_RESERVED] = {"Reserved (bytes)", "bytes", NVT_INT, 0, 0},
-    [T_DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [T_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [T_TID] = {"TID", "", NVT_INT, 0, NVT_PLAIN},
-    [T_ADDRESS] = {"Address", "", NVT_TEXT, 0, 0},
-    [T_SOURCE] = {"Source", "", NVT_TEXT, 0, 0},
-};
-
 static void put_event(struct nvt_table *table, const struct nvt_trace *trace,
                       const struct nvt_level_series *series, uint32_t i)
 {
     const struct nvt_memory *events = &trace->memory;
     uint32_t event = series->events[i], thread = events->thread[event];
     char address[32];
-    size_t row = nvt_table_add_row(table);
     snprintf(address, sizeof(address), "0x%" PRIx64, events->address[event]);
-    nvt_table_set_int(table, row, T_TIME, events->time[event]);
-    nvt_table_set_text(table, row, T_OPERATION,
-                       events->is_earlier[event]                ? "before"
-                       : events->kind[event] == NVT_MEMORY_FREE ? "free"
-                                                                : "allocate");
-    nvt_table_set_int(table, row, T_BYTES, (int64_t)events->bytes[event]);
-    nvt_table_set_int(table, row, T_ALLOCATED, nvt_level_allocated(series, i));
-    if (!series->lacks_reserved)
-        nvt_table_set_int(table, row, T_RESERVED, nvt_level_reserved(series, i));
-    nvt_put_device(table, row, T_DEVICE, trace, series->process, series->device);
-    nvt_table_set_int(table, row, T_PID, trace->processes.pid[series->process]);
-    if (thread != NVT_NONE)
-        nvt_table_set_int(table, row, T_TID, trace->threads.tid[thread]);
-    nvt_table_set_text(table, row, T_ADDRESS, address);
-    nvt_table_set_text(table, row, T_SOURCE, nvt_name(trace, events->source[event]));
+    nvt_table_put(table, events->time[event],
+                  events->is_earlier[event]                ? "before"
+                  : events->kind[event] == NVT_MEMORY_FREE ? "free"
+                                                           : "allocate",
+                  events->bytes[event], nvt_level_allocated(series, i),
+                  NVT_IF(!series->lacks_reserved, nvt_level_reserved(series, i)),
+                  NVT_DEVICE(trace, series->process, series->device),
+                  trace->processes.pid[series->process],
+                  NVT_IF(thread < trace->threads.count, trace->threads.tid[thread]), address,
+                  nvt_name(trace, events->source[event]));
 }
 
-static int timeline_of(struct nvt_table *table, const struct nvt_input *input,
-                       const struct nvt_trace *trace, struct nvt_error *err)
+static int timeline_of(struct nvt_table *table, const struct nvt_trace *trace,
+                       const struct nvt_making *making)
 {
-    (void)input;
     struct nvt_levels levels = {0};
     int status = nvt_levels_make(&levels, trace);
+    (void)making;
     for (uint32_t i = 0; i < levels.count && !status; i++)
         for (uint32_t event = 0; event < levels.series[i].count; event++)
             put_event(table, trace, &levels.series[i], event);
-    nvt_table_sort(table, T_TIME, 0);
     nvt_levels_free(&levels);
-    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+    return status;
 }
 
 /* --- both --- */
 
-static int make_peak(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int make_peak(const struct nvt_report *report, struct nvt_input *input,
+                     struct nvt_tables *tables, struct nvt_error *err)
 {
     size_t before = tables->count;
-    if (nvt_memory_tables(&nvt_report_memory_peak, "Peak memory by range", peaks_of, 1, input,
-                          tables, err))
+    if (nvt_report_make_each(report, input, tables, err))
         return -1;
+    if (!input->run_count)
+        nvt_memory_note_missing(input);
     if (nvt_memory_of_runs(input, tables, err) || nvt_pipeline_memory(input, tables, err))
         return -1;
     if (tables->count == before)
         nvt_note(input, "note: no trace has memory events, and no run has a peak");
     return 0;
-}
-
-static int make_timeline(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    return nvt_memory_tables(&nvt_report_memory_timeline, "Memory over time", timeline_of, 0, input,
-                             tables, err);
 }
 
 static const char *const further[] = {NVT_MEMORY_OF_RUNS, NVT_PIPELINE_MEMORY, NULL};
@@ -247,8 +203,16 @@ const struct nvt_report nvt_report_memory_peak = {
     .name = "memory_peak",
     .about = "peak of allocated and reserved memory, by range and device, or by phase of a run",
     .needs = NVT_NEEDS_TRACES,
-    .columns = peak_columns,
-    .column_count = sizeof(peak_columns) / sizeof(peak_columns[0]),
+    .columns = {{"Range", NVT_NAMES},
+                {"Device", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"Instances", NVT_COUNTS},
+                {"Peak Allocated (MiB)", NVT_MIB},
+                {"Peak Reserved (MiB)", NVT_MIB},
+                {"Growth (MiB)", NVT_MIB}},
+    .title = "Peak memory by range",
+    .has = nvt_has_memory,
+    .each_trace = peaks_of,
     .make = make_peak,
     .further = further,
 };
@@ -257,7 +221,19 @@ const struct nvt_report nvt_report_memory_timeline = {
     .name = "memory_timeline",
     .about = "every allocation, with what is allocated and reserved after it",
     .needs = NVT_NEEDS_TRACES,
-    .columns = timeline_columns,
-    .column_count = sizeof(timeline_columns) / sizeof(timeline_columns[0]),
-    .make = make_timeline,
+    .columns = {{"Time (ns)", NVT_NS},
+                {"Operation", NVT_NAMES},
+                {"Bytes", NVT_COUNTS},
+                {"Allocated (bytes)", "bytes", NVT_INT, 0, 0},
+                {"Reserved (bytes)", "bytes", NVT_INT, 0, 0},
+                {"Device", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"TID", NVT_IDS},
+                {"Address", NVT_NAMES},
+                {"Source", NVT_NAMES}},
+    .title = "Memory over time",
+    .order = {"Time (ns)"},
+    .has = nvt_has_memory,
+    .each_trace = timeline_of,
+    .make = nvt_memory_make,
 };

@@ -18,6 +18,7 @@
  * of those that belong to no deeper range, Device Span from its first to its last operation. These columns
  * come last, and are left out where no device operation is on record.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,39 +27,6 @@
 #include "../model/nesting.h"
 #include "../device/project.h"
 #include "report.h"
-
-enum {
-    RANGE,
-    INSTANCES,
-    HOST_TOTAL,
-    HOST_SELF,
-    HOST_SHARE,
-    LEVEL,
-    STYLE,
-    UNFINISHED,
-    BUSY,
-    SELF,
-    SPAN,
-    OPS,
-    OPS_SELF,
-    COLUMNS
-};
-
-static const struct nvt_column_spec columns[] = {
-    [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
-    [INSTANCES] = {"Instances", "", NVT_INT, 0, 0},
-    [HOST_TOTAL] = {"Host Total (ns)", "ns", NVT_INT, 0, 0},
-    [HOST_SELF] = {"Host Self (ns)", "ns", NVT_INT, 0, 0},
-    [HOST_SHARE] = {"Host (%)", "%", NVT_REAL, 1, 0},
-    [LEVEL] = {"Lvl", "", NVT_INT, 0, 0},
-    [STYLE] = {"Style", "", NVT_TEXT, 0, 0},
-    [UNFINISHED] = {"Unfinished", "", NVT_INT, 0, 0},
-    [BUSY] = {"Device Busy (ns)", "ns", NVT_INT, 0, 0},
-    [SELF] = {"Device Self (ns)", "ns", NVT_INT, 0, 0},
-    [SPAN] = {"Device Span (ns)", "ns", NVT_INT, 0, 0},
-    [OPS] = {"GPU Ops", "", NVT_INT, 0, 0},
-    [OPS_SELF] = {"GPU Ops Self", "", NVT_INT, 0, 0},
-};
 
 /* A path of names. Nodes are created after their parents. */
 struct node {
@@ -78,6 +46,7 @@ struct tree {
     struct nvt_map counted; /* node << 32 | thread, of the current trace */
     struct node *nodes;
     uint32_t count, capacity, first_root;
+    int has_ops;
 };
 
 /* What the devices did for one range. Times of operations come in the order of their starts. */
@@ -297,35 +266,18 @@ static int compare_nodes(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
-static void put_devices(struct nvt_table *table, size_t row, const struct node *node)
-{
-    nvt_table_set_int(table, row, BUSY, node->busy);
-    nvt_table_set_int(table, row, SELF, node->self);
-    nvt_table_set_int(table, row, SPAN, node->span);
-    nvt_table_set_int(table, row, OPS, (int64_t)node->ops);
-    nvt_table_set_int(table, row, OPS_SELF, (int64_t)node->ops_self);
-}
-
 /* 0, or -1 when there is no memory for its name; what the table has none for, that tells itself. */
 static int put_node(struct nvt_table *table, const struct tree *tree, const struct node *node,
                     struct nvt_buffer *text)
 {
-    size_t row = nvt_table_add_row(table);
-    int failed = nvt_nesting_indent(node->level, nvt_groups_name(&tree->names, node->name), text);
-    if (!failed)
-        nvt_table_set_text(table, row, RANGE, (const char *)text->data);
-    nvt_table_set_int(table, row, INSTANCES, (int64_t)node->instances);
-    nvt_table_set_int(table, row, HOST_TOTAL, node->host);
-    nvt_table_set_int(table, row, HOST_SELF, node->host_self);
-    if (!node->style && node->threads_ns > 0)
-        nvt_table_set_real(table, row, HOST_SHARE,
-                           100 * (double)node->host / (double)node->threads_ns);
-    nvt_table_set_int(table, row, LEVEL, node->level);
-    nvt_table_set_text(table, row, STYLE, node->style ? "StartEnd" : "PushPop");
-    nvt_table_set_int(table, row, UNFINISHED, (int64_t)node->unfinished);
-    if (nvt_table_columns(table) == COLUMNS)
-        put_devices(table, row, node);
-    return failed;
+    if (nvt_nesting_indent(node->level, nvt_groups_name(&tree->names, node->name), text))
+        return -1;
+    nvt_table_put(table, (const char *)text->data, node->instances, node->host, node->host_self,
+                  node->style ? NAN : nvt_percent(node->host, node->threads_ns), node->level,
+                  node->style ? "StartEnd" : "PushPop", node->unfinished);
+    if (tree->has_ops)
+        nvt_table_more(table, node->busy, node->self, node->span, node->ops, node->ops_self);
+    return 0;
 }
 
 /*
@@ -357,29 +309,21 @@ static int put_tree(struct nvt_table *table, struct tree *tree)
     return status;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
+    const struct nvt_input *input = making->input;
     struct tree tree = {.first_root = NO_NODE};
-    struct nvt_table *table = NULL;
-    int status = 0, has_ops = 0;
+    int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++) {
-        has_ops |= input->traces[i].trace->ops.count > 0;
-        status = add_trace(&tree, input->traces[i].trace, input->project_flags, err);
+        tree.has_ops |= input->traces[i].trace->ops.count > 0;
+        status = add_trace(&tree, input->traces[i].trace, input->project_flags, making->err);
     }
-    if (!status) {
-        table = nvt_report_table_of(
-            &nvt_report_range_tree, has_ops ? COLUMNS : BUSY, input,
-            has_ops ? "Ranges, on the host and on the devices" : "Ranges, on the host", err);
-        status = table ? 0 : -1;
-    }
-    if (!status && put_tree(table, &tree)) {
-        nvt_table_free(table);
-        status = nvt_fail(err, "out of memory");
-    } else if (!status) {
-        if (!tree.count)
-            nvt_note(input, "note: no NVTX ranges in the input");
-        status = nvt_report_add(tables, table, err);
-    }
+    if (tree.has_ops)
+        nvt_making_title(making, "Ranges, on the host and on the devices");
+    else
+        nvt_table_drop(table, "Device Busy (ns)", 5);
+    if (!status)
+        status = put_tree(table, &tree);
     nvt_groups_free(&tree.names);
     nvt_map_free(&tree.by_path);
     nvt_map_free(&tree.counted);
@@ -391,7 +335,20 @@ const struct nvt_report nvt_report_range_tree = {
     .name = "range_tree",
     .about = "ranges as a tree: host and device time, with and without what lies deeper",
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
-    .columns = columns,
-    .column_count = COLUMNS,
-    .make = make,
+    .columns = {{"Range", NVT_NAMES},
+                {"Instances", NVT_COUNTS},
+                {"Host Total (ns)", NVT_NS},
+                {"Host Self (ns)", NVT_NS},
+                {"Host (%)", NVT_PERCENT},
+                {"Lvl", NVT_COUNTS},
+                {"Style", NVT_NAMES},
+                {"Unfinished", NVT_COUNTS},
+                {"Device Busy (ns)", NVT_NS},
+                {"Device Self (ns)", NVT_NS},
+                {"Device Span (ns)", NVT_NS},
+                {"GPU Ops", NVT_COUNTS},
+                {"GPU Ops Self", NVT_COUNTS}},
+    .title = "Ranges, on the host",
+    .nothing = "no NVTX ranges in the input",
+    .of_input = put_all,
 };

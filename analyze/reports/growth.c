@@ -10,73 +10,22 @@
 #include "../sweeps/sweeps.h"
 #include "report.h"
 
-enum {
-    CONFIGURATION,
-    AXIS,
-    KIND,
-    NAME,
-    RUNS,
-    STATISTIC,
-    LEAST,
-    LEAST_NS,
-    LARGEST,
-    LARGEST_NS,
-    ENTRIES,
-    SHARE,
-    LAW,
-    OFF,
-    EXPONENT,
-    LOW,
-    HIGH,
-    CHANCE,
-    COLUMNS
-};
-
-static const struct nvt_column_spec columns[COLUMNS] = {
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [AXIS] = {"axis", "", NVT_TEXT, 0, 0},
-    [KIND] = {"kind", "", NVT_TEXT, 0, 0},
-    [NAME] = {"name", "", NVT_TEXT, 0, 0},
-    [RUNS] = {"runs", "", NVT_INT, 0, 0},
-    [STATISTIC] = {"statistic", "", NVT_TEXT, 0, 0},
-    [LEAST] = {"least", "", NVT_REAL, NVT_SHORTEST, 0},
-    [LEAST_NS] = {"cost at the least", "ns", NVT_REAL, 0, 0},
-    [LARGEST] = {"largest", "", NVT_REAL, NVT_SHORTEST, 0},
-    [LARGEST_NS] = {"cost at the largest", "ns", NVT_REAL, 0, 0},
-    [ENTRIES] = {"entries", "", NVT_REAL, 1, 0},
-    [SHARE] = {"of the iteration", "%", NVT_REAL, 1, 0},
-    [LAW] = {"growth", "", NVT_TEXT, 0, 0},
-    [OFF] = {"off by", "%", NVT_REAL, 1, 0},
-    [EXPONENT] = {"exponent", "", NVT_REAL, 2, 0},
-    [LOW] = {"low", "", NVT_REAL, 2, 0},
-    [HIGH] = {"high", "", NVT_REAL, 2, 0},
-    [CHANCE] = {"by noise", "%", NVT_REAL, 2, 0},
-};
-
 /* The law that describes it, "not shown" where it does not rise; and its exponent. */
-static void put_growth(struct nvt_table *table, size_t row, const struct nvt_sweep *sweep,
+static void put_growth(struct nvt_table *table, const struct nvt_sweep *sweep,
                        const struct nvt_sweep_item *item)
 {
     const struct nvt_growth *growth = &item->growth;
     const struct nvt_growth_law *law = nvt_growth_law(growth);
+    const int is_described = law->rises && growth->is_described;
+    const int has_exponent = isfinite(growth->p) != 0;
     char text[NVT_GROWTH_TEXT];
-    if (item->count < 3)
-        return;
-    if (!law->rises)
-        nvt_table_set_text(table, row, LAW, "not shown");
-    else if (!growth->is_described)
-        nvt_table_set_text(table, row, LAW, "by no law");
-    else {
-        nvt_table_set_text(table, row, LAW, nvt_growth_text(growth, sweep->axis, text));
-        nvt_table_set_real(table, row, OFF, 100 * law->off);
-    }
-    nvt_table_set_real(table, row, EXPONENT, growth->p);
-    if (isfinite(growth->p)) {
-        nvt_table_set_real(table, row, LOW, growth->power.low);
-        nvt_table_set_real(table, row, HIGH, growth->power.high);
-    }
-    if (growth->values > 1)
-        nvt_table_set_real(table, row, CHANCE, 100 * growth->chance);
+    nvt_table_more(
+        table,
+        !law->rises     ? "not shown"
+        : !is_described ? "by no law"
+                        : nvt_growth_text(growth, sweep->axis, text),
+        NVT_IF(is_described, 100 * law->off), growth->p, NVT_IF(has_exponent, growth->power.low),
+        NVT_IF(has_exponent, growth->power.high), NVT_IF(growth->values > 1, 100 * growth->chance));
 }
 
 static void put_item(struct nvt_table *table, const struct nvt_sweep *sweep,
@@ -84,20 +33,11 @@ static void put_item(struct nvt_table *table, const struct nvt_sweep *sweep,
 {
     const struct nvt_sweep_value *least = nvt_sweep_least(item);
     const struct nvt_sweep_value *largest = nvt_sweep_largest(item);
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, CONFIGURATION, sweep->where);
-    nvt_table_set_text(table, row, AXIS, sweep->axis);
-    nvt_table_set_text(table, row, KIND, nvt_sweep_kind_name(item->kind));
-    nvt_table_set_text(table, row, NAME, item->name);
-    nvt_table_set_int(table, row, RUNS, (int64_t)item->count);
-    nvt_table_set_text(table, row, STATISTIC, item->is_mean ? "mean" : "median");
-    nvt_table_set_real(table, row, LEAST, least->n);
-    nvt_table_set_real(table, row, LEAST_NS, least->ns);
-    nvt_table_set_real(table, row, LARGEST, largest->n);
-    nvt_table_set_real(table, row, LARGEST_NS, largest->ns);
-    nvt_table_set_real(table, row, ENTRIES, largest->count);
-    nvt_table_set_real(table, row, SHARE, 100 * nvt_sweep_share(sweep, item));
-    put_growth(table, row, sweep, item);
+    nvt_table_put(table, sweep->where, sweep->axis, nvt_sweep_kind_name(item->kind), item->name,
+                  item->count, item->is_mean ? "mean" : "median", least->n, least->ns, largest->n,
+                  largest->ns, largest->count, 100 * nvt_sweep_share(sweep, item));
+    if (item->count >= 3)
+        put_growth(table, sweep, item);
 }
 
 static int dearer(const void *left, const void *right)
@@ -128,42 +68,44 @@ static size_t put_sweep(struct nvt_table *table, const struct nvt_sweep *sweep)
     return alone;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static void note_left_out(const struct nvt_making *making, const struct nvt_sweeps *sweeps,
+                          size_t alone)
+{
+    if (alone)
+        nvt_note(making->input,
+                 "note: %zu name%s of growth occur%s with one value only, and %s left out", alone,
+                 alone == 1 ? "" : "s", alone == 1 ? "s" : "", alone == 1 ? "is" : "are");
+    for (size_t i = 0; i < sweeps->count; i++)
+        if (sweeps->items[i].without)
+            nvt_note(making->input,
+                     "note: growth is over %s above 0, without %zu run%s of %s with 0 or less",
+                     sweeps->items[i].axis, sweeps->items[i].without,
+                     sweeps->items[i].without == 1 ? "" : "s", sweeps->items[i].where);
+}
+
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_sweeps sweeps = {0};
     size_t alone = 0;
-    int status = nvt_sweeps_of(input, NULL, &sweeps, err);
-    struct nvt_table *table = status
-                                  ? NULL
-                                  : nvt_report_table(&nvt_report_growth, input,
-                                                     "Cost over the number that was varied", err);
-    for (size_t i = 0; i < sweeps.count && table && !status; i++) {
+    int status = nvt_sweeps_of(making->input, NULL, &sweeps, making->err);
+    for (size_t i = 0; i < sweeps.count && !status; i++) {
         size_t left = put_sweep(table, &sweeps.items[i]);
-        status = left == SIZE_MAX ? nvt_fail(err, "out of memory") : 0;
+        status = left == SIZE_MAX ? -1 : 0;
         alone += left;
     }
-    if (table && !status && !nvt_table_rows(table))
-        nvt_note(
-            input,
-            nvt_input_has_part(input)
-                ? "note: growth compares whole runs: not parts of them (--filter-nvtx, "
-                  "--filter-time)"
-                : "note: growth needs three runs with iterations that differ in one number alone");
-    else if (table && !status && alone)
-        nvt_note(input, "note: %zu name%s of growth occur%s with one value only, and %s left out",
-                 alone, alone == 1 ? "" : "s", alone == 1 ? "s" : "", alone == 1 ? "is" : "are");
-    for (size_t i = 0; i < sweeps.count && table && !status; i++)
-        if (sweeps.items[i].without)
-            nvt_note(input,
-                     "note: growth is over %s above 0, without %zu run%s of %s with 0 or less",
-                     sweeps.items[i].axis, sweeps.items[i].without,
-                     sweeps.items[i].without == 1 ? "" : "s", sweeps.items[i].where);
-    nvt_sweeps_free(&sweeps);
-    if (status) {
-        nvt_table_free(table);
-        return -1;
+    if (!status && !nvt_table_rows(table)) {
+        alone = 0;
+        nvt_note(making->input,
+                 nvt_input_has_part(making->input)
+                     ? "note: growth compares whole runs: not parts of them (--filter-nvtx, "
+                       "--filter-time)"
+                     : "note: growth needs three runs with iterations that differ in one number "
+                       "alone");
     }
-    return nvt_report_add(tables, table, err);
+    if (!status)
+        note_left_out(making, &sweeps, alone);
+    nvt_sweeps_free(&sweeps);
+    return status;
 }
 
 const struct nvt_report nvt_report_growth = {
@@ -171,7 +113,24 @@ const struct nvt_report nvt_report_growth = {
     .about =
         "how costs of ranges, calls and device operations grow with a number, over several runs",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = COLUMNS,
-    .make = make,
+    .columns = {{"configuration", NVT_NAMES},
+                {"axis", NVT_NAMES},
+                {"kind", NVT_NAMES},
+                {"name", NVT_NAMES},
+                {"runs", NVT_COUNTS},
+                {"statistic", NVT_NAMES},
+                {"least", NVT_REALS("", NVT_SHORTEST)},
+                {"cost at the least", NVT_REALS("ns", 0)},
+                {"largest", NVT_REALS("", NVT_SHORTEST)},
+                {"cost at the largest", NVT_REALS("ns", 0)},
+                {"entries", NVT_REALS("", 1)},
+                {"of the iteration", NVT_PERCENT},
+                {"growth", NVT_NAMES},
+                {"off by", NVT_PERCENT},
+                {"exponent", NVT_REALS("", 2)},
+                {"low", NVT_REALS("", 2)},
+                {"high", NVT_REALS("", 2)},
+                {"by noise", NVT_REALS("%", 2)}},
+    .title = "Cost over the number that was varied",
+    .of_input = put_all,
 };

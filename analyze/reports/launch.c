@@ -14,28 +14,6 @@
 #include "../model/groups.h"
 #include "report.h"
 
-enum { DEVICE, PID, STREAM, COUNT, STARVED, STARVED_SHARE, LAUNCH_AVG };
-enum { QUEUED = LAUNCH_AVG + 5, QUEUE_AVG, DEPTH_AVG = QUEUE_AVG + 5, DEPTH_MAX };
-
-#define TIME_COLUMNS(what)                                                                         \
-    {what " Avg (ns)", "ns", NVT_REAL, 1, 0}, {what " Med (ns)", "ns", NVT_REAL, 1, 0},            \
-        {what " Min (ns)", "ns", NVT_INT, 0, 0}, {what " Max (ns)", "ns", NVT_INT, 0, 0},          \
-    {                                                                                              \
-        what " StdDev (ns)", "ns", NVT_REAL, 1, 0                                                  \
-    }
-
-static const struct nvt_column_spec columns[] = {{"Device", "", NVT_TEXT, 0, 0},
-                                                 {"PID", "", NVT_INT, 0, NVT_PLAIN},
-                                                 {"Stream", "", NVT_INT, 0, NVT_PLAIN},
-                                                 {"Operations", "", NVT_INT, 0, 0},
-                                                 {"Starved", "", NVT_INT, 0, 0},
-                                                 {"Starved (%)", "%", NVT_REAL, 1, 0},
-                                                 TIME_COLUMNS("Launch"),
-                                                 {"Queued", "", NVT_INT, 0, 0},
-                                                 TIME_COLUMNS("Queue"),
-                                                 {"Avg Depth", "", NVT_REAL, 1, 0},
-                                                 {"Max Depth", "", NVT_INT, 0, 0}};
-
 /* The operations of a stream that are still to end, as far as can matter. */
 struct stream {
     uint32_t context, stream;
@@ -140,18 +118,10 @@ static void put_stream(struct nvt_table *table, const struct nvt_trace *trace,
         return;
     nvt_sample_summary(stream->launches, stream->starved, &launches);
     nvt_sample_summary(stream->queues, stream->queued, &queues);
-    size_t row = nvt_table_add_row(table);
-    nvt_put_device(table, row, DEVICE, trace, device->process, device->device);
-    nvt_table_set_int(table, row, PID, trace->processes.pid[device->process]);
-    nvt_table_set_int(table, row, STREAM, stream->stream);
-    nvt_table_set_int(table, row, COUNT, (int64_t)count);
-    nvt_table_set_int(table, row, STARVED, (int64_t)stream->starved);
-    nvt_table_set_real(table, row, STARVED_SHARE, 100 * (double)stream->starved / (double)count);
-    nvt_put_summary(table, row, LAUNCH_AVG, &launches, 1);
-    nvt_table_set_int(table, row, QUEUED, (int64_t)stream->queued);
-    nvt_put_summary(table, row, QUEUE_AVG, &queues, 1);
-    nvt_table_set_real(table, row, DEPTH_AVG, (double)stream->depth / (double)count);
-    nvt_table_set_int(table, row, DEPTH_MAX, stream->deepest);
+    nvt_table_put(table, NVT_DEVICE(trace, device->process, device->device),
+                  trace->processes.pid[device->process], stream->stream, count, stream->starved,
+                  nvt_percent(stream->starved, count), &launches, stream->queued, &queues,
+                  (double)stream->depth / (double)count, stream->deepest);
 }
 
 static int add_device(struct nvt_table *table, const struct nvt_trace *trace,
@@ -170,29 +140,15 @@ static int add_device(struct nvt_table *table, const struct nvt_trace *trace,
     return status;
 }
 
-static int add_trace(struct nvt_table *table, const struct nvt_trace *trace, struct nvt_error *err)
+static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
     struct nvt_used_devices devices = {0};
-    int status = nvt_used_devices_make(&devices, trace, err);
+    int status = nvt_used_devices_make(&devices, trace, making->err);
     for (uint32_t i = 0; i < devices.count && !status; i++)
-        if (add_device(table, trace, &devices.items[i]))
-            status = nvt_fail_at(err, trace->path, -1, "out of memory");
+        status = add_device(table, trace, &devices.items[i]);
     nvt_used_devices_free(&devices);
     return status;
-}
-
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    struct nvt_table *table =
-        nvt_report_table(&nvt_report_launch_latency, input, "From launch to start", err);
-    for (size_t i = 0; table && i < input->trace_count; i++)
-        if (add_trace(table, input->traces[i].trace, err)) {
-            nvt_table_free(table);
-            return -1;
-        }
-    if (table && !nvt_table_rows(table))
-        nvt_note(input, "note: no device operations with their launching calls in the input");
-    return nvt_report_add(tables, table, err);
 }
 
 const struct nvt_report nvt_report_launch_latency = {
@@ -200,7 +156,18 @@ const struct nvt_report nvt_report_launch_latency = {
     .about =
         "from launch to start, by stream: operations that the stream waited for, and queued ones",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .title = "From launch to start",
+    .columns = {{"Device", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"Stream", NVT_IDS},
+                {"Operations", NVT_COUNTS},
+                {"Starved", NVT_COUNTS},
+                {"Starved (%)", NVT_PERCENT},
+                NVT_SUMMARY_COLUMNS("Launch "),
+                {"Queued", NVT_COUNTS},
+                NVT_SUMMARY_COLUMNS("Queue "),
+                {"Avg Depth", NVT_REALS("", 1)},
+                {"Max Depth", NVT_COUNTS}},
+    .nothing = "no device operations with their launching calls in the input",
+    .over_traces = put_trace,
 };

@@ -20,32 +20,6 @@
 
 #define NAMED_MOST 10 /* parts of a phase in the second table; the others are one row */
 
-enum { CONFIGURATION, PHASE, RUNS, TIME, LOW, HIGH, LOW_SHARE, HIGH_SHARE, BASIS };
-
-static const struct nvt_column_spec columns[] = {
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [PHASE] = {"phase", "", NVT_TEXT, 0, 0},
-    [RUNS] = {"n", "", NVT_INT, 0, 0},
-    [TIME] = {"time", "ns", NVT_REAL, 0, 0},
-    [LOW] = {"products at least", "ns", NVT_REAL, 0, 0},
-    [HIGH] = {"products at most", "ns", NVT_REAL, 0, 0},
-    [LOW_SHARE] = {"share at least", "%", NVT_REAL, 1, 0},
-    [HIGH_SHARE] = {"share at most", "%", NVT_REAL, 1, 0},
-    [BASIS] = {"from", "", NVT_TEXT, 0, 0},
-};
-
-enum { P_CONFIGURATION, P_PHASE, P_NAME, P_PRODUCTS, P_COUNT, P_TIME, P_SHARE };
-
-static const struct nvt_column_spec part_columns[] = {
-    [P_CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [P_PHASE] = {"phase", "", NVT_TEXT, 0, 0},
-    [P_NAME] = {"name", "", NVT_TEXT, 0, 0},
-    [P_PRODUCTS] = {"products", "", NVT_TEXT, 0, 0},
-    [P_COUNT] = {"times a phase", "", NVT_REAL, 1, 0},
-    [P_TIME] = {"time a phase", "ns", NVT_REAL, 0, 0},
-    [P_SHARE] = {"share", "%", NVT_REAL, 1, 0},
-};
-
 enum kind { NO_PRODUCTS, SOME_PRODUCTS, PRODUCTS, UNKNOWN };
 
 /* What a part is: the ranges are those of the workload transformer (docs/workloads.md). */
@@ -82,18 +56,10 @@ static void put_share(struct nvt_table *table, const struct nvt_phase_part *part
                       uint64_t runs, const struct share *share)
 {
     const double n = (double)runs;
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, CONFIGURATION, part->configuration);
-    nvt_table_set_text(table, row, PHASE, phase);
-    nvt_table_set_int(table, row, RUNS, (int64_t)runs);
-    nvt_table_set_real(table, row, TIME, share->all / n);
-    if (!share->is_known)
-        return;
-    nvt_table_set_real(table, row, LOW, share->low / n);
-    nvt_table_set_real(table, row, HIGH, share->high / n);
-    nvt_table_set_real(table, row, LOW_SHARE, 100 * share->low / share->all);
-    nvt_table_set_real(table, row, HIGH_SHARE, 100 * share->high / share->all);
-    nvt_table_set_text(table, row, BASIS, part->is_kernel ? "kernels" : "ranges");
+    nvt_table_put(table, part->configuration, phase, runs, share->all / n);
+    if (share->is_known)
+        nvt_table_more(table, share->low / n, share->high / n, 100 * share->low / share->all,
+                       100 * share->high / share->all, part->is_kernel ? "kernels" : "ranges");
 }
 
 /* What a part is called, in a phase that may be nothing but it. Parts of a name have the same text. */
@@ -127,15 +93,9 @@ static void put_row(const struct listing *listing, const struct row *of)
 {
     static const char *const words[] = {"no", "in part", "yes", NULL};
     struct nvt_table *table = listing->table;
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, P_CONFIGURATION, of->part->configuration);
-    nvt_table_set_text(table, row, P_PHASE, listing->phase);
-    nvt_table_set_text(table, row, P_NAME, of->label);
-    if (words[of->kind])
-        nvt_table_set_text(table, row, P_PRODUCTS, words[of->kind]);
-    nvt_table_set_real(table, row, P_COUNT, of->count / listing->runs);
-    nvt_table_set_real(table, row, P_TIME, of->own_ns / listing->runs);
-    nvt_table_set_real(table, row, P_SHARE, 100 * of->own_ns / listing->all);
+    nvt_table_put(table, of->part->configuration, listing->phase, of->label, words[of->kind],
+                  of->count / listing->runs, of->own_ns / listing->runs,
+                  100 * of->own_ns / listing->all);
 }
 
 /* The next one: by its name, or to the others, whose row comes with the last. */
@@ -264,11 +224,11 @@ static void put_phase(const struct nvt_breakdown *parts, size_t from, size_t to,
 }
 
 static int fill(const struct nvt_breakdown *parts, struct nvt_table *table,
-                struct nvt_table *made_of, struct nvt_error *err)
+                struct nvt_table *made_of)
 {
     struct whole whole = {.rows = calloc(parts->count + 1, sizeof(*whole.rows))};
     if (!whole.rows)
-        return nvt_fail(err, "out of memory");
+        return -1;
     for (size_t from = 0, to; from < parts->count; from = to) {
         to = end_of_phase(parts, from);
         if (!from || parts->items[from].configuration != parts->items[from - 1].configuration)
@@ -283,43 +243,44 @@ static int fill(const struct nvt_breakdown *parts, struct nvt_table *table,
     return 0;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_breakdown parts = {0};
-    struct nvt_table *made_of = NULL;
-    int status = nvt_breakdown_make(&parts, input, err);
-    struct nvt_table *table =
-        status ? NULL
-               : nvt_report_table(&nvt_report_matmul_share, input, "Matrix products by phase", err);
-    if (table)
-        made_of = nvt_table_new("matmul_share", "What phases are made of, the longest first",
-                                part_columns, sizeof(part_columns) / sizeof(part_columns[0]));
-    if (made_of) {
-        nvt_table_set_provenance(made_of, nvt_table_provenance(table));
-        status = fill(&parts, table, made_of, err);
-        if (!parts.count)
-            nvt_note(input, "note: no range forward, backward or optimizer was found");
-    } else if (table) {
-        nvt_table_free(table);
-        table = NULL;
-        nvt_fail(err, "out of memory");
-    }
+    int status = nvt_breakdown_make(&parts, making->input, making->err);
+    if (!status)
+        status = fill(&parts, table, making->tables[1]);
+    if (!status && !parts.count)
+        nvt_note(making->input, "note: no range forward, backward or optimizer was found");
     nvt_breakdown_free(&parts);
-    if (status) {
-        nvt_table_free(table);
-        table = NULL;
-    }
-    status = nvt_report_add(tables, table, err);
-    if (status)
-        nvt_table_free(made_of);
-    return status ? status : nvt_report_add(tables, made_of, err);
+    return status;
 }
+
+static const struct nvt_table_kind more[] = {
+    {.title = "What phases are made of, the longest first",
+     .columns = {{"configuration", NVT_NAMES},
+                 {"phase", NVT_NAMES},
+                 {"name", NVT_NAMES},
+                 {"products", NVT_NAMES},
+                 {"times a phase", NVT_REALS("", 1)},
+                 {"time a phase", NVT_REALS("ns", 0)},
+                 {"share", NVT_PERCENT}}},
+    {.title = NULL},
+};
 
 const struct nvt_report nvt_report_matmul_share = {
     .name = "matmul_share",
     .about = "share of matrix products in each phase, and what else it is made of",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"configuration", NVT_NAMES},
+                {"phase", NVT_NAMES},
+                {"n", NVT_COUNTS},
+                {"time", NVT_REALS("ns", 0)},
+                {"products at least", NVT_REALS("ns", 0)},
+                {"products at most", NVT_REALS("ns", 0)},
+                {"share at least", NVT_PERCENT},
+                {"share at most", NVT_PERCENT},
+                {"from", NVT_NAMES}},
+    .title = "Matrix products by phase",
+    .of_input = put_all,
+    .more = more,
 };

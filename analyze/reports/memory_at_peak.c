@@ -15,18 +15,6 @@
 
 #define MIB (1024.0 * 1024.0)
 
-enum { RANGE, IN_USE, SHARE, OWN, ALLOCATIONS, AT, LEVEL };
-
-static const struct nvt_column_spec columns[] = {
-    [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
-    [IN_USE] = {"In Use (MiB)", "MiB", NVT_REAL, 2, 0},
-    [SHARE] = {"Share (%)", "%", NVT_REAL, 1, 0},
-    [OWN] = {"Own (MiB)", "MiB", NVT_REAL, 2, 0},
-    [ALLOCATIONS] = {"Allocations", "", NVT_INT, 0, 0},
-    [AT] = {"At (ns)", "ns", NVT_INT, 0, 0},
-    [LEVEL] = {"Lvl", "", NVT_INT, 0, 0},
-};
-
 /* Allocations of a row and of all below it, which are higher ones. NULL when out of memory. */
 static uint64_t *count_allocations(const struct nvt_stacks *stacks)
 {
@@ -46,49 +34,46 @@ static int put_stacks(struct nvt_table *table, const struct nvt_stacks *stacks)
     int status = counts ? 0 : -1;
     int64_t whole = 0;
     for (uint32_t i = 0; i < stacks->count && !status; i++) {
-        const struct nvt_stack *stack = &stacks->items[stacks->order[i]];
-        size_t row = nvt_table_add_row(table);
+        const uint32_t row = stacks->order[i];
+        const struct nvt_stack *stack = &stacks->items[row];
         whole = stack->depth ? whole : stack->total;
-        status = nvt_nesting_indent(stack->depth, nvt_stacks_name(stacks, stacks->order[i]), &text);
+        status = nvt_nesting_indent(stack->depth, nvt_stacks_name(stacks, row), &text);
         if (!status)
-            nvt_table_set_text(table, row, RANGE, (const char *)text.data);
-        nvt_table_set_real(table, row, IN_USE, (double)stack->total / MIB);
-        if (whole > 0)
-            nvt_table_set_real(table, row, SHARE, 100 * (double)stack->total / (double)whole);
-        nvt_table_set_real(table, row, OWN, (double)stack->self / MIB);
-        nvt_table_set_int(table, row, ALLOCATIONS, (int64_t)counts[stacks->order[i]]);
-        if (stack->at != INT64_MIN)
-            nvt_table_set_int(table, row, AT, stack->at);
-        nvt_table_set_int(table, row, LEVEL, stack->depth);
+            nvt_table_put(table, (const char *)text.data, (double)stack->total / MIB,
+                          nvt_percent(stack->total, whole), (double)stack->self / MIB, counts[row],
+                          NVT_IF(stack->at != INT64_MIN, stack->at), stack->depth);
     }
     nvt_buffer_free(&text);
     free(counts);
     return status;
 }
 
-static int fill(struct nvt_table *table, const struct nvt_input *input,
-                const struct nvt_trace *trace, struct nvt_error *err)
+static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
     struct nvt_stacks stacks = {0};
-    int status = nvt_stacks_make(&stacks, trace, NVT_STACKS_MEMORY,
-                                 input->project_flags | NVT_STACKS_NO_FUNCTIONS, err);
-    if (!status && put_stacks(table, &stacks))
-        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    int status =
+        nvt_stacks_make(&stacks, trace, NVT_STACKS_MEMORY,
+                        making->input->project_flags | NVT_STACKS_NO_FUNCTIONS, making->err);
+    if (!status)
+        status = put_stacks(table, &stacks);
     nvt_stacks_free(&stacks);
     return status;
-}
-
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    return nvt_memory_tables(&nvt_report_memory_at_peak, "Memory in use at its peak", fill, 0,
-                             input, tables, err);
 }
 
 const struct nvt_report nvt_report_memory_at_peak = {
     .name = "memory_at_peak",
     .about = "what memory was in use for at its peak, as a tree of the ranges that allocated it",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"Range", NVT_NAMES},
+                {"In Use (MiB)", NVT_MIB},
+                {"Share (%)", NVT_PERCENT},
+                {"Own (MiB)", NVT_MIB},
+                {"Allocations", NVT_COUNTS},
+                {"At (ns)", NVT_NS},
+                {"Lvl", NVT_COUNTS}},
+    .title = "Memory in use at its peak",
+    .has = nvt_has_memory,
+    .each_trace = put_trace,
+    .make = nvt_memory_make,
 };

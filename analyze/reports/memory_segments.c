@@ -15,20 +15,6 @@
 
 #define MIB (1024.0 * 1024.0)
 
-enum { DEVICE, POOL, STREAM, SEGMENTS, RESERVED, IN_USE, SPLIT, WHOLE, LARGEST };
-
-static const struct nvt_column_spec columns[] = {
-    [DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [POOL] = {"Pool", "", NVT_TEXT, 0, 0},
-    [STREAM] = {"Stream", "", NVT_TEXT, 0, 0},
-    [SEGMENTS] = {"Segments", "", NVT_INT, 0, 0},
-    [RESERVED] = {"Reserved (MiB)", "MiB", NVT_REAL, 2, 0},
-    [IN_USE] = {"In Use (MiB)", "MiB", NVT_REAL, 2, 0},
-    [SPLIT] = {"Free, Split (MiB)", "MiB", NVT_REAL, 2, 0},
-    [WHOLE] = {"Free, Whole (MiB)", "MiB", NVT_REAL, 2, 0},
-    [LARGEST] = {"Largest Free (MiB)", "MiB", NVT_REAL, 2, 0},
-};
-
 struct sum {
     uint32_t first; /* row of the segments */
     uint64_t count, reserved, in_use, split, whole, largest;
@@ -69,18 +55,12 @@ static void put_sum(struct nvt_table *table, const struct nvt_trace *trace, cons
 {
     const struct nvt_segments *segments = &trace->segments;
     char stream[32];
-    size_t row = nvt_table_add_row(table);
     snprintf(stream, sizeof(stream), "%llu", (unsigned long long)segments->stream[sum->first]);
-    nvt_put_device(table, row, DEVICE, trace, segments->process[sum->first],
-                   segments->device[sum->first]);
-    nvt_table_set_name(table, row, POOL, nvt_name(trace, segments->pool[sum->first]));
-    nvt_table_set_text(table, row, STREAM, stream);
-    nvt_table_set_int(table, row, SEGMENTS, (int64_t)sum->count);
-    nvt_table_set_real(table, row, RESERVED, (double)sum->reserved / MIB);
-    nvt_table_set_real(table, row, IN_USE, (double)sum->in_use / MIB);
-    nvt_table_set_real(table, row, SPLIT, (double)sum->split / MIB);
-    nvt_table_set_real(table, row, WHOLE, (double)sum->whole / MIB);
-    nvt_table_set_real(table, row, LARGEST, (double)sum->largest / MIB);
+    nvt_table_put(table,
+                  NVT_DEVICE(trace, segments->process[sum->first], segments->device[sum->first]),
+                  nvt_text_if_any(nvt_name(trace, segments->pool[sum->first])), stream, sum->count,
+                  (double)sum->reserved / MIB, (double)sum->in_use / MIB, (double)sum->split / MIB,
+                  (double)sum->whole / MIB, (double)sum->largest / MIB);
 }
 
 static void add(struct sum *sum, const struct nvt_segments *segments, uint32_t i)
@@ -95,12 +75,14 @@ static void add(struct sum *sum, const struct nvt_segments *segments, uint32_t i
         sum->largest = segments->largest_free[i];
 }
 
-static int fill(struct nvt_table *table, const struct nvt_trace *trace)
+static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
     const struct nvt_segments *segments = &trace->segments;
     uint32_t *order = malloc(((size_t)segments->count + 1) * sizeof(*order));
     struct sum *sums = malloc(((size_t)segments->count + 1) * sizeof(*sums));
     size_t count = 0;
+    (void)making;
     if (!order || !sums) {
         free(order);
         free(sums);
@@ -124,36 +106,26 @@ static int fill(struct nvt_table *table, const struct nvt_trace *trace)
     return 0;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int has_segments(const struct nvt_trace *trace)
 {
-    size_t shown = 0;
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        if (!trace->segments.count && (input->trace_count > 1 || input->run_count))
-            continue;
-        struct nvt_table *table = nvt_report_trace_table(&nvt_report_memory_segments, input, trace,
-                                                         "What an allocator held at the end", err);
-        if (!table)
-            return -1;
-        if (fill(table, trace)) {
-            nvt_table_free(table);
-            return nvt_fail_at(err, trace->path, -1, "out of memory");
-        }
-        shown += trace->segments.count;
-        if (nvt_report_add(tables, table, err))
-            return -1;
-    }
-    if (!shown)
-        nvt_note(input, "note: no allocator's segments are on record: PyTorch's memory snapshots "
-                        "have them");
-    return 0;
+    return trace->segments.count > 0;
 }
 
 const struct nvt_report nvt_report_memory_segments = {
     .name = "memory_segments",
     .about = "what an allocator held at the end: how much was in use, and free in what pieces",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .title = "What an allocator held at the end",
+    .columns = {{"Device", NVT_NAMES},
+                {"Pool", NVT_NAMES},
+                {"Stream", NVT_NAMES},
+                {"Segments", NVT_COUNTS},
+                {"Reserved (MiB)", NVT_MIB},
+                {"In Use (MiB)", NVT_MIB},
+                {"Free, Split (MiB)", NVT_MIB},
+                {"Free, Whole (MiB)", NVT_MIB},
+                {"Largest Free (MiB)", NVT_MIB}},
+    .nothing = "no allocator's segments are on record: PyTorch's memory snapshots have them",
+    .has = has_segments,
+    .each_trace = put_trace,
 };

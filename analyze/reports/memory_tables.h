@@ -4,17 +4,14 @@
 
 #include "report.h"
 
-/* Fill the table of a trace. 0, or -1 with err. */
-typedef int nvt_memory_fill(struct nvt_table *table, const struct nvt_input *input,
-                            const struct nvt_trace *trace, struct nvt_error *err);
+/* Whether a trace has memory events: levels of different processes and times are never added up. */
+int nvt_has_memory(const struct nvt_trace *trace);
 
-/*
- * Append a table with this title for each trace, of several and of a run those that have memory events: levels of different
- * processes and times are never added up. A note says which have none, but for `is_of_runs`, where runs are there: they
- * have peaks of their own. 0, or -1 with err.
- */
-int nvt_memory_tables(const struct nvt_report *report, const char *title, nvt_memory_fill *fill,
-                      int is_of_runs, struct nvt_input *input, struct nvt_tables *tables,
-                      struct nvt_error *err);
+/* Notes which traces have none. */
+void nvt_memory_note_missing(struct nvt_input *input);
+
+/* The tables of a report whose each_trace is about them, and that note: its `make`. */
+int nvt_memory_make(const struct nvt_report *report, struct nvt_input *input,
+                    struct nvt_tables *tables, struct nvt_error *err);
 
 #endif

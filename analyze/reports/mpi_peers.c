@@ -18,21 +18,6 @@
 
 #define MEGABYTE 1e6
 
-enum { RANK, FILE_NAME, PID, COMMUNICATOR, PEER, SENDS, SENT, RECEIVES, RECEIVED, TIME };
-
-static const struct nvt_column_spec columns[] = {
-    [RANK] = {"Rank", "", NVT_INT, 0, NVT_PLAIN},
-    [FILE_NAME] = {"File", "", NVT_TEXT, 0, 0},
-    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [COMMUNICATOR] = {"Communicator", "", NVT_INT, 0, NVT_PLAIN},
-    [PEER] = {"Peer", "", NVT_INT, 0, NVT_PLAIN},
-    [SENDS] = {"Sends", "", NVT_INT, 0, 0},
-    [SENT] = {"Sent (MB)", "MB", NVT_REAL, 3, 0},
-    [RECEIVES] = {"Receives", "", NVT_INT, 0, 0},
-    [RECEIVED] = {"Received (MB)", "MB", NVT_REAL, 3, 0},
-    [TIME] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-};
-
 /* A communicator of a process. */
 struct communicator {
     uint32_t process, number;
@@ -134,65 +119,46 @@ static void put_pair(struct nvt_table *table, const struct nvt_input_trace *from
     const struct communicator *communicator = &pairs->communicators[pair->communicator];
     const struct nvt_trace *trace = from->trace;
     uint32_t rank = nvt_input_rank(from, communicator->process);
-    size_t row = nvt_table_add_row(table);
-    if (rank != NVT_NONE)
-        nvt_table_set_int(table, row, RANK, rank);
-    nvt_table_set_text(table, row, FILE_NAME, nvt_file_name(trace->path));
-    nvt_table_set_int(table, row, PID, trace->processes.pid[communicator->process]);
-    nvt_table_set_int(table, row, COMMUNICATOR, communicator->number);
-    if (pair->peer >= 0)
-        nvt_table_set_int(table, row, PEER, pair->peer);
-    nvt_table_set_int(table, row, SENDS, (int64_t)pair->sends);
-    nvt_table_set_real(table, row, SENT, pair->sent / MEGABYTE);
-    nvt_table_set_int(table, row, RECEIVES, (int64_t)pair->receives);
-    nvt_table_set_real(table, row, RECEIVED, pair->received / MEGABYTE);
-    nvt_table_set_int(table, row, TIME, pair->ns);
+    nvt_table_put(table, NVT_IF(rank != NVT_NONE, rank), nvt_file_name(trace->path),
+                  trace->processes.pid[communicator->process], communicator->number,
+                  NVT_IF(pair->peer >= 0, pair->peer), pair->sends, pair->sent / MEGABYTE,
+                  pair->receives, pair->received / MEGABYTE, pair->ns);
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_input_trace *from,
-                     struct nvt_error *err)
+static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
-    const struct nvt_trace *trace = from->trace;
     struct pairs pairs = {.numbers =
                               calloc((size_t)trace->processes.count + 1, sizeof(*pairs.numbers))};
     int status = pairs.numbers ? 0 : -1;
     for (uint32_t i = 0; i < trace->mpi_calls.count && !status; i++)
         status = add_call(&pairs, trace, i);
     for (uint32_t i = 0; i < pairs.count && !status; i++)
-        put_pair(table, from, &pairs, &pairs.items[i]);
+        put_pair(table, making->from, &pairs, &pairs.items[i]);
     free(pairs.communicators);
     free(pairs.items);
     free(pairs.numbers);
     nvt_map_free(&pairs.keys);
     nvt_map_free(&pairs.rows);
-    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
-}
-
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    struct nvt_table *table =
-        nvt_report_table(&nvt_report_mpi_peers, input, "MPI messages by rank and peer", err);
-    int status = table ? 0 : -1;
-    for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = put_trace(table, &input->traces[i], err);
-    if (status) {
-        nvt_table_free(table);
-        return -1;
-    }
-    if (!nvt_table_rows(table))
-        nvt_note(input, "note: no messages of MPI in the input (record --trace mpi, nsys profile "
-                        "--trace=mpi)");
-    nvt_table_sort(table, PEER, 0);
-    nvt_table_sort(table, COMMUNICATOR, 0);
-    nvt_table_sort(table, RANK, 0);
-    return nvt_report_add(tables, table, err);
+    return status;
 }
 
 const struct nvt_report nvt_report_mpi_peers = {
     .name = "mpi_peers",
     .about = "who sends how much to whom by messages of MPI",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"Rank", NVT_IDS},
+                {"File", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"Communicator", NVT_IDS},
+                {"Peer", NVT_IDS},
+                {"Sends", NVT_COUNTS},
+                {"Sent (MB)", NVT_MB},
+                {"Receives", NVT_COUNTS},
+                {"Received (MB)", NVT_MB},
+                {"Total Time (ns)", NVT_NS}},
+    .title = "MPI messages by rank and peer",
+    .order = {"Rank", "Communicator", "Peer"},
+    .nothing = "no messages of MPI in the input (record --trace mpi, nsys profile --trace=mpi)",
+    .over_traces = put_trace,
 };

@@ -15,25 +15,6 @@
 #include "../studies/mpi_places.h"
 #include "report.h"
 
-enum { STATE, RANK, RANGE, CALL, LATE, LATE_RANGE, LATE_CALL, WAITS, TOTAL, SHARE, AVG };
-enum { LONGEST = AVG + 1, FILE_NAME, COLUMNS };
-
-static const struct nvt_column_spec columns[COLUMNS] = {
-    [STATE] = {"Wait State", "", NVT_TEXT, 0, 0},
-    [RANK] = {"Rank", "", NVT_INT, 0, NVT_PLAIN},
-    [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
-    [CALL] = {"Call", "", NVT_TEXT, 0, 0},
-    [LATE] = {"Late Rank", "", NVT_INT, 0, NVT_PLAIN},
-    [LATE_RANGE] = {"Late Range", "", NVT_TEXT, 0, 0},
-    [LATE_CALL] = {"Late Call", "", NVT_TEXT, 0, 0},
-    [WAITS] = {"Waits", "", NVT_INT, 0, 0},
-    [TOTAL] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-    [SHARE] = {"Share (%)", "%", NVT_REAL, 1, 0},
-    [AVG] = {"Avg (ns)", "ns", NVT_REAL, 1, 0},
-    [LONGEST] = {"Max (ns)", "ns", NVT_INT, 0, 0},
-    [FILE_NAME] = {"File", "", NVT_TEXT, 0, 0},
-};
-
 /* Parts of a group's key. */
 enum { OF_RANK, OF_STATE, OF_RANGE, OF_CALL, OF_LATE, OF_LATE_RANGE, OF_LATE_CALL, PARTS };
 
@@ -70,24 +51,14 @@ static void put_row(struct nvt_table *table, struct nvt_groups *groups, uint32_t
     const struct nvt_group *group = &groups->groups[number];
     const uint32_t *key = group->key;
     const struct nvt_summary summary = nvt_groups_summary(groups, number);
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, STATE,
-                       nvt_mpi_wait_state_name((enum nvt_mpi_wait_state)key[OF_STATE]));
-    nvt_table_set_int(table, row, RANK, job->ranks[key[OF_RANK]].number);
-    nvt_table_set_name(table, row, RANGE, nvt_groups_name(groups, key[OF_RANGE]));
-    nvt_table_set_name(table, row, CALL, nvt_groups_name(groups, key[OF_CALL]));
-    nvt_table_set_int(table, row, LATE, job->ranks[key[OF_LATE]].number);
-    nvt_table_set_name(table, row, LATE_RANGE, nvt_groups_name(groups, key[OF_LATE_RANGE]));
-    nvt_table_set_name(table, row, LATE_CALL, nvt_groups_name(groups, key[OF_LATE_CALL]));
-    nvt_table_set_int(table, row, WAITS, (int64_t)group->count);
-    nvt_table_set_int(table, row, TOTAL, group->total);
-    if (spans[key[OF_RANK]] > 0)
-        nvt_table_set_real(table, row, SHARE,
-                           100 * (double)group->total / (double)spans[key[OF_RANK]]);
-    nvt_table_set_real(table, row, AVG, summary.mean);
-    nvt_table_set_int(table, row, LONGEST, (int64_t)summary.max);
-    nvt_table_set_text(table, row, FILE_NAME,
-                       nvt_file_name(nvt_mpi_trace(job, key[OF_RANK])->path));
+    nvt_table_put(
+        table, nvt_mpi_wait_state_name((enum nvt_mpi_wait_state)key[OF_STATE]),
+        job->ranks[key[OF_RANK]].number, nvt_text_if_any(nvt_groups_name(groups, key[OF_RANGE])),
+        nvt_text_if_any(nvt_groups_name(groups, key[OF_CALL])), job->ranks[key[OF_LATE]].number,
+        nvt_text_if_any(nvt_groups_name(groups, key[OF_LATE_RANGE])),
+        nvt_text_if_any(nvt_groups_name(groups, key[OF_LATE_CALL])), group->count, group->total,
+        nvt_percent(group->total, spans[key[OF_RANK]]), summary.mean, (int64_t)summary.max,
+        nvt_file_name(nvt_mpi_trace(job, key[OF_RANK])->path));
 }
 
 /* How long each rank runs between MPI_Init and MPI_Finalize; malloc'ed, NULL when out of memory. */
@@ -196,31 +167,36 @@ static int add_job(struct nvt_table *table, struct nvt_input *input, const size_
     return status;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
-    size_t count = 0, *numbers = nvt_input_run_numbers(input, &count);
-    struct nvt_table *table =
-        nvt_report_table(&nvt_report_mpi_waits, input, "Wait states of MPI by range", err);
-    int status = !table ? -1 : numbers ? 0 : nvt_fail(err, "out of memory");
+    size_t count = 0, *numbers = nvt_input_run_numbers(making->input, &count);
+    int status = numbers ? 0 : -1;
     for (size_t i = 0; i < count && !status; i++)
-        status = add_job(table, input, numbers, i, err);
+        status = add_job(table, making->input, numbers, i, making->err);
     free(numbers);
-    if (status) {
-        nvt_table_free(table);
-        return -1;
-    }
-    if (!nvt_input_has_mpi(input))
-        nvt_note(input, "note: no calls of MPI in the input (record --trace mpi, nsys profile "
-                        "--trace=mpi)");
-    nvt_table_sort(table, TOTAL, 1);
-    return nvt_report_add(tables, table, err);
+    return status;
 }
 
 const struct nvt_report nvt_report_mpi_waits = {
     .name = "mpi_waits",
     .about = "who waits for whom in MPI, and what the late rank does meanwhile",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = COLUMNS,
-    .make = make,
+    .columns = {{"Wait State", NVT_NAMES},
+                {"Rank", NVT_IDS},
+                {"Range", NVT_NAMES},
+                {"Call", NVT_NAMES},
+                {"Late Rank", NVT_IDS},
+                {"Late Range", NVT_NAMES},
+                {"Late Call", NVT_NAMES},
+                {"Waits", NVT_COUNTS},
+                {"Total Time (ns)", NVT_NS},
+                {"Share (%)", NVT_PERCENT},
+                {"Avg (ns)", NVT_NS_AVERAGE},
+                {"Max (ns)", NVT_NS},
+                {"File", NVT_NAMES}},
+    .title = "Wait states of MPI by range",
+    .order = {"-Total Time (ns)"},
+    .is_in = nvt_input_has_mpi,
+    .missing = "no calls of MPI in the input (record --trace mpi, nsys profile --trace=mpi)",
+    .of_input = put_all,
 };

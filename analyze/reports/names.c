@@ -90,13 +90,19 @@ static int refuse_table(const char *name, struct nvt_error *err)
 {
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
-    for (size_t i = 0; i < count; i++)
-        for (const char *const *table = reports[i]->further; table && *table; table++)
-            if (!strcmp(name, *table)) {
-                nvt_fail(err, "no report '%s': it is a table of the report '%s'", name,
-                         reports[i]->name);
-                return 1;
-            }
+    for (size_t i = 0; i < count; i++) {
+        const struct nvt_table_kind *more = reports[i]->more;
+        const char *const *further = reports[i]->further;
+        while (more && more->title && (!more->name || strcmp(name, more->name)))
+            more++;
+        while (further && *further && strcmp(name, *further))
+            further++;
+        if ((more && more->title) || (further && *further)) {
+            nvt_fail(err, "no report '%s': it is a table of the report '%s'", name,
+                     reports[i]->name);
+            return 1;
+        }
+    }
     return 0;
 }
 

@@ -13,33 +13,11 @@
 #include "../model/groups.h"
 #include "report.h"
 
-enum { RANGE, COUNTER, UNIT, INSTANCES, SAMPLES, AVG, TOTAL, RATE, TIME_AVG, LOWEST, HIGHEST };
-
-static const struct nvt_column_spec columns[] = {
-    [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
-    [COUNTER] = {"Counter", "", NVT_TEXT, 0, 0},
-    [UNIT] = {"Unit", "", NVT_TEXT, 0, 0},
-    [INSTANCES] = {"Instances", "", NVT_INT, 0, 0},
-    [SAMPLES] = {"Samples", "", NVT_INT, 0, 0},
-    [AVG] = {"Avg Change", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [TOTAL] = {"Total Change", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [RATE] = {"Change/s", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [TIME_AVG] = {"Time Avg", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [LOWEST] = {"Lowest", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [HIGHEST] = {"Highest", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-};
-
 struct sum {
     uint64_t instances, samples;
     double change, ns, lowest, highest;
     double integral, held_ns; /* of the level, over the time for which it is known */
     int is_delta;
-};
-
-struct sums {
-    struct nvt_groups groups;
-    struct sum *items; /* of every group */
-    uint32_t count;
 };
 
 /* What a counter did between two times: `first` to `end` are the samples within. Nothing where its level is not
@@ -65,31 +43,23 @@ static void add(struct sum *sum, const struct nvt_counter_course *course, uint32
     sum->highest = fmax(sum->highest, highest);
 }
 
-static struct sum *sum_of(struct sums *sums, const struct nvt_trace *trace, uint32_t range,
+static struct sum *sum_of(struct nvt_groups *groups, const struct nvt_trace *trace, uint32_t range,
                           uint32_t counter)
 {
     const struct nvt_counters *counters = &trace->counters;
     uint32_t parts[] = {
-        nvt_groups_range(&sums->groups, range),
-        nvt_groups_named(&sums->groups, counters->domain[counter], counters->name[counter]),
-        nvt_groups_string(&sums->groups, counters->unit[counter]), counters->values[counter]};
-    uint32_t group = nvt_groups_key(&sums->groups, parts, 4);
-    if (group == NVT_NONE)
-        return NULL;
-    if (group == sums->count) {
-        struct sum *items = realloc(sums->items, ((size_t)group + 1) * sizeof(*items));
-        if (!items)
-            return NULL;
-        sums->items = items;
-        sums->items[sums->count++] =
-            (struct sum){.lowest = INFINITY,
-                         .highest = -INFINITY,
-                         .is_delta = counters->values[counter] == NVT_COUNTER_DELTA};
-    }
-    return &sums->items[group];
+        nvt_groups_range(groups, range),
+        nvt_groups_named(groups, counters->domain[counter], counters->name[counter]),
+        nvt_groups_string(groups, counters->unit[counter]), counters->values[counter]};
+    struct sum *sum = nvt_groups_item(groups, nvt_groups_key(groups, parts, 4));
+    if (sum && !sum->instances)
+        *sum = (struct sum){.lowest = INFINITY,
+                            .highest = -INFINITY,
+                            .is_delta = counters->values[counter] == NVT_COUNTER_DELTA};
+    return sum;
 }
 
-static int add_range(struct sums *sums, const struct nvt_trace *trace, uint32_t range,
+static int add_range(struct nvt_groups *groups, const struct nvt_trace *trace, uint32_t range,
                      const struct nvt_counter_courses *courses)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
@@ -104,7 +74,7 @@ static int add_range(struct sums *sums, const struct nvt_trace *trace, uint32_t 
         if (!course->count || !is_here || course->time[0] > end)
             continue;
         uint32_t first = nvt_course_until(course, start), last = nvt_course_until(course, end);
-        struct sum *sum = sum_of(sums, trace, range, i);
+        struct sum *sum = sum_of(groups, trace, range, i);
         if (!sum)
             return -1;
         add(sum, course, first, last, start, end);
@@ -112,62 +82,33 @@ static int add_range(struct sums *sums, const struct nvt_trace *trace, uint32_t 
     return 0;
 }
 
-static int add_trace(struct sums *sums, const struct nvt_trace *trace)
+static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
+                 const struct nvt_making *making)
 {
     struct nvt_counter_courses courses;
     int status = nvt_counter_courses(trace, &courses);
-    nvt_groups_trace(&sums->groups, trace);
+    (void)making;
     for (uint32_t i = 0; i < trace->ranges.count && !status && trace->counter_samples.count; i++)
-        status = add_range(sums, trace, i, &courses);
+        status = add_range(groups, trace, i, &courses);
     nvt_counter_courses_free(&courses);
-    return nvt_groups_failed(&sums->groups) ? -1 : status;
+    return status;
 }
 
-static void put_sums(struct nvt_table *table, const struct sums *sums)
+static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                      const struct nvt_making *making)
 {
-    for (uint32_t i = 0; i < sums->count; i++) {
-        const struct sum *sum = &sums->items[i];
-        const uint32_t *key = sums->groups.groups[i].key;
-        if (!sum->samples)
-            continue;
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, RANGE, nvt_groups_name(&sums->groups, key[0]));
-        nvt_table_set_text(table, row, COUNTER, nvt_groups_name(&sums->groups, key[1]));
-        nvt_table_set_name(table, row, UNIT, nvt_groups_name(&sums->groups, key[2]));
-        nvt_table_set_int(table, row, INSTANCES, (int64_t)sum->instances);
-        nvt_table_set_int(table, row, SAMPLES, (int64_t)sum->samples);
-        nvt_table_set_real(table, row, AVG, sum->change / (double)sum->instances);
-        nvt_table_set_real(table, row, TOTAL, sum->change);
-        nvt_table_set_real(table, row, RATE, sum->ns > 0 ? sum->change / sum->ns * 1e9 : NAN);
-        /* How much a counter of differences had come to is a matter of when it was first seen. */
-        if (!sum->is_delta) {
-            nvt_table_set_real(table, row, TIME_AVG,
-                               sum->held_ns > 0 ? sum->integral / sum->held_ns : NAN);
-            nvt_table_set_real(table, row, LOWEST, sum->lowest);
-            nvt_table_set_real(table, row, HIGHEST, sum->highest);
-        }
-    }
-}
-
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    struct sums sums = {.groups = {0}};
-    struct nvt_table *table = nvt_report_table(&nvt_report_nvtx_counter_ranges, input,
-                                               "NVTX counters within ranges", err);
-    int status = table ? 0 : -1;
-    for (size_t i = 0; i < input->trace_count && !status; i++)
-        if (add_trace(&sums, input->traces[i].trace))
-            status = nvt_fail_at(err, input->traces[i].trace->path, -1, "out of memory");
-    if (!status)
-        put_sums(table, &sums);
-    if (!status && !nvt_table_rows(table))
-        nvt_note(input, "note: no NVTX counter was sampled within a range");
-    nvt_groups_free(&sums.groups);
-    free(sums.items);
-    if (!status)
-        return nvt_report_add(tables, table, err);
-    nvt_table_free(table);
-    return -1;
+    const struct sum *sum = nvt_groups_item(groups, number);
+    (void)making;
+    if (!sum->samples)
+        return;
+    nvt_table_put(table, nvt_groups_part(groups, number, 0), nvt_groups_part(groups, number, 1),
+                  nvt_text_if_any(nvt_groups_part(groups, number, 2)), sum->instances, sum->samples,
+                  sum->change / (double)sum->instances, sum->change,
+                  sum->ns > 0 ? sum->change / sum->ns * 1e9 : NAN);
+    /* How much a counter of differences had come to is a matter of when it was first seen. */
+    if (!sum->is_delta)
+        nvt_table_more(table, sum->held_ns > 0 ? sum->integral / sum->held_ns : NAN, sum->lowest,
+                       sum->highest);
 }
 
 const struct nvt_report nvt_report_nvtx_counter_ranges = {
@@ -175,7 +116,20 @@ const struct nvt_report nvt_report_nvtx_counter_ranges = {
     .about =
         "how NVTX counters changed within ranges: in total, per second, average, lowest, highest",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"Range", NVT_NAMES},
+                {"Counter", NVT_NAMES},
+                {"Unit", NVT_NAMES},
+                {"Instances", NVT_COUNTS},
+                {"Samples", NVT_COUNTS},
+                {"Avg Change", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Total Change", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Change/s", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Time Avg", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Lowest", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Highest", NVT_REALS("", NVT_SIX_DIGITS)}},
+    .title = "NVTX counters within ranges",
+    .nothing = "no NVTX counter was sampled within a range",
+    .group = group,
+    .put_group = put_group,
+    .group_size = sizeof(struct sum),
 };

@@ -14,25 +14,6 @@
 #include "../model/counters.h"
 #include "report.h"
 
-enum { PID, DOMAIN, NAME, UNIT, COUNT, FIRST, LAST, MIN, AVG, TIME_AVG, MAX, STD, CHANGE, RATE };
-
-static const struct nvt_column_spec columns[] = {
-    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [DOMAIN] = {"Domain", "", NVT_TEXT, 0, 0},
-    [NAME] = {"Counter", "", NVT_TEXT, 0, 0},
-    [UNIT] = {"Unit", "", NVT_TEXT, 0, 0},
-    [COUNT] = {"Samples", "", NVT_INT, 0, 0},
-    [FIRST] = {"First", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [LAST] = {"Last", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [MIN] = {"Min", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [AVG] = {"Avg", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [TIME_AVG] = {"Time Avg", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [MAX] = {"Max", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [STD] = {"StdDev", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [CHANGE] = {"Change", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-    [RATE] = {"Change/s", "", NVT_REAL, NVT_SIX_DIGITS, 0},
-};
-
 /* The level's average over the time from the first sample to the last; NaN where that is none. */
 static double time_average(const struct nvt_counter_course *course)
 {
@@ -42,81 +23,63 @@ static double time_average(const struct nvt_counter_course *course)
     return length > 0 ? sum / length : NAN;
 }
 
-static void put_change(struct nvt_table *table, size_t row, const struct nvt_counter_course *course,
-                       int is_delta)
-{
-    uint32_t last = course->count - 1;
-    double seconds = (double)(course->time[last] - course->time[0]) / 1e9;
-    double between = course->level[last] - course->level[0];
-    nvt_table_set_real(table, row, CHANGE, is_delta ? course->level[last] : between);
-    nvt_table_set_real(table, row, RATE, seconds > 0 ? between / seconds : NAN);
-}
-
 static void put_counter(struct nvt_table *table, const struct nvt_trace *trace,
                         const struct nvt_counter_course *course, double *scratch)
 {
     const struct nvt_counters *counters = &trace->counters;
-    uint32_t i = course->counter, domain = counters->domain[i];
+    const uint32_t i = course->counter, domain = counters->domain[i], last = course->count - 1;
+    const int is_delta = counters->values[i] == NVT_COUNTER_DELTA;
+    const double seconds = (double)(course->time[last] - course->time[0]) / 1e9;
+    const double between = course->level[last] - course->level[0];
     struct nvt_summary summary;
-    size_t row = nvt_table_add_row(table);
-    if (!counters->is_of_machine[i])
-        nvt_table_set_int(table, row, PID, trace->processes.pid[counters->process[i]]);
-    nvt_table_set_name(table, row, DOMAIN, nvt_domain_name(trace, domain));
-    nvt_table_set_text(table, row, NAME, nvt_name(trace, counters->name[i]));
-    nvt_table_set_name(table, row, UNIT, nvt_name(trace, counters->unit[i]));
-    nvt_table_set_int(table, row, COUNT, course->count);
-    nvt_table_set_real(table, row, FIRST, course->value[0]);
-    nvt_table_set_real(table, row, LAST, course->value[course->count - 1]);
     memcpy(scratch, course->value, course->count * sizeof(*scratch));
     nvt_sample_summary(scratch, course->count, &summary);
-    nvt_table_set_real(table, row, MIN, summary.min);
-    nvt_table_set_real(table, row, AVG, summary.mean);
-    nvt_table_set_real(table, row, MAX, summary.max);
-    nvt_table_set_real(table, row, STD, summary.std);
-    if (counters->values[i] != NVT_COUNTER_DELTA)
-        nvt_table_set_real(table, row, TIME_AVG, time_average(course));
-    put_change(table, row, course, counters->values[i] == NVT_COUNTER_DELTA);
+    nvt_table_put(
+        table,
+        NVT_IF(counters->process[i] < trace->processes.count && !counters->is_of_machine[i],
+               trace->processes.pid[counters->process[i]]),
+        NVT_IF(domain < trace->domains.count,
+               nvt_text_if_any(nvt_name(trace, trace->domains.name[domain]))),
+        nvt_name(trace, counters->name[i]), nvt_text_if_any(nvt_name(trace, counters->unit[i])),
+        course->count, course->value[0], course->value[last], summary.min, summary.mean,
+        is_delta ? NAN : time_average(course), summary.max, summary.std,
+        is_delta ? course->level[last] : between, seconds > 0 ? between / seconds : NAN);
 }
 
-static struct nvt_table *make_one(struct nvt_input *input, const struct nvt_trace *trace,
-                                  struct nvt_error *err)
+static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
     struct nvt_counter_courses courses;
     double *scratch = malloc(((size_t)trace->counter_samples.count + 1) * sizeof(*scratch));
-    struct nvt_table *table =
-        nvt_report_trace_table(&nvt_report_nvtx_counters, input, trace, "NVTX counters", err);
-    if (nvt_counter_courses(trace, &courses) || !scratch) {
-        nvt_table_free(table);
-        table = NULL;
-        nvt_fail_at(err, trace->path, -1, "out of memory");
-    }
-    for (uint32_t i = 0; table && i < courses.count; i++)
+    int status = nvt_counter_courses(trace, &courses) || !scratch ? -1 : 0;
+    (void)making;
+    for (uint32_t i = 0; !status && i < courses.count; i++)
         if (courses.items[i].count)
             put_counter(table, trace, &courses.items[i], scratch);
     nvt_counter_courses_free(&courses);
     free(scratch);
-    return table;
-}
-
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    uint64_t samples = 0;
-    for (size_t i = 0; i < input->trace_count; i++) {
-        struct nvt_table *table = make_one(input, input->traces[i].trace, err);
-        if (!table || nvt_report_add(tables, table, err))
-            return -1;
-        samples += input->traces[i].trace->counter_samples.count;
-    }
-    if (!samples)
-        nvt_note(input, "note: no samples of NVTX counters in the input");
-    return 0;
+    return status;
 }
 
 const struct nvt_report nvt_report_nvtx_counters = {
     .name = "nvtx_counters",
     .about = "NVTX counters: samples, minimum, maximum, average, change per second",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"PID", NVT_IDS},
+                {"Domain", NVT_NAMES},
+                {"Counter", NVT_NAMES},
+                {"Unit", NVT_NAMES},
+                {"Samples", NVT_COUNTS},
+                {"First", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Last", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Min", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Avg", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Time Avg", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Max", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"StdDev", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Change", NVT_REALS("", NVT_SIX_DIGITS)},
+                {"Change/s", NVT_REALS("", NVT_SIX_DIGITS)}},
+    .title = "NVTX counters",
+    .nothing = "no samples of NVTX counters in the input",
+    .each_trace = put_trace,
 };

@@ -5,30 +5,17 @@
  * Rows of nested ranges hold a sample several times, but those of one name, within each other, once. A sample stands for the
  * time up to it: of ranges that are shorter than the distance of samples it takes many to tell anything.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "../../lib/grow.h"
 #include "../model/thread_ranges.h"
 #include "report.h"
 #include "cpu.h"
 
 /* --- by range ----------------------------------------------------------------------------------- */
-
-enum { RANGE, INSTANCES, WALL, CPU, BUSY, SHARE, SAMPLES, HOTTEST };
-
-static const struct nvt_column_spec columns[] = {
-    [RANGE] = {"NVTX Range", "", NVT_TEXT, 0, 0},
-    [INSTANCES] = {"Instances", "", NVT_INT, 0, 0},
-    [WALL] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-    [CPU] = {"CPU Time (ns)", "ns", NVT_INT, 0, 0},
-    [BUSY] = {"CPU (%)", "%", NVT_REAL, 1, 0},
-    [SHARE] = {"Of All (%)", "%", NVT_REAL, 1, 0},
-    [SAMPLES] = {"Samples", "", NVT_INT, 0, 0},
-    [HOTTEST] = {"Hottest Functions", "", NVT_TEXT, 0, 0},
-};
 
 /* What stands for no range at all. */
 #define NOWHERE "[in no range]"
@@ -39,11 +26,9 @@ struct range {
     int64_t wall_ns, weight;
 };
 
-/* Of all traces: groups of ranges, and of functions. */
+/* Of all traces: groups of ranges, which carry a struct range, and of functions. */
 struct by_range {
     struct nvt_groups ranges, functions;
-    struct range *items; /* of each group of ranges */
-    uint32_t count;
     struct nvt_pairs pairs;
 };
 
@@ -57,16 +42,6 @@ struct sampled {
     uint32_t nowhere;
 };
 
-static struct range *range_of(struct by_range *all, uint32_t group)
-{
-    while (group != NVT_NONE && all->count <= group) {
-        if (nvt_grow(&all->items, all->count, sizeof(*all->items)))
-            return NULL;
-        all->items[all->count++] = (struct range){0};
-    }
-    return group == NVT_NONE ? NULL : &all->items[group];
-}
-
 /* 0, or -1 when out of memory. */
 static int add_ranges(struct by_range *all, struct sampled *sampled)
 {
@@ -74,7 +49,7 @@ static int add_ranges(struct by_range *all, struct sampled *sampled)
     const uint32_t nowhere = nvt_groups_text(&all->ranges, NOWHERE);
     sampled->nowhere = nvt_groups_key(&all->ranges, &nowhere, 1);
     sampled->range_groups = malloc(((size_t)rows->count + 1) * sizeof(*sampled->range_groups));
-    if (!sampled->range_groups || !range_of(all, sampled->nowhere))
+    if (!sampled->range_groups || sampled->nowhere == NVT_NONE)
         return -1;
     for (uint32_t i = 0; i < rows->count; i++) {
         sampled->range_groups[i] = NVT_NONE;
@@ -82,7 +57,7 @@ static int add_ranges(struct by_range *all, struct sampled *sampled)
             continue;
         const uint32_t name = nvt_groups_range(&all->ranges, i);
         uint32_t group = nvt_groups_key(&all->ranges, &name, 1);
-        struct range *range = range_of(all, group);
+        struct range *range = nvt_groups_item(&all->ranges, group);
         if (!range)
             return -1;
         sampled->range_groups[i] = group;
@@ -96,7 +71,7 @@ static int add_to(struct by_range *all, const struct sampled *sampled, uint32_t 
                   uint32_t sample)
 {
     const int64_t weight = nvt_sample_weight(&sampled->functions, sample);
-    struct range *range = range_of(all, group);
+    struct range *range = nvt_groups_item(&all->ranges, group);
     range->samples++;
     range->weight = nvt_clock_sum(range->weight, weight);
     return nvt_pairs_add(&all->pairs, group,
@@ -145,96 +120,64 @@ static int add_trace(struct by_range *all, const struct nvt_trace *trace,
     return status;
 }
 
-/* "gemm (libblas.so) 63 %, malloc (libc.so.6) 12 %": up to three, of at least 1 %. */
-static void put_hottest(struct nvt_table *table, size_t row, const struct by_range *all,
-                        uint32_t group)
+/* "gemm (libblas.so) 63 %, malloc (libc.so.6) 12 %": up to three, of at least 1 %; *text is to be freed. NULL: there are none. */
+static const char *hottest(const struct by_range *all, uint32_t group, struct nvt_buffer *text)
 {
     enum { MOST = 3 };
+    const struct range *range = nvt_groups_item(&all->ranges, group);
     const struct nvt_pair *pairs = &all->pairs.items[all->pairs.first[group]];
     uint32_t count = all->pairs.first[group + 1] - all->pairs.first[group];
-    struct nvt_buffer text = {0};
     int failed = 0;
     for (uint32_t i = 0; i < count && i < MOST && !failed; i++) {
-        double share = 100 * (double)pairs[i].weight / (double)all->items[group].weight;
-        const uint32_t *key = all->functions.groups[pairs[i].part].key;
-        const char *module = nvt_groups_name(&all->functions, key[1]);
-        const char *name = nvt_groups_name(&all->functions, key[0]);
+        double share = 100 * (double)pairs[i].weight / (double)range->weight;
+        const char *name = nvt_groups_part(&all->functions, pairs[i].part, 0);
+        const char *module = nvt_groups_part(&all->functions, pairs[i].part, 1);
         int has_module = *module && *name != '[' && strcmp(module, NVT_PYTHON_MODULE) != 0;
         if (share < 1)
             break;
-        failed = nvt_buffer_printf(&text, "%s%s%s%s%s %.0f %%", i ? ", " : "", name,
+        failed = nvt_buffer_printf(text, "%s%s%s%s%s %.0f %%", i ? ", " : "", name,
                                    has_module ? " (" : "", has_module ? module : "",
                                    has_module ? ")" : "", share);
     }
-    failed = failed || nvt_buffer_append(&text, "", 1);
-    if (!failed)
-        nvt_table_set_name(table, row, HOTTEST, (const char *)text.data);
-    nvt_buffer_free(&text);
+    failed = failed || nvt_buffer_append(text, "", 1);
+    return failed ? NULL : nvt_text_if_any((const char *)text->data);
 }
 
 static void put_range(struct nvt_table *table, const struct by_range *all,
                       const struct nvt_cpu_input *input, uint32_t group)
 {
-    const struct range *range = &all->items[group];
+    const struct range *range = nvt_groups_item(&all->ranges, group);
+    struct nvt_buffer text = {0};
     if (!range->instances && !range->samples)
         return;
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, RANGE,
-                       nvt_groups_name(&all->ranges, all->ranges.groups[group].key[0]));
-    if (range->instances) {
-        nvt_table_set_int(table, row, INSTANCES, (int64_t)range->instances);
-        nvt_table_set_int(table, row, WALL, range->wall_ns);
-    }
-    nvt_cpu_put(table, row, SHARE, CPU, input, range->weight, input->weight);
-    if (input->has_times && range->wall_ns > 0)
-        nvt_table_set_real(table, row, BUSY, 100 * (double)range->weight / (double)range->wall_ns);
-    nvt_table_set_int(table, row, SAMPLES, (int64_t)range->samples);
-    put_hottest(table, row, all, group);
+    nvt_table_put(
+        table, nvt_groups_part(&all->ranges, group, 0), NVT_IF(range->instances, range->instances),
+        NVT_IF(range->instances, range->wall_ns), nvt_cpu_time(input, range->weight),
+        input->has_times ? nvt_percent(range->weight, range->wall_ns) : NAN,
+        nvt_percent(range->weight, input->weight), range->samples, hottest(all, group, &text));
+    nvt_buffer_free(&text);
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_ranges(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct by_range all = {.count = 0};
+    struct nvt_input *input = making->input;
     const struct nvt_cpu_input facts = nvt_cpu_look(input, 0);
-    struct nvt_table *table =
-        nvt_cpu_table(&nvt_report_nvtx_cpu_sum, input, "Processor time by range", &facts, err);
-    int status = table ? 0 : -1;
+    struct by_range all = {.ranges = {.item_size = sizeof(struct range)}};
+    int status = 0;
+    nvt_cpu_title(table, making->report->title, &facts);
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(&all, input->traces[i].trace, &facts, err);
-    if (!status && nvt_pairs_sort(&all.pairs, all.ranges.count))
-        status = nvt_fail(err, "out of memory");
-    for (uint32_t i = 0; i < all.count && !status; i++)
+        status = add_trace(&all, input->traces[i].trace, &facts, making->err);
+    if (!status)
+        status = nvt_pairs_sort(&all.pairs, all.ranges.count);
+    for (uint32_t i = 0; i < all.ranges.count && !status; i++)
         put_range(table, &all, &facts, i);
     nvt_groups_free(&all.ranges);
     nvt_groups_free(&all.functions);
     nvt_pairs_free(&all.pairs);
-    free(all.items);
-    if (status) {
-        nvt_table_free(table);
-        return -1;
-    }
-    nvt_table_sort(table, RANGE, 0);
-    nvt_table_sort(table, WALL, 1);
-    nvt_table_sort(table, SHARE, 1);
-    return nvt_report_add(tables, table, err);
+    return status;
 }
 
 /* --- by thread ---------------------------------------------------------------------------------- */
-
-enum { T_PID, T_TID, T_NAME, T_TIME, T_BUSY, T_SHARE, T_SAMPLES, T_HOTTEST, T_MODULE, T_OF_IT };
-
-static const struct nvt_column_spec thread_columns[] = {
-    [T_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [T_TID] = {"TID", "", NVT_INT, 0, NVT_PLAIN},
-    [T_NAME] = {"Thread", "", NVT_TEXT, 0, 0},
-    [T_TIME] = {"CPU Time (ns)", "ns", NVT_INT, 0, 0},
-    [T_BUSY] = {"Of Trace (%)", "%", NVT_REAL, 1, 0},
-    [T_SHARE] = {"Of All (%)", "%", NVT_REAL, 1, 0},
-    [T_SAMPLES] = {"Samples", "", NVT_INT, 0, 0},
-    [T_HOTTEST] = {"Hottest Function", "", NVT_TEXT, 0, 0},
-    [T_MODULE] = {"Module", "", NVT_TEXT, 0, 0},
-    [T_OF_IT] = {"Of It (%)", "%", NVT_REAL, 1, 0},
-};
 
 /* Time and samples of a thread; 0 where it has none. */
 static void put_thread(struct nvt_table *table, const struct nvt_sampled_functions *functions,
@@ -252,18 +195,11 @@ static void put_thread(struct nvt_table *table, const struct nvt_sampled_functio
     if (!most)
         return;
     const struct nvt_sampled_function *function = &functions->items[most->part];
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_int(table, row, T_PID, trace->processes.pid[trace->threads.process[thread]]);
-    nvt_table_set_int(table, row, T_TID, trace->threads.tid[thread]);
-    nvt_table_set_name(table, row, T_NAME, nvt_name(trace, trace->threads.name[thread]));
-    nvt_cpu_put(table, row, T_SHARE, T_TIME, all, weight, all->weight);
-    if (all->has_times && span > 0)
-        nvt_table_set_real(table, row, T_BUSY, 100 * (double)weight / span);
-    nvt_table_set_int(table, row, T_SAMPLES, samples);
-    nvt_table_set_text(table, row, T_HOTTEST, function->name);
-    nvt_table_set_name(table, row, T_MODULE, function->module);
-    if (weight > 0)
-        nvt_table_set_real(table, row, T_OF_IT, 100 * (double)most->weight / (double)weight);
+    nvt_table_put(
+        table, trace->processes.pid[trace->threads.process[thread]], trace->threads.tid[thread],
+        nvt_text_if_any(nvt_name(trace, trace->threads.name[thread])), nvt_cpu_time(all, weight),
+        all->has_times ? nvt_percent(weight, span) : NAN, nvt_percent(weight, all->weight), samples,
+        function->name, nvt_text_if_any(function->module), nvt_percent(most->weight, weight));
 }
 
 static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
@@ -285,38 +221,49 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
     return status;
 }
 
-static int make_threads(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all_threads(struct nvt_table *table, const struct nvt_making *making)
 {
+    struct nvt_input *input = making->input;
     const struct nvt_cpu_input all = nvt_cpu_look(input, 0);
-    struct nvt_table *table =
-        nvt_cpu_table(&nvt_report_cpu_threads, input, "Processor time by thread", &all, err);
-    int status = table ? 0 : -1;
+    int status = 0;
+    nvt_cpu_title(table, making->report->title, &all);
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = put_threads(table, input->traces[i].trace, &all, err);
-    if (status) {
-        nvt_table_free(table);
-        return -1;
-    }
-    nvt_table_sort(table, T_TID, 0);
-    nvt_table_sort(table, T_PID, 0);
-    nvt_table_sort(table, T_SHARE, 1);
-    return nvt_report_add(tables, table, err);
+        status = put_threads(table, input->traces[i].trace, &all, making->err);
+    return status;
 }
 
 const struct nvt_report nvt_report_nvtx_cpu_sum = {
     .name = "nvtx_cpu_sum",
     .about = "processor time within ranges, and the functions that took most of it",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"NVTX Range", NVT_NAMES},
+                {"Instances", NVT_COUNTS},
+                {"Total Time (ns)", NVT_NS},
+                {"CPU Time (ns)", NVT_NS},
+                {"CPU (%)", NVT_PERCENT},
+                {"Of All (%)", NVT_PERCENT},
+                {"Samples", NVT_COUNTS},
+                {"Hottest Functions", NVT_NAMES}},
+    .title = "Processor time by range",
+    .order = {"-Of All (%)", "-Total Time (ns)", "NVTX Range"},
+    .of_input = put_ranges,
 };
 
 const struct nvt_report nvt_report_cpu_threads = {
     .name = "cpu_threads",
     .about = "processor time by thread, and the function that took most of it",
     .needs = NVT_NEEDS_TRACES,
-    .columns = thread_columns,
-    .column_count = sizeof(thread_columns) / sizeof(thread_columns[0]),
-    .make = make_threads,
+    .columns = {{"PID", NVT_IDS},
+                {"TID", NVT_IDS},
+                {"Thread", NVT_NAMES},
+                {"CPU Time (ns)", NVT_NS},
+                {"Of Trace (%)", NVT_PERCENT},
+                {"Of All (%)", NVT_PERCENT},
+                {"Samples", NVT_COUNTS},
+                {"Hottest Function", NVT_NAMES},
+                {"Module", NVT_NAMES},
+                {"Of It (%)", NVT_PERCENT}},
+    .title = "Processor time by thread",
+    .order = {"-Of All (%)", "PID", "TID"},
+    .of_input = put_all_threads,
 };

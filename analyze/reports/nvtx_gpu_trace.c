@@ -10,73 +10,43 @@
 #include "report.h"
 #include "../model/sort.h"
 
-enum { NAME, START, DURATION, ORIGINAL_START, ORIGINAL_DURATION, STYLE, PID, TID, OPS };
-enum { LEVEL = OPS + 1, CHILDREN, RANGE_ID, PARENT_ID, STACK };
-
-static const struct nvt_column_spec columns[] = {
-    [NAME] = {"Name", "", NVT_TEXT, 0, 0},
-    [START] = {"Projected Start (ns)", "ns", NVT_INT, 0, 0},
-    [DURATION] = {"Projected Duration (ns)", "ns", NVT_INT, 0, 0},
-    [ORIGINAL_START] = {"Orig Start (ns)", "ns", NVT_INT, 0, 0},
-    [ORIGINAL_DURATION] = {"Orig Duration (ns)", "ns", NVT_INT, 0, 0},
-    [STYLE] = {"Style", "", NVT_TEXT, 0, 0},
-    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [TID] = {"TID", "", NVT_INT, 0, NVT_PLAIN},
-    [OPS] = {"NumGPUOps", "", NVT_INT, 0, 0},
-    [LEVEL] = {"Lvl", "", NVT_INT, 0, 0},
-    [CHILDREN] = {"NumChild", "", NVT_INT, 0, 0},
-    [RANGE_ID] = {"RangeId", "", NVT_INT, 0, NVT_PLAIN},
-    [PARENT_ID] = {"ParentId", "", NVT_INT, 0, NVT_PLAIN},
-    [STACK] = {"RangeStack", "", NVT_TEXT, 0, 0},
-};
-
 struct projection {
     const struct nvt_trace *trace;
     struct nvt_projected *ranges;
     uint32_t *children;
     struct nvt_nesting nesting;
-    struct nvt_buffer text;
+    struct nvt_buffer name, stack; /* of the range that is put */
 };
 
-static int put_name(struct nvt_table *table, size_t row, struct projection *projection, uint32_t i)
+/* "domain:name". 0, or -1 when out of memory. */
+static int name_range(struct projection *projection, uint32_t i)
 {
     const struct nvt_trace *trace = projection->trace;
-    projection->text.size = 0;
-    if (nvt_buffer_printf(&projection->text, "%s:%s",
-                          nvt_domain_name(trace, trace->ranges.domain[i]),
-                          nvt_name(trace, trace->ranges.name[i])) ||
-        nvt_buffer_append(&projection->text, "", 1))
-        return -1;
-    nvt_table_set_text(table, row, NAME, (const char *)projection->text.data);
-    return 0;
+    uint32_t domain = trace->ranges.domain[i];
+    projection->name.size = 0;
+    return nvt_buffer_printf(
+               &projection->name, "%s:%s",
+               nvt_name(trace, domain < trace->domains.count ? trace->domains.name[domain] : 0),
+               nvt_name(trace, trace->ranges.name[i])) ||
+           nvt_buffer_append(&projection->name, "", 1);
 }
 
 static int put_range(struct nvt_table *table, struct projection *projection, uint32_t i)
 {
     const struct nvt_trace *trace = projection->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
     const struct nvt_projected *projected = &projection->ranges[i];
     const struct nvt_nesting *nesting = &projection->nesting;
-    uint32_t thread = trace->ranges.thread[i];
-    size_t row = nvt_table_add_row(table);
-    if (put_name(table, row, projection, i))
+    uint32_t thread = ranges->thread[i], parent = nesting->parent[i];
+    if (name_range(projection, i) || nvt_nesting_stack(nesting, i, &projection->stack))
         return -1;
-    nvt_table_set_int(table, row, START, projected->start);
-    nvt_table_set_int(table, row, DURATION, projected->end - projected->start);
-    nvt_table_set_int(table, row, ORIGINAL_START, trace->ranges.start[i]);
-    nvt_table_set_int(table, row, ORIGINAL_DURATION, trace->ranges.end[i] - trace->ranges.start[i]);
-    nvt_table_set_text(table, row, STYLE,
-                       trace->ranges.style[i] == NVT_PUSH_POP ? "PushPop" : "StartEnd");
-    nvt_table_set_int(table, row, PID, trace->processes.pid[trace->threads.process[thread]]);
-    nvt_table_set_int(table, row, TID, trace->threads.tid[thread]);
-    nvt_table_set_int(table, row, OPS, projected->ops);
-    nvt_table_set_int(table, row, LEVEL, nesting->level[i]);
-    nvt_table_set_int(table, row, CHILDREN, projection->children[i]);
-    nvt_table_set_int(table, row, RANGE_ID, (int64_t)i + 1);
-    if (nesting->parent[i] != NVT_NONE)
-        nvt_table_set_int(table, row, PARENT_ID, (int64_t)nesting->parent[i] + 1);
-    if (nvt_nesting_stack(nesting, i, &projection->text))
-        return -1;
-    nvt_table_set_text(table, row, STACK, (const char *)projection->text.data);
+    nvt_table_put(
+        table, (const char *)projection->name.data, projected->start,
+        projected->end - projected->start, ranges->start[i], ranges->end[i] - ranges->start[i],
+        ranges->style[i] == NVT_PUSH_POP ? "PushPop" : "StartEnd",
+        trace->processes.pid[trace->threads.process[thread]], trace->threads.tid[thread],
+        projected->ops, nesting->level[i], projection->children[i], (int64_t)i + 1,
+        NVT_IF(parent != NVT_NONE, (int64_t)parent + 1), (const char *)projection->stack.data);
     return 0;
 }
 
@@ -99,45 +69,43 @@ static int put_all(struct nvt_table *table, struct projection *projection)
     return status;
 }
 
-static struct nvt_table *make_one(struct nvt_input *input, const struct nvt_trace *trace,
-                                  struct nvt_error *err)
+static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
     struct projection projection = {.trace = trace};
-    struct nvt_table *table = nvt_report_trace_table(&nvt_report_nvtx_gpu_proj_trace, input, trace,
-                                                     "NVTX GPU projection trace", err);
-    if (table)
-        projection.ranges = nvt_project_ranges(trace, input->project_flags, err);
-    int status = projection.ranges ? nvt_nesting_make(&projection.nesting, trace, err) : -1;
-    if (!status && !(projection.children = nvt_projected_children(trace, projection.ranges,
-                                                                  projection.nesting.parent, err)))
+    projection.ranges = nvt_project_ranges(trace, making->input->project_flags, making->err);
+    int status = projection.ranges ? nvt_nesting_make(&projection.nesting, trace, making->err) : -1;
+    if (!status && !(projection.children = nvt_projected_children(
+                         trace, projection.ranges, projection.nesting.parent, making->err)))
         status = -1;
-    if (!status && put_all(table, &projection))
-        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    if (!status)
+        status = put_all(table, &projection);
     nvt_nesting_free(&projection.nesting);
-    nvt_buffer_free(&projection.text);
+    nvt_buffer_free(&projection.name);
+    nvt_buffer_free(&projection.stack);
     free(projection.ranges);
     free(projection.children);
-    if (!status)
-        return table;
-    nvt_table_free(table);
-    return NULL;
-}
-
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    for (size_t i = 0; i < input->trace_count; i++) {
-        struct nvt_table *table = make_one(input, input->traces[i].trace, err);
-        if (!table || nvt_report_add(tables, table, err))
-            return -1;
-    }
-    return 0;
+    return status;
 }
 
 const struct nvt_report nvt_report_nvtx_gpu_proj_trace = {
     .name = "nvtx_gpu_proj_trace",
     .about = "every range with device operations, from its first to its last device operation",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"Name", NVT_NAMES},
+                {"Projected Start (ns)", NVT_NS},
+                {"Projected Duration (ns)", NVT_NS},
+                {"Orig Start (ns)", NVT_NS},
+                {"Orig Duration (ns)", NVT_NS},
+                {"Style", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"TID", NVT_IDS},
+                {"NumGPUOps", NVT_COUNTS},
+                {"Lvl", NVT_COUNTS},
+                {"NumChild", NVT_COUNTS},
+                {"RangeId", NVT_IDS},
+                {"ParentId", NVT_IDS},
+                {"RangeStack", NVT_NAMES}},
+    .title = "NVTX GPU projection trace",
+    .each_trace = put_trace,
 };

@@ -21,22 +21,16 @@ static const char *style_name(uint32_t style)
     return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
 }
 
-enum { K_RANGE, K_STYLE, K_PID, K_TID, K_RANGES, K_KERNELS, K_TOTAL, K_AVG, K_NAME = K_AVG + 5 };
-
-static const struct nvt_column_spec kernel_columns[] = {
-    {"NVTX Range", "", NVT_TEXT, 0, 0},       {"Style", "", NVT_TEXT, 0, 0},
-    {"PID", "", NVT_INT, 0, NVT_PLAIN},       {"TID", "", NVT_INT, 0, NVT_PLAIN},
-    {"NVTX Inst", "", NVT_INT, 0, 0},         {"Kern Inst", "", NVT_INT, 0, 0},
-    {"Total Time (ns)", "ns", NVT_INT, 0, 0}, {"Avg (ns)", "ns", NVT_REAL, 1, 0},
-    {"Med (ns)", "ns", NVT_REAL, 1, 0},       {"Min (ns)", "ns", NVT_INT, 0, 0},
-    {"Max (ns)", "ns", NVT_INT, 0, 0},        {"StdDev (ns)", "ns", NVT_REAL, 1, 0},
-    {"Kernel Name", "", NVT_TEXT, 0, 0}};
-
 enum { KEY_RANGE, KEY_STYLE, KEY_PID, KEY_TID, KEY_KERNEL, KEY_COUNT };
 
 /* Values of KEY_STYLE and of ids for kernels of no range and of no thread. */
 #define NO_RANGE 2u
 #define NO_ID    UINT32_MAX
+
+/* What groups carry: ranges that were counted, and the number of the last of them and 1. */
+struct counted {
+    uint32_t instances, last;
+};
 
 struct kernel_sum {
     struct nvt_groups groups;
@@ -48,33 +42,8 @@ struct kernel_sum {
     uint32_t *number; /* of a kernel name, by string */
     uint32_t names;
     struct nvt_kinds kinds; /* ranges by name, domain, style and thread */
-    uint32_t *last;         /* the range seen last, of every group */
-    uint32_t *instances;    /* of every group */
-    uint32_t capacity;
     struct nvt_own_launches own;
 };
-
-static int make_room(struct kernel_sum *sum, uint32_t group)
-{
-    uint32_t from = sum->capacity;
-    if (group < from)
-        return 0;
-    uint32_t capacity = (group + 1) * 2;
-    uint32_t *last = realloc(sum->last, capacity * sizeof(*last));
-    if (last)
-        sum->last = last;
-    uint32_t *instances = realloc(sum->instances, capacity * sizeof(*instances));
-    if (instances)
-        sum->instances = instances;
-    if (!last || !instances)
-        return -1;
-    for (uint32_t i = from; i < capacity; i++) {
-        last[i] = NVT_NONE;
-        instances[i] = 0;
-    }
-    sum->capacity = capacity;
-    return 0;
-}
 
 static void thread_ids(const struct nvt_trace *trace, uint32_t thread, uint32_t *parts)
 {
@@ -108,20 +77,19 @@ static uint32_t kernel_group(struct kernel_sum *sum, uint32_t name, uint32_t thr
  */
 static int count_range(struct kernel_sum *sum, uint32_t group, uint32_t range, int64_t launch)
 {
-    if (make_room(sum, group))
-        return -1;
-    uint32_t last = sum->last[group];
-    if (last == range)
-        return 0;
-    sum->last[group] = range;
-    if (last != NVT_NONE && sum->trace->ranges.end[last] >= launch) {
-        uint32_t *open = nvt_map_at(&sum->seen, (uint64_t)group << 32 | last);
+    struct counted *counted = nvt_groups_item(&sum->groups, group);
+    if (!counted || counted->last == range + 1)
+        return counted ? 0 : -1;
+    uint32_t last = counted->last;
+    counted->last = range + 1;
+    if (last && sum->trace->ranges.end[last - 1] >= launch) {
+        uint32_t *open = nvt_map_at(&sum->seen, (uint64_t)group << 32 | (last - 1));
         if (!open)
             return -1;
         *open = 1;
     }
     if (!sum->seen.used || nvt_map_get(&sum->seen, (uint64_t)group << 32 | range) == NVT_MAP_NONE)
-        sum->instances[group]++;
+        counted->instances++;
     return 0;
 }
 
@@ -153,7 +121,7 @@ static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32
                        time);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t group = group_of(sum, op, ranges[i]);
-        if (group == NVT_NONE || count_range(sum, group, ranges[i], ops->launch[op]))
+        if (count_range(sum, group, ranges[i], ops->launch[op]))
             return -1;
         nvt_groups_add(&sum->groups, group, time);
     }
@@ -184,8 +152,8 @@ static int add_projected(struct kernel_sum *sum, unsigned flags, struct nvt_erro
 {
     nvt_map_free(&sum->seen);
     nvt_map_free(&sum->keys);
-    for (uint32_t group = 0; group < sum->capacity; group++)
-        sum->last[group] = NVT_NONE;
+    for (uint32_t group = 0; group < sum->groups.count; group++)
+        ((struct counted *)nvt_groups_item(&sum->groups, group))->last = 0;
     nvt_kinds_free(&sum->kinds);
     return nvt_kinds_make(&sum->kinds, sum->trace, 1) || make_table(sum)
                ? -1
@@ -206,11 +174,12 @@ static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
     for (uint32_t class = of; class; class = lane->classes[class].outer) {
         struct nvt_lane_kind kind = nvt_launch_kind(launches, &lane->classes[class]);
         uint32_t group = kernel_group(sum, name, lane->thread, &kind);
-        if (group == NVT_NONE || make_room(sum, group))
+        struct counted *counted = nvt_groups_item(&sum->groups, group);
+        if (!counted)
             return -1;
         nvt_groups_piece(&sum->groups, group, &piece);
         if (class == of)
-            sum->instances[group] += cell->instances;
+            counted->instances += cell->instances;
     }
     return 0;
 }
@@ -251,51 +220,26 @@ static int collect_kernels(struct kernel_sum *sum, struct nvt_input *input, stru
     return nvt_groups_finish(&sum->groups, err);
 }
 
-static void fill_kernels(struct nvt_table *table, struct kernel_sum *sum)
+static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number)
 {
-    for (uint32_t i = 0; i < sum->groups.count; i++) {
-        const struct nvt_group *group = &sum->groups.groups[i];
-        struct nvt_summary summary = nvt_groups_summary(&sum->groups, i);
-        size_t row = nvt_table_add_row(table);
-        if (group->key[KEY_STYLE] != NO_RANGE) {
-            nvt_table_set_text(table, row, K_RANGE,
-                               nvt_groups_name(&sum->groups, group->key[KEY_RANGE]));
-            nvt_table_set_text(table, row, K_STYLE, style_name(group->key[KEY_STYLE]));
-        }
-        nvt_table_set_int(table, row, K_RANGES, i < sum->capacity ? sum->instances[i] : 0);
-        if (group->key[KEY_PID] != NO_ID) {
-            nvt_table_set_int(table, row, K_PID, (int32_t)group->key[KEY_PID]);
-            nvt_table_set_int(table, row, K_TID, (int32_t)group->key[KEY_TID]);
-        }
-        nvt_table_set_int(table, row, K_KERNELS, (int64_t)group->count);
-        nvt_table_set_int(table, row, K_TOTAL, group->total);
-        nvt_put_summary(table, row, K_AVG, &summary, 1);
-        nvt_table_set_text(table, row, K_NAME,
-                           nvt_groups_name(&sum->groups, group->key[KEY_KERNEL]));
-    }
-    nvt_table_sort(table, K_TID, 0);
-    nvt_table_sort(table, K_PID, 0);
-    nvt_table_sort(table, K_NAME, 0);
-    nvt_table_sort(table, K_RANGE, 0);
-    nvt_table_sort(table, K_TOTAL, 1);
+    const struct nvt_group *group = &groups->groups[number];
+    const struct counted *counted = nvt_groups_item(groups, number);
+    const struct nvt_summary times = nvt_groups_summary(groups, number);
+    const uint32_t *key = group->key;
+    const int in_range = key[KEY_STYLE] != NO_RANGE, in_thread = key[KEY_PID] != NO_ID;
+    nvt_table_put(table, NVT_IF(in_range, nvt_groups_name(groups, key[KEY_RANGE])),
+                  NVT_IF(in_range, style_name(key[KEY_STYLE])),
+                  NVT_IF(in_thread, (int32_t)key[KEY_PID]),
+                  NVT_IF(in_thread, (int32_t)key[KEY_TID]), counted->instances, group->count,
+                  group->total, &times, nvt_groups_name(groups, key[KEY_KERNEL]));
 }
 
-static int make_kernels(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct kernel_sum sum = {0};
-    struct nvt_table *table = NULL;
-    int status = collect_kernels(&sum, input, err);
-    if (!status) {
-        table =
-            nvt_report_table(&nvt_report_nvtx_kern_sum, input, "NVTX range kernel summary", err);
-        status = table ? 0 : -1;
-    }
-    if (!status) {
-        fill_kernels(table, &sum);
-        if (!sum.groups.count)
-            nvt_note(input, "note: no kernels in the input");
-        status = nvt_report_add(tables, table, err);
-    }
+    struct kernel_sum sum = {.groups = {.item_size = sizeof(struct counted)}};
+    int status = collect_kernels(&sum, making->input, making->err);
+    for (uint32_t i = 0; i < sum.groups.count && !status; i++)
+        put_group(table, &sum.groups, i);
     nvt_groups_free(&sum.groups);
     nvt_own_launches_free(&sum.own);
     nvt_map_free(&sum.seen);
@@ -303,8 +247,6 @@ static int make_kernels(struct nvt_input *input, struct nvt_tables *tables, stru
     free(sum.table);
     free(sum.number);
     nvt_kinds_free(&sum.kinds);
-    free(sum.last);
-    free(sum.instances);
     return status;
 }
 
@@ -313,7 +255,17 @@ const struct nvt_report nvt_report_nvtx_kern_sum = {
     .about = "kernels by the ranges that they were launched in",
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_LAUNCHES,
     .naming = NVT_KERNEL_BASE,
-    .columns = kernel_columns,
-    .column_count = sizeof(kernel_columns) / sizeof(kernel_columns[0]),
-    .make = make_kernels,
+    .columns = {{"NVTX Range", NVT_NAMES},
+                {"Style", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"TID", NVT_IDS},
+                {"NVTX Inst", NVT_COUNTS},
+                {"Kern Inst", NVT_COUNTS},
+                {"Total Time (ns)", NVT_NS},
+                NVT_SUMMARY_COLUMNS(""),
+                {"Kernel Name", NVT_NAMES}},
+    .title = "NVTX range kernel summary",
+    .order = {"-Total Time (ns)", "NVTX Range", "Kernel Name", "PID", "TID"},
+    .nothing = "no kernels in the input",
+    .of_input = put_all,
 };

@@ -6,18 +6,17 @@
 
 #include "report.h"
 
-/* What they are called, and how they get on record. */
-#define NVT_OSRT_CALLS "OS runtime calls (record --trace osrt, nsys profile --trace=osrt)"
+/* Where there are none. */
+#define NVT_NO_OS_CALLS                                                                            \
+    "no OS runtime calls (record --trace osrt, nsys profile --trace=osrt) in the input"
 
-/* A note where there are none. */
-static inline void nvt_osrt_note_nothing(struct nvt_input *input)
-{
-    if (!nvt_input_has_os_calls(input))
-        nvt_note(input, "note: no OS runtime calls in the input (record --trace osrt, nsys profile "
-                        "--trace=osrt)");
-}
+/* The same of the reports that tell more of them. */
+#define NVT_OS_CALLS_MISSING                                                                       \
+    .is_in = nvt_input_has_os_calls,                                                               \
+    .missing = "no OS runtime calls in the input (record --trace osrt, nsys profile --trace=osrt)"
 
-/* The address of a lock as a text, into a cell; none where it is not known. */
-void nvt_osrt_put_address(struct nvt_table *table, size_t row, size_t column, uint64_t address);
+/* The address of a lock as a text, which is written to `text`; NULL where it is not known. */
+#define NVT_ADDRESS_TEXT 24
+const char *nvt_osrt_address(uint64_t address, char text[NVT_ADDRESS_TEXT]);
 
 #endif

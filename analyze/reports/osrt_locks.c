@@ -12,36 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../lib/grow.h"
 #include "../model/os_names.h"
 #include "../studies/calls_by_range.h"
 #include "../studies/lock_holders.h"
 #include "osrt.h"
-
-enum { L_PID, L_ADDRESS, L_CALL, L_KIND, L_THREADS, L_WAITS, L_TOTAL, L_AVG, L_CALLER = L_AVG + 5 };
-enum { L_IN = L_CALLER + 1, L_FOR, L_SITE, L_LOCKS, L_HOLDER, L_HELD_IN };
-
-static const struct nvt_column_spec columns[] = {
-    [L_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [L_ADDRESS] = {"Address", "", NVT_TEXT, 0, 0},
-    [L_CALL] = {"Call", "", NVT_TEXT, 0, 0},
-    [L_KIND] = {"Kind", "", NVT_TEXT, 0, 0},
-    [L_THREADS] = {"Threads", "", NVT_INT, 0, 0},
-    [L_WAITS] = {"Num Waits", "", NVT_INT, 0, 0},
-    [L_TOTAL] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-    {"Avg (ns)", "ns", NVT_REAL, 1, 0},
-    {"Med (ns)", "ns", NVT_REAL, 1, 0},
-    {"Min (ns)", "ns", NVT_INT, 0, 0},
-    {"Max (ns)", "ns", NVT_INT, 0, 0},
-    {"StdDev (ns)", "ns", NVT_REAL, 1, 0},
-    [L_CALLER] = {"Caller", "", NVT_TEXT, 0, 0},
-    [L_IN] = {"Most In", "", NVT_TEXT, 0, 0},
-    [L_FOR] = {"Waits For", "", NVT_TEXT, 0, 0},
-    [L_SITE] = {"Call Site", "", NVT_TEXT, 0, 0},
-    [L_LOCKS] = {"Objects", "", NVT_INT, 0, 0},
-    [L_HOLDER] = {"Held By (TID)", "", NVT_INT, 0, NVT_PLAIN},
-    [L_HELD_IN] = {"Held In", "", NVT_TEXT, 0, 0},
-};
 
 /* A group is of a call site, or of an address: trace, process, kind, what is waited for, the name of the site (of none, that of
  * ""), and the address, 0 where that says nothing. */
@@ -50,13 +24,16 @@ enum { OF_TRACE, OF_PROCESS, OF_KIND, OF_WHAT, OF_SITE, OF_HIGH, OF_LOW, KEY_PAR
 /* Time of each group's waits by one more thing. */
 enum by { BY_CALL, BY_RANGE, BY_THREAD, BY_CALLER, BY_OBJECT, BY_HOLDER, BY_HELD_IN, BYS };
 
+/* The first wait of a group. */
+struct first {
+    uint64_t address;
+};
+
 struct locks {
-    struct nvt_groups groups;
+    struct nvt_groups groups; /* which carry a struct first */
     struct nvt_pairs by[BYS];
     struct nvt_map objects; /* process and address -> number */
     uint32_t object_count;
-    uint64_t *addresses; /* of each group: of its first wait */
-    uint32_t address_count;
 };
 
 /* One trace while it is added. */
@@ -98,11 +75,9 @@ static uint32_t group_of(struct adding *adding, uint32_t call, enum nvt_os_kind 
         [OF_HIGH] = has_address ? (uint32_t)(address >> 32) : 0,
         [OF_LOW] = has_address ? (uint32_t)address : 0};
     uint32_t group = nvt_groups_key(&locks->groups, key, KEY_PARTS);
-    if (group == locks->address_count && group != NVT_NONE) {
-        if (nvt_grow(&locks->addresses, locks->address_count, sizeof(*locks->addresses)))
-            return NVT_NONE;
-        locks->addresses[locks->address_count++] = address;
-    }
+    struct first *first = nvt_groups_item(&locks->groups, group);
+    if (first && !first->address)
+        first->address = address;
     return group;
 }
 
@@ -153,20 +128,19 @@ static int add_wait(struct adding *adding, uint32_t call, enum nvt_os_kind kind)
 }
 
 static int add_trace(struct locks *locks, const struct nvt_trace *trace, uint32_t number,
-                     struct nvt_error *err)
+                     const struct nvt_making *making)
 {
     struct adding adding = {.locks = locks, .trace = trace, .number = number};
-    int status = nvt_thread_ranges_make(&adding.ranges, trace, err);
-    if (!status && (nvt_waits_make(&adding.waits, trace) ||
-                    nvt_lock_holders_make(&adding.holders, &adding.waits)))
-        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    int status = nvt_thread_ranges_make(&adding.ranges, trace, making->err);
+    if (!status)
+        status = nvt_waits_make(&adding.waits, trace) ||
+                 nvt_lock_holders_make(&adding.holders, &adding.waits);
     nvt_groups_trace(&locks->groups, trace);
     for (uint32_t i = 0; i < trace->os_calls.count && !status; i++) {
         enum nvt_os_kind kind = nvt_wait_kind(&adding.waits, &adding.names, i);
         int is_wait =
             trace->os_calls.address[i] && (kind == NVT_OS_LOCKS || kind == NVT_OS_THREADS);
-        if (is_wait && add_wait(&adding, i, kind))
-            status = nvt_fail_at(err, trace->path, -1, "out of memory");
+        status = is_wait ? add_wait(&adding, i, kind) : 0;
     }
     nvt_lock_holders_free(&adding.holders);
     nvt_waits_free(&adding.waits);
@@ -189,42 +163,27 @@ static const char *name_of(const struct locks *locks, enum by by, uint32_t lock)
     return most ? nvt_groups_name(&locks->groups, most->part) : "";
 }
 
-/* Where it is, and who has it. */
-static void put_place(struct nvt_table *table, size_t row, const struct locks *locks, uint32_t lock)
-{
-    const struct nvt_group *group = &locks->groups.groups[lock];
-    const struct nvt_pair *holder = nvt_pairs_most(&locks->by[BY_HOLDER], lock);
-    uint32_t objects = count_of(&locks->by[BY_OBJECT], lock);
-    if (objects == 1)
-        nvt_osrt_put_address(table, row, L_ADDRESS, locks->addresses[lock]);
-    nvt_table_set_name(table, row, L_FOR, nvt_wait_text((enum nvt_wait)group->key[OF_WHAT]));
-    nvt_table_set_name(table, row, L_SITE, nvt_groups_name(&locks->groups, group->key[OF_SITE]));
-    nvt_table_set_int(table, row, L_LOCKS, objects);
-    if (holder)
-        nvt_table_set_int(table, row, L_HOLDER, holder->part);
-    nvt_table_set_name(table, row, L_HELD_IN, name_of(locks, BY_HELD_IN, lock));
-}
-
 static void put_lock(struct nvt_table *table, const struct nvt_input *input, struct locks *locks,
                      uint32_t lock)
 {
     const struct nvt_group *group = &locks->groups.groups[lock];
+    const struct first *first = nvt_groups_item(&locks->groups, lock);
     const struct nvt_trace *trace = input->traces[group->key[OF_TRACE]].trace;
-    struct nvt_summary summary = nvt_groups_summary(&locks->groups, lock);
-    char call[100];
-    size_t row = nvt_table_add_row(table);
+    const struct nvt_summary times = nvt_groups_summary(&locks->groups, lock);
+    const struct nvt_pair *holder = nvt_pairs_most(&locks->by[BY_HOLDER], lock);
+    const uint32_t objects = count_of(&locks->by[BY_OBJECT], lock);
+    char call[100], address[NVT_ADDRESS_TEXT];
     snprintf(call, sizeof(call), "%.80s%s", name_of(locks, BY_CALL, lock),
              count_of(&locks->by[BY_CALL], lock) > 1 ? ", …" : "");
-    nvt_table_set_int(table, row, L_PID, trace->processes.pid[group->key[OF_PROCESS]]);
-    nvt_table_set_text(table, row, L_CALL, call);
-    nvt_table_set_text(table, row, L_KIND, nvt_os_kind_name(group->key[OF_KIND]));
-    nvt_table_set_int(table, row, L_THREADS, count_of(&locks->by[BY_THREAD], lock));
-    nvt_table_set_int(table, row, L_WAITS, (int64_t)group->count);
-    nvt_table_set_int(table, row, L_TOTAL, group->total);
-    nvt_put_summary(table, row, L_AVG, &summary, 1);
-    nvt_table_set_name(table, row, L_CALLER, name_of(locks, BY_CALLER, lock));
-    nvt_table_set_name(table, row, L_IN, name_of(locks, BY_RANGE, lock));
-    put_place(table, row, locks, lock);
+    nvt_table_put(table, trace->processes.pid[group->key[OF_PROCESS]],
+                  objects == 1 ? nvt_osrt_address(first->address, address) : NULL, call,
+                  nvt_os_kind_name(group->key[OF_KIND]), count_of(&locks->by[BY_THREAD], lock),
+                  group->count, group->total, &times,
+                  nvt_text_if_any(name_of(locks, BY_CALLER, lock)),
+                  nvt_text_if_any(name_of(locks, BY_RANGE, lock)),
+                  nvt_text_if_any(nvt_wait_text((enum nvt_wait)group->key[OF_WHAT])),
+                  nvt_text_if_any(nvt_groups_part(&locks->groups, lock, OF_SITE)), objects,
+                  NVT_IF(holder, holder->part), nvt_text_if_any(name_of(locks, BY_HELD_IN, lock)));
 }
 
 static int put_locks(struct nvt_table *table, const struct nvt_input *input, struct locks *locks,
@@ -235,44 +194,51 @@ static int put_locks(struct nvt_table *table, const struct nvt_input *input, str
         return -1;
     for (int by = 0; by < BYS; by++)
         if (nvt_pairs_sort(&locks->by[by], count))
-            return nvt_fail(err, "out of memory");
+            return -1;
     for (uint32_t i = 0; i < count; i++)
         put_lock(table, input, locks, i);
-    nvt_table_sort(table, L_TOTAL, 1);
-    nvt_table_sort(table, L_KIND, 0); /* "locks" before "threads" */
     return 0;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct nvt_table *table = nvt_report_table(&nvt_report_osrt_locks, input, "Waits by lock", err);
-    struct locks locks = {.object_count = 0};
-    int status = table ? 0 : -1;
-    nvt_osrt_note_nothing(input);
+    const struct nvt_input *input = making->input;
+    struct locks locks = {.groups = {.item_size = sizeof(struct first)}};
+    int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(&locks, input->traces[i].trace, (uint32_t)i, err);
+        status = add_trace(&locks, input->traces[i].trace, (uint32_t)i, making);
     if (!status)
-        status = put_locks(table, input, &locks, err);
+        status = put_locks(table, input, &locks, making->err);
     nvt_groups_free(&locks.groups);
     for (int by = 0; by < BYS; by++)
         nvt_pairs_free(&locks.by[by]);
     nvt_map_free(&locks.objects);
-    free(locks.addresses);
-    if (status) {
-        nvt_table_free(table);
-        return -1;
-    }
-    if (!nvt_table_rows(table) && nvt_input_has_os_calls(input))
-        nvt_note(input, "note: no OS runtime call of the input says which lock it waited for "
-                        "(record --trace osrt does)");
-    return nvt_report_add(tables, table, err);
+    return status;
 }
 
 const struct nvt_report nvt_report_osrt_locks = {
     .name = "osrt_locks",
     .about = "what threads wait for: locks, then queues, events and the like, by call site",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"PID", NVT_IDS},
+                {"Address", NVT_NAMES},
+                {"Call", NVT_NAMES},
+                {"Kind", NVT_NAMES},
+                {"Threads", NVT_COUNTS},
+                {"Num Waits", NVT_COUNTS},
+                {"Total Time (ns)", NVT_NS},
+                NVT_SUMMARY_COLUMNS(""),
+                {"Caller", NVT_NAMES},
+                {"Most In", NVT_NAMES},
+                {"Waits For", NVT_NAMES},
+                {"Call Site", NVT_NAMES},
+                {"Objects", NVT_COUNTS},
+                {"Held By (TID)", NVT_IDS},
+                {"Held In", NVT_NAMES}},
+    .title = "Waits by lock",
+    .order = {"Kind", "-Total Time (ns)"}, /* "locks" before "threads" */
+    NVT_OS_CALLS_MISSING,
+    .nothing = "no OS runtime call of the input says which lock it waited for (record --trace "
+               "osrt does)",
+    .of_input = put_all,
 };

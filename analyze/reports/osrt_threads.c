@@ -14,35 +14,6 @@
 #include "../model/os_names.h"
 #include "../studies/waits.h"
 
-/* --- by thread ---------------------------------------------------------------------------------- */
-
-enum { H_PID, H_TID, H_NAME, H_SPAN, H_CALLS, H_TOTAL, H_SHARE, H_KINDS };
-
-#define KIND_COLUMN(heading)                                                                       \
-    {                                                                                              \
-        heading " (ns)", "ns", NVT_INT, 0, 0                                                       \
-    }
-
-static const struct nvt_column_spec thread_columns[] = {
-    [H_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [H_TID] = {"TID", "", NVT_INT, 0, NVT_PLAIN},
-    [H_NAME] = {"Thread", "", NVT_TEXT, 0, 0},
-    [H_SPAN] = {"Span (ns)", "ns", NVT_INT, 0, 0},
-    [H_CALLS] = {"Num Calls", "", NVT_INT, 0, 0},
-    [H_TOTAL] = {"In Calls (ns)", "ns", NVT_INT, 0, 0},
-    [H_SHARE] = {"In Calls (%)", "%", NVT_REAL, 1, 0},
-    [H_KINDS] = KIND_COLUMN("Files"),
-    KIND_COLUMN("Network"),
-    KIND_COLUMN("Locks"),
-    KIND_COLUMN("Threads"),
-    KIND_COLUMN("Poll"),
-    KIND_COLUMN("Sleep"),
-    KIND_COLUMN("Processes"),
-    KIND_COLUMN("Memory"),
-    KIND_COLUMN("Devices"),
-    KIND_COLUMN("Other"),
-};
-
 /* Kinds in the order of these columns. */
 static const enum nvt_os_kind kinds[NVT_OS_KINDS] = {
     NVT_OS_FILES,  NVT_OS_NETWORK,   NVT_OS_LOCKS,  NVT_OS_THREADS, NVT_OS_POLL,
@@ -93,32 +64,28 @@ static void put_thread(struct nvt_table *table, const struct nvt_trace *trace, u
                        const struct thread *of)
 {
     int64_t in_calls = 0, span = of->last - of->first;
-    size_t row = nvt_table_add_row(table);
-    for (size_t i = 0; i < NVT_OS_KINDS; i++) {
+    for (size_t i = 0; i < NVT_OS_KINDS; i++)
         in_calls += of->ns[i];
-        nvt_table_set_int(table, row, H_KINDS + i, of->ns[kinds[i]]);
-    }
-    nvt_table_set_int(table, row, H_PID, trace->processes.pid[trace->threads.process[thread]]);
-    nvt_table_set_int(table, row, H_TID, trace->threads.tid[thread]);
-    nvt_table_set_name(table, row, H_NAME, nvt_name(trace, trace->threads.name[thread]));
-    nvt_table_set_int(table, row, H_SPAN, span);
-    nvt_table_set_int(table, row, H_CALLS, (int64_t)of->calls);
-    nvt_table_set_int(table, row, H_TOTAL, in_calls);
-    if (span > 0)
-        nvt_table_set_real(table, row, H_SHARE, 100 * (double)in_calls / (double)span);
+    nvt_table_put(table, trace->processes.pid[trace->threads.process[thread]],
+                  trace->threads.tid[thread],
+                  nvt_text_if_any(nvt_name(trace, trace->threads.name[thread])), span, of->calls,
+                  in_calls, nvt_percent(in_calls, span));
+    for (size_t i = 0; i < NVT_OS_KINDS; i++)
+        nvt_table_more(table, of->ns[kinds[i]]);
 }
 
 static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
-                       struct nvt_error *err)
+                       const struct nvt_making *making)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
     struct thread *threads = calloc((size_t)trace->threads.count + 1, sizeof(*threads));
     struct nvt_os_names names = {{0}};
     struct nvt_waits waits = {.trace = NULL};
+    (void)making;
     if (!threads || nvt_waits_make(&waits, trace)) {
         nvt_waits_free(&waits);
         free(threads);
-        return nvt_fail_at(err, trace->path, -1, "out of memory");
+        return -1;
     }
     for (uint32_t i = 0; i < trace->threads.count; i++) {
         threads[i].first = INT64_MAX;
@@ -140,28 +107,29 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
     return 0;
 }
 
-static int make_threads(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    struct nvt_table *table =
-        nvt_report_table(&nvt_report_osrt_threads, input, "OS runtime calls by thread", err);
-    int status = table ? 0 : -1;
-    nvt_osrt_note_nothing(input);
-    for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = put_threads(table, input->traces[i].trace, err);
-    if (status) {
-        nvt_table_free(table);
-        return -1;
-    }
-    nvt_table_sort(table, H_TID, 0);
-    nvt_table_sort(table, H_PID, 0);
-    return nvt_report_add(tables, table, err);
-}
-
 const struct nvt_report nvt_report_osrt_threads = {
     .name = "osrt_threads",
     .about = "time of each thread in calls of the operating system's libraries, by kind",
     .needs = NVT_NEEDS_TRACES,
-    .columns = thread_columns,
-    .column_count = sizeof(thread_columns) / sizeof(thread_columns[0]),
-    .make = make_threads,
+    .columns = {{"PID", NVT_IDS},
+                {"TID", NVT_IDS},
+                {"Thread", NVT_NAMES},
+                {"Span (ns)", NVT_NS},
+                {"Num Calls", NVT_COUNTS},
+                {"In Calls (ns)", NVT_NS},
+                {"In Calls (%)", NVT_PERCENT},
+                {"Files (ns)", NVT_NS},
+                {"Network (ns)", NVT_NS},
+                {"Locks (ns)", NVT_NS},
+                {"Threads (ns)", NVT_NS},
+                {"Poll (ns)", NVT_NS},
+                {"Sleep (ns)", NVT_NS},
+                {"Processes (ns)", NVT_NS},
+                {"Memory (ns)", NVT_NS},
+                {"Devices (ns)", NVT_NS},
+                {"Other (ns)", NVT_NS}},
+    .title = "OS runtime calls by thread",
+    .order = {"PID", "TID"},
+    NVT_OS_CALLS_MISSING,
+    .over_traces = put_threads,
 };

@@ -9,42 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    WORKLOAD,
-    CONFIGURATION,
-    PHASE,
-    N,
-    MEAN,
-    STD,
-    MIN,
-    MEDIAN,
-    MAX,
-    FLOPS,
-    FLOPS_SHARE,
-    BYTES,
-    BYTES_SHARE,
-    STATUS,
-    SOURCE
-};
-
-static const struct nvt_column_spec columns[] = {
-    [WORKLOAD] = {"workload", "", NVT_TEXT, 0, 0},
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [PHASE] = {"phase", "", NVT_TEXT, 0, 0},
-    [N] = {"n", "", NVT_INT, 0, 0},
-    [MEAN] = {"mean", "ns", NVT_REAL, 1, 0},
-    [STD] = {"std", "ns", NVT_REAL, 1, 0},
-    [MIN] = {"min", "ns", NVT_REAL, 0, 0},
-    [MEDIAN] = {"median", "ns", NVT_REAL, 1, 0},
-    [MAX] = {"max", "ns", NVT_REAL, 0, 0},
-    [FLOPS] = {"TFLOP/s", "", NVT_REAL, 6, 0},
-    [FLOPS_SHARE] = {"of the peak", "%", NVT_REAL, 1, 0},
-    [BYTES] = {"GB/s", "", NVT_REAL, 3, 0},
-    [BYTES_SHARE] = {"of a copy", "%", NVT_REAL, 1, 0},
-    [STATUS] = {"status", "", NVT_TEXT, 0, 0},
-    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
-};
-
 /* What this phase of the workload multiplies, as the run's rows say it: "fp16", "int8"; NULL where none does. */
 static const char *precision_of(const struct nvt_runs *runs, const struct nvt_phase_row *phase)
 {
@@ -92,16 +56,10 @@ static double product_peak(const struct nvt_input *input, const struct nvt_phase
     return roof < NVT_ROOFS ? peaks->flops[roof] : 0;
 }
 
-/* A rate in units of `unit` a second, and its share of the peak in the column behind it. */
-static void put_rate(struct nvt_table *table, size_t row, size_t column,
-                     const struct nvt_work *work, double unit, double peak)
+/* A second, in units of `unit`. */
+static double rate_of(const struct nvt_work *work, double unit)
 {
-    if (!(work->ns > 0) || !(work->amount > 0))
-        return;
-    const double rate = work->amount / (work->ns / 1e9);
-    nvt_table_set_real(table, row, column, rate / unit);
-    if (peak > 0)
-        nvt_table_set_real(table, row, column + 1, 100 * rate / peak);
+    return work->ns > 0 && work->amount > 0 ? work->amount / (work->ns / 1e9) / unit : NAN;
 }
 
 /* `peaks`: NULL where they are not known. */
@@ -109,43 +67,31 @@ static void put_row(struct nvt_table *table, const struct nvt_input *input,
                     const struct nvt_phase_row *phase, const struct nvt_peaks *peaks)
 {
     const double product = peaks ? product_peak(input, phase, peaks) : 0;
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, WORKLOAD, phase->workload);
-    nvt_table_set_text(table, row, CONFIGURATION, phase->configuration);
-    nvt_table_set_text(table, row, PHASE, phase->phase);
-    nvt_table_set_text(table, row, STATUS, phase->status ? phase->status : "ok");
-    if (phase->time.n)
-        nvt_table_set_int(table, row, N, (int64_t)phase->time.n);
-    nvt_table_set_real(table, row, MEAN, phase->time.mean);
-    nvt_table_set_real(table, row, STD, phase->time.std);
-    nvt_table_set_real(table, row, MIN, phase->time.min);
-    nvt_table_set_real(table, row, MEDIAN, phase->time.median);
-    nvt_table_set_real(table, row, MAX, phase->time.max);
-    put_rate(table, row, FLOPS, &phase->flops, 1e12, product);
-    put_rate(table, row, BYTES, &phase->bytes, 1e9, peaks ? peaks->bytes : 0);
-    nvt_table_set_text(table, row, SOURCE, phase->source);
+    const double copy = peaks ? peaks->bytes : 0;
+    nvt_table_put(table, phase->workload, phase->configuration, phase->phase,
+                  NVT_IF(phase->time.n, phase->time.n), phase->time.mean, phase->time.std,
+                  phase->time.min, phase->time.median, phase->time.max,
+                  rate_of(&phase->flops, 1e12), nvt_percent(rate_of(&phase->flops, 1), product),
+                  rate_of(&phase->bytes, 1e9), nvt_percent(rate_of(&phase->bytes, 1), copy),
+                  phase->status ? phase->status : "ok", phase->source);
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct nvt_phases *phases = nvt_phases_of(input, err);
+    struct nvt_input *input = making->input;
+    struct nvt_phases *phases = nvt_phases_of(input, making->err);
     if (!phases)
         return -1;
     struct nvt_peaks peaks;
+    const size_t count = nvt_phases_count(phases);
     const int is_known = find_peaks(input, &peaks);
     const int fits = is_known && is_all_of_runs(input);
-    struct nvt_table *table =
-        nvt_report_table(&nvt_report_phases, input, "Phases by configuration", err);
-    for (size_t i = 0; table && i < nvt_phases_count(phases); i++)
+    for (size_t i = 0; i < count; i++)
         put_row(table, input, nvt_phases_row(phases, i), fits ? &peaks : NULL);
-    if (table && !nvt_phases_count(phases))
-        nvt_note(
-            input,
-            "note: no range forward, backward or optimizer was found, or none within an iteration");
-    if (table && nvt_phases_count(phases) && is_known && *peaks.date)
+    if (count && is_known && *peaks.date)
         nvt_note(input, "note: shares are of what 'nvtally info --peak' measured %s", peaks.date);
     nvt_phases_free(phases);
-    return nvt_report_add(tables, table, err);
+    return 0;
 }
 
 static int has_any(const struct nvt_input *input, const char *workload)
@@ -175,8 +121,23 @@ const struct nvt_report nvt_report_phases = {
     .name = "phases",
     .about = "time of forward, backward, optimizer and other phases by configuration",
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"workload", NVT_NAMES},
+                {"configuration", NVT_NAMES},
+                {"phase", NVT_NAMES},
+                {"n", NVT_COUNTS},
+                {"mean", NVT_NS_AVERAGE},
+                {"std", NVT_NS_AVERAGE},
+                {"min", NVT_REALS("ns", 0)},
+                {"median", NVT_NS_AVERAGE},
+                {"max", NVT_REALS("ns", 0)},
+                {"TFLOP/s", NVT_REALS("", 6)},
+                {"of the peak", NVT_PERCENT},
+                {"GB/s", NVT_REALS("", 3)},
+                {"of a copy", NVT_PERCENT},
+                {"status", NVT_NAMES},
+                {"source", NVT_NAMES}},
+    .title = "Phases by configuration",
+    .nothing = "no range forward, backward or optimizer was found, or none within an iteration",
+    .of_input = put_all,
     .published = published,
 };

@@ -19,50 +19,7 @@
 #include <string.h>
 
 #include "../studies/pipeline.h"
-
 #include "report.h"
-
-enum {
-    CONFIGURATION,
-    PARTITION,
-    STEPS,
-    STEP,
-    BUSY,
-    WAITING,
-    BUBBLE,
-    PREDICTED,
-    RECOMPUTE,
-    OPERATIONS,
-    CLOCK,
-    DEVICE
-};
-
-static const struct nvt_column_spec columns[] = {
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [PARTITION] = {"partition", "", NVT_TEXT, 0, 0},
-    [STEPS] = {"steps", "", NVT_INT, 0, 0},
-    [STEP] = {"step (ns)", "ns", NVT_REAL, 0, 0},
-    [BUSY] = {"busy (%)", "%", NVT_REAL, 1, 0},
-    [WAITING] = {"waiting (%)", "%", NVT_REAL, 1, 0},
-    [BUBBLE] = {"bubble (%)", "%", NVT_REAL, 1, 0},
-    [PREDICTED] = {"bubble predicted (%)", "%", NVT_REAL, 1, 0},
-    [RECOMPUTE] = {"recompute of busy (%)", "%", NVT_REAL, 1, 0},
-    [OPERATIONS] = {"own operations (%)", "%", NVT_REAL, 1, 0},
-    [CLOCK] = {"time of", "", NVT_TEXT, 0, 0},
-    [DEVICE] = {"device", "", NVT_INT, 0, 0},
-};
-
-enum { M_CONFIGURATION, M_PARTITION, M_PHASE, M_MICROBATCH, M_ALLOCATED, M_RESERVED, M_BEHIND };
-
-static const struct nvt_column_spec memory_columns[] = {
-    [M_CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [M_PARTITION] = {"partition", "", NVT_INT, 0, 0},
-    [M_PHASE] = {"phase", "", NVT_TEXT, 0, 0},
-    [M_MICROBATCH] = {"micro-batch", "", NVT_INT, 0, 0},
-    [M_ALLOCATED] = {"peak allocated (bytes)", "B", NVT_INT, 0, 0},
-    [M_RESERVED] = {"peak reserved (bytes)", "B", NVT_INT, 0, 0},
-    [M_BEHIND] = {"allocated behind it (bytes)", "B", NVT_INT, 0, 0},
-};
 
 struct shares {
     double busy, waiting, operations; /* of the steps */
@@ -80,23 +37,16 @@ static struct shares shares_of(const struct nvt_pipeline_view *view, int partiti
     return shares;
 }
 
+/* `device`: below 0 it is not known. */
 static void put_row(struct nvt_table *table, const struct nvt_pipeline_view *view,
-                    const char *partition, const struct shares *shares)
+                    const char *partition, const struct shares *shares, int device)
 {
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, CONFIGURATION, view->configuration);
-    nvt_table_set_text(table, row, PARTITION, partition);
-    nvt_table_set_int(table, row, STEPS, (int64_t)view->step_count);
-    nvt_table_set_real(table, row, STEP,
-                       (double)nvt_pipeline_span_of_steps(view) / (double)view->step_count);
-    nvt_table_set_real(table, row, BUSY, shares->busy);
-    nvt_table_set_real(table, row, WAITING, shares->waiting);
-    nvt_table_set_real(table, row, BUBBLE, 100 - shares->busy);
-    nvt_table_set_real(table, row, RECOMPUTE, shares->recompute);
-    nvt_table_set_real(table, row, OPERATIONS, view->on_device ? shares->operations : NAN);
-    nvt_table_set_text(table, row, CLOCK, view->on_device ? "device" : "host");
-    if (!strcmp(partition, "all"))
-        nvt_table_set_real(table, row, PREDICTED, 100 * view->predicted);
+    nvt_table_put(table, view->configuration, partition, view->step_count,
+                  (double)nvt_pipeline_span_of_steps(view) / (double)view->step_count, shares->busy,
+                  shares->waiting, 100 - shares->busy,
+                  NVT_IF(!strcmp(partition, "all"), 100 * view->predicted), shares->recompute,
+                  view->on_device ? shares->operations : NAN, view->on_device ? "device" : "host",
+                  NVT_IF(device >= 0, device));
 }
 
 static void put_view(struct nvt_table *table, const struct nvt_pipeline_view *view)
@@ -111,16 +61,13 @@ static void put_view(struct nvt_table *table, const struct nvt_pipeline_view *vi
             continue;
         struct shares shares = shares_of(view, i);
         snprintf(name, sizeof(name), "%d", i);
-        put_row(table, view, name, &shares);
-        int device = nvt_pipeline_device_of(view, i);
-        if (device >= 0)
-            nvt_table_set_int(table, nvt_table_rows(table) - 1, DEVICE, device);
+        put_row(table, view, name, &shares, nvt_pipeline_device_of(view, i));
         all.busy += shares.busy / here;
         all.waiting += shares.waiting / here;
         all.operations += shares.operations / here;
         all.recompute += shares.recompute / here;
     }
-    put_row(table, view, "all", &all);
+    put_row(table, view, "all", &all, -1);
 }
 
 /* Partitions of one process that lie on one device; those of ranks are not compared. */
@@ -165,66 +112,61 @@ static int put_memory(struct nvt_table *table, const struct nvt_pipeline_view *v
             cell.peak_reserved = greater(cell.peak_reserved, levels[next].peak_reserved);
             cell.allocated = greater(cell.allocated, levels[next].allocated);
         }
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, M_CONFIGURATION, view->configuration);
-        nvt_table_set_int(table, row, M_PARTITION, cell.partition);
-        nvt_table_set_text(table, row, M_PHASE, cell.is_backward ? "backward" : "forward");
-        nvt_table_set_int(table, row, M_MICROBATCH, cell.microbatch);
-        nvt_table_set_int(table, row, M_ALLOCATED, (int64_t)cell.peak_allocated);
-        nvt_table_set_int(table, row, M_RESERVED, (int64_t)cell.peak_reserved);
-        nvt_table_set_int(table, row, M_BEHIND, (int64_t)cell.allocated);
+        nvt_table_put(table, view->configuration, cell.partition,
+                      cell.is_backward ? "backward" : "forward", cell.microbatch,
+                      (int64_t)cell.peak_allocated, (int64_t)cell.peak_reserved,
+                      (int64_t)cell.allocated);
     }
     free(levels);
     return 0;
 }
 
-/* An empty table, or NULL with err. */
-static struct nvt_table *memory_table(const struct nvt_input *input, struct nvt_error *err)
+#define MEMORY_TABLE                                                                               \
+    .name = NVT_PIPELINE_MEMORY,                                                                   \
+    .title = "Memory of a pipeline by partition, phase and micro-batch",                           \
+    .columns = {{"configuration", NVT_NAMES},                                                      \
+                {"partition", NVT_COUNTS},                                                         \
+                {"phase", NVT_NAMES},                                                              \
+                {"micro-batch", NVT_COUNTS},                                                       \
+                {"peak allocated (bytes)", "B", NVT_INT, 0, 0},                                    \
+                {"peak reserved (bytes)", "B", NVT_INT, 0, 0},                                     \
+                {"allocated behind it (bytes)", "B", NVT_INT, 0, 0}}
+
+static int put_memory_alone(struct nvt_table *table, const struct nvt_making *making)
 {
-    static const struct nvt_report memory = {.name = NVT_PIPELINE_MEMORY,
-                                             .columns = memory_columns,
-                                             .column_count = sizeof(memory_columns) /
-                                                             sizeof(memory_columns[0])};
-    return nvt_report_table(&memory, input,
-                            "Memory of a pipeline by partition, phase and micro-batch", err);
+    struct nvt_pipeline_views views;
+    int status = nvt_pipeline_views_make(&views, making->input, making->err);
+    for (size_t i = 0; i < views.count && !status; i++)
+        status = put_memory(table, &views.items[i]);
+    if (!nvt_table_rows(table))
+        nvt_making_leave_out(making, 0);
+    nvt_pipeline_views_free(&views);
+    return status;
 }
 
 int nvt_pipeline_memory(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
-    struct nvt_pipeline_views views;
-    int status = nvt_pipeline_views_make(&views, input, err);
-    struct nvt_table *table = status ? NULL : memory_table(input, err);
-    for (size_t i = 0; table && i < views.count && !status; i++)
-        if (put_memory(table, &views.items[i]))
-            status = nvt_fail(err, "out of memory");
-    nvt_pipeline_views_free(&views);
-    if (!table || status || !nvt_table_rows(table)) {
-        nvt_table_free(table);
-        return table && !status ? 0 : -1;
-    }
-    return nvt_report_add(tables, table, err);
+    static const struct nvt_report memory = {MEMORY_TABLE, .of_input = put_memory_alone};
+    return nvt_report_make_tables(&memory, input, tables, err);
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
+    struct nvt_input *input = making->input;
     struct nvt_pipeline_views views;
     int shared = 0, on_one = 0;
-    int status = nvt_pipeline_views_make(&views, input, err);
-    struct nvt_table *time =
-        status ? NULL : nvt_report_table(&nvt_report_pipeline, input, "Time of a pipeline", err);
-    struct nvt_table *levels = time ? memory_table(input, err) : NULL;
-    for (size_t i = 0; levels && i < views.count; i++) {
-        put_view(time, &views.items[i]);
-        if (views.items[i].ranks_here < views.items[i].ranks)
+    int status = nvt_pipeline_views_make(&views, input, making->err);
+    for (size_t i = 0; i < views.count && !status; i++) {
+        const struct nvt_pipeline_view *view = &views.items[i];
+        put_view(table, view);
+        if (view->ranks_here < view->ranks)
             nvt_note(input,
                      "note: the input has traces of %d of %d ranks: nothing is known of the "
                      "partitions of the others (%s)",
-                     views.items[i].ranks_here, views.items[i].ranks, views.items[i].configuration);
-        shared |= !views.items[i].on_device && !views.items[i].has_workers &&
-                  views.items[i].partitions > 1;
-        on_one |= is_shared(&views.items[i]);
-        if (put_memory(levels, &views.items[i]))
-            status = nvt_fail(err, "out of memory");
+                     view->ranks_here, view->ranks, view->configuration);
+        shared |= !view->on_device && !view->has_workers && view->partitions > 1;
+        on_one |= is_shared(view);
+        status = put_memory(making->tables[1], view);
     }
     if (on_one)
         nvt_note(input,
@@ -234,29 +176,30 @@ static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_e
         nvt_note(input,
                  "note: partitions that one thread runs in turn do not overlap: their bubble "
                  "includes the work of the others (--engine torchgpipe gives each a thread)");
-    if (levels && !views.count)
-        nvt_note(input, "note: no ranges of a pipeline were found");
     nvt_pipeline_views_free(&views);
-    if (status || !levels) {
-        nvt_table_free(time);
-        nvt_table_free(levels);
-        return -1;
-    }
-    if (nvt_report_add(tables, time, err)) {
-        nvt_table_free(levels);
-        return -1;
-    }
-    return nvt_report_add(tables, levels, err);
+    return status;
 }
 
-static const char *const further[] = {NVT_PIPELINE_MEMORY, NULL};
+static const struct nvt_table_kind more[] = {{MEMORY_TABLE}, {.title = NULL}};
 
 const struct nvt_report nvt_report_pipeline = {
     .name = "pipeline",
     .about = "partitions of a pipeline: busy, waiting, bubble, recomputing, memory by micro-batch",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
-    .further = further,
+    .columns = {{"configuration", NVT_NAMES},
+                {"partition", NVT_NAMES},
+                {"steps", NVT_COUNTS},
+                {"step (ns)", NVT_REALS("ns", 0)},
+                {"busy (%)", NVT_PERCENT},
+                {"waiting (%)", NVT_PERCENT},
+                {"bubble (%)", NVT_PERCENT},
+                {"bubble predicted (%)", NVT_PERCENT},
+                {"recompute of busy (%)", NVT_PERCENT},
+                {"own operations (%)", NVT_PERCENT},
+                {"time of", NVT_NAMES},
+                {"device", NVT_COUNTS}},
+    .title = "Time of a pipeline",
+    .nothing = "no ranges of a pipeline were found",
+    .of_input = put_all,
+    .more = more,
 };

@@ -238,16 +238,9 @@ static void put_costs(const struct nvt_input *input, const char *title, char *ou
 struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct nvt_input *input,
                                    const char *title, struct nvt_error *err)
 {
-    return nvt_report_table_of(report, report->column_count, input, title, err);
-}
-
-struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t columns,
-                                      const struct nvt_input *input, const char *title,
-                                      struct nvt_error *err)
-{
     char full[1024];
     put_costs(input, title, full, sizeof(full));
-    struct nvt_table *table = nvt_table_new(report->name, full, report->columns, columns);
+    struct nvt_table *table = nvt_table_new(report->name, full, report->columns, NVT_COLUMNS_MOST);
     if (!table) {
         nvt_fail(err, "out of memory");
         return NULL;
@@ -277,10 +270,143 @@ struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
 int nvt_report_add(struct nvt_tables *tables, struct nvt_table *table, struct nvt_error *err)
 {
     if (!table)
-        return -1;
+        return err && *err->message ? -1 : nvt_fail(err, "out of memory");
     if (nvt_table_failed(table, err)) {
         nvt_table_free(table);
         return -1;
     }
     return nvt_tables_add(tables, table) ? nvt_fail(err, "out of memory") : 0;
+}
+
+/* Order a table that was filled, and add it; or free it where that had failed. 0, or -1 with err filled. */
+static int finish(struct nvt_table *table, const char *const *order, int is_optional, int status,
+                  struct nvt_tables *tables, struct nvt_error *err)
+{
+    if (status || (is_optional && !nvt_table_rows(table) && !nvt_table_failed(table, NULL))) {
+        nvt_table_free(table);
+        return status;
+    }
+    nvt_table_order(table, order);
+    return nvt_report_add(tables, table, err);
+}
+
+/* -1 for what failed, and said why or had no memory. */
+static int failed(int status, const char *path, struct nvt_error *err)
+{
+    if (status && !*err->message)
+        (void)(path ? nvt_fail_at(err, path, -1, "out of memory") : nvt_fail(err, "out of memory"));
+    return status ? -1 : 0;
+}
+
+int nvt_report_make_each(const struct nvt_report *report, struct nvt_input *input,
+                         struct nvt_tables *tables, struct nvt_error *err)
+{
+    const int several = input->trace_count > 1 || input->run_count;
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        if (several && report->has && !report->has(trace))
+            continue;
+        struct nvt_table *table = nvt_report_trace_table(report, input, trace, report->title, err);
+        const struct nvt_making making = {report, input, &input->traces[i], &table, err};
+        status = failed(table ? report->each_trace(table, trace, &making) : -1, trace->path, err);
+        status = finish(table, report->order, 0, status, tables, err);
+    }
+    return status;
+}
+
+/* What a report takes of a trace: rows of the table, or values of the groups. */
+static int take_trace(struct nvt_groups *groups, const struct nvt_making *making)
+{
+    const struct nvt_trace *trace = making->from->trace;
+    int status = 0;
+    if (making->report->over_traces)
+        status = making->report->over_traces(making->tables[0], trace, making);
+    if (making->report->group) {
+        nvt_groups_trace(groups, trace);
+        status = making->report->group(groups, trace, making);
+    }
+    return failed(status, trace->path, making->err);
+}
+
+static int fill(struct nvt_making *making)
+{
+    const struct nvt_report *report = making->report;
+    struct nvt_groups groups = {.item_size = report->group_size};
+    int status = report->of_input
+                     ? failed(report->of_input(making->tables[0], making), NULL, making->err)
+                     : 0;
+    for (size_t i = 0; i < making->input->trace_count && !report->of_input && !status; i++) {
+        making->from = &making->input->traces[i];
+        status = take_trace(&groups, making);
+    }
+    making->from = NULL;
+    if (report->group && !status)
+        status = nvt_groups_finish(&groups, making->err);
+    for (uint32_t i = 0; i < groups.count && !status; i++)
+        report->put_group(making->tables[0], &groups, i, making);
+    nvt_groups_free(&groups);
+    return status;
+}
+
+void nvt_making_title(const struct nvt_making *making, const char *title)
+{
+    char full[1024];
+    put_costs(making->input, title, full, sizeof(full));
+    nvt_table_set_title(making->tables[0], full);
+}
+
+void nvt_making_leave_out(const struct nvt_making *making, size_t table)
+{
+    nvt_table_free(making->tables[table]);
+    making->tables[table] = NULL;
+}
+
+/* An empty table that a report has beside its first. NULL with err filled. */
+static struct nvt_table *further_table(const struct nvt_table *first,
+                                       const struct nvt_table_kind *kind, struct nvt_error *err)
+{
+    struct nvt_table *table = nvt_table_new(kind->name ? kind->name : nvt_table_name(first),
+                                            kind->title, kind->columns, NVT_COLUMNS_MOST);
+    if (table)
+        nvt_table_set_provenance(table, nvt_table_provenance(first));
+    else
+        nvt_fail(err, "out of memory");
+    return table;
+}
+
+int nvt_report_make_tables(const struct nvt_report *report, struct nvt_input *input,
+                           struct nvt_tables *tables, struct nvt_error *err)
+{
+    const struct nvt_table_kind *more = report->more;
+    struct nvt_table *made[NVT_TABLES_MOST] = {nvt_report_table(report, input, report->title, err)};
+    struct nvt_making making = {report, input, NULL, made, err};
+    size_t count = 1;
+    for (; made[count - 1] && more && more[count - 1].title && count < NVT_TABLES_MOST; count++)
+        made[count] = further_table(made[0], &more[count - 1], err);
+    int status = made[count - 1] ? fill(&making) : -1;
+    for (size_t i = 0; i < count; i++)
+        if (made[i])
+            status = finish(made[i], i ? more[i - 1].order : report->order,
+                            i ? more[i - 1].is_optional : 0, status, tables, err);
+    return status;
+}
+
+int nvt_report_make(const struct nvt_report *report, struct nvt_input *input,
+                    struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct nvt_error unwanted;
+    size_t before = tables->count, rows = 0;
+    err = err ? err : &unwanted;
+    *err = (struct nvt_error)NVT_ERROR_INIT;
+    int status = report->make         ? report->make(report, input, tables, err)
+                 : report->each_trace ? nvt_report_make_each(report, input, tables, err)
+                                      : nvt_report_make_tables(report, input, tables, err);
+    for (size_t i = before; i < tables->count; i++)
+        rows += nvt_table_rows(tables->items[i]);
+    const int is_missing = report->missing && !report->is_in(input);
+    const char *note = is_missing ? report->missing : rows ? NULL : report->nothing;
+    if (!status && note)
+        nvt_note(input, "note: %s", note);
+    return status;
 }

@@ -11,6 +11,7 @@
 
 #include "../../lib/table.h"
 #include "../input/input.h"
+#include "../model/groups.h"
 
 /* All reports: X(name of nvt_report_<name>). Their order is that of `stats -r list`. */
 #define NVT_REPORTS(X)                                                                             \
@@ -93,21 +94,96 @@ enum nvt_report_needs {
     NVT_TAKES_LAUNCHES = 8,    /* can do with traces that have launches only, and no ranges */
 };
 
+struct nvt_report;
+
+/* A table that a report has beside its first one. */
+struct nvt_table_kind {
+    const char
+        *name; /* NULL: the report's. Who takes another one for a report is told where it is. */
+    const char *title;
+    struct nvt_column columns[NVT_COLUMNS_MOST];
+    const char *order[NVT_ORDER_MOST];
+    int is_optional; /* left out where it has no row */
+};
+
+/* Tables of a report, at most. */
+#define NVT_TABLES_MOST 8
+
+/* What a report is made of. */
+struct nvt_making {
+    const struct nvt_report *report;
+    struct nvt_input *input;
+    const struct nvt_input_trace *from; /* the trace that is asked for, NULL: all */
+    struct nvt_table *
+        *tables; /* its first one, then those of `more`; nvt_making_leave_out leaves one out */
+    struct nvt_error *err;
+};
+
+/*
+ * A report says what its table is (title, columns, order) and has one way to fill it: each_trace,
+ * over_traces, group with put_group, of_input, or make. These return 0, or -1 with err filled, or with
+ * err left alone where there was no memory. nvt_report_make does the rest: it makes the tables, orders
+ * and adds them, and tells when they are empty.
+ */
 struct nvt_report {
     const char *name;
     const char *about;
     unsigned needs;
-    unsigned naming;                       /* enum nvt_kernel_naming_flags that it takes */
-    const struct nvt_column_spec *columns; /* of its (first) table */
-    size_t column_count;
-    /* Append tables; none, and a note that says why, where nothing is there to tell. 0, or -1 with err filled. */
-    int (*make)(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err);
+    unsigned naming;   /* enum nvt_kernel_naming_flags that it takes */
+    unsigned of;       /* for who fills it: which of the reports that he can make */
+    const char *title; /* of its (first) table */
+    struct nvt_column columns[NVT_COLUMNS_MOST]; /* of that, up to one without a heading */
+    const char *order[NVT_ORDER_MOST]; /* of its rows (nvt_table_order), or as they are put */
+    /* A note where the input does not have what the report is about, "no MPI calls in the input"; and one where it has, but there
+     * is no row. NULL: none. */
+    const char *missing;
+    int (*is_in)(const struct nvt_input *input);
+    const char *nothing;
+
+    /* Put the rows of a trace into a table of its own. */
+    int (*each_trace)(struct nvt_table *table, const struct nvt_trace *trace,
+                      const struct nvt_making *making);
+    /* Whether a trace gets one: of several, those that do not are left out. NULL: all do. */
+    int (*has)(const struct nvt_trace *trace);
+    /* Put the rows of a trace behind those of the traces before it. */
+    int (*over_traces)(struct nvt_table *table, const struct nvt_trace *trace,
+                       const struct nvt_making *making);
+    /* Sort what a trace has into groups, which carry a struct of this size; then put the rows of each group of all traces. */
+    int (*group)(struct nvt_groups *groups, const struct nvt_trace *trace,
+                 const struct nvt_making *making);
+    void (*put_group)(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
+                      const struct nvt_making *making);
+    size_t group_size;
+    /* Put the rows of all of the input. */
+    int (*of_input)(struct nvt_table *table, const struct nvt_making *making);
+    /* Its further tables, up to one without a title; filled by the same function. NULL: none. */
+    const struct nvt_table_kind *more;
+    /* Append tables, whichever they are. */
+    int (*make)(const struct nvt_report *report, struct nvt_input *input, struct nvt_tables *tables,
+                struct nvt_error *err);
+
     /* Write the layout of the published file, NULL when there is none. 0 or -1. */
     int (*published)(struct nvt_input *input, FILE *out, struct nvt_error *err);
-    /* Names of its tables that are not called as the report is, up to a NULL; NULL: all are. Tables are made with the
-     * names in here, so that who takes one for a report is told where it is. */
+    /* Names of tables that its `make` gives others than the report's, up to a NULL; NULL: all are. */
     const char *const *further;
 };
+
+/* Append the tables of a report; none, and a note that says why, where nothing is there to tell. 0, or -1 with err filled. */
+int nvt_report_make(const struct nvt_report *report, struct nvt_input *input,
+                    struct nvt_tables *tables, struct nvt_error *err);
+
+/* Another title of the first table than the report's. */
+void nvt_making_title(const struct nvt_making *making, const char *title);
+
+/* The table is not to be shown. */
+void nvt_making_leave_out(const struct nvt_making *making, size_t table);
+
+/* Append the tables of its each_trace alone, or else its own alone, for a `make` that has more to add. 0, or -1 with err
+ * filled. */
+int nvt_report_make_each(const struct nvt_report *report, struct nvt_input *input,
+                         struct nvt_tables *tables, struct nvt_error *err);
+int nvt_report_make_tables(const struct nvt_report *report, struct nvt_input *input,
+                           struct nvt_tables *tables, struct nvt_error *err);
 
 #define NVT_DECLARE_REPORT(name) extern const struct nvt_report nvt_report_##name;
 NVT_REPORTS(NVT_DECLARE_REPORT)
@@ -146,11 +222,6 @@ void nvt_report_note_calls(struct nvt_input *input);
  */
 struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct nvt_input *input,
                                    const char *title, struct nvt_error *err);
-
-/* The same with the first columns only, of a report whose last ones are not always needed. */
-struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t columns,
-                                      const struct nvt_input *input, const char *title,
-                                      struct nvt_error *err);
 
 /* Of one trace, with its own provenance; where there are several the title names it: "TITLE of PATH". */
 struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,

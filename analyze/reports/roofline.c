@@ -5,62 +5,19 @@
 
 #include "report.h"
 
-enum {
-    CONFIGURATION,
-    PHASE,
-    RANGE,
-    N,
-    TIME,
-    INTENSITY,
-    FLOPS,
-    BYTES,
-    PRECISION,
-    ROOF,
-    SHARE,
-    BOUND,
-    GAIN,
-    CLOCK
-};
-
-static const struct nvt_column_spec columns[] = {
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [PHASE] = {"phase", "", NVT_TEXT, 0, 0},
-    [RANGE] = {"range", "", NVT_TEXT, 0, 0},
-    [N] = {"n", "", NVT_INT, 0, 0},
-    [TIME] = {"mean", "ns", NVT_REAL, 1, 0},
-    [INTENSITY] = {"FLOP/byte", "", NVT_REAL, 3, 0},
-    [FLOPS] = {"GFLOP/s", "", NVT_REAL, 3, 0},
-    [BYTES] = {"GB/s", "", NVT_REAL, 3, 0},
-    [PRECISION] = {"precision", "", NVT_TEXT, 0, 0},
-    [ROOF] = {"roof", "GFLOP/s", NVT_REAL, 3, 0},
-    [SHARE] = {"of the roof", "%", NVT_REAL, 1, 0},
-    [BOUND] = {"bound by", "", NVT_TEXT, 0, 0},
-    [GAIN] = {"gained at the roof", "ns", NVT_REAL, 0, 0},
-    [CLOCK] = {"clock", "", NVT_TEXT, 0, 0},
-};
-
 static void put_row(struct nvt_table *table, const struct nvt_roofline *roofline,
                     const struct nvt_roof_point *point)
 {
     static const char *const bounds[] = {NULL, "compute", "memory", "neither"};
-    const size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, CONFIGURATION, point->configuration);
-    nvt_table_set_name(table, row, PHASE, point->phase);
-    nvt_table_set_name(table, row, RANGE, point->range);
-    if (point->count < 0x1p62)
-        nvt_table_set_int(table, row, N, (int64_t)point->count);
-    nvt_table_set_real(table, row, TIME, point->ns / point->count);
-    nvt_table_set_real(table, row, INTENSITY, point->flops / point->bytes);
-    nvt_table_set_real(table, row, FLOPS, point->flops / point->ns);
-    nvt_table_set_real(table, row, BYTES, point->bytes / point->ns);
-    if (point->flops > 0) {
-        nvt_table_set_text(table, row, PRECISION, nvt_roof_name(point->roof));
-        nvt_table_set_real(table, row, ROOF, nvt_roof_flops(roofline, point) / 1e9);
-    }
-    nvt_table_set_real(table, row, SHARE, 100 * nvt_roof_share(roofline, point));
-    nvt_table_set_text(table, row, BOUND, bounds[nvt_roof_bound(roofline, point)]);
-    nvt_table_set_real(table, row, GAIN, nvt_roof_gain(roofline, point));
-    nvt_table_set_text(table, row, CLOCK, point->on_device ? "device" : "host");
+    const int has_flops = point->flops > 0;
+    nvt_table_put(table, point->configuration, nvt_text_if_any(point->phase),
+                  nvt_text_if_any(point->range),
+                  NVT_IF(point->count < 0x1p62, (int64_t)point->count), point->ns / point->count,
+                  point->flops / point->bytes, point->flops / point->ns, point->bytes / point->ns,
+                  NVT_IF(has_flops, nvt_roof_name(point->roof)),
+                  has_flops ? nvt_roof_flops(roofline, point) / 1e9 : NAN,
+                  100 * nvt_roof_share(roofline, point), bounds[nvt_roof_bound(roofline, point)],
+                  nvt_roof_gain(roofline, point), point->on_device ? "device" : "host");
 }
 
 /* Which peaks they are. */
@@ -115,26 +72,36 @@ static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
                  unknown, roofline->count);
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_roofline roofline = {0};
-    struct nvt_table *table = NULL;
-    if (!nvt_roofline_make(&roofline, input, err))
-        table = nvt_report_table(&nvt_report_roofline, input,
-                                 "Phases and ranges below the roof of the machine", err);
-    for (size_t i = 0; table && i < roofline.count; i++)
+    int status = nvt_roofline_make(&roofline, making->input, making->err);
+    for (size_t i = 0; i < roofline.count && !status; i++)
         put_row(table, &roofline, &roofline.points[i]);
-    if (table)
-        note(input, &roofline);
+    if (!status)
+        note(making->input, &roofline);
     nvt_roofline_free(&roofline);
-    return nvt_report_add(tables, table, err);
+    return status;
 }
 
 const struct nvt_report nvt_report_roofline = {
     .name = "roofline",
     .about = "FLOP/s and bytes/s of phases and ranges against the roof of the machine",
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"configuration", NVT_NAMES},
+                {"phase", NVT_NAMES},
+                {"range", NVT_NAMES},
+                {"n", NVT_COUNTS},
+                {"mean", NVT_NS_AVERAGE},
+                {"FLOP/byte", NVT_REALS("", 3)},
+                {"GFLOP/s", NVT_REALS("", 3)},
+                {"GB/s", NVT_REALS("", 3)},
+                {"precision", NVT_NAMES},
+                {"roof", NVT_REALS("GFLOP/s", 3)},
+                {"of the roof", NVT_PERCENT},
+                {"bound by", NVT_NAMES},
+                {"gained at the roof", NVT_REALS("ns", 0)},
+                {"clock", NVT_NAMES}},
+    .title = "Phases and ranges below the roof of the machine",
+    .of_input = put_all,
 };

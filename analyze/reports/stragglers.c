@@ -30,35 +30,6 @@
 #include "report.h"
 #include "straggler_ranks.h"
 
-enum { RANK, FILE_NAME, PID, DEVICE, SPAN, COMPUTE, COMPUTE_REST, COLLECTIVES, LAST, LAST_SHARE };
-enum { WAITED = LAST_SHARE + 1, WAITED_SHARE };
-
-static const struct nvt_column_spec columns[] = {
-    [RANK] = {"Rank", "", NVT_INT, 0, NVT_PLAIN},
-    [FILE_NAME] = {"File", "", NVT_TEXT, 0, 0},
-    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [SPAN] = {"Span (ns)", "ns", NVT_INT, 0, 0},
-    [COMPUTE] = {"Compute (ns)", "ns", NVT_INT, 0, 0},
-    [COMPUTE_REST] = {"Compute To Median (%)", "%", NVT_REAL, 1, 0},
-    [COLLECTIVES] = {"Collectives", "", NVT_INT, 0, 0},
-    [LAST] = {"Came Last", "", NVT_INT, 0, 0},
-    [LAST_SHARE] = {"Came Last (%)", "%", NVT_REAL, 1, 0},
-    [WAITED] = {"Waited (ns)", "ns", NVT_INT, 0, 0},
-    [WAITED_SHARE] = {"Waited (%)", "%", NVT_REAL, 1, 0},
-};
-
-enum { C_NAME, C_NUMBER, C_WAIT, C_ALL, C_LAST, C_FIRST };
-
-static const struct nvt_column_spec collective_columns[] = {
-    [C_NAME] = {"Collective", "", NVT_TEXT, 0, 0},
-    [C_NUMBER] = {"Number", "", NVT_INT, 0, 0},
-    [C_WAIT] = {"Longest Wait (ns)", "ns", NVT_INT, 0, 0},
-    [C_ALL] = {"All Waits (ns)", "ns", NVT_INT, 0, 0},
-    [C_LAST] = {"Last Rank", "", NVT_INT, 0, NVT_PLAIN},
-    [C_FIRST] = {"First Rank", "", NVT_INT, 0, NVT_PLAIN},
-};
-
 /* Collectives that are listed. */
 #define LONGEST 20
 
@@ -325,29 +296,17 @@ static int put_ranks(struct nvt_table *table, const struct stragglers *all)
     free(values);
     for (uint32_t i = 0; i < all->ranks.count; i++) {
         const struct nvt_rank *rank = &all->ranks.items[i];
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_int(table, row, RANK, shown_number(all, i));
-        nvt_table_set_text(table, row, FILE_NAME, nvt_file_name(rank->trace->path));
-        nvt_table_set_int(table, row, PID, rank->trace->processes.pid[rank->process]);
-        if (rank->device != NVT_NONE)
-            nvt_put_device(table, row, DEVICE, rank->trace, rank->process, rank->device);
-        nvt_table_set_int(table, row, SPAN, rank->span);
-        nvt_table_set_int(table, row, COMPUTE, rank->compute);
-        if (compute.median > 0)
-            nvt_table_set_real(table, row, COMPUTE_REST,
-                               100 * (double)rank->compute / compute.median - 100);
-        nvt_table_set_int(table, row, COLLECTIVES, (int64_t)rank->collectives);
-        if (!rank->collectives)
-            continue;
-        nvt_table_set_int(table, row, LAST, (int64_t)rank->last);
-        nvt_table_set_real(table, row, LAST_SHARE,
-                           100 * (double)rank->last / (double)rank->collectives);
-        nvt_table_set_int(table, row, WAITED, rank->waited);
-        if (rank->span)
-            nvt_table_set_real(table, row, WAITED_SHARE,
-                               100 * (double)rank->waited / (double)rank->span);
+        const struct nvt_trace *trace = rank->trace;
+        nvt_table_put(
+            table, shown_number(all, i), nvt_file_name(trace->path),
+            trace->processes.pid[rank->process],
+            NVT_IF(rank->device != NVT_NONE, NVT_DEVICE(trace, rank->process, rank->device)),
+            rank->span, rank->compute, nvt_percent(rank->compute, compute.median) - 100,
+            rank->collectives);
+        if (rank->collectives)
+            nvt_table_more(table, rank->last, nvt_percent(rank->last, rank->collectives),
+                           rank->waited, nvt_percent(rank->waited, rank->span));
     }
-    nvt_table_sort(table, RANK, 0);
     return 0;
 }
 
@@ -361,60 +320,31 @@ static int by_wait(const void *left, const void *right)
                                   : (a->name > b->name) - (a->name < b->name);
 }
 
-/* The list of the longest waits: sorts the collectives. NULL: out of memory. */
-static struct nvt_table *longest_waits(struct stragglers *all, const struct nvt_table *like)
+/* The list of the longest waits: sorts the collectives. */
+static void put_waits(struct nvt_table *table, struct stragglers *all)
 {
-    struct nvt_table *table =
-        nvt_table_new("stragglers", "Collectives with the longest waits", collective_columns,
-                      sizeof(collective_columns) / sizeof(collective_columns[0]));
-    if (!table)
-        return NULL;
-    nvt_table_set_provenance(table, nvt_table_provenance(like));
     if (all->count)
         qsort(all->items, all->count, sizeof(*all->items), by_wait);
     for (uint32_t i = 0; i < all->count && nvt_table_rows(table) < LONGEST; i++) {
         const struct collective *item = &all->items[i];
-        if (item->most == item->least)
-            continue;
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, C_NAME, nvt_strings_get(all->names, item->name, NULL));
-        nvt_table_set_int(table, row, C_NUMBER, item->number);
-        nvt_table_set_int(table, row, C_WAIT, item->most - item->least);
-        nvt_table_set_int(table, row, C_ALL, item->sum - item->least * item->ranks);
-        nvt_table_set_int(table, row, C_LAST, shown_number(all, item->shortest));
-        nvt_table_set_int(table, row, C_FIRST, shown_number(all, item->longest));
+        if (item->most > item->least)
+            nvt_table_put(table, nvt_strings_get(all->names, item->name, NULL), item->number,
+                          item->most - item->least, item->sum - item->least * item->ranks,
+                          shown_number(all, item->shortest), shown_number(all, item->longest));
     }
-    return table;
 }
 
-static int report(struct stragglers *all, struct nvt_input *input, struct nvt_tables *tables,
-                  struct nvt_error *err)
-{
-    struct nvt_table *table =
-        nvt_report_table(&nvt_report_stragglers, input, "Ranks that others wait for", err);
-    if (!table)
-        return -1;
-    if (put_ranks(table, all)) {
-        nvt_table_free(table);
-        return nvt_fail(err, "out of memory");
-    }
-    if (all->parties < 2)
-        nvt_note(input, "note: no collectives of two or more ranks in the input");
-    struct nvt_table *waits = all->parties < 2 ? NULL : longest_waits(all, table);
-    int status = nvt_report_add(tables, table, err);
-    if (status || all->parties < 2) {
-        nvt_table_free(waits);
-        return status;
-    }
-    return waits ? nvt_report_add(tables, waits, err) : nvt_fail(err, "out of memory");
-}
-
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
     struct stragglers all = {0};
-    int status = collect(&all, input, err);
+    int status = collect(&all, making->input, making->err);
     if (!status)
-        status = report(&all, input, tables, err);
+        status = put_ranks(table, &all);
+    put_waits(making->tables[1], &all);
+    if (all.parties < 2)
+        nvt_making_leave_out(making, 1);
+    if (!status && all.parties < 2)
+        nvt_note(making->input, "note: no collectives of two or more ranks in the input");
     nvt_strings_free(all.names);
     nvt_map_free(&all.by_name);
     nvt_map_free(&all.by_rank);
@@ -427,11 +357,35 @@ static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_e
     return status;
 }
 
+static const struct nvt_table_kind more[] = {
+    {.title = "Collectives with the longest waits",
+     .columns = {{"Collective", NVT_NAMES},
+                 {"Number", NVT_COUNTS},
+                 {"Longest Wait (ns)", NVT_NS},
+                 {"All Waits (ns)", NVT_NS},
+                 {"Last Rank", NVT_IDS},
+                 {"First Rank", NVT_IDS}}},
+    {.title = NULL},
+};
+
 const struct nvt_report nvt_report_stragglers = {
     .name = "stragglers",
     .about = "ranks that the others wait for in collectives, over many files",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
+    .columns = {{"Rank", NVT_IDS},
+                {"File", NVT_NAMES},
+                {"PID", NVT_IDS},
+                {"Device", NVT_NAMES},
+                {"Span (ns)", NVT_NS},
+                {"Compute (ns)", NVT_NS},
+                {"Compute To Median (%)", NVT_PERCENT},
+                {"Collectives", NVT_COUNTS},
+                {"Came Last", NVT_COUNTS},
+                {"Came Last (%)", NVT_PERCENT},
+                {"Waited (ns)", NVT_NS},
+                {"Waited (%)", NVT_PERCENT}},
+    .title = "Ranks that others wait for",
+    .order = {"Rank"},
+    .of_input = put_all,
+    .more = more,
 };

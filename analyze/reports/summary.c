@@ -23,101 +23,18 @@
 /* Rows of the tables, at most. */
 enum { TOP_KERNELS = 10, TOP_RANGES = 10, TOP_CALLS = 5 };
 
-enum { SPAN, DEVICES, PROCESSES, THREADS, RANGES, MARKS, KERNELS, COPIES, CALLS, TRACE };
-
-static const struct nvt_column_spec columns[] = {
-    [TRACE] = {"Trace", "", NVT_TEXT, 0, 0},    [SPAN] = {"Span (ns)", "ns", NVT_INT, 0, 0},
-    [DEVICES] = {"Devices", "", NVT_INT, 0, 0}, [PROCESSES] = {"Processes", "", NVT_INT, 0, 0},
-    [THREADS] = {"Threads", "", NVT_INT, 0, 0}, [RANGES] = {"Ranges", "", NVT_INT, 0, 0},
-    [MARKS] = {"Marks", "", NVT_INT, 0, 0},     [KERNELS] = {"Kernels", "", NVT_INT, 0, 0},
-    [COPIES] = {"Copies", "", NVT_INT, 0, 0},   [CALLS] = {"CUDA Calls", "", NVT_INT, 0, 0},
-};
-
-enum { D_DEVICE, D_PID, D_SPAN, D_BUSY, D_BUSY_SHARE, D_IDLE, D_IDLE_SHARE, D_KERNELS, D_COPIES };
-enum { D_EXPOSED = D_COPIES + 1, D_EXPOSED_SHARE };
-
-static const struct nvt_column_spec device_columns[] = {
-    [D_DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [D_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [D_SPAN] = {"Span (ns)", "ns", NVT_INT, 0, 0},
-    [D_BUSY] = {"Busy (ns)", "ns", NVT_INT, 0, 0},
-    [D_BUSY_SHARE] = {"Busy (%)", "%", NVT_REAL, 1, 0},
-    [D_IDLE] = {"Idle (ns)", "ns", NVT_INT, 0, 0},
-    [D_IDLE_SHARE] = {"Idle (%)", "%", NVT_REAL, 1, 0},
-    [D_KERNELS] = {"Kernels (%)", "%", NVT_REAL, 1, 0},
-    [D_COPIES] = {"Copies (%)", "%", NVT_REAL, 1, 0},
-    [D_EXPOSED] = {"Exposed Communication (ns)", "ns", NVT_INT, 0, 0},
-    [D_EXPOSED_SHARE] = {"Exposed Communication (%)", "%", NVT_REAL, 1, 0},
-};
-
-enum { M_DEVICE, M_PID, M_ALLOCATED, M_RESERVED, M_AT_END, M_AT };
-
-static const struct nvt_column_spec memory_columns[] = {
-    [M_DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
-    [M_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
-    [M_ALLOCATED] = {"Peak Allocated (MiB)", "MiB", NVT_REAL, 2, 0},
-    [M_RESERVED] = {"Peak Reserved (MiB)", "MiB", NVT_REAL, 2, 0},
-    [M_AT_END] = {"Allocated at End (MiB)", "MiB", NVT_REAL, 2, 0},
-    [M_AT] = {"Peak at (ns)", "ns", NVT_INT, 0, 0},
-};
-
-enum { K_TIME, K_TOTAL, K_INSTANCES, K_AVG, K_NAME };
-
-static const struct nvt_column_spec kernel_columns[] = {
-    [K_TIME] = {"Time (%)", "%", NVT_REAL, 1, 0},
-    [K_TOTAL] = {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-    [K_INSTANCES] = {"Instances", "", NVT_INT, 0, 0},
-    [K_AVG] = {"Avg (ns)", "ns", NVT_REAL, 1, 0},
-    [K_NAME] = {"Name", "", NVT_TEXT, 0, 0},
-};
-
-enum { R_TOTAL, R_COUNT, R_AVG, R_HOST, R_NAME };
-
-#define R_HEADING_TOTAL "Total Proj Time (ns)"
-#define R_HEADING_COUNT "Range Instances"
-#define R_HEADING_HOST  "Total Range Time (ns)"
-
-static const struct nvt_column_spec range_columns[] = {
-    [R_TOTAL] = {R_HEADING_TOTAL, "ns", NVT_INT, 0, 0},
-    [R_COUNT] = {R_HEADING_COUNT, "", NVT_INT, 0, 0},
-    [R_AVG] = {"Proj Avg (ns)", "ns", NVT_REAL, 1, 0},
-    [R_HOST] = {R_HEADING_HOST, "ns", NVT_INT, 0, 0},
-    [R_NAME] = {"Range", "", NVT_TEXT, 0, 0},
-};
-
-static const struct nvt_column_spec call_columns[] = {
-    {"Time (%)", "%", NVT_REAL, 1, 0}, {"Total Time (ns)", "ns", NVT_INT, 0, 0},
-    {"Num Calls", "", NVT_INT, 0, 0},  {"Avg (ns)", "ns", NVT_REAL, 1, 0},
-    {"Name", "", NVT_TEXT, 0, 0},
-};
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-enum { DEVICE_TABLE, MEMORY_TABLE, KERNEL_TABLE, RANGE_TABLE, CALL_TABLE };
-
-static const char *const further[] = {
-    [DEVICE_TABLE] = "summary_devices", [MEMORY_TABLE] = "summary_memory",
-    [KERNEL_TABLE] = "summary_kernels", [RANGE_TABLE] = "summary_ranges",
-    [CALL_TABLE] = "summary_calls",     NULL,
-};
-
-static struct nvt_table *new_table(const char *name, const char *title,
-                                   const struct nvt_column_spec *specs, size_t count,
-                                   const struct nvt_input *input, struct nvt_error *err)
-{
-    struct nvt_table *table = nvt_table_new(name, title, specs, count);
-    struct nvt_provenance provenance = nvt_input_provenance(input);
-    if (table)
-        nvt_table_set_provenance(table, &provenance);
-    else
-        nvt_fail(err, "out of memory");
-    return table;
-}
+/* Its tables. */
+enum { TRACES, DEVICES, MEMORY, KERNELS, RANGES, CALLS };
 
 static double share(int64_t part, int64_t whole)
 {
     return whole ? 100 * (double)part / (double)whole : 0;
 }
+
+/* Headings of nvtx_gpu_proj_sum. */
+#define PROJECTED "Total Proj Time (ns)"
+#define INSTANCES "Range Instances"
+#define ON_HOST   "Total Range Time (ns)"
 
 /* --- what was recorded, and the devices --- */
 
@@ -129,64 +46,51 @@ static int64_t cuda_calls(const struct nvt_trace *trace)
     return calls;
 }
 
-static void put_trace(struct nvt_table *table, const struct nvt_trace *trace, uint32_t devices)
+static void put_trace(struct nvt_table *table, const struct nvt_trace *trace, uint32_t devices,
+                      int is_named)
 {
-    size_t row = nvt_table_add_row(table);
     uint32_t kernels = 0, threads = 0;
     for (uint32_t i = 0; i < trace->ops.count; i++)
         kernels += trace->ops.kind[i] == NVT_OP_KERNEL;
     for (uint32_t i = 0; i < trace->threads.count; i++)
         threads += trace->threads.tid[i] != 0 || trace->threads.events[i];
-    nvt_table_set_int(table, row, SPAN, nvt_clock_since(trace->last_ns, trace->first_ns));
-    nvt_table_set_int(table, row, DEVICES, devices);
-    nvt_table_set_int(table, row, PROCESSES, trace->processes.count);
-    nvt_table_set_int(table, row, THREADS, threads);
-    nvt_table_set_int(table, row, RANGES, trace->ranges.count);
-    nvt_table_set_int(table, row, MARKS, trace->marks.count);
-    nvt_table_set_int(table, row, KERNELS, kernels);
-    nvt_table_set_int(table, row, COPIES, trace->ops.count - kernels);
-    nvt_table_set_int(table, row, CALLS, cuda_calls(trace));
+    nvt_table_put(table, nvt_clock_since(trace->last_ns, trace->first_ns), devices,
+                  trace->processes.count, threads, trace->ranges.count, trace->marks.count, kernels,
+                  trace->ops.count - kernels, cuda_calls(trace), NVT_IF(is_named, trace->path));
 }
 
+/* Of communication only what has some. */
 static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
-                       const struct nvt_used_device *device, const struct nvt_overlap *overlap)
+                       const struct nvt_used_device *device, const struct nvt_overlap *overlap,
+                       int communicates)
 {
     const unsigned compute = 1u << NVT_CLASS_COMPUTE, copy = 1u << NVT_CLASS_COPY,
                    communication = 1u << NVT_CLASS_COMMUNICATION;
-    size_t row = nvt_table_add_row(table);
     int64_t span = nvt_overlap_with(overlap, 0), busy = span - overlap->time[0];
     int64_t shared = nvt_overlap_with(overlap, communication);
     int64_t exposed = shared - nvt_overlap_with(overlap, communication | compute);
-    nvt_put_device(table, row, D_DEVICE, trace, device->process, device->device);
-    if (device->users == 1)
-        nvt_table_set_int(table, row, D_PID, trace->processes.pid[device->process]);
-    nvt_table_set_int(table, row, D_SPAN, span);
-    nvt_table_set_int(table, row, D_BUSY, busy);
-    nvt_table_set_real(table, row, D_BUSY_SHARE, share(busy, span));
-    nvt_table_set_int(table, row, D_IDLE, span - busy);
-    nvt_table_set_real(table, row, D_IDLE_SHARE, share(span - busy, span));
-    nvt_table_set_real(table, row, D_KERNELS, share(nvt_kernel_time(trace, device), span));
-    nvt_table_set_real(table, row, D_COPIES, share(nvt_overlap_with(overlap, copy), span));
-    if (D_EXPOSED < nvt_table_columns(table)) {
-        nvt_table_set_int(table, row, D_EXPOSED, exposed);
-        nvt_table_set_real(table, row, D_EXPOSED_SHARE, share(exposed, span));
-    }
+    nvt_table_put(table, NVT_DEVICE(trace, device->process, device->device),
+                  NVT_IF(device->users == 1, trace->processes.pid[device->process]), span, busy,
+                  share(busy, span), span - busy, share(span - busy, span),
+                  share(nvt_kernel_time(trace, device), span),
+                  share(nvt_overlap_with(overlap, copy), span));
+    if (communicates)
+        nvt_table_more(table, exposed, share(exposed, span));
 }
 
 /* A trace's row, and those of its devices. */
-static int put_parts(struct nvt_table *traces, struct nvt_table *rows,
-                     const struct nvt_trace *trace, struct nvt_error *err)
+static int put_parts(const struct nvt_making *making, const struct nvt_trace *trace,
+                     int communicates)
 {
     struct nvt_used_devices devices = {0};
-    int status = nvt_used_gpus_make(&devices, trace, 0, err);
+    int status = nvt_used_gpus_make(&devices, trace, 0, making->err);
     if (!status)
-        put_trace(traces, trace, devices.count);
+        put_trace(making->tables[TRACES], trace, devices.count, making->input->trace_count > 1);
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct nvt_overlap overlap;
-        if (nvt_overlap_make(&overlap, trace, &devices.items[i]))
-            status = nvt_fail_at(err, trace->path, -1, "out of memory");
-        else
-            put_device(rows, trace, &devices.items[i], &overlap);
+        status = nvt_overlap_make(&overlap, trace, &devices.items[i]);
+        if (!status)
+            put_device(making->tables[DEVICES], trace, &devices.items[i], &overlap, communicates);
     }
     nvt_used_devices_free(&devices);
     return status;
@@ -200,50 +104,24 @@ struct sum {
     uint64_t count;
 };
 
-struct sums {
-    struct nvt_groups names;
-    struct sum *items; /* of every group */
-    uint32_t count;
-};
-
-/* Of a name of `names`; NULL when out of memory. */
-static struct sum *sum_at(struct sums *sums, uint32_t name)
+/* Of a name of the groups, which carry it; NULL when out of memory. */
+static struct sum *sum_at(struct nvt_groups *groups, uint32_t name)
 {
-    uint32_t group = nvt_groups_key(&sums->names, &name, 1);
-    if (group == NVT_NONE)
-        return NULL;
-    if (group >= sums->count) {
-        struct sum *items = realloc(sums->items, ((size_t)group + 1) * sizeof(*items));
-        if (!items)
-            return NULL;
-        sums->items = items;
-        sums->items[sums->count++] = (struct sum){0, 0, 0};
-    }
-    return &sums->items[group];
-}
-
-static void free_sums(struct sums *sums)
-{
-    nvt_groups_free(&sums->names);
-    free(sums->items);
-}
-
-static const char *sum_name(const struct sums *sums, uint32_t i)
-{
-    return nvt_groups_name(&sums->names, sums->names.groups[i].key[0]);
+    return nvt_groups_item(groups, nvt_groups_key(groups, &name, 1));
 }
 
 /* The sum of the kernels that have the telling name of this one. NULL when out of memory. */
-static struct sum *kernel_sum(struct sums *kernels, const struct nvt_trace *trace, uint32_t name)
+static struct sum *kernel_sum(struct nvt_groups *kernels, const struct nvt_trace *trace,
+                              uint32_t name)
 {
     char telling[NVT_TELLING_NAME_MAX];
     size_t size;
     const char *full = nvt_strings_get(trace->strings, name, &size);
-    return sum_at(kernels, nvt_groups_text(&kernels->names, nvt_telling_name(full, size, telling)));
+    return sum_at(kernels, nvt_groups_text(kernels, nvt_telling_name(full, size, telling)));
 }
 
 /* Operations are many, names are few: added up by name first. */
-static int add_kernels(struct sums *kernels, const struct nvt_trace *trace)
+static int add_kernels(struct nvt_groups *kernels, const struct nvt_trace *trace)
 {
     const struct nvt_ops *ops = &trace->ops;
     uint32_t used, *number = nvt_number_strings(trace, ops->name, ops->count, &used);
@@ -258,7 +136,7 @@ static int add_kernels(struct sums *kernels, const struct nvt_trace *trace)
         sums[at].count++;
         name[at] = ops->name[i];
     }
-    nvt_groups_trace(&kernels->names, trace);
+    nvt_groups_trace(kernels, trace);
     for (uint32_t i = 0; i < used && !failed; i++) {
         struct sum *kernel = sums[i].count ? kernel_sum(kernels, trace, name[i]) : NULL;
         failed = sums[i].count && !kernel;
@@ -273,49 +151,24 @@ static int add_kernels(struct sums *kernels, const struct nvt_trace *trace)
     return failed;
 }
 
-static void put_kernels(struct nvt_table *table, const struct sums *kernels)
+static int put_kernels(struct nvt_table *table, const struct nvt_input *input)
 {
+    struct nvt_groups kernels = {.item_size = sizeof(struct sum)};
     double all = 0;
-    for (uint32_t i = 0; i < kernels->count; i++)
-        all += (double)kernels->items[i].total;
-    for (uint32_t i = 0; i < kernels->count; i++) {
-        const struct sum *kernel = &kernels->items[i];
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_real(table, row, K_TIME, all > 0 ? 100 * (double)kernel->total / all : 0);
-        nvt_table_set_int(table, row, K_TOTAL, kernel->total);
-        nvt_table_set_int(table, row, K_INSTANCES, (int64_t)kernel->count);
-        nvt_table_set_real(table, row, K_AVG, (double)kernel->total / (double)kernel->count);
-        nvt_table_set_text(table, row, K_NAME, sum_name(kernels, i));
-    }
-    nvt_table_sort(table, K_NAME, 0);
-    nvt_table_sort(table, K_TOTAL, 1);
-}
-
-/* A table made of sums, which are released; NULL with err filled where it, or a name in them, found no memory. */
-static struct nvt_table *whole_table(struct nvt_table *table, struct sums *sums,
-                                     struct nvt_error *err)
-{
-    int failed = !table || nvt_groups_failed(&sums->names) || nvt_table_failed(table, NULL);
-    free_sums(sums);
-    if (!failed)
-        return table;
-    nvt_table_free(table);
-    nvt_fail(err, "out of memory");
-    return NULL;
-}
-
-/* Of all traces; NULL with err filled when out of memory. */
-static struct nvt_table *kernel_table(const struct nvt_input *input, struct nvt_error *err)
-{
-    struct sums kernels = {.names = {0}};
     int failed = 0;
     for (size_t i = 0; i < input->trace_count && !failed; i++)
         failed = add_kernels(&kernels, input->traces[i].trace);
-    struct nvt_table *table =
-        failed ? NULL : nvt_table_new("summary", "", kernel_columns, COUNT(kernel_columns));
-    if (table)
-        put_kernels(table, &kernels);
-    return whole_table(table, &kernels, err);
+    failed = failed || nvt_groups_failed(&kernels);
+    for (uint32_t i = 0; i < kernels.count; i++)
+        all += (double)((const struct sum *)nvt_groups_item(&kernels, i))->total;
+    for (uint32_t i = 0; i < kernels.count && !failed; i++) {
+        const struct sum *kernel = nvt_groups_item(&kernels, i);
+        nvt_table_put(table, all > 0 ? nvt_percent(kernel->total, all) : 0, kernel->total,
+                      kernel->count, (double)kernel->total / (double)kernel->count,
+                      nvt_groups_part(&kernels, i, 0));
+    }
+    nvt_groups_free(&kernels);
+    return failed ? -1 : 0;
 }
 
 /* Whether anything but functions of the Python stack is there: then these are left out, as each of
@@ -340,17 +193,16 @@ static char *plain_range(const char *name)
 }
 
 /* Rows of nvtx_gpu_proj_sum, added up by plain names. */
-static int add_ranges(struct sums *ranges, const struct nvt_table *from)
+static int add_ranges(struct nvt_groups *ranges, const struct nvt_table *from)
 {
-    size_t name = nvt_table_find(from, "Range"), total = nvt_table_find(from, R_HEADING_TOTAL);
-    size_t host = nvt_table_find(from, R_HEADING_HOST),
-           count = nvt_table_find(from, R_HEADING_COUNT);
+    size_t name = nvt_table_find(from, "Range"), total = nvt_table_find(from, PROJECTED);
+    size_t host = nvt_table_find(from, ON_HOST), count = nvt_table_find(from, INSTANCES);
     int others = has_others(from, name);
     for (size_t row = 0; row < nvt_table_rows(from); row++) {
         if (others && nvt_is_python_function(nvt_table_text(from, row, name)))
             continue;
         char *plain = plain_range(nvt_table_text(from, row, name));
-        struct sum *sum = plain ? sum_at(ranges, nvt_groups_text(&ranges->names, plain)) : NULL;
+        struct sum *sum = plain ? sum_at(ranges, nvt_groups_text(ranges, plain)) : NULL;
         free(plain);
         if (!sum)
             return -1;
@@ -358,79 +210,49 @@ static int add_ranges(struct sums *ranges, const struct nvt_table *from)
         sum->host = nvt_clock_sum(sum->host, nvt_table_int(from, row, host));
         sum->count += (uint64_t)nvt_table_int(from, row, count);
     }
-    return 0;
+    return nvt_groups_failed(ranges) ? -1 : 0;
 }
 
-static void put_ranges(struct nvt_table *table, const struct sums *ranges)
+static int put_ranges(struct nvt_table *table, const struct nvt_table *from)
 {
-    for (uint32_t i = 0; i < ranges->count; i++) {
-        const struct sum *range = &ranges->items[i];
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_int(table, row, R_TOTAL, range->total);
-        nvt_table_set_int(table, row, R_COUNT, (int64_t)range->count);
-        nvt_table_set_real(table, row, R_AVG, (double)range->total / (double)range->count);
-        nvt_table_set_int(table, row, R_HOST, range->host);
-        nvt_table_set_text(table, row, R_NAME, sum_name(ranges, i));
+    struct nvt_groups ranges = {.item_size = sizeof(struct sum)};
+    int status = add_ranges(&ranges, from);
+    for (uint32_t i = 0; i < ranges.count && !status; i++) {
+        const struct sum *range = nvt_groups_item(&ranges, i);
+        nvt_table_put(table, range->total, range->count,
+                      (double)range->total / (double)range->count, range->host,
+                      nvt_groups_part(&ranges, i, 0));
     }
-    nvt_table_sort(table, R_NAME, 0);
-    nvt_table_sort(table, R_TOTAL, 1);
-}
-
-/* As kernel_table. */
-static struct nvt_table *range_table(const struct nvt_table *from, struct nvt_error *err)
-{
-    struct sums ranges = {.names = {0}};
-    struct nvt_table *table =
-        add_ranges(&ranges, from)
-            ? NULL
-            : nvt_table_new("summary", "", range_columns, COUNT(range_columns));
-    if (table)
-        put_ranges(table, &ranges);
-    return whole_table(table, &ranges, err);
+    nvt_groups_free(&ranges);
+    return status;
 }
 
 /* --- the first rows of longer tables --- */
 
-static void copy_cell(struct nvt_table *to, size_t row, size_t to_column,
-                      const struct nvt_table *from, size_t column)
+/* Rows of cuda_api_sum. */
+static int put_calls(struct nvt_table *table, const struct nvt_table *from)
 {
-    if (column == SIZE_MAX || nvt_table_is_null(from, row, column))
-        return;
-    enum nvt_type type = nvt_table_column(from, column)->type;
-    if (type == NVT_TEXT)
-        nvt_table_set_text(to, row, to_column, nvt_table_text(from, row, column));
-    else if (type == NVT_INT)
-        nvt_table_set_int(to, row, to_column, nvt_table_int(from, row, column));
-    else
-        nvt_table_set_real(to, row, to_column, nvt_table_real(from, row, column));
+    size_t name = nvt_table_find(from, "Name");
+    for (size_t row = 0; row < nvt_table_rows(from); row++)
+        nvt_table_put(table, nvt_table_real(from, row, 0), nvt_table_int(from, row, 1),
+                      nvt_table_int(from, row, 2), nvt_table_real(from, row, 3),
+                      nvt_table_text(from, row, name));
+    return 0;
 }
 
-/* What a table of the summary shows of a longer one. */
-struct top {
-    const char *name, *title;
-    const char *whole; /* the report that has all */
-    const struct nvt_column_spec *columns;
-    size_t count, rows;
-};
-
-static int add_top(const struct top *top, const struct nvt_table *from,
-                   const struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+/* Keep the first rows of a table, and say in its title which report has all. */
+static void keep_top(const struct nvt_making *making, size_t table, size_t most, const char *whole)
 {
+    const struct nvt_table_kind *kind = &making->report->more[table - 1];
+    const size_t rows = nvt_table_rows(making->tables[table]);
     char title[200];
-    size_t rows = nvt_table_rows(from) < top->rows ? nvt_table_rows(from) : top->rows;
-    if (!rows)
-        return 0;
-    snprintf(title, sizeof(title), "%s", top->title);
-    if (rows < nvt_table_rows(from))
-        snprintf(title, sizeof(title), "%s: the first %zu of %zu, -r %s has all", top->title, rows,
-                 nvt_table_rows(from), top->whole);
-    struct nvt_table *table = new_table(top->name, title, top->columns, top->count, input, err);
-    for (size_t row = 0; table && row < rows; row++) {
-        nvt_table_add_row(table);
-        for (size_t column = 0; column < top->count; column++)
-            copy_cell(table, row, column, from, nvt_table_find(from, top->columns[column].heading));
-    }
-    return nvt_report_add(tables, table, err);
+    if (rows <= most)
+        return;
+    snprintf(title, sizeof(title), "%s: the first %zu of %zu, -r %s has all", kind->title, most,
+             rows, whole);
+    nvt_table_set_title(making->tables[table], title);
+    nvt_table_order(making->tables[table], kind->order);
+    nvt_table_keep(making->tables[table], most);
 }
 
 /* The table of a report; that there is nothing in it is no news here. NULL with err filled. */
@@ -441,7 +263,7 @@ static struct nvt_table *table_of(const struct nvt_report *report, const struct 
     struct nvt_tables made = {0};
     struct nvt_table *table = NULL;
     copy.notes = (struct nvt_buffer){0};
-    if (!report->make(&copy, &made, err) && made.count) {
+    if (!nvt_report_make(report, &copy, &made, err) && made.count) {
         table = made.items[0];
         made.items[0] = NULL;
     }
@@ -450,34 +272,28 @@ static struct nvt_table *table_of(const struct nvt_report *report, const struct 
     return table;
 }
 
-static int add_tops(const struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+/* The rows of a table of the summary from that of a longer report. */
+static int put_from(const struct nvt_making *making, size_t table, const struct nvt_report *report,
+                    int (*put)(struct nvt_table *table, const struct nvt_table *from))
 {
-    const struct top kernels = {further[KERNEL_TABLE], "Kernels by total time", "cuda_gpu_kern_sum",
-                                kernel_columns,        COUNT(kernel_columns),   TOP_KERNELS};
-    const struct top ranges = {further[RANGE_TABLE], "Ranges by their time on the devices",
-                               "nvtx_gpu_proj_sum",  range_columns,
-                               COUNT(range_columns), TOP_RANGES};
-    const struct top calls = {further[CALL_TABLE], "CUDA calls by total time", "cuda_api_sum",
-                              call_columns,        COUNT(call_columns),        TOP_CALLS};
-    struct nvt_table *by_name = kernel_table(input, err), *by_range = NULL, *projected = NULL;
-    struct nvt_table *by_call = NULL;
-    int status = by_name ? add_top(&kernels, by_name, input, tables, err) : -1;
-    if (!status && (projected = table_of(&nvt_report_nvtx_gpu_proj_sum, input, err)))
-        by_range = range_table(projected, err);
-    if (!status)
-        status = by_range ? add_top(&ranges, by_range, input, tables, err) : -1;
-    if (!status)
-        by_call = table_of(&nvt_report_cuda_api_sum, input, err);
-    if (!status)
-        status = by_call ? add_top(&calls, by_call, input, tables, err) : -1;
-    nvt_table_free(by_name);
-    nvt_table_free(projected);
-    nvt_table_free(by_range);
-    nvt_table_free(by_call);
+    struct nvt_table *from = table_of(report, making->input, making->err);
+    int status = from ? put(making->tables[table], from) : -1;
+    nvt_table_free(from);
     return status;
 }
 
-/* Whether a device did anything that is communication. */
+static int put_tops(const struct nvt_making *making)
+{
+    if (put_kernels(making->tables[KERNELS], making->input) ||
+        put_from(making, RANGES, &nvt_report_nvtx_gpu_proj_sum, put_ranges) ||
+        put_from(making, CALLS, &nvt_report_cuda_api_sum, put_calls))
+        return -1;
+    keep_top(making, KERNELS, TOP_KERNELS, "cuda_gpu_kern_sum");
+    keep_top(making, RANGES, TOP_RANGES, "nvtx_gpu_proj_sum");
+    keep_top(making, CALLS, TOP_CALLS, "cuda_api_sum");
+    return 0;
+}
+
 /* --- memory --- */
 
 static void put_memory(struct nvt_table *table, const struct nvt_trace *trace,
@@ -489,37 +305,25 @@ static void put_memory(struct nvt_table *table, const struct nvt_trace *trace,
     int64_t reserved = nvt_level_most_reserved(series, NULL);
     if ((double)most < 0.005 * mib && reserved <= most)
         return;
-    size_t row = nvt_table_add_row(table);
-    nvt_put_device(table, row, M_DEVICE, trace, series->process, series->device);
-    nvt_table_set_int(table, row, M_PID, trace->processes.pid[series->process]);
-    nvt_table_set_real(table, row, M_ALLOCATED, (double)most / mib);
-    if (!series->lacks_reserved)
-        nvt_table_set_real(table, row, M_RESERVED, (double)reserved / mib);
-    nvt_table_set_real(table, row, M_AT_END,
-                       (double)nvt_level_allocated(series, series->count - 1) / mib);
-    if (peak != NVT_NONE)
-        nvt_table_set_int(table, row, M_AT, trace->memory.time[series->events[peak]]);
+    nvt_table_put(table, NVT_DEVICE(trace, series->process, series->device),
+                  trace->processes.pid[series->process], (double)most / mib,
+                  NVT_IF(!series->lacks_reserved, (double)reserved / mib),
+                  (double)nvt_level_allocated(series, series->count - 1) / mib,
+                  NVT_IF(peak != NVT_NONE, trace->memory.time[series->events[peak]]));
 }
 
-/* Of all traces, but for what would be no hundredth of a MiB; none where there is nothing of it. */
-static int add_memory(const struct nvt_input *input, struct nvt_tables *tables,
-                      struct nvt_error *err)
+/* Of all traces, but for what would be no hundredth of a MiB. */
+static int put_memories(const struct nvt_making *making)
 {
-    struct nvt_table *table = new_table(
-        further[MEMORY_TABLE], "Memory: -r memory_at_peak shows what it was in use for at its peak",
-        memory_columns, COUNT(memory_columns), input, err);
-    int status = table ? 0 : -1;
+    const struct nvt_input *input = making->input;
+    int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         struct nvt_levels levels = {0};
-        if (nvt_levels_make(&levels, input->traces[i].trace))
-            status = nvt_fail(err, "out of memory");
+        status = nvt_levels_make(&levels, input->traces[i].trace);
         for (uint32_t k = 0; k < levels.count && !status; k++)
-            put_memory(table, input->traces[i].trace, &levels.series[k]);
+            put_memory(making->tables[MEMORY], input->traces[i].trace, &levels.series[k]);
         nvt_levels_free(&levels);
     }
-    if (!status && (nvt_table_rows(table) || nvt_table_failed(table, NULL)))
-        return nvt_report_add(tables, table, err);
-    nvt_table_free(table);
     return status;
 }
 
@@ -532,37 +336,87 @@ static int communicates(const struct nvt_input *input)
     return 0;
 }
 
-static int make(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_all(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct nvt_table *traces =
-        nvt_report_table(&nvt_report_summary, input, "What was recorded", err);
-    struct nvt_table *devices = new_table(
-        further[DEVICE_TABLE], "Devices, each from its first operation to its last", device_columns,
-        communicates(input) ? COUNT(device_columns) : D_EXPOSED, input, err);
-    int status = traces && devices ? 0 : -1;
+    const struct nvt_input *input = making->input;
+    const int has_communication = communicates(input);
+    int status = 0;
+    (void)table;
+    if (!has_communication)
+        nvt_table_drop(making->tables[DEVICES], "Exposed Communication (ns)", 2);
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = put_parts(traces, devices, input->traces[i].trace, err);
-    for (size_t i = 0; i < input->trace_count && !status && input->trace_count > 1; i++)
-        nvt_table_set_text(traces, i, TRACE, input->traces[i].trace->path);
-    if (status) {
-        nvt_table_free(traces);
-        nvt_table_free(devices);
-        return -1;
-    }
-    status = nvt_report_add(tables, traces, err);
-    if (status || (!nvt_table_rows(devices) && !nvt_table_failed(devices, NULL)))
-        nvt_table_free(devices);
-    else
-        status = nvt_report_add(tables, devices, err);
-    return status || add_memory(input, tables, err) ? -1 : add_tops(input, tables, err);
+        status = put_parts(making, input->traces[i].trace, has_communication);
+    return status || put_memories(making) ? -1 : put_tops(making);
 }
+
+static const struct nvt_table_kind more[] = {
+    [DEVICES - 1] = {.name = "summary_devices",
+                     .title = "Devices, each from its first operation to its last",
+                     .columns = {{"Device", NVT_NAMES},
+                                 {"PID", NVT_IDS},
+                                 {"Span (ns)", NVT_NS},
+                                 {"Busy (ns)", NVT_NS},
+                                 {"Busy (%)", NVT_PERCENT},
+                                 {"Idle (ns)", NVT_NS},
+                                 {"Idle (%)", NVT_PERCENT},
+                                 {"Kernels (%)", NVT_PERCENT},
+                                 {"Copies (%)", NVT_PERCENT},
+                                 {"Exposed Communication (ns)", NVT_NS},
+                                 {"Exposed Communication (%)", NVT_PERCENT}},
+                     .is_optional = 1},
+    [MEMORY - 1] = {.name = "summary_memory",
+                    .title = "Memory: -r memory_at_peak shows what it was in use for at its peak",
+                    .columns = {{"Device", NVT_NAMES},
+                                {"PID", NVT_IDS},
+                                {"Peak Allocated (MiB)", NVT_MIB},
+                                {"Peak Reserved (MiB)", NVT_MIB},
+                                {"Allocated at End (MiB)", NVT_MIB},
+                                {"Peak at (ns)", NVT_NS}},
+                    .is_optional = 1},
+    [KERNELS - 1] = {.name = "summary_kernels",
+                     .title = "Kernels by total time",
+                     .columns = {{"Time (%)", NVT_PERCENT},
+                                 {"Total Time (ns)", NVT_NS},
+                                 {"Instances", NVT_COUNTS},
+                                 {"Avg (ns)", NVT_NS_AVERAGE},
+                                 {"Name", NVT_NAMES}},
+                     .order = {"-Total Time (ns)", "Name"},
+                     .is_optional = 1},
+    [RANGES - 1] = {.name = "summary_ranges",
+                    .title = "Ranges by their time on the devices",
+                    .columns = {{PROJECTED, NVT_NS},
+                                {INSTANCES, NVT_COUNTS},
+                                {"Proj Avg (ns)", NVT_NS_AVERAGE},
+                                {ON_HOST, NVT_NS},
+                                {"Range", NVT_NAMES}},
+                    .order = {"-" PROJECTED, "Range"},
+                    .is_optional = 1},
+    [CALLS - 1] = {.name = "summary_calls",
+                   .title = "CUDA calls by total time",
+                   .columns = {{"Time (%)", NVT_PERCENT},
+                               {"Total Time (ns)", NVT_NS},
+                               {"Num Calls", NVT_COUNTS},
+                               {"Avg (ns)", NVT_NS_AVERAGE},
+                               {"Name", NVT_NAMES}},
+                   .is_optional = 1},
+    {.title = NULL},
+};
 
 const struct nvt_report nvt_report_summary = {
     .name = "summary",
     .about = "where time and memory went: devices, kernels, ranges on the devices, CUDA calls",
     .needs = NVT_NEEDS_TRACES,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .make = make,
-    .further = further,
+    .title = "What was recorded",
+    .columns = {{"Span (ns)", NVT_NS},
+                {"Devices", NVT_COUNTS},
+                {"Processes", NVT_COUNTS},
+                {"Threads", NVT_COUNTS},
+                {"Ranges", NVT_COUNTS},
+                {"Marks", NVT_COUNTS},
+                {"Kernels", NVT_COUNTS},
+                {"Copies", NVT_COUNTS},
+                {"CUDA Calls", NVT_COUNTS},
+                {"Trace", NVT_NAMES}},
+    .of_input = put_all,
+    .more = more,
 };

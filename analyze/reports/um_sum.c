@@ -7,6 +7,7 @@
  * device to device are in none of the three. A megabyte is 10^6 bytes; the throughput is that of the copies' own time. nsys
  * prints ten addresses unless it is told otherwise, these are all of them.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +18,8 @@
 #include "report.h"
 
 #define MEGABYTE 1e6
+
+#define NOTHING "no page faults or migrations of managed memory are on record (record --trace um)"
 
 /* What there is of an address, or of all. */
 struct pages {
@@ -67,30 +70,23 @@ static int is_fault(const struct nvt_um_events *events, uint32_t i)
     return events->kind[i] == NVT_UM_CPU_FAULT || events->kind[i] == NVT_UM_GPU_FAULT;
 }
 
-static void put_bytes(struct nvt_table *table, size_t row, size_t column, uint64_t bytes,
-                      uint64_t copies)
+static double megabytes(uint64_t bytes, uint64_t copies)
 {
-    if (copies)
-        nvt_table_set_real(table, row, column, (double)bytes / MEGABYTE);
+    return copies ? (double)bytes / MEGABYTE : NAN;
 }
 
 /* Sums of hostile files come round. */
-static void put_count(struct nvt_table *table, size_t row, size_t column, uint64_t count, int given)
+static int64_t count_of(uint64_t count)
 {
-    if (given)
-        nvt_table_set_int(table, row, column, (int64_t)(count & INT64_MAX));
+    return (int64_t)(count & INT64_MAX);
 }
 
-/* As nsys writes it. */
-static void put_address(struct nvt_table *table, size_t row, size_t column, uint64_t address)
+/* As nsys writes it; NULL where it is not known. */
+static const char *address_text(uint64_t address, char text[24])
 {
-    char text[24];
-    snprintf(text, sizeof(text), "0x%llX", (unsigned long long)address);
-    nvt_table_set_text(table, row, column, text);
+    snprintf(text, 24, "0x%llX", (unsigned long long)address);
+    return address ? text : NULL;
 }
-
-static const char *const nothing =
-    "note: no page faults or migrations of managed memory are on record (record --trace um)";
 
 /* --- by address ------------------------------------------------------------------------------------ */
 
@@ -142,88 +138,55 @@ static int by_address(const void *left, const void *right)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-enum { ADDRESS, TO_DEVICE, TO_HOST, HOST_FAULTS, DEVICE_FAULTS, THROUGHPUT };
-
-static const struct nvt_column_spec address_columns[] = {
-    [ADDRESS] = {"Virtual Address", "", NVT_TEXT, 0, 0},
-    [TO_DEVICE] = {"HtoD Migration size (MB)", "MB", NVT_REAL, 3, 0},
-    [TO_HOST] = {"DtoH Migration size (MB)", "MB", NVT_REAL, 3, 0},
-    [HOST_FAULTS] = {"CPU Page Faults", "", NVT_INT, 0, 0},
-    [DEVICE_FAULTS] = {"GPU Page Faults", "", NVT_INT, 0, 0},
-    [THROUGHPUT] = {"Migration Throughput (MB/s)", "MB/s", NVT_REAL, 3, 0},
-};
-
-static void fill_addresses(struct nvt_table *table, struct addresses *addresses)
+static void put_addresses(struct nvt_table *table, struct addresses *addresses)
 {
+    char address[24];
     if (addresses->count)
         qsort(addresses->items, addresses->count, sizeof(*addresses->items), by_address);
     for (uint32_t i = 0; i < addresses->count; i++) {
         const struct pages *pages = &addresses->items[i];
-        size_t row = nvt_table_add_row(table);
-        if (pages->address)
-            put_address(table, row, ADDRESS, pages->address);
-        put_bytes(table, row, TO_DEVICE, pages->to_device, pages->copies_to_device);
-        put_bytes(table, row, TO_HOST, pages->to_host, pages->copies_to_host);
-        put_count(table, row, HOST_FAULTS, pages->host_faults, pages->host_faults > 0);
-        put_count(table, row, DEVICE_FAULTS, pages->device_faults, pages->fault_rows > 0);
-        if (pages->ns > 0) /* bytes a ns, of 10^9 bytes: 10^3 MB/s */
-            nvt_table_set_real(table, row, THROUGHPUT,
-                               ((double)pages->to_device + (double)pages->to_host) / pages->ns *
-                                   1e3);
+        const double moved = (double)pages->to_device + (double)pages->to_host;
+        nvt_table_put(table, address_text(pages->address, address),
+                      megabytes(pages->to_device, pages->copies_to_device),
+                      megabytes(pages->to_host, pages->copies_to_host),
+                      NVT_IF(pages->host_faults, count_of(pages->host_faults)),
+                      NVT_IF(pages->fault_rows, count_of(pages->device_faults)),
+                      /* bytes a ns, of 10^9 bytes: 10^3 MB/s */
+                      pages->ns > 0 ? moved / pages->ns * 1e3 : NAN);
     }
-    nvt_table_sort(table, THROUGHPUT, 1);
 }
 
 /* Addresses of one trace are not those of another. */
-static int make_addresses(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
 {
-    size_t shown = 0;
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        struct addresses addresses = {0};
-        struct nvt_table *table = nvt_report_trace_table(&nvt_report_um_sum, input, trace,
-                                                         "Unified memory by address", err);
-        int status = table ? 0 : -1;
-        if (!status && collect(&addresses, trace))
-            status = nvt_fail_at(err, trace->path, -1, "out of memory");
-        if (!status)
-            fill_addresses(table, &addresses);
-        shown += addresses.count;
-        free(addresses.items);
-        nvt_map_free(&addresses.rows);
-        if (status) {
-            nvt_table_free(table);
-            return -1;
-        }
-        if (nvt_report_add(tables, table, err))
-            return -1;
-    }
-    if (!shown)
-        nvt_note(input, "%s", nothing);
-    return 0;
+    struct addresses addresses = {0};
+    int status = collect(&addresses, trace);
+    (void)making;
+    if (!status)
+        put_addresses(table, &addresses);
+    free(addresses.items);
+    nvt_map_free(&addresses.rows);
+    return status;
 }
 
 const struct nvt_report nvt_report_um_sum = {
     .name = "um_sum",
     .about = "managed memory by address: migrations, and page faults of host and devices",
     .needs = NVT_NEEDS_TRACES,
-    .columns = address_columns,
-    .column_count = sizeof(address_columns) / sizeof(address_columns[0]),
-    .make = make_addresses,
+    .columns = {{"Virtual Address", NVT_NAMES},
+                {"HtoD Migration size (MB)", NVT_MB},
+                {"DtoH Migration size (MB)", NVT_MB},
+                {"CPU Page Faults", NVT_COUNTS},
+                {"GPU Page Faults", NVT_COUNTS},
+                {"Migration Throughput (MB/s)", NVT_REALS("MB/s", 3)}},
+    .title = "Unified memory by address",
+    .order = {"-Migration Throughput (MB/s)"},
+    .nothing = NOTHING,
+    .each_trace = put_trace,
 };
 
 /* --- in all ---------------------------------------------------------------------------------------- */
-
-enum { ALL_TO_DEVICE, ALL_TO_HOST, ALL_HOST_FAULTS, ALL_DEVICE_FAULTS, LOWEST, HIGHEST };
-
-static const struct nvt_column_spec total_columns[] = {
-    [ALL_TO_DEVICE] = {"Total HtoD Migration Size (MB)", "MB", NVT_REAL, 3, 0},
-    [ALL_TO_HOST] = {"Total DtoH Migration Size (MB)", "MB", NVT_REAL, 3, 0},
-    [ALL_HOST_FAULTS] = {"Total CPU Page Faults", "", NVT_INT, 0, 0},
-    [ALL_DEVICE_FAULTS] = {"Total GPU PageFaults", "", NVT_INT, 0, 0},
-    [LOWEST] = {"Minimum Virtual Address", "", NVT_TEXT, 0, 0},
-    [HIGHEST] = {"Maximum Virtual Address", "", NVT_TEXT, 0, 0},
-};
 
 struct total {
     struct pages pages;
@@ -252,57 +215,46 @@ static void add_trace(struct total *total, const struct nvt_trace *trace)
         }
 }
 
-static int make_total(struct nvt_input *input, struct nvt_tables *tables, struct nvt_error *err)
+static int put_total(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct nvt_table *table =
-        nvt_report_table(&nvt_report_um_total_sum, input, "Unified memory in all", err);
     struct total total = {.lowest = 0};
     const struct pages *pages = &total.pages;
-    if (!table)
-        return -1;
-    for (size_t i = 0; i < input->trace_count; i++)
-        add_trace(&total, input->traces[i].trace);
-    if (pages->copies_to_device || pages->copies_to_host || pages->host_faults ||
-        pages->fault_rows) {
-        size_t row = nvt_table_add_row(table);
-        put_bytes(table, row, ALL_TO_DEVICE, pages->to_device, pages->copies_to_device);
-        put_bytes(table, row, ALL_TO_HOST, pages->to_host, pages->copies_to_host);
-        put_count(table, row, ALL_HOST_FAULTS, pages->host_faults, 1);
-        put_count(table, row, ALL_DEVICE_FAULTS, pages->device_faults, pages->fault_rows > 0);
-        if (total.highest) {
-            put_address(table, row, LOWEST, total.lowest);
-            put_address(table, row, HIGHEST, total.highest);
-        }
-    } else
-        nvt_note(input, "%s", nothing);
-    return nvt_report_add(tables, table, err);
+    char lowest[24], highest[24];
+    for (size_t i = 0; i < making->input->trace_count; i++)
+        add_trace(&total, making->input->traces[i].trace);
+    if (pages->copies_to_device || pages->copies_to_host || pages->host_faults || pages->fault_rows)
+        nvt_table_put(table, megabytes(pages->to_device, pages->copies_to_device),
+                      megabytes(pages->to_host, pages->copies_to_host),
+                      count_of(pages->host_faults),
+                      NVT_IF(pages->fault_rows, count_of(pages->device_faults)),
+                      total.highest ? address_text(total.lowest, lowest) : NULL,
+                      address_text(total.highest, highest));
+    return 0;
 }
 
 const struct nvt_report nvt_report_um_total_sum = {
     .name = "um_total_sum",
     .about = "managed memory in all: migrations, and page faults of host and devices",
     .needs = NVT_NEEDS_TRACES,
-    .columns = total_columns,
-    .column_count = sizeof(total_columns) / sizeof(total_columns[0]),
-    .make = make_total,
+    .columns = {{"Total HtoD Migration Size (MB)", NVT_MB},
+                {"Total DtoH Migration Size (MB)", NVT_MB},
+                {"Total CPU Page Faults", NVT_COUNTS},
+                {"Total GPU PageFaults", NVT_COUNTS},
+                {"Minimum Virtual Address", NVT_NAMES},
+                {"Maximum Virtual Address", NVT_NAMES}},
+    .title = "Unified memory in all",
+    .nothing = NOTHING,
+    .of_input = put_total,
 };
 
 /* --- faults of the host ---------------------------------------------------------------------------- */
 
-enum { FAULTS, INSTRUCTION, SOURCE, LINE };
-
-static const struct nvt_column_spec instruction_columns[] = {
-    [FAULTS] = {"CPU Page Faults", "", NVT_INT, 0, 0},
-    [INSTRUCTION] = {"CPU Instruction Address", "", NVT_TEXT, 0, 0},
-    [SOURCE] = {"Source File", "", NVT_TEXT, 0, 0},
-    [LINE] = {"Source Line", "", NVT_INT, 0, NVT_PLAIN},
-};
-
 /* Of the same instruction, file and line. */
-static void collect_instructions(struct nvt_groups *groups, const struct nvt_trace *trace)
+static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
+                 const struct nvt_making *making)
 {
     const struct nvt_um_events *events = &trace->um_events;
-    nvt_groups_trace(groups, trace);
+    (void)making;
     for (uint32_t i = 0; i < events->count; i++) {
         if (events->kind[i] != NVT_UM_CPU_FAULT)
             continue;
@@ -310,42 +262,30 @@ static void collect_instructions(struct nvt_groups *groups, const struct nvt_tra
                                 nvt_groups_string(groups, events->source[i]), events->line[i]};
         nvt_groups_add(groups, nvt_groups_key(groups, key, 3), 1);
     }
+    return 0;
 }
 
-static int make_instructions(struct nvt_input *input, struct nvt_tables *tables,
-                             struct nvt_error *err)
+static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                      const struct nvt_making *making)
 {
-    struct nvt_groups groups = {0};
-    for (size_t i = 0; i < input->trace_count; i++)
-        collect_instructions(&groups, input->traces[i].trace);
-    int status = nvt_groups_finish(&groups, err);
-    struct nvt_table *table = status ? NULL
-                                     : nvt_report_table(&nvt_report_um_cpu_page_faults_sum, input,
-                                                        "Page faults of the host", err);
-    for (uint32_t i = 0; table && i < groups.count; i++) {
-        const struct nvt_group *group = &groups.groups[i];
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_int(table, row, FAULTS, (int64_t)group->count);
-        nvt_table_set_name(table, row, INSTRUCTION, nvt_groups_name(&groups, group->key[0]));
-        nvt_table_set_name(table, row, SOURCE, nvt_groups_name(&groups, group->key[1]));
-        if (group->key[2])
-            nvt_table_set_int(table, row, LINE, group->key[2]);
-    }
-    if (table) {
-        if (!groups.count)
-            nvt_note(input, "note: no page faults of the host are on record (record --trace um)");
-        nvt_table_sort(table, INSTRUCTION, 0);
-        nvt_table_sort(table, FAULTS, 1);
-    }
-    nvt_groups_free(&groups);
-    return table ? nvt_report_add(tables, table, err) : -1;
+    const struct nvt_group *of = &groups->groups[number];
+    (void)making;
+    nvt_table_put(table, of->count, nvt_text_if_any(nvt_groups_part(groups, number, 0)),
+                  nvt_text_if_any(nvt_groups_part(groups, number, 1)),
+                  NVT_IF(of->key[2], of->key[2]));
 }
 
 const struct nvt_report nvt_report_um_cpu_page_faults_sum = {
     .name = "um_cpu_page_faults_sum",
     .about = "page faults of the host in managed memory, by instruction",
     .needs = NVT_NEEDS_TRACES,
-    .columns = instruction_columns,
-    .column_count = sizeof(instruction_columns) / sizeof(instruction_columns[0]),
-    .make = make_instructions,
+    .columns = {{"CPU Page Faults", NVT_COUNTS},
+                {"CPU Instruction Address", NVT_NAMES},
+                {"Source File", NVT_NAMES},
+                {"Source Line", NVT_IDS}},
+    .title = "Page faults of the host",
+    .order = {"-CPU Page Faults", "CPU Instruction Address"},
+    .nothing = "no page faults of the host are on record (record --trace um)",
+    .group = group,
+    .put_group = put_group,
 };

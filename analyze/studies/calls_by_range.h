@@ -26,35 +26,30 @@ struct nvt_held_calls {
     void *context;
 };
 
-/* Sums over traces. Groups have the keys (range, call), where the range is a text of its own, empty for calls that none
- * holds. Zero-initialise; release with nvt_calls_by_range_free. */
-struct nvt_calls_by_range {
-    struct nvt_groups groups;
-    double (*bytes)[2]; /* of each group: out, in */
-    double *ranges_ns;  /* time of all ranges of each name, by the group's first part */
-    uint32_t capacity, range_capacity;
+/* What such groups carry. Their keys are (range, call), where the range is a text of its own, empty for calls that none holds. */
+struct nvt_held_sums {
+    double bytes[2];
+    double ranges_ns; /* of the time of all ranges of a name, which has a group of its own for it */
 };
 
-/* Add the calls of a trace. 0, or -1 with err filled. */
-int nvt_calls_by_range_add(struct nvt_calls_by_range *all, const struct nvt_trace *trace,
+/* Add the calls of a trace to groups that carry these. 0, or -1 with err filled. */
+int nvt_calls_by_range_add(struct nvt_groups *groups, const struct nvt_trace *trace,
                            const struct nvt_held_calls *calls, struct nvt_error *err);
-void nvt_calls_by_range_free(struct nvt_calls_by_range *all);
+
+/* The call of a group; "" of that of a range's time. */
+const char *nvt_calls_by_range_call(const struct nvt_groups *groups, uint32_t group);
 
 /* The columns of how many there were, and how long. */
 #define NVT_CALLS_COLUMNS                                                                          \
-    {"Num Calls", "", NVT_INT, 0, 0}, {"Total Time (ns)", "ns", NVT_INT, 0, 0},                    \
-        {"Avg (ns)", "ns", NVT_REAL, 1, 0}, {"Med (ns)", "ns", NVT_REAL, 1, 0},                    \
-        {"Min (ns)", "ns", NVT_INT, 0, 0}, {"Max (ns)", "ns", NVT_INT, 0, 0},                      \
-    {                                                                                              \
-        "StdDev (ns)", "ns", NVT_REAL, 1, 0                                                        \
-    }
+    {"Num Calls", NVT_COUNTS}, {"Total Time (ns)", NVT_NS}, NVT_SUMMARY_COLUMNS("")
 
-/*
- * Rows of a table, sorted by total time: range and call into the first two columns, and from `first` on how many there were,
- * total time, the five columns of nvt_put_summary, the share of the range's time, and megabytes (10^6 bytes) into the columns
- * `out` and `in`. 0, or -1 with err filled.
- */
-int nvt_calls_by_range_put(struct nvt_table *table, struct nvt_calls_by_range *all, size_t first,
-                           size_t out, size_t in, struct nvt_error *err);
+/* The row of a group, if it is one of calls: range and call; `kind`, if it is not NULL; those columns, the share of the range's
+ * time, and both bytes in megabytes (10^6 bytes). The table's order has the heading of the call. */
+void nvt_calls_by_range_put(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
+                            const char *kind);
+#define NVT_CALLS_BY_RANGE_ORDER(call)                                                             \
+    {                                                                                              \
+        "-Total Time (ns)", "NVTX Range", call                                                     \
+    }
 
 #endif

@@ -44,7 +44,7 @@ static void put_cell(const struct nvt_table *table, size_t row, size_t column, F
         fputs(nvt_render_number(table, row, column, 0, number), out);
 }
 
-static void put_heading(const struct nvt_column_spec *column, FILE *out)
+static void put_heading(const struct nvt_column *column, FILE *out)
 {
     char heading[NVT_NUMBER_MAX];
     put_string(nvt_render_heading(column, heading, sizeof(heading)), out);

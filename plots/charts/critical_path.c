@@ -209,7 +209,7 @@ static int draw_trace(const struct nvt_chart_request *request, const char *base,
     char name[160];
     struct nvt_tables tables = {0};
     struct bars bars = {.trace = request->input->traces[0].trace};
-    int status = nvt_report_find("critical_path")->make(request->input, &tables, err);
+    int status = nvt_report_make(nvt_report_find("critical_path"), request->input, &tables, err);
     snprintf(name, sizeof(name), "%s-critical-path", base);
     if (!status && tables.count > 1) {
         bars.paths = tables.items[0];

@@ -191,7 +191,7 @@ static int draw_trace(const struct nvt_chart_request *request, size_t index, str
     struct nvt_tables tables = {0};
     const struct nvt_report *report = nvt_report_find("memory_timeline");
     char name[NAME_LONGEST], base[NAME_LONGEST - 16];
-    int status = report->make(&one, &tables, err);
+    int status = nvt_report_make(report, &one, &tables, err);
     if (!status && nvt_table_rows(tables.items[0])) {
         const struct nvt_table *table = tables.items[0];
         struct sheet sheet = {

@@ -125,7 +125,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
     char name[200];
-    int status = nvt_report_mpi_ranks.make(request->input, &tables, err);
+    int status = nvt_report_make(&nvt_report_mpi_ranks, request->input, &tables, err);
     struct bars bars = {.table = status ? NULL : tables.items[0]};
     size_t rows = bars.table ? nvt_table_rows(bars.table) : 0;
     bars.count = rows < BARS_MAX ? rows : BARS_MAX;

@@ -94,7 +94,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
     char name[200];
-    int status = nvt_report_mpi_peers.make(request->input, &tables, err);
+    int status = nvt_report_make(&nvt_report_mpi_peers, request->input, &tables, err);
     struct squares squares = {.table = status ? NULL : tables.items[0]};
     size_t rows = status ? 0 : nvt_table_rows(squares.table);
     for (size_t row = 0; row < rows; row++)

@@ -261,7 +261,7 @@ static int draw_report(const struct nvt_chart_request *request, const struct nvt
     struct nvt_tables tables = {0};
     struct bars bars = {.are_threads = are_threads};
     char name[200];
-    int status = report->make(request->input, &tables, err);
+    int status = nvt_report_make(report, request->input, &tables, err);
     if (!status) {
         bars.table = tables.items[0];
         if (are_threads ? take_threads(&bars) : take_ranges(&bars))

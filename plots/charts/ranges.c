@@ -128,7 +128,7 @@ static int draw_table(const struct nvt_chart_request *request, const struct nvt_
                       struct bars bars, const char *name, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
-    int status = report->make(request->input, &tables, err);
+    int status = nvt_report_make(report, request->input, &tables, err);
     bars.trace = request->input->traces[0].trace;
     bars.table = status ? NULL : tables.items[0];
     if (!status)

@@ -57,7 +57,7 @@ static void run_reports(struct nvt_trace *trace)
         struct nvt_error err = NVT_ERROR_INIT;
         if (reports[i]->needs & NVT_NEEDS_RUNS)
             continue;
-        if (reports[i]->make(&input, &tables, &err) && !*err.message)
+        if (nvt_report_make(reports[i], &input, &tables, &err) && !*err.message)
             abort();
         nvt_tables_free(&tables);
         nvt_buffer_free(&input.notes);
@@ -110,7 +110,8 @@ static char *launches_of(const struct nvt_input_trace *item)
     if (!out)
         abort();
     for (size_t i = 0; i < count; i++)
-        if ((reports[i]->needs & NVT_TAKES_LAUNCHES) && reports[i]->make(&input, &tables, &err))
+        if ((reports[i]->needs & NVT_TAKES_LAUNCHES) &&
+            nvt_report_make(reports[i], &input, &tables, &err))
             abort();
     if (nvt_render_json(&tables, out))
         abort();
@@ -288,7 +289,7 @@ void fuzz_runs(struct nvt_runs *runs)
     for (size_t i = 0; i < count; i++) {
         struct nvt_tables tables = {0};
         struct nvt_error err = NVT_ERROR_INIT, other = NVT_ERROR_INIT;
-        if (reports[i]->make(&input, &tables, &err) && !*err.message)
+        if (nvt_report_make(reports[i], &input, &tables, &err) && !*err.message)
             abort();
         if (reports[i]->published && reports[i]->published(&input, out, &other) && !*other.message)
             abort();
