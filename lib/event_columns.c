@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-int nvt_event_column_put(struct nvt_buffer *payload, enum nvt_column id,
+int nvt_event_column_put(struct nvt_buffer *payload, enum nvt_event_column id,
                          const struct nvt_buffer *column)
 {
     return column->size &&

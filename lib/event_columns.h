@@ -10,7 +10,7 @@
 #include "trace_file.h"
 
 /* Append a column to a payload in the making, unless it is empty. 0, or -1 when out of memory. */
-int nvt_event_column_put(struct nvt_buffer *payload, enum nvt_column id,
+int nvt_event_column_put(struct nvt_buffer *payload, enum nvt_event_column id,
                          const struct nvt_buffer *column);
 
 /* The columns, each as far as it has been read; a missing one is empty. The chunk's payload is somebody else's. */

@@ -72,7 +72,7 @@ struct nvt_chunk {
 
 /* Column numbers inside a chunk: (id, size in bytes) as varints, then the bytes. Readers skip
  * columns they do not know. */
-enum nvt_column {
+enum nvt_event_column {
     NVT_COLUMN_TOKENS = 1,
     NVT_COLUMN_TIMES,
     NVT_COLUMN_DOMAINS,

@@ -167,7 +167,7 @@ char *make_report(const char *name, struct nvt_trace *const *traces, size_t coun
         inputs[i] = (struct nvt_input_trace){.trace = traces[i]};
     FILE *stream = open_memstream(&out, &size);
     assert_non_null(stream);
-    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find(name), &input, &tables, &err), 0);
     assert_int_equal(nvt_render_csv(&tables, stream), 0);
     fclose(stream);
     assert_int_equal(input.notes.size != 0, note != NULL);

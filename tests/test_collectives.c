@@ -32,7 +32,7 @@ static void expect(struct nvt_trace *trace, const char *text, const char *note)
     char *out = NULL;
     size_t size;
     FILE *stream = open_memstream(&out, &size);
-    assert_int_equal(nvt_report_find("collectives")->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find("collectives"), &input, &tables, &err), 0);
     assert_int_equal(nvt_render_csv(&tables, stream), 0);
     fclose(stream);
     assert_string_equal(out, text);

@@ -313,7 +313,7 @@ static void expect_csv(struct nvt_trace *trace, const char *name, const char *wa
     char *text = NULL;
     size_t size;
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
-    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find(name), &input, &tables, &err), 0);
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     assert_int_equal(nvt_format_find("csv")->render(&tables, out), 0);

@@ -337,7 +337,7 @@ static void make_event(struct made *made, enum nvt_token kind, uint64_t range, s
     chunk->count++;
 }
 
-static void add_made(struct made *made, enum nvt_column id, struct nvt_buffer *column)
+static void add_made(struct made *made, enum nvt_event_column id, struct nvt_buffer *column)
 {
     if (!column->size)
         return;

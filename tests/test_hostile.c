@@ -54,7 +54,8 @@ static void write_chunk(struct nvt_trace_writer *writer, enum nvt_chunk_kind kin
     bytes->size = 0;
 }
 
-static void put_column(struct nvt_buffer *out, enum nvt_column id, const struct nvt_buffer *column)
+static void put_column(struct nvt_buffer *out, enum nvt_event_column id,
+                       const struct nvt_buffer *column)
 {
     put(out, id);
     put(out, column->size);

@@ -318,7 +318,7 @@ static int64_t check_rows(const struct nvt_trace *trace, unsigned flags, const u
     struct nvt_input input = {.traces = &inputs, .trace_count = 1, .project_flags = flags};
     struct nvt_tables tables = {0};
     int64_t pairs = 0;
-    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find(name), &input, &tables, &err), 0);
     const struct nvt_table *table = tables.items[0];
     for (size_t row = 0; row < nvt_table_rows(table); row++) {
         if (nvt_table_is_null(table, row, 1)) /* kernels of no range */

@@ -153,7 +153,7 @@ static void expect_row(const char *name, struct nvt_trace *trace, const char *co
     struct nvt_input_trace given = {.trace = trace};
     struct nvt_input input = {.traces = &given, .trace_count = 1};
     struct nvt_tables tables = {0};
-    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find(name), &input, &tables, &err), 0);
     for (size_t i = 0; i < count; i++) {
         size_t column = nvt_table_find(tables.items[0], headings[i]);
         assert_true(column != SIZE_MAX);

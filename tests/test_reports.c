@@ -78,7 +78,7 @@ static struct nvt_tables make(const char *report, struct nvt_input *input)
     for (size_t i = 0; i < input->trace_count; i++)
         assert_int_equal(nvt_trace_finish(input->traces[i].trace, &err), 0);
     assert_non_null(nvt_report_find(report));
-    assert_int_equal(nvt_report_find(report)->make(input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find(report), input, &tables, &err), 0);
     expect_names(nvt_report_find(report), &tables);
     return tables;
 }
@@ -217,7 +217,7 @@ static void test_self_of_overlapping_ranges(void **state)
         assert_int_equal(nvt_table_int(tables.items[0], 0, 3), 95); /* DurChild */
         assert_int_equal(nvt_table_int(tables.items[0], 0, 4), 5);  /* DurNonChild */
         assert_int_equal(nvt_table_int(tables.items[0], 0, 9), 3);  /* NumChild */
-        assert_int_equal(nvt_report_find("range_tree")->make(&input, &tree, &err), 0);
+        assert_int_equal(nvt_report_make(nvt_report_find("range_tree"), &input, &tree, &err), 0);
         assert_int_equal(nvt_table_int(tree.items[0], 0, 3), 5); /* Host Self */
         nvt_tables_free(&tables);
         nvt_tables_free(&tree);
@@ -662,10 +662,11 @@ static void test_registry(void **state)
         nvt_op_add(trace, &copy); /* without, trees of ranges have no columns of devices */
         struct nvt_input input = input_of(trace, NULL);
         struct nvt_tables tables = make(reports[i]->name, &input);
-        assert_int_equal(nvt_table_columns(tables.items[0]), reports[i]->column_count);
-        for (size_t k = 0; k < reports[i]->column_count; k++)
-            assert_string_equal(nvt_table_column(tables.items[0], k)->heading,
-                                reports[i]->columns[k].heading);
+        size_t columns = 0;
+        for (; reports[i]->columns[columns].heading; columns++)
+            assert_string_equal(nvt_table_column(tables.items[0], columns)->heading,
+                                reports[i]->columns[columns].heading);
+        assert_int_equal(nvt_table_columns(tables.items[0]), columns);
         nvt_tables_free(&tables);
         nvt_input_free(&input);
     }

@@ -220,7 +220,7 @@ static void expect_of(struct nvt_trace *trace, const char *body, const char *not
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     input.traces = calloc(1, sizeof(*input.traces));
     input.traces[0].trace = trace;
-    assert_int_equal(nvt_report_find("roofline")->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_make(nvt_report_find("roofline"), &input, &tables, &err), 0);
     FILE *out = open_memstream(&text, &size);
     nvt_render_csv(&tables, out);
     fclose(out);

@@ -379,10 +379,12 @@ int nvt_report_make_tables(const struct nvt_report *report, struct nvt_input *in
                            struct nvt_tables *tables, struct nvt_error *err)
 {
     const struct nvt_table_kind *more = report->more;
-    struct nvt_table *made[NVT_TABLES_MOST] = {nvt_report_table(report, input, report->title, err)};
+    struct nvt_table *made[NVT_REPORT_TABLES_MOST] = {
+        nvt_report_table(report, input, report->title, err)};
     struct nvt_making making = {report, input, NULL, made, err};
     size_t count = 1;
-    for (; made[count - 1] && more && more[count - 1].title && count < NVT_TABLES_MOST; count++)
+    for (; made[count - 1] && more && more[count - 1].title && count < NVT_REPORT_TABLES_MOST;
+         count++)
         made[count] = further_table(made[0], &more[count - 1], err);
     int status = made[count - 1] ? fill(&making) : -1;
     for (size_t i = 0; i < count; i++)

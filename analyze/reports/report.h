@@ -107,7 +107,7 @@ struct nvt_table_kind {
 };
 
 /* Tables of a report, at most. */
-#define NVT_TABLES_MOST 8
+#define NVT_REPORT_TABLES_MOST 8
 
 /* What a report is made of. */
 struct nvt_making {
