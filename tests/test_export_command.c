@@ -37,6 +37,7 @@ static void csv_has_a_line_an_event(void **state)
                               .correlation = 3,
                               .thread = NVT_NONE,
                               .bytes = 64,
+                              .detail = NVT_NONE,
                               .kind = NVT_OP_MEMCPY,
                               .name = nvt_strings_add_text(trace->strings, "copy")};
     nvt_range_add(trace, &range);

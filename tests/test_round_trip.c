@@ -66,8 +66,11 @@ static size_t compare_export(const char *form)
     remove(to); /* one is not replaced by what is something else */
     run((const char *const[]){"nvtally", "export", "--to", form, "-o", to, cli_in(before, "trace"),
                               NULL});
+    /* nsys's schema does not say when a process began and ended. */
+    const int knows_processes = strcmp(form, "sqlite") != 0;
     for (size_t i = 0; i < count; i++)
-        if (!(reports[i]->needs & NVT_NEEDS_RUNS))
+        if (!(reports[i]->needs & NVT_NEEDS_RUNS) &&
+            (knows_processes || strcmp(reports[i]->name, "run_time") != 0))
             with_rows += expect_same((const char *const[]){
                 "nvtally", "stats", "-r", reports[i]->name, "-f", "csv", "trace", NULL});
     free(to);
