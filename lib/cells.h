@@ -61,6 +61,9 @@ static inline struct nvt_cell nvt_cell_same(struct nvt_cell value)
 #define NVT_NULL      ((struct nvt_cell){NVT_CELL_NULL, {0}})
 #define NVT_CELLS_END ((struct nvt_cell){NVT_CELL_END, {0}})
 
+#ifdef NVT_CPPCHECK /* it takes no _Generic (packaging/cppcheck.cfg) */
+#define NVT_CELL(value) nvt_cell_int((int64_t)(value))
+#else
 #define NVT_CELL(value)                                                                            \
     _Generic((value), char *                                                                       \
              : nvt_cell_text, const char *                                                         \
@@ -73,6 +76,7 @@ static inline struct nvt_cell nvt_cell_same(struct nvt_cell value)
              : nvt_cell_summary, struct nvt_cell                                                   \
              : nvt_cell_same, default                                                              \
              : nvt_cell_int)(value)
+#endif
 
 /* NVT_CELL of each of up to 24 values. */
 #define NVT_CELLS_1(v)       NVT_CELL(v)
@@ -102,6 +106,9 @@ static inline struct nvt_cell nvt_cell_same(struct nvt_cell value)
 #define NVT_CELLS_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, \
                        _18, _19, _20, _21, _22, _23, _24, pick, ...)                               \
     pick
+#ifdef NVT_CPPCHECK /* which takes no _Generic (packaging/cppcheck.cfg) */
+#define NVT_CELLS(...) __VA_ARGS__
+#else
 #define NVT_CELLS(...)                                                                             \
     NVT_CELLS_PICK(__VA_ARGS__, NVT_CELLS_24, NVT_CELLS_23, NVT_CELLS_22, NVT_CELLS_21,            \
                    NVT_CELLS_20, NVT_CELLS_19, NVT_CELLS_18, NVT_CELLS_17, NVT_CELLS_16,           \
@@ -109,5 +116,6 @@ static inline struct nvt_cell nvt_cell_same(struct nvt_cell value)
                    NVT_CELLS_10, NVT_CELLS_9, NVT_CELLS_8, NVT_CELLS_7, NVT_CELLS_6, NVT_CELLS_5,  \
                    NVT_CELLS_4, NVT_CELLS_3, NVT_CELLS_2, NVT_CELLS_1, 0)                          \
     (__VA_ARGS__)
+#endif
 
 #endif

@@ -231,10 +231,10 @@ static int find_medians(struct group *group)
 {
     const struct ranks *ranks = group->ranks;
     double *values = malloc((3 * ranks->count + 1) * sizeof(*values));
-    double *const compute = values + ranks->count, *const idle = values + 2 * ranks->count;
     size_t count = 0;
     if (!values)
         return -1;
+    double *const compute = values + ranks->count, *const idle = values + 2 * ranks->count;
     for (size_t i = 0; i < ranks->count; i++) {
         const struct rank *rank = &ranks->items[i];
         if (rank == group->slow || !is_in_group(rank, group->slow))

@@ -397,7 +397,7 @@ int nvt_report_make_tables(const struct nvt_report *report, struct nvt_input *in
 int nvt_report_make(const struct nvt_report *report, struct nvt_input *input,
                     struct nvt_tables *tables, struct nvt_error *err)
 {
-    struct nvt_error unwanted;
+    struct nvt_error unwanted = NVT_ERROR_INIT;
     size_t before = tables->count, rows = 0;
     err = err ? err : &unwanted;
     *err = (struct nvt_error)NVT_ERROR_INIT;
