@@ -5,11 +5,12 @@
 #include <string.h>
 
 static const char *const reasons[NVT_PYTHON_STATES] = {
-    [NVT_PYTHON_NOT_YET] = "nvtally's sitecustomize had not run (Python was starting, runs with "
-                           "-S, -I or -E, or is embedded without site)",
+    [NVT_PYTHON_NOT_YET] = ("nvtally's sitecustomize had not run (Python was starting, runs with "
+                            "-S, -I or -E, or is embedded without site)"),
     [NVT_PYTHON_NO_HANDLER] = "this Python has no working faulthandler.register",
-    [NVT_PYTHON_SILENT] = "Python's faulthandler wrote nothing (the thread has no Python state, or "
-                          "another dump was under way)",
+    [NVT_PYTHON_SILENT] =
+        ("Python's faulthandler wrote nothing (the thread has no Python state, or "
+         "another dump was under way)"),
     [NVT_PYTHON_BUSY] = "other threads or a fork kept Python's faulthandler busy",
     [NVT_PYTHON_LEFT] =
         "Python's faulthandler failed on a broken frame and has written nothing since",
