@@ -486,6 +486,46 @@ static void the_most_expensive_comes_first(void **state)
     free(findings.items);
 }
 
+/* A loop in which some iterations, in no period, wait for the host. */
+static struct nvt_trace *now_and_then(void)
+{
+    struct maker maker = make_begin();
+    for (int i = 0; i < 80; i++) {
+        int64_t start = maker.now;
+        maker.now += i % 7 == 3 || i % 11 == 5 ? 3000000 : 0;
+        for (int k = 0; k < 10; k++)
+            make_launch(&maker, "gemm", 80000);
+        make_wait(&maker);
+        make_range(&maker, "iteration", start);
+    }
+    return make_end(&maker);
+}
+
+/* Of each trace what may explain its slow iterations comes before them. */
+static void causes_come_before_slow_iterations(void **state)
+{
+    (void)state;
+    struct nvt_input_trace traces[] = {{.trace = now_and_then()}, {.trace = now_and_then()}};
+    struct nvt_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_findings findings = {0};
+    unsigned slow = 0;
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    for (size_t i = 0; i < findings.count; i++) {
+        int is_behind = 0;
+        if (findings.items[i].cause != nvt_rule_iterations.cause)
+            continue;
+        for (size_t k = 0; k < i; k++)
+            is_behind |= findings.items[k].cause == nvt_rule_idle.cause &&
+                         findings.items[k].trace == findings.items[i].trace;
+        assert_true(is_behind);
+        slow++;
+    }
+    assert_int_equal(slow, 2);
+    free(findings.items);
+    nvt_trace_free(traces[0].trace);
+    nvt_trace_free(traces[1].trace);
+}
+
 /* The host is in `load` for most of a gap, in whose middle lies a small range. */
 static void idle_time_is_that_of_the_range_around_it(void **state)
 {
@@ -954,6 +994,7 @@ int main(void)
         cmocka_unit_test(nothing_is_found_in_clean_traces),
         cmocka_unit_test(faults_say_where_and_what_moves),
         cmocka_unit_test(the_most_expensive_comes_first),
+        cmocka_unit_test(causes_come_before_slow_iterations),
         cmocka_unit_test(idle_time_is_that_of_the_range_around_it),
         cmocka_unit_test(annotations_of_pytorch_are_no_timing),
         cmocka_unit_test(warm_ups_are_added_to_those_there_were),

@@ -233,7 +233,7 @@ static int may_explain(const struct nvt_finding *finding, const struct nvt_findi
 /* That single iterations are slow says what happens, and not why: such a finding comes behind those that may say why. */
 static void put_causes_first(struct nvt_findings *findings)
 {
-    for (size_t i = 0; i < findings->count; i++) {
+    for (size_t i = findings->count; i-- > 0;) {
         const struct nvt_finding slow = findings->items[i];
         size_t last = i;
         if (slow.cause != nvt_rule_iterations.cause)
@@ -243,8 +243,6 @@ static void put_causes_first(struct nvt_findings *findings)
                 last = k;
         memmove(&findings->items[i], &findings->items[i + 1], (last - i) * sizeof(slow));
         findings->items[last] = slow;
-        if (last > i)
-            return;
     }
 }
 
