@@ -259,7 +259,7 @@ static void fault(struct maker *maker, const struct program *program, uint32_t f
     }
 }
 
-static void call_mpi(struct maker *maker, int64_t ns)
+void make_mpi_call(struct maker *maker, int64_t ns)
 {
     const struct nvt_mpi_call call = {
         .start = maker->now,
@@ -310,7 +310,7 @@ static void work(struct maker *maker, const struct program *program, unsigned *s
     if (program->tail_ns)
         make_launch(maker, "tail", program->tail_ns);
     if (program->mpi_ns)
-        call_mpi(maker, program->mpi_ns);
+        make_mpi_call(maker, program->mpi_ns);
 }
 
 /* --- the machine beside it --- */

@@ -43,6 +43,8 @@ void make_launch(struct maker *maker, const char *name, int64_t ns);
 /* The device has so many SMs; the kernel launched last has a grid of so many blocks, of 128 threads each. */
 void make_device(struct maker *maker, uint32_t multiprocessors);
 void make_grid(struct maker *maker, uint32_t blocks);
+/* MPI_Allreduce of 8000 bytes, which takes so long. */
+void make_mpi_call(struct maker *maker, int64_t ns);
 /* A wait until the device has done everything, and 1 us more. */
 void make_wait(struct maker *maker);
 /* Finish it; the caller owns the trace. */

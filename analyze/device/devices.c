@@ -140,20 +140,26 @@ static const char *common_name(const struct nvt_trace *trace, uint32_t process)
     return common ? common : "";
 }
 
-const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device)
+uint32_t nvt_device_row(const struct nvt_trace *trace, uint32_t process, uint32_t device)
 {
     const struct nvt_devices *devices = &trace->devices;
-    const char *name = NULL;
+    uint32_t of_any = NVT_NONE;
     for (uint32_t i = 0; i < devices->count; i++) {
         if (devices->device[i] != device)
             continue;
         if (devices->process[i] == process)
-            return nvt_name(trace, devices->name[i]);
+            return i;
         if (devices->process[i] == NVT_NONE)
-            name = nvt_name(trace, devices->name[i]);
+            of_any = i;
     }
-    if (name)
-        return name;
+    return of_any;
+}
+
+const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device)
+{
+    const uint32_t row = nvt_device_row(trace, process, device);
+    if (row != NVT_NONE)
+        return nvt_name(trace, trace->devices.name[row]);
     return device == NVT_NONE ? "" : common_name(trace, process);
 }
 

@@ -45,6 +45,9 @@ void nvt_used_devices_free(struct nvt_used_devices *devices);
 /* What a process's device is, the same for all processes (its UUID): the name's id, 0 when it is not known. */
 uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_t device);
 
+/* Its row in the list of devices as a process numbers them, else as any does; NVT_NONE: it is in none. */
+uint32_t nvt_device_row(const struct nvt_trace *trace, uint32_t process, uint32_t device);
+
 /* The name of a device as a process numbers it; where its number is in no list, that which all of the
  * process's have. "" when it is not known. */
 const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device);

@@ -272,7 +272,7 @@ int nvt_device_work(const struct nvt_view *view, uint32_t process, struct nvt_sp
     const struct nvt_ops *ops = &view->trace->ops;
     for (uint32_t i = 0; i < ops->count && ops->start[i] <= view->to; i++) {
         struct nvt_span *last = *count ? &(*spans)[*count - 1] : NULL;
-        if (ops->process[i] != process || ops->end[i] <= view->from)
+        if ((process != NVT_NONE && ops->process[i] != process) || ops->end[i] <= view->from)
             continue;
         if (last && ops->start[i] <= last->end) {
             last->end = ops->end[i] > last->end ? ops->end[i] : last->end;
@@ -295,17 +295,9 @@ double nvt_blocking_busy(const struct nvt_blocking *blocking, uint32_t item)
     int failed = nvt_device_work(
         blocking->view, trace->threads.process[blocking->items[item].thread], &work, &count);
     for (uint32_t i = 0; i < blocking->call_count && !failed; i++) {
-        const struct nvt_span *call = &blocking->calls[i].span;
-        if (blocking->calls[i].blocked != item)
-            continue;
-        while (first < count && work[first].end <= call->start)
-            first++;
-        for (size_t k = first; k < count && work[k].start < call->end; k++) {
-            const struct nvt_span *busy = &work[k];
-            int64_t start = busy->start > call->start ? busy->start : call->start;
-            int64_t end = busy->end < call->end ? busy->end : call->end;
-            ns += (double)(end - start);
-        }
+        const struct nvt_blocking_call *call = &blocking->calls[i];
+        if (call->blocked == item)
+            ns += (double)nvt_span_within(&call->span, work, count, &first);
     }
     free(work);
     return failed ? -1 : ns;

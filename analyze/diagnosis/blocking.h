@@ -64,7 +64,7 @@ int nvt_blocking_places(const struct nvt_blocking *blocking, uint32_t item,
 /* For how much of an item's time a device works for its process, ns; -1 when out of memory. */
 double nvt_blocking_busy(const struct nvt_blocking *blocking, uint32_t item);
 
-/* When a device works for a process from a view's steady part on, overlaps joined: spans, the caller's, and how many there are.
+/* When a device works for a process (NVT_NONE: for any) from a view's steady part on, overlaps joined: spans, the caller's, and how many there are.
  * 0, or -1 when out of memory. */
 int nvt_device_work(const struct nvt_view *view, uint32_t process, struct nvt_span **spans,
                     size_t *count);

@@ -84,24 +84,12 @@ static uint32_t range_of(const struct nvt_trace *trace, const struct nvt_gap *ga
     return best;
 }
 
-/* The call of CUDA that half of a gap lies in, NVT_NONE: there is none. */
-static uint32_t call_of(const struct nvt_trace *trace, const struct nvt_gap *gap)
+/* The row of a table, sorted by start, that half of a gap lies in on its launching thread, NVT_NONE: there is none. */
+static uint32_t row_of(const struct nvt_gap *gap, uint32_t count, const int64_t *start,
+                       const int64_t *end, const uint32_t *thread)
 {
-    const struct nvt_apis *apis = &trace->apis;
-    for (uint32_t i = 0; i < apis->count && apis->start[i] < gap->end; i++)
-        if (apis->thread[i] == gap->thread &&
-            is_half(gap, common(gap, apis->start[i], apis->end[i])))
-            return i;
-    return NVT_NONE;
-}
-
-/* The call of the operating system's libraries that half of a gap lies in, NVT_NONE: there is none. */
-static uint32_t os_call_of(const struct nvt_trace *trace, const struct nvt_gap *gap)
-{
-    const struct nvt_os_calls *calls = &trace->os_calls;
-    for (uint32_t i = 0; i < calls->count && calls->start[i] < gap->end; i++)
-        if (calls->thread[i] == gap->thread &&
-            is_half(gap, common(gap, calls->start[i], calls->end[i])))
+    for (uint32_t i = 0; i < count && start[i] < gap->end; i++)
+        if (thread[i] == gap->thread && is_half(gap, common(gap, start[i], end[i])))
             return i;
     return NVT_NONE;
 }
@@ -114,15 +102,20 @@ static void tell_host(const struct nvt_trace *trace, const struct nvt_gap *gap, 
         snprintf(out, size, "; what the host did then is unknown: the launch was not recorded");
         return;
     }
-    const uint32_t range = range_of(trace, gap), call = call_of(trace, gap);
-    const uint32_t os = call == NVT_NONE ? os_call_of(trace, gap) : NVT_NONE;
+    const struct nvt_apis *apis = &trace->apis;
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    const uint32_t range = range_of(trace, gap);
+    const uint32_t call = row_of(gap, apis->count, apis->start, apis->end, apis->thread);
+    const uint32_t os = call == NVT_NONE
+                            ? row_of(gap, calls->count, calls->start, calls->end, calls->thread)
+                            : NVT_NONE;
     size_t used = (size_t)snprintf(out, size, "; meanwhile the launching thread was ");
     if (call != NVT_NONE)
         used += (size_t)snprintf(out + used, size - used, "in %.60s",
-                                 nvt_name(trace, trace->apis.name[call]));
+                                 nvt_name(trace, apis->name[call]));
     else if (os != NVT_NONE)
         used += (size_t)snprintf(out + used, size - used, "in %.40s()",
-                                 nvt_name(trace, trace->os_calls.name[os]));
+                                 nvt_name(trace, calls->name[os]));
     else
         used += (size_t)snprintf(out + used, size - used, "outside of CUDA");
     if (range != NVT_NONE)
@@ -234,12 +227,11 @@ int nvt_diagnose_idle(const struct nvt_input *input, const struct nvt_findings *
 
 static int tells_of_gaps(const struct nvt_findings *findings)
 {
-    size_t count;
-    const struct nvt_rule *const *rules = nvt_rules(&count);
-    for (size_t i = 0; i < findings->count; i++)
-        for (size_t k = 0; k < count; k++)
-            if (rules[k]->has_gaps && rules[k]->cause == findings->items[i].cause)
-                return 1;
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct nvt_rule *rule = rule_of(&findings->items[i]);
+        if (rule && rule->has_gaps)
+            return 1;
+    }
     return 0;
 }
 

@@ -39,6 +39,20 @@ int nvt_places_add(struct nvt_places *places, uint64_t key, uint64_t number,
     return 0;
 }
 
+int64_t nvt_span_within(const struct nvt_span *span, const struct nvt_span *others, size_t count,
+                        size_t *first)
+{
+    int64_t ns = 0;
+    while (*first < count && others[*first].end <= span->start)
+        ++*first;
+    for (size_t i = *first; i < count && others[i].start < span->end; i++) {
+        int64_t start = others[i].start > span->start ? others[i].start : span->start;
+        int64_t end = others[i].end < span->end ? others[i].end : span->end;
+        ns += end - start;
+    }
+    return ns;
+}
+
 void nvt_places_free(struct nvt_places *places)
 {
     nvt_map_free(&places->keys);

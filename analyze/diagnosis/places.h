@@ -12,6 +12,11 @@ struct nvt_span {
     int64_t start, end; /* ns */
 };
 
+/* How much of a span lies in others, which ascend and are apart, ns. *first, 0 at first, passes those that end before it: the
+ * spans asked for ascend, too. */
+int64_t nvt_span_within(const struct nvt_span *span, const struct nvt_span *others, size_t count,
+                        size_t *first);
+
 struct nvt_place {
     uint64_t key;
     int64_t ns;      /* of the spans */

@@ -64,33 +64,17 @@ static int find_usual(struct between *between)
     return failed ? -1 : 0;
 }
 
-/* The time of spans that both lists have, ascending ones. */
-static double shared_ns(const struct nvt_span *some, size_t some_count,
-                        const struct nvt_span *others, size_t other_count)
-{
-    double ns = 0;
-    for (size_t i = 0, k = 0; i < some_count && k < other_count;) {
-        const int64_t start = some[i].start > others[k].start ? some[i].start : others[k].start;
-        const int64_t end = some[i].end < others[k].end ? some[i].end : others[k].end;
-        ns += end > start ? (double)(end - start) : 0;
-        if (some[i].end < others[k].end)
-            i++;
-        else
-            k++;
-    }
-    return ns;
-}
-
 /* 0, or -1 when out of memory. */
 static int find_busy(struct between *between)
 {
     struct nvt_span *work = NULL;
-    size_t count = 0;
+    size_t count = 0, first = 0;
     int failed =
         between->view->trace->ops.count &&
         nvt_device_work(between->view, between->view->trace->threads.process[between->beats.thread],
                         &work, &count);
-    between->busy_ns = shared_ns(between->spans.items, between->spans.count, work, count);
+    for (size_t i = 0; i < between->spans.count; i++)
+        between->busy_ns += (double)nvt_span_within(&between->spans.items[i], work, count, &first);
     free(work);
     return failed;
 }

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "../device/gaps.h"
-#include "../diagnosis/diagnose.h"
+#include "../diagnosis/blocking.h"
+#include "../model/cover.h"
 
 #define LEAST_SHARE   0.1
 #define LEAST_NS      10000000 /* in all */
@@ -13,9 +14,9 @@
 enum { IS_FIRST = 1 }; /* of a call: it launches a kernel for the first time */
 
 struct cold {
-    unsigned char *calls; /* of each: IS_FIRST */
-    int64_t (*busy)[2];   /* when a device works, overlaps joined */
-    size_t busy_count;
+    unsigned char *calls;  /* of each: IS_FIRST */
+    struct nvt_span *work; /* when a device works, overlaps joined */
+    size_t work_count, first;
     int64_t from, until; /* of the first call; how far those so far reach */
     int64_t ns,
         launch_ns; /* of all cold calls, what several threads do at once counted once; of launches */
@@ -36,63 +37,36 @@ static int loads(const char *name)
     return 0;
 }
 
-/* Mark the calls that launch each kernel first, and join the times in which devices work. 0, or -1 when out of memory. */
+/* Mark the calls that launch each kernel first, and find when devices work. 0, or -1 when out of memory. */
 static int begin(struct cold *cold, const struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
     const struct nvt_ops *ops = &trace->ops;
+    struct nvt_view whole = *view;
     unsigned char *seen = calloc((size_t)nvt_strings_count(trace->strings) + 1, 1);
+    whole.from = INT64_MIN;
+    whole.to = INT64_MAX;
     cold->calls = calloc((size_t)trace->apis.count + 1, 1);
-    cold->busy = malloc(((size_t)ops->count + 1) * sizeof(*cold->busy));
-    int failed = !seen || !cold->calls || !cold->busy;
+    int failed = !seen || !cold->calls ||
+                 nvt_device_work(&whole, view->process, &cold->work, &cold->work_count);
     for (uint32_t i = 0; i < ops->count && !failed; i++) {
-        if (!nvt_is_viewed(view, ops->process[i]))
+        if (!nvt_is_viewed(view, ops->process[i]) || ops->kind[i] != NVT_OP_KERNEL ||
+            seen[ops->short_name[i]])
             continue;
-        if (ops->kind[i] == NVT_OP_KERNEL && !seen[ops->short_name[i]]) {
-            seen[ops->short_name[i]] = 1;
-            if (ops->api[i] != NVT_NONE)
-                cold->calls[ops->api[i]] = IS_FIRST;
-        }
-        int64_t *last = cold->busy_count ? cold->busy[cold->busy_count - 1] : NULL;
-        if (last && ops->start[i] <= last[1]) {
-            last[1] = ops->end[i] > last[1] ? ops->end[i] : last[1];
-        } else {
-            cold->busy[cold->busy_count][0] = ops->start[i];
-            cold->busy[cold->busy_count++][1] = ops->end[i];
-        }
+        seen[ops->short_name[i]] = 1;
+        if (ops->api[i] != NVT_NONE)
+            cold->calls[ops->api[i]] = IS_FIRST;
     }
     free(seen);
     return failed ? -1 : 0;
 }
 
-/* For how long a device works during a call, ns. */
-static int64_t busy_within(const struct cold *cold, int64_t start, int64_t end)
-{
-    size_t low = 0, high = cold->busy_count;
-    int64_t ns = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (cold->busy[middle][1] > start)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    for (; low < cold->busy_count && cold->busy[low][0] < end; low++) {
-        int64_t from = cold->busy[low][0] > start ? cold->busy[low][0] : start;
-        int64_t to = cold->busy[low][1] < end ? cold->busy[low][1] : end;
-        ns += to - from;
-    }
-    return ns;
-}
-
 static void add_call(struct cold *cold, const struct nvt_trace *trace, uint32_t call, int is_launch)
 {
     const struct nvt_apis *apis = &trace->apis;
-    int64_t start = apis->start[call] > cold->until ? apis->start[call] : cold->until;
-    int64_t ns = apis->end[call] - start;
-    if (ns <= 0)
+    int64_t ns = nvt_cover(&cold->until, apis->start[call], apis->end[call]);
+    if (!ns)
         return;
-    cold->until = apis->end[call];
     cold->ns += ns;
     cold->launch_ns += is_launch ? ns : 0;
     cold->launches += is_launch ? 1 : 0;
@@ -103,26 +77,33 @@ static void add_call(struct cold *cold, const struct nvt_trace *trace, uint32_t 
         cold->longest = call;
 }
 
+/* Whether a call is slow because it is the first: of its process, of its kernel, or as it loads code. */
+static int is_cold(const struct cold *cold, uint32_t call, int is_first, const char *name)
+{
+    return is_first || loads(name) || (cold->calls[call] == IS_FIRST && nvt_call_launches(name));
+}
+
 /* Calls of a loop's steady part are the rule `loading`'s. */
 static void add_calls(struct cold *cold, const struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
     const struct nvt_apis *apis = &trace->apis;
     const int64_t end = view->iteration_count ? view->from : view->to;
-    int is_first = 1;
+    int has_begun = 0;
     for (uint32_t i = 0; i < apis->count && apis->start[i] < end; i++) {
+        const struct nvt_span call = {apis->start[i], apis->end[i]};
         const char *name = nvt_name(trace, apis->name[i]);
-        int64_t ns = apis->end[i] - apis->start[i];
+        const int is_first = !has_begun;
         if (!nvt_is_viewed_thread(view, apis->thread[i]))
             continue;
-        int is_launch = nvt_call_launches(name), is_cold = is_first || loads(name);
         if (is_first)
-            cold->from = cold->until = apis->start[i];
-        is_first = 0;
-        is_cold |= is_launch && cold->calls[i] == IS_FIRST;
-        if (is_cold && ns >= LEAST_CALL_NS &&
-            busy_within(cold, apis->start[i], apis->end[i]) * 2 < ns)
-            add_call(cold, trace, i, is_launch);
+            cold->from = cold->until = call.start;
+        has_begun = 1;
+        if (call.end - call.start < LEAST_CALL_NS || !is_cold(cold, i, is_first, name))
+            continue;
+        int64_t busy = nvt_span_within(&call, cold->work, cold->work_count, &cold->first);
+        if (busy * 2 < call.end - call.start)
+            add_call(cold, trace, i, nvt_call_launches(name));
     }
 }
 
@@ -166,7 +147,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         status = nvt_findings_add(findings, &finding, err);
     }
     free(cold.calls);
-    free(cold.busy);
+    free(cold.work);
     return status;
 }
 

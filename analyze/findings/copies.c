@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "../model/cover.h"
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
 #include "../diagnosis/called_from.h"
@@ -18,33 +19,24 @@ struct copies {
     struct nvt_called_from from;
 };
 
-/* Adds what of [start, end] lies behind all that was added before; returns that. Calls go on while the copies before them are
- * done, and the two take their time once. */
-static double add_span(struct copies *copies, int64_t start, int64_t end)
-{
-    start = start > copies->until ? start : copies->until;
-    if (end <= start)
-        return 0;
-    copies->until = end;
-    copies->ns += (double)(end - start);
-    return (double)(end - start);
-}
-
-/* A copy and its call, without the time that the call waited for what its device had been given before, until `free`. */
+/* A copy and its call, without the time that the call waited for what its device had been given before, until `free`. Calls go
+ * on while the copies before them are done, and the two take their time once. */
 static double add_copy(struct copies *copies, const struct nvt_trace *trace, uint32_t op,
                        int64_t free)
 {
     uint32_t call = trace->ops.api[op];
-    double ns = 0;
+    int64_t ns = 0;
     if (call != NVT_NONE) {
         int64_t start = trace->apis.start[call], end = trace->apis.end[call];
         int waited = end >= trace->ops.start[op] && free > start;
         /* A copy that begins as soon as it can is one piece with its call. */
         if (trace->ops.start[op] - end < LATENCY_NS)
             end = trace->ops.end[op] > end ? trace->ops.end[op] : end;
-        ns = add_span(copies, waited ? (free < end ? free : end) : start, end);
+        ns = nvt_cover(&copies->until, waited ? (free < end ? free : end) : start, end);
     }
-    return ns + add_span(copies, trace->ops.start[op], trace->ops.end[op]);
+    ns += nvt_cover(&copies->until, trace->ops.start[op], trace->ops.end[op]);
+    copies->ns += (double)ns;
+    return (double)ns;
 }
 
 static void add_up(const struct nvt_view *view, const struct nvt_used_device *device,

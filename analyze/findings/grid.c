@@ -25,17 +25,6 @@ struct small_grids {
     struct nvt_longest longest;
 };
 
-/* The SMs of a device, 0: unknown. */
-static uint32_t multiprocessors_of(const struct nvt_trace *trace, uint32_t process, uint32_t device)
-{
-    const struct nvt_devices *devices = &trace->devices;
-    for (uint32_t i = 0; i < devices->count; i++)
-        if (devices->device[i] == device &&
-            (devices->process[i] == NVT_NONE || devices->process[i] == process))
-            return devices->multiprocessors[i];
-    return 0;
-}
-
 static uint64_t blocks_of(const struct nvt_kernels *kernels, uint32_t row)
 {
     return (uint64_t)kernels->grid_x[row] * kernels->grid_y[row] * kernels->grid_z[row];
@@ -78,7 +67,9 @@ static void add_device(const struct nvt_view *view, const struct nvt_used_device
 {
     const struct nvt_trace *trace = view->trace;
     const struct nvt_ops *ops = &trace->ops;
-    uint32_t count = multiprocessors_of(trace, device->process, device->device);
+    const uint32_t row = nvt_device_row(trace, device->process, device->device);
+    const uint32_t count =
+        row == NVT_NONE ? 0 : trace->devices.multiprocessors[row]; /* 0: unknown */
     int64_t until = view->from;
     for (uint32_t i = 0; i < device->count && count; i++) {
         uint32_t op = device->ops[i], next = i + 1;

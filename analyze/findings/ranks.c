@@ -47,7 +47,7 @@ static void free_ranks(struct ranks *ranks)
     free(ranks->items);
 }
 
-/* The group with most of the time in communication. */
+/* The group with most of the time in communication; `ns` by its name. */
 static void find_group(struct rank *rank, const double *ns)
 {
     const struct nvt_trace *trace = rank->from->trace;
@@ -55,18 +55,16 @@ static void find_group(struct rank *rank, const double *ns)
     double most = 0;
     rank->group = "";
     for (uint32_t i = 0; i < collectives->count; i++) {
-        double of_group = 0;
-        for (uint32_t k = 0; k < collectives->count; k++)
-            of_group += collectives->group[k] == collectives->group[i] ? ns[k] : 0;
-        if (of_group <= most)
+        const uint32_t group = collectives->group[i];
+        if (ns[group] <= most)
             continue;
-        most = of_group;
-        rank->group = nvt_name(trace, collectives->group[i]);
+        most = ns[group];
+        rank->group = nvt_name(trace, group);
         rank->size = collectives->ranks[i];
     }
 }
 
-static void add_collective(struct rank *rank, uint32_t op, double *of_collectives)
+static void add_collective(struct rank *rank, uint32_t op, double *of_groups)
 {
     const struct nvt_trace *trace = rank->from->trace;
     int64_t ns = trace->ops.end[op] - trace->ops.start[op];
@@ -77,7 +75,7 @@ static void add_collective(struct rank *rank, uint32_t op, double *of_collective
     rank->communication_ns += (double)ns;
     rank->collectives[rank->collective_count++] = ns;
     if (row)
-        of_collectives[row - 1] += (double)ns;
+        of_groups[trace->collectives.group[row - 1]] += (double)ns;
 }
 
 /* 0, or -1 when out of memory. */
@@ -85,12 +83,12 @@ static int measure(struct rank *rank, const struct nvt_used_device *device)
 {
     const struct nvt_trace *trace = rank->from->trace;
     const struct nvt_ops *ops = &trace->ops;
-    double *of_collectives = calloc((size_t)trace->collectives.count + 1, sizeof(double));
+    double *of_groups = calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(double));
     int64_t until = device->count ? ops->start[device->ops[0]] : 0;
     int64_t first = until;
     rank->collectives = malloc(((size_t)device->count + 1) * sizeof(*rank->collectives));
-    if (!rank->collectives || !of_collectives) {
-        free(of_collectives);
+    if (!rank->collectives || !of_groups) {
+        free(of_groups);
         return -1;
     }
     for (uint32_t i = 0; i < device->count; i++) {
@@ -102,15 +100,15 @@ static int measure(struct rank *rank, const struct nvt_used_device *device)
         }
         until = ops->end[op] > until ? ops->end[op] : until;
         if (nvt_is_communication(trace, op)) {
-            add_collective(rank, op, of_collectives);
+            add_collective(rank, op, of_groups);
         } else {
             rank->compute_ns += ns;
             nvt_longest_add(&rank->kernels, ops->start[op], ns);
         }
     }
     rank->span_ns = (double)(until - first);
-    find_group(rank, of_collectives);
-    free(of_collectives);
+    find_group(rank, of_groups);
+    free(of_groups);
     return 0;
 }
 

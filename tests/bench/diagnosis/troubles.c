@@ -134,21 +134,8 @@ static void put_collective(struct bench_program *program, int64_t ns, int is_wel
 
 static void put_mpi(struct bench_program *program, int64_t ns, int is_well)
 {
-    struct maker *maker = &program->maker;
-    const struct nvt_mpi_call call = {
-        .start = maker->now,
-        .end = maker->now + ns,
-        .thread = maker->thread,
-        .name = nvt_strings_add_text(maker->trace->strings, "MPI_Allreduce"),
-        .sent = 8000,
-        .received = 8000,
-        .peer = NVT_MPI_NONE,
-        .tag = NVT_MPI_NONE,
-        .kind = NVT_MPI_COLLECTIVE};
-    if (is_well)
-        return;
-    assert_int_not_equal(nvt_mpi_call_add(maker->trace, &call), NVT_NONE);
-    maker->now += ns;
+    if (!is_well)
+        make_mpi_call(&program->maker, ns);
 }
 
 /* Ten blocks on 100 SMs, against the same work on all of them. */
