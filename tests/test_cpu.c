@@ -43,17 +43,27 @@ static struct cli_result run(const char *what, const char *levels, const char *o
     return run_with(levels, options, (const char *const[]){cli_client("cpu_samples"), what, NULL});
 }
 
-/* The trace of it; it found nothing wrong, nothing was lost, and it heard nothing of us. */
-static struct nvt_trace *record(const char *what, const char *levels, const char *option,
-                                const char *value)
+/* The trace of it; it found nothing wrong, nothing was lost, and it heard nothing of us. Where samples were lost at a full ring it is
+ * run again, so many times in all. */
+static struct nvt_trace *record_in(int tries, const char *what, const char *levels,
+                                   const char *option, const char *value)
 {
     struct cli_result result = run(what, levels, option, value);
+    for (; --tries > 0 && strstr(result.err, "at full buffers");
+         result = run(what, levels, option, value))
+        cli_result_free(&result);
     cli_expect_status(&result, 0);
     assert_null(strstr(result.err, "lost"));
     assert_null(strstr(result.err, "dropped"));
     assert_null(strstr(result.err, "line "));
     cli_result_free(&result);
     return recorded_trace();
+}
+
+static struct nvt_trace *record(const char *what, const char *levels, const char *option,
+                                const char *value)
+{
+    return record_in(1, what, levels, option, value);
 }
 
 /* --- what is in a trace ------------------------------------------------------------------------------- */
@@ -319,7 +329,9 @@ static void handlers_of_faults_stay(void **state)
 static void handlers_may_jump(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = record("jumps", "nvtx,cpu", "--cpu-rate", "1000");
+    /* It fills its ring as fast as it can. A handler that jumps out of the wait for room leaves the ring full, and a sample that
+     * comes before there is room is dropped and counted: in one run of ten. */
+    struct nvt_trace *trace = record_in(CLI_TRIES, "jumps", "nvtx,cpu", "--cpu-rate", "1000");
     expect_time(trace, "work_of_main", NULL, 400);
     assert_true(recorded_count(trace, "jumped out of") > 100);
     nvt_trace_free(trace);
