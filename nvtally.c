@@ -9,6 +9,7 @@
 
 #include "analyze/model/parallel.h"
 #include "lib/commands.h"
+#include "lib/count_of.h"
 #include "lib/suggest.h"
 #include "lib/version.h"
 
@@ -31,7 +32,7 @@ static const struct nvt_command {
     {"info", nvt_cmd_info, "what was built in, what is found here, what is missing"},
 };
 
-#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define COMMANDS NVT_COUNT_OF(commands)
 
 static void usage(FILE *out)
 {

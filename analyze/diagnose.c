@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../lib/commands.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "command.h"
 #include "input/rows.h"
@@ -196,9 +197,8 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_inp
     const struct nvt_provenance provenance = nvt_input_provenance(input);
     struct nvt_table *table =
         format->captions
-            ? nvt_table_new("diagnose", "Findings", columns, sizeof(columns) / sizeof(columns[0]))
-            : nvt_table_new("diagnose", "Findings", row_columns,
-                            sizeof(row_columns) / sizeof(row_columns[0]));
+            ? nvt_table_new("diagnose", "Findings", columns, NVT_COUNT_OF(columns))
+            : nvt_table_new("diagnose", "Findings", row_columns, NVT_COUNT_OF(row_columns));
     if (table)
         nvt_table_set_provenance(table, &provenance);
     for (size_t i = 0; table && i < findings->count; i++)
@@ -238,8 +238,8 @@ static int print_rule_table(const struct nvt_format *format, struct nvt_error *e
 {
     size_t count;
     const struct nvt_rule *const *rules = nvt_rules(&count);
-    struct nvt_table *table = nvt_table_new("rules", "What diagnose looks for", rule_columns,
-                                            sizeof(rule_columns) / sizeof(rule_columns[0]));
+    struct nvt_table *table =
+        nvt_table_new("rules", "What diagnose looks for", rule_columns, NVT_COUNT_OF(rule_columns));
     for (size_t i = 0; i < count; i++)
         nvt_table_put(table, rules[i]->cause, rules[i]->about, rules[i]->threshold,
                       nvt_confidence_name(rules[i]->confidence), rules[i]->remedy);

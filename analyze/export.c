@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../lib/commands.h"
+#include "../lib/count_of.h"
 #include "../lib/create_file.h"
 #include "command.h"
 #include "readers/reader.h"
@@ -27,7 +28,7 @@ static const struct nvt_exporter *const exporters[] = {
     "nvt, sqlite, chrome, chrome-path, csv, folded, folded-device, folded-memory or "              \
     "folded-cpu"
 
-#define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
+#define EXPORTERS NVT_COUNT_OF(exporters)
 
 static const char usage_text[] =
     "usage: nvtally export FILE --to FORMAT [-o OUT]\n\n"

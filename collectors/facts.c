@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "../lib/date.h"
 #include "../lib/processor.h"
 #include "../lib/shell.h"
@@ -40,7 +41,7 @@ int nvt_facts_write(struct nvt_output *output, const char *const *given, char *c
         {"machine", names.machine}, {"command", failed ? "" : (const char *)command.data},
         {"nvtally", NVT_VERSION},   {"clock", clocks[clock]},
     };
-    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]) && !failed; i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ours) && !failed; i++)
         failed = nvt_output_fact(output, ours[i][0], ours[i][1]);
     for (; given && given[0] && given[1] && !failed; given += 2)
         failed = nvt_output_fact(output, given[0], given[1]);

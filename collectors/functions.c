@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../lib/buffer.h"
+#include "../lib/count_of.h"
 #include "../lib/demangle.h"
 #include "../lib/grow.h"
 #include "../lib/map.h"
@@ -112,7 +113,7 @@ static enum nvt_function_kind kind_of(const struct file *file, const char *name)
                                          "start_thread"};
     if (file->is_ours)
         return NVT_FUNCTION_OURS;
-    for (size_t i = 0; name && i < sizeof(starts) / sizeof(starts[0]); i++)
+    for (size_t i = 0; name && i < NVT_COUNT_OF(starts); i++)
         if (!strcmp(name, starts[i]) || (begins(name, starts[i]) && name[strlen(starts[i])] == '@'))
             return NVT_FUNCTION_START;
     if (file->is_python)

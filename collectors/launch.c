@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "../lib/program.h"
 #include "session.h"
 #include "wake.h"
@@ -63,7 +64,7 @@ int nvt_launch_check(const char *command)
 static const int handled[] = {SIGCHLD, SIGINT,    SIGQUIT, SIGTERM, SIGHUP,
                               SIGUSR1, SIGUSR2,   SIGALRM, SIGCONT, SIGWINCH,
                               SIGXCPU, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
-#define HANDLED (sizeof(handled) / sizeof(handled[0]))
+#define HANDLED NVT_COUNT_OF(handled)
 
 /* For the signal handler. */
 static struct {

@@ -15,6 +15,7 @@
 #include "../lib/axis.h"
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
+#include "../lib/count_of.h"
 #include "../lib/create_file.h"
 #include "../lib/program.h"
 #include "../lib/shell.h"
@@ -86,7 +87,7 @@ static int parse_trace(const char *text, uint64_t *trace)
                   {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE}};
     *trace = 0;
     for (const char *at = text; *at;) {
-        size_t length = strcspn(at, ","), i = 0, count = sizeof(levels) / sizeof(levels[0]);
+        size_t length = strcspn(at, ","), i = 0, count = NVT_COUNT_OF(levels);
         while (i < count &&
                (strlen(levels[i].name) != length || strncmp(at, levels[i].name, length)))
             i++;

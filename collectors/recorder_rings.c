@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "../lib/folder.h"
 #include "capture_wish.h"
 #include "stale.h"
@@ -68,7 +69,7 @@ int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
 {
     const char *wish = getenv("NVTALLY_TMPDIR");
     const char *places[] = {wish, "/dev/shm", getenv("TMPDIR"), "/tmp"};
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(places); i++) {
         if (!places[i] || !*places[i])
             continue;
         if (!make_folder_in(recorder, places[i]))

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "recorder.h"
 #include "wake.h"
 
@@ -64,7 +65,7 @@ static enum nvt_self_record_status check(const char *library)
 {
     static const char *const variables[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH",
                                             NVT_SESSION_ENV};
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(variables); i++) {
         const char *present = getenv(variables[i]);
         if (present && *present)
             return NVT_SELF_RECORD_OTHER_TOOL;

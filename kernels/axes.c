@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/count_of.h"
+
 #define COMBINATIONS_MOST 100000
 
 #define NVT_AXES_LINE(name) &nvt_axes_##name,
@@ -14,7 +16,7 @@ static const char *const flag_words[] = {"off", "on", NULL};
 
 const struct nvt_workload_axes *nvt_axes_at(size_t i)
 {
-    return i < sizeof(tables) / sizeof(tables[0]) ? tables[i] : NULL;
+    return i < NVT_COUNT_OF(tables) ? tables[i] : NULL;
 }
 
 const struct nvt_workload_axes *nvt_axes_of(const char *workload)

@@ -1,6 +1,7 @@
 /*
  * Axes of `accumulate`; the published sums are the first four forms.
  */
+#include "../lib/count_of.h"
 #include "axes.h"
 
 /* In the order of enum nvt_accumulate_form (kernels/ops/accumulate.h). */
@@ -18,5 +19,5 @@ const struct nvt_workload_axes nvt_axes_accumulate = {
     .workload = "accumulate",
     .about = "0.01 added a thousand times, in formats that round every sum",
     .axes = axes,
-    .count = sizeof(axes) / sizeof(axes[0]),
+    .count = NVT_COUNT_OF(axes),
 };

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../lib/count_of.h"
 #include "axes.h"
 #include "nccl_library.h"
 
@@ -122,7 +123,7 @@ const struct nvt_workload_axes nvt_axes_gpipe = {
     .workload = "gpipe",
     .about = "pipeline-parallel training of a GPT-2-like model or a residual network",
     .axes = gpipe,
-    .count = sizeof(gpipe) / sizeof(gpipe[0]),
+    .count = NVT_COUNT_OF(gpipe),
     .applies = applies,
     .settle = settle,
     .check = check,

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "../lib/count_of.h"
 #include "axes.h"
 
 enum { DIM, BATCH, MULTIPLIER, SWITCH, TIMING };
@@ -62,7 +63,7 @@ const struct nvt_workload_axes nvt_axes_switchback = {
     .workload = "switchback",
     .about = "a linear layer in fp16 against its int8 forms (SwitchBack), operation by operation",
     .axes = axes,
-    .count = sizeof(axes) / sizeof(axes[0]),
+    .count = NVT_COUNT_OF(axes),
     .applies = applies,
     .check = check,
     .belongs = belongs,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../lib/commands.h"
+#include "../lib/count_of.h"
 #include "../lib/peak_cache.h"
 #include "../lib/probe_peak.h"
 #include "../lib/program.h"
@@ -23,7 +24,7 @@ size_t nvt_measure_peaks(struct nvt_probe_item *items, size_t room)
 {
     static const char *const libraries[] = {"libnvtally-cuda.so", "libnvtally-host.so"};
     size_t count = 0;
-    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(libraries); i++) {
         struct nvt_error err = NVT_ERROR_INIT;
         struct nvt_backend_facts facts;
         struct nvt_peak peak;

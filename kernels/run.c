@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../lib/commands.h"
+#include "../lib/count_of.h"
 #include "../lib/create_file.h"
 #include "../lib/peak_cache.h"
 #include "../lib/program.h"
@@ -93,7 +94,7 @@ static const struct option common_options[] = {{"collect", required_argument, NU
                                                {"list", no_argument, NULL, LIST},
                                                {"help", no_argument, NULL, HELP}};
 
-#define COMMON_OPTIONS  (sizeof(common_options) / sizeof(common_options[0]))
+#define COMMON_OPTIONS  NVT_COUNT_OF(common_options)
 #define OPTIONS_MOST    256
 #define AXES_GIVEN_MOST 64
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../collectors/session.h"
+#include "../lib/count_of.h"
 #include "../lib/nvtx.h"
 #include "../lib/program.h"
 
@@ -23,7 +24,7 @@ static const uint64_t traced[] = {
 };
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-#define ENDING (sizeof(ending) / sizeof(ending[0]))
+#define ENDING NVT_COUNT_OF(ending)
 
 /* The signal that ends the sweep, and the processes that it is passed on to (0: none there). One that is
  * recorded by this process is not among them: the recorder passes it on. */

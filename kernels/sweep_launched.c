@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "../lib/program.h"
 
 #define RANKS_MOST 65536
@@ -103,7 +104,7 @@ static int make_command(struct command *command, const char *filled_in, const ch
     }
     const char *const words[] = {"/bin/sh", "-c",       (char *)command->script.data, "sh", self,
                                  "run",     "--worker", file ? "rank" : "ranks",      file};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(words); i++)
         command->argv[i] = (char *)words[i];
     return 0;
 }
@@ -269,7 +270,7 @@ static int write_words(const struct nvt_child *run, const char *directory, const
     struct nvt_buffer out = {0};
     const char *const texts[] = {sweep->nsys, sweep->backend.name, sweep->backend.device};
     int status = nvt_buffer_printf(&out, "%" PRId64 "%c", run->level, 0);
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(texts); i++)
         status |= nvt_buffer_append(&out, texts[i], strlen(texts[i]) + 1);
     status |= nvt_buffer_printf(&out, "%s/%s%c%s%c%s%c%s%c%s%c", directory, run->trace_name, 0,
                                 directory, 0, sweep->library, 0, sweep->axes->workload, 0,

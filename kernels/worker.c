@@ -31,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "../lib/nvtx.h"
 #include "../lib/sample.h"
 #include "sweep.h"
@@ -87,7 +88,7 @@ static void put_times(struct nvt_json *json, const struct nvt_phase_result *phas
                    {"min", summary.min},
                    {"median", summary.median},
                    {"max", summary.max}};
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(members); i++) {
         snprintf(key, sizeof(key), "%s_ns_%s", phase->name, members[i].name);
         nvt_json_number(json, key, members[i].value);
     }

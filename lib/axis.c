@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "count_of.h"
+
 static int add(struct nvt_axis *axis, const char *option, int64_t value, struct nvt_error *err)
 {
     for (size_t i = 0; i < axis->count; i++)
@@ -156,7 +158,7 @@ int nvt_axis_duration(const char *text, int64_t *ns)
     double number = strtod(text, &end);
     if (strspn(text, "0123456789.") != (size_t)(end - text))
         return -1;
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(units); i++) {
         double value = number * units[i].ns;
         if (!strcmp(end, units[i].name) && value >= 1 && value < 100 * 366 * 86400e9) {
             *ns = (int64_t)value;

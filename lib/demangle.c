@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "count_of.h"
+
 #define NAME_MOST 65536
 
 /* The Itanium C++ ABI's, section 3.4: memory from malloc, NULL and a status where it fails. */
@@ -19,7 +21,7 @@ struct nvt_demangler *nvt_demangler_new(void)
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
     struct nvt_demangler *demangler = calloc(1, sizeof(*demangler));
     for (size_t i = 0; demangler && !demangler->demangle; i++) {
-        if (i == sizeof(libraries) / sizeof(libraries[0])) {
+        if (i == NVT_COUNT_OF(libraries)) {
             free(demangler);
             return NULL;
         }

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "count_of.h"
 #include "create_file.h"
 #include "folder.h"
 
@@ -21,7 +22,7 @@ static int find_file(char path[PATH_ROOM])
         const char *variable, *below;
     } places[] = {
         {"NVTALLY_CACHE", ""}, {"XDG_CACHE_HOME", "/nvtally"}, {"HOME", "/.cache/nvtally"}};
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(places); i++) {
         const char *folder = getenv(places[i].variable);
         int length = folder && *folder == '/'
                          ? snprintf(path, PATH_ROOM, "%s%s/peaks.tsv", folder, places[i].below)

@@ -27,6 +27,7 @@
 #endif
 
 #include "clock.h"
+#include "count_of.h"
 #include "processor.h"
 #include "program.h"
 
@@ -121,7 +122,7 @@ static void probe_built_in(struct probe *probe, bool has_workloads)
         {"dnnl", NAME_OF_DNNL, "int8 products of the host backend: libdnnl-dev, then make", true},
     };
     probe->section = "built in";
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++) {
         if (parts[i].is_of_workloads && !has_workloads)
             continue;
         struct nvt_probe_item *item = add(probe, parts[i].name, parts[i].remedy);
@@ -331,7 +332,7 @@ static void probe_shared(struct probe *probe, const char *name, const char *cons
                                  "/usr/lib/x86_64-linux-gnu:/usr/lib64:/usr/lib:/usr/local/lib"};
     struct nvt_probe_item *item = add(probe, name, remedy);
     for (; *names; names++)
-        for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        for (size_t i = 0; i < NVT_COUNT_OF(lists); i++)
             if (find_file(item, lists[i], *names))
                 return;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "count_of.h"
 #include "peak_cache.h"
 
 static const struct backend {
@@ -14,7 +15,7 @@ static const struct backend {
     {"host", {"host fp32", "host tf32", "host bf16", "host fp16"}, "host int8", "host copy"},
 };
 
-#define BACKENDS (sizeof(backends) / sizeof(backends[0]))
+#define BACKENDS NVT_COUNT_OF(backends)
 
 static size_t put(struct nvt_probe_item *items, size_t room, const char *name, double rate,
                   const char *unit, const char *from)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "count_of.h"
+
 /* Arm's (implementer 0x41) and NVIDIA's (0x4e) parts, as Linux's arch/arm64/include/asm/cputype.h has them. */
 static const char *name_of_part(unsigned long maker, unsigned long part)
 {
@@ -15,7 +17,7 @@ static const char *name_of_part(unsigned long maker, unsigned long part)
                  {0x41, 0xd49, "Arm Neoverse N2"}, {0x41, 0xd4f, "Arm Neoverse V2"},
                  {0x41, 0xd84, "Arm Neoverse V3"}, {0x41, 0xd8e, "Arm Neoverse N3"},
                  {0x4e, 0x003, "NVIDIA Denver 2"}, {0x4e, 0x004, "NVIDIA Carmel"}};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
         if (parts[i].maker == maker && parts[i].part == part)
             return parts[i].name;
     return NULL;

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "count_of.h"
+
 int nvt_is_program(const char *path)
 {
     struct stat status;
@@ -54,7 +56,7 @@ int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error 
         char *slash = strrchr(self, '/');
         if (slash)
             *slash = 0;
-        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        for (size_t i = 0; i < NVT_COUNT_OF(places); i++)
             if (snprintf(out, size, "%s/%s/%s", self, places[i], name) < (int)size &&
                 !access(out, R_OK))
                 return 0;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "count_of.h"
+
 const char *nvt_time_text(double ns, char out[NVT_TIME_MAX])
 {
     static const struct {
@@ -13,7 +15,7 @@ const char *nvt_time_text(double ns, char out[NVT_TIME_MAX])
     double size = fabs(ns);
     size_t unit = 0;
     /* 999.6 us would be written as 1000 us. */
-    while (unit + 1 < sizeof(units) / sizeof(units[0]) && size >= 999.5 * units[unit].ns)
+    while (unit + 1 < NVT_COUNT_OF(units) && size >= 999.5 * units[unit].ns)
         unit++;
     double value = size / units[unit].ns;
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

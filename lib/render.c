@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "count_of.h"
 #include "suggest.h"
 #include "text.h"
 
@@ -15,13 +16,13 @@ static const struct nvt_format formats[] = {NVT_FORMATS(NVT_FORMAT_LINE)};
 
 const struct nvt_format *nvt_formats(size_t *count)
 {
-    *count = sizeof(formats) / sizeof(formats[0]);
+    *count = NVT_COUNT_OF(formats);
     return formats;
 }
 
 const struct nvt_format *nvt_format_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(formats); i++)
         if (!strcmp(formats[i].name, name))
             return &formats[i];
     return NULL;
@@ -30,7 +31,7 @@ const struct nvt_format *nvt_format_find(const char *name)
 const char *nvt_format_hint(const char *name, char *out, size_t size)
 {
     struct nvt_suggestion suggestion = {.name = name};
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(formats); i++)
         nvt_suggest(&suggestion, formats[i].name);
     return nvt_suggestion_text(&suggestion, out, size);
 }

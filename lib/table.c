@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "count_of.h"
 #include "strings.h"
 
 union cell {
@@ -197,7 +198,7 @@ static void put_summary(struct nvt_table *table, const struct nvt_summary *summa
 {
     const double values[] = {summary->mean, summary->median, summary->min, summary->max,
                              summary->n == 1 ? 0 : summary->std};
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(values); i++) {
         int is_whole =
             table->next < table->column_count && table->columns[table->next].spec.type == NVT_INT;
         struct nvt_cell cell = !summary->n ? NVT_NULL

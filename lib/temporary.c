@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "count_of.h"
+
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-#define ENDING (sizeof(ending) / sizeof(ending[0]))
+#define ENDING NVT_COUNT_OF(ending)
 
 /* Of the process, for the handler of its signals. */
 static struct {

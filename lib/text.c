@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "count_of.h"
 #include "width_table.h"
 
 struct lead {
@@ -88,10 +89,9 @@ int nvt_char_width(uint32_t character)
 {
     if (character < 0x300)
         return 1;
-    if (in_table(zero_width, sizeof(zero_width) / sizeof(zero_width[0]), character))
+    if (in_table(zero_width, NVT_COUNT_OF(zero_width), character))
         return 0;
-    return in_table(double_width, sizeof(double_width) / sizeof(double_width[0]), character) ? 2
-                                                                                             : 1;
+    return in_table(double_width, NVT_COUNT_OF(double_width), character) ? 2 : 1;
 }
 
 uint32_t nvt_char_visible(uint32_t character)

@@ -5,6 +5,7 @@
 
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/device/project.h"
+#include "../lib/count_of.h"
 #include "gnuplot.h"
 #include "label.h"
 #include "looks.h"
@@ -73,7 +74,7 @@ static uint32_t main_thread(const struct nvt_trace *trace, const uint8_t *librar
 static const char *tint_of(const struct nvt_trace *trace, uint32_t name, size_t index)
 {
     const char *color = nvt_known_color(nvt_name(trace, name));
-    for (size_t i = 0; color && i < sizeof(pale) / sizeof(pale[0]); i++)
+    for (size_t i = 0; color && i < NVT_COUNT_OF(pale); i++)
         if (!strcmp(pale[i][0], color))
             return pale[i][1];
     return tints[index];

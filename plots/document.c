@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 
 #define PICTURE_BYTES_MAX (64L << 20)
@@ -18,7 +19,7 @@ static const struct nvt_document_format formats[] = {
 const struct nvt_document_format *nvt_document_format(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    for (size_t i = 0; dot && i < sizeof(formats) / sizeof(formats[0]); i++)
+    for (size_t i = 0; dot && i < NVT_COUNT_OF(formats); i++)
         if (!strcmp(dot + 1, formats[i].suffix))
             return &formats[i];
     return NULL;

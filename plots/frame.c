@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/count_of.h"
 #include "../lib/text.h"
 #include "gnuplot.h"
 #include "label.h"
@@ -63,7 +64,7 @@ void nvt_frame_provenance(struct nvt_frame *frame, const char *before,
     const char *const facts[] = {from->condition, from->backend, from->device, from->date};
     char text[NVT_FRAME_TEXT];
     size_t start = (size_t)snprintf(text, sizeof(text), "%s", before), used = start;
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(facts); i++)
         if (facts[i] && *facts[i] && used < sizeof(text))
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
                                      used > start ? " · " : "", facts[i]);
@@ -341,7 +342,7 @@ static const struct {
     double steps[7];
     int count;
 } log_tics[] = {{{1, 2, 5}, 3}, {{1, 1.5, 2, 3, 4, 5, 7}, 7}};
-enum { LOG_TICS = sizeof(log_tics) / sizeof(log_tics[0]), TICS_LEAST = 3, DECADES_MOST = 7 };
+enum { LOG_TICS = NVT_COUNT_OF(log_tics), TICS_LEAST = 3, DECADES_MOST = 7 };
 
 /* Write the tics of a choice that lie on an axis, NULL: only count them. */
 static int put_log_tics(int choice, double low, double high, FILE *out)
@@ -541,7 +542,7 @@ int nvt_frame_log_x_right(double value)
 struct nvt_time_unit nvt_time_unit_for(double ns)
 {
     static const struct nvt_time_unit units[] = {{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}};
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(units); i++)
         if (ns >= units[i].ns)
             return units[i];
     return (struct nvt_time_unit){"ns", 1};

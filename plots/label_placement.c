@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "../lib/count_of.h"
 #include "../lib/text.h"
 
 /* DejaVu Sans at 11 px, and between a name and what is beside it. */
@@ -100,7 +101,7 @@ static void place(const struct panel *panel, struct nvt_point_label *point)
     static const struct {
         double x, y; /* -1: before or above, 0: centred, 1: behind or below */
     } around[] = {{1, 0}, {-1, 0}, {0, -1}, {0, 1}, {1, -1}, {1, 1}, {-1, -1}, {-1, 1}};
-    enum { AROUND = sizeof(around) / sizeof(around[0]), RINGS = 5 };
+    enum { AROUND = NVT_COUNT_OF(around), RINGS = 5 };
     const double width = width_of(point);
     double best = INFINITY;
     for (int ring = 0; ring < RINGS; ring++)

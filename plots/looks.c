@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../lib/count_of.h"
 #include "gnuplot.h"
 
 /* --- series --- */
@@ -76,7 +77,7 @@ static const struct {
 const char *nvt_known_color(const char *name)
 {
     size_t length = strcspn(name, "#");
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(known); i++)
         if (strlen(known[i].name) == length && !strncasecmp(name, known[i].name, length))
             return known[i].color;
     return NULL;

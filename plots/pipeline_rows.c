@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../analyze/published/gpipe.h"
+#include "../lib/count_of.h"
 
 #define MIB (1024.0 * 1024.0)
 
@@ -14,7 +15,7 @@
 static const char *const same[] = {"model",          "schedule", "virtual_stages", "transport",
                                    "attention_axis", "batch",    "sequence",       "vocabulary",
                                    "d_model",        "layers",   "heads",          "d_ff"};
-enum { SAME = sizeof(same) / sizeof(same[0]) };
+enum { SAME = NVT_COUNT_OF(same) };
 
 static int is_same(const struct nvt_record *a, const struct nvt_record *b, const char *key)
 {

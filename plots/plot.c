@@ -10,6 +10,7 @@
 #include "../analyze/input/rows.h"
 #include "../analyze/reports/report.h"
 #include "../lib/commands.h"
+#include "../lib/count_of.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
 #include "changes.h"
@@ -22,7 +23,7 @@
 #define NVT_CHART_LINE(name) &nvt_chart_##name,
 static const struct nvt_chart *const charts[] = {NVT_CHARTS(NVT_CHART_LINE)};
 #undef NVT_CHART_LINE
-#define CHARTS (sizeof(charts) / sizeof(charts[0]))
+#define CHARTS NVT_COUNT_OF(charts)
 
 const struct nvt_chart *const *nvt_charts(size_t *count)
 {
@@ -35,7 +36,7 @@ const struct nvt_chart *const *nvt_charts(size_t *count)
 static const struct nvt_change_chart *const change_charts[] = {
     NVT_CHANGE_CHARTS(NVT_CHANGE_CHART_LINE)};
 #undef NVT_CHANGE_CHART_LINE
-#define CHANGE_CHARTS (sizeof(change_charts) / sizeof(change_charts[0]))
+#define CHANGE_CHARTS NVT_COUNT_OF(change_charts)
 
 const struct nvt_change_chart *const *nvt_change_charts(size_t *count)
 {

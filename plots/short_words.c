@@ -4,16 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    KEYS_MOST =
-        sizeof(((struct nvt_short_words *)0)->keys) / sizeof(((struct nvt_short_words *)0)->keys[0])
-};
+#include "../lib/count_of.h"
+
+enum { KEYS_MOST = NVT_COUNT_OF(((struct nvt_short_words *)0)->keys) };
 
 /* Whether a value says by itself what it is: "train", neither "8" nor "on". */
 static int says_itself(const char *value, size_t length)
 {
     static const char *const others[] = {"on", "off", "yes", "no", "true", "false", "none", "null"};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(others); i++)
         if (strlen(others[i]) == length && !memcmp(others[i], value, length))
             return 0;
     return length > 1 && isalpha((unsigned char)*value);

@@ -6,10 +6,11 @@
 
 #include "../analyze/input/merged_records.h"
 #include "../lib/buffer.h"
+#include "../lib/count_of.h"
 
 /* From the one that disturbs least on; what else a record says comes behind them. */
 static const char *const levels[] = {"off", "control", "nvtx", "kernel", "full", "nsys"};
-#define LEVELS (sizeof(levels) / sizeof(levels[0]))
+#define LEVELS NVT_COUNT_OF(levels)
 
 /* A record, and what is known of it. */
 struct place {
@@ -49,7 +50,7 @@ static char *key_of(const struct nvt_record *record, unsigned flags)
         if (!tells_how(record->members[i].key, flags) && !is_any_of(record->members[i].key, behind))
             failed |= nvt_buffer_printf(&text, "%s=%s\n", record->members[i].key,
                                         record->members[i].text);
-    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(results); i++) {
         const char *value = nvt_record_text(record, results[i]);
         failed |= nvt_buffer_printf(&text, "%s\n", value ? value : "");
     }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../lib/buffer.h"
+#include "../lib/count_of.h"
 
 struct cupti_kit cupti;
 
@@ -89,7 +90,7 @@ void *cupti_library(void)
     static const char *const places[] = {"libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so",
                                          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
     void *library = NULL;
-    for (size_t i = 0; !library && i < sizeof(places) / sizeof(places[0]); i++)
+    for (size_t i = 0; !library && i < NVT_COUNT_OF(places); i++)
         library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
     glob_t wheels;
     if (!glob(".deps/nvidia/*/lib/libcupti.so.*", 0, NULL, &wheels)) {

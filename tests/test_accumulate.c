@@ -17,6 +17,7 @@
 #include "../kernels/ops/accumulate.c"
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* A number rounded to `digits` binary digits, multiples of 2^least at least, nearest and ties to
@@ -56,7 +57,7 @@ static void conversions_round_to_nearest_even(void **state)
                            0x1.4p-14f,  0x1.ffcp-15f, 0x1p-126f,       0x1p-133f,   0x1p-134f,
                            0x1.8p-133f, 0x1.fep127f,  0x1.fffffep127f, INFINITY,    -INFINITY,
                            NAN,         1 + 0x1p-11f, 1 + 0x3p-11f,    1 + 0x1p-8f, 1 + 0x3p-8f};
-    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(edges); i++) {
         assert_same(to_fp16(edges[i]), fp16_of((double)edges[i]), edges[i]);
         assert_same(to_bf16(edges[i]), bf16_of((double)edges[i]), edges[i]);
     }
@@ -94,7 +95,7 @@ static void plain_sums_are_those_of_the_definition(void **state)
 {
     (void)state;
     const float addends[] = {0.01f, 0.1f, 1.0f / 3, -0.7f, 3e-6f, 900};
-    for (size_t i = 0; i < sizeof(addends) / sizeof(addends[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(addends); i++) {
         const float x = addends[i];
         const double half = fp16_of((double)x), brain = bf16_of((double)x);
         for (int n = 1; n <= 1000; n += 37) {
@@ -134,7 +135,7 @@ static void careful_sums_are_those_of_the_definition(void **state)
 {
     (void)state;
     const float addends[] = {0.01f, 0.1f, -1.0f / 3};
-    for (size_t i = 0; i < sizeof(addends) / sizeof(addends[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(addends); i++) {
         const float x = addends[i];
         const double half = fp16_of((double)x), brain = bf16_of((double)x);
         for (int n = 1; n <= 300; n++) {

@@ -16,6 +16,7 @@
 #include "../analyze/model/call_stacks.h"
 #include "../analyze/model/window.h"
 #include "../analyze/readers/reader.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "read_kit.h"
 
@@ -158,7 +159,7 @@ static void takes_rows_in_any_order(void **state)
         "INSERT INTO OSRT_CALLCHAINS VALUES (1, 8, 7, 0), (1, 3, 4, 2), (1, 2, 4, 3), (2, 9, 7, 1),"
         " (2, 1, 4, 9), (1, 1, 4, 0);"};
     (void)state;
-    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(orders); i++) {
         char script[8192];
         snprintf(
             script, sizeof(script), "%s%s",
@@ -243,7 +244,7 @@ static void says_what_is_wrong(void **state)
          "table CUDA_CALLCHAINS, row 1: column symbol"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char script[8192];
         snprintf(script, sizeof(script), "%s%s",
                  STRINGS OSRT CUDA CHAINS("OSRT_CALLCHAINS") CHAINS("CUDA_CALLCHAINS"),

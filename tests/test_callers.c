@@ -14,10 +14,10 @@
 
 #include "../analyze/diagnosis/called_from.h"
 #include "../analyze/studies/call_sites.h"
+#include "../lib/count_of.h"
 #include "finding_kit.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define LIBC         "/lib/libc.so.6"
+#define LIBC "/lib/libc.so.6"
 
 /* --- call sites --------------------------------------------------------------------------------- */
 
@@ -220,7 +220,7 @@ static char *evidence_of(const struct nvt_rule *rule, struct nvt_trace *trace)
 static void findings_say_from_where(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT(finding_cases); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(finding_cases); i++) {
         const struct finding_case *one = &finding_cases[i];
         struct nvt_trace *trace = make_program(&one->program);
         char *without = evidence_of(one->rule, trace);
@@ -248,7 +248,7 @@ static void half_of_it_is_enough(void **state)
                  {4, 1, 1, NULL},
                  {4, 1, 0, NULL}};
     (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_trace *trace =
             make_program(&(struct program){.os_call = "read", .os_ns = 151000, .host_ns = 849000});
         give_stacks(trace, cases[i].of, cases[i].step, cases[i].other);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../collectors/capture_wish.h"
+#include "../lib/count_of.h"
 #include "random_kit.h"
 #include "record_kit.h"
 
@@ -130,7 +131,7 @@ static void says_once_that_nothing_was_captured(void **state)
 {
     (void)state;
     static const char *const captures[] = {"it/2-3", "cudaProfilerApi"};
-    for (size_t i = 0; i < sizeof(captures) / sizeof(captures[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(captures); i++) {
         char expected[4400], levels[40];
         snprintf(levels, sizeof(levels), "nvtx,osrt%s", i ? ",kernel" : "");
         const char *argv[] = {"nvtally",   "record",           "--trace", levels,
@@ -320,12 +321,12 @@ static void parses_what_is_wanted(void **state)
     static const char *const wrong[] = {"", "@train", "@/3", "step/5-3", "step@train/1-0"};
     struct nvt_capture_wish wish;
     struct nvt_error err = NVT_ERROR_INIT;
-    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(right); i++) {
         assert_int_equal(nvt_capture_wish_parse(right[i].text, &wish, &err), 0);
         assert_string_equal(wish.range, right[i].range);
         assert_true(wish.from == right[i].from && wish.to == right[i].to);
     }
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         const char *argv[] = {"nvtally", "record", "--capture", wrong[i], "--", "true", NULL};
         assert_int_equal(nvt_capture_wish_parse(wrong[i], &wish, &err), -1);
         struct cli_result result = cli_run(argv);

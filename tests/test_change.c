@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/studies/change.h"
+#include "../lib/count_of.h"
 #include "../lib/student.h"
 #include "random_kit.h"
 
@@ -83,8 +84,8 @@ static void equal_runs_are_rarely_called_different(void **unused)
                                          {1, 0, 0.01, 0},     {0.003, 0, 0.01, 0.02}};
     static const size_t lengths[] = {20, 100, 400};
     enum { TRIALS = 300 };
-    for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
-        for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+    for (size_t kind = 0; kind < NVT_COUNT_OF(kinds); kind++)
+        for (size_t l = 0; l < NVT_COUNT_OF(lengths); l++) {
             const struct study study = {1, lengths[l], 1, NULL};
             size_t wrong = 0, found[4];
             struct nvt_change changes[ROWS];
@@ -175,7 +176,7 @@ static void real_changes_are_found(void **unused)
                  {&calm, 5, 50, 1.06, 0.99},   {&wild, 1, 200, 1.5, 0.95},
                  {&wild, 5, 200, 1.5, 0.99},   {&wild, 5, 200, 1.2, 0.9},
                  {&calm, 3, 50, 1 / 1.1, 0.95}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const struct study study = {cases[i].runs, cases[i].count, cases[i].ratio, NULL};
         const enum nvt_verdict right = cases[i].ratio > 1 ? NVT_SLOWER : NVT_FASTER;
         const enum nvt_verdict other = cases[i].ratio > 1 ? NVT_FASTER : NVT_SLOWER;

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "../analyze/exports/export.h"
+#include "../lib/count_of.h"
 #include "../plots/chart.h"
 #include "../plots/frame.h"
 #include "../plots/looks.h"
@@ -164,7 +165,7 @@ static const struct {
     {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
 };
 enum {
-    CHARTS = sizeof(said) / sizeof(said[0]),
+    CHARTS = NVT_COUNT_OF(said),
     TRACE_CHARTS = 13, /* the last ones */
     CHANGE_CHARTS = 4  /* the first ones: of comparisons */
 };
@@ -273,7 +274,7 @@ static const char *const runs[][32] = {
     /* One phase alone: a panel without a title of its own. */
     {"nvtally", "run", "accumulate", "--form", "fp32,fp16", "--count", "100,1000,10000",
      "--iterations", "4", "--warmup", "1"}};
-enum { STUDIES = sizeof(runs) / sizeof(runs[0]) };
+enum { STUDIES = NVT_COUNT_OF(runs) };
 
 static void expect_all(const int *seen, size_t from, size_t to)
 {
@@ -346,7 +347,7 @@ static void test_hostile_numbers(void **state)
     if (no_gnuplot())
         skip();
     static const double least[] = {1e-3, 1, 7.5e4, 3e9};
-    for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(least); i++) {
         int seen[CHARTS] = {0};
         char *directory = cli_tempdir();
         write_hostile(directory, least[i]);
@@ -394,7 +395,7 @@ static void test_rooflines(void **state)
     if (no_gnuplot())
         skip();
     static const double spreads[] = {1, 1.2, 10, 1e40, 1e-40};
-    for (size_t i = 0; i < sizeof(spreads) / sizeof(spreads[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(spreads); i++) {
         int seen[CHARTS] = {0};
         char *directory = cli_tempdir();
         write_rooflines(directory, spreads[i]);
@@ -618,7 +619,7 @@ static void test_long_names(void **state)
     struct nvt_trace *trace = make_trace_of_long_names();
     free(draw_charts(trace, directory));
     nvt_trace_free(trace);
-    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(scripts); i++) {
         char *script = cli_read_file(cli_in(directory, scripts[i]), NULL);
         assert_null(strstr(script, "\xef\xbf\xbd"));
         if (i < 2 && !(strstr(script, "ä1'") && strstr(script, "ä2'") && strstr(script, "…")))
@@ -1046,7 +1047,7 @@ static void test_no_changes(void **state)
     make_side(directory, &before);
     make_side(directory, &odd);
     struct cli_options options = {.directory = directory, .timeout_s = 60};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         struct cli_result result = cli_run_with(&options, wrong[i].argv);
         cli_expect_status(&result, 2);
         if (!strstr(result.err, wrong[i].said))

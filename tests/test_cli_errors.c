@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 enum { MAX_COMMANDS = 32, MAX_ARGUMENTS = 16 };
@@ -40,7 +41,7 @@ struct commands {
 
 static void add_command(struct commands *commands, const char *name)
 {
-    for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(usages); i++) {
         if (strcmp(name, usages[i].name))
             continue;
         assert_true(commands->count < MAX_COMMANDS);
@@ -135,7 +136,7 @@ static void test_a_wrong_number_of_threads(void **state)
                                         "NVTALLY_THREADS= 2",
                                         "NVTALLY_THREADS=99999999999999999999"};
     const char *const argv[] = {"nvtally", "stats", "-r", "list", NULL};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         const char *const environment[] = {wrong[i], NULL};
         struct cli_options options = {.environment = environment};
         struct cli_result result = cli_run_with(&options, argv);
@@ -146,7 +147,7 @@ static void test_a_wrong_number_of_threads(void **state)
     }
     static const char *const right[] = {"NVTALLY_THREADS=", "NVTALLY_THREADS=1",
                                         "NVTALLY_THREADS=64"};
-    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(right); i++) {
         const char *const environment[] = {right[i], NULL};
         struct cli_options options = {.environment = environment};
         struct cli_result result = cli_run_with(&options, argv);
@@ -220,7 +221,7 @@ static void test_missing_arguments(void **state)
         {"record", "-o", NULL},      {"record", "--trace", NULL}, {"record", "--ring-size", NULL},
         {"run", "linear", "--size"}, {"run", "linear", "-o"},     {"stats", "-r", NULL},
         {"stats", "-f", NULL},       {"plot", "-o", NULL},        {"plot", "-f", NULL}};
-    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cut); i++) {
         const char *const argv[] = {"nvtally", cut[i][0], cut[i][1], cut[i][2], NULL};
         expect_failure(argv, cut[i][2] ? cut[i][2] : cut[i][1]);
     }
@@ -272,7 +273,7 @@ static void test_empty_names(void **state)
         {"nvtally", "record", "-o", "", "--", "true"},
         {"nvtally", "record", "-o", cli_in(commands->directory, "e.nvt"), "--", ""},
     };
-    for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(outputs); i++)
         expect_failure(outputs[i], "''");
 }
 
@@ -296,7 +297,7 @@ static void test_unknown_values(void **state)
         {"nvtally", "record", "--trace", "no_such_kind", "--", "true"},
         {"nvtally", "record", "--on-full", "no_such_way", "--", "true"},
     };
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(bad); i++)
         expect_failure(bad[i], i == 3 ? "bmp" : "no_such");
 }
 
@@ -307,14 +308,14 @@ static void test_numbers(void **state)
     static const char *const bad[] = {
         "0", "-1", "99999999999999999999", "4611686018427387904", "1e99", "12x", "", "8,,16"};
     static const char *const options[] = {"--size", "--batch", "--iterations"};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        for (size_t j = 0; j < sizeof(options) / sizeof(options[0]); j++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(bad); i++)
+        for (size_t j = 0; j < NVT_COUNT_OF(options); j++) {
             const char *const argv[] = {"nvtally", "run", "linear", options[j],
                                         bad[i],    "-o",  out,      NULL};
             expect_failure(argv, options[j]);
         }
     static const char *const sizes[] = {"0", "-1", "1", "18446744073709551616", "2G", "1M1", ""};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(sizes); i++) {
         const char *const argv[] = {"nvtally", "record", "--ring-size", sizes[i],
                                     "--",      "true",   NULL};
         expect_failure(argv, "--ring-size");
@@ -330,12 +331,12 @@ static void test_unwritable_output(void **state)
     snprintf(missing, sizeof(missing), "%s/none/t.nvt", commands->directory);
     cli_write_file(file, "", 0);
     const char *const traces[] = {"/proc/t.nvt", commands->directory, below, missing};
-    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(traces); i++) {
         const char *const argv[] = {"nvtally", "record", "-o", traces[i], "--", "true", NULL};
         expect_failure(argv, traces[i]);
     }
     const char *const folders[] = {"/proc/out", file, below};
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(folders); i++) {
         const char *const argv[] = {"nvtally", "run",      "linear",   "--backend",
                                     "host",    "--size",   "128",      "--batch",
                                     "1",       "--warmup", "0",        "--iterations",
@@ -355,7 +356,7 @@ static void test_command_that_cannot_be_run(void **state)
     const char *const programs[][2] = {{"nvtally-no-such-program", "command not found"},
                                        {"/no/such/program", "No such file"},
                                        {file, "Permission denied"}};
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(programs); i++) {
         const char *const argv[] = {"nvtally", "record", "-o", trace, "--", programs[i][0], NULL};
         expect_failure(argv, programs[i][1]);
     }
@@ -428,7 +429,7 @@ static void output_to_a_dash_is_standard_output(void **state)
          "a directory of that name is ./-"},
     };
     cli_write_file(path, json, sizeof(json) - 1);
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(refused); i++)
         expect_failure(refused[i].argv, refused[i].needle);
     struct cli_result result =
         cli_run((const char *const[]){"nvtally", "stats", "-f", "csv", path, "-o", "-", NULL});

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../analyze/model/column.h"
+#include "../lib/count_of.h"
 
 static void growing_keeps_what_is_there(void **state)
 {
@@ -17,7 +18,7 @@ static void growing_keeps_what_is_there(void **state)
                                    5000001, 9000003, 9000004, 20000777, 64000001};
     uint8_t *column = NULL;
     size_t before = 0;
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(sizes); i++) {
         column = nvt_column_grow(column, sizes[i]);
         assert_non_null(column);
         for (size_t k = 0; k < before; k += 4099)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 static const char *const commands[] = {"stats", "diagnose", "export", "compare", "plot"};
@@ -46,7 +47,7 @@ static void warnings_have_the_programs_name_and_the_path_once(void **state)
     (void)state;
     char *directory = cli_tempdir();
     record(directory);
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(commands); i++) {
         if (!strcmp(commands[i], "plot") && !cli_has_gnuplot())
             continue;
         struct cli_result result = run(directory, commands[i]);
@@ -71,7 +72,7 @@ static void options_are_refused_alike(void **state)
     (void)state;
     static const char *const all[] = {"stats",   "diagnose", "export",
                                       "compare", "import",   "reference"};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++) {
         const char *const unknown[] = {"nvtally", all[i], "a", "--no-such", NULL};
         const char *const lacking[] = {
             "nvtally", all[i], "a",

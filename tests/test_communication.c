@@ -12,6 +12,7 @@
 #include "../analyze/device/communication.h"
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/device/overlap.h"
+#include "../lib/count_of.h"
 
 static void test_names(void **state)
 {
@@ -48,10 +49,10 @@ static void test_names(void **state)
         "all_",
         "cross_device",
     };
-    for (size_t i = 0; i < sizeof(communicate) / sizeof(communicate[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(communicate); i++)
         if (!nvt_is_communication_name(communicate[i], communicate[i]))
             fail_msg("%s does not communicate", communicate[i]);
-    for (size_t i = 0; i < sizeof(compute) / sizeof(compute[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(compute); i++)
         if (nvt_is_communication_name(compute[i], compute[i]))
             fail_msg("%s communicates", compute[i]);
     assert_true(nvt_is_communication_name(

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* A run directory with one row. */
@@ -151,7 +152,7 @@ static void a_bound_may_be_below_the_tolerance(void **state)
         const char *bound, *tolerance;
         int status;
     } cases[] = {{"0.1", "5", 1}, {"4", "5", 0}, {"0.1", "0", 1}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = cli_run(
             (const char *const[]){"nvtally", "compare", "-f", "csv", before, after, "--fail-above",
                                   cases[i].bound, "--tolerance", cases[i].tolerance, NULL});
@@ -360,7 +361,7 @@ static void what_cannot_be_compared_says_so(void **state)
                {{"--top", "0", before, NULL}, "--top 0"},
                {{"--fail-unknown", before, NULL}, "--fail-unknown needs --fail-above"},
                {{"-f", "xml", before, NULL}, "no format 'xml'"}};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(bad); i++) {
         const char *const *more = bad[i].arguments;
         const char *argv[] = {"nvtally",
                               "compare",

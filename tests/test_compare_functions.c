@@ -15,6 +15,7 @@
 #include "../analyze/comparison/compare_functions.h"
 #include "../analyze/comparison/compare_table.h"
 #include "../analyze/comparison/function_value.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "made_trace.h"
 #include "random_kit.h"
@@ -168,7 +169,7 @@ static void equal_programs_rarely_get_a_verdict(void **unused)
 {
     (void)unused;
     enum { TRIALS = 150 };
-    for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+    for (size_t kind = 0; kind < NVT_COUNT_OF(kinds); kind++) {
         size_t wrong = 0, rows = 0;
         for (int trial = 0; trial < TRIALS; trial++) {
             const struct found found = compare(&kinds[kind].program, kinds[kind].runs);
@@ -186,7 +187,7 @@ static void a_change_is_found(void **unused)
 {
     (void)unused;
     enum { TRIALS = 60 };
-    for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+    for (size_t kind = 0; kind < NVT_COUNT_OF(kinds); kind++) {
         struct made_program program = kinds[kind].program;
         size_t both = 0, right = 0, wrong = 0;
         program.ratio = kinds[kind].ratio;

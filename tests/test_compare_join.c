@@ -13,6 +13,7 @@
 
 #include "../analyze/comparison/compare_join.h"
 #include "../analyze/input/rows.h"
+#include "../lib/count_of.h"
 #include "small_trace.h"
 
 /* A trace of what a name says, with a range of `ns`, and memory of so many bytes. */
@@ -99,7 +100,7 @@ static const struct {
 static void sides_are_joined(void **state)
 {
     (void)state;
-    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+    for (size_t c = 0; c < NVT_COUNT_OF(cases); c++) {
         struct nvt_sides groups;
         struct nvt_compared_memory memory = {0};
         struct nvt_buffer note = {0};

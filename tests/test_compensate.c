@@ -16,6 +16,7 @@
 #include "../analyze/readers/compensate.h"
 #include "../analyze/readers/reader.h"
 #include "../lib/buffer.h"
+#include "../lib/count_of.h"
 #include "../lib/trace_file.h"
 #include "cli.h"
 
@@ -318,7 +319,7 @@ static void tables_say_that_they_are_compensated(void **state)
         (const char *[]){"nvtally", "record", "-o", path, "--", cli_client("nested"), "1", NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(reports); i++) {
         result = cli_run((const char *[]){"nvtally", "stats", "--compensate", "-r", reports[i],
                                           "-f", "markdown", path, NULL});
         cli_expect_status(&result, 0);

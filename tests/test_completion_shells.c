@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* A script that prints what is offered for the words $1 (the last one is being completed), one a
@@ -209,7 +210,7 @@ static void offers_names(void **state)
     for (size_t i = 0; i < 3; i++) {
         if (!is_here(&shells[i]))
             continue;
-        for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        for (size_t c = 0; c < NVT_COUNT_OF(cases); c++) {
             char *offered = offers(&shells[i], cases[c].words);
             if (!has_line(offered, cases[c].offered) || has_line(offered, cases[c].not_offered))
                 fail_msg("%s: '%s' offers%s", shells[i].name, cases[c].words, offered);

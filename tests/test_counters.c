@@ -18,6 +18,7 @@
 #include "../analyze/model/counters.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 #include "random_kit.h"
@@ -92,8 +93,8 @@ static void samples_have_their_values(void **state)
     struct nvt_trace *trace = read_trace("t.nvt");
     struct nvt_counter_courses courses;
     assert_int_equal(nvt_counter_courses(trace, &courses), 0);
-    assert_int_equal(courses.count, sizeof(expected) / sizeof(expected[0]));
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    assert_int_equal(courses.count, NVT_COUNT_OF(expected));
+    for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
         const struct nvt_counter_course *course = course_of(trace, &courses, expected[i].name);
         const struct nvt_counters *counters = &trace->counters;
         uint32_t row = course->counter;

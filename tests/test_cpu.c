@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "read_kit.h"
 #include "record_kit.h"
 
@@ -469,7 +470,7 @@ static void what_cannot_be_is_told(void **state)
 {
     (void)state;
     static const char *const rates[] = {"0", "1001", "x", "-5", "", "1e2", "100000000000000000000"};
-    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(rates); i++) {
         struct cli_result result = cli_run((const char *const[]){
             "nvtally", "record", "--trace", "cpu", "--cpu-rate", rates[i], "true", NULL});
         cli_expect_failure(&result, "--cpu-rate");
@@ -671,7 +672,7 @@ static void with_every_python(void (*check)(const char *python))
 {
     char python[1024];
     int count = 0;
-    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(versions); i++) {
         if (!find_python(versions[i], python, sizeof(python))) {
             print_message("no python%s here: not run\n", versions[i]);
             continue;
@@ -710,7 +711,7 @@ static const struct {
                    " faulthandler.disable()"},
     {"forked", "pid = os.fork(); pid and (os.waitpid(pid, 0), outer(10), os._exit(0))"},
 };
-#define UPSETS (sizeof(upsets) / sizeof(upsets[0]))
+#define UPSETS NVT_COUNT_OF(upsets)
 
 static void is_upset(const char *python)
 {

@@ -15,6 +15,7 @@
 #include "../analyze/studies/stacks.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/hot_functions.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 #include "random_kit.h"
 
@@ -77,11 +78,11 @@ static void functions_have_owners(void **state)
     struct maker maker = begin();
     struct nvt_sampled_functions functions = {0};
     struct nvt_error err = NVT_ERROR_INIT;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
         make_function(&maker, 0, cases[i].name, cases[i].module);
     struct nvt_trace *trace = make_end(&maker);
     assert_int_equal(nvt_sampled_functions_make(&functions, trace, NVT_BY_FUNCTION, &err), 0);
-    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (uint32_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const struct nvt_sampled_function *function = &functions.items[functions.of_frame[i]];
         assert_string_equal(function->name, cases[i].shown);
         assert_string_equal(function->module, cases[i].shown_module);
@@ -392,7 +393,7 @@ static void anything_that_tables_hold_is_taken(void **state)
     (void)state;
     for (uint32_t seed = (uint32_t)kit_seed(1), last = seed + 59; seed <= last; seed++) {
         struct nvt_trace *trace = make_anything(seed);
-        for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+        for (size_t i = 0; i < NVT_COUNT_OF(reports); i++) {
             struct nvt_error err = NVT_ERROR_INIT;
             struct nvt_input_trace from = {.trace = trace};
             struct nvt_input input = {.traces = &from, .trace_count = 1};

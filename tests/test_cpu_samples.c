@@ -15,6 +15,7 @@
 #include "../analyze/exports/export.h"
 #include "../analyze/model/window.h"
 #include "../analyze/readers/reader.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "read_kit.h"
 #include "trace_same.h"
@@ -158,7 +159,7 @@ static void knows_what_a_sample_stands_for(void **state)
          0},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char script[4096];
         snprintf(script, sizeof(script), "%s%s%s", STRINGS SAMPLES CHAINS, cases[i].settings,
                  ONE_SAMPLE);
@@ -178,7 +179,7 @@ static void reads_samples_without_stacks(void **state)
         "INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 5, 5, 0, 0, 0, 1, 0, 0, 0),"
         " (2, 1, 4, 0, 0, 0, 0, 0, 0, 0), (-3, 1, 4, 0, 0, 0, 0, 0, 0, 0);"};
     (void)state;
-    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(scripts); i++) {
         struct nvt_trace *trace = kit_read(kit_make_export(scripts[i]));
         assert_int_equal(trace->cpu_samples.count, 1);
         expect_sample(trace, 0, "", 0);
@@ -298,7 +299,7 @@ static void leaves_out_what_others_run(void **state)
         {"", 1, 0, 1},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char script[4096], of_mode[200];
         snprintf(of_mode, sizeof(of_mode), mode, cases[i].mode);
         snprintf(script, sizeof(script), "%s%s%s%s%s", STRINGS SAMPLES CHAINS CAPTURE,
@@ -353,7 +354,7 @@ static void says_what_is_wrong(void **state)
          "column id"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char script[4096];
         snprintf(script, sizeof(script), "%s%s", STRINGS SAMPLES CHAINS, cases[i].script);
         kit_expect_unreadable(kit_make_export(script), cases[i].needle);
@@ -593,7 +594,7 @@ static void windows_take_samples_with_them(void **state)
     };
     (void)state;
     const char *from = kit_make_export(WITH_RANGES), *to = cli_in(cli_folder, "cut.nvt");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char kept[100] = "";
         remove(to);
         struct cli_result result =

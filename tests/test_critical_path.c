@@ -18,6 +18,7 @@
 #include "../analyze/path/path_index.h"
 #include "../analyze/reports/report.h"
 #include "../lib/clock.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 #include "random_kit.h"
 #include "simulated_program.h"
@@ -498,7 +499,7 @@ static void check_sums(const struct nvt_tables *tables)
     size_t last = nvt_table_rows(paths) - 1;
     for (size_t row = 0; row <= last; row++) {
         double sum = 0;
-        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
             sum += cell(paths, row, kinds[i]);
         assert_float_equal(sum, 100, 1e-6);
     }
@@ -537,7 +538,7 @@ static void loops_wait_for_what_they_wait_for(void **state)
          ":iteration"},
         {{.kernels = 4, .kernel_ns = 1000, .stall_ns = 5000000}, "Stall (%)", 90, ":iteration"},
     };
-    for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(loops); i++) {
         struct nvt_tables tables = {0};
         report_on(make_program(&loops[i].program), &tables);
         check_sums(&tables);

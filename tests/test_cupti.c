@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
+
 #ifndef HAVE_CUPTI
 
 int main(void)
@@ -295,7 +297,7 @@ static void managed_memory_is_asked_for_in_time(void **state)
 {
     static const char *const refuses[] = {"latecomers", "early", "finish"};
     (void)state;
-    for (size_t i = 0; i < sizeof(refuses) / sizeof(refuses[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(refuses); i++) {
         struct nvt_trace *trace =
             record(&(struct run){.how = "plain", .levels = "um", .refuses = refuses[i]}, NULL);
         assert_true(trace->um_events.count > 0);
@@ -318,7 +320,7 @@ static void managed_memory_that_is_refused(void **state)
          "(CUPTI_ERROR_INVALID_PARAMETER)",
          2, 2}};
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_trace *trace = record(
             &(struct run){.how = "plain", .levels = "um", .refuses = cases[i].refuses}, NULL);
         assert_true(has_note(trace, cases[i].note));
@@ -339,7 +341,7 @@ static void single_levels(void **state)
                     {"external", 0, 7, 0, 0, 1},
                     {"graph", 1, 0, 0, 0, 0}};
     (void)state;
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
         struct nvt_trace *trace = record_plainly("plain", expected[i].level);
         assert_int_equal(trace->ops.count, expected[i].ops);
         assert_int_equal(trace->apis.count, expected[i].apis);
@@ -374,7 +376,7 @@ static void many_records_through_small_buffers(void **state)
     /* The second clears its buffers itself, the third must not be refused one. */
     static const char *const refuses[] = {NULL, "attributes", "12.8"};
     struct nvt_trace *trace = NULL;
-    for (size_t i = 0; i < sizeof(refuses) / sizeof(refuses[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(refuses); i++) {
         nvt_trace_free(trace);
         trace = record(&(struct run){.how = "many", .levels = "nvtx,kernel", .refuses = refuses[i]},
                        NULL);
@@ -644,7 +646,7 @@ static void every_end_but_a_kill_delivers_all(void **state)
                                       {.how = "_Exit", .levels = "nvtx,kernel", .status = 4},
                                       {.how = "quick_exit", .levels = "nvtx,kernel", .status = 4}};
     (void)state;
-    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(runs); i++) {
         struct nvt_trace *trace = record(&runs[i], NULL);
         if (launched_in(trace, find_range(trace, "not delivered")) != 5)
             fail_msg("%s: kernels of the end are missing", runs[i].how);
@@ -754,7 +756,7 @@ static void a_reset_loses_nothing(void **state)
     static const char *const calls[] = {"cudaDeviceReset", "cuDevicePrimaryCtxReset",
                                         "cuDevicePrimaryCtxRelease", "cuCtxDestroy"};
     (void)state;
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++) {
         setenv("STAND_IN_RESETS", calls[i], 1);
         struct nvt_trace *trace = record_plainly("reset", "nvtx,kernel");
         unsetenv("STAND_IN_RESETS");
@@ -862,7 +864,7 @@ static void captures(void **state)
                     {"started", 1, 2, "in started"},
                     {"cudaProfilerApi", 1, 1, "profiled"}};
     (void)state;
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
         struct nvt_trace *trace = record(&(struct run){.how = "capture",
                                                        .levels = "nvtx,kernel",
                                                        .capture = expected[i].capture},
@@ -924,7 +926,7 @@ static void a_capture_that_never_begins(void **state)
 {
     (void)state;
     static const char *const captures[] = {"elsewhere", "cudaProfilerApi", "measure"};
-    for (size_t i = 0; i < sizeof(captures) / sizeof(captures[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(captures); i++) {
         int begins = i == 2;
         char *messages, text[100];
         struct nvt_trace *trace = record(&(struct run){.how = i == 1 ? "plain" : "capture",
@@ -1013,7 +1015,7 @@ static void wrong_usage(void **state)
                  {"--capture", "@domain", "--capture @domain"},
                  {"--trace=nvtx", "--capture=cudaProfilerApi", "needs --trace"}};
     (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         const char *argv[] = {"nvtally", "record", wrong[i].option, wrong[i].value, "--",
                               "true",    NULL};
         struct cli_result result = cli_run(argv);

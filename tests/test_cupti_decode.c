@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
+
 #ifndef HAVE_CUPTI
 
 int main(void)
@@ -458,7 +460,7 @@ static void times_that_cannot_be_are_put_right_or_left_out(void **state)
                  {1000, 2001, 0, 0},       {3000, 1500, 0, 0},       {6000, 7000, 1000, 2000},
                  {6000, 7001, 0, 0},       {5999, 6500, 0, 0},       {0, 0, 0, 0},
                  {UINT64_MAX, 1, 0, 0}};
-    const size_t count = sizeof(times) / sizeof(times[0]);
+    const size_t count = NVT_COUNT_OF(times);
     (void)state;
     if (!cupti.decoder.next)
         skip();

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
+
 #ifndef HAVE_CUPTI
 
 int main(void)
@@ -70,7 +72,7 @@ static void look(const struct process *process, struct found *found)
         snprintf(driver, sizeof(driver), "driver/libcuda.so.%s", process->driver);
         must_load(driver);
     }
-    for (size_t i = 0; i < sizeof(process->has) / sizeof(process->has[0]) && process->has[i]; i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(process->has) && process->has[i]; i++)
         must_load(process->has[i]);
     void *library = nvt_cupti_find(found->why, sizeof(found->why));
     if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map))
@@ -127,7 +129,7 @@ static void none_is_newer_than_the_driver(void **state)
                     {"520.61.05", "libcupti.so.11.8"},
                     {"1.1", "libcupti.so.13"}};
     (void)state;
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
         struct found found =
             find(&(struct process){.home = "toolkit", .driver = expected[i].driver});
         assert_string_equal(found.name, expected[i].name);

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
+
 #ifndef HAVE_CUPTI
 
 int main(void)
@@ -77,7 +79,7 @@ static const struct kind {
     KIND(MEM_DECOMPRESS, MemDecompress, 0),
     KIND(CONFIDENTIAL_COMPUTE_ROTATION, ConfidentialComputeRotation, 0),
 };
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS NVT_COUNT_OF(kinds)
 
 /* Kinds that CUDA 13 has given up: a buffer cannot be read behind them. */
 static const CUpti_ActivityKind gone[] = {
@@ -134,7 +136,7 @@ static void a_kind_of_the_past_ends_its_buffer(void **state)
     (void)state;
     if (!cupti.decoder.next)
         skip();
-    for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(gone); i++) {
         CUpti_ActivityContext3 context = {.kind = CUPTI_ACTIVITY_KIND_CONTEXT};
         cupti.used = 0;
         memset(cupti.buffer, 0, 4096);
@@ -240,9 +242,9 @@ static void levels_choose_calls(void **state)
         "cudaGraphCreate_v10000",    "cuMemAlloc_v2",    "cudaStreamSynchronize_v3020",
         "cudaGetDevice_v3020"};
     (void)state;
-    for (size_t i = 0; i < sizeof(launches) / sizeof(launches[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(launches); i++)
         assert_true(nvt_cupti_is_launch(launches[i]));
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(others); i++)
         assert_false(nvt_cupti_is_launch(others[i]));
     assert_true(nvt_cupti_is_graph_launch("cudaGraphLaunch_ptsz_v10000"));
     assert_false(nvt_cupti_is_graph_launch("cudaLaunchKernel_v7000"));

@@ -18,6 +18,7 @@
 #include "../collectors/cut.h"
 #include "../collectors/output.h"
 #include "../lib/clock.h"
+#include "../lib/count_of.h"
 #include "../lib/cursor.h"
 #include "../lib/device_columns.h"
 #include "random_kit.h"
@@ -977,7 +978,7 @@ static void wrong_limits(void **state)
         {"--max-age", "0x1s"},   {"--max-age", "1e9h"}, {"--max-age", "infs"},
         {"--max-size", "60000"}, {"--max-size", "0"},   {"--max-size", "-1M"},
         {"--max-size", "9T"},    {"--max-size", "1e6"}, {"--max-age", "1.2.3s"}};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         struct cli_result result = record_kept(wrong[i][0], wrong[i][1], recorded_path(), "1");
         cli_expect_failure(&result, wrong[i][0]);
         cli_result_free(&result);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "finding_kit.h"
 
 #define MS     INT64_C(1000000)
@@ -165,7 +166,7 @@ static void waits_for_work_are_none(void **state)
     static const char *const waits[] = {"get (queue.py:171)", "wait (threading.py:629)",
                                         "acquire (threading.py:461)", "_worker (thread.py:81)"};
     (void)state;
-    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(waits); i++) {
         struct maker maker = begin();
         wait(&maker, 0, 1, 4, python(&maker, "wait (threading.py:327)", waits[i]));
         nothing(&maker);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 static struct cli_result check(const char *library, const char *only)
@@ -80,7 +81,7 @@ static void what_is_wrong_is_found(void **state)
                   {"broken_unwritten", "y[7] is"},
                   {"broken_guard", "wrote beside y"},
                   {"broken_input", "changed its input x"}};
-    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(broken); i++) {
         struct cli_result result = check("device/libcheck-broken.so", broken[i].operation);
         cli_expect_status(&result, 1);
         assert_non_null(strstr(result.out, broken[i].why));

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/device_columns.h"
 
 static uint64_t state = 1;
@@ -261,7 +262,7 @@ static void claims_need_bytes(void **unused)
         {"\1\x28\2\1\x12\1\2\1", 8},       /* an order that leaves a row out */
         {"", 0},
     };
-    for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(claims); i++) {
         uint8_t *copy = tight(claims[i].bytes, claims[i].size);
         if (!nvt_device_columns_open(&columns, copy, copy + claims[i].size))
             fail_msg("claim %zu was believed", i);

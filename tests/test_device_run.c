@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* NAME=VALUE, unless the test has set that itself. */
@@ -43,7 +44,7 @@ static struct cli_result run(const char *dry, const char *work, const char *iter
     const char *const longer[] = {unless_set("WITHIN", "WITHIN=5400"),
                                   unless_set("LIMIT", "LIMIT=4800"),
                                   unless_set("ROW_LIMIT", "ROW_LIMIT=600")};
-    for (size_t i = 0, count = 5; i < sizeof(longer) / sizeof(longer[0]); i++)
+    for (size_t i = 0, count = 5; i < NVT_COUNT_OF(longer); i++)
         if (longer[i])
             environment[count++] = longer[i];
     struct cli_options options = {.environment = environment, .timeout_s = 600};
@@ -813,7 +814,7 @@ static void what_is_ours_of_a_level_is_told(void **state)
         "bare, twice",         "CUPTI alone, loaded",           "CUPTI alone, records",
         "CUPTI alone, kernel", "CUPTI alone, kernel,plain",     "CUPTI alone, kernel,subscribed",
         "CUPTI alone, full",   "nvtally record --trace kernel", "nvtally record --trace full"};
-    for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(sides); i++) {
         char line[256];
         snprintf(line, sizeof(line),
                  "\n%-30s     3.00   1.250 [1.100 1.400]    20.00   2.250 [2.100 2.400]    40.00   "
@@ -950,7 +951,7 @@ static void failed_rows_beside_are_told(void **state)
         {"both", half_failing_program,
          "1 rounds; rows of ours: 1 failed: no \\\"x\\\"; rows of theirs: 1 failed: "
          "RuntimeError: no kernel\n"}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         put_program(cases[i].folder, "nvtally", cases[i].program);
         put_program(cases[i].folder, "python3", half_failing_torch);
         struct cli_result result = run_stood_in(
@@ -1355,7 +1356,7 @@ static void beside_pytorch_or_not_run(void **state)
     cli_expect_status(&result, has_torch ? 0 : 3);
     assert_non_null(strstr(result.out, has_torch ? "2 rounds, ours and theirs in turn"
                                                  : "no PyTorch with cpu for python3 here"));
-    for (size_t i = 0; i < sizeof(decided) / sizeof(decided[0]) && has_torch; i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(decided) && has_torch; i++) {
         const char *line = strstr(result.out, decided[i]);
         assert_non_null(line);
         if (!strstr(line, "[") || strcspn(line, "[") > strcspn(line, "\n"))
@@ -1668,7 +1669,7 @@ static void goals_are_decided_by_ratios(void **state)
         "not complete, "
         "rounds: 1; worst: x_quantize_rowwise 4096\302\2674 out 32768 0.750",
         "  peak activation memory at most the published in 80 of 84 rows  not run\n"};
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(lines); i++)
         if (!strstr(result.out, lines[i]))
             fail_msg("no line '%s' in\n%s", lines[i], result.out);
     cli_result_free(&result);
@@ -1701,7 +1702,7 @@ static void what_is_no_number_reaches_nothing(void **state)
         "  loss after ten steps, bf16, the reference's to 3.9e-03         missed   bf16 inf, ",
         "  losses over NCCL with one rank those without, to 1e-6          missed   0 of 12 "
         "cases; "};
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(lines); i++)
         if (!strstr(result.out, lines[i]))
             fail_msg("no line '%s' in\n%s", lines[i], result.out);
     cli_result_free(&result);
@@ -1873,7 +1874,7 @@ static void all_cases_can_be_shown(void **state)
         "| large fp32 | - | 0.1 | inf | inf | inf | 1 |\n",
         "**every operation as in double precision**: missed\n\n3 of 4\n\n",
         "**switchback and what follows of it**: not run\n\nKeyError: 'dim'\n\n"};
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(lines); i++)
         if (!strstr(result.out, lines[i]))
             fail_msg("no '%s' in\n%s", lines[i], result.out);
     cli_result_free(&result);

@@ -15,6 +15,7 @@
 
 #include "../analyze/sweeps/curves.h"
 #include "../analyze/diagnosis/diagnose.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "made_trace.h"
 #include "random_kit.h"
@@ -230,7 +231,7 @@ static void one_axis_can_be_asked_for(void **state)
     assert_int_equal(nvt_diagnose(&input, "size", &findings, NULL), 0);
     assert_int_equal(findings.count, 0);
     static const char *const refused[] = {"bogus", "fragment", "variant", "backend", ", "};
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(refused); i++) {
         err = (struct nvt_error)NVT_ERROR_INIT;
         assert_int_equal(nvt_diagnose(&input, refused[i], &findings, &err), -1);
         nvt_error_text(&err, text, sizeof(text));
@@ -374,7 +375,7 @@ static void programs_get_every_finding(void **state)
     cli_write_file(profile, text.data, text.size);
     cli_write_file(again, text.data, text.size);
     nvt_buffer_free(&text);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const char *command[] = {"nvtally", "diagnose",      profile, again,
                                  "-f",      cases[i].format, NULL};
         struct cli_result result = cli_run(command);
@@ -424,7 +425,7 @@ static void times_have_three_digits_and_a_unit(void **state)
                  {1.5e9, "1.50 s"}, {3.6e12, "3600 s"},    {-278.6, "-279 ns"},
                  {0.1, "0.10 ns"},  {0.00123, "0.0012 ns"}};
     char out[NVT_TIME_MAX], line[NVT_LINE_MAX];
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(times); i++)
         assert_string_equal(nvt_time_text(times[i].ns, out), times[i].text);
     assert_string_equal(nvt_line_text(12345, 21.5, "n", line), "12.3 µs + 21.5 ns·n");
     assert_string_equal(nvt_line_text(12345, -278.6, "n", line), "12.3 µs - 279 ns·n");
@@ -662,7 +663,7 @@ static void conditions_are_named_where_they_differ(void **state)
          "\"warmup\": 5, \"trace\": \"d\"}",
          "other size=2"},
     };
-    enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+    enum { CASES = NVT_COUNT_OF(cases) };
     struct nvt_record records[CASES];
     struct nvt_runs runs = {.records = records, .count = CASES};
     char name[256];

@@ -15,6 +15,7 @@
 
 #include "../analyze/diagnosis/blocking.h"
 #include "../analyze/diagnosis/diagnose.h"
+#include "../lib/count_of.h"
 #include "finding_kit.h"
 
 #define MS INT64_C(1000000)
@@ -100,7 +101,7 @@ static const struct kind_case {
 static void each_kind_has_its_words(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(kind_cases) / sizeof(kind_cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(kind_cases); i++) {
         const struct kind_case *kind = &kind_cases[i];
         struct maker maker = make_begin();
         const struct step step = {
@@ -235,7 +236,7 @@ static void other_threads_have_locks_alone(void **state)
     (void)state;
     static const char *const calls[] = {"read", "pthread_cond_wait", "usleep",
                                         "pthread_mutex_lock"};
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++) {
         struct maker maker = make_begin();
         const struct step step = {.call = calls[i], .range = "worker", .ns = 5 * MS};
         loop(&maker, NULL, 0, "iteration");
@@ -280,7 +281,7 @@ static void only_calls_in_ranges_of_the_loop_count(void **state)
         {.call = "nanosleep_of_mine", .range = "load", .ns = 5 * MS},
     };
     const struct step step = {.call = "read", .ns = 5 * MS};
-    for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(inner); i++) {
         struct maker maker = make_begin();
         loop(&maker, &inner[i], 1, "iteration");
         kit_find_nothing(&maker, &nvt_rule_blocked);
@@ -347,7 +348,7 @@ static void a_device_that_works_meanwhile_is_no_trouble(void **state)
 {
     (void)state;
     static const char *const calls[] = {"pthread_cond_wait", "ioctl", "read"};
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++)
         for (int64_t works = 2; works <= 4; works += 2) {
             struct maker maker = make_begin();
             const struct step step = {

@@ -14,6 +14,7 @@
 
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/diagnosis/work_kinds.h"
+#include "../lib/count_of.h"
 #include "finding_kit.h"
 
 #define MS     INT64_C(1000000)
@@ -51,7 +52,7 @@ static void waiting_in_mpi_is_not_told(void **state)
     static const char *const modules[] = {"/lib/libopen-pal.so.40", "/x/openmpi/mca_btl_vader.so",
                                           "/lib/libmpi.so.40", "/lib/libucp.so.0"};
     (void)state;
-    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(modules); i++) {
         struct maker maker = make_begin();
         uint32_t main = make_function(&maker, 0, "main", TOOL);
         uint32_t mpi = make_function(&maker, main, "0x1234", modules[i]);
@@ -87,7 +88,7 @@ static const struct kind_case {
 static void each_kind_has_its_words(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(kind_cases) / sizeof(kind_cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(kind_cases); i++) {
         const struct kind_case *kind = &kind_cases[i];
         struct maker maker = make_begin();
         char what[256];

@@ -13,6 +13,7 @@
 
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/device/gaps.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 
 /* Two kernels of 10 ms with one such pause of the thread between them: no loop, so no finding. */
@@ -58,7 +59,7 @@ static void findings_that_explain_it_hide_it(void **state)
          "no finding explains it"},
         {{.trace = traces[0].trace, .cause = idle, .total_ns = 95e6}, "no finding explains it"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_finding finding = cases[i].finding;
         struct nvt_findings findings = {&finding, 1, 1};
         struct nvt_buffer text = {0};
@@ -113,7 +114,7 @@ static void one_long_gap_is_told(void **state)
         "GPU idle for 90 % of 200 ms; no finding explains it; the longest gap, 180 ms",
         "after before; meanwhile the launching thread was outside of CUDA (made up; ",
         "nvtally stats -r gpu_idle)\n"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
         if (!strstr((const char *)text.data, parts[i]))
             fail_msg("no \"%s\" in %s", parts[i], (const char *)text.data);
     nvt_buffer_free(&text);

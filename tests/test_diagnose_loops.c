@@ -14,6 +14,7 @@
 
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/diagnosis/diagnose.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 #include "small_trace.h"
 
@@ -106,7 +107,7 @@ static void the_host_is_where_it_is_most_of_the_time(void **state)
                  {3 * MS, MS, "while the host works, 74 % of it in range load"},
                  {MS, 3 * MS, "while the host works, 74 % of it in range check"},
                  {0, 0, "while the host works in range iteration"}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct maker maker = make_begin();
         for (int k = 0; k < 40; k++) {
             int64_t start = maker.now, load = start + cases[i].load, check = load + cases[i].check;
@@ -162,7 +163,7 @@ static void the_host_is_in_a_call_of_the_system(void **state)
          "/data/train.bin"},
         {4 * MS, 0, 0, 0, "for 100 % of that time in read() of …/p10" LONG_TAIL,
          "/p01/p02/p03/p04/p05/p06/p07/p08/p09/p10" LONG_TAIL}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct maker maker = make_begin();
         uint32_t other = nvt_trace_thread(maker.trace, 0, 99);
         uint32_t thread = cases[i].thread ? other : maker.thread;

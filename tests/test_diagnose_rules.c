@@ -15,6 +15,7 @@
 
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/model/cuda_names.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "made_trace.h"
 #include "random_kit.h"
@@ -307,7 +308,7 @@ static const struct trouble {
      {{.kernels = 10, .kernel_ns = 80000, .taken = 4}}},
 };
 
-#define TROUBLES (sizeof(troubles) / sizeof(troubles[0]))
+#define TROUBLES NVT_COUNT_OF(troubles)
 
 static struct nvt_findings apply(const struct nvt_rule *rule, const struct program *program)
 {
@@ -593,7 +594,7 @@ static void annotations_of_pytorch_are_no_timing(void **state)
         {"Optimizer.step", 1},
         {"optimizer", 1},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct maker maker = make_begin();
         struct nvt_findings findings = {0};
         for (int k = 0; k < 4; k++) {
@@ -632,7 +633,7 @@ static void warm_ups_are_added_to_those_there_were(void **state)
                  {10, NULL, "leave out the first 3 too: --warmup 13"},
                  {0, &runs, "leave out the first 3 too: --warmup 13"},
                  {10, &runs, "leave out the first 3 too: --warmup 13"}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_findings findings = {0};
         warm_up(ns, COUNT, cases[i].warmups, 300000, cases[i].runs, &findings);
         assert_int_equal(findings.count, 1);
@@ -673,7 +674,7 @@ static void noise_is_no_warm_up(void **state)
     enum { TRIALS = 1000, MOST = 200 };
     static const int counts[] = {16, 20, 50, MOST};
     for (int kind = 0; kind < 3; kind++)
-        for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+        for (size_t c = 0; c < NVT_COUNT_OF(counts); c++) {
             uint64_t seed = 1 + c;
             size_t alarms = 0;
             for (int trial = 0; trial < TRIALS; trial++) {
@@ -907,7 +908,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
         {0, 2, {"no memory events on record: 2 of ", "no iterations on record: 4 of "}},
         {0, 3, {NULL}},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_input input = {.traces = traces + cases[i].from, .trace_count = cases[i].count};
         struct nvt_buffer text = {0};
         size_t lines = 0;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/diagnosis/serial.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "finding_kit.h"
 
@@ -369,7 +370,7 @@ static void a_program_has_one(void **state)
             char *out = diagnose_until(has_part_of_reduce, traces[i], "serial", others[k]);
             assert_true(i || strstr(out, "most in pthread_barrier_wait()"));
             free(out);
-            for (size_t j = 0; j < sizeof(quiet) / sizeof(quiet[0]); j++)
+            for (size_t j = 0; j < NVT_COUNT_OF(quiet); j++)
                 free(diagnose_until(has_no_part, traces[i], quiet[j], others[k]));
         }
 }

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 
@@ -138,7 +139,7 @@ static void test_formats(void **state)
     static const char *const commands[] = {"stats", "compare", "reference", "diagnose"};
     size_t count, lists = 0;
     const struct nvt_format *formats = nvt_formats(&count);
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(commands); i++) {
         const char *const argv[] = {"nvtally", commands[i], "--help", NULL};
         char path[128];
         struct cli_result help = cli_run(argv);

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 enum { STEP_TIMEOUT_S = 300, LINE = 2048 };
@@ -75,7 +76,7 @@ static void add_traces(const char *directory)
                                           "docs/results/h100/traces"};
     glob_t traces = files("docs/results/h100/traces/*.nvt", NULL, NULL);
     char *folder = NULL;
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(folders); i++) {
         free(folder);
         folder = strdup(cli_in(directory, folders[i]));
         assert_int_equal(mkdir(folder, 0755), 0);
@@ -146,7 +147,7 @@ static bool is_here(const char *program)
 
 static const struct rule *rule_of(const char *document, const char *line)
 {
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(rules); i++)
         if (strstr(line, rules[i].part) && strstr(document, rules[i].where))
             return &rules[i];
     return NULL;
@@ -156,7 +157,7 @@ static bool is_left_out(const char *document, const char *line, const struct rul
 {
     const char *reason = rule && !rule->instead ? rule->reason : NULL;
     char missing[64];
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]) && !reason; i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(programs) && !reason; i++) {
         if (strstr(line, programs[i]) && !is_here(programs[i])) {
             snprintf(missing, sizeof(missing), "there is no %s here", programs[i]);
             reason = missing;

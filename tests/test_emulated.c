@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #define WORDS_MOST 48
@@ -55,7 +56,7 @@ static void every_operation_agrees_in_any_order(void **state)
     (void)state;
     CLI_SKIP_THREAD_SANITIZED("plain loops of a reference, for twenty minutes");
     static const char *const seeds[] = {"EMULATED_SEED=1", "EMULATED_SEED=20261122"};
-    for (size_t i = 0; i < (cli_is_long() ? sizeof(seeds) / sizeof(seeds[0]) : 1); i++) {
+    for (size_t i = 0; i < (cli_is_long() ? NVT_COUNT_OF(seeds) : 1); i++) {
         struct cli_result result = check(seeds[i], NULL);
         if (result.status)
             print_error("%s\n%s", result.out, result.err);
@@ -78,7 +79,7 @@ static void what_is_left_out_is_found(void **state)
                   {"EMULATED_IGNORE=products", "matmul_nn"},
                   {"EMULATED_IGNORE=mode", "half_sums_tn"},
                   {"EMULATED_IGNORE=waits", "streams"}};
-    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(broken); i++) {
         struct cli_result result = check(broken[i].setting, broken[i].operation);
         cli_expect_status(&result, 1);
         assert_non_null(strstr(result.out, "FAILED: "));
@@ -146,7 +147,7 @@ static void products_that_are_refused_are_computed(void **state)
     (void)state;
     static const char *const ways[] = {"EMULATED_REFUSE=int8", "EMULATED_REFUSE=int8 as invalid",
                                        "EMULATED_REFUSE=int8 by error"};
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
         struct cli_result result = check(ways[i], "int8_product");
         cli_expect_status(&result, 0);
         const char *told = strstr(result.err, "cuBLAS refuses products of int8 of ");
@@ -162,7 +163,7 @@ static void a_bias_is_added_with_the_product(void **state)
     (void)state;
     /* The first: no kernel adds it. */
     static const char *const ways[] = {"EMULATED_LOSE=bias_forward", "EMULATED_REFUSE=bias"};
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
         struct cli_result result = check(ways[i], "linear_forward");
         cli_expect_status(&result, 0);
         cli_result_free(&result);
@@ -287,7 +288,7 @@ static void pipelines_give_the_losses_of_the_host_in_any_order(void **state)
 {
     (void)state;
     static const char *const seeds[] = {"EMULATED_SEED=5", "EMULATED_SEED=6", "EMULATED_SEED=7"};
-    for (size_t i = 0; i < (cli_is_long() ? sizeof(seeds) / sizeof(seeds[0]) : 1); i++)
+    for (size_t i = 0; i < (cli_is_long() ? NVT_COUNT_OF(seeds) : 1); i++)
         expect_the_hosts(SMALL_PIPELINE "--partitions 4 --microbatches 4 --schedule gpipe,1f1b",
                          "pipeline", seeds[i]);
     expect_the_hosts(SMALL_PIPELINE "--partitions 2 --microbatches 4 --schedule interleaved "
@@ -323,14 +324,14 @@ static void one_process_changes_nothing(void **state)
                       : SMALL_PIPELINE "--partitions 4,1 --microbatches 4 --engine self",
         "switchback --dim 64 --batch 128,64 --iterations 1 --warmup 0"};
     static const char *const same[] = {"loss", "peak_allocated_bytes", "peak_reserved_bytes"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(words); i++) {
         char together[512];
         snprintf(together, sizeof(together), "%s --one-process", words[i]);
         struct nvt_runs *each = rows_of(words[i], "cuda", "each", NULL);
         struct nvt_runs *all = rows_of(together, "cuda", "all", NULL);
         assert_int_equal(each->count, all->count);
         for (size_t k = 0; k < all->count; k++)
-            for (size_t j = 0; j < sizeof(same) / sizeof(same[0]); j++) {
+            for (size_t j = 0; j < NVT_COUNT_OF(same); j++) {
                 const char *one = nvt_record_text(&each->records[k], same[j]);
                 const char *other = nvt_record_text(&all->records[k], same[j]);
                 if (strcmp(one ? one : "", other ? other : "") != 0)
@@ -495,7 +496,7 @@ static void studies_fit_a_device(void **state)
         {"transformer --precision fp32,tf32,bf16,fp16 --phase forward,forward_backward,train "
          "--graph off,on --warmup 1 --iterations 1",
          120}};
-    for (size_t i = 0; i < sizeof(studies) / sizeof(studies[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(studies); i++) {
         char folder[16];
         snprintf(folder, sizeof(folder), "study-%zu", i);
         struct nvt_runs *runs = rows_of(studies[i].words, "cuda", folder, environment);
@@ -656,7 +657,7 @@ static void calls_that_fail_are_told(void **state)
                                         "cudaEventRecord",
                                         "cudaStreamWaitEvent",
                                         "cudaEventDestroy"};
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++) {
         char setting[96], folder[64];
         const char *const environment[] = {setting, NULL};
         snprintf(setting, sizeof(setting), "EMULATED_FAIL=%s:1", calls[i]);
@@ -686,7 +687,7 @@ static void graphs_without_memory_have_no_room(void **state)
 {
     (void)state;
     static const char *const calls[] = {"cudaGraphInstantiate", "cudaGraphLaunch"};
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++) {
         char setting[96], folder[64];
         const char *const environment[] = {setting, NULL};
         snprintf(setting, sizeof(setting), "EMULATED_FULL=%s:1", calls[i]);
@@ -707,7 +708,7 @@ static void captures_that_fail_are_told(void **state)
     (void)state;
     static const char *const calls[] = {"cudaStreamBeginCapture", "cudaStreamEndCapture",
                                         "cudaGraphInstantiate", "cudaGraphLaunch"};
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++) {
         char setting[96], folder[64];
         const char *const environment[] = {setting, NULL};
         snprintf(setting, sizeof(setting), "EMULATED_FAIL=%s:1", calls[i]);

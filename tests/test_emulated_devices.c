@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #define WORDS_MOST 64
@@ -52,7 +53,7 @@ static struct nvt_runs *rows(int status, const char *words, const char *const *e
     const char *const more[] = {"--backend", "cuda", "--collect",
                                 "off",       "-o",   cli_in(cli_folder, folder)};
     assert_true(count + 7 <= WORDS_MOST);
-    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(more); i++)
         argv[count++] = more[i];
     argv[count] = NULL;
     struct cli_options options = {.environment = with_one_thread(environment), .timeout_s = 300};
@@ -96,7 +97,7 @@ static void gradients_are_those_of_one_device(void **state)
     static const char *const environments[][4] = {
         {"EMULATED_DEVICES=2", "EMULATED_SEED=3", NULL},
         {"EMULATED_DEVICES=4", "EMULATED_PEERS=0", "EMULATED_SEED=4", NULL}};
-    for (size_t i = 0; i < sizeof(environments) / sizeof(environments[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(environments); i++) {
         struct cli_result result = check(environments[i], !cli_is_long());
         if (result.status)
             print_error("%s\n%s", result.out, result.err);
@@ -121,7 +122,7 @@ static void what_is_left_out_is_found(void **state)
         {"EMULATED_DEVICES=2", "EMULATED_IGNORE=devices", NULL},
         /* A device touches the memory of one that it does not reach. */
         {"EMULATED_DEVICES=2", "EMULATED_IGNORE=staging", "EMULATED_PEERS=0", NULL}};
-    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(broken); i++) {
         struct cli_result result = check(broken[i], 1);
         assert_int_not_equal(result.status, 0);
         assert_null(strstr(result.out, "1 of 1 operations agree"));
@@ -160,7 +161,7 @@ static void losses_are_those_of_one_device(void **state)
             assert_int_equal(all->count, one->count);
             for (size_t i = 0; i < all->count; i++) {
                 double partitions = number_of(all, i, "partitions");
-                for (size_t k = 0; k < sizeof(same) / sizeof(same[0]); k++)
+                for (size_t k = 0; k < NVT_COUNT_OF(same); k++)
                     assert_string_equal(text_of(all, i, same[k]), text_of(one, i, same[k]));
                 assert_true(number_of(one, i, "devices") == 1);
                 assert_true(number_of(all, i, "devices") ==
@@ -270,7 +271,7 @@ static void rows_tell_of_their_devices(void **state)
     static const char *const without[] = {"EMULATED_PEERS=0",
                                           "EMULATED_FAIL=cudaMemPoolSetAccess:1",
                                           "EMULATED_FAIL=cudaDeviceEnablePeerAccess:2"};
-    for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(without); i++) {
         runs = rows(0, words, (const char *const[]){"EMULATED_DEVICES=3", without[i], NULL});
         assert_string_equal(text_of(runs, 0, "status"), "ok");
         assert_string_equal(text_of(runs, 0, "message"), "");
@@ -287,7 +288,7 @@ static void calls_that_fail_are_told(void **state)
                                         "cublasCreate:2",         "cudaStreamCreateWithFlags:3",
                                         "cudaEventRecord:3",      "cudaMallocAsync:3",
                                         "cudaDeviceSynchronize:4"};
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++) {
         for (int has_workers = 0; has_workers < 2; has_workers++) {
             char setting[96];
             snprintf(setting, sizeof(setting), "EMULATED_FAIL=%s", calls[i]);

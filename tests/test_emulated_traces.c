@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
+
 #ifndef HAVE_CUPTI
 
 int main(void)
@@ -101,7 +103,7 @@ static int is_launch(const char *name)
 {
     static const char *const launches[] = {"cudaLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync",
                                            "cudaGraphLaunch"};
-    for (size_t i = 0; i < sizeof(launches) / sizeof(launches[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(launches); i++)
         if (!strcmp(name, launches[i]))
             return 1;
     return 0;
@@ -449,7 +451,7 @@ static void every_report_reads_them(void **state)
                                           "matmul_share",
                                           "attention",
                                           "phases"};
-    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(reports); i++) {
         const char *argv[] = {cli_built("emulated/nvtally"),
                               "stats",
                               cli_in(cli_folder, "model"),

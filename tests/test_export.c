@@ -21,6 +21,7 @@
 #include "../analyze/device/project.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 
@@ -507,7 +508,7 @@ static void chrome_reads_back(void **state)
             }
         write_to(seed % 2 ? &nvt_exporter_chrome : &nvt_exporter_chrome_path, trace, path);
         struct nvt_trace *back = read_back(path);
-        for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+        for (size_t i = 0; i < NVT_COUNT_OF(reports); i++) {
             char *ours = report_text(reports[i], trace, 0);
             char *theirs = report_text(reports[i], back, 0);
             expect_equal(reports[i], ours, theirs);

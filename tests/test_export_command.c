@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "../analyze/exports/export.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 static void csv_has_a_line_an_event(void **state)
@@ -102,7 +103,7 @@ static void the_command_says_what_it_cannot_do(void **state)
          "/nonexistent/x: cannot be opened: No such file or directory"},
 #endif
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = cli_run(cases[i].argv);
         cli_expect_failure(&result, cases[i].needle);
         cli_result_free(&result);
@@ -120,7 +121,7 @@ static void the_command_writes_where_it_should(void **state)
     cli_result_free(&result);
     /* Standard output by its common name, too. */
     const char *const texts[] = {"csv", "chrome", "chrome-path", "folded"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(texts); i++) {
         result = cli_run(
             (const char *const[]){"nvtally", "export", "--to", texts[i], path, "-o", "-", NULL});
         cli_expect_status(&result, 0);
@@ -161,7 +162,7 @@ static void the_command_says_that_there_was_nothing_to_write(void **state)
         {path, "folded-device", "device operation", ""},
         {path, "folded-memory", "memory event", ""},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = cli_run((const char *const[]){
             "nvtally", "export", "--to", cases[i].format, cases[i].path, NULL});
         char note[4200] = "";

@@ -25,6 +25,7 @@
 
 #include "../collectors/ring.h"
 #include "../collectors/stale.h"
+#include "../lib/count_of.h"
 #include "faults_kit.h"
 
 #define FEW 1000
@@ -78,7 +79,7 @@ static void keeps_what_was_complete_at_the_end(void **state)
         {"_exit", "exits", NULL, {"before the end"}, {FEW}, 7, 0},
         {"exec", "execs", NULL, {"before the end", "after exec"}, {FEW, FEW}, 0, 0},
         {"double fork", "forks_twice", NULL, {"parent", "grandchild"}, {FEW, FEW}, 0, 0}};
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ends); i++)
         assert_complete(&ends[i]);
 }
 
@@ -104,7 +105,7 @@ static void counts_what_limits_cost(void **state)
     static const char *const ways[] = {"no_files", "no_file_size", "no_memory"};
     static const char *const faults[] = {"setrlimit: no descriptors", "setrlimit: no file size",
                                          "setrlimit: no memory"};
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
         struct cli_result result = faults_record(ways[i], NULL);
         cli_expect_status(&result, 0);
         struct nvt_trace *trace = faults_read();

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "faults_kit.h"
 
 #define MOST      16 /* arguments of a command */
@@ -46,7 +47,7 @@ static const struct command commands[] = {
       "1", "--iterations", "2", "-o", "w"},
      NULL},
 };
-#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define COMMANDS NVT_COUNT_OF(commands)
 
 /* How calls fail. `harmless`: the work must be done all the same, by all commands or by the
  * recorder alone. (stdio, by which the others write, gives up at EINTR; they have no handlers that
@@ -62,7 +63,7 @@ static const struct way {
     {"make", "ENOMEM", 0, NO},      {"make", "EACCES", 1, NO},       {"read", "EIO", 0, NO},
     {"read", "EINTR", 0, RECORDER},
 };
-#define WAYS (sizeof(ways) / sizeof(ways[0]))
+#define WAYS NVT_COUNT_OF(ways)
 
 /* Every n-th in the short form, so that each part is met. */
 static unsigned long step_of(unsigned long count, unsigned long most)
@@ -104,7 +105,7 @@ static struct cli_result run_with(const struct fault *fault, const char *const a
         const char *front[] = {cli_built("tests/fail-call"), fault->way->group, fault->way->error,
                                number, cli_in(faults_folder(), "count")};
         memcpy(all, front, sizeof(front));
-        count = sizeof(front) / sizeof(front[0]);
+        count = NVT_COUNT_OF(front);
         all[count++] = strcmp(*argv, "nvtally") ? *argv : cli_built("nvtally");
         argv++;
     } else {
@@ -517,7 +518,7 @@ static void target_survives_failing_calls(void **state)
     snprintf(client, sizeof(client), "%s", cli_client("faults"));
     snprintf(tool, sizeof(tool), "%s", cli_built("tests/fail-call"));
     snprintf(counts, sizeof(counts), "%s", cli_in(faults_folder(), "count"));
-    for (size_t i = 0; i < sizeof(its_ways) / sizeof(its_ways[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(its_ways); i++) {
         unsigned long count = 1;
         for (unsigned long n = 0; n <= count; n++) {
             snprintf(number, sizeof(number), "%lu%s", n, its_ways[i].all_later ? "+" : "");

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "faults_kit.h"
 
 #define MOMENTS 300
@@ -121,7 +122,7 @@ static void a_date_that_is_set_changes_nothing(void **state)
         {"date set 2 h forward, 5 h back, 1 day forward", "STEP_CLOCK_REAL=0,7200,-18000,86400", 0},
         {"date set 60 years back, then right", "STEP_CLOCK_REAL=0,-1900000000,0", 0},
         {"date of 1966 from the beginning", "STEP_CLOCK_REAL=-1900000000", -1900000000}};
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(steps); i++) {
         int tries = 1;
         while (!sets_the_date(&steps[i]))
             if (tries++ == CLI_TRIES)

@@ -22,6 +22,7 @@
 #include "../collectors/output.h"
 #include "../collectors/symbols.h"
 #include "../lib/buffer.h"
+#include "../lib/count_of.h"
 #include "../lib/trace_file.h"
 #include "read_kit.h"
 #include "cli.h"
@@ -103,7 +104,7 @@ static void what_is_no_program_has_no_functions(void **state)
 {
     static const char *const paths[] = {"/nonexistent", "/dev/zero", "/", "/proc/self/maps", ""};
     (void)state;
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(paths); i++) {
         struct nvt_symbols *symbols = nvt_symbols_read(paths[i]);
         assert_non_null(symbols);
         assert_null(nvt_symbols_find(symbols, 4096));
@@ -380,7 +381,7 @@ static int samples_of(const uint64_t *fields, size_t field_count, size_t cut, ui
 
 /* Two frames, the second below the first, and two rows. */
 static const uint64_t good[] = {2, 3, 0, 1, 2, 1, 2, 0, 4, 10, 5000000, 2, 0, 20, 5000000, 1, 1};
-#define FIELDS (sizeof(good) / sizeof(good[0]))
+#define FIELDS NVT_COUNT_OF(good)
 
 static void malformed_chunks_are_refused(void **state)
 {
@@ -400,7 +401,7 @@ static void malformed_chunks_are_refused(void **state)
     assert_true(samples_of(good, FIELDS, 0, 2, 1) <= 0);
     assert_true(samples_of(good, FIELDS, 0, 2, NVT_NO_INDEX) <= 0);
     for (size_t i = 0; i < FIELDS; i++)
-        for (size_t k = 0; k < sizeof(extremes) / sizeof(extremes[0]); k++) {
+        for (size_t k = 0; k < NVT_COUNT_OF(extremes); k++) {
             memcpy(fields, good, sizeof(good));
             fields[i] = extremes[k];
             int samples = samples_of(fields, FIELDS, 0, 2, 0);

@@ -19,6 +19,7 @@
 #include "../analyze/studies/pipeline.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #define SMALL                                                                                      \
@@ -477,7 +478,7 @@ static void memory_is_reported_by_phase_and_part(void **state)
     }
     nvt_runs_free(runs);
     const char *const lines[] = {line, ",0,forward,0,", ",0,backward,1,", ",1,forward,1,"};
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(lines); i++)
         if (!strstr(result.out, lines[i]))
             fail_msg("no '%s' in\n%s", lines[i], result.out);
     assert_null(strstr(result.err, "no memory event"));
@@ -520,7 +521,7 @@ static bool is_of_all_ranks(const char *folder)
     static const char *const peaks[] = {
         "forward_peak_allocated_bytes", "forward_peak_reserved_bytes",
         "backward_peak_allocated_bytes", "backward_peak_reserved_bytes"};
-    for (size_t i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(peaks); i++)
         if (!(number(ranks, 0, peaks[i]) == number(local, 0, peaks[i])))
             fail_msg("%s: %.0f over ranks, %.0f in one process", peaks[i],
                      number(ranks, 0, peaks[i]), number(local, 0, peaks[i]));
@@ -555,7 +556,7 @@ static void bad_configurations_run_nothing(void **state)
         {"--transport", "nccl", "the host backend has none"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(bad); i++) {
         struct cli_result result = cli_run((const char *const[]){
             "nvtally", "run", "gpipe", SMALL, "--microbatches", "2", bad[i][0], bad[i][1], NULL});
         cli_expect_failure(&result, bad[i][2]);

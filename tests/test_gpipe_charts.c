@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -75,7 +76,7 @@ static void lines_do_not_hide_each_other(void **state)
                   {"'e0k2c1'", "linewidth 1.2 dashtype 1 linecolor 'white'"},
                   {"'e0k4c0'", "linespoints linecolor '#009E73' linewidth 1.6 dashtype 1"},
                   {"'e0k4c1'", "linespoints linecolor '#009E73' linewidth 1.6 dashtype 2"}};
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wanted); i++) {
         char *at = strstr(script, wanted[i].line);
         assert_non_null(at);
         char *end = strchr(at, '\n');
@@ -139,7 +140,7 @@ static void throughput_says_which_times_it_is_of(void **state)
         {ROW("1", "1", "false", "3000000", "\"source\": \"published\", ")
              ROW("1", "2", "false", "3000000", ""),
          ">Forward and backward, completed; of published rows, launched<"}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         write_rows(cases[i].rows);
         char *picture = drawn(cli_folder, "gpipe-throughput.svg");
         expect(picture, cases[i].said);
@@ -223,7 +224,7 @@ static void parts_on_a_partition_are_told_apart(void **state)
     static const char *const said[] = {">forward<", ">forward .1<", ">backward .1<",
                                        ">recompute .1<",
                                        ">.1, paler: the second part of the model on a partition.<"};
-    for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(said); i++)
         expect(picture, said[i]);
     free(picture);
     char *script = drawn(out, "gpipe-schedule.gp");
@@ -233,7 +234,7 @@ static void parts_on_a_partition_are_told_apart(void **state)
         "'forward' using ($5>=1?$1:NaN):3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor "
         "'#88CAEF'",
         "($5>0?sprintf('%d.%d',$4,$5):sprintf('%d',$4)) with labels"};
-    for (size_t i = 0; i < sizeof(drawn_as) / sizeof(drawn_as[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(drawn_as); i++)
         expect(script, drawn_as[i]);
     free(script);
     /* A forward of each micro-batch in each part of each partition. */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -367,7 +368,7 @@ static void the_table_has_times_of_every_schedule(void **state)
     const char *directory = made_run("table", ROW("gpipe", APART) ROW("1f1b", MIXED));
     struct cli_result csv = stats(directory, "csv");
     char got[80];
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(wanted); i++)
         for (int row = 0; row < 2; row++)
             if (strcmp(cell(csv.out, row + 1, wanted[i].heading, got), wanted[i].cells[row]) != 0)
                 fail_msg("%s of row %d: '%s'", wanted[i].heading, row, got);

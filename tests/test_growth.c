@@ -14,6 +14,7 @@
 
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/sweeps/growth.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 
 #define TRIALS 2000
@@ -74,7 +75,7 @@ static const struct grid {
              {4, {128, 256, 512, 1024}},
              {6, {2, 4, 8, 16, 32, 64}}};
 
-#define GRIDS (sizeof(grids) / sizeof(grids[0]))
+#define GRIDS NVT_COUNT_OF(grids)
 
 static struct nvt_growth grow(const struct grid *grid, double (*law)(double), double noise,
                               uint64_t *seed)
@@ -96,7 +97,7 @@ static void laws_are_recognised(void **state)
     } laws[] = {{linear, 1, 0}, {square, 2, 1}, {cube, 3, 1}, {root, 0.5, 1}};
     uint64_t seed = 1;
     for (size_t g = 0; g < GRIDS; g++) {
-        for (size_t i = 0; i < sizeof(laws) / sizeof(laws[0]); i++) {
+        for (size_t i = 0; i < NVT_COUNT_OF(laws); i++) {
             struct nvt_growth growth = grow(&grids[g], laws[i].law, 0, &seed);
             assert_true(nvt_growth_law(&growth)->rises && growth.is_described);
             assert_true(fabs(growth.p - laws[i].p) < 1e-9);
@@ -129,7 +130,7 @@ static void noise_hides_little_and_shows_nothing(void **state)
     static const double noises[] = {0.01, 0.05, 0.2, 0.5};
     for (size_t g = 0; g < GRIDS; g++) {
         uint64_t seed = 1 + g;
-        for (size_t i = 0; i < sizeof(laws) / sizeof(laws[0]); i++) {
+        for (size_t i = 0; i < NVT_COUNT_OF(laws); i++) {
             int found = 0, described = 0;
             for (int trial = 0; trial < TRIALS; trial++) {
                 struct nvt_growth growth = grow(&grids[g], laws[i].law, 0.05, &seed);
@@ -142,7 +143,7 @@ static void noise_hides_little_and_shows_nothing(void **state)
                           100.0 * described / TRIALS);
             assert_true(found >= laws[i].least[g] * TRIALS);
         }
-        for (size_t i = 0; i < sizeof(noises) / sizeof(noises[0]); i++) {
+        for (size_t i = 0; i < NVT_COUNT_OF(noises); i++) {
             int found = 0;
             for (int trial = 0; trial < TRIALS; trial++) {
                 struct nvt_growth growth = grow(&grids[g], constant, noises[i], &seed);
@@ -303,7 +304,7 @@ static void findings_tell_the_law(void **state)
          "; no rising law fits the runs well: this one is off by "},
         {6, {1000000, 1010000, 1000000, 990000, 1000000, 1005000}, "", ""},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
         expect_told(n, cases[i].ns, cases[i].count, cases[i].what, cases[i].evidence);
 }
 

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "../lib/buffer.h"
+#include "../lib/count_of.h"
 #include "../lib/folder.h"
 #include "../lib/trace_file.h"
 #include "cli.h"
@@ -37,7 +38,7 @@ static const char *const names[] = {
     "| a | b |\n|--|--|\n![x](http://x/y) [z](javascript:alert(3)) **b**",
     "broken \xff\xfe\xc0\x80 utf-8 %s%n%d",
 };
-#define NAMES (sizeof(names) / sizeof(names[0]))
+#define NAMES NVT_COUNT_OF(names)
 
 static void put(struct nvt_buffer *out, uint64_t value)
 {
@@ -263,8 +264,8 @@ static void every_table_format_is_inert(void **state)
                                           "cuda_api_callers"};
     const char *paths[] = {hostile_trace(), hostile_json()};
     for (size_t p = 0; p < 2; p++)
-        for (size_t r = 0; r < sizeof(reports) / sizeof(reports[0]); r++)
-            for (size_t f = 0; f < sizeof(formats) / sizeof(formats[0]); f++) {
+        for (size_t r = 0; r < NVT_COUNT_OF(reports); r++)
+            for (size_t f = 0; f < NVT_COUNT_OF(formats); f++) {
                 char what[200];
                 snprintf(what, sizeof(what), "stats -r %s -f %s of %s", reports[r], formats[f],
                          p ? "Kineto's" : "ours");
@@ -284,7 +285,7 @@ static void findings_and_comparisons_are_inert(void **state)
     (void)state;
     const char *ours = hostile_trace(), *theirs = hostile_json();
     static const char *const formats[] = {"", "markdown", "latex", "csv", "json"};
-    for (size_t f = 0; f < sizeof(formats) / sizeof(formats[0]); f++)
+    for (size_t f = 0; f < NVT_COUNT_OF(formats); f++)
         for (int i = 0; i < 4; i++) {
             const char *format = formats[f], *path = i % 2 ? theirs : ours;
             const char *command = i < 2 ? "diagnose" : "compare", *other = i < 2 ? NULL : path;
@@ -406,7 +407,7 @@ static void messages_about_files_are_inert(void **state)
     (void)state;
     static const char *const commands[] = {"stats", "diagnose", "plot", "report"};
     char *path = strdup(cli_in(cli_folder, "\x1b]0;evil\x07\n\x1b[31m.nvt"));
-    for (size_t i = 0; i < 2 * sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < 2 * NVT_COUNT_OF(commands); i++) {
         if (i % 2)
             cli_write_file(path, "no trace", 8);
         struct cli_result result =

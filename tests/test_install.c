@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/version.h"
 #include "cli.h"
 
@@ -139,7 +140,7 @@ static char *find_headers(void)
                                          ".deps/nvidia/*/include"};
     glob_t found = {0};
     char pattern[256], *folder = NULL;
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(places); i++) {
         snprintf(pattern, sizeof(pattern), "%s/nvtx3/nvToolsExt.h", places[i]);
         glob(pattern, i ? GLOB_APPEND : 0, NULL, &found);
     }

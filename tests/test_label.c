@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/text.h"
 #include "../plots/label_placement.h"
 #include "../plots/flame_label.h"
@@ -219,7 +220,7 @@ static void boxes_are_told_apart(void **state)
                  {200, 2, "allreduce_of_gradien… 40 %"},
                  {80, 1, "all…r_one"},
                  {50, 1, "allre…"}};
-    for (size_t i = 0; i < sizeof(boxes) / sizeof(boxes[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(boxes); i++) {
         char out[100];
         const struct nvt_flame_label label = {.name = names[0],
                                               .brothers = &names[boxes[i].other],

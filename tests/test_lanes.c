@@ -11,6 +11,7 @@
 
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "../lib/device_columns.h"
 #include "../lib/render.h"
 #include "../lib/trace_file.h"
@@ -111,7 +112,7 @@ static void put_process(struct made *made)
     }
     out.size = 0;
     const uint64_t domain[] = {NVT_DEFINITION_DOMAIN, 0, 1, 0, 1, 'd'};
-    for (size_t i = 0; i < sizeof(domain) / sizeof(domain[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(domain); i++)
         number(&out, domain[i]);
     put_chunk(made,
               (struct nvt_chunk){.kind = NVT_CHUNK_DEFINITIONS, .thread = NVT_NO_INDEX, .count = 1},
@@ -271,7 +272,7 @@ static char *reports_of(const struct nvt_input_trace *item)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         const struct nvt_report *report = nvt_report_find(names[i]);
         assert_true(report->needs & NVT_TAKES_LAUNCHES);
         assert_int_equal(nvt_report_make(report, &input, &tables, &err), 0);
@@ -407,7 +408,7 @@ static void lanes_hold_a_call_among_ranges(void **state)
 {
     (void)state;
     const uint64_t moment[] = {1000, 1000, 0};
-    for (uint32_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+    for (uint32_t i = 0; i < NVT_COUNT_OF(scenes); i++) {
         struct nvt_error err = NVT_ERROR_INIT;
         struct made made = {.writer = nvt_trace_writer_new(path, 0, &err)};
         assert_non_null(made.writer);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #define MPIRUN "mpirun --allow-run-as-root --oversubscribe "
@@ -238,7 +239,7 @@ static struct cli_result run_short(const struct shortage *of, const char *engine
                                  "host",
                                  "-o",
                                  "short"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(words); i++)
         argv[count++] = words[i][0] ? words[i] : of->vocabulary;
     if (is_launched) {
         argv[count++] = "--launcher";

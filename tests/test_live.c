@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "record_kit.h"
 
 /* `nvtally record` of a client, into the folder, beside us. */
@@ -194,7 +195,7 @@ static void a_thread_that_waits_is_asked_where(void **state)
     for (uint32_t i = 0; i < trace->os_calls.count; i++) {
         int64_t ns = trace->os_calls.end[i] - trace->os_calls.start[i];
         const char *name = nvt_name(trace, trace->os_calls.name[i]);
-        for (unsigned k = 0; k < sizeof(names) / sizeof(names[0]) && ns > 1500000000; k++)
+        for (unsigned k = 0; k < NVT_COUNT_OF(names) && ns > 1500000000; k++)
             if (!strcmp(name, names[k])) {
                 if (!called_by(trace, i, "waits_long"))
                     fail_msg("nobody knows who called %s", name);

@@ -20,6 +20,7 @@
 #include "../analyze/readers/compensate.h"
 #include "../analyze/readers/reader.h"
 #include "../collectors/machine.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 #include "made_trace.h"
@@ -188,7 +189,7 @@ static void devices_are_sampled(void **state)
     static const char *const libraries[] = {"tests/nvml", "tests/nvml-older"};
     for (size_t k = 0; k < 2; k++) {
         struct nvt_trace *trace = recorded(libraries[k], "");
-        for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
             double first = constant(trace, FIRST, expected[i].id);
             double second = constant(trace, SECOND, expected[i].id);
             expect_near(first, expected[i].first);
@@ -259,7 +260,7 @@ static void it_is_sampled_when_asked_for(void **state)
         const char *what;
         int has;
     } cases[] = {{"nvtx", 0}, {"nvtx,kernel", 0}, {"machine", 1}, {"full", 1}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = record("tests/nvml", "", cases[i].what);
         cli_expect_status(&result, 0);
         cli_result_free(&result);
@@ -351,7 +352,7 @@ static void malformed_chunks_are_told(void **state)
         {1, 1, {0}, -1},
         {0, 6, {1, 1, 1, 0, 0, 0}, 0},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_error err = NVT_ERROR_INIT;
         const char *path = cli_in(cli_folder, "bad.nvt");
         append_chunk(path, cases[i].count, cases[i].bytes, cases[i].size);
@@ -422,7 +423,7 @@ static void comparisons_tell_of_another_machine(void **state)
         {{.taken = 1}, {.taken = 9}, "other machines took differs: 1.0 % on side A, 9.0 % on"},
         {{.taken = 1}, {.taken = 2}, NULL},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_compared_machine machine = {0};
         struct nvt_buffer text = {0};
         for (size_t side = 0; side < 2; side++) {
@@ -456,7 +457,7 @@ static void slow_iterations_tell_of_the_machine(void **state)
         {1.5, 1800, "the slowest", "while they ran"},
         {2.5, 1200, "else 1.0; while they ran the clock", "GPU 1"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const struct program program = {.iterations = 64,
                                         .host_ns = 100000,
                                         .slow_every = 10,

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/model/layout.h"
+#include "../lib/count_of.h"
 #include "../lib/mpi_payload.h"
 #include "cli.h"
 #include "read_kit.h"
@@ -136,7 +137,7 @@ static void calls_say_how_much(void **state)
         {"MPI_Waitall", UINT64_MAX, UINT64_MAX, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_WAIT},
         {"MPI_Finalize", UINT64_MAX, UINT64_MAX, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_OTHER},
     };
-    const size_t count = sizeof(expected) / sizeof(expected[0]);
+    const size_t count = NVT_COUNT_OF(expected);
     const char *column;
     uint32_t row;
     (void)state;
@@ -208,7 +209,7 @@ static void ranges_have_their_calls(void **state)
                                        ",1,,0,0.000,1,0.000,"};
     const char *row = by_peer;
     size_t lines = 0;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(rows); i++) {
         row = strstr(row, rows[i]);
         assert_non_null(row);
     }

@@ -14,6 +14,7 @@
 
 #include "../analyze/diagnosis/late_ranks.h"
 #include "../analyze/input/ranks.h"
+#include "../lib/count_of.h"
 #include "../lib/mpi_payload.h"
 #include "cli.h"
 #include "made_trace.h"
@@ -64,7 +65,7 @@ static int64_t at(const struct job *job, int rank, double ms)
 static uint8_t kind_of(const char *name)
 {
     static const char *const messages[] = {"Send", "Recv", "send", "recv", "robe"};
-    for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(messages); i++)
         if (strstr(name, messages[i]))
             return NVT_MPI_P2P;
     return strstr(name, "Wait") || strstr(name, "Start") ? NVT_MPI_WAIT
@@ -165,7 +166,7 @@ static void expect(struct job *job, const char *expected)
                   {"later", waits.later},
                   {"persistent", waits.persistent},
                   {"apart", waits.apart}};
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(counts); i++)
         if (counts[i].count)
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %llu\n", counts[i].name,
                                      (unsigned long long)counts[i].count);
@@ -762,7 +763,7 @@ static void programs_of_mpi_wait(void **state)
     (void)state;
     if (!cli_has_mpirun())
         skip();
-    for (size_t i = 0; i < 2 * sizeof(programs) / sizeof(programs[0]); i++) {
+    for (size_t i = 0; i < 2 * NVT_COUNT_OF(programs); i++) {
         const char *wrong = "";
         if (i % 2 && i / 2 % 4)
             continue;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/model/named_iterations.h"
+#include "../lib/count_of.h"
 #include "small_trace.h"
 
 static void expect(const struct nvt_trace *trace, const int64_t *starts, uint32_t expected)
@@ -92,12 +93,12 @@ static void the_user_goes_before_all(void **state)
     small_range(trace, thread, "mine", "turn 2", 500, 590, NVT_PUSH_POP);
     small_range(trace, thread, "", "who@where", 600, 690, NVT_PUSH_POP);
     small_trace_finish(trace);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         assert_int_equal(nvt_iterations_set(trace, cases[i].said, &err), 0);
         expect(trace, cases[i].starts, cases[i].count);
     }
     static const char *const none[] = {"steps", "ste", "step@other", "other:step", "", "@mine"};
-    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(none); i++)
         assert_int_equal(nvt_iterations_set(trace, none[i], &err), -1);
     assert_int_equal(nvt_iterations_set(trace, NULL, &err), 0);
     static const int64_t usual[] = {0};

@@ -25,6 +25,7 @@
 #include "../kernels/ops/norm.c"
 #include "../kernels/ops/optimizer.c"
 #include "../kernels/ops/random.c"
+#include "../lib/count_of.h"
 
 #define MOST 4096
 
@@ -126,7 +127,7 @@ static void rmsnorm_and_its_gradient(void **state)
         size_norm(rows[i], 24);
         prepare(2, rmsnorm);
         loss_of_operation();
-        assert_true(nvt_norm_scratch(op.n) <= (int64_t)(sizeof(op.scratch) / sizeof(real)));
+        assert_true(nvt_norm_scratch(op.n) <= (int64_t)(NVT_COUNT_OF(op.scratch)));
         nvt_rmsnorm_backward(op.gradient[0], 0, op.gradient[1], op.weight, op.in[0], op.in[1],
                              norm_r, op.rows, op.n, op.scratch);
         check_gradients();

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "../lib/os_calls.h"
 #include "read_kit.h"
 #include "record_kit.h"
@@ -141,7 +142,7 @@ static void locks_are_those_that_are_waited_for(void **state)
     } expected[] = {{"pthread_mutex_lock", (uint64_t)(uintptr_t)mutex},
                     {"pthread_rwlock_rdlock", (uint64_t)(uintptr_t)rwlock},
                     {"mtx_lock", 0}};
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
         uint32_t row = call(trace, expected[i].name, 0);
         assert_int_equal(count(trace, expected[i].name), 1);
         assert_true(length(trace, row) >= 5000000 && length(trace, row) < 2000000000);
@@ -204,7 +205,7 @@ static void waits_have_their_names_and_lengths(void **state)
                                         "futex",     "sem_timedwait", "pthread_cond_timedwait"};
     (void)state;
     struct nvt_trace *trace = record("sleeps", "osrt");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         uint32_t row = call(trace, names[i], 0);
         assert_int_not_equal(row, NVT_NONE);
         assert_true(length(trace, row) >= 18000000);
@@ -476,7 +477,7 @@ static void a_threshold_leaves_out_what_is_shorter(void **state)
     assert_non_null(strstr(result.err, "no call of the operating system was seen"));
     cli_result_free(&result);
     static const char *const wrong[] = {"-1", "", "1ms", "1000000000001", "99999999999999999999"};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         result = run("ranges", "osrt", "--osrt-threshold", wrong[i]);
         cli_expect_failure(&result, "--osrt-threshold");
         cli_result_free(&result);

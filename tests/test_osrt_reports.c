@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 
 /* What it says of one trace, which has nothing to note. */
@@ -57,8 +58,6 @@ static struct maker begin(void)
     return maker;
 }
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* --- one by one --------------------------------------------------------------------------------- */
 
 static void every_call_says_what_it_worked_with(void **state)
@@ -77,7 +76,7 @@ static void every_call_says_what_it_worked_with(void **state)
     };
     (void)state;
     struct maker maker = begin();
-    add_calls(&maker, calls, COUNT(calls));
+    add_calls(&maker, calls, NVT_COUNT_OF(calls));
     struct nvt_trace *trace = make_end(&maker);
     expect(
         "osrt_trace", trace,
@@ -115,7 +114,7 @@ static void ranges_have_their_calls(void **state)
     make_range(&maker, "load", 0);
     maker.now = 400;
     make_range(&maker, "load", 100);
-    add_calls(&maker, calls, COUNT(calls));
+    add_calls(&maker, calls, NVT_COUNT_OF(calls));
     struct nvt_trace *trace = make_end(&maker);
     expect("nvtx_osrt_sum", trace,
            RANGE_HEADINGS ":step,read,files,2,200,100.0,100.0,100,100,0.0,20.0,4.000,0.000\n"
@@ -162,7 +161,7 @@ static void files_say_how_fast_they_are(void **state)
     };
     (void)state;
     struct maker maker = begin();
-    add_calls(&maker, calls, COUNT(calls));
+    add_calls(&maker, calls, NVT_COUNT_OF(calls));
     struct nvt_trace *trace = make_end(&maker);
     expect("osrt_files", trace,
            "File,Num Calls,Total Time (ns),Read (MB),Read Time (ns),Read (MB/s),Written (MB),Write "
@@ -203,7 +202,7 @@ static void locks_come_first(void **state)
     maker.now = 600;
     make_range(&maker, "load", 480);
     make_process(&maker, 3, 0);
-    add_calls(&maker, calls, COUNT(calls));
+    add_calls(&maker, calls, NVT_COUNT_OF(calls));
     struct nvt_trace *trace = make_end(&maker);
     expect("osrt_locks", trace,
            "PID,Address,Call,Kind,Threads,Num Waits,Total Time (ns),Avg (ns),Med (ns),Min (ns),Max "
@@ -263,7 +262,7 @@ static void callers_have_their_own_rows(void **state)
     };
     (void)state;
     struct maker maker = begin();
-    add_calls(&maker, calls, COUNT(calls));
+    add_calls(&maker, calls, NVT_COUNT_OF(calls));
     struct nvt_trace *trace = make_end(&maker);
     expect("osrt_callers", trace,
            "Caller,Call,Kind,Num Calls,Total Time (ns),Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
@@ -296,7 +295,7 @@ static void threads_count_no_moment_twice(void **state)
     make_range(&maker, "step", 50);
     maker.thread = idle; /* which calls nothing, and is not told of */
     make_range(&maker, "step", 0);
-    add_calls(&maker, calls, COUNT(calls));
+    add_calls(&maker, calls, NVT_COUNT_OF(calls));
     struct nvt_trace *trace = make_end(&maker);
     expect("osrt_threads", trace,
            "PID,TID,Thread,Span (ns),Num Calls,In Calls (ns),In Calls (%),Files (ns),Network (ns),"
@@ -317,7 +316,7 @@ static void without_calls_it_says_how_to_get_them(void **state)
     struct maker maker = begin();
     make_range(&maker, "step", 0);
     struct nvt_trace *trace = make_end(&maker);
-    for (size_t i = 0; i < COUNT(names); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         char *note, *out = make_report(names[i], &trace, 1, &note);
         assert_non_null(strstr(note, "note: no OS runtime calls"));
         assert_non_null(strstr(note, "(record --trace osrt, nsys profile --trace=osrt)"));
@@ -337,9 +336,9 @@ static void without_files_and_locks_it_says_so(void **state)
                                            {"osrt_locks", "which lock"}};
     (void)state;
     struct maker maker = begin();
-    add_calls(&maker, calls, COUNT(calls));
+    add_calls(&maker, calls, NVT_COUNT_OF(calls));
     struct nvt_trace *trace = make_end(&maker);
-    for (size_t i = 0; i < COUNT(names); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         char *note, *out = make_report(names[i][0], &trace, 1, &note);
         assert_non_null(strstr(note, names[i][1]));
         assert_null(strchr(strchr(out, '\n') + 1, '\n'));

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../collectors/output_name.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 static struct nvt_error err;
@@ -54,7 +55,7 @@ static void what_cannot_be_is_refused(void **state)
     static const char *const wrong[] = {"%q{NVT_TEST_NONE}", "%q{}", "%q{NVT_TEST_RANK", "%q{"};
     char out[8];
     unsetenv("NVT_TEST_NONE");
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         assert_int_equal(nvt_output_name(wrong[i], out, sizeof(out), &err), -1);
         assert_non_null(strstr(err.message, "%q{"));
     }

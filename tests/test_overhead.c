@@ -12,6 +12,7 @@
 
 #include "../analyze/readers/reader.h"
 #include "../analyze/studies/overhead.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 static void expect_interval(double *ratios, size_t count, double median, double low, double high)
@@ -470,7 +471,7 @@ static void halves_are_bare_and_recorded(void **state)
     } ranges[] = {
         {"iteration", 5}, {"warmup", 2}, {"forward", 5}, {"linear size=64 batch=2 mode=linear", 1}};
     assert_non_null(read);
-    for (size_t k = 0; k < sizeof(ranges) / sizeof(ranges[0]); k++) {
+    for (size_t k = 0; k < NVT_COUNT_OF(ranges); k++) {
         int count = 0;
         for (uint32_t i = 0; i < read->ranges.count; i++)
             count += !strcmp(nvt_name(read, read->ranges.name[i]), ranges[k].name);

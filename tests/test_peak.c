@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* A run of 1 ms that computes 5e8 and moves 1e8, in float and in bfloat16. */
@@ -112,7 +113,7 @@ static void a_phase_has_the_peak_of_its_products(void **state)
     const char *const inputs[] = {cli_folder, NULL};
     char expected[600];
     cli_write_file(cli_in(cli_folder, "results.jsonl"), rows, strlen(rows));
-    for (size_t i = 0; i < sizeof(envs) / sizeof(envs[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(envs); i++) {
         cli_write_file(cli_in(cli_folder, "env.json"), envs[i], strlen(envs[i]));
         snprintf(expected, sizeof(expected),
                  "toy,dim=8,eights,1,1000000.0,,,,,0.500000,%s,,,ok,measured\n"

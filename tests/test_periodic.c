@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/diagnosis/diagnose.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 
 #define US INT64_C(1000)
@@ -125,7 +126,7 @@ static void periodic_work_is_found_in_any_loop(void **state)
                                           {"step", "", 120, 0, evaluation},
                                           {"ProfilerStep#", NULL, 120, 1, evaluation},
                                           {"iteration", "", 120, 1, among_others}};
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(shapes); i++)
         expect_one(&shapes[i], &nvt_rule_periodic,
                    "once in every 20 iterations, an evaluation takes 6.00 ms: ");
     const struct shape behind = {"step", "", 120, 0, unnamed},
@@ -211,7 +212,7 @@ static void what_is_not_periodic(void **state)
     (void)state;
     struct extra (*const extras[])(int) = {once,    warm_up, collection, random_pauses, accumulated,
                                            batches, too_few, too_little, nothing};
-    for (size_t i = 0; i < sizeof(extras) / sizeof(extras[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(extras); i++) {
         const struct shape named = {"iteration", "", 120, 1, extras[i]};
         const struct shape guessed = {"step", "", 120, 0, extras[i]};
         expect_none(&named);

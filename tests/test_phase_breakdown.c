@@ -13,6 +13,7 @@
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/phase_breakdown.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 
@@ -402,7 +403,7 @@ static void kernels_by_name(void **state)
 {
     (void)state;
     char long_name[3 * NVT_TELLING_NAME_MAX], telling[NVT_TELLING_NAME_MAX];
-    for (size_t i = 0; i < sizeof(profiled) / sizeof(profiled[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(profiled); i++) {
         const char *name = profiled[i].name;
         assert_string_equal(nvt_telling_name(name, strlen(name), telling), profiled[i].telling);
         assert_int_equal(nvt_is_matmul_kernel(name), profiled[i].is_product);
@@ -419,7 +420,7 @@ static struct nvt_trace *profile_of_all(const char *path)
     const char event[] =
         "{\"ph\": \"X\", \"pid\": 7, \"tid\": 7, \"cat\": \"%s\", \"name\": "
         "\"%s\", \"ts\": %zu, \"dur\": %zu, \"args\": {\"correlation\": %zu%s}}%s\n";
-    const size_t count = sizeof(profiled) / sizeof(profiled[0]);
+    const size_t count = NVT_COUNT_OF(profiled);
     FILE *out = fopen(path, "w");
     assert_non_null(out);
     fprintf(out,

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../analyze/readers/pickle.h"
+#include "../lib/count_of.h"
 
 /* The bytes of a literal, without its end. */
 #define PICKLE(text) (const uint8_t *)(text), sizeof(text) - 1
@@ -52,7 +53,7 @@ static void reads_numbers(void **state)
                "G\x3f\xf8\x00\x00\x00\x00\x00\x00"
                "F-2.5\n\x88\x89I01\nI00\nN\x8a\x0a\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01l."));
     static const int64_t expected[] = {255, 513, -2, 0, -128, 0x1234, -1, 7, -12, 34};
-    size_t count = sizeof(expected) / sizeof(*expected);
+    size_t count = NVT_COUNT_OF(expected);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(integer_at(&pickle, i), expected[i]);
     static const enum nvt_pickle_kind kinds[] = {NVT_PICKLE_REAL, NVT_PICKLE_REAL, NVT_PICKLE_BOOL,
@@ -60,7 +61,7 @@ static void reads_numbers(void **state)
                                                  NVT_PICKLE_NONE, NVT_PICKLE_OTHER};
     static const double reals[] = {1.5, -2.5};
     static const int64_t bools[] = {0, 0, 1, 0, 1, 0};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++) {
         uint32_t item = item_of(&pickle, pickle.root, count + i);
         assert_int_equal(nvt_pickle_kind(&pickle, item), kinds[i]);
         if (i < 2)
@@ -88,7 +89,7 @@ static void reads_texts(void **state)
                           "h\x96\x01\x00\x00\x00\x00\x00\x00\x00iVj\nS'k'\n\x8c\x00t."));
     static const char *const expected[] = {"a", "bb", "c", "d", "e", "f",
                                            "g", "h",  "i", "j", "k", ""};
-    for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(expected); i++)
         assert_true(nvt_pickle_is(&pickle, item_of(&pickle, pickle.root, i), expected[i]));
     nvt_pickle_free(&pickle);
 }

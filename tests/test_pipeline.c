@@ -16,6 +16,7 @@
 
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/pipeline.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #define CONFIGURATION "gpipe partitions=2 microbatches=2"
@@ -471,7 +472,7 @@ static void devices_wait_between_work(void **state)
                     /* Comes before it is needed. */
                     {NULL, "backward p1", "0", 1610, 1640},
                     {"wait p0", "backward p0", "0", 1700, 1800}};
-    for (size_t i = 0; i < sizeof(launched) / sizeof(launched[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(launched); i++) {
         const int64_t at = 1000 + 10 * (int64_t)i;
         if (launched[i].wait)
             add_range(trace, 1, launched[i].wait, at + 1, at + 2, launched[i].microbatch);
@@ -510,7 +511,7 @@ static void schedules_predict_their_bubble(void **state)
                  {"xpartitions=4 microbatches=8 schedule=gpipe", NAN},
                  {"partitions=4 schedule=gpipe", NAN},
                  {"", NAN}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(known); i++) {
         const double bubble = nvt_pipeline_bubble(known[i].configuration);
         if (isnan(known[i].bubble) ? !isnan(bubble) : !(fabs(bubble - known[i].bubble) < 1e-12))
             fail_msg("%s: %g", known[i].configuration, bubble);

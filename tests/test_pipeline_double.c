@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "../kernels/pipeline/pipeline.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* Sums of a few thousand terms of order one: far above their rounding, far below any real difference. */
@@ -140,7 +141,7 @@ static void wrong_schedules_are_refused(void **state)
     const int wrong[][4] = {{NVT_GPIPE, 0, 1, 1},       {NVT_GPIPE, 1, 0, 1},
                             {NVT_1F1B, 2, 2, 2},        {NVT_GPIPE, 2, 2, 2},
                             {NVT_INTERLEAVED, 4, 6, 2}, {NVT_GPIPE, 2000, 1, 1}};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         struct nvt_error err = NVT_ERROR_INIT;
         assert_int_equal(nvt_schedule_make((enum nvt_schedule_kind)wrong[i][0], wrong[i][1],
                                            wrong[i][2], wrong[i][3], &s, &err),
@@ -395,7 +396,7 @@ static void gradients_of_resnet(void **state)
     (void)state;
     CLI_SKIP_THREAD_SANITIZED("one thread, and convolutions in double precision take minutes");
     assert_int_equal(count, 56);
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+    for (size_t k = 0; k < NVT_COUNT_OF(kinds); k++) {
         struct nvt_module *module = &modules[kinds[k]];
         struct bench bench;
         open_bench(&bench, module, 2);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/model/plain_names.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 static const struct {
@@ -34,7 +35,7 @@ static const struct {
     {", op_id = 3", ", op_id = 3"}, /* nothing would be left */
     {"", ""},
 };
-enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+enum { CASES = NVT_COUNT_OF(cases) };
 
 static void names_lose_their_numbers(void **state)
 {

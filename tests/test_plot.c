@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -68,7 +69,7 @@ static void test_svg(void **state)
         "64 × 64, batch 1",    "A CPU",          "inference, looped",
         "inference, grouped",  "memory (MiB)",   "time (ms)",
         "number of fragments", "1 not measured", "</svg>"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(texts); i++)
         if (!strstr(svg, texts[i]))
             fail_msg("no '%s' in the picture", texts[i]);
     free(svg);
@@ -146,7 +147,7 @@ static void test_hostile_text(void **state)
         "@pwned {/Symbol a} \\u0000 \\u001b[31m <b>&amp;</b> \\ud83d\\ude80",
         "%s%n%s%n \\\\\\\\",
     };
-    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(devices); i++) {
         char *directory = cli_tempdir();
         write_rows(directory, devices[i]);
         struct cli_options options = {.directory = directory};
@@ -224,7 +225,7 @@ static void test_odd_values(void **state)
         "\"mode\": \"train\", \"fragments\": 1, \"forward_ns_mean\": 1e-300, \"parameters\": -1",
         "\"mode\": \"train\", \"fragments\": 1, \"forward_ns_mean\": -4",
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(rows); i++) {
         char *directory = cli_tempdir(), text[1000];
         snprintf(text, sizeof(text),
                  "{\"workload\": \"fragmented\", \"size\": 8, \"batch\": 1, %s}\n", rows[i]);
@@ -389,9 +390,9 @@ static void test_switchback(void **state)
     cli_result_free(&result);
     static const char *const charts[] = {"switchback-times.svg", "switchback-speedup.svg"};
     static const char *const sides[] = {"1024", "1280", "1408", "1664", "2048", "4096", "8096"};
-    for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(charts); i++) {
         char *svg = cli_read_text(directory, charts[i]);
-        for (size_t side = 0; side < sizeof(sides) / sizeof(sides[0]); side++)
+        for (size_t side = 0; side < NVT_COUNT_OF(sides); side++)
             if (!strstr(svg, sides[side]))
                 fail_msg("%s has no %s", charts[i], sides[side]);
         assert_non_null(strstr(svg, "not drawn: 4.3637, 4.9231."));

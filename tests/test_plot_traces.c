@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../plots/chart.h"
 #include "cli.h"
 
@@ -361,7 +362,7 @@ static void test_what_no_font_has(void **state)
                                "\"dur\":2}]";
     char *directory = cli_tempdir();
     cli_write_file(cli_in(directory, "t.json"), json, sizeof(json) - 1);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char script[300], path[4400];
         int size = snprintf(script, sizeof(script), "#!/bin/sh\n%s\n", cases[i].fonts);
         const char *fonts = cli_in(directory, "fc-list");

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/processor.h"
 
 static void is_read_from_cpuinfo(void **state)
@@ -26,7 +27,7 @@ static void is_read_from_cpuinfo(void **state)
         {"CPU part\t: 0xd4f\n", NULL},
         {"model names\t: none\nmodel name\n", NULL},
         {"\n", NULL}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(known); i++) {
         char text[400], name[64] = "nothing";
         size_t size = (size_t)snprintf(text, sizeof(text), "%s", known[i][0]);
         FILE *file = fmemopen(text, size, "r");

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #define TRACE "docs/results/h100/traces/looped.nvt"
@@ -35,13 +36,13 @@ static void run_says_what_is_missing_and_how_to_get_it(void **state)
     (void)state;
     static const char *const said[] = {"without the workloads", "libnvtally-host.so",
                                        "build with 'make'"};
-    for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(said); i++) {
         expect_output(profiler("run", "--help", NULL), 0, said[i]);
         expect_output(profiler("run", "linear", "--help"), 0, said[i]);
     }
     static const char *const asked[][2] = {
         {NULL, NULL}, {"linear", NULL}, {"fragmented", "--list"}, {"no such", NULL}};
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(asked); i++) {
         struct cli_result result = profiler("run", asked[i][0], asked[i][1]);
         cli_expect_failure(&result, "built without workloads");
         cli_result_free(&result);
@@ -60,7 +61,7 @@ static void info_leaves_out_what_only_workloads_need(void **state)
     struct cli_result result = profiler("info", NULL, NULL);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "libnvtally-inject.so"));
-    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(absent); i++)
         if (strstr(result.out, absent[i]))
             fail_msg("info names %s:\n%s", absent[i], result.out);
     cli_result_free(&result);
@@ -122,7 +123,7 @@ static void make_touches_nothing_of_the_workloads(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "no_workloads.c"));
     assert_non_null(strstr(result.out, "libnvtally-inject.so"));
-    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(absent); i++) {
         const char *at = strstr(result.out, absent[i]);
         if (at)
             fail_msg("make PROFILER=1 has %s: %.200s", absent[i], at);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/published/published.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -32,7 +33,7 @@ static const struct document {
     {"data/published/gpipe.log", "gpipe", "Running:", "2024-05-01 12:00:00,123 - bench - INFO - ",
      84},
 };
-enum { DOCUMENTS = sizeof(documents) / sizeof(documents[0]) };
+enum { DOCUMENTS = NVT_COUNT_OF(documents) };
 
 static char *read_document(const struct document *document, size_t *size)
 {
@@ -345,7 +346,7 @@ static void test_marked(void **state)
     (void)state;
     static const char *const workloads[] = {"fragmented", "transformer", "gpipe", "switchback",
                                             "accumulate"};
-    for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(workloads); i++) {
         struct cli_result result = nvtally("reference", workloads[i], "-f", "csv", NULL);
         cli_expect_status(&result, 0);
         size_t lines = 0;
@@ -499,7 +500,7 @@ static void test_recorded_runs_are_told(void **state)
         "note: all runs were recorded (--collect nvtx); most published tables are of runs that "
         "were not (--collect off)\n";
     char *directory = cli_tempdir(), rows[2000];
-    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(levels); i++) {
         int size = snprintf(rows, sizeof(rows), row, "transformer", levels[i][0]);
         snprintf(rows + size, sizeof(rows) - (size_t)size, row, "transformer", levels[i][1]);
         cli_write_file(cli_in(directory, "results.jsonl"), rows, strlen(rows));
@@ -554,7 +555,7 @@ static void test_repr(void **state)
                  {0.0001, "0.0001"}, {1e15, "1000000000000000.0"},
                  {1e16, "1e+16"},    {123456789012, "123456789012.0"}};
     char text[NVT_REPR_MAX];
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(known); i++)
         assert_string_equal(nvt_number_repr(known[i].value, text), known[i].text);
 }
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/studies/waits.h"
+#include "../lib/count_of.h"
 #include "record_kit.h"
 
 static void skip_without_python(void)
@@ -188,7 +189,7 @@ static void contention_is_told_with_both_lines(void **state)
 {
     (void)state;
     skip_without_python();
-    for (size_t i = 0; i < sizeof(contentions) / sizeof(contentions[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(contentions); i++) {
         const struct contention *contention = &contentions[i];
         nvt_trace_free(record(script("contended.py", contention->program)));
         struct cli_result result =
@@ -278,7 +279,7 @@ static void deadlocks_are_told_with_their_lines(void **state)
     static const char *const seconds[] = {"4", "12"};
     (void)state;
     skip_without_python();
-    for (size_t i = 0; i < sizeof(deadlocks) / sizeof(deadlocks[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(deadlocks); i++)
         for (int turn = 0; turn < 2; turn++) {
             struct cli_result result =
                 diagnose_killed(script("stuck.py", deadlocks[i].program), seconds[turn]);

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "record_kit.h"
 
@@ -649,7 +650,7 @@ static void evaluations_behind_the_step(void **state)
                                        "            model(y)\n"
                                        "        model(8)\n"
                                        "    estimate()\n"};
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
         char script[1024];
         snprintf(script, sizeof(script),
                  "for x in Loader(items):\n    learn()\n%s    model.train()\n", ways[i]);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/ranks.h"
+#include "../lib/count_of.h"
 #include "small_trace.h"
 
 enum { MOST = 8 };
@@ -26,7 +27,7 @@ static void files_tell_their_rank(void **state)
                  {"RANK_12.json.gz", 12},  {"rank=5.sqlite", 5},
                  {"frank.nvt", NVT_NONE},  {"/rank3/t.nvt", NVT_NONE},
                  {"ranks4.nvt", NVT_NONE}, {"rank123456789.nvt", NVT_NONE}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
         assert_int_equal(nvt_rank_of_path(cases[i].path), cases[i].rank);
 }
 

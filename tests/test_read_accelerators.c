@@ -15,6 +15,7 @@
 #include "../analyze/device/gaps.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -105,7 +106,7 @@ static void a_device_has_a_backend(void **state)
     } cases[] = {{"AMD Instinct MI210", "hip"},
                  {"Intel(R) Data Center GPU Max 1550", "xpu"},
                  {"NVIDIA H100 80GB HBM3", "cuda"}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char text[600];
         snprintf(text, sizeof(text),
                  "{\"deviceProperties\": [{\"id\": 2, \"name\": \"%s\"}], \"traceEvents\": [" EVENT(
@@ -124,7 +125,7 @@ static void a_device_that_is_not_listed_is_like_the_others(void **state)
     static const struct {
         const char *listed, *named;
     } cases[] = {{"AMD Instinct MI300X", "AMD Instinct MI300X"}, {"AMD Instinct MI210", ""}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char text[600];
         snprintf(text, sizeof(text),
                  "{\"deviceProperties\": [{\"id\": 0, \"name\": \"AMD Instinct MI300X\"}, "
@@ -172,7 +173,7 @@ static void a_nanosecond_of_rocm_is_no_gap(void **state)
         int gaps;
         int64_t idle;
     } cases[] = {{"hipLaunchKernel", 1, 2}, {"cudaLaunchKernel", 2, 3}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_error err = NVT_ERROR_INIT;
         char text[1200];
         int gaps = 0;

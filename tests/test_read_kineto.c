@@ -15,6 +15,7 @@
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/kineto.h"
 #include "../analyze/readers/reader.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "read_kit.h"
 
@@ -256,7 +257,7 @@ static void adds_shared_memory_to_what_the_host_has(void **state)
                   {1, 30, 50, 1150, 1214},  {2, 20, -8, 0, 0},      {1, 20, -64, 0, 1150},
                   {1, 20, 4, 1154, 1154},   {1, 20, -4, 1150, 1150}};
     char text[4096] = "[";
-    size_t count = sizeof(events) / sizeof(events[0]);
+    size_t count = NVT_COUNT_OF(events);
     for (size_t i = 0; i < count; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text),
                  "%s{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":%d,\"tid\":1,\"ts\":%zu,\"args\":"
@@ -307,7 +308,7 @@ static void calls_have_stacks_where_functions_are_on_record(void **state)
 {
     static const char *const expected[] = {"step (train.py:12)", "", "f(x): g (model.py:3)", ""};
     char text[4096] = "[";
-    size_t count = sizeof(stack_events) / sizeof(stack_events[0]);
+    size_t count = NVT_COUNT_OF(stack_events);
     (void)state;
     for (size_t i = 0; i < count; i++) {
         const struct stack_event *event = &stack_events[i];
@@ -493,7 +494,7 @@ static void reads_whole_events_before_a_cut(void **state)
                                       "{\"traceEvents\":[" WHOLE_EVENT ",{\"ph\":\"X\",\"na",
                                       "{\"traceEvents\":[" WHOLE_EVENT "],\"traceName",
                                       "[" WHOLE_EVENT ",{\"ph\":\"X\",\"args\":{\"grid\":[1"};
-    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cut); i++) {
         struct nvt_trace *trace = read_text(cut[i]);
         assert_int_equal(trace->ranges.count, 1);
         assert_string_equal(
@@ -601,7 +602,7 @@ static void parses_numbers(void **state)
         {"12 ", 0, INT64_MIN},
         {"nan", 0, INT64_MIN},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         int64_t value = INT64_MIN;
         int status = nvt_parse_scaled(cases[i].text, strlen(cases[i].text), cases[i].power, &value);
         if (value != cases[i].value || (status != 0) != (value == INT64_MIN))
@@ -662,7 +663,7 @@ static void the_report_is_one_that_fits(void **state)
          "\"ts\": 1, \"dur\": 2}",
          "[nvtx_sum]"}};
     char text[2000];
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(events); i++) {
         snprintf(text, sizeof(text), "{\"schemaVersion\": 1, \"traceEvents\": [%s]}", events[i][0]);
         const char *argv[] = {"nvtally", "stats", make(text), NULL};
         struct cli_result result = cli_run(argv);

@@ -16,6 +16,7 @@
 
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/reader.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "read_kit.h"
 
@@ -229,7 +230,7 @@ static void knows_bytes_of_calls_of_the_system(void **state)
         " (40, 50, 27, " T57 ", 4, 4, 3, 0, 0), (50, 60, 27, " T57 ", 5, 2, -1, 0, 0),"
         " (60, 70, 27, " T57 ", 6, 5, 7, 0, 0), (70, 80, 27, " T57 ", 7, 2, 4097, 0, 0);");
     struct nvt_trace *trace = kit_read(path);
-    assert_int_equal(trace->os_calls.count, sizeof(expected) / sizeof(expected[0]));
+    assert_int_equal(trace->os_calls.count, NVT_COUNT_OF(expected));
     assert_memory_equal(trace->os_calls.bytes, expected, sizeof(expected));
     nvt_trace_free(trace);
 }
@@ -560,7 +561,7 @@ static void refuses_cut_files(void **state)
     char *data = cli_read_file(make_large(), &size);
     const char *path = cli_in(cli_folder, "cut.sqlite");
     const size_t sizes[] = {20, 100, 512, 4096, size / 2, size - 1};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(sizes); i++) {
         cli_write_file(path, data, sizes[i]);
         struct nvt_error err = NVT_ERROR_INIT;
         struct nvt_trace *trace = nvt_trace_read(path, &err);

@@ -15,6 +15,7 @@
 #include "../analyze/model/refusals.h"
 #include "../analyze/readers/reader.h"
 #include "../lib/buffer.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* --- a pickle --- */
@@ -318,7 +319,7 @@ static void reports_stacks(void **state)
         "------aten::linear,0.00,54.1,0.00,1,,3\n",
         "device 1,0.00,",
     };
-    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(lines); i++)
         if (!strstr(result.out, lines[i]))
             fail_msg("not there: %sin\n%s", lines[i], result.out);
     cli_result_free(&result);

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/trace_file.h"
 #include "record_kit.h"
 
@@ -37,7 +38,7 @@ static void check_plain(const struct nvt_trace *trace)
     uint32_t outer = recorded_range(trace, "outer");
     assert_int_equal(ranges->level[outer], 0);
     assert_int_equal(ranges->children[outer], 7);
-    for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(inner); i++) {
         uint32_t row = recorded_range(trace, inner[i]);
         assert_int_equal(ranges->parent[row], outer);
         assert_int_equal(ranges->level[row], 1);
@@ -367,7 +368,7 @@ static void passes_on_how_the_command_ended(void **state)
         int status, signal;
     } ends[] = {{"plain", 3, 0},       {"_exit", 7, 0},       {"abort", -1, SIGABRT},
                 {"segv", -1, SIGSEGV}, {"kill", -1, SIGKILL}, {"term", -1, SIGTERM}};
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(ends); i++) {
         struct cli_result result = recorded_run("life", ends[i].how);
         assert_int_equal(result.status, ends[i].status);
         assert_int_equal(result.signal, ends[i].signal);

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "faults_kit.h"
 #include "record_kit.h"
 
@@ -258,7 +259,7 @@ static void takes_rings_away_when_their_process_has_ended(void **state)
         const char *how, *range;
         uint32_t count;
     } ways[] = {{"zombies", "child", 20}, {"images", "image", 20}};
-    for (size_t i = recorded_wipes() ? 0 : 1; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = recorded_wipes() ? 0 : 1; i < NVT_COUNT_OF(ways); i++) {
         struct cli_result result = recorded_run("life", ways[i].how);
         cli_expect_status(&result, 0);
         assert_string_equal(result.out, "1 rings\n");

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../plots/story_sections.h"
 #include "cli.h"
 #include "html_check.h"
@@ -167,7 +168,7 @@ static void test_without_gnuplot(void **state)
 static const char *browser(void)
 {
     static const char *const names[] = {"chromium", "chromium-browser", "google-chrome"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         const char *const argv[] = {names[i], "--version", NULL};
         struct cli_result result = cli_run(argv);
         int found = !result.status;
@@ -387,12 +388,12 @@ static void says_first_where_the_host_was(void **state)
                   {"ProfilerStep#2", 1, 100, 100}, {"backward", 1, 140, 52},
                   {"forward", 1, 100, 36},         {"k", 1, 101, 20}};
     char *directory = cli_tempdir(), trace[2000] = "[", path[4200];
-    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ranges); i++)
         snprintf(trace + strlen(trace), sizeof(trace) - strlen(trace),
                  "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,"
                  "\"ts\":%d,\"dur\":%d}%s",
                  i ? "," : "", ranges[i].name, ranges[i].tid, ranges[i].ts, ranges[i].dur,
-                 i + 1 < sizeof(ranges) / sizeof(ranges[0]) ? "" : "]");
+                 i + 1 < NVT_COUNT_OF(ranges) ? "" : "]");
     snprintf(path, sizeof(path), "%s/steps.json", directory);
     cli_write_file(path, trace, strlen(trace));
     char *text = document(path, directory, "a.md");

@@ -21,6 +21,7 @@
 #include "../analyze/device/gaps.h"
 #include "../analyze/device/project.h"
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 
 static uint32_t string(struct nvt_trace *trace, const char *text)
@@ -188,7 +189,7 @@ static void headings_are_those_of_nsys(void **state)
          "Name,Projected Start (ns),Projected Duration (ns),Orig Start (ns),Orig Duration (ns),"
          "Style,PID,TID,NumGPUOps,Lvl,NumChild,RangeId,ParentId,RangeStack"},
     };
-    for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(headings); i++) {
         const struct nvt_report *report = nvt_report_find(headings[i][0]);
         char line[1024] = "";
         size_t length = 0;
@@ -634,7 +635,7 @@ static void memory_whose_reserve_is_not_told(void **state)
         add_memory(trace, 10, NVT_MEMORY_ALLOC, 5, 5, told ? 6 : 0);
         add_memory(trace, 20, NVT_MEMORY_FREE, 5, 0, 0);
         assert_int_equal(nvt_trace_finish(trace, &err), 0);
-        for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+        for (size_t i = 0; i < NVT_COUNT_OF(reports); i++) {
             struct nvt_tables tables = {0};
             assert_int_equal(nvt_report_make(nvt_report_find(reports[i]), &input, &tables, &err),
                              0);
@@ -739,7 +740,7 @@ static void short_names(void **state)
         {"<<<", "<<<"},
         {"(((", "((("},
     };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         size_t length;
         const char *start = nvt_short_name(names[i][0], strlen(names[i][0]), &length);
         assert_int_equal(length, strlen(names[i][1]));

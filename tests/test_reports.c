@@ -15,6 +15,7 @@
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/phases.h"
 #include "../analyze/studies/unfinished.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "random_kit.h"
 
@@ -544,7 +545,7 @@ static void test_strange_payloads(void **state)
         "{\"flops\":1e999}", "\"flops\"  :  ", "flops:7",         "",
     };
     struct nvt_trace *trace = new_trace("a.nvt");
-    for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(payloads); i++) {
         struct nvt_range row = range(trace, "forward", (int64_t)i * 10, (int64_t)i * 10 + 10);
         row.flags = NVT_RANGE_HAS_PAYLOAD;
         row.payload = nvt_strings_add_text(trace->strings, payloads[i]);
@@ -552,7 +553,7 @@ static void test_strange_payloads(void **state)
     }
     struct nvt_input input = input_of(trace, NULL);
     struct nvt_tables tables = make("phases", &input);
-    assert_int_equal(nvt_table_int(tables.items[0], 0, 3), sizeof(payloads) / sizeof(payloads[0]));
+    assert_int_equal(nvt_table_int(tables.items[0], 0, 3), NVT_COUNT_OF(payloads));
     assert_true(nvt_table_is_null(tables.items[0], 0, nvt_table_find(tables.items[0], "TFLOP/s")));
     nvt_tables_free(&tables);
     nvt_input_free(&input);
@@ -588,7 +589,7 @@ static void test_provenance_of_a_day(void **state)
         {"2026-11-27T00:00:00Z", "several dates"},
         {"2026-11-26", "several dates"},
     };
-    for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(dates); i++) {
         struct nvt_trace *first = new_trace("a.nvt"), *second = new_trace("b.nvt");
         push(first, "step", 0, 1);
         nvt_trace_set_meta(first, "date", "2026-11-26T08:20:51Z");

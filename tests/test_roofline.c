@@ -13,6 +13,7 @@
 
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/roofline.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 
@@ -47,7 +48,7 @@ static void what_is_declared_is_read(void **state)
         {"flops= bytes=", "flops= bytes=", NAN, NAN, NVT_ROOFS},
         {"", "", NAN, NAN, NVT_ROOFS},
     };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         char *plain;
         const struct nvt_declared work = nvt_declared_in_name(names[i].name, &plain);
         assert_string_equal(plain, names[i].plain);
@@ -74,7 +75,7 @@ static void what_is_declared_is_read(void **state)
         {"{\"flops\":nan,\"precision\":", NAN, NAN, NVT_ROOFS},
         {"17", NAN, NAN, NVT_ROOFS},
     };
-    for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(payloads); i++) {
         const struct nvt_declared work = nvt_declared_in_payload(payloads[i].payload);
         assert_true(isnan(payloads[i].flops)
                         ? isnan(work.flops)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* What is compared has one name, "trace", in two folders: captions have it. */
@@ -124,7 +125,7 @@ static void tables_keep_calls_of_the_system(void)
 {
     cli_write_file(cli_in(before, "trace"), system_calls, sizeof(system_calls) - 1);
     assert_true(compare_tables() >= 7);
-    for (size_t i = 0; i < sizeof(of_system_calls) / sizeof(of_system_calls[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(of_system_calls); i++)
         assert_true(expect_same((const char *const[]){"nvtally", "stats", "-r", of_system_calls[i],
                                                       "-f", "csv", "trace", NULL}));
     struct cli_result result = cli_run(

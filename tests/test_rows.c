@@ -14,6 +14,7 @@
 
 #include "../analyze/studies/phases.h"
 #include "../analyze/input/rows.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "small_trace.h"
 
@@ -99,7 +100,7 @@ static void a_single_trace_has_its_layout(void **state)
                  {"int8/*switchoff*.nvt", "{\"repeat\": 2, \"batch_size\": 128, "},
                  {"sums/*-fp32*.nvt", "tensor("},
                  {"model/*-warmup1-repeat1.nvt", "With 1 warmup step, profiled by nvtx:\n+--"}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(known); i++) {
         char one[128];
         snprintf(one, sizeof(one), "$(ls %s | head -n 1)", known[i].trace);
         struct cli_result result = ask("stats -f published", one);
@@ -223,7 +224,7 @@ static void what_is_no_row_is_left(void **state)
                   {"nvtally", "results {}", 0},
                   {"nvtally", "result {\"workload\": ", 1},
                   {"nvtally", "result {\"a\": 1} {", 1}};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(others); i++) {
         struct nvt_input input;
         struct nvt_trace *traces[] = {small_trace()};
         mark(traces[0], others[i].domain, others[i].text);
@@ -272,7 +273,7 @@ static void a_name_may_have_several_words(void **state)
                  {"my  solver  n=2", "my  solver"}, {"solver =x n=2", "solver =x"},
                  {"solver n=2 and more", "solver"}, {"a b c d n=2 m=3", "a b c d"},
                  {"solver with = alone", "solver"}};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         assert_int_equal(nvt_configuration_workload(names[i].name), strlen(names[i].workload));
         struct nvt_input input;
         struct nvt_trace *traces[] = {small_trace()};

@@ -20,6 +20,7 @@
 
 #include "../analyze/readers/reader.h"
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 static struct nvt_trace *read_trace_of(const char *folder, const struct nvt_record *record)
@@ -401,7 +402,7 @@ static void bad_axes_run_nothing(void **state)
                {"--checkpoint", "maybe", "fragmented has no such axis"},
                {"--collect", "everything", "off, nvtx"},
                {"--backend", "tpu", "auto, host or cuda"}};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(bad); i++) {
         const char *argv[] = {"nvtally", "run", "fragmented", bad[i].option, bad[i].value, NULL};
         struct cli_result result = cli_run(argv);
         cli_expect_failure(&result, bad[i].needle);
@@ -460,7 +461,7 @@ static void what_is_left_out_is_told(void **state)
                   3, "1 configuration is "},
                  {"gpipe --schedule gpipe,1f1b --partitions 2,4 --microbatches 1,2,4", 48, NULL},
                  {"switchback", 142, NULL}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = list(cases[i].words);
         char line[200] = "";
         size_t lines = 0;
@@ -546,7 +547,7 @@ static void a_flag_by_itself_is_on(void **state)
         {"gpipe --checkpoint maybe", "--checkpoint maybe: must be a list out of off, on"},
         {"transformer --size tiny --d-model 8 --d-ff 8 --layers 1 --heads 1",
          "give either --size"}};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(bad); i++) {
         struct cli_result result = list(bad[i][0]);
         cli_expect_failure(&result, bad[i][1]);
         cli_result_free(&result);
@@ -712,7 +713,7 @@ static void one_process_runs_all(void **state)
         static const char *const same[] = {"size", "loss", "peak_allocated_bytes",
                                            "peak_reserved_bytes", "parameters"};
         assert_string_equal(nvt_record_text(&together->records[i], "status"), "ok");
-        for (size_t k = 0; k < sizeof(same) / sizeof(same[0]); k++)
+        for (size_t k = 0; k < NVT_COUNT_OF(same); k++)
             assert_true(nvt_record_number(&alone->records[i], same[k]) ==
                         nvt_record_number(&together->records[i], same[k]));
     }

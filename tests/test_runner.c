@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #define MOST 8
@@ -126,7 +127,7 @@ static void as_many_as_were_asked_for(void **state)
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     static const char *const wrong[] = {"0", "many", "1000"};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         result = run_programs(wrong[i], "", (const char *const[]){"p", NULL});
         cli_expect_status(&result, 2);
         assert_non_null(strstr(result.err, "NVTALLY_TEST_JOBS is a number from 1 to 256"));

@@ -13,6 +13,7 @@
 
 #include "../analyze/reports/report.h"
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 #include "random_kit.h"
@@ -321,7 +322,7 @@ static void test_trace_elsewhere(void **state)
 {
     (void)state;
     static const char *const names[] = {"../t.nvt", "/etc/passwd", "a/../../t.nvt", "..", "a/.."};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         char rows[200];
         snprintf(rows, sizeof(rows), "{\"workload\": \"linear\", \"trace\": \"%s\"}\n", names[i]);
         char *directory = new_directory(rows, strlen(rows));

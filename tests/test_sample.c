@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/sample.h"
 #include "random_kit.h"
 
@@ -224,7 +225,7 @@ static void test_shares(void **state)
     } cases[] = {{81, 263, 0.2553, 0.3662}, {15, 148, 0.0624, 0.1605}, {0, 20, 0, 0.1611},
                  {1, 29, 0.0061, 0.1718},   {20, 20, 0.8389, 1},       {0, 0, 0, 1}};
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         double low, high;
         nvt_share_interval(cases[i].of, cases[i].n, &low, &high);
         assert_true(fabs(low - cases[i].low) < 5.1e-5);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* A folder with a copy of setup, and bin/ with all the programs that it may see. */
@@ -38,7 +39,7 @@ static void link_tools(const struct machine *machine)
 {
     static const char *const tools[] = {"sh",  "dirname", "nproc", "mkdir", "tail",
                                         "env", "cat",     "touch", "ln",    "chmod"};
-    for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(tools); i++) {
         char from[64], to[5000];
         snprintf(from, sizeof(from), "/usr/bin/%s", tools[i]);
         snprintf(to, sizeof(to), "%s/bin/%s", machine->directory, tools[i]);
@@ -49,7 +50,7 @@ static void link_tools(const struct machine *machine)
 static void add_toolkit(const struct machine *machine)
 {
     static const char *const parts[] = {"cuda", "cuda/include", "cuda/include/nvtx3"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
         mkdir(cli_in(machine->directory, parts[i]), 0755);
     cli_write_file(cli_in(machine->directory, "cuda/include/cupti.h"), "", 0);
     cli_write_file(cli_in(machine->directory, "cuda/include/nvtx3/nvToolsExt.h"), "", 0);
@@ -121,7 +122,7 @@ static void test_nothing_missing(void **state)
 {
     static const char *const goals[][2] = {
         {"build", "make -j"}, {"demo", "make demo\n"}, {"check", " check\n"}};
-    for (size_t i = 0; i < sizeof(goals) / sizeof(goals[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(goals); i++) {
         char *calls;
         struct cli_result result = run_setup(*state, goals[i][0], &calls);
         cli_expect_status(&result, 0);
@@ -209,7 +210,7 @@ static void test_headers_as_wheels(void **state)
     static const char *const lacking[] = {"cuda/include/nvtx3/nvToolsExtCounters.h",
                                           "cuda/include/cupti.h"};
     const struct machine *machine = *state;
-    for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(lacking); i++) {
         char *calls;
         unlink(cli_in(machine->directory, lacking[i]));
         struct cli_result result = run_setup(*state, "build", &calls);
@@ -244,13 +245,13 @@ static void test_toolkit_as_wheels(void **state)
     cli_result_free(&result);
     char *list = cli_read_file(cli_in(machine->directory, ".deps/wheels.txt"), NULL);
     assert_non_null(list);
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(wanted); i++)
         expect_call(list, wanted[i]);
     free(list);
     /* What pip would have brought: libraries get the names that nvcc looks for. */
     static const char *const folders[] = {".deps/nvidia", ".deps/nvidia/cu13",
                                           ".deps/nvidia/cu13/bin", ".deps/nvidia/cu13/lib"};
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(folders); i++)
         assert_int_equal(mkdir(cli_in(machine->directory, folders[i]), 0755), 0);
     cli_write_file(cli_in(machine->directory, ".deps/nvidia/cu13/lib/libcublas.so.13"), "x", 1);
     add_program(machine, "python3",

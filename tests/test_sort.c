@@ -11,6 +11,7 @@
 
 #include "../analyze/model/column.h"
 #include "../analyze/model/sort.h"
+#include "../lib/count_of.h"
 #include "random_kit.h"
 
 static const int64_t *keys, *ties;
@@ -129,7 +130,7 @@ static void values_are_sorted(void **state)
         uint32_t base = trial % 3 ? 0 : UINT32_MAX - 0xfff;
         for (size_t i = 0; i < count; i++) {
             values[i] = base + (((uint32_t)rand() << 16 ^ (uint32_t)rand()) &
-                                masks[trial % (int)(sizeof(masks) / sizeof(masks[0]))]);
+                                masks[trial % (int)NVT_COUNT_OF(masks)]);
             expected[i] = values[i];
         }
         nvt_sort_values(values, scratch, count);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* A shell's command line over a file, with $program and $file. */
@@ -49,7 +50,7 @@ static void expect_same(const char *file)
         run_shell("$program stats -r nvtx_sum,nvtx_pushpop_trace -f csv $file", file);
     cli_expect_status(&plain, 0);
     assert_int_not_equal(plain.out_size, 0);
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
         struct cli_result piped = run_shell(ways[i], file);
         cli_expect_status(&piped, 0);
         assert_string_equal(piped.out, plain.out);

@@ -17,6 +17,7 @@
 #include "../analyze/exports/export.h"
 #include "../analyze/device/project.h"
 #include "../analyze/studies/stacks.h"
+#include "../lib/count_of.h"
 #include "../plots/chart.h"
 #include "cli.h"
 #include "made_trace.h"
@@ -150,7 +151,7 @@ static void calls_stand_below_their_ranges(void **state)
         {.start = 810, .end = 820, .thread = thread, .name = strings[0]},
         {.start = 2000, .end = 2100, .thread = thread, .name = strings[0]}};
     assert_true(nvt_mpi_call_add(trace, &mpi) != NVT_NONE);
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++)
         assert_true(nvt_os_call_add(trace, &calls[i]) != NVT_NONE);
     finished(trace);
     expect_written(trace, &nvt_exporter_folded,
@@ -497,7 +498,7 @@ static struct nvt_trace *make_samples(int has_times)
     } samples[] = {{0, mm, 5, 100},       {0, gemm, 12, 300}, {0, gemm, 20, 300},
                    {0, gemm, 60, 200},    {0, copy, 45, 50},  {beside, spin, 20, 70},
                    {beside, spin, 21, 7}, {0, 0, 30, 3}};
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(samples); i++)
         make_sample(&maker, samples[i].thread, samples[i].time, has_times ? samples[i].ns : 0,
                     samples[i].function);
     maker.trace->cpu_samples.flags[6] = NVT_CPU_SAMPLE_NO_CALLERS;
@@ -556,7 +557,7 @@ static void what_says_little_is_left_out(void **state)
     assert_int_equal(stacks.total, 1023);
     assert_int_equal(stacks.unseen, 7);
     assert_string_equal(nvt_stacks_name(&stacks, stacks.order[0]), "step");
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(paths); i++)
         assert_string_equal(nvt_stacks_name(&stacks, stacks.order[i + 1]), paths[i]);
     assert_int_equal(stacks.items[stacks.order[4]].depth, 4);
     assert_int_equal(stacks.items[stacks.order[4]].kind, NVT_STACK_LIBRARY);

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/suggest.h"
 #include "../lib/version.h"
 #include "cli.h"
@@ -35,7 +36,7 @@ static void test_nearest(void **state)
                  {"", NULL},
                  {"stats", NULL},
                  {"gp", NULL}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_suggestion suggestion = {.name = cases[i].name};
         nvt_suggest(&suggestion, "gpu_idle");
         nvt_suggest(&suggestion, "nvtx_sum");
@@ -151,7 +152,7 @@ static void test_names_of_tables(void **state)
         {"switchback_operations", "'switchback'"}, {"pipeline_memory", "'pipeline'"},
         {"memory_runs", "'memory_peak'"}};
     const char *path = with_device();
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(tables); i++) {
         char expected[200];
         const char *const argv[] = {"nvtally", "stats", "-r", tables[i][0], path, NULL};
         snprintf(expected, sizeof(expected), "no report '%s': it is a table of the report %s\n",
@@ -183,11 +184,11 @@ static void test_names_of_reports(void **state)
         {"nonsense:base", "no report 'nonsense:base'; "},
         {"nonsense", "no report 'nonsense'; "}};
     const char *path = with_device();
-    for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(old); i++) {
         const char *const argv[] = {"nvtally", "stats", "-r", old[i][0], path, NULL};
         expect_out(argv, old[i][1]);
     }
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         const char *const argv[] = {"nvtally", "stats", "-r", wrong[i][0], path, NULL};
         expect_failure(argv, wrong[i][1]);
     }
@@ -225,7 +226,7 @@ static void test_names_of_kernels(void **state)
          ":train,PushPop,9,9,1,1,20000,20000.0,20000.0,20000,20000,0.0,add\n"},
         {"cuda_gpu_kern_sum,cuda_gpu_kern_sum:base", "\n100.0,30000,2,"}};
     const char *path = write_trace("names.json", trace);
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(asked); i++) {
         const char *const argv[] = {"nvtally", "stats", "-f", "csv", "-r", asked[i][0], path, NULL};
         expect_out(argv, asked[i][1]);
     }

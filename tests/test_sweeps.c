@@ -17,6 +17,7 @@
 #include "../analyze/input/rows.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/sweeps/sweeps.h"
+#include "../lib/count_of.h"
 #include "../lib/text.h"
 #include "../plots/chart.h"
 #include "cli.h"
@@ -435,7 +436,7 @@ static void axes_may_have_any_name(void **state)
                                         "w ключ=%d",   "w device=gpu n=%d"};
     char longer[600];
     struct named named = {0};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         for (int n = 1; n <= 4; n *= 2)
             add_named(&named, names[i], n, 1, adds_work);
         find_sweeps(&named, 1);
@@ -638,7 +639,7 @@ static void own_traces_are_drawn(void **state)
     /* The cost over n, and charts of the first three. */
     static const char *const drawn[] = {"drawn/growth-n-grow.svg\n", "drawn/g2-timeline.svg\n",
                                         "drawn/g8-ranges.svg\n"};
-    for (size_t i = 0; i < sizeof(drawn) / sizeof(drawn[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(drawn); i++)
         if (!strstr(result.out, drawn[i]))
             fail_msg("%s: no %s", result.out, drawn[i]);
     assert_null(strstr(result.out, "g16-"));
@@ -652,7 +653,7 @@ static void own_traces_are_drawn(void **state)
     static const char *const texts[] = {"'Cost of grow over n'", "'n, log scale'",
                                         "'time per iteration (", "medians of the iterations",
                                         "·(n/16)^"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(texts); i++)
         if (!strstr(script, texts[i]))
             fail_msg("no %s in %s", texts[i], script);
     free(script);

@@ -23,6 +23,7 @@
 #include "../kernels/ops/quantize.c"
 #include "../kernels/ops/random.c"
 #include "../kernels/workloads/switchback_layer.c"
+#include "../lib/count_of.h"
 #include "bounds.h"
 
 /* --- halves ----------------------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static void quantisation_is_that_of_exact_arithmetic(void **state)
                                       1024,   1025,   0x1fff, 0x3bff, 0x3c00, 0x3c01,
                                       0x57f0, 0x5bf0, 0x5801, 0x6955, 0x7bfe, 0x7bff};
     int64_t ties = 0;
-    for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(scales); i++) {
         int64_t n = (int64_t)scales[i] + 1;
         nvt_half *x = calloc((size_t)n, sizeof(*x));
         int8_t *q = calloc((size_t)n, 1);
@@ -241,7 +242,7 @@ static void a_cast_cuts(void **state)
     (void)state;
     static const double values[] = {0, 0.99, 1, -1.5, 126.9, 127, 128, -127, -200, 65504, NAN};
     static const int expected[] = {0, 0, 1, -1, 126, 127, 127, -127, -127, 127, 0};
-    enum { COUNT = sizeof(expected) / sizeof(expected[0]) };
+    enum { COUNT = NVT_COUNT_OF(expected) };
     nvt_half x[COUNT];
     int8_t q[COUNT];
     for (int i = 0; i < COUNT; i++)
@@ -354,7 +355,7 @@ static void int8_outputs_keep_the_bound(void **state)
 {
     (void)state;
     static const int64_t shapes[][3] = {{33, 64, 48}, {5, 2, 3}, {70, 300, 75}, {8, 1, 1}};
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(shapes); i++) {
         int64_t batch = shapes[i][0], in = shapes[i][1], out = shapes[i][2];
         struct nvt_allocator *allocator = nvt_allocator_new(0);
         struct nvt_switchback layer = make_layer(allocator, batch, in, out);
@@ -497,7 +498,7 @@ static void int8_and_fp16_differ_by_both_bounds(void **state)
     static const int64_t shapes[][4] = {
         {33, 64, 48, 1}, {7, 3, 5, 1}, {40, 1000, 36, 1}, {272, 16, 16912, 61}};
     assert_true(nvt_int8_scratch(272, 16912) < 272 * 16912);
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(shapes); i++) {
         struct nvt_allocator *allocator = nvt_allocator_new(0);
         struct nvt_switchback layer =
             make_layer(allocator, shapes[i][0], shapes[i][1], shapes[i][2]);

@@ -16,6 +16,7 @@
 
 #include "../analyze/readers/reader.h"
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -224,7 +225,7 @@ static void axes_that_make_no_layer_are_refused(void **state)
                                            {"--dim", "131072"},
                                            {"--switch", "true"},
                                            {"--timing", "each"}};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         const char *argv[] = {"nvtally",   "run",    "switchback", wrong[i][0],
                               wrong[i][1], "--list", NULL};
         struct cli_result result = cli_run(argv);

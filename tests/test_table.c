@@ -12,6 +12,7 @@
 #include <yajl/yajl_tree.h>
 #endif
 
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "../lib/table.h"
 #include "../lib/text.h"
@@ -54,7 +55,7 @@ static const char *const names[] = {
     "'; DROP TABLE ranges; --",
     "$(reboot) `reboot`",
 };
-#define NAMES (sizeof(names) / sizeof(names[0]))
+#define NAMES NVT_COUNT_OF(names)
 
 static struct nvt_table *new_table(void)
 {
@@ -121,7 +122,7 @@ static void test_utf8(void **state)
          {0xFFFD, 'A'}},
         {"\x80", {0xFFFD}},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const char *at = cases[i].text;
         for (size_t k = 0; k < 6; k++)
             assert_int_equal(nvt_utf8_next(&at), cases[i].characters[k]);
@@ -325,7 +326,7 @@ static void halves_go_away_from_zero(void **state)
                                         "0.2", "1239.2", "0.8",  "0.0"};
     struct nvt_table *table = new_table();
     char number[NVT_NUMBER_MAX];
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(values); i++) {
         add(table, "x", 1, values[i]);
         assert_string_equal(nvt_render_number(table, i, MEAN, 0, number), texts[i]);
     }
@@ -546,7 +547,7 @@ static void names_that_differ_look_different(void **state)
         "kernel",
         "sm80_xmma_gemm_\xc3\xa4\xc3\xb6_aligna4_execute_kernel_of_a_name_that_takes_all_the_rest_"
         "kernel"};
-    enum { ALIKE = sizeof(alike) / sizeof(alike[0]) };
+    enum { ALIKE = NVT_COUNT_OF(alike) };
     for (size_t terminal = 40; terminal < 120; terminal++) {
         struct nvt_table *table = new_table();
         for (size_t i = 0; i < 2 * ALIKE; i++)
@@ -723,7 +724,7 @@ static void test_separators(void **state)
                  {INT64_MIN, "-9,223,372,036,854,775,808"}};
     struct nvt_table *table = new_table();
     char out[NVT_NUMBER_MAX];
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         add(table, "x", cases[i].value, 1);
         assert_string_equal(nvt_render_number(table, i, TOTAL, 1, out), cases[i].text);
         assert_true(strtoll(nvt_render_number(table, i, TOTAL, 0, out), NULL, 10) ==
@@ -742,7 +743,7 @@ static void test_zero(void **state)
     } cases[] = {{-0.0, "0.0"}, {-0.04, "0.0"}, {-0.06, "-0.1"}, {-10, "-10.0"}, {0.04, "0.0"}};
     struct nvt_table *table = new_table();
     char out[NVT_NUMBER_MAX];
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         add(table, "x", 1, cases[i].value);
         assert_string_equal(nvt_render_number(table, i, MEAN, 1, out), cases[i].text);
     }

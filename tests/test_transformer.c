@@ -15,6 +15,7 @@
 
 #include "../analyze/readers/reader.h"
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "reference/transformer.h"
 
@@ -183,7 +184,7 @@ static void what_cannot_be_is_refused(void **state)
         {{"--layers", "257"}, "--layers"},
         {{"--fragments", "2"}, "transformer has no such axis"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const char *argv[12] = {"nvtally", "run", "transformer", "--backend", "host"};
         for (int k = 0; k < 6; k++)
             argv[5 + k] = cases[i].options[k];

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 #define SMALL                                                                                      \
@@ -128,7 +129,7 @@ static const struct way ways[] = {
 
 static void expect_losses(const char *ranks, const char *partitions)
 {
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         assert_true(loss(ranks, partitions, "nccl", &ways[i]) ==
                     loss(NULL, partitions, "local", &ways[i]));
 }

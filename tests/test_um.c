@@ -17,6 +17,7 @@
 #include "../analyze/model/window.h"
 #include "../analyze/readers/reader.h"
 #include "../collectors/output.h"
+#include "../lib/count_of.h"
 #include "../lib/device_rows.h"
 #include "cli.h"
 #include "read_kit.h"
@@ -104,7 +105,7 @@ static const struct nvt_device_row all_kinds[] = {
     UM_ROW(2300, 2900, 6, 1, NOBODY, 0x1000, 0, 64),
     UM_ROW(3000, 3000, 7, 1, NOBODY, 0x3000, 65536, 2),
 };
-#define ALL_KINDS (sizeof(all_kinds) / sizeof(all_kinds[0]))
+#define ALL_KINDS NVT_COUNT_OF(all_kinds)
 
 static void our_own_traces_have_them(void **state)
 {
@@ -151,7 +152,7 @@ static void strange_numbers_are_unknown(void **state)
         MOVE_ROW(500, 600, 1, 1, 0x5000, 2), /* a copy of the program's own */
     };
     (void)state;
-    const char *path = write_rows(rows, sizeof(rows) / sizeof(rows[0]));
+    const char *path = write_rows(rows, NVT_COUNT_OF(rows));
     struct nvt_trace *trace = kit_read(path);
     const struct nvt_um_events *events = &trace->um_events;
     assert_int_equal(events->count, 3);
@@ -205,7 +206,7 @@ static void exports_name_them(void **state)
     struct cli_result result =
         cli_run((const char *const[]){"nvtally", "export", path, "--to", "csv", NULL});
     cli_expect_status(&result, 0);
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(lines); i++)
         if (!strstr(result.out, lines[i]))
             fail_msg("no '%s' in\n%s", lines[i], result.out);
     cli_result_free(&result);
@@ -223,7 +224,7 @@ static void exports_name_them(void **state)
         "{\"address\":\"0x3000\",\"bytes\":65536,\"cause\":\"Thrashing\"}"};
     result = cli_run((const char *const[]){"nvtally", "export", path, "--to", "chrome", NULL});
     cli_expect_status(&result, 0);
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(events); i++)
         if (!strstr(result.out, events[i]))
             fail_msg("no '%s' in\n%s", events[i], result.out);
 #ifdef HAVE_YAJL

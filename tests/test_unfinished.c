@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../analyze/studies/unfinished.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 
 #define SECOND INT64_C(1000000000)
@@ -67,7 +68,7 @@ static void a_call_stands_behind_the_ranges_of_its_thread(void **state)
                  {"pthread_mutex_lock", NULL, 0x7f12a0, "pthread_mutex_lock 0x7f12a0 (5.00 s)"},
                  {"poll", NULL, 0, "poll (5.00 s)"},
                  {"of_a_library", NULL, 0, "of_a_library (5.00 s)"}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct maker maker = make_begin();
         char notes[200];
         uint32_t thread = thread_of(&maker, 1);

@@ -11,6 +11,7 @@
 
 #include "../analyze/studies/lock_holders.h"
 #include "../analyze/studies/waits.h"
+#include "../lib/count_of.h"
 #include "made_trace.h"
 
 #define PYTHON "/usr/lib/libpython3.11.so.1.0"
@@ -132,7 +133,7 @@ static const struct {
 
 static void stacks_say_what_is_waited_for(void **state)
 {
-    enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+    enum { CASES = NVT_COUNT_OF(cases) };
     (void)state;
     struct maker maker = begin();
     for (uint32_t i = 0; i < CASES; i++)
@@ -168,7 +169,7 @@ static void only_pythons_own_calls_are_pythons_locks(void **state)
     (void)state;
     struct maker maker = begin();
     uint32_t frame = stack(&maker, (const char *const[5]){"main (a.py:16)"});
-    for (uint32_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+    for (uint32_t i = 0; i < NVT_COUNT_OF(calls); i++)
         add(&maker, calls[i].name, calls[i].caller,
             &(struct wait){
                 .frame = frame, .start = 100 * i, .end = 100 * i + 50, .address = 0x40 * (i + 1)});

@@ -12,6 +12,7 @@
 
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/warmup.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 
@@ -117,7 +118,7 @@ static void noise_does_not_warm_up(void **state)
                                            {2, 20, 0.05, 0.7, 1, 0}, {1, 100, 0.05, 0.7, 1, 0},
                                            {1, 25, 0.02, 0.7, 1, 0}};
     uint64_t seed = 1;
-    for (size_t i = 0; i < sizeof(studies) / sizeof(studies[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(studies); i++) {
         struct nvt_change_point found;
         int wrong = 0;
         for (int trial = 0; trial < 400; trial++)
@@ -135,7 +136,7 @@ static void a_slow_first_iteration_is_found_among_quiet_ones(void **state)
     static const struct study studies[] = {
         {1, 40, 0.001, 0, 10, 0.006}, {4, 30, 0.001, 0, 10, 0.006}, {4, 40, 0.0001, 0.7, 3, 0.02}};
     uint64_t seed = 1;
-    for (size_t i = 0; i < sizeof(studies) / sizeof(studies[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(studies); i++)
         for (int trial = 0; trial < 100; trial++) {
             struct nvt_change_point found;
             assert_true(finds(&studies[i], &seed, &found));

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../analyze/model/window.h"
+#include "../lib/count_of.h"
 #include "../plots/chart.h"
 #include "cli.h"
 
@@ -387,7 +388,7 @@ static void windows_that_are_none(void **state)
                                         "99999999999999999999/",
                                         "1e300s/"};
     (void)state;
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(times); i++) {
         struct nvt_window window = {0};
         if (!nvt_window_set_time(&window, times[i], &err))
             fail_msg("taken for a time: %s", times[i]);
@@ -493,8 +494,8 @@ static void commands_refuse_windows(void **state)
                                              {"--filter-time", "5"},
                                              {"--filter-time", "3/2"}};
     static const char *const commands[] = {"stats", "diagnose", "plot", "report", "export"};
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-        for (size_t k = 0; k < sizeof(commands) / sizeof(commands[0]); k++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(refused); i++)
+        for (size_t k = 0; k < NVT_COUNT_OF(commands); k++) {
             int is_export = !strcmp(commands[k], "export");
             struct cli_result result = COMMAND(commands[k], "t.nvt", refused[i][0], refused[i][1],
                                                is_export ? "--to" : NULL, "csv");

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 
 /* All in a folder of the test's own, which is the current one of every program. */
@@ -68,7 +69,7 @@ static void make_inputs(void)
     expect_good(RUN("record", "-o", "t.nvt", "--", cli_client("nested"), "3"));
     char *trace = cli_read_file(cli_in(cli_folder, "t.nvt"), &size);
     assert_int_equal(mkdir(cli_in(cli_folder, "run"), 0777), 0);
-    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(copies); i++)
         cli_write_file(cli_in(cli_folder, copies[i]), trace, size);
     cli_write_file(cli_in(cli_folder, "run/results.jsonl"), row, strlen(row));
     cli_write_file(cli_in(cli_folder, "run/env.json"), "{}\n", 3);
@@ -100,7 +101,7 @@ static void no_input_is_written_over(void **state)
     };
     make_inputs();
     expect_good(run_shell("cp t.nvt before && cksum run/* >sums"));
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const char *argv[10] = {"nvtally"};
         memcpy(argv + 1, cases[i], sizeof(cases[i]));
         struct cli_result result = run_here(argv);

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/program.h"
 #include "../lib/shell.h"
 #include "cli.h"
@@ -121,7 +122,7 @@ static void pictures_have_plain_names_of_their_own(void **state)
                                            {"out/p.q_r-s.tex", "out/p.q_r-s-a-timeline.pdf"}};
     static const char *const other[] = {"ü ß.tex",   "ä ß.tex", "./-x.tex", "./x.tex",
                                         "./--x.tex", ".tex",    "a ü.tex",  "a-.tex"};
-    enum { OTHERS = sizeof(other) / sizeof(other[0]) };
+    enum { OTHERS = NVT_COUNT_OF(other) };
     char *names[OTHERS];
     for (size_t i = 0; i < 2; i++) {
         char *name = first_picture(plain[i][0]);
@@ -191,7 +192,7 @@ static void who_is_ended_leaves_no_folder(void **state)
     char script[5000], folder[300];
     snprintf(script, sizeof(script), waiting, cli_folder);
     cli_write_file(cli_in(cli_folder, "bin/gnuplot"), script, strlen(script));
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(signals); i++) {
         int status;
         pid_t child = start_report(folder, sizeof(folder));
         assert_int_equal(strncmp(folder, "/tmp/nvtally-report-", 20), 0);
@@ -231,7 +232,7 @@ static void words_come_back_from_a_shell(void **state)
                  {"\xe2\x80\xae", "$'\\342\\200\\256'"},
                  {"\xff", "$'\\377'"},
                  {"$HOME`x`\"\\", "'$HOME`x`\"\\'"}};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(words); i++) {
         struct nvt_buffer text = {0};
         const char *word = words[i].word, *joined = words[i].joined ? words[i].joined : word;
         char *const argv[] = {(char *)"printf", (char *)"%s|", (char *)word, (char *)"end", NULL};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../input/ranks.h"
 #include "../memory/levels.h"
 
@@ -240,7 +241,7 @@ int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t s
 {
     *same = *above = 0;
     *table = nvt_table_new("compare_memory", "Peaks of memory that differ from side A's, medians",
-                           columns, sizeof(columns) / sizeof(columns[0]));
+                           columns, NVT_COUNT_OF(columns));
     if (!*table)
         return nvt_fail(err, "out of memory");
     for (size_t i = 0; i < memory->count; i++)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 #define NO_BOUND 1e4 /* a ratio that says no more than that there is no upper bound */
 
 static const struct nvt_column columns[] = {{"configuration", NVT_NAMES},
@@ -132,8 +134,7 @@ struct nvt_table *nvt_compare_table(const struct nvt_outcomes *outcomes,
     char title[320];
     print_title(outcomes, groups, title, sizeof(title));
     const int has_configuration = has_configurations(outcomes);
-    struct nvt_table *table =
-        nvt_table_new("compare", title, columns, sizeof(columns) / sizeof(columns[0]));
+    struct nvt_table *table = nvt_table_new("compare", title, columns, NVT_COUNT_OF(columns));
     if (table)
         nvt_compare_set_provenance(table, groups, sides);
     if (!has_configuration)

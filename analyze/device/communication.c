@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../../lib/count_of.h"
 #include "../model/cuda_names.h"
 
 /* Whether a word begins here, whatever case, and with or without '_' between its parts. */
@@ -33,7 +34,7 @@ static int names_collective(const char *text)
                                         "crossdevicereduce"};
     for (; *text; text++)
         if ((*text | 0x20) == 'a' || (*text | 0x20) == 'r' || (*text | 0x20) == 'c')
-            for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+            for (size_t i = 0; i < NVT_COUNT_OF(words); i++)
                 if (begins(text, words[i]))
                     return 1;
     return 0;
@@ -42,7 +43,7 @@ static int names_collective(const char *text)
 int nvt_is_communication_name(const char *name, const char *whole)
 {
     static const char *const prefixes[] = {"nccl", "nvshmem", "rccl", "msccl", "oneccl"};
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(prefixes); i++)
         if (!strncasecmp(name, prefixes[i], strlen(prefixes[i])))
             return 1;
     if (!strncmp(name, "triton_", 7))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 #include "../model/buckets.h"
 #include "shared.h"
 
@@ -20,7 +21,7 @@ int nvt_call_waits(const char *name)
     size_t length = strcspn(name, "_"); /* nsys writes cudaMemcpy_v3020 */
     if (strstr(name, "Synchronize"))
         return 1;
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++)
         if (strlen(calls[i]) == length && !strncmp(name, calls[i], length))
             return 1;
     return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../model/column.h"
 #include "../model/sort.h"
 
@@ -27,7 +28,7 @@ int nvt_is_library_domain(const char *name)
                                             "cpu_op",
                                             "python_function",
                                             "cuda_profiler_range"};
-    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(libraries); i++)
         if (!strcasecmp(name, libraries[i]))
             return 1;
     return 0;

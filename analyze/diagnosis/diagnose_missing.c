@@ -1,6 +1,7 @@
 /* What is not on record, and how many rules therefore had nothing to look at. */
 #include <stdlib.h>
 
+#include "../../lib/count_of.h"
 #include "../model/counters.h"
 #include "diagnose.h"
 
@@ -36,7 +37,7 @@ static const struct {
       "NAME"}},
 };
 
-#define RECORDS (sizeof(records) / sizeof(records[0]))
+#define RECORDS NVT_COUNT_OF(records)
 
 /* Of all traces, ours where several differ. */
 static enum nvt_recorder recorder_of_all(const struct nvt_input *input)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "diagnose.h"
 #include "../device/gaps.h"
 
@@ -12,7 +13,7 @@ static const struct nvt_rule *const rules[] = {NVT_RULES(RULE_ENTRY)};
 
 const struct nvt_rule *const *nvt_rules(size_t *count)
 {
-    *count = sizeof(rules) / sizeof(rules[0]);
+    *count = NVT_COUNT_OF(rules);
     return rules;
 }
 
@@ -182,7 +183,7 @@ void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
     const char *workload = text_of(record, "workload");
     size_t used =
         (size_t)snprintf(out, size, "%s%s%s", workload, *workload ? " " : "", configuration);
-    for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]) && used < size; i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(conditions) && used < size; i++)
         if (is_varied(from->runs, record, configuration, conditions[i]))
             used += (size_t)snprintf(out + used, size - used, " %s=%s", conditions[i],
                                      text_of(record, conditions[i]));
@@ -251,7 +252,7 @@ int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findi
 {
     const struct nvt_case facts = {input, by};
     int status = by ? nvt_axis_check(input, by, err) : 0;
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(rules) && !status; i++)
         if (!by || rules[i]->is_along)
             status = nvt_rule_apply(rules[i], &facts, findings, err);
     if (!status) {

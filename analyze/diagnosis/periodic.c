@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../../lib/sample.h"
@@ -201,7 +202,7 @@ static int is_training(const struct nvt_trace *trace, const struct nvt_periodic 
     static const char *const begins[] = {"forward", "backward", "enumerate(DataLoader)#", "optim",
                                          "Optimizer"};
     const char *name = found->name == NVT_NONE ? "" : nvt_name(trace, found->name);
-    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(begins); i++)
         if (!strncmp(name, begins[i], strlen(begins[i])))
             return 1;
     return !strcmp(name, "loss") || !strcmp(name, "data");

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 static const struct {
     enum nvt_work_kind kind;
     const char *module, *name;
@@ -36,7 +38,7 @@ static int fits(const char *pattern, const char *text)
 
 enum nvt_work_kind nvt_work_kind(const struct nvt_sampled_function *function)
 {
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(known); i++)
         if (fits(known[i].module, function->module) && fits(known[i].name, function->name))
             return known[i].kind;
     return function->owner == NVT_OF_INTERPRETER ? NVT_WORK_INTERPRETS : NVT_WORK_NONE;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/json.h"
 #include "../model/counters.h"
 #include "../path/critical_path.h"
@@ -168,7 +169,7 @@ static void put_category(struct writer *writer, uint32_t domain)
     const struct nvt_trace *trace = writer->trace;
     const char *name = nvt_domain_name(trace, domain);
     const char *prefix = "";
-    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(taken); i++)
         if (!strcmp(name, taken[i]))
             prefix = "nvtx.";
     if (!*name)
@@ -559,7 +560,7 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     put_head(&writer);
     put_owners(&writer);
-    for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
+    for (size_t kind = 0; kind < NVT_COUNT_OF(kinds); kind++)
         for (uint32_t i = 0; i < kinds[kind].count && !writer.failed; i++)
             kinds[kind].put(&writer, i);
     writer.failed |= nvt_chrome_samples(trace, out, &writer.events);

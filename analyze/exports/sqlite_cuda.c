@@ -1,6 +1,7 @@
 #ifdef HAVE_SQLITE
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../model/cuda_names.h"
 #include "export.h"
 #include "sqlite.h"
@@ -144,7 +145,7 @@ static void put_shape(struct nvt_sql *sql, const struct nvt_kernels *kernels, ui
         kernels->registers[at], kernels->grid_x[at],        kernels->grid_y[at],
         kernels->grid_z[at],    kernels->block_x[at],       kernels->block_y[at],
         kernels->block_z[at],   kernels->static_shared[at], kernels->dynamic_shared[at]};
-    for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(shape); i++)
         nvt_sql_int(sql, shape[i]);
     nvt_sql_int(sql, 0); /* localMemoryPerThread */
     nvt_sql_int(sql, (int64_t)kernels->local_memory[at]);

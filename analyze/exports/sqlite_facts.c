@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/version.h"
 #include "../device/devices.h"
 #include "../model/cuda_names.h"
@@ -117,7 +118,7 @@ static int put_resources(struct nvt_sql *sql)
                  {"context", "TARGET_INFO_NVTX_CUDA_CONTEXT", 6},
                  {"stream", "TARGET_INFO_NVTX_CUDA_STREAM", 7}};
     const struct nvt_resources *resources = &sql->trace->resources;
-    for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+    for (size_t kind = 0; kind < NVT_COUNT_OF(kinds); kind++) {
         if (nvt_sql_prepare(sql, kinds[kind].table, kinds[kind].columns))
             return -1;
         for (uint32_t i = 0; i < resources->count; i++) {
@@ -165,7 +166,7 @@ static int put_facts(struct nvt_sql *sql)
         {"EXPORT_SCHEMA_VERSION_MINOR", "25"},       {"EXPORT_SCHEMA_VERSION_MICRO", "0"}};
     if (nvt_sql_prepare(sql, "META_DATA_EXPORT", 2))
         return -1;
-    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ours); i++)
         if (put_pair(sql, ours[i][0], ours[i][1]))
             return -1;
     if (put_pair(sql, NVT_EXPORT_FORMAT, sql->trace->format))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../diagnosis/called_from.h"
 
 #define LEAST_SHARE   0.05
@@ -20,7 +21,7 @@ static int allocates(const char *name)
         "cuMemHostAlloc", "hipMalloc", "hipFree",       "hipHostMalloc", "hipExtMalloc"};
     if (strstr(name, "Async"))
         return 0;
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++)
         if (!strncmp(name, calls[i], strlen(calls[i])))
             return 1;
     return 0;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "../../lib/count_of.h"
 #include "../device/machine.h"
 #include "../diagnosis/diagnose.h"
 
@@ -53,7 +54,7 @@ static const struct holder *find_holder(const struct nvt_view *view,
     const struct holder *found = NULL;
     double ns;
     clocks->limited = 0;
-    for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(holders); i++) {
         double share = average(view, device, courses, holders[i].by, &ns);
         if (share > clocks->limited) {
             clocks->limited = share;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../device/gaps.h"
 #include "../diagnosis/blocking.h"
 #include "../model/cover.h"
@@ -31,7 +32,7 @@ static int loads(const char *name)
     static const char *const parts[] = {"ModuleLoad",       "LibraryLoad", "cuInit",
                                         "PrimaryCtxRetain", "CtxCreate",   "ModuleGetFunction",
                                         "LibraryGetKernel"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
         if (strstr(name, parts[i]))
             return 1;
     return 0;

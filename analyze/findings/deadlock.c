@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../diagnosis/deadlock.h"
+#include "../../lib/count_of.h"
 #include "../diagnosis/diagnose.h"
 #include "../model/batches.h"
 #include "../studies/hot_functions.h"
@@ -36,7 +37,7 @@ static const char *worker_text(const struct nvt_trace *trace, uint32_t call)
                    {"_process_worker (process.py:", "in a worker process, "},
                    {"_bootstrap (process.py:", "in a worker process, "}};
     const struct nvt_call_frames *frames = &trace->call_frames;
-    for (size_t i = 0; i < sizeof(workers) / sizeof(workers[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(workers); i++)
         for (uint32_t frame = trace->os_calls.frame[call]; frame; frame = frames->parent[frame - 1])
             if (!strncmp(nvt_name(trace, frames->name[frame - 1]), workers[i].function,
                          strlen(workers[i].function)))

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../diagnosis/diagnose.h"
 #include "../memory/levels.h"
 #include "../model/refusals.h"
@@ -81,7 +82,7 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
 static int is_allocation(const char *name)
 {
     static const char *const names[] = {"cudaMalloc", "cuMemAlloc", "cuMemCreate", "hipMalloc"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
         if (!strncmp(name, names[i], strlen(names[i])))
             return 1;
     return 0;

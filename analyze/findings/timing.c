@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../diagnosis/diagnose.h"
 #include "../device/project.h"
 
@@ -27,7 +28,7 @@ static int is_pytorch(const char *name)
                                       "FullyShardedDataParallel.",
                                       "FSDP::",
                                       "enumerate(DataLoader)#"};
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(own); i++)
         if (!strncmp(name, own[i], strlen(own[i])))
             return 1;
     return 0;

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 static const struct {
     enum nvt_condition condition;
     const char *key;
@@ -10,7 +12,7 @@ static const struct {
                   {NVT_OF_WARMUP, "warmup"},
                   {NVT_OF_INTERLEAVE, "interleave"},
                   {NVT_OF_REPEAT, "repeat"}};
-#define CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
+#define CONDITIONS NVT_COUNT_OF(conditions)
 
 static int varies(struct nvt_runs *const *runs, size_t run_count, const char *key)
 {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
 #include "../model/table_file.h"
 
 static int ends_with(const char *name, const char *ending)
@@ -24,7 +25,7 @@ static int is_trace_name(const struct dirent *entry)
     const char *name = entry->d_name;
     if (*name == '.' || !strcmp(name, "env.json"))
         return 0;
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(endings); i++)
         if (ends_with(name, endings[i]))
             return 1;
     return 0;
@@ -34,7 +35,7 @@ static int is_trace_name(const struct dirent *entry)
 static char *with_ending(const char *path, const char *ending)
 {
     char *other;
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(endings); i++)
         if (ends_with(path, endings[i]))
             return asprintf(&other, "%.*s%s", (int)(strlen(path) - strlen(endings[i])), path,
                             ending) < 0

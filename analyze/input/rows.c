@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/json.h"
 #include "../../lib/nvtx.h"
 #include "../model/named_iterations.h"
@@ -38,7 +39,7 @@ struct word {
 static int is_repetition(const struct word *word)
 {
     static const char *const keys[] = {"run", "rep", "repeat", "repetition", "seed", "trial"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (strlen(keys[i]) == word->key && !memcmp(keys[i], word->text, word->key))
             return 1;
     return 0;

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../../lib/count_of.h"
+
 int nvt_is_of_pytorch(const struct nvt_trace *trace, uint32_t range, const char *name)
 {
     return !strcmp(nvt_name(trace, trace->ranges.name[range]), name) &&
@@ -36,7 +38,7 @@ enum nvt_loop_part nvt_loop_part_of(const struct nvt_trace *trace, uint32_t name
                   {"save", NVT_PART_CHECKPOINT}};
     const char *text = nvt_name(trace, name);
     const int is_ours = !strcmp(nvt_name(trace, trace->domains.name[domain]), "PyTorch");
-    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(begins); i++)
         if (!strncasecmp(text, begins[i].begin, strlen(begins[i].begin)) &&
             (!is_ours || !strcmp(text, "evaluation") || !strcmp(text, "checkpoint")))
             return begins[i].part;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 /* Samples of every counter in one place each; they are in order in the trace already. */
 static void distribute(const struct nvt_trace *trace, struct nvt_counter_courses *courses)
 {
@@ -165,7 +167,7 @@ int nvt_is_memory_counter(const struct nvt_trace *trace, uint32_t counter)
     const char *unit = nvt_name(trace, trace->counters.unit[counter]);
     int is_level = trace->counters.values[counter] == NVT_COUNTER_ABSOLUTE &&
                    strcasestr(name, "alloc") && (!strcasecmp(unit, "bytes") || !strcmp(unit, "B"));
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(others); i++)
         is_level = is_level && !strcasestr(name, others[i]);
     return is_level;
 }

@@ -1,4 +1,5 @@
 #include "extent.h"
+#include "../../lib/count_of.h"
 
 #include "mpi.h"
 
@@ -45,7 +46,7 @@ void nvt_extent_widen_by(const struct nvt_trace *trace, const struct nvt_layout_
 void nvt_extent_settle(const struct nvt_trace *trace, struct nvt_extent *extent)
 {
     static const enum nvt_table_number last[] = {NVT_TABLE_counter_samples, NVT_TABLE_mpi_calls};
-    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]) && extent->first > extent->last; i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(last) && extent->first > extent->last; i++)
         widen_by_all(trace, &nvt_layout()[last[i]], extent);
     if (extent->first > extent->last)
         *extent = (struct nvt_extent){0, 0};

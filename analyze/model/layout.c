@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 #include "sort.h"
 
 /* What the types of trace.h mean, and the tables that they refer to. */
@@ -40,7 +41,7 @@ NVT_TABLES(DEFINE_COLUMNS)
 struct table_head {
     uint32_t count, capacity;
 };
-#define COLUMNS_OF(member) (sizeof(columns_of_##member) / sizeof(columns_of_##member[0]))
+#define COLUMNS_OF(member) NVT_COUNT_OF(columns_of_##member)
 #define CHECK_TABLE(member, ...)                                                                   \
     _Static_assert(sizeof(struct nvt_##member) ==                                                  \
                        sizeof(struct table_head) + COLUMNS_OF(member) * sizeof(void *),            \
@@ -233,7 +234,7 @@ void nvt_layout_take(const struct nvt_layout_column *column, const void *values,
 
 uint64_t nvt_layout_most(const struct nvt_layout_table *table, uint32_t column)
 {
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(limits); i++)
         if (&tables[limits[i].table] == table &&
             !strcmp(limits[i].column, table->columns[column].name))
             return limits[i].most;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "cover.h"
 
 int nvt_mpi_is_edge(const struct nvt_trace *trace, uint32_t call)
@@ -19,7 +20,7 @@ int nvt_mpi_waits_for_all(const struct nvt_trace *trace, uint32_t call)
         "MPI_Allgatherv", "MPI_Alltoall",       "MPI_Alltoallv",
         "MPI_Alltoallw",  "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"};
     const char *name = nvt_name(trace, trace->mpi_calls.name[call]);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
         if (!strcmp(name, names[i]))
             return 1;
     return 0;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 /*
  * Ranges are sorted by start, so a stack of what is open does it in one pass. A range that ends
  * behind the top takes its place: whatever the top could still enclose, this one encloses too.
@@ -38,7 +40,7 @@ uint32_t *nvt_nest_threads(const struct nvt_trace *trace, struct nvt_error *err)
 
 void nvt_nesting_free(struct nvt_nesting *nesting)
 {
-    for (size_t i = 0; i < sizeof(nesting->own) / sizeof(nesting->own[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(nesting->own); i++)
         free(nesting->own[i]);
     *nesting = (struct nvt_nesting){0};
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/map.h"
 #include "extent.h"
 #include "nesting.h"
@@ -37,7 +38,7 @@ static int read_moment(const char *text, size_t length, struct nvt_moment *momen
         return -1;
     double number = strtod(copy, &end);
     end += *end == ' ';
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(units); i++)
         if (!strcmp(end, units[i].name) && fabs(number * units[i].ns) < 4e18) {
             moment->ns = llround(number * units[i].ns);
             moment->from_begin = 1;

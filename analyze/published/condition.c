@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "published.h"
 
 static const char words[] = "Measured with ";
@@ -13,7 +14,7 @@ static size_t known_word(const char *text)
 {
     static const char *const keys[] = {"collect=", "warmup=", "interleave="};
     size_t length = strcspn(text, " :");
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (!strncmp(text, keys[i], strlen(keys[i])) && length > strlen(keys[i]))
             return length;
     return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "published.h"
 
 #define DOCUMENT(name, file)                                                                       \
@@ -49,7 +50,7 @@ static const struct document {
 
 const struct nvt_reference *nvt_reference_at(size_t i)
 {
-    return i < sizeof(documents) / sizeof(documents[0]) ? &documents[i].reference : NULL;
+    return i < NVT_COUNT_OF(documents) ? &documents[i].reference : NULL;
 }
 
 static int has_word(const char *words, const char *word)
@@ -63,7 +64,7 @@ static int has_word(const char *words, const char *word)
 
 const struct nvt_reference *nvt_reference_of(const char *workload)
 {
-    for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(documents); i++)
         if (has_word(documents[i].reference.workloads, workload))
             return &documents[i].reference;
     return NULL;

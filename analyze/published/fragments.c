@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "published.h"
 
 #define MIB (1024.0 * 1024.0)
@@ -114,7 +115,7 @@ static int read_number(const struct nvt_log *log, const char *line, struct block
                    {"Backward time: ", "ms", &block->backward, 1e12},
                    {"Peak memory: ", "MB", &block->peak, 1e9},
                    {"Parameters: ", "", &block->parameters, 9e15}};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(numbers); i++) {
         const char *value = nvt_log_value(line, numbers[i].key);
         if (!value)
             continue;
@@ -151,7 +152,7 @@ static int read_start(const struct nvt_log *log, const char *line, struct block 
         start(block, NAN);
         return 1;
     }
-    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(sections); i++)
         if (nvt_log_value(line, sections[i].heading)) {
             if (finish(log, block, out, 0, err))
                 return -1;
@@ -229,7 +230,7 @@ static int read(struct nvt_log *log, struct nvt_published *out, struct nvt_error
 static const char *matches(const struct nvt_record *ours, const struct nvt_record *theirs)
 {
     static const char *const keys[] = {"size", "batch", "mode", "fragments"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (!nvt_same_member(ours, theirs, keys[i]))
             return NULL;
     return nvt_same_member(ours, theirs, "variant") ? "" : "published inference is looped";

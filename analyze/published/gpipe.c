@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "published.h"
 
 /* What a command of ours begins with, behind a launcher's. */
@@ -140,7 +141,7 @@ static void put_axes(struct nvt_json *json, const char *command)
                 {"d_model", 1},   {"layers", 1},
                 {"heads", 1},     {"d_ff", 1}};
     char text[64], *end;
-    for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(axes); i++) {
         if (!option_of(command, axes[i].key, text))
             continue;
         long long value = strtoll(text, &end, 10);
@@ -163,7 +164,7 @@ static void put_times(struct nvt_json *json, const double *values)
                  {"step_ns_mean", STEP_DONE}};
     nvt_published_time(json, "forward_launch_ns_mean", values[FORWARD], 1e9);
     nvt_published_time(json, "backward_launch_ns_mean", values[BACKWARD], 1e9);
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(times); i++)
         if (!isnan(values[times[i].number]))
             nvt_published_time(json, times[i].key, values[times[i].number], 1e9);
     int is_done = !isnan(values[THROUGHPUT_DONE]);
@@ -275,7 +276,7 @@ static int read_flag(const char *line, struct block *block)
     } flags[] = {{"checkpoint_enabled: ", &block->checkpoint},
                  {"use_torchgpipe: ", &block->torchgpipe},
                  {"use_resnet: ", &block->resnet}};
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(flags); i++) {
         const char *value = nvt_log_value(line, flags[i].key);
         if (!value)
             continue;
@@ -324,13 +325,13 @@ static const char *matches(const struct nvt_record *ours, const struct nvt_recor
 {
     static const char *const keys[] = {"model",      "partitions", "microbatches",
                                        "checkpoint", "engine",     "batch"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (!nvt_same_member(ours, theirs, keys[i]))
             return NULL;
     static const char *const usual[][2] = {
         {"schedule", "gpipe"}, {"sequence", "128"}, {"vocabulary", "3000"}, {"d_model", "768"},
         {"layers", "12"},      {"heads", "12"},     {"d_ff", "3072"}};
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(usual); i++)
         if (!nvt_member_is(ours, usual[i][0], usual[i][1]))
             return NULL;
     return nvt_member_is(ours, "attention_axis", "batch")

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "gpipe.h"
 #include "published.h"
 
@@ -117,7 +118,7 @@ static void put_command(const struct nvt_record *record, FILE *out)
             put_option(&record->members[i], out);
         is_axis |= !strcmp(record->members[i].key, "workload");
     }
-    for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(how); i++)
         if (nvt_record_find(record, how[i]))
             put_option(nvt_record_find(record, how[i]), out);
     putc('\n', out);

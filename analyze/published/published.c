@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/version.h"
 
 #define NVT_LAYOUT_LINE(name) &nvt_layout_##name,
 static const struct nvt_layout *const layouts[] = {NVT_LAYOUTS(NVT_LAYOUT_LINE)};
 #undef NVT_LAYOUT_LINE
-#define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
+#define LAYOUTS NVT_COUNT_OF(layouts)
 
 const struct nvt_layout *const *nvt_layouts(size_t *count)
 {
@@ -93,7 +94,7 @@ static int is_prefix(const char *line, size_t size)
             line[i + 2] == ':' && isdigit((unsigned char)line[i + 3]) &&
             isdigit((unsigned char)line[i + 4]))
             return 1;
-    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(levels); i++)
         if (memmem(line, size, levels[i], strlen(levels[i])))
             return 1;
     return 0;

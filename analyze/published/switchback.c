@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "published.h"
 
 /* What is no time: the shape and the number of calls that a time is the mean of. */
@@ -16,7 +17,7 @@ static const char *const shape[] = {"repeat", "batch_size", "dim_out", "dim_in",
 
 static int is_shape(const char *key)
 {
-    for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(shape); i++)
         if (!strcmp(key, shape[i]))
             return 1;
     return 0;
@@ -52,7 +53,7 @@ static int put_row(const struct nvt_record *row, const char *condition, struct n
 
 static int check(const struct nvt_log *log, const struct nvt_record *row, struct nvt_error *err)
 {
-    for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(shape); i++) {
         const struct nvt_member *member = nvt_record_find(row, shape[i]);
         enum nvt_value_type type = strcmp(shape[i], "switch") ? NVT_VALUE_NUMBER : NVT_VALUE_BOOL;
         if (!member || member->type != type)
@@ -97,7 +98,7 @@ static int read(struct nvt_log *log, struct nvt_published *out, struct nvt_error
 static const char *matches(const struct nvt_record *ours, const struct nvt_record *theirs)
 {
     static const char *const keys[] = {"dim", "batch", "switch"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (!nvt_same_member(ours, theirs, keys[i]))
             return NULL;
     double apart =
@@ -157,7 +158,7 @@ static void put_line(const struct nvt_record *record, FILE *out)
     put_number(", ", "dim_in", nvt_record_number(record, "dim_in"), 1, out);
     put_number(", ", "wm", nvt_record_number(record, "width_multiplier"), 1, out);
     fprintf(out, ", \"switch\": %s", is_switched ? is_switched : "false");
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(times); i++) {
         snprintf(key, sizeof(key), "%s_ns_mean", times[i]);
         double value = nvt_record_number(record, key);
         if (isfinite(value))

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "published.h"
 
 enum { NAME, FORWARD, FORWARD_STD, BACKWARD, BACKWARD_STD, COLUMNS };
@@ -30,7 +31,7 @@ static const struct {
               {"batch", "4"},
               {"graph", "false"},
               {"phase", "forward_backward"}};
-enum { OTHERS = sizeof(others) / sizeof(others[0]), WORD_MOST = 32 };
+enum { OTHERS = NVT_COUNT_OF(others), WORD_MOST = 32 };
 
 struct condition {
     int warmup;
@@ -148,7 +149,7 @@ static const struct {
 
 const char *nvt_published_sum_words(const char *form)
 {
-    for (size_t i = 0; form && i < sizeof(sums) / sizeof(sums[0]); i++)
+    for (size_t i = 0; form && i < NVT_COUNT_OF(sums); i++)
         if (!strcmp(form, sums[i].form))
             return sums[i].words;
     return NULL;
@@ -163,7 +164,7 @@ static int read_sum(const char *line, struct nvt_published *out)
     double sum = at ? strtod(at, &end) : NAN;
     if (!at || end == at || !(sum >= 0 && sum < 1e9))
         return 0;
-    for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(sums); i++) {
         struct nvt_json json;
         if (!strstr(end, sums[i].words))
             continue;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../model/sort.h"
 
 /* A moment's own cost, ps: what of it lies before the time that was taken, and what behind. */
@@ -157,7 +158,7 @@ static int64_t *copy_times(const struct nvt_trace *trace, const struct moments *
         {trace->ranges.start, moments->ranges}, {trace->ranges.end, moments->ranges},
         {trace->marks.time, moments->marks},    {trace->counter_samples.time, moments->samples},
         {trace->apis.start, moments->apis},     {trace->apis.end, moments->apis}};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++) {
         if (parts[i].count)
             memcpy(at, parts[i].from, parts[i].count * width);
         at += parts[i].count;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "json_stream.h"
 #include "reader.h"
 
@@ -118,7 +119,7 @@ static int on_key(void *context, const char *text, size_t size)
     parser->key = OTHER_KEY;
     if (parser->places[parser->depth] == SKIPPED)
         return 0;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (*keys[i].text == *text && strlen(keys[i].text) == size &&
             !memcmp(keys[i].text, text, size)) {
             parser->key = keys[i].key;

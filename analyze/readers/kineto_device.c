@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../model/cuda_names.h"
 
 /* "Memcpy DtoH (Device -> Pinned)". */
@@ -13,7 +14,7 @@ static void parse_copy(const char *name, struct nvt_op *op)
         uint8_t kind;
     } ways[] = {{"HtoD", 1}, {"DtoH", 2}, {"HtoA", 3}, {"AtoH", 4}, {"AtoA", 5},
                 {"AtoD", 6}, {"DtoA", 7}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10}};
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (strstr(name, ways[i].text))
             op->copy_kind = ways[i].kind;
     const char *source = strchr(name, '('), *target = strstr(name, "-> ");

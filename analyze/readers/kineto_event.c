@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../model/interchange.h"
 
@@ -53,7 +54,7 @@ static const struct {
 };
 
 static enum class class_of(const char *category) {
-    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]);
+    for (size_t i = 0; i < NVT_COUNT_OF(classes);
          i++) if (!strcmp(category, classes[i].category)) return classes[i]
         .class;
     return CLASS_RANGE;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
+#include "../../lib/count_of.h"
 #include "../model/sort.h"
 #include "frames.h"
 #include "kineto.h"
@@ -46,10 +47,10 @@ static int is_library(const char *name)
     static const char *const begins[] = {
         "<", "torch/", "contextlib.py(", "functools.py(", "runpy.py(", "threading.py("};
     static const char *const within[] = {"/site-packages/", "/dist-packages/", "/lib/python3."};
-    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(begins); i++)
         if (!strncmp(name, begins[i], strlen(begins[i])))
             return 1;
-    for (size_t i = 0; i < sizeof(within) / sizeof(within[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(within); i++)
         if (strstr(name, within[i]))
             return 1;
     return 0;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 static int recognizes(const uint8_t *head, size_t size)
 {
     return size >= 16 && !memcmp(head, "SQLite format 3", 16);
@@ -184,7 +186,7 @@ static int read_all(struct nvt_nsys *reader)
         return nvt_fail_at(reader->err, reader->path, -1,
                            "is an SQLite file, but not nsys's: it has none of the tables "
                            "StringIds, NVTX_EVENTS, CUPTI_ACTIVITY_KIND_KERNEL …");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
         if (nvt_nsys_read(reader, &names[i]))
             return -1;
     if (nvt_nsys_read_facts(reader) || nvt_nsys_read_metrics(reader) ||
@@ -208,7 +210,7 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
                               &reader.domain_ids, &reader.domains,      &reader.categories,
                               &reader.gpus,       &reader.calls,        &reader.launched,
                               &reader.contexts,   &reader.metric_types, &reader.metrics};
-    for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(maps); i++)
         nvt_map_free(maps[i]);
     free(reader.launches);
     nvt_buffer_free(&reader.words);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "../model/interchange.h"
@@ -483,7 +484,7 @@ static const struct nvt_nsys_spec tables[] = {
 
 int nvt_nsys_read_cuda(struct nvt_nsys *reader)
 {
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(tables); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
     if (nvt_nsys_stacks_read(reader, "CUDA_CALLCHAINS", reader->trace->apis.frame, NULL) ||

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/shell.h"
 #include "../model/cuda_names.h"
 #include "../model/interchange.h"
@@ -142,7 +143,7 @@ static int fact(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     int own = name ? own_fact(reader, table, name) : 1;
     if (own)
         return own < 0 ? -1 : 0;
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(facts); i++) {
         if (strcmp(name, facts[i].name))
             continue;
         uint32_t value = nvt_nsys_text(reader, table, VALUE);
@@ -213,7 +214,7 @@ static const struct nvt_nsys_spec tables[] = {
 int nvt_nsys_read_facts(struct nvt_nsys *reader)
 {
     struct nvt_trace *trace = reader->trace;
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(tables); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
     if (trace->ops.count && !nvt_trace_meta(trace, "backend") &&

@@ -6,6 +6,7 @@
 #ifdef HAVE_SQLITE
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "nsys.h"
 
 enum { M_START, M_END, M_TID, M_NAME, M_COMMUNICATOR, M_SIZE, M_PEER, M_LAST };
@@ -157,7 +158,7 @@ int nvt_nsys_read_mpi(struct nvt_nsys *reader)
         {"MPI_OTHER_EVENTS", NULL, 4, {"start", "end", "globalTid", "textId"}, other},
         {"MPI_RANKS", NULL, 2, {"globalTid", "rank"}, rank},
     };
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(tables); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
     close_calls(reader->trace);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
 #include "reader.h"
 
 /* By name alone: it is asked only about files that no other reader recognizes. */
@@ -18,7 +19,7 @@ int nvt_is_nsys_report(const char *path)
 {
     static const char *const endings[] = {".nsys-rep", ".qdrep"};
     size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(endings); i++) {
         size_t size = strlen(endings[i]);
         if (length > size && !strcmp(path + length - size, endings[i]))
             return 1;

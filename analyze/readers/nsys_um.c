@@ -4,6 +4,7 @@
  * tables of thrashing, throttling and remote maps.
  */
 #ifdef HAVE_SQLITE
+#include "../../lib/count_of.h"
 #include "nsys.h"
 
 #include "../model/cuda_names.h"
@@ -82,7 +83,7 @@ static const struct nvt_nsys_spec tables[] = {
 
 int nvt_nsys_read_um(struct nvt_nsys *reader)
 {
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(tables); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
     return 0;

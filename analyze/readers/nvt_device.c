@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "nvt.h"
@@ -354,7 +355,7 @@ static int read_name(const struct nvt_device_chunk *chunk, const struct nvt_devi
     struct nvt_resource resource = {
         .process = chunk->owner,
         .type = nvt_strings_add_text(chunk->trace->strings,
-                                     types[type < sizeof(types) / sizeof(types[0]) ? type : 0]),
+                                     types[type < NVT_COUNT_OF(types) ? type : 0]),
         .handle = row->fields[NVT_NAME_ID],
         .name = name_of(chunk, row, NVT_NAME_TEXT)};
     if (resource.type == NVT_NO_STRING)
@@ -448,7 +449,7 @@ static int (*const readers[])(const struct nvt_device_chunk *, const struct nvt_
 
 int nvt_device_knows(uint64_t kind)
 {
-    return kind < sizeof(readers) / sizeof(readers[0]) && readers[kind];
+    return kind < NVT_COUNT_OF(readers) && readers[kind];
 }
 
 int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)

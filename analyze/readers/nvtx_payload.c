@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "nvtx_schema.h"
 
 /* What a payload is read from. */
@@ -50,7 +51,7 @@ static void put_number(struct nvt_buffer *out, struct nvt_nvtx_type type, const 
         char form;
         int digits;
     } reals[] = {{'f', 9}, {'d', 17}, {'h', 5}, {'b', 4}};
-    for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(reals); i++)
         if (type.form == reals[i].form) {
             put_real(out, nvt_nvtx_value(type, data), reals[i].digits);
             return;

@@ -3,6 +3,8 @@
 #include <nvtx3/nvToolsExtPayload.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 static double half_to_double(uint16_t bits)
 {
     double sign = bits >> 15 ? -1 : 1;
@@ -75,7 +77,7 @@ struct nvt_nvtx_type nvt_nvtx_type(uint64_t type)
         [NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT64] = {8, 'u'},
         [NVTX_PAYLOAD_ENTRY_TYPE_UNION_SELECTOR] = {8, 'u'},
     };
-    return type < sizeof(types) / sizeof(types[0]) ? types[type] : (struct nvt_nvtx_type){0, 0};
+    return type < NVT_COUNT_OF(types) ? types[type] : (struct nvt_nvtx_type){0, 0};
 }
 
 double nvt_nvtx_value(struct nvt_nvtx_type type, const uint8_t *data)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../lib/count_of.h"
 #include "compensate.h"
 #include "spool.h"
 
@@ -14,7 +15,7 @@ static const struct nvt_reader *const readers[] = {NVT_READERS(NVT_READER_LINE)}
 #undef NVT_READER_LINE
 
 #define HEAD_BYTES (64 * 1024)
-#define READERS    (sizeof(readers) / sizeof(readers[0]))
+#define READERS    NVT_COUNT_OF(readers)
 
 static const struct nvt_reader *recognize(const char *path, struct nvt_error *err)
 {

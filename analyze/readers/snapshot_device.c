@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../model/refusals.h"
 #include "snapshot.h"
 
@@ -42,7 +43,7 @@ struct device {
     struct nvt_snapshot *snapshot;
     uint32_t device;
     uint32_t keys[KEYS];
-    uint32_t action_values[sizeof(actions) / sizeof(*actions)];
+    uint32_t action_values[NVT_COUNT_OF(actions)];
     struct entries history;    /* in its order */
     struct entries before;     /* blocks that were in use when it began */
     struct nvt_map open;       /* addresses -> 1: taken and not given back, 0: given back */
@@ -86,7 +87,7 @@ static enum key key_of(struct device *device, uint32_t name)
 
 static enum action action_of(struct device *device, uint32_t value)
 {
-    size_t count = value == NVT_PICKLE_MISSING ? 0 : sizeof(actions) / sizeof(*actions);
+    size_t count = value == NVT_PICKLE_MISSING ? 0 : NVT_COUNT_OF(actions);
     for (size_t i = 0; i < count; i++)
         if (device->action_values[i] == value)
             return actions[i].action;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
+#include "../../lib/count_of.h"
 #include "snapshot.h"
 
 /* Functions of a stack that are looked at, the innermost ones. */
@@ -83,10 +84,10 @@ static uint32_t traits_of(struct text function, struct text file)
     if (is_python(file))
         return traits | PYTHON |
                (ends(file, "nn/modules/module.py") && ends(function, "_call_impl") ? DULL : 0);
-    for (size_t i = 0; i < sizeof(dull_functions) / sizeof(*dull_functions); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(dull_functions); i++)
         if (has(function, dull_functions[i]))
             return traits | DULL;
-    for (size_t i = 0; i < sizeof(dull_files) / sizeof(*dull_files); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(dull_files); i++)
         if (has(file, dull_files[i]))
             return traits | DULL;
     return traits;

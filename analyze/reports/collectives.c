@@ -18,6 +18,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../../lib/count_of.h"
 #include "../device/communication.h"
 #include "../model/cuda_names.h"
 #include "../model/groups.h"
@@ -56,7 +57,7 @@ static unsigned bytes_of_type(const char *type)
                  {"UInt64", 8}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
     if (!strncmp(type, "Float8", 6))
         return 1;
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(types); i++)
         if (!strcmp(types[i].name, type))
             return types[i].bytes;
     return 0;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../published/published.h"
 #include "report.h"
 
-#define REFERENCES                                                                                 \
-    (sizeof(((struct nvt_reference_pairs *)NULL)->references) / sizeof(struct nvt_runs *))
+#define REFERENCES NVT_COUNT_OF(((struct nvt_reference_pairs *)NULL)->references)
 
 /* What is set side by side, by the end of a record's key; what has no unit, by the whole key. */
 static const struct quantity {
@@ -33,7 +33,7 @@ void nvt_reference_pairs_free(struct nvt_reference_pairs *pairs)
 static const struct quantity *quantity_of(const struct nvt_member *member, size_t *stem)
 {
     size_t length = strlen(member->key);
-    for (size_t i = 0; i < sizeof(quantities) / sizeof(quantities[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(quantities); i++) {
         size_t end = strlen(quantities[i].end);
         if (member->type != NVT_VALUE_NUMBER || length < end ||
             strcmp(member->key + length - end, quantities[i].end) ||

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "../../lib/count_of.h"
 #include "../model/column.h"
 #include "../model/groups.h"
 #include "../model/kinds.h"
@@ -187,7 +188,7 @@ static void put_sizes(struct nvt_table *table, struct nvt_groups *groups, uint32
     struct nvt_summary sizes = nvt_groups_summary(groups, number);
     double *const values[] = {&sizes.mean, &sizes.median, &sizes.min, &sizes.max, &sizes.std};
     (void)making;
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(values); i++)
         *values[i] /= MEGABYTE;
     nvt_table_put(table, (double)group->total / MEGABYTE, group->count, &sizes,
                   nvt_groups_part(groups, number, 0));

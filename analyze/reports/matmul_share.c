@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../studies/phase_breakdown.h"
 
 #include "report.h"
@@ -29,10 +30,10 @@ static enum kind kind_of(const struct nvt_phase_part *part)
     static const char *const mixed[] = {"attention", "mlp"};
     if (part->is_kernel)
         return part->is_product ? PRODUCTS : NO_PRODUCTS;
-    for (size_t i = 0; i < sizeof(pure) / sizeof(pure[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(pure); i++)
         if (!strcmp(part->name, pure[i]))
             return PRODUCTS;
-    for (size_t i = 0; i < sizeof(mixed) / sizeof(mixed[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(mixed); i++)
         if (!strcmp(part->name, mixed[i]))
             return SOME_PRODUCTS;
     return NO_PRODUCTS;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/suggest.h"
 #include "kernel_naming.h"
 #include "report.h"
@@ -35,7 +36,7 @@ static const struct {
 static const struct nvt_report *find_either(const char *name)
 {
     const struct nvt_report *report = nvt_report_find(name);
-    for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]) && !report; i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(old_names) && !report; i++)
         if (!strcmp(name, old_names[i].old))
             report = old_names[i].report;
     return report;
@@ -46,7 +47,7 @@ static const struct {
     unsigned flag;
 } options[] = {{"base", NVT_KERNEL_BASE}, {"nvtx-name", NVT_KERNEL_NVTX}};
 
-#define OPTIONS (sizeof(options) / sizeof(options[0]))
+#define OPTIONS NVT_COUNT_OF(options)
 
 /* That a report takes no such option, and which it takes. */
 static const struct nvt_report *refuse(const struct nvt_report *report, const char *option,
@@ -117,7 +118,7 @@ const struct nvt_report *nvt_report_named(const char *name, unsigned *naming, st
         return report;
     for (size_t i = 0; i < count; i++)
         nvt_suggest(&suggestion, reports[i]->name);
-    for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(old_names); i++)
         nvt_suggest(&suggestion, old_names[i].old);
     nvt_fail(err, "no report '%s'%s; 'nvtally stats -r list' lists them", name,
              nvt_suggestion_text(&suggestion, hint, sizeof(hint)));

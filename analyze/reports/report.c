@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../model/counters.h"
 #include "../studies/phases.h"
 
@@ -14,13 +15,13 @@ static const struct nvt_report *const reports[] = {NVT_REPORTS(NVT_REPORT_LINE)}
 
 const struct nvt_report *const *nvt_reports(size_t *count)
 {
-    *count = sizeof(reports) / sizeof(reports[0]);
+    *count = NVT_COUNT_OF(reports);
     return reports;
 }
 
 const struct nvt_report *nvt_report_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(reports); i++)
         if (!strcmp(reports[i]->name, name))
             return reports[i];
     return NULL;
@@ -39,7 +40,7 @@ static const struct {
 /* NULL: it has none of its own. */
 static const struct nvt_report *study_of_workload(const char *workload)
 {
-    for (size_t k = 0; workload && k < sizeof(studies) / sizeof(studies[0]); k++)
+    for (size_t k = 0; workload && k < NVT_COUNT_OF(studies); k++)
         if (!strcmp(workload, studies[k].workload))
             return studies[k].report;
     return NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../input/clocks.h"
@@ -21,7 +22,7 @@ static struct nvt_mpi_does does_of(const char *name, uint8_t kind)
 #include "mpi_calls.def"
 #undef ROLE
     };
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(known); i++)
         if (!strcmp(known[i].name, name))
             return known[i].does;
     return (struct nvt_mpi_does){

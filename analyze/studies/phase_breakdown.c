@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/map.h"
 #include "../model/cuda_names.h"
 #include "../model/named_iterations.h"
@@ -37,7 +38,7 @@ int nvt_is_matmul_kernel(const char *name)
         "splitkreduce", "reducesplitk", "cijk_"};
     char telling[NVT_TELLING_NAME_MAX];
     nvt_telling_name(name, strlen(name), telling);
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(words); i++)
         if (strcasestr(telling, words[i]))
             return 1;
     return 0;

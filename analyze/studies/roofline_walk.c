@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../device/project.h"
 #include "../model/nesting.h"
 #include "phases.h"
@@ -291,7 +292,7 @@ static int add_ranges(struct walk *walk)
 static void free_walk(struct walk *walk)
 {
     struct nvt_map *const maps[] = {&walk->names, &walk->payloads, &walk->around_at, &walk->points};
-    for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(maps); i++)
         nvt_map_free(maps[i]);
     free(walk->known.items);
     free(walk->declared.items);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 #include "../model/thread_ranges.h"
 #include "hot_functions.h"
 #include "pairs.h"
@@ -32,7 +33,7 @@ static int is_start(const char *name)
     static const char *const starts[] = {
         "_start",   "__libc_start_main", "__libc_start_call_main", "clone", "clone3", "__clone",
         "__clone3", "start_thread"};
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(starts); i++) {
         size_t length = strlen(starts[i]);
         if (!strncmp(name, starts[i], length) && (!name[length] || name[length] == '@'))
             return 1;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 #include "../../lib/os_calls.h"
 #include "../input/ranks.h"
 #include "waits.h"
@@ -37,7 +38,7 @@ static int is_collective_of_nccl(const struct nvt_trace *trace, uint32_t range)
                                         "ncclReduce"};
     if (strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "NCCL") != 0)
         return 0;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(words); i++)
         if (strstr(nvt_name(trace, trace->ranges.name[range]), words[i]))
             return 1;
     return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/map.h"
 #include "../../lib/text.h"
 #include "../model/os_names.h"
@@ -53,7 +54,7 @@ static int is_frame(const struct wait_frame *frame, const char *name)
 /* NULL: it is none of these. */
 static const struct wait_frame *find_frame(const char *name)
 {
-    for (size_t i = 0; i < sizeof(wait_frames) / sizeof(wait_frames[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(wait_frames); i++)
         if (is_frame(&wait_frames[i], name))
             return &wait_frames[i];
     return NULL;

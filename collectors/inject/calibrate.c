@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "../../lib/count_of.h"
 #include "capture.h"
 #include "events.h"
 #include "modules.h"
@@ -143,7 +144,7 @@ static void measure(struct bench *bench, struct nvt_costs *costs)
 {
     struct calls calls = find_calls();
     uint32_t pair[ROUNDS], inside[ROUNDS];
-    for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(loops); i++) {
         for (int round = -WARMUP; round < ROUNDS; round++)
             run_round(&loops[i], &calls, bench, &pair[round < 0 ? 0 : round],
                       &inside[round < 0 ? 0 : round]);

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
 #include "cupti_trace.h"
 #include "device.h"
 #include "registry.h"
@@ -212,6 +213,6 @@ struct nvt_module nvt_module_watch(NvtxCallbackModule module)
 {
     nvt_capture_watches = 1;
     if (module == NVTX_CB_MODULE_CORE)
-        return (struct nvt_module){module, core, sizeof(core) / sizeof(core[0])};
-    return (struct nvt_module){module, core2, sizeof(core2) / sizeof(core2[0])};
+        return (struct nvt_module){module, core, NVT_COUNT_OF(core)};
+    return (struct nvt_module){module, core2, NVT_COUNT_OF(core2)};
 }

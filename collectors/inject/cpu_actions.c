@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/pages.h"
 #include "../../lib/python_stacks.h"
 #include "cpu_sampler.h"
@@ -148,7 +149,7 @@ static int is_ending(void)
 {
     /* Since 3.13, and before. */
     static const char *const names[] = {"Py_IsFinalizing", "_Py_IsFinalizing"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         int (*ask)(void) = NULL;
         *(void **)&ask = dlsym(RTLD_DEFAULT, names[i]);
         if (ask)

@@ -7,6 +7,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
 #include "cpu_dwarf.h"
 
 #if defined(__x86_64__)
@@ -46,7 +47,7 @@ void nvt_unwind_return(const struct nvt_unwind *unwind, void *context)
     /* What functions leave as it was, by the system's numbers and DWARF's. */
     static const uint8_t kept[][2] = {{REG_RBX, 3},  {REG_RBP, 6},  {REG_RSP, 7}, {REG_R12, 12},
                                       {REG_R13, 13}, {REG_R14, 14}, {REG_R15, 15}};
-    for (unsigned i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+    for (unsigned i = 0; i < NVT_COUNT_OF(kept); i++)
         user->uc_mcontext.gregs[kept[i][0]] = (greg_t)unwind->registers[kept[i][1]];
     user->uc_mcontext.gregs[REG_RAX] = 0;
     user->uc_mcontext.gregs[REG_RIP] = (greg_t)unwind->ip;
@@ -74,7 +75,7 @@ uintptr_t nvt_unwind_stack(const struct nvt_unwind *unwind)
 /* Whether a page can be read: the system reads a set of signals there, and then finds that it is asked for nothing. */
 static int can_read(struct nvt_unwind *unwind, uintptr_t page)
 {
-    for (unsigned i = 0; i < sizeof(unwind->pages) / sizeof(unwind->pages[0]); i++)
+    for (unsigned i = 0; i < NVT_COUNT_OF(unwind->pages); i++)
         if (unwind->pages[i] == page)
             return 1;
     if (syscall(SYS_rt_sigprocmask, -1, page, NULL, 8) != -1 || errno != EINVAL)

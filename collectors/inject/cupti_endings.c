@@ -3,6 +3,7 @@
  * NVIDIA's sample cupti_trace_injection flushes at the first of them. What still runs is waited for before those that end a
  * context in any case; a release ends it only if it is the last.
  */
+#include "../../lib/count_of.h"
 #include "cupti_trace.h"
 
 #ifdef HAVE_CUPTI
@@ -23,7 +24,7 @@ static const struct {
     {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy, NVT_ENDS_CONTEXT},
     {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, NVT_ENDS_CONTEXT},
 };
-#define ENDINGS (sizeof(endings) / sizeof(endings[0]))
+#define ENDINGS NVT_COUNT_OF(endings)
 
 void nvt_cupti_listen_to_endings(const struct nvt_cupti_api *api, CUpti_SubscriberHandle subscriber)
 {

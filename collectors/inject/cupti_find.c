@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 /* CUDA versions that this collector has been written for, the newest first. */
 static const struct version {
     int major;
@@ -18,7 +20,7 @@ static const struct version {
     {12, "libcupti.so.12", "libcudart.so.12"},
     {11, "libcupti.so.11.8", "libcudart.so.11.0"},
 };
-#define VERSIONS (sizeof(versions) / sizeof(versions[0]))
+#define VERSIONS NVT_COUNT_OF(versions)
 
 /* --- what the process has --- */
 
@@ -69,7 +71,7 @@ static int driver_major(void)
     if (!dlinfo(driver, RTLD_DI_LINKMAP, &map) && realpath(map->l_name, path)) {
         const char *name = strrchr(path, '/'), *end = name ? strstr(name, ".so.") : NULL;
         long branch = end ? strtol(end + 4, NULL, 10) : 0;
-        for (size_t i = 0; !major && i < sizeof(drivers) / sizeof(drivers[0]); i++)
+        for (size_t i = 0; !major && i < NVT_COUNT_OF(drivers); i++)
             major = branch >= drivers[i].branch ? drivers[i].major : 0;
     }
     dlclose(driver);
@@ -95,7 +97,7 @@ static void *open_near(const char *folder, const struct version *version)
                                          "%s/../../../extras/CUPTI/lib64/%s",
                                          "%s/../../cuda_cupti/lib/%s"};
     char path[PATH_MAX];
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(places); i++) {
         if (snprintf(path, sizeof(path), places[i], folder, version->cupti) >= (int)sizeof(path))
             continue;
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -134,7 +136,7 @@ static void *open_usual(size_t first)
         if (library)
             return library;
     }
-    for (size_t home = 0; home < sizeof(homes) / sizeof(homes[0]); home++) {
+    for (size_t home = 0; home < NVT_COUNT_OF(homes); home++) {
         char folder[PATH_MAX];
         if (!homes[home] ||
             snprintf(folder, sizeof(folder), "%s/lib64", homes[home]) >= (int)sizeof(folder))

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../cupti_decode.h"
 #include "../ring.h"
 
@@ -168,7 +169,7 @@ void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, i
                       char *refused, size_t size)
 {
     refused[0] = 0;
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++) {
         if (!(kinds[i].levels & trace))
             continue;
         CUptiResult result =

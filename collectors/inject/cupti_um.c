@@ -5,6 +5,7 @@
  * before the first context, as in NVIDIA's sample unified_memory; where it is not said, or refused then, the context is
  * waited for.
  */
+#include "../../lib/count_of.h"
 #include "cupti_trace.h"
 
 #ifdef HAVE_CUPTI
@@ -20,7 +21,7 @@ static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
     CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING,
     CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP,
 };
-enum { ALL = sizeof(counters) / sizeof(counters[0]), PLAIN = 4 };
+enum { ALL = NVT_COUNT_OF(counters), PLAIN = 4 };
 
 /* Scope and device are without effect since CUDA 7.0. */
 static CUptiResult configure(const struct nvt_cupti_api *api, uint32_t count)

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "../../lib/count_of.h"
 #include "capture.h"
 #include "events.h"
 #include "modules.h"
@@ -61,7 +62,7 @@ NVT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     const NvtxExportTableVersionInfo *version = get_table(NVTX_ETID_VERSIONINFO);
     if (version && version->struct_size >= sizeof(*version))
         version->SetInjectionNvtxVersion(NVTX_VERSION);
-    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(modules); i++)
         attach(callbacks, modules[i]);
     enum nvt_clock clock = nvt_session.control->clock;
     int watches = nvt_capture_mode() == NVT_CAPTURE_RANGE;
@@ -82,7 +83,7 @@ NVT_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
         return 0;
     if (!module->segmentsCount)
         return 0;
-    for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(extensions); i++)
         if (extensions[i]->module == module->moduleId) {
             fill(&module->segments[0], extensions[i]);
             return 1;

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
 #include "events.h"
 #include "modules.h"
 #include "registry.h"
@@ -371,10 +372,8 @@ static const struct nvt_callback core2[] = {
     CALLBACK(CORE2_Initialize, initialize),
 };
 
-const struct nvt_module nvt_module_core = {NVTX_CB_MODULE_CORE, core,
-                                           sizeof(core) / sizeof(core[0])};
-const struct nvt_module nvt_module_core2 = {NVTX_CB_MODULE_CORE2, core2,
-                                            sizeof(core2) / sizeof(core2[0])};
+const struct nvt_module nvt_module_core = {NVTX_CB_MODULE_CORE, core, NVT_COUNT_OF(core)};
+const struct nvt_module nvt_module_core2 = {NVTX_CB_MODULE_CORE2, core2, NVT_COUNT_OF(core2)};
 
 #define FAST_MODULES(name)                                                                         \
     {                                                                                              \

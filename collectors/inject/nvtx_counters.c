@@ -8,6 +8,7 @@
 #include <nvtx3/nvToolsExtSemanticsTime.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "definition.h"
 #include "events.h"
 #include "modules.h"
@@ -259,4 +260,4 @@ static const struct nvt_callback callbacks[] = {
 };
 
 const struct nvt_extension nvt_extension_counters = {NVTX_EXT_COUNTERS_MODULEID, callbacks,
-                                                     sizeof(callbacks) / sizeof(callbacks[0])};
+                                                     NVT_COUNT_OF(callbacks)};

@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "definition.h"
 #include "events.h"
 #include "modules.h"
@@ -399,4 +400,4 @@ static const struct nvt_callback callbacks[] = {
 };
 
 const struct nvt_extension nvt_extension_payload = {NVTX_EXT_PAYLOAD_MODULEID, callbacks,
-                                                    sizeof(callbacks) / sizeof(callbacks[0])};
+                                                    NVT_COUNT_OF(callbacks)};

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "cupti_trace.h"
 #include "events.h"
 #include "modules.h"
@@ -63,9 +64,7 @@ static const struct nvt_callback opencl_names[] = {
     PAIR(OPENCL_NameClEvent, opencl),
 };
 
-const struct nvt_module nvt_module_cuda = {NVTX_CB_MODULE_CUDA, cuda,
-                                           sizeof(cuda) / sizeof(cuda[0])};
-const struct nvt_module nvt_module_cudart = {NVTX_CB_MODULE_CUDART, cudart,
-                                             sizeof(cudart) / sizeof(cudart[0])};
+const struct nvt_module nvt_module_cuda = {NVTX_CB_MODULE_CUDA, cuda, NVT_COUNT_OF(cuda)};
+const struct nvt_module nvt_module_cudart = {NVTX_CB_MODULE_CUDART, cudart, NVT_COUNT_OF(cudart)};
 const struct nvt_module nvt_module_opencl = {NVTX_CB_MODULE_OPENCL, opencl_names,
-                                             sizeof(opencl_names) / sizeof(opencl_names[0])};
+                                             NVT_COUNT_OF(opencl_names)};

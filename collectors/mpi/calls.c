@@ -22,6 +22,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
+#include "../../lib/count_of.h"
 #include "../outermost.h"
 #include "../pass_on.h"
 
@@ -257,7 +258,7 @@ static void register_schema(void)
         .name = NVT_MPI_SCHEMA,
         .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
         .entries = entries,
-        .numEntries = sizeof(entries) / sizeof(entries[0]),
+        .numEntries = NVT_COUNT_OF(entries),
         .payloadStaticSize = sizeof(struct nvt_mpi_said)};
     domain = nvtxDomainCreateA(NVT_MPI_DOMAIN);
     schema = nvtxPayloadSchemaRegister(domain, &attributes);
@@ -285,7 +286,7 @@ static int32_t own_rank(void)
     if (atomic_load_explicit(&is_known, memory_order_acquire))
         return atomic_load_explicit(&known, memory_order_relaxed);
     int32_t rank = INT32_MIN;
-    for (size_t i = 0; rank < 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; rank < 0 && i < NVT_COUNT_OF(names); i++) {
         const char *text = getenv(names[i]);
         char *end;
         long value = text ? strtol(text, &end, 10) : -1;

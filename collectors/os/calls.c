@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/os_calls.h"
 #include "../inject/os.h"
 #include "../outermost.h"
@@ -48,7 +49,7 @@ static void *find(const char *name)
                                               {"posix_spawn", "GLIBC_2.15"},
                                               {"posix_spawnp", "GLIBC_2.15"}};
     void *first = dlsym(RTLD_NEXT, name), *newer = NULL;
-    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]) && !newer; i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(versions) && !newer; i++)
         if (!strcmp(name, versions[i][0]))
             newer = dlvsym(RTLD_NEXT, name, versions[i][1]);
     return newer && first && are_together(first, newer) ? newer : first;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 #include "../workload.h"
 
 #define NVT_WORKLOAD_LINE(name) &nvt_workload_##name,
@@ -19,7 +20,7 @@ struct names {
 
 static const struct nvt_workload *find_workload(const char *name)
 {
-    for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(workloads); i++)
         if (!strcmp(workloads[i]->name, name))
             return workloads[i];
     return NULL;

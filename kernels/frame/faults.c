@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
@@ -139,8 +140,8 @@ void nvt_faults_watch(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
         return;
     faults->nvtx = nvtx;
     faults->name = nvt_nvtx_name(nvtx, "page faults");
-    faults->schema = nvt_nvtx_schema(nvtx->domain, "page faults", entries,
-                                     sizeof(entries) / sizeof(entries[0]), sizeof(struct payload));
+    faults->schema = nvt_nvtx_schema(nvtx->domain, "page faults", entries, NVT_COUNT_OF(entries),
+                                     sizeof(struct payload));
     faults->thread = pthread_self();
     faults->small_ns = measure(small_page(), MADV_NOHUGEPAGE);
     faults->large_ns = measure(LARGE_PAGE, MADV_HUGEPAGE);

@@ -26,6 +26,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../lib/count_of.h"
 #include "../pipeline/transport.h"
 #include "../nccl_library.h"
 #include "../ranks.h"
@@ -65,7 +66,7 @@ static int load_api(struct nccl_api *api, struct nvt_error *err)
 {
     static const char *const names[] = NCCL_NAMES;
     void *handle = nvt_nccl_library(err);
-    for (size_t i = 0; handle && i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; handle && i < NVT_COUNT_OF(names); i++) {
         void *symbol = dlsym(handle, names[i]);
         if (!symbol)
             return nvt_fail(err, "NCCL: this library has no %s", names[i]);

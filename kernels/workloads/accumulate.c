@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../workload.h"
 
 #define ADDEND 0.01f
@@ -29,7 +30,7 @@ static const char *const forms[] = {
     [NVT_ACCUMULATE_KAHAN_BF16] = "kahan-bf16",
     [NVT_ACCUMULATE_PAIRWISE_BF16] = "pairwise-bf16",
 };
-#define FORMS (sizeof(forms) / sizeof(forms[0]))
+#define FORMS NVT_COUNT_OF(forms)
 
 static int setup(struct nvt_run_context *context, void **result, struct nvt_error *err)
 {

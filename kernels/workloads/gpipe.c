@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 #include "../pipeline/pipeline.h"
 #include "../workload.h"
 #include "gpipe.h"
@@ -482,7 +483,7 @@ static const struct nvt_phase phases[] = {
 const struct nvt_workload nvt_workload_gpipe = {
     .name = "gpipe",
     .phases = phases,
-    .phase_count = sizeof(phases) / sizeof(phases[0]),
+    .phase_count = NVT_COUNT_OF(phases),
     .setup = setup,
     .teardown = teardown,
     .loss = loss,

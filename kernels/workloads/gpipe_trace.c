@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 #include "gpipe.h"
 
 /* --- payloads --- */
@@ -22,7 +23,7 @@ uint64_t nvt_pipeline_memory_schema(const struct nvt_nvtx *nvtx)
         ENTRY(UINT32, "microbatch", offsetof(struct nvt_pipeline_memory, microbatch)),
         ENTRY(UINT32, "is_backward", offsetof(struct nvt_pipeline_memory, is_backward)),
     };
-    return nvt_nvtx_schema(nvtx->domain, "memory", entries, sizeof(entries) / sizeof(entries[0]),
+    return nvt_nvtx_schema(nvtx->domain, "memory", entries, NVT_COUNT_OF(entries),
                            sizeof(struct nvt_pipeline_memory));
 }
 
@@ -50,8 +51,8 @@ int nvt_transport_mark_clock(struct nvt_transport *transport, const struct nvt_n
     struct clock_payload clock = {transport->rank, transport->size, 0, 0, 0};
     if (transport->clock_offset(transport, &clock.offset_ns, &clock.error_ns, err))
         return -1;
-    uint64_t schema = nvt_nvtx_schema(nvtx->domain, "clock", entries,
-                                      sizeof(entries) / sizeof(entries[0]), sizeof(clock));
+    uint64_t schema =
+        nvt_nvtx_schema(nvtx->domain, "clock", entries, NVT_COUNT_OF(entries), sizeof(clock));
     nvtxStringHandle_t name = nvt_nvtx_name(nvtx, "clock offset");
     clock.time_ns = nvt_monotonic_ns();
     nvt_nvtx_mark(nvtx, name, schema, &clock, sizeof(clock));

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 uint64_t nvt_layer_parameters(enum nvt_layer_mode mode, int64_t in, int64_t out)
 {
     uint64_t dense = (uint64_t)(in * out);
@@ -105,7 +107,7 @@ void nvt_layer_teardown(struct nvt_layer *layer)
                     layer->xm,     layer->dxs,  layer->dxm,   layer->h,      layer->dh,
                     layer->chosen, layer->rows, layer->found, layer->x,      layer->target,
                     layer->y,      layer->dy};
-    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(rest); i++)
         give(layer, rest[i]);
 }
 

@@ -1,4 +1,5 @@
 #include "switchback_layer.h"
+#include "../../lib/count_of.h"
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -54,7 +55,7 @@ void nvt_switchback_teardown(struct nvt_switchback *layer)
 {
     void *all[] = {layer->x,  layer->g,  layer->w,  layer->y,  layer->gx,     layer->gw,
                    layer->x8, layer->g8, layer->sx, layer->sg, layer->scratch};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++)
         nvt_allocator_give(layer->allocator, all[i]);
     for (int form = 0; form < NVT_W_FORMS; form++) {
         nvt_allocator_give(layer->allocator, layer->w8[form]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../workload.h"
 #include "transformer_model.h"
 #include "transformer_work.h"
@@ -65,7 +66,7 @@ static enum nvt_precision precision_of(const char *configuration)
 static int read_shape(const char *configuration, struct nvt_transformer_shape *shape,
                       struct nvt_error *err)
 {
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(sizes); i++)
         if (nvt_configuration_is(configuration, "size", sizes[i].name)) {
             shape->d_model = sizes[i].d_model;
             shape->d_ff = sizes[i].d_ff;

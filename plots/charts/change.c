@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../analyze/model/cuda_names.h"
+#include "../../lib/count_of.h"
 #include "../../lib/text.h"
 #include "../../lib/words.h"
 #include "../changes.h"
@@ -28,7 +29,7 @@ static const struct nvt_series verdicts[] = {
     [NVT_FASTER] = {"faster", "faster", NVT_BLUE, 11},
     [NVT_SLOWER] = {"slower", "slower", NVT_RED, 9},
 };
-enum { VERDICTS = sizeof(verdicts) / sizeof(verdicts[0]) };
+enum { VERDICTS = NVT_COUNT_OF(verdicts) };
 
 struct sheet {
     const struct nvt_changes *changes;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../../analyze/studies/fragments.h"
+#include "../../lib/count_of.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../looks.h"
@@ -302,7 +303,7 @@ static void put_script(const struct nvt_chart_request *request, const struct she
     put_frame(request->input, sheet, &frame);
     nvt_frame_open(&frame, 120, out);
     put_x_axis(sheet, &frame, out);
-    for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(panels); i++)
         put_panel(sheet, i, &frame, out);
     nvt_frame_close(&frame, out);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../analyze/studies/overhead.h"
+#include "../../lib/count_of.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../../lib/words.h"
@@ -23,7 +24,7 @@ static const struct {
               {"full", NVT_ORANGE, 9},
               {"nsys", NVT_RED, 13},
               {"control", NVT_BLACK, 4}};
-#define LEVELS (sizeof(styles) / sizeof(styles[0]))
+#define LEVELS NVT_COUNT_OF(styles)
 
 struct sheet {
     struct nvt_slowdowns overheads;

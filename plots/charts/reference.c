@@ -9,6 +9,7 @@
 
 #include "../../analyze/reports/compare_reference.h"
 #include "../../analyze/published/published.h"
+#include "../../lib/count_of.h"
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"
@@ -27,7 +28,7 @@ static const struct nvt_series all_series[] = {
     {"time_rowwise", "int8, by row", NVT_RED, 5},
     {"time_global", "int8, one scale", NVT_GREEN, 9},
 };
-#define SERIES (sizeof(all_series) / sizeof(all_series[0]))
+#define SERIES NVT_COUNT_OF(all_series)
 
 /* Which series a pair belongs to, SERIES: none. */
 static size_t series_of(const struct nvt_reference_pair *pair)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../analyze/studies/warmup.h"
+#include "../../lib/count_of.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 
@@ -19,7 +20,7 @@
 
 static const char *const colors[] = {NVT_BLUE,   NVT_ORANGE, NVT_GREEN, NVT_RED,
                                      NVT_PURPLE, NVT_SKY,    NVT_BLACK};
-#define COLORS (sizeof(colors) / sizeof(colors[0]))
+#define COLORS NVT_COUNT_OF(colors)
 
 /* What a picture shows. */
 struct sheet {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/render.h"
 #include "../../lib/version.h"
 #include "../document.h"
@@ -98,7 +99,7 @@ static const char script[] =
 static int refers(const char *at, size_t *length)
 {
     static const char *const starts[] = {" id='", " id=\"", "href='#", "href=\"#", "url(#"};
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(starts); i++)
         if (!strncmp(at, starts[i], strlen(starts[i]))) {
             *length = strlen(starts[i]);
             return 1;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "collectors/output.h"
 #include "lib/buffer.h"
 #include "lib/device_columns.h"
@@ -137,7 +138,7 @@ void nvt_sink_call(struct nvt_sink *sink, int thread, const char *name, int64_t 
     make_device_room(sink);
     const uint64_t fields[] = {correlation, CALL_RUNTIME, device_name(sink, name),
                                1000 + (uint64_t)thread, 0};
-    put_row(sink, ROW_CALL, start, end, fields, sizeof(fields) / sizeof(fields[0]));
+    put_row(sink, ROW_CALL, start, end, fields, NVT_COUNT_OF(fields));
 }
 
 void nvt_sink_kernel(struct nvt_sink *sink, int thread, const char *name, int64_t start,
@@ -161,7 +162,7 @@ void nvt_sink_kernel(struct nvt_sink *sink, int thread, const char *name, int64_
                                0,
                                0,
                                0};
-    put_row(sink, ROW_KERNEL, start, end, fields, sizeof(fields) / sizeof(fields[0]));
+    put_row(sink, ROW_KERNEL, start, end, fields, NVT_COUNT_OF(fields));
 }
 
 /* The clocks side by side, once a second, as a recorder does it. */

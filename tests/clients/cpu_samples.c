@@ -30,6 +30,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "../../lib/count_of.h"
 #include "expect.h"
 
 /* NOLINTNEXTLINE(readability-redundant-declaration): some headers have it */
@@ -169,7 +170,7 @@ static void seccomp_forbids(void)
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    struct sock_fprog filter = {sizeof(rules) / sizeof(rules[0]), rules};
+    struct sock_fprog filter = {NVT_COUNT_OF(rules), rules};
     EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     EXPECT(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0));
 #endif
@@ -704,7 +705,7 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     program = argv[0];
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++)
         if (!strcmp(all[i].name, what)) {
             all[i].run();
             return failures ? 1 : 0;

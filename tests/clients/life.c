@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
+
 static void range(const char *name)
 {
     nvtxRangePushA(name);
@@ -338,7 +340,7 @@ int main(int argc, char **argv)
                 {"zombies", zombies},   {"definitions", definitions},
                 {"turn", turn},         {"forks_within", forks_within}};
     const char *how = argc > 1 ? argv[1] : "";
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (!strcmp(how, ways[i].name)) {
             ways[i].run();
             return 0;

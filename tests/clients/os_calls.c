@@ -29,6 +29,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "../../lib/count_of.h"
 #include "expect.h"
 
 #define BYTES (4 << 20)
@@ -603,7 +604,7 @@ int main(int argc, char **argv)
                {"robust", robust_locks},
                {"semaphores", semaphores}};
     folder = argc > 2 ? argv[2] : "";
-    for (size_t i = 0; argc > 2 && i < sizeof(all) / sizeof(all[0]); i++)
+    for (size_t i = 0; argc > 2 && i < NVT_COUNT_OF(all); i++)
         if (!strcmp(argv[1], all[i].name)) {
             all[i].function();
             return failures != 0;

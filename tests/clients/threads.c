@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "../../collectors/ring.h"
+#include "../../lib/count_of.h"
 
 static void range(const char *name)
 {
@@ -391,7 +392,7 @@ int main(int argc, char **argv)
                 {"large_schema", large_schema},
                 {"popped_payloads", popped_payloads}};
     const char *how = argc > 1 ? argv[1] : "";
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (!strcmp(how, ways[i].name))
             return ways[i].run();
     return 99;

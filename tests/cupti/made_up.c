@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
+
 void stand_in_launch(const char *name, uint64_t ns, int complete);
 void stand_in_launch(const char *name, uint64_t ns, int complete)
 {
@@ -149,7 +151,7 @@ static void managed(uint64_t at)
         {95, 99, 0, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, 0, 9, 0},
         {100, 0, 65536, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, 0, UINT32_MAX, 2},
     };
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++) {
         counter.counterKind = all[i].kind;
         counter.start = at + all[i].start;
         counter.end = all[i].end ? at + all[i].end : 0;
@@ -270,7 +272,7 @@ void stand_in_reset(void)
         {"cudaDeviceReset", CUPTI_CB_DOMAIN_RUNTIME_API,
          CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020}};
     const char *wanted = getenv("STAND_IN_RESETS");
-    size_t i = 0, last = sizeof(calls) / sizeof(calls[0]) - 1;
+    size_t i = 0, last = NVT_COUNT_OF(calls) - 1;
     while (i < last && (!wanted || strcmp(calls[i].name, wanted)))
         i++;
     tell(calls[i].domain, calls[i].id, CUPTI_API_ENTER);

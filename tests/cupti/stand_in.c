@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../lib/count_of.h"
+
 struct stand_in_state stand_in = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- time: another clock than ours, which runs 100 parts in a million fast --- */
@@ -145,8 +147,7 @@ static const char *const driver_names[] = {
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **name)
 {
     int runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-    size_t count =
-        runtime ? sizeof(runtime_names) / sizeof(char *) : sizeof(driver_names) / sizeof(char *);
+    size_t count = runtime ? NVT_COUNT_OF(runtime_names) : NVT_COUNT_OF(driver_names);
     *name = id < count ? (runtime ? runtime_names : driver_names)[id] : NULL;
     return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
@@ -154,7 +155,7 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const
 uint32_t stand_in_call_id(const char *function)
 {
     size_t length = strlen(function);
-    for (uint32_t id = 0; id < sizeof(runtime_names) / sizeof(char *); id++)
+    for (uint32_t id = 0; id < NVT_COUNT_OF(runtime_names); id++)
         if (runtime_names[id] && !strncmp(runtime_names[id], function, length) &&
             !strncmp(runtime_names[id] + length, "_v", 2))
             return id;

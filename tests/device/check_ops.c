@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "check_arrays.h"
 
 static const struct check_line *const tables[] = {
@@ -19,7 +20,7 @@ static const struct check_line *const tables[] = {
 
 static const struct check_line *line_at(int operation)
 {
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(tables); i++)
         for (const struct check_line *line = tables[i]; line->entry.name; line++)
             if (!operation--)
                 return line;

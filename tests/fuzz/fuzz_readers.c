@@ -16,6 +16,7 @@
 #include "../../analyze/model/layout.h"
 #include "../../analyze/model/table_file.h"
 #include "../../analyze/reports/report.h"
+#include "../../lib/count_of.h"
 #include "../../lib/render.h"
 #include "../../lib/trace_file.h"
 #include "../trace_same.h"
@@ -82,7 +83,7 @@ static void run_comparison(struct nvt_trace *trace)
         nvt_outcomes_make(&outcomes, &groups, 2, 0.01, 1))
         abort();
     nvt_table_free(nvt_compare_table(&outcomes, &groups, 2, 0));
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++) {
         struct nvt_stack_changes changes = {.what = parts[i]};
         if (nvt_stack_changes_add(&changes, 0, trace, NULL) ||
             nvt_stack_changes_add(&changes, 1, trace, NULL))

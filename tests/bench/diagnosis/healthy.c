@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../../../analyze/model/cuda_names.h"
+#include "../../../lib/count_of.h"
 #include "bench.h"
 
 #define MS INT64_C(1000000)
@@ -140,4 +141,4 @@ const struct bench_healthy bench_healthy[] = {
     {"idle pool", idle_pool, {NULL}},
 };
 
-const size_t bench_healthy_count = sizeof(bench_healthy) / sizeof(bench_healthy[0]);
+const size_t bench_healthy_count = NVT_COUNT_OF(bench_healthy);

@@ -9,6 +9,7 @@
 
 #include "../../../analyze/diagnosis/diagnose.h"
 #include "../../../analyze/model/cuda_names.h"
+#include "../../../lib/count_of.h"
 #include "bench.h"
 
 static const char *kernel_of(struct bench_program *program)
@@ -381,4 +382,4 @@ const struct bench_trouble bench_troubles[] = {
      .no_size = 1},
 };
 
-const size_t bench_trouble_count = sizeof(bench_troubles) / sizeof(bench_troubles[0]);
+const size_t bench_trouble_count = NVT_COUNT_OF(bench_troubles);
