@@ -40,7 +40,7 @@ install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	install -m 644 docs/*.md $(DESTDIR)$(DATADIR)/doc/nvtally/docs
 	install -m 644 docs/images/* $(DESTDIR)$(DATADIR)/doc/nvtally/docs/images
 	install -m 644 docs/results/*.md $(DESTDIR)$(DATADIR)/doc/nvtally/docs/results
-	find docs/results/h100 -type f -exec install -D -m 644 '{}' '$(DESTDIR)$(DATADIR)/doc/nvtally/{}' ';'
+	find docs/results/h100 docs/results/host -type f -exec install -D -m 644 '{}' '$(DESTDIR)$(DATADIR)/doc/nvtally/{}' ';'
 	install -m 644 examples/* $(DESTDIR)$(DATADIR)/doc/nvtally/examples
 	install -m 644 LICENSE $(DESTDIR)$(DATADIR)/doc/nvtally/copyright
 	$(if $(SCDOC),install -d $(DESTDIR)$(DATADIR)/man/man1 && \

@@ -181,10 +181,14 @@ static void expect_links(const char *document)
 static void test_links(void **state)
 {
     (void)state;
-    glob_t documents = files("*.md", "docs/*.md");
-    for (size_t i = 0; i < documents.gl_pathc; i++)
-        expect_links(documents.gl_pathv[i]);
-    globfree(&documents);
+    static const char *const patterns[][2] = {{"*.md", "docs/*.md"},
+                                              {"docs/results/*.md", "tests/device/*.md"}};
+    for (size_t p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++) {
+        glob_t documents = files(patterns[p][0], patterns[p][1]);
+        for (size_t i = 0; i < documents.gl_pathc; i++)
+            expect_links(documents.gl_pathv[i]);
+        globfree(&documents);
+    }
 }
 
 /* Whether text has a date, 2026-11-21 or 21 November 2026. */

@@ -160,9 +160,9 @@ def state_of(work, part):
 
 
 def parts(work):
-    for part, what in (("check", "every operation as in double precision"),
-                       ("accumulate", "sums those of the host to the bit"),
-                       ("sanitize", "nothing that compute-sanitizer complains of")):
+    for part, what in (("check", "every operation matches double precision"),
+                       ("accumulate", "sums bit-identical to the host's"),
+                       ("sanitize", "compute-sanitizer clean")):
         state, detail = state_of(work, part)
         yield what, part, {"ok": "reached", "failed": "missed", "partly": "partly"}.get(state, "not run"), detail
 
@@ -191,7 +191,7 @@ def peaks(work):
     """Of what a folder of rows does not know, it has no shares."""
     known = {study: ["peak_bytes" in json.loads(path.read_text()) for path in sorted(work.glob(f"{study}-*/**/env.json"))]
              for study in STUDIES}
-    yield over_parts("what the device reaches known to every study", " ".join(STUDIES), sum(map(sum, known.values())),
+    yield over_parts("measured peaks known to every study", " ".join(STUDIES), sum(map(sum, known.values())),
                      sum(map(len, known.values())), "folders", [study for study in STUDIES if not known[study]])
 
 
@@ -214,11 +214,11 @@ def losses(work):
         verdict = verdict_of(mine, any(not by <= bound for by in mine.values()), len(mine) == len(precisions) * len(graphs))
         detail = ", ".join(f"{precision}{' in a graph' if graph else ''} {by:.1e}"
                            for (precision, graph), by in mine.items())
-        yield f"loss after ten steps, {', '.join(precisions)}, the reference's to {bound:.1e}", "losses", verdict, detail
+        yield f"loss after ten steps, {', '.join(precisions)}: within {bound:.1e} of reference", "losses", verdict, detail
     pairs = {precision: loss for (precision, graph), loss in found.items() if graph and (precision, False) in found}
     wrong = [precision for precision, loss in pairs.items() if loss != found[precision, False]]
     verdict = verdict_of(pairs, wrong, set(pairs) == set(LOSS_BOUNDS))
-    yield "loss in a graph that without, to the bit", "losses", verdict, ", ".join(
+    yield "CUDA-graph loss bit-identical to eager", "losses", verdict, ", ".join(
         f"{precision} {loss!r}, not {found[precision, False]!r}" if precision in wrong else precision
         for precision, loss in pairs.items())
 
@@ -265,13 +265,13 @@ def twice(work):
         if bare and then and (path.parent / "done").exists():
             what, case = overhead_case(then)
             level = "again" if then["collect"] == "off" else then["collect"]
-            ratio = ratios.setdefault((what, level), Ratio(f"{level}, us", "bare, us"))
+            ratio = ratios.setdefault((what, level), Ratio(f"{level}, us", "baseline, us"))
             ratio.add(case, typical(then, "forward"), typical(bare, "forward"))
     return ratios
 
 
 def overhead(work):
-    ratios = {(what, level): Ratio(f"{level}, us", "bare, us", note="us an operation") for what in MEASURED
+    ratios = {(what, level): Ratio(f"{level}, us", "baseline, us", note="us an operation") for what in MEASURED
               for level in ("nvtx", "kernel", "full", "nsys", "cupti-records", *ALONE.values())}
     ours = {(what, level): Ratio(f"{level}, us", f"{alone}, us") for what in MEASURED for level, alone in ALONE.items()}
     added, counts, unfit, bare, times_of = {}, {}, set(), {}, {}
@@ -300,18 +300,18 @@ def overhead(work):
             # What differs from one process to the next is in the one, and not in the other.
             part, ratio = ("twice", within[what, level]) if (what, level) in within else ("overhead", ratios[what, level])
             judged = ratio.judge(bound, expected, unfit=unfit, shown=1 if what == MEASURED[0] else SHOWN)
-            yield f"{what}: forward at {level} at most {bound:.2f} of bare", part, *judged
+            yield f"{what}: forward at {level} at most {bound:.2f} x baseline", part, *judged
             if part == "twice":
                 yield f"({what}: forward at {level}, each in a process of its own)", "overhead", *ratios[what, level].told()
         if (what, "again") in within:
-            yield f"({what}: forward a second time, bare)", "twice", *within[what, "again"].told()
+            yield f"({what}: forward a second time, not recorded)", "twice", *within[what, "again"].told()
         yield f"({what}: forward at nvtx)", "overhead", *ratios[what, "nvtx"].told()
         for level, alone in ALONE.items():
             if ours[what, level].cases:
-                yield f"({what}: forward with CUPTI alone, as {level} asks, to bare)", "overhead", *ratios[what, alone].told()
+                yield f"({what}: forward with CUPTI alone at {level}, to baseline)", "overhead", *ratios[what, alone].told()
                 yield f"({what}: forward at {level} to CUPTI alone)", "overhead", *ours[what, level].told()
         if ratios[what, "cupti-records"].cases:
-            yield f"({what}: forward with CUPTI alone, no calls, to bare)", "overhead", *ratios[what, "cupti-records"].told()
+            yield f"({what}: forward with CUPTI alone, no calls)", "overhead", *ratios[what, "cupti-records"].told()
     yield f"({MEASURED[0]}: forward at nsys, published 1.28 to 2.87)", "nsys", *ratios[MEASURED[0], "nsys"].told()
     yield f"({MEASURED[2]}: forward at nsys)", "nsys", *ratios[MEASURED[2], "nsys"].told()
 
@@ -503,14 +503,14 @@ def over_devices(work):
     both = on_all.keys() & on_one.keys()
     wrong = sorted(case for case in both if not agree(on_all[case], on_one[case]))
     detail = f"{len(both) - len(wrong)} of 4 cases" + (f"; not: {', '.join(wrong[:SHOWN])}" if wrong else "")
-    yield ("losses on all devices those on one, to 1e-6", "devices", verdict_of(both, wrong, len(both) >= 4),
+    yield ("losses on all devices equal one device's, to 1e-6", "devices", verdict_of(both, wrong, len(both) >= 4),
            detail if both else "")
 
 
 def over_nccl(work):
-    yield from nccl_losses("losses over NCCL with one rank those without, to 1e-6", "nccl",
+    yield from nccl_losses("losses over NCCL, one rank, equal those without, to 1e-6", "nccl",
                            [work / "nccl" / "results.jsonl"], 12)
-    yield from nccl_losses("losses over NCCL between devices those without, to 1e-6", "nccl_devices",
+    yield from nccl_losses("losses over NCCL, several, equal those without, to 1e-6", "nccl_devices",
                            sorted(work.glob("nccl_devices/*/results.jsonl")), 2)
 
 
