@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../lib/event_columns.h"
+#include "../lib/grow.h"
 #include "../lib/map.h"
 #include "cut_carry_over_device.h"
 
@@ -17,7 +18,7 @@ struct kept {
 
 struct kept_list {
     struct kept *items;
-    uint32_t count, capacity;
+    uint32_t count;
 };
 
 struct thread {
@@ -81,31 +82,21 @@ void nvt_carry_over_free(struct nvt_carry_over *carry)
 /* Room for item `index` of an array of zeroed ones. The item, or NULL when out of memory. */
 static void *item_at(void *array, uint32_t *count, uint32_t index, size_t width)
 {
-    void **items = array;
-    if (index >= *count) {
-        uint32_t more = index < 8 ? 8 : index + index / 2 + 1;
-        void *grown = index < UINT32_MAX / 2 ? realloc(*items, more * width) : NULL;
-        if (!grown)
-            return NULL;
-        memset((char *)grown + *count * width, 0, (more - *count) * width);
-        *items = grown;
-        *count = more;
-    }
-    return (char *)*items + index * width;
+    char *items;
+    size_t capacity = *count;
+    if (index >= UINT32_MAX / 2 || nvt_reserve_zeroed(array, &capacity, index + (size_t)1, width))
+        return NULL;
+    *count = (uint32_t)capacity;
+    memcpy(&items, array, sizeof(items));
+    return items + index * width;
 }
 
 /* --- taking ----------------------------------------------------------------------------------------- */
 
 static int keep(struct kept_list *list, const struct kept *event)
 {
-    if (list->count == list->capacity) {
-        uint32_t capacity = list->capacity ? list->capacity * 2 : 16;
-        struct kept *grown = realloc(list->items, capacity * sizeof(*grown));
-        if (!grown)
-            return -1;
-        list->items = grown;
-        list->capacity = capacity;
-    }
+    if (nvt_grow(&list->items, list->count, sizeof(*list->items)))
+        return -1;
     list->items[list->count++] = *event;
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "../lib/cursor.h"
 #include "../lib/device_columns.h"
+#include "../lib/grow.h"
 
 /* Bytes that a row takes in a chunk, at most: its fields, kind and length. */
 #define ROW_MOST ((NVT_DEVICE_FIELDS_MAX + 2) * NVT_VARINT_MAX)
@@ -47,14 +48,8 @@ static int is_of_use(uint32_t kind)
 
 static uint32_t keep(struct nvt_carry_over_device *device, const struct nvt_device_row *row)
 {
-    if (device->count == device->capacity) {
-        uint32_t capacity = device->capacity ? device->capacity * 2 : 32;
-        struct nvt_carried_row *grown = realloc(device->rows, capacity * sizeof(*grown));
-        if (!grown)
-            return NVT_MAP_NONE;
-        device->rows = grown;
-        device->capacity = capacity;
-    }
+    if (nvt_grow(&device->rows, device->count, sizeof(*device->rows)))
+        return NVT_MAP_NONE;
     device->rows[device->count] = (struct nvt_carried_row){.row = *row};
     return device->count++;
 }

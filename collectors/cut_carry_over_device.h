@@ -25,7 +25,7 @@ struct nvt_carried_edge {
 /* Of a process. Zero-initialise; release with nvt_carry_over_device_free. */
 struct nvt_carry_over_device {
     struct nvt_carried_row *rows; /* one that is of no use any more has kind 0 */
-    uint32_t count, capacity, unused;
+    uint32_t count, unused;
     struct nvt_map live;                          /* address -> row */
     struct nvt_map pools;                         /* address of a pool -> row */
     struct nvt_device_row clock, delivered, lost; /* kind 0: none */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "../lib/grow.h"
+
 #define PERIOD_NS    INT64_C(100000000)
 #define ROUNDS_REST  50 /* a round is followed by that many times its length, at least */
 #define CHUNK_NS     INT64_C(1000000000) /* samples of so long are worth a chunk */
@@ -36,13 +38,10 @@ struct nvt_machine {
 struct nvt_machine_series *nvt_machine_add_series(struct nvt_machine_source *source,
                                                   const struct nvt_machine_quantity *quantity)
 {
-    struct nvt_machine_series *grown =
-        realloc(source->series, (source->count + 1) * sizeof(*grown));
-    if (!grown)
+    if (nvt_grow(&source->series, source->count, sizeof(*source->series)))
         return NULL;
-    source->series = grown;
-    grown[source->count] = (struct nvt_machine_series){.quantity = quantity};
-    return &grown[source->count++];
+    source->series[source->count] = (struct nvt_machine_series){.quantity = quantity};
+    return &source->series[source->count++];
 }
 
 void nvt_machine_close_source(struct nvt_machine_source *source)

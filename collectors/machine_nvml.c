@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/grow.h"
 #include "machine.h"
 
 #define DEVICES_MOST 64
@@ -176,15 +177,12 @@ static int add_series(struct nvt_machine_source *source, unsigned device, enum n
     struct devices *devices = source->state;
     struct nvt_machine_series *series =
         nvt_machine_add_series(source, nvt_machine_gpu_quantity(id));
-    struct place *places = realloc(devices->places, source->count * sizeof(*places));
-    if (places)
-        devices->places = places;
-    if (!series || !places)
+    if (!series || nvt_resize(&devices->places, source->count, sizeof(*devices->places)))
         return -1;
     snprintf(series->domain, sizeof(series->domain), NVT_MACHINE_GPU, device);
     snprintf(series->about, sizeof(series->about), "%s", name);
     snprintf(series->gpu, sizeof(series->gpu), "%s", uuid);
-    places[source->count - 1] = (struct place){device, id};
+    devices->places[source->count - 1] = (struct place){device, id};
     return 0;
 }
 

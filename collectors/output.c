@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/grow.h"
 #include "functions.h"
 
 /* Bytes in a chunk of definitions, where one alone does not need more. */
@@ -31,9 +32,9 @@ struct nvt_output {
     _Atomic uint32_t *writing; /* or NULL */
     _Atomic uint64_t *written; /* grows before *writing is 0 again */
     struct process *processes;
-    uint32_t process_count, process_capacity, processes_written;
+    uint32_t process_count, processes_written;
     struct thread *threads;
-    uint32_t thread_count, thread_capacity, threads_written;
+    uint32_t thread_count, threads_written;
     struct nvt_buffer facts;
     uint32_t fact_count;
     struct nvt_retain *retain; /* NULL: all is kept */
@@ -200,21 +201,6 @@ const char *nvt_output_text(const struct nvt_output *output, uint32_t string)
     return nvt_strings_get(output->strings, string, NULL);
 }
 
-/* Room for one more of `width` bytes in a growing array. */
-static int grow(void *array, uint32_t count, uint32_t *capacity, size_t width)
-{
-    void **items = array;
-    if (count < *capacity)
-        return 0;
-    uint32_t wider = *capacity ? *capacity * 2 : 16;
-    void *grown = realloc(*items, wider * width);
-    if (!grown)
-        return -1;
-    *items = grown;
-    *capacity = wider;
-    return 0;
-}
-
 uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint64_t image,
                             const char *command, const struct nvt_costs *costs)
 {
@@ -222,8 +208,8 @@ uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint
         if (output->processes[i].pid == pid && output->processes[i].image == image)
             return i;
     uint32_t name = nvt_output_string(output, command, strlen(command));
-    if (name == NVT_NO_STRING || grow(&output->processes, output->process_count,
-                                      &output->process_capacity, sizeof(struct process)))
+    if (name == NVT_NO_STRING ||
+        nvt_grow(&output->processes, output->process_count, sizeof(struct process)))
         return UINT32_MAX;
     struct process *process = &output->processes[output->process_count];
     *process = (struct process){.pid = pid, .image = image};
@@ -242,8 +228,8 @@ uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint
 uint32_t nvt_output_thread(struct nvt_output *output, uint32_t process, int tid, const char *name)
 {
     uint32_t id = nvt_output_string(output, name, strlen(name));
-    if (id == NVT_NO_STRING || grow(&output->threads, output->thread_count,
-                                    &output->thread_capacity, sizeof(struct thread)))
+    if (id == NVT_NO_STRING ||
+        nvt_grow(&output->threads, output->thread_count, sizeof(struct thread)))
         return UINT32_MAX;
     struct thread *thread = &output->threads[output->thread_count];
     *thread = (struct thread){.process = process};

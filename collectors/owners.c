@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../lib/grow.h"
+
 /* Descriptors that are kept open at a time; others are left for rings and files. */
 #define DESCRIPTORS 256
 
@@ -31,21 +33,6 @@ static void follow(struct nvt_owners *owners, struct nvt_owner *owner)
         owner->ended = 1;
 }
 
-static int grow(struct nvt_owners *owners, uint32_t index)
-{
-    uint32_t capacity = owners->capacity ? owners->capacity : 16;
-    if (index < owners->capacity)
-        return 0;
-    while (capacity <= index)
-        capacity *= 2;
-    struct nvt_owner *items = realloc(owners->items, capacity * sizeof(*items));
-    if (!items)
-        return -1;
-    owners->items = items;
-    owners->capacity = capacity;
-    return 0;
-}
-
 /* Of two images of a process the older one has ended. */
 static void compare_images(struct nvt_owners *owners, struct nvt_owner *owner)
 {
@@ -64,7 +51,8 @@ void nvt_owners_add(struct nvt_owners *owners, uint32_t index, const struct nvt_
 {
     struct nvt_owner fresh = *owner;
     /* One that has ended may be there again: a child of the same parent that was given its number. */
-    if ((index < owners->count && !owners->items[index].ended) || grow(owners, index))
+    if ((index < owners->count && !owners->items[index].ended) ||
+        nvt_reserve(&owners->items, &owners->capacity, index + (size_t)1, sizeof(*owners->items)))
         return;
     fresh.descriptor = -1;
     compare_images(owners, &fresh);

@@ -17,7 +17,8 @@ struct nvt_owners {
         int foreign;    /* `pid` says nothing here: it is of another pid namespace */
         int ended;
     } * items;
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
     uint32_t descriptors; /* that are open */
 };
 

@@ -20,7 +20,7 @@ struct nvt_recorder {
     int watch; /* inotify, -1 when there is none: the folder is then read every time */
     struct nvt_output *output;
     struct nvt_drain **drains;
-    size_t count, capacity;
+    size_t count;
     struct nvt_owners owners; /* of the rings */
     int folder_read;          /* since the watch was: it may tell of rings that are known */
     int waiting; /* rings that are there and not ready, or there was no memory for them */

@@ -15,6 +15,7 @@
 
 #include "../lib/count_of.h"
 #include "../lib/folder.h"
+#include "../lib/grow.h"
 #include "capture_wish.h"
 #include "stale.h"
 #include "wake.h"
@@ -191,15 +192,9 @@ static void adopt_new(struct nvt_recorder *recorder, const char *name)
     if (strncmp(name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)))
         return;
     snprintf(path, sizeof(path), "%s/%s", recorder->folder, name);
-    if (recorder->count == recorder->capacity) {
-        size_t capacity = recorder->capacity ? recorder->capacity * 2 : 64;
-        struct nvt_drain **drains = realloc(recorder->drains, capacity * sizeof(*drains));
-        if (!drains) {
-            recorder->waiting = 1;
-            return;
-        }
-        recorder->drains = drains;
-        recorder->capacity = capacity;
+    if (nvt_grow(&recorder->drains, recorder->count, sizeof(*recorder->drains))) {
+        recorder->waiting = 1;
+        return;
     }
     if (nvt_drain_open(path, recorder->output, &drain, NULL))
         unlink(path);

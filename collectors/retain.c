@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../lib/clock.h"
+#include "../lib/grow.h"
 #include "cut.h"
 
 #define LEAST_BYTES  (1u << 20)  /* a shorter file is left as it is */
@@ -22,7 +23,7 @@ struct entry {
 struct nvt_retain {
     struct nvt_retain_limits limits;
     struct entry *entries; /* in the order of the file */
-    size_t count, capacity;
+    size_t count;
     uint64_t total; /* bytes of all of them */
     int unknown;    /* there was no memory for some */
     struct nvt_cut *cut;
@@ -70,15 +71,9 @@ void nvt_retain_note(struct nvt_retain *retain, const struct nvt_chunk *chunk, u
         chunk->kind != NVT_CHUNK_DEVICE_COLUMNS && chunk->kind != NVT_CHUNK_MACHINE &&
         chunk->kind != NVT_CHUNK_OS_CALLS && chunk->kind != NVT_CHUNK_CPU_SAMPLES)
         return;
-    if (retain->count == retain->capacity) {
-        size_t capacity = retain->capacity ? retain->capacity * 2 : 256;
-        struct entry *grown = realloc(retain->entries, capacity * sizeof(*grown));
-        if (!grown) {
-            retain->unknown = 1;
-            return;
-        }
-        retain->entries = grown;
-        retain->capacity = capacity;
+    if (nvt_grow(&retain->entries, retain->count, sizeof(*retain->entries))) {
+        retain->unknown = 1;
+        return;
     }
     retain->entries[retain->count++] = (struct entry){chunk->last, bytes};
     retain->total += bytes;

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/grow.h"
+
 #define DEBUG_FOLDER "/usr/lib/debug/.build-id"
 
 struct function {
@@ -90,16 +92,10 @@ static int reserve(struct nvt_symbols *symbols, size_t functions, size_t bytes)
 {
     if (symbols->names_size + bytes > UINT32_MAX)
         return -1;
-    struct function *items =
-        realloc(symbols->items, (symbols->count + functions) * sizeof(*items) + 1);
-    if (!items)
-        return -1;
-    symbols->items = items;
-    char *names = realloc(symbols->names, symbols->names_size + bytes + 1);
-    if (!names)
-        return -1;
-    symbols->names = names;
-    return 0;
+    return nvt_resize(&symbols->items, symbols->count + functions, sizeof(*symbols->items)) ||
+                   nvt_resize(&symbols->names, symbols->names_size + bytes + 1, 1)
+               ? -1
+               : 0;
 }
 
 /* The functions of a table of symbols, with all of its names. 0, or -1 when out of memory; what is malformed adds nothing. */

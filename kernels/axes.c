@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../lib/count_of.h"
+#include "../lib/grow.h"
 
 #define COMBINATIONS_MOST 100000
 
@@ -159,17 +160,12 @@ static int count_combinations(const struct nvt_workload_axes *axes, struct nvt_a
     return 0;
 }
 
-/* Append; *room grows with it. 0, or -1 with err. */
+/* Append; 0, or -1 with err. */
 static int append_to(struct nvt_expansion *to, const struct nvt_configuration *configuration,
-                     size_t *room, struct nvt_error *err)
+                     struct nvt_error *err)
 {
-    if (to->count == *room) {
-        *room = *room ? 2 * *room : 64;
-        struct nvt_configuration *grown = realloc(to->items, *room * sizeof(*grown));
-        if (!grown)
-            return nvt_fail(err, "out of memory");
-        to->items = grown;
-    }
+    if (nvt_grow(&to->items, to->count, sizeof(*to->items)))
+        return nvt_fail(err, "out of memory");
     to->items[to->count++] = *configuration;
     return 0;
 }
@@ -177,7 +173,7 @@ static int append_to(struct nvt_expansion *to, const struct nvt_configuration *c
 int nvt_axes_expand(const struct nvt_workload_axes *axes, struct nvt_axis *chosen,
                     struct nvt_expansion *out, struct nvt_error *err)
 {
-    size_t index[NVT_AXES_MOST] = {0}, combinations, room = 0;
+    size_t index[NVT_AXES_MOST] = {0}, combinations;
     unsigned typed = 0;
     for (size_t i = 0; i < axes->count; i++)
         typed |= chosen[i].count ? 1u << i : 0;
@@ -186,7 +182,7 @@ int nvt_axes_expand(const struct nvt_workload_axes *axes, struct nvt_axis *chose
     *out = (struct nvt_expansion){0};
     do {
         enum outcome outcome = status ? FAILED : combine(axes, chosen, typed, index, &next, err);
-        if (outcome == FAILED || (outcome == CONFIGURATION && append_to(out, &next, &room, err)))
+        if (outcome == FAILED || (outcome == CONFIGURATION && append_to(out, &next, err)))
             status = -1;
         out->left_out += outcome == LEFT_OUT;
     } while (!status && advance(chosen, index, axes->count));

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device_columns.h"
+#include "grow.h"
 
 /* A column in the making: what it takes, and where it goes. */
 struct making {
@@ -27,8 +28,6 @@ struct group {
     struct making column[NVT_DEVICE_FIELDS_MAX];
     uint32_t varying[NVT_DEVICE_FIELDS_MAX], varying_count; /* columns that rows have bytes in */
 };
-
-#define KEPT_FIRST 4096
 
 struct maker {
     struct group groups[NVT_DEVICE_GROUPS];
@@ -193,14 +192,9 @@ static void weigh_row(struct group *group, uint32_t changed)
 /* For the second time. 0, or -1 when out of memory. */
 static int keep_row(struct maker *maker, const struct group *group, uint32_t changed)
 {
-    if (maker->kept_capacity - maker->kept_count <= NVT_DEVICE_FIELDS_MAX) {
-        size_t capacity = maker->kept_capacity ? maker->kept_capacity * 2 : KEPT_FIRST;
-        uint64_t *kept = realloc(maker->kept, capacity * sizeof(*kept));
-        if (!kept)
-            return -1;
-        maker->kept = kept;
-        maker->kept_capacity = capacity;
-    }
+    if (nvt_reserve(&maker->kept, &maker->kept_capacity,
+                    maker->kept_count + NVT_DEVICE_FIELDS_MAX + 1, sizeof(*maker->kept)))
+        return -1;
     uint64_t *to = maker->kept + maker->kept_count;
     *to++ = (uint64_t)(group - maker->groups) << 8 | changed;
     memcpy(to, group->row, changed * sizeof(*to));

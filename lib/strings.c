@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -22,7 +24,7 @@ struct entry {
 struct nvt_strings {
     struct block *blocks;
     struct entry *entries;
-    uint32_t count, capacity;
+    uint32_t count;
     uint32_t *slots; /* id + 1, 0 is empty; open addressing, at most half full */
     uint32_t mask;
 };
@@ -86,17 +88,6 @@ static int grow_slots(struct nvt_strings *strings)
     return 0;
 }
 
-static int grow_entries(struct nvt_strings *strings)
-{
-    uint32_t capacity = strings->capacity ? strings->capacity * 2 : 64;
-    struct entry *entries = realloc(strings->entries, capacity * sizeof(*entries));
-    if (!entries)
-        return -1;
-    strings->entries = entries;
-    strings->capacity = capacity;
-    return 0;
-}
-
 static const char *store(struct nvt_strings *strings, const char *text, size_t length)
 {
     struct block *block = strings->blocks;
@@ -130,7 +121,7 @@ uint32_t nvt_strings_add(struct nvt_strings *strings, const char *text, size_t l
             return NVT_NO_STRING;
         slot = find_slot(strings, text, length, hash);
     }
-    if (strings->count == strings->capacity && grow_entries(strings))
+    if (nvt_grow(&strings->entries, strings->count, sizeof(*strings->entries)))
         return NVT_NO_STRING;
     const char *copy = store(strings, text, length);
     if (!copy)

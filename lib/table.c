@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "count_of.h"
+#include "grow.h"
 #include "strings.h"
 
 union cell {
@@ -117,18 +118,11 @@ void nvt_table_drop(struct nvt_table *table, const char *heading, size_t count)
 static int grow(struct nvt_table *table)
 {
     size_t capacity = table->capacity ? table->capacity * 2 : 16;
-    if (capacity > SIZE_MAX / sizeof(union cell))
-        return -1;
     for (size_t i = 0; i < table->column_count; i++) {
         struct column *column = &table->columns[i];
-        union cell *cells = realloc(column->cells, capacity * sizeof(*cells));
-        if (!cells)
+        if (nvt_resize(&column->cells, capacity, sizeof(*column->cells)) ||
+            nvt_resize(&column->filled, capacity, sizeof(*column->filled)))
             return -1;
-        column->cells = cells;
-        uint8_t *filled = realloc(column->filled, capacity);
-        if (!filled)
-            return -1;
-        column->filled = filled;
     }
     table->capacity = capacity;
     return 0;
@@ -413,13 +407,10 @@ int nvt_tables_add(struct nvt_tables *tables, struct nvt_table *table)
 {
     if (!table)
         return -1;
-    struct nvt_table **items =
-        table->failure ? NULL : realloc(tables->items, (tables->count + 1) * sizeof(*items));
-    if (!items) {
+    if (table->failure || nvt_grow(&tables->items, tables->count, sizeof(struct nvt_table *))) {
         nvt_table_free(table);
         return -1;
     }
-    tables->items = items;
     tables->items[tables->count++] = table;
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../lib/count_of.h"
+#include "../lib/grow.h"
 #include "../lib/render.h"
 
 #define PICTURE_BYTES_MAX (64L << 20)
@@ -47,15 +48,9 @@ static char *copy(struct nvt_document *document, const char *text)
 
 static struct nvt_block *append(struct nvt_document *document, enum nvt_block_kind kind)
 {
-    if (document->count == document->capacity) {
-        size_t capacity = document->capacity ? document->capacity * 2 : 32;
-        struct nvt_block *blocks = realloc(document->blocks, capacity * sizeof(*blocks));
-        if (!blocks) {
-            document->failed = 1;
-            return NULL;
-        }
-        document->blocks = blocks;
-        document->capacity = capacity;
+    if (nvt_grow(&document->blocks, document->count, sizeof(*document->blocks))) {
+        document->failed = 1;
+        return NULL;
     }
     struct nvt_block *block = &document->blocks[document->count++];
     *block = (struct nvt_block){.kind = kind};

@@ -30,7 +30,7 @@ struct nvt_block {
 struct nvt_document {
     char *title;
     struct nvt_block *blocks;
-    size_t count, capacity;
+    size_t count;
     int failed; /* out of memory: the document is not whole */
 };
 

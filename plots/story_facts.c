@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/grow.h"
 #include "story_sections.h"
 
 enum { COLUMNS_MOST = 40 }; /* of facts that differ */
@@ -35,16 +36,13 @@ static void put_fact(struct facts *facts, const char *name, const char *value)
     if (!value || !*value)
         return;
     char *copy = strdup(value);
-    struct fact *items = copy ? realloc(about->items, (about->count + 1) * sizeof(*items)) : NULL;
-    if (!items) {
+    if (!copy || nvt_grow(&about->items, about->count, sizeof(*about->items))) {
         free(copy);
         facts->failed = 1;
         return;
     }
-    items[about->count].name = name;
-    items[about->count].value = copy;
-    about->items = items;
-    about->count++;
+    about->items[about->count].name = name;
+    about->items[about->count++].value = copy;
 }
 
 static void put_count(struct facts *facts, const char *name, size_t count)

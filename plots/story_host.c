@@ -7,6 +7,7 @@
 #include "../analyze/model/named_iterations.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/run_time.h"
+#include "../lib/grow.h"
 #include "../lib/sample.h"
 #include "story_sections.h"
 
@@ -20,10 +21,10 @@ static double *lengths_of(const struct nvt_input *input, size_t *count)
     for (size_t i = 0; i < input->trace_count && lengths; i++) {
         const struct nvt_ranges *ranges = &input->traces[i].trace->ranges;
         uint32_t found, *rows = nvt_iterations(input->traces[i].trace, &found);
-        double *grown = rows ? realloc(lengths, (*count + found + 1) * sizeof(*lengths)) : NULL;
-        if (!grown)
+        if (!rows || nvt_resize(&lengths, *count + found, sizeof(*lengths))) {
             free(lengths);
-        lengths = grown;
+            lengths = NULL;
+        }
         for (uint32_t k = 0; lengths && k < found; k++)
             lengths[(*count)++] = (double)(ranges->end[rows[k]] - ranges->start[rows[k]]);
         free(rows);

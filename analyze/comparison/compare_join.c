@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../../lib/map.h"
 
 /* A piece of a configuration: its workload (an empty key), or one "key=value". */
@@ -52,10 +53,8 @@ static int add_configuration(struct side *side, const char *configuration)
     for (size_t i = side->count; i-- > 0;)
         if (side->items[i] == configuration)
             return 0;
-    const char **items = realloc((void *)side->items, (side->count + 1) * sizeof(const char *));
-    if (!items)
+    if (nvt_grow(&side->items, side->count, sizeof(const char *)))
         return -1;
-    side->items = items;
     side->items[side->count++] = configuration;
     return 0;
 }

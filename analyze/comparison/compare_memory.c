@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../input/ranks.h"
 #include "../memory/levels.h"
 
@@ -44,28 +45,27 @@ static struct nvt_peaks *peaks_of(struct nvt_compared_memory *memory, const char
         if (!strcmp(memory->items[i].configuration, configuration) &&
             !strcmp(memory->items[i].name, name))
             return &memory->items[i];
-    struct nvt_peaks *items = realloc(memory->items, (memory->count + 1) * sizeof(*items));
-    if (!items)
+    if (nvt_grow(&memory->items, memory->count, sizeof(*memory->items)))
         return NULL;
-    memory->items = items;
-    struct nvt_peaks *peaks = &items[memory->count];
+    struct nvt_peaks *peaks = &memory->items[memory->count];
     *peaks = (struct nvt_peaks){.configuration = strdup(configuration), .name = strdup(name)};
     memory->count++;
     return peaks->configuration && peaks->name ? peaks : NULL;
+}
+
+static int append_value(struct nvt_peaks *peaks, size_t side, double bytes)
+{
+    if (nvt_grow(&peaks->sides[side].values, peaks->sides[side].count, sizeof(bytes)))
+        return -1;
+    peaks->sides[side].values[peaks->sides[side].count++] = bytes;
+    return 0;
 }
 
 static int add_value(struct nvt_compared_memory *memory, size_t side, const char *configuration,
                      const char *name, double bytes)
 {
     struct nvt_peaks *peaks = peaks_of(memory, configuration, name);
-    double *values =
-        peaks ? realloc(peaks->sides[side].values, (peaks->sides[side].count + 1) * sizeof(*values))
-              : NULL;
-    if (!values)
-        return -1;
-    peaks->sides[side].values = values;
-    values[peaks->sides[side].count++] = bytes;
-    return 0;
+    return peaks ? append_value(peaks, side, bytes) : -1;
 }
 
 static int add_record(struct nvt_compared_memory *memory, size_t side,
@@ -133,18 +133,10 @@ int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
 /* Append the values of an item to another's. 0 or -1. */
 static int append_values(const struct nvt_peaks *from, struct nvt_peaks *to)
 {
-    for (size_t side = 0; side < NVT_SIDES; side++) {
-        const size_t count = to->sides[side].count, more = from->sides[side].count;
-        double *values =
-            more ? realloc(to->sides[side].values, (count + more) * sizeof(*values)) : NULL;
-        if (more && !values)
-            return -1;
-        if (!more)
-            continue;
-        memcpy(values + count, from->sides[side].values, more * sizeof(*values));
-        to->sides[side].values = values;
-        to->sides[side].count = count + more;
-    }
+    for (size_t side = 0; side < NVT_SIDES; side++)
+        for (size_t i = 0; i < from->sides[side].count; i++)
+            if (append_value(to, side, from->sides[side].values[i]))
+                return -1;
     return 0;
 }
 

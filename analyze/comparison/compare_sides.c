@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../input/ranks.h"
 #include "../../lib/map.h"
 #include "../model/plain_names.h"
@@ -48,14 +49,8 @@ const char *nvt_compared_kind_name(enum nvt_compared_kind kind)
 static struct nvt_compared *new_group(struct nvt_sides *groups, enum nvt_compared_kind kind,
                                       uint32_t configuration, uint32_t name)
 {
-    if (groups->count == groups->capacity) {
-        size_t capacity = groups->capacity ? groups->capacity * 2 : 32;
-        struct nvt_compared *items = realloc(groups->items, capacity * sizeof(*items));
-        if (!items)
-            return NULL;
-        groups->items = items;
-        groups->capacity = capacity;
-    }
+    if (nvt_grow(&groups->items, groups->count, sizeof(*groups->items)))
+        return NULL;
     struct nvt_compared *group = &groups->items[groups->count++];
     *group = (struct nvt_compared){kind,
                                    nvt_strings_get(groups->strings, configuration, NULL),
@@ -86,14 +81,8 @@ static struct nvt_compared *find_group(struct nvt_sides *groups, enum nvt_compar
 
 static struct nvt_typical *new_series(struct nvt_compared_side *side)
 {
-    if (side->count == side->capacity) {
-        size_t capacity = side->capacity ? side->capacity * 2 : 4;
-        struct nvt_typical *series = realloc(side->series, capacity * sizeof(*series));
-        if (!series)
-            return NULL;
-        side->series = series;
-        side->capacity = capacity;
-    }
+    if (nvt_grow(&side->series, side->count, sizeof(*side->series)))
+        return NULL;
     return &side->series[side->count++];
 }
 
@@ -103,12 +92,9 @@ static struct nvt_compared_times *times_of(struct nvt_compared_side *side, uint3
     for (size_t i = 0; i < side->time_count; i++)
         if (side->times[i].rank == rank)
             return &side->times[i];
-    struct nvt_compared_times *times =
-        realloc(side->times, (side->time_count + 1) * sizeof(*times));
-    if (!times)
+    if (nvt_grow(&side->times, side->time_count, sizeof(*side->times)))
         return NULL;
-    side->times = times;
-    times += side->time_count++;
+    struct nvt_compared_times *times = &side->times[side->time_count++];
     *times = (struct nvt_compared_times){.rank = rank};
     return times;
 }
@@ -118,14 +104,8 @@ static int add_time(struct nvt_compared_side *side, uint32_t rank, double ns)
     struct nvt_compared_times *times = times_of(side, rank);
     if (!times)
         return -1;
-    if (times->count == times->capacity) {
-        size_t capacity = times->capacity ? times->capacity * 2 : 32;
-        double *values = realloc(times->values, capacity * sizeof(*values));
-        if (!values)
-            return -1;
-        times->values = values;
-        times->capacity = capacity;
-    }
+    if (nvt_grow(&times->values, times->count, sizeof(*times->values)))
+        return -1;
     times->values[times->count++] = ns;
     return 0;
 }

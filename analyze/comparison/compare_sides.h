@@ -23,13 +23,13 @@ enum nvt_compared_kind {
 /* Of a trace, or of one of its ranks, in the order of their starts. */
 struct nvt_compared_times {
     double *values;
-    size_t count, capacity;
+    size_t count;
     uint32_t rank;
 };
 
 struct nvt_compared_side {
     struct nvt_typical *series; /* of traces, their ranks, and records without a trace */
-    size_t count, capacity;
+    size_t count;
     struct nvt_compared_times *times; /* by rank, of the trace that is being added */
     size_t time_count;
     double
@@ -59,7 +59,7 @@ struct nvt_compared_samples {
 struct nvt_sides {
     struct nvt_strings *strings;
     struct nvt_compared *items;
-    size_t count, capacity;
+    size_t count;
     struct nvt_map *by_key;
     struct nvt_origin origins[NVT_SIDES];
     int has_directories; /* some side has one that a run wrote */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "../../lib/map.h"
 
@@ -29,12 +30,9 @@ uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_
 
 static uint32_t add_item(struct nvt_used_devices *devices, uint32_t process, uint32_t device)
 {
-    struct nvt_used_device *items =
-        realloc(devices->items, ((size_t)devices->count + 1) * sizeof(*items));
-    if (!items)
+    if (nvt_grow(&devices->items, devices->count, sizeof(*devices->items)))
         return NVT_NONE;
-    devices->items = items;
-    items[devices->count] = (struct nvt_used_device){.process = process, .device = device};
+    devices->items[devices->count] = (struct nvt_used_device){.process = process, .device = device};
     return devices->count++;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../model/column.h"
 #include "../model/sort.h"
 
@@ -54,7 +55,8 @@ int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uin
 /* Ranges that are open, in the order of their rows. */
 struct open {
     uint32_t *rows;
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
 };
 
 struct sweep {
@@ -66,7 +68,7 @@ struct sweep {
     struct open *processes; /* across threads: of all of them, without libraries' */
     uint32_t next;          /* range to be opened */
     uint32_t *found;        /* rows of the current operation */
-    uint32_t capacity;
+    size_t capacity;
 };
 
 static int push(struct sweep *sweep, struct open *open, uint32_t row)
@@ -75,14 +77,8 @@ static int push(struct sweep *sweep, struct open *open, uint32_t row)
     /* Launches come after `start` from now on, so what has ended is done with. */
     while (open->count && end[open->rows[open->count - 1]] < start)
         open->count--;
-    if (open->count == open->capacity) {
-        uint32_t capacity = open->capacity ? open->capacity * 2 : 16;
-        uint32_t *rows = realloc(open->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return -1;
-        open->rows = rows;
-        open->capacity = capacity;
-    }
+    if (nvt_reserve(&open->rows, &open->capacity, open->count + (size_t)1, sizeof(*open->rows)))
+        return -1;
     open->rows[open->count++] = row;
     return 0;
 }
@@ -114,14 +110,7 @@ static int open_until(struct sweep *sweep, int64_t time)
 
 static int room(struct sweep *sweep, uint32_t count)
 {
-    if (count <= sweep->capacity)
-        return 0;
-    uint32_t *found = realloc(sweep->found, ((size_t)count + 16) * 2 * sizeof(*found));
-    if (!found)
-        return -1;
-    sweep->found = found;
-    sweep->capacity = (count + 16) * 2;
-    return 0;
+    return nvt_reserve(&sweep->found, &sweep->capacity, count, sizeof(*sweep->found));
 }
 
 /* The interval of the call that launched an operation. */

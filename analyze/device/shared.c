@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/grow.h"
 #include "../input/clocks.h"
 
 /* Whether moments of both traces can be compared. */
@@ -65,11 +66,7 @@ static int add_trace(struct list *list, struct nvt_shared *shared, const struct 
 {
     struct nvt_used_devices devices = {0};
     int status = nvt_used_devices_make(&devices, trace, err);
-    struct used *grown =
-        status ? NULL : realloc(list->items, (list->count + devices.count + 1) * sizeof(*grown));
-    if (grown)
-        list->items = grown;
-    else if (!status)
+    if (!status && nvt_resize(&list->items, list->count + devices.count, sizeof(*list->items)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         const struct nvt_used_device *device = &devices.items[i];
@@ -119,15 +116,12 @@ static int add_work(struct nvt_used_device *device, const struct nvt_trace *from
         count += ops->process[i] == process && ops->device[i] == number;
     if (!count)
         return 0;
-    int64_t(*grown)[2] =
-        realloc(device->elsewhere, (device->elsewhere_count + count) * sizeof(*grown));
-    if (!grown)
+    if (nvt_resize(&device->elsewhere, device->elsewhere_count + count, sizeof(*device->elsewhere)))
         return -1;
-    device->elsewhere = grown;
     for (uint32_t i = 0; i < ops->count; i++)
         if (ops->process[i] == process && ops->device[i] == number) {
-            grown[device->elsewhere_count][0] = nvt_clock_sum(ops->start[i], shift);
-            grown[device->elsewhere_count++][1] = nvt_clock_sum(ops->end[i], shift);
+            device->elsewhere[device->elsewhere_count][0] = nvt_clock_sum(ops->start[i], shift);
+            device->elsewhere[device->elsewhere_count++][1] = nvt_clock_sum(ops->end[i], shift);
         }
     return 0;
 }

@@ -98,7 +98,7 @@ struct nvt_finding {
 
 struct nvt_findings {
     struct nvt_finding *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /*

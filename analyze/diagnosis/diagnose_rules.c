@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "diagnose.h"
 #include "../device/gaps.h"
 
@@ -109,14 +110,8 @@ void nvt_finding_point_longest(struct nvt_finding *finding, const struct nvt_lon
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
                      struct nvt_error *err)
 {
-    if (findings->count == findings->capacity) {
-        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
-        struct nvt_finding *items = realloc(findings->items, capacity * sizeof(*items));
-        if (!items)
-            return nvt_fail(err, "out of memory");
-        findings->items = items;
-        findings->capacity = capacity;
-    }
+    if (nvt_grow(&findings->items, findings->count, sizeof(*findings->items)))
+        return nvt_fail(err, "out of memory");
     findings->items[findings->count++] = *finding;
     return 0;
 }

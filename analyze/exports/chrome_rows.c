@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "../../lib/grow.h"
+
 /* Of rows that were made up: above the streams' numbers, within the 31 bits that viewers keep. */
 #define FIRST_TID (INT64_C(1) << 30)
 
@@ -12,20 +14,6 @@ void nvt_rows_free(struct nvt_rows *rows)
     free(rows->rows);
     free(rows->open);
     *rows = (struct nvt_rows){0};
-}
-
-/* Room for one more; 0, or -1 when out of memory. */
-static int grow(void **array, uint32_t count, uint32_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return 0;
-    uint32_t wanted = *capacity ? *capacity * 2 : 64;
-    void *grown = wanted > *capacity ? realloc(*array, wanted * size) : NULL;
-    if (!grown)
-        return -1;
-    *array = grown;
-    *capacity = wanted;
-    return 0;
 }
 
 const struct nvt_row *nvt_rows_take(struct nvt_rows *rows, uint64_t track, int64_t tid,
@@ -44,7 +32,7 @@ const struct nvt_row *nvt_rows_take(struct nvt_rows *rows, uint64_t track, int64
         last = at;
     }
     at = rows->count;
-    if (grow((void **)&rows->rows, at, &rows->capacity, sizeof(*rows->rows)))
+    if (nvt_grow(&rows->rows, at, sizeof(*rows->rows)))
         return NULL;
     rows->rows[at] = (struct nvt_row){.tid = FIRST_TID + at, .end = end, .next = NVT_MAP_NONE};
     if (last == NVT_MAP_NONE) {
@@ -68,7 +56,7 @@ static uint32_t new_open(struct nvt_rows *rows)
         rows->open_free = rows->open[at - 1].outer;
         return at - 1;
     }
-    if (grow((void **)&rows->open, rows->open_count, &rows->open_capacity, sizeof(*rows->open)))
+    if (nvt_grow(&rows->open, rows->open_count, sizeof(*rows->open)))
         return NVT_MAP_NONE;
     return rows->open_count++;
 }

@@ -29,10 +29,10 @@ struct nvt_open {
 struct nvt_rows {
     struct nvt_map tracks; /* key -> first row */
     struct nvt_row *rows;
-    uint32_t count, capacity;
+    uint32_t count;
     struct nvt_map stacks; /* thread -> innermost open interval */
     struct nvt_open *open;
-    uint32_t open_count, open_capacity, open_free;
+    uint32_t open_count, open_free;
 };
 
 void nvt_rows_free(struct nvt_rows *rows);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../lib/grow.h"
 #include "../diagnosis/diagnose.h"
 #include "../device/overlap.h"
 
@@ -13,7 +14,7 @@
 struct stretches {
     int64_t from, to;
     int64_t (*items)[2]; /* start and end */
-    size_t count, capacity;
+    size_t count;
     int64_t communication_ns; /* also beside computation */
     int failed;               /* out of memory */
 };
@@ -25,20 +26,6 @@ struct exposed {
     int64_t longest[NVT_MOMENTS], longest_ns[NVT_MOMENTS]; /* descending */
     double *names;                                         /* ns by name of the collective */
 };
-
-static int make_room(struct stretches *stretches)
-{
-    if (stretches->count < stretches->capacity)
-        return 0;
-    size_t capacity = stretches->capacity ? stretches->capacity * 2 : 64;
-    int64_t(*items)[2] = realloc(stretches->items, capacity * sizeof(*items));
-    stretches->failed |= !items;
-    if (!items)
-        return -1;
-    stretches->items = items;
-    stretches->capacity = capacity;
-    return 0;
-}
 
 static void add_piece(void *context, unsigned running, int64_t from, int64_t to)
 {
@@ -53,7 +40,9 @@ static void add_piece(void *context, unsigned running, int64_t from, int64_t to)
     /* A copy that begins or ends meanwhile makes no other stretch of it. */
     if (stretches->count && stretches->items[stretches->count - 1][1] == from) {
         stretches->items[stretches->count - 1][1] = to;
-    } else if (!make_room(stretches)) {
+    } else if (nvt_grow(&stretches->items, stretches->count, sizeof(*stretches->items))) {
+        stretches->failed = 1;
+    } else {
         stretches->items[stretches->count][0] = from;
         stretches->items[stretches->count++][1] = to;
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../diagnosis/late_ranks.h"
 #include "../model/cover.h"
@@ -33,13 +34,11 @@ static struct calls *calls_of(struct all *all, uint32_t name)
     uint32_t *at = nvt_map_at(&all->names, name);
     if (!at || *at != NVT_MAP_NONE)
         return at ? &all->items[*at] : NULL;
-    struct calls *items = realloc(all->items, (all->count + (size_t)1) * sizeof(*items));
-    if (!items)
+    if (nvt_grow(&all->items, all->count, sizeof(*all->items)))
         return NULL;
-    all->items = items;
-    items[all->count] = (struct calls){.name = name};
+    all->items[all->count] = (struct calls){.name = name};
     *at = all->count;
-    return &items[all->count++];
+    return &all->items[all->count++];
 }
 
 static int add_up(const struct nvt_view *view, struct all *all, struct nvt_finding *finding)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../device/communication.h"
 #include "../device/devices.h"
@@ -116,15 +117,13 @@ static int measure(struct rank *rank, const struct nvt_used_device *device)
 static struct rank *add_rank(struct ranks *ranks, const struct nvt_input_trace *from,
                              struct nvt_error *err)
 {
-    struct rank *grown = realloc(ranks->items, (ranks->count + 1) * sizeof(*grown));
-    if (!grown) {
+    if (nvt_grow(&ranks->items, ranks->count, sizeof(*ranks->items))) {
         nvt_fail_at(err, from->trace->path, -1, "out of memory");
         return NULL;
     }
-    ranks->items = grown;
-    grown[ranks->count] =
+    ranks->items[ranks->count] =
         (struct rank){.from = from, .process = NVT_NONE, .device = NVT_NONE, .group = ""};
-    return &grown[ranks->count++];
+    return &ranks->items[ranks->count++];
 }
 
 static int add_devices(struct ranks *ranks, const struct nvt_input_trace *from, uint32_t iterations,

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "../../lib/create_file.h"
+#include "../../lib/grow.h"
 #include "input_folder.h"
 #include "rows.h"
 #include "../model/named_iterations.h"
@@ -39,13 +40,10 @@ static int was_given(const struct nvt_input *input, const char *path, uint64_t f
 static int add_trace(struct nvt_input *input, struct nvt_input_trace item, struct nvt_error *err)
 {
     const struct nvt_trace *trace = item.trace;
-    struct nvt_input_trace *traces =
-        realloc(input->traces, (input->trace_count + 1) * sizeof(*traces));
-    if (!traces) {
+    if (nvt_grow(&input->traces, input->trace_count, sizeof(*input->traces))) {
         free_trace(&item);
         return nvt_fail(err, "out of memory");
     }
-    input->traces = traces;
     input->traces[input->trace_count++] = item;
     if (trace->warning)
         nvt_note(input, "warning: %s: %s", trace->path, trace->warning);
@@ -59,11 +57,8 @@ static int add_trace(struct nvt_input *input, struct nvt_input_trace item, struc
 
 int nvt_input_take(struct nvt_input *input, struct nvt_runs *runs)
 {
-    struct nvt_runs **all =
-        realloc(input->runs, (input->run_count + 1) * sizeof(struct nvt_runs *));
-    if (!all)
+    if (nvt_grow(&input->runs, input->run_count, sizeof(struct nvt_runs *)))
         return -1;
-    input->runs = all;
     input->runs[input->run_count++] = runs;
     return 0;
 }

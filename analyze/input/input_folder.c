@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../model/table_file.h"
 
 static int ends_with(const char *name, const char *ending)
@@ -90,11 +91,10 @@ static int note_made(struct all_made *all, const char *directory, const char *na
     free(path);
     if (!has_source)
         return 0;
-    struct made *items = realloc(all->items, (all->count + 1) * sizeof(*items));
-    made.name = items ? strdup(name) : NULL;
+    if (nvt_grow(&all->items, all->count, sizeof(*all->items)))
+        return -1;
+    made.name = strdup(name);
     made.when = status.st_mtim;
-    if (items)
-        all->items = items;
     if (!made.name)
         return -1;
     all->items[all->count++] = made;
@@ -142,7 +142,7 @@ static int add(struct nvt_paths *paths, const struct all_made *all, const char *
                const char *name)
 {
     struct stat status;
-    char *path, **items;
+    char *path;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
     if (!is_regular(path, &status) || has_tables(all, name, &status) ||
@@ -150,12 +150,10 @@ static int add(struct nvt_paths *paths, const struct all_made *all, const char *
         free(path);
         return 0;
     }
-    items = realloc(paths->items, (paths->count + 1) * sizeof(*items));
-    if (!items) {
+    if (nvt_grow(&paths->items, paths->count, sizeof(char *))) {
         free(path);
         return -1;
     }
-    paths->items = items;
     paths->items[paths->count++] = path;
     return 0;
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../../lib/grow.h"
+
 uint32_t nvt_rank_of_path(const char *path)
 {
     const char *base = strrchr(path, '/'), *at = base ? base + 1 : path;
@@ -56,15 +58,9 @@ static uint32_t count_text(struct tally *tally, const char *text)
     uint32_t id = nvt_strings_add_text(tally->texts, text);
     if (id == NVT_NO_STRING)
         return 0;
-    if (id >= tally->capacity) {
-        size_t capacity = 2 * (size_t)id + 16;
-        size_t *counts = realloc(tally->counts, capacity * sizeof(*counts));
-        if (!counts)
-            return 0;
-        memset(counts + tally->capacity, 0, (capacity - tally->capacity) * sizeof(*counts));
-        tally->counts = counts;
-        tally->capacity = capacity;
-    }
+    if (nvt_reserve_zeroed(&tally->counts, &tally->capacity, (size_t)id + 1,
+                           sizeof(*tally->counts)))
+        return 0;
     tally->counts[id]++;
     return id;
 }

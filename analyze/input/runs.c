@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../lib/grow.h"
+
 /* env.json is small; what is larger is something else. */
 #define ENV_BYTES_MAX (1024 * 1024)
 
@@ -177,10 +179,8 @@ struct nvt_runs *nvt_runs_new(const char *name)
 
 int nvt_runs_add(struct nvt_runs *runs, const struct nvt_record *record)
 {
-    struct nvt_record *records = realloc(runs->records, (runs->count + 1) * sizeof(*records));
-    if (!records)
+    if (nvt_grow(&runs->records, runs->count, sizeof(*runs->records)))
         return -1;
-    runs->records = records;
     runs->records[runs->count++] = *record;
     return 0;
 }

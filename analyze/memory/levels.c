@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../../lib/map.h"
 
 void nvt_levels_free(struct nvt_levels *levels)
@@ -23,12 +24,10 @@ static struct nvt_level_series *series_of(struct nvt_levels *levels, struct nvt_
     if (!at)
         return NULL;
     if (*at == NVT_MAP_NONE) {
-        struct nvt_level_series *grown =
-            realloc(levels->series, ((size_t)levels->count + 1) * sizeof(*grown));
-        if (!grown)
+        if (nvt_grow(&levels->series, levels->count, sizeof(*levels->series)))
             return NULL;
-        levels->series = grown;
-        grown[levels->count] = (struct nvt_level_series){.process = process, .device = device};
+        levels->series[levels->count] =
+            (struct nvt_level_series){.process = process, .device = device};
         *at = levels->count++;
     }
     return &levels->series[*at];
@@ -36,14 +35,8 @@ static struct nvt_level_series *series_of(struct nvt_levels *levels, struct nvt_
 
 static int add_event(struct nvt_level_series *series, uint32_t row)
 {
-    if (series->count == series->capacity) {
-        uint32_t capacity = series->capacity ? series->capacity * 2 : 64;
-        uint32_t *events = realloc(series->events, capacity * sizeof(*events));
-        if (!events)
-            return -1;
-        series->events = events;
-        series->capacity = capacity;
-    }
+    if (nvt_grow(&series->events, series->count, sizeof(*series->events)))
+        return -1;
     series->events[series->count++] = row;
     return 0;
 }

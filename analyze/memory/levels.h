@@ -17,7 +17,7 @@
  * 2 i and 2 i + 1. */
 struct nvt_level_series {
     uint32_t process, device; /* NVT_NONE: the host's memory */
-    uint32_t count, capacity;
+    uint32_t count;
     uint32_t *events; /* rows of the trace's memory, ascending */
     int64_t *allocated, *reserved;
     int64_t base;       /* allocated before the first event */

@@ -118,18 +118,9 @@ uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range)
 
 static uint32_t new_group(struct nvt_groups *groups, const uint32_t *parts, int count)
 {
-    if (groups->count == groups->capacity) {
-        uint32_t capacity = groups->capacity ? groups->capacity * 2 : 64;
-        struct nvt_group *grown = realloc(groups->groups, capacity * sizeof(*grown));
-        if (!grown)
-            return NVT_NONE;
-        groups->groups = grown;
-        char *items = realloc(groups->items, capacity * groups->item_size + 1);
-        if (!items)
-            return NVT_NONE;
-        groups->items = items;
-        groups->capacity = capacity;
-    }
+    if (nvt_grow(&groups->groups, groups->count, sizeof(*groups->groups)) ||
+        (groups->item_size && nvt_grow(&groups->items, groups->count, groups->item_size)))
+        return NVT_NONE;
     if (groups->item_size)
         memset(groups->items + groups->count * groups->item_size, 0, groups->item_size);
     struct nvt_group *group = &groups->groups[groups->count];
@@ -171,19 +162,10 @@ static int widen(struct nvt_group *group)
 
 int nvt_group_grow(struct nvt_group *group, int64_t value)
 {
-    size_t capacity = group->capacity;
-    if (group->kept == capacity) {
-        capacity = capacity ? capacity * 2 : 4;
-        void *grown = group->wide ? realloc(group->wide, capacity * sizeof(*group->wide))
-                                  : realloc(group->narrow, capacity * sizeof(*group->narrow));
-        if (!grown)
-            return -1;
-        if (group->wide)
-            group->wide = grown;
-        else
-            group->narrow = grown;
-        group->capacity = capacity;
-    }
+    const size_t needed = group->kept + 1;
+    if (group->wide ? nvt_reserve(&group->wide, &group->capacity, needed, sizeof(*group->wide))
+                    : nvt_reserve(&group->narrow, &group->capacity, needed, sizeof(*group->narrow)))
+        return -1;
     return group->narrow && (uint64_t)value > UINT32_MAX ? widen(group) : 0;
 }
 
@@ -210,13 +192,11 @@ void nvt_groups_piece(struct nvt_groups *groups, uint32_t group, const struct nv
 
 void nvt_groups_own(struct nvt_groups *groups, void *column)
 {
-    void **owned = realloc(groups->owned, (groups->owned_count + 1) * sizeof(*owned));
-    if (!owned) {
+    if (nvt_grow(&groups->owned, groups->owned_count, sizeof(*groups->owned))) {
         nvt_column_free(column);
         groups->failed = 1;
         return;
     }
-    groups->owned = owned;
     groups->owned[groups->owned_count++] = column;
 }
 

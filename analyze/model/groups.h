@@ -12,6 +12,7 @@
 #define NVT_GROUPS_H
 
 #include "../../lib/clock.h"
+#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../../lib/table.h"
 #include "../../lib/map.h"
@@ -37,7 +38,7 @@ struct nvt_groups {
     struct nvt_strings *names;
     struct nvt_group *groups;
     char *items; /* the caller's, one a group */
-    uint32_t count, capacity;
+    uint32_t count;
     struct nvt_map paths; /* node << 32 | part -> node: keys as a tree of their parts */
     uint32_t nodes;
     const struct nvt_trace *trace;

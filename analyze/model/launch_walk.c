@@ -21,31 +21,15 @@ static void give_up(struct nvt_walk *walk, enum nvt_walk_outcome outcome)
 /* Room for one more open range. 0; -1: there is none, and the walk has given up. */
 static int reserve(struct nvt_walk *walk)
 {
-    if (walk->depth < walk->capacity)
+    if (!nvt_reserve(&walk->open, &walk->capacity, walk->depth + (size_t)1, sizeof(*walk->open)))
         return 0;
-    uint32_t capacity = walk->capacity ? walk->capacity * 2 : 16;
-    struct nvt_walk_open *open =
-        capacity > walk->capacity ? realloc(walk->open, capacity * sizeof(*open)) : NULL;
-    if (!open) {
-        give_up(walk, NVT_WALK_NO_MEMORY);
-        return -1;
-    }
-    walk->open = open;
-    walk->capacity = capacity;
-    return 0;
+    give_up(walk, NVT_WALK_NO_MEMORY);
+    return -1;
 }
 
 int nvt_launch_grow_times(struct nvt_launch_times *times)
 {
-    uint32_t capacity = times->capacity ? times->capacity * 2 : 4;
-    uint32_t *values = capacity > times->capacity
-                           ? realloc(times->values, (size_t)capacity * sizeof(*values))
-                           : NULL;
-    if (!values)
-        return -1;
-    times->values = values;
-    times->capacity = capacity;
-    return 0;
+    return nvt_grow(&times->values, times->count, sizeof(*times->values));
 }
 
 static int add_longer(struct nvt_launch_class *class, int64_t ns)
@@ -64,15 +48,10 @@ enum nvt_walk_outcome nvt_launch_grow(struct nvt_launch_lane *out, uint32_t name
     uint64_t more = (uint64_t)(to - from) * (names + 1);
     if (more > CELLS_MOST || __atomic_add_fetch(all, (uint32_t)more, __ATOMIC_RELAXED) > CELLS_MOST)
         return NVT_WALK_COMPLEX;
-    struct nvt_launch_class *classes = realloc(out->classes, to * sizeof(*classes));
-    if (classes)
-        out->classes = classes;
-    struct nvt_launch_cell *cells = realloc(out->cells, ((size_t)to * names + 1) * sizeof(*cells));
-    if (cells)
-        out->cells = cells;
-    if (!classes || !cells)
+    if (nvt_resize(&out->classes, to, sizeof(*out->classes)) ||
+        nvt_resize(&out->cells, (size_t)to * names, sizeof(*out->cells)))
         return NVT_WALK_NO_MEMORY;
-    memset(cells + (size_t)from * names, 0, (size_t)(to - from) * names * sizeof(*cells));
+    memset(out->cells + (size_t)from * names, 0, (size_t)(to - from) * names * sizeof(*out->cells));
     out->class_capacity = to;
     return NVT_WALK_DONE;
 }
@@ -260,7 +239,8 @@ struct lane_walk {
     struct nvt_lane_range *ranges;
     uint32_t count, next; /* range to be opened */
     struct outer *outer;
-    uint32_t outer_depth, outer_capacity;
+    uint32_t outer_depth;
+    size_t outer_capacity;
     int overlaps; /* a range was opened that ends behind the one around it */
 };
 
@@ -288,17 +268,11 @@ static int make_room(struct lane_walk *lane)
 {
     if (reserve(lane->walk))
         return -1;
-    if (lane->outer_depth < lane->outer_capacity)
+    if (!nvt_reserve(&lane->outer, &lane->outer_capacity, lane->outer_depth + (size_t)1,
+                     sizeof(*lane->outer)))
         return 0;
-    uint32_t capacity = lane->outer_capacity ? lane->outer_capacity * 2 : 16;
-    struct outer *outer = realloc(lane->outer, capacity * sizeof(*outer));
-    if (!outer) {
-        give_up(lane->walk, NVT_WALK_NO_MEMORY);
-        return -1;
-    }
-    lane->outer = outer;
-    lane->outer_capacity = capacity;
-    return 0;
+    give_up(lane->walk, NVT_WALK_NO_MEMORY);
+    return -1;
 }
 
 /* How many ranges lie around this one, which is then one of them, and in *parent the innermost. */

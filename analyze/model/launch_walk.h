@@ -5,6 +5,7 @@
 #ifndef NVT_LAUNCH_WALK_H
 #define NVT_LAUNCH_WALK_H
 
+#include "../../lib/grow.h"
 #include "launches.h"
 #include "../../lib/map.h"
 
@@ -34,7 +35,8 @@ struct nvt_walk {
     uint32_t number; /* of the lane, with NVT_WALK_TAKEN */
     uint32_t *cells; /* that all lanes have */
     struct nvt_walk_open *open;
-    uint32_t depth, capacity;
+    uint32_t depth;
+    size_t capacity;
     struct nvt_map classes; /* class around it << 32 | kind -> class */
     struct {
         uint64_t key;
@@ -52,7 +54,7 @@ struct nvt_walk {
 int nvt_launch_grow_times(struct nvt_launch_times *times);
 static inline int nvt_launch_add_time(struct nvt_launch_times *times, uint32_t value)
 {
-    if (times->count == times->capacity && nvt_launch_grow_times(times))
+    if (!(times->count & (times->count - 1)) && nvt_launch_grow_times(times))
         return -1;
     times->values[times->count++] = value;
     return 0;

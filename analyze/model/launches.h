@@ -21,7 +21,7 @@ enum nvt_project_flags { NVT_ACROSS_THREADS = 1 };
 /* Times, ns. */
 struct nvt_launch_times {
     uint32_t *values;
-    uint32_t count, capacity;
+    uint32_t count;
 };
 
 struct nvt_launch_class {

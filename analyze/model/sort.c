@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "column.h"
 
 /* A row with its key beside it, so that merging reads memory in order. */
@@ -23,7 +24,7 @@ struct run {
 
 struct piles {
     struct run *runs;
-    uint32_t run_count, run_capacity;
+    uint32_t run_count;
     uint32_t first[PILES], last[PILES]; /* runs of each pile */
     uint32_t rank[PILES];               /* piles by their ends, ascending */
     uint32_t count;
@@ -109,14 +110,8 @@ static int put_on_pile(struct piles *piles, const int64_t *key, const int64_t *t
 
 static int add_run(struct piles *piles, uint32_t from, uint32_t end)
 {
-    if (piles->run_count == piles->run_capacity) {
-        uint32_t capacity = piles->run_capacity ? piles->run_capacity * 2 : 64;
-        struct run *runs = realloc(piles->runs, capacity * sizeof(*runs));
-        if (!runs)
-            return -1;
-        piles->runs = runs;
-        piles->run_capacity = capacity;
-    }
+    if (nvt_grow(&piles->runs, piles->run_count, sizeof(*piles->runs)))
+        return -1;
     piles->runs[piles->run_count++] = (struct run){from, end, NO_RUN};
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/grow.h"
 #include "../device/gaps.h"
 #include "../device/overlap.h"
 #include "path_index.h"
@@ -83,14 +84,9 @@ static void tell(struct walk *walk, enum nvt_path_kind kind, uint32_t row, int64
     if (start >= end)
         return;
     walk->time = start;
-    if (path->count == path->capacity) {
-        uint32_t capacity = path->capacity ? path->capacity * 2 : 256;
-        struct nvt_path_segment *grown = realloc(path->segments, (size_t)capacity * sizeof(*grown));
-        walk->has_failed |= !grown;
-        if (!grown)
-            return;
-        path->segments = grown;
-        path->capacity = capacity;
+    if (nvt_grow(&path->segments, path->count, sizeof(*path->segments))) {
+        walk->has_failed = 1;
+        return;
     }
     path->segments[path->count++] = (struct nvt_path_segment){
         start, end, row, range_of(walk, kind, row, start), walk->thread, (uint8_t)kind};

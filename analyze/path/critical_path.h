@@ -75,7 +75,7 @@ struct nvt_path_segment {
 /* The path of a process that has device operations. */
 struct nvt_critical_path {
     uint32_t process;
-    uint32_t count, capacity;
+    uint32_t count;
     struct nvt_path_segment *segments; /* in the order of time */
     uint32_t inferred, handovers;      /* steps of it that the trace does not say, see above */
 };

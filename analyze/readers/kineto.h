@@ -79,7 +79,7 @@ struct nvt_kineto_level {
 struct nvt_kineto_host {
     struct nvt_map shared;           /* address, by process: there while it is in use */
     struct nvt_kineto_level *levels; /* of each process, by its row */
-    uint32_t count;
+    size_t capacity;
 };
 
 struct nvt_kineto {

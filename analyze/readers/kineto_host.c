@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
+
 void nvt_kineto_host_free(struct nvt_kineto_host *host)
 {
     nvt_map_free(&host->shared);
@@ -11,15 +13,9 @@ void nvt_kineto_host_free(struct nvt_kineto_host *host)
 
 static struct nvt_kineto_level *level_of(struct nvt_kineto_host *host, uint32_t process)
 {
-    if (process >= host->count) {
-        uint32_t count = process < 8 ? 8 : process + process / 2;
-        struct nvt_kineto_level *grown = realloc(host->levels, count * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        memset(grown + host->count, 0, (count - host->count) * sizeof(*grown));
-        host->levels = grown;
-        host->count = count;
-    }
+    if (nvt_reserve_zeroed(&host->levels, &host->capacity, process + (size_t)1,
+                           sizeof(*host->levels)))
+        return NULL;
     return &host->levels[process];
 }
 

@@ -28,7 +28,8 @@ struct nvt_nvt_thread {
     uint32_t row; /* in the model */
     uint32_t process;
     struct nvt_open_range *open;
-    uint32_t depth, capacity;
+    uint32_t depth;
+    size_t capacity;
     uint64_t last; /* ticks of its last event, */
     uint64_t
         last_call; /* and of the last end of a call of the operating system's libraries, or sample */
@@ -50,7 +51,7 @@ struct nvt_nvt_process {
         uint64_t ticks;
         uint32_t thread; /* row */
     } * ends;
-    uint32_t end_count, end_capacity;
+    uint32_t end_count;
     struct nvt_map files;    /* id of what calls work with -> string of the model */
     struct nvt_map schemas;  /* schema id -> index in `schemas` */
     struct nvt_map counters; /* a counter, see nvt_nvt_define_counter -> index in `counters` */
@@ -166,7 +167,7 @@ struct nvt_nvt_reader {
         int is_mark;
         struct nvt_blob blob;
     } * payloads;
-    size_t payload_count, payload_capacity;
+    size_t payload_count;
     struct nvt_nvt_counters counters;
     struct nvt_nvt_machine machine;
     struct nvt_nvt_mpi mpi;

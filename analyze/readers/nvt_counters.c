@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "nvtx_schema.h"
 #include "../model/sort.h"
 
@@ -24,21 +25,6 @@ static uint64_t map_key(uint32_t domain, uint64_t id)
                                               : id | UINT64_C(1) << 63;
 }
 
-/* Room for one more item. 0, or -1 when out of memory. */
-static int grow(void *items, uint64_t count, uint64_t *capacity, size_t width)
-{
-    void **array = items;
-    if (count < *capacity)
-        return 0;
-    uint64_t more = *capacity ? *capacity * 2 : 16;
-    void *grown = realloc(*array, (size_t)more * width);
-    if (!grown)
-        return -1;
-    *array = grown;
-    *capacity = more;
-    return 0;
-}
-
 /* The counter with this key, made when it is new. NULL when out of memory. */
 static struct nvt_nvt_counter *counter_at(struct nvt_nvt_reader *reader,
                                           const struct nvt_nvt_counter_key *key)
@@ -49,7 +35,7 @@ static struct nvt_nvt_counter *counter_at(struct nvt_nvt_reader *reader,
     if (!known)
         return NULL;
     if (*known == NVT_MAP_NONE) {
-        if (grow(&counters->items, counters->count, &counters->capacity, sizeof(*counters->items)))
+        if (nvt_grow(&counters->items, counters->count, sizeof(*counters->items)))
             return NULL;
         counters->items[counters->count] =
             (struct nvt_nvt_counter){.process = key->process, .domain = key->domain};
@@ -93,8 +79,8 @@ int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_coun
 {
     struct nvt_nvt_counters *counters = &reader->counters;
     const struct nvt_nvt_counter *counter = counter_at(reader, key);
-    if (!counter || grow(&counters->samples, counters->sample_count, &counters->sample_capacity,
-                         sizeof(*counters->samples)))
+    if (!counter ||
+        nvt_grow(&counters->samples, counters->sample_count, sizeof(*counters->samples)))
         return -1;
     struct nvt_nvt_sample *kept = &counters->samples[counters->sample_count++];
     *kept = *sample;
@@ -171,8 +157,7 @@ static int add_leaf(const struct plan *plan, const struct place *place, struct n
                                 .form = type.form,
                                 .scale = scale_of(meaning, type)};
     if (row.name == NVT_NO_STRING || row.unit == NVT_NO_STRING ||
-        grow(&counters->leaves, counters->leaf_count, &counters->leaf_capacity,
-             sizeof(*counters->leaves)))
+        nvt_grow(&counters->leaves, counters->leaf_count, sizeof(*counters->leaves)))
         return -1;
     leaf.row = nvt_counter_add(trace, &row);
     counters->leaves[counters->leaf_count++] = leaf;
@@ -483,7 +468,7 @@ int nvt_nvt_complete_counters(struct nvt_nvt_reader *reader, int64_t origin)
     free(order);
     free(counters->samples);
     counters->samples = NULL;
-    counters->sample_count = counters->sample_capacity = 0;
+    counters->sample_count = 0;
     say_what_is_missing(&completion);
     return status;
 }

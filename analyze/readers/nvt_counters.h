@@ -48,11 +48,11 @@ struct nvt_nvt_sample {
 
 struct nvt_nvt_counters {
     struct nvt_nvt_counter *items;
-    uint64_t count, capacity;
+    uint64_t count;
     struct nvt_nvt_leaf *leaves;
-    uint64_t leaf_count, leaf_capacity;
+    uint64_t leaf_count;
     struct nvt_nvt_sample *samples;
-    uint64_t sample_count, sample_capacity;
+    uint64_t sample_count;
 };
 
 /* Which counter it is: of this process in the file, this domain of the model (NVT_MAP_NONE: it is not defined)

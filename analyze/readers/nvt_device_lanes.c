@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "nvt_device_chunk.h"
 
@@ -82,16 +83,9 @@ static int put_ops(const struct nvt_device_chunk *chunk, const struct block *blo
 static struct nvt_nvt_calls *calls_of(const struct nvt_device_chunk *chunk, uint32_t caller)
 {
     struct nvt_nvt_lanes *lanes = chunk->reader->lanes;
-    while (caller >= lanes->caller_count) {
-        size_t capacity = lanes->caller_count ? lanes->caller_count * 2 : 1;
-        struct nvt_nvt_calls *callers = realloc(lanes->callers, capacity * sizeof(*callers));
-        if (!callers)
-            return NULL;
-        memset(callers + lanes->caller_count, 0,
-               (capacity - lanes->caller_count) * sizeof(*callers));
-        lanes->callers = callers;
-        lanes->caller_count = capacity;
-    }
+    if (nvt_reserve_zeroed(&lanes->callers, &lanes->caller_count, caller + (size_t)1,
+                           sizeof(*lanes->callers)))
+        return NULL;
     return &lanes->callers[caller];
 }
 

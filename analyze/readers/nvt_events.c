@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../lib/event_columns.h"
+#include "../../lib/grow.h"
 #include "nvt.h"
 #include "nvt_counters.h"
 
@@ -60,14 +61,8 @@ static int next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later 
 static int keep_payload(struct nvt_nvt_reader *reader, uint32_t process, uint32_t row, int is_mark,
                         const uint8_t *bytes, uint64_t size)
 {
-    if (reader->payload_count == reader->payload_capacity) {
-        size_t capacity = reader->payload_capacity ? reader->payload_capacity * 2 : 64;
-        void *grown = realloc(reader->payloads, capacity * sizeof(*reader->payloads));
-        if (!grown)
-            return -1;
-        reader->payloads = grown;
-        reader->payload_capacity = capacity;
-    }
+    if (nvt_grow(&reader->payloads, reader->payload_count, sizeof(*reader->payloads)))
+        return -1;
     reader->payloads[reader->payload_count++] =
         (struct nvt_pending_payload){row, process, is_mark, {reader->blobs.size, (size_t)size, 0}};
     return nvt_buffer_append(&reader->blobs, bytes, (size_t)size);
@@ -158,14 +153,9 @@ static uint32_t open_range(struct nvt_trace *trace, const struct event *event, u
 
 static int push(struct nvt_nvt_thread *thread, uint32_t row, uint32_t domain)
 {
-    if (thread->depth == thread->capacity) {
-        uint32_t capacity = thread->capacity ? thread->capacity * 2 : 16;
-        struct nvt_open_range *open = realloc(thread->open, capacity * sizeof(*open));
-        if (!open)
-            return -1;
-        thread->open = open;
-        thread->capacity = capacity;
-    }
+    if (nvt_reserve(&thread->open, &thread->capacity, thread->depth + (size_t)1,
+                    sizeof(*thread->open)))
+        return -1;
     thread->open[thread->depth++] = (struct nvt_open_range){row, domain};
     return 0;
 }
@@ -213,14 +203,8 @@ static int keep_end(struct nvt_nvt_process *process, uint64_t range, uint64_t ti
             process->ends[*place] = (struct nvt_early_end){ticks, thread};
         return 0;
     }
-    if (process->end_count == process->end_capacity) {
-        uint32_t capacity = process->end_capacity ? process->end_capacity * 2 : 64;
-        struct nvt_early_end *ends = realloc(process->ends, capacity * sizeof(*ends));
-        if (!ends)
-            return -1;
-        process->ends = ends;
-        process->end_capacity = capacity;
-    }
+    if (nvt_grow(&process->ends, process->end_count, sizeof(*process->ends)))
+        return -1;
     process->ends[process->end_count] = (struct nvt_early_end){ticks, thread};
     *place = process->end_count++;
     return 0;

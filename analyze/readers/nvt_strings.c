@@ -2,16 +2,12 @@
 
 #include <stdlib.h>
 
+#include "../../lib/grow.h"
+
 static int append(struct nvt_file_strings *strings, uint32_t id)
 {
-    if (strings->count == strings->capacity) {
-        uint32_t capacity = strings->capacity ? strings->capacity * 2 : 64;
-        uint32_t *ids = realloc(strings->ids, capacity * sizeof(*ids));
-        if (!ids)
-            return -1;
-        strings->ids = ids;
-        strings->capacity = capacity;
-    }
+    if (nvt_grow(&strings->ids, strings->count, sizeof(*strings->ids)))
+        return -1;
     strings->ids[strings->count++] = id;
     return 0;
 }

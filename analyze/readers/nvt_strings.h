@@ -11,7 +11,7 @@
 /* Zero-initialise; release with nvt_file_strings_free. */
 struct nvt_file_strings {
     uint32_t *ids; /* of each string of the file the model's */
-    uint32_t count, capacity;
+    uint32_t count;
 };
 
 /* A STRINGS chunk, which goes on where the one before ended. 0, or -1: it is malformed, or there is no memory. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
+
 /* How an opcode's argument is written. */
 enum form {
     PLAIN, /* there is none */
@@ -150,30 +152,14 @@ struct machine {
 
 /* --- room --- */
 
-static int grow(void *place, size_t *capacity, size_t needed, size_t size)
-{
-    void **array = place;
-    if (needed <= *capacity)
-        return 0;
-    size_t wanted = *capacity ? *capacity * 2 : 256;
-    while (wanted < needed)
-        wanted *= 2;
-    void *grown = realloc(*array, wanted * size);
-    if (!grown)
-        return -1;
-    *array = grown;
-    *capacity = wanted;
-    return 0;
-}
-
 #define ROOM(pickle, name, more)                                                                   \
-    grow(&(pickle)->name##s, &(pickle)->name##_capacity, (pickle)->name##_count + (more),          \
-         sizeof(*(pickle)->name##s))
+    nvt_reserve(&(pickle)->name##s, &(pickle)->name##_capacity, (pickle)->name##_count + (more),   \
+                sizeof(*(pickle)->name##s))
 
 static enum trouble push(struct nvt_pickle *pickle, uint32_t value)
 {
-    if (grow(&pickle->stack, &pickle->stack_capacity, pickle->stack_count + 1,
-             sizeof(*pickle->stack)))
+    if (nvt_reserve(&pickle->stack, &pickle->stack_capacity, pickle->stack_count + 1,
+                    sizeof(*pickle->stack)))
         return NO_MEMORY;
     pickle->stack[pickle->stack_count++] = value;
     return FINE;
@@ -298,7 +284,7 @@ static enum trouble remember(struct machine *machine, uint64_t at)
     struct nvt_pickle *pickle = machine->pickle;
     if (!above(pickle) || at > (uint64_t)(machine->end - machine->data))
         return DAMAGED;
-    if (grow(&pickle->memo, &pickle->memo_capacity, (size_t)at + 1, sizeof(*pickle->memo)))
+    if (nvt_reserve(&pickle->memo, &pickle->memo_capacity, (size_t)at + 1, sizeof(*pickle->memo)))
         return NO_MEMORY;
     while (pickle->memo_count <= at)
         pickle->memo[pickle->memo_count++] = NVT_PICKLE_MISSING;

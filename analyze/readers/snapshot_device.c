@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../model/refusals.h"
 #include "snapshot.h"
 
@@ -31,7 +32,7 @@ struct entry {
 
 struct entries {
     struct entry *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* The keys that are looked for, and the value that each was the last time: they are mostly the same one. */
@@ -58,14 +59,8 @@ static int out_of_memory(struct nvt_snapshot *snapshot)
 
 static int add_entry(struct entries *entries, const struct entry *entry)
 {
-    if (entries->count == entries->capacity) {
-        size_t capacity = entries->capacity ? entries->capacity * 2 : 256;
-        struct entry *items = realloc(entries->items, capacity * sizeof(*items));
-        if (!items)
-            return -1;
-        entries->items = items;
-        entries->capacity = capacity;
-    }
+    if (nvt_grow(&entries->items, entries->count, sizeof(*entries->items)))
+        return -1;
     entries->items[entries->count++] = *entry;
     return 0;
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "snapshot.h"
 
 /* How many open ranges an end looks for its own among. */
@@ -14,14 +15,8 @@ struct open {
 
 static int push(struct open *open, uint32_t row)
 {
-    if (open->count == open->capacity) {
-        size_t capacity = open->capacity ? open->capacity * 2 : 64;
-        uint32_t *rows = realloc(open->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return -1;
-        open->rows = rows;
-        open->capacity = capacity;
-    }
+    if (nvt_reserve(&open->rows, &open->capacity, open->count + 1, sizeof(*open->rows)))
+        return -1;
     open->rows[open->count++] = row;
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../published/published.h"
 #include "report.h"
 
@@ -58,14 +59,8 @@ static double deviation(const struct nvt_record *record, const char *key, size_t
 
 static int append(struct nvt_reference_pairs *pairs, const struct nvt_reference_pair *row)
 {
-    if (pairs->count == pairs->capacity) {
-        size_t capacity = pairs->capacity ? pairs->capacity * 2 : 64;
-        struct nvt_reference_pair *rows = realloc(pairs->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return -1;
-        pairs->rows = rows;
-        pairs->capacity = capacity;
-    }
+    if (nvt_grow(&pairs->rows, pairs->count, sizeof(*pairs->rows)))
+        return -1;
     pairs->rows[pairs->count++] = *row;
     return 0;
 }

@@ -20,7 +20,7 @@ struct nvt_reference_pair {
 
 struct nvt_reference_pairs {
     struct nvt_reference_pair *rows;
-    size_t count, capacity;
+    size_t count;
     struct nvt_runs *references[8]; /* that theirs belong to, by position of the reference */
 };
 

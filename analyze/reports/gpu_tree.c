@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/grow.h"
 #include "../model/groups.h"
 #include "../model/nesting.h"
 #include "../device/project.h"
@@ -45,7 +46,7 @@ struct tree {
     struct nvt_map by_path; /* (parent + 1) << 32 | name, style on top of the name -> node */
     struct nvt_map counted; /* node << 32 | thread, of the current trace */
     struct node *nodes;
-    uint32_t count, capacity, first_root;
+    uint32_t count, first_root;
     int has_ops;
 };
 
@@ -70,14 +71,8 @@ struct owners {
 
 static uint32_t new_node(struct tree *tree, uint32_t parent, uint32_t name, uint32_t style)
 {
-    if (tree->count == tree->capacity) {
-        uint32_t capacity = tree->capacity ? tree->capacity * 2 : 64;
-        struct node *nodes = realloc(tree->nodes, capacity * sizeof(*nodes));
-        if (!nodes)
-            return NO_NODE;
-        tree->nodes = nodes;
-        tree->capacity = capacity;
-    }
+    if (nvt_grow(&tree->nodes, tree->count, sizeof(*tree->nodes)))
+        return NO_NODE;
     uint32_t *siblings = parent == NO_NODE ? &tree->first_root : &tree->nodes[parent].first_child;
     tree->nodes[tree->count] = (struct node){
         .parent = parent,

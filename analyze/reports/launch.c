@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../device/devices.h"
 #include "../model/groups.h"
@@ -18,7 +19,7 @@
 struct stream {
     uint32_t context, stream;
     int64_t *ends; /* ascending: the latest end of all operations up to each */
-    uint32_t count, capacity;
+    uint32_t count;
     double *launches, *queues; /* ns */
     size_t starved, queued;
     uint64_t depth;
@@ -45,33 +46,17 @@ static struct stream *stream_of(struct streams *streams, uint32_t context, uint3
     for (uint32_t i = streams->count; i-- > 0;)
         if (streams->items[i].context == context && streams->items[i].stream == stream)
             return &streams->items[i];
-    struct stream *items =
-        realloc(streams->items, ((size_t)streams->count + 1) * sizeof(*streams->items));
-    if (!items)
+    if (nvt_grow(&streams->items, streams->count, sizeof(*streams->items)))
         return NULL;
-    streams->items = items;
-    items[streams->count] = (struct stream){.context = context, .stream = stream};
-    return &items[streams->count++];
+    streams->items[streams->count] = (struct stream){.context = context, .stream = stream};
+    return &streams->items[streams->count++];
 }
 
 static int make_room(struct stream *stream)
 {
-    if (stream->count < stream->capacity)
-        return 0;
-    uint32_t capacity = stream->capacity ? stream->capacity * 2 : 64;
-    int64_t *ends = realloc(stream->ends, capacity * sizeof(*ends));
-    if (ends)
-        stream->ends = ends;
-    double *launches = realloc(stream->launches, capacity * sizeof(*launches));
-    if (launches)
-        stream->launches = launches;
-    double *queues = realloc(stream->queues, capacity * sizeof(*queues));
-    if (queues)
-        stream->queues = queues;
-    if (!ends || !launches || !queues)
-        return -1;
-    stream->capacity = capacity;
-    return 0;
+    return nvt_grow(&stream->ends, stream->count, sizeof(*stream->ends)) ||
+           nvt_grow(&stream->launches, stream->count, sizeof(*stream->launches)) ||
+           nvt_grow(&stream->queues, stream->count, sizeof(*stream->queues));
 }
 
 /* How many of the stream's operations so far end after a time. */

@@ -54,15 +54,13 @@ static int add_part(struct nvt_rank *rank, uint32_t name, int64_t start, int64_t
 static struct nvt_rank *add_rank(struct nvt_ranks *all, const struct nvt_input_trace *from,
                                  uint32_t process, uint32_t device)
 {
-    struct nvt_rank *ranks = realloc(all->items, ((size_t)all->count + 1) * sizeof(*ranks));
-    if (!ranks)
+    if (nvt_grow(&all->items, all->count, sizeof(*all->items)))
         return NULL;
-    all->items = ranks;
-    ranks[all->count] = (struct nvt_rank){.trace = from->trace,
-                                          .process = process,
-                                          .device = device,
-                                          .number = number_of(from, process)};
-    return &ranks[all->count++];
+    all->items[all->count] = (struct nvt_rank){.trace = from->trace,
+                                               .process = process,
+                                               .device = device,
+                                               .number = number_of(from, process)};
+    return &all->items[all->count++];
 }
 
 /* Devices with their kernels. */

@@ -59,7 +59,7 @@ struct stragglers {
     uint32_t *paired;       /* of each name, so many of every rank; 0: left out */
     struct nvt_map by_name; /* name << 32 | number -> collective */
     struct collective *items;
-    uint32_t count, capacity;
+    uint32_t count;
 };
 
 static struct collective *collective_at(struct stragglers *all, uint32_t name, uint32_t number)
@@ -69,14 +69,8 @@ static struct collective *collective_at(struct stragglers *all, uint32_t name, u
         return NULL;
     if (*at != NVT_MAP_NONE)
         return &all->items[*at];
-    if (all->count == all->capacity) {
-        uint32_t capacity = all->capacity ? all->capacity * 2 : 64;
-        struct collective *items = realloc(all->items, capacity * sizeof(*items));
-        if (!items)
-            return NULL;
-        all->items = items;
-        all->capacity = capacity;
-    }
+    if (nvt_grow(&all->items, all->count, sizeof(*all->items)))
+        return NULL;
     *at = all->count;
     all->items[all->count] = (struct collective){.name = name, .number = number};
     return &all->items[all->count++];

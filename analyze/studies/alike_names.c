@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
+
 /* Where a number has so many values among names that are alike but for numbers, it tells nothing. */
 enum { ALIKE_LEAST = 4 };
 
@@ -19,7 +21,7 @@ struct pattern {
 struct patterns {
     struct nvt_strings *texts; /* names with a '*' for each number */
     struct pattern *items;     /* by their ids */
-    uint32_t capacity;
+    size_t capacity;
 };
 
 /* Write a name with a '*' for the numbers that `which`, a bit for each, has. The length. */
@@ -73,15 +75,9 @@ static struct pattern *pattern_of(struct patterns *patterns, const char *name, s
                                   write_starred(name, length, (1u << SLOTS) - 1, text));
     if (id == NVT_NO_STRING)
         return NULL;
-    if (id >= patterns->capacity) {
-        uint32_t capacity = id * 2 + 64;
-        struct pattern *items = realloc(patterns->items, capacity * sizeof(*items));
-        if (!items)
-            return NULL;
-        memset(items + patterns->capacity, 0, (capacity - patterns->capacity) * sizeof(*items));
-        patterns->items = items;
-        patterns->capacity = capacity;
-    }
+    if (nvt_reserve_zeroed(&patterns->items, &patterns->capacity, (size_t)id + 1,
+                           sizeof(*patterns->items)))
+        return NULL;
     return &patterns->items[id];
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "change.h"
 
@@ -302,14 +303,8 @@ static int measure(struct nvt_slowdown_row *row, const struct runs *runs, const 
 static struct nvt_slowdown_row *add_row(struct nvt_slowdowns *overheads, const struct run *run,
                                         const char *phase, size_t length)
 {
-    if (overheads->count == overheads->capacity) {
-        size_t capacity = overheads->capacity ? overheads->capacity * 2 : 16;
-        struct nvt_slowdown_row *rows = realloc(overheads->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return NULL;
-        overheads->rows = rows;
-        overheads->capacity = capacity;
-    }
+    if (nvt_grow(&overheads->rows, overheads->count, sizeof(*overheads->rows)))
+        return NULL;
     struct nvt_slowdown_row *row = &overheads->rows[overheads->count];
     *row = (struct nvt_slowdown_row){.configuration = strdup(run->configuration),
                                      .level = run->level,

@@ -43,7 +43,7 @@ struct nvt_slowdown_row {
 
 struct nvt_slowdowns {
     struct nvt_slowdown_row *rows;
-    size_t count, capacity;
+    size_t count;
     size_t bare;       /* runs without collection, and such as are their own bare one */
     size_t short_runs; /* of the latter, how many are no pair, having too few iterations */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../model/cuda_names.h"
 #include "../model/named_iterations.h"
@@ -76,14 +77,8 @@ static struct nvt_phase_part *part_of(struct work *work, uint32_t range, enum ki
         return NULL;
     if (*at != NVT_MAP_NONE)
         return &parts->items[*at];
-    if (parts->count == parts->capacity) {
-        size_t capacity = parts->capacity ? parts->capacity * 2 : 64;
-        struct nvt_phase_part *items = realloc(parts->items, capacity * sizeof(*items));
-        if (!items)
-            return NULL;
-        parts->items = items;
-        parts->capacity = capacity;
-    }
+    if (nvt_grow(&parts->items, parts->count, sizeof(*parts->items)))
+        return NULL;
     *at = (uint32_t)parts->count;
     parts->items[parts->count] = (struct nvt_phase_part){
         .configuration = nvt_strings_get(parts->strings, configuration, NULL),

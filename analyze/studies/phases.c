@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../input/conditions.h"
 #include "../../lib/map.h"
 #include "../model/named_iterations.h"
@@ -20,7 +21,7 @@ enum step { STEP_NONE, STEP_ITERATION, STEP_LOOP };
 struct group {
     struct nvt_phase_row row; /* texts belong to strings */
     double *values;           /* of traces; NULL: row.time comes from a record */
-    size_t count, capacity;
+    size_t count;
     double calls; /* of loops, whose means the values are; 0: values are single times */
     const struct nvt_runs *repeats; /* whose records, repetitions, it is of; NULL: of no such */
 };
@@ -28,7 +29,7 @@ struct group {
 struct nvt_phases {
     struct nvt_strings *strings;
     struct group *groups;
-    size_t count, capacity;
+    size_t count;
     size_t values;         /* of traces, in all groups */
     struct nvt_map by_key; /* workload and configuration, with the phase, to its group */
 };
@@ -78,14 +79,8 @@ static const char *keep(struct nvt_phases *phases, const char *text, size_t size
 static struct group *add_group(struct nvt_phases *phases, const char *full_name, int has_workload,
                                const char *phase)
 {
-    if (phases->count == phases->capacity) {
-        size_t capacity = phases->capacity ? phases->capacity * 2 : 16;
-        struct group *groups = realloc(phases->groups, capacity * sizeof(*groups));
-        if (!groups)
-            return NULL;
-        phases->groups = groups;
-        phases->capacity = capacity;
-    }
+    if (nvt_grow(&phases->groups, phases->count, sizeof(*phases->groups)))
+        return NULL;
     struct group *group = &phases->groups[phases->count];
     size_t workload = has_workload ? nvt_configuration_workload(full_name) : 0;
     const char *axes = full_name + workload + (full_name[workload] == ' ' && has_workload);
@@ -123,14 +118,8 @@ static struct group *group_of(struct nvt_phases *phases, const char *full_name, 
 
 static int add_value(struct group *group, double value)
 {
-    if (group->count == group->capacity) {
-        size_t capacity = group->capacity ? group->capacity * 2 : 32;
-        double *values = realloc(group->values, capacity * sizeof(*values));
-        if (!values)
-            return -1;
-        group->values = values;
-        group->capacity = capacity;
-    }
+    if (nvt_grow(&group->values, group->count, sizeof(*group->values)))
+        return -1;
     group->values[group->count++] = value;
     return 0;
 }

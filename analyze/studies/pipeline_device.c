@@ -2,25 +2,19 @@
 
 #include <stdlib.h>
 
+#include "../../lib/grow.h"
 #include "../device/communication.h"
 
 struct sorting {
     const struct nvt_trace *trace;
     struct nvt_pipeline_device *device;
-    size_t room; /* of messages */
 };
 
 static int add_message(struct sorting *sorting, uint32_t op, uint32_t range)
 {
     struct nvt_pipeline_device *device = sorting->device;
-    if (device->message_count == sorting->room) {
-        const size_t room = sorting->room ? 2 * sorting->room : 64;
-        struct nvt_pipeline_message *grown = realloc(device->messages, room * sizeof(*grown));
-        if (!grown)
-            return -1;
-        device->messages = grown;
-        sorting->room = room;
-    }
+    if (nvt_grow(&device->messages, device->message_count, sizeof(*device->messages)))
+        return -1;
     device->messages[device->message_count++] = (struct nvt_pipeline_message){
         range, sorting->trace->ops.start[op], sorting->trace->ops.end[op]};
     return 0;
@@ -43,7 +37,7 @@ static int sort_in(void *context, uint32_t op, const uint32_t *ranges, uint32_t 
 int nvt_pipeline_device_make(struct nvt_pipeline_device *device, const struct nvt_trace *trace,
                              struct nvt_error *err)
 {
-    struct sorting sorting = {trace, device, 0};
+    struct sorting sorting = {trace, device};
     *device = (struct nvt_pipeline_device){0};
     device->work = calloc((size_t)trace->ranges.count + 1, sizeof(*device->work));
     device->where = malloc(((size_t)trace->ranges.count + 1) * sizeof(*device->where));

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
+
 void nvt_roofline_free(struct nvt_roofline *roofline)
 {
     nvt_strings_free(roofline->strings);
@@ -73,12 +75,9 @@ int nvt_roofline_add_peaks(struct nvt_roofline *roofline, const struct nvt_peaks
     for (*at = 0; *at < roofline->peaks_count; (*at)++)
         if (nvt_peaks_same(&roofline->peaks[*at], peaks))
             return 0;
-    struct nvt_peaks *grown =
-        realloc(roofline->peaks, (roofline->peaks_count + 1) * sizeof(*grown));
-    if (!grown)
+    if (nvt_grow(&roofline->peaks, roofline->peaks_count, sizeof(*roofline->peaks)))
         return -1;
-    roofline->peaks = grown;
-    grown[roofline->peaks_count++] = *peaks;
+    roofline->peaks[roofline->peaks_count++] = *peaks;
     return 0;
 }
 
@@ -135,14 +134,8 @@ struct nvt_roof_point *nvt_roofline_point(struct nvt_roofline_work *work,
         return NULL;
     if (*at != NVT_MAP_NONE)
         return &roofline->points[*at];
-    if (roofline->count == roofline->capacity) {
-        const size_t capacity = roofline->capacity ? roofline->capacity * 2 : 64;
-        struct nvt_roof_point *points = realloc(roofline->points, capacity * sizeof(*points));
-        if (!points)
-            return NULL;
-        roofline->points = points;
-        roofline->capacity = capacity;
-    }
+    if (nvt_grow(&roofline->points, roofline->count, sizeof(*roofline->points)))
+        return NULL;
     *at = (uint32_t)roofline->count;
     struct nvt_roof_point *point = &roofline->points[roofline->count++];
     *point = *of;

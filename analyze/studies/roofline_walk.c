@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../device/project.h"
 #include "../model/nesting.h"
 #include "phases.h"
@@ -27,7 +28,7 @@ struct around {
 /* An array that grows. */
 struct items {
     void *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* A trace being read. */
@@ -49,14 +50,8 @@ struct walk {
 /* One more of that size, NULL when out of memory. */
 static void *add_item(struct items *items, size_t size)
 {
-    if (items->count == items->capacity) {
-        const size_t capacity = items->capacity ? items->capacity * 2 : 64;
-        void *grown = realloc(items->items, capacity * size);
-        if (!grown)
-            return NULL;
-        items->items = grown;
-        items->capacity = capacity;
-    }
+    if (nvt_grow(&items->items, items->count, size))
+        return NULL;
     return (char *)items->items + size * items->count++;
 }
 

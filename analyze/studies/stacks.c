@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/grow.h"
 #include "alike_names.h"
 #include "../model/cover.h"
 #include "../model/plain_names.h"
@@ -16,14 +17,8 @@ static uint32_t new_row(struct nvt_stacks_build *build, uint32_t parent, uint32_
                         uint32_t kind)
 {
     struct nvt_stacks *stacks = build->stacks;
-    if (stacks->count == build->capacity) {
-        uint32_t capacity = build->capacity ? build->capacity * 2 : 64;
-        struct nvt_stack *items = realloc(stacks->items, capacity * sizeof(*items));
-        if (!items)
-            return NVT_NONE;
-        stacks->items = items;
-        build->capacity = capacity;
-    }
+    if (nvt_grow(&stacks->items, stacks->count, sizeof(*stacks->items)))
+        return NVT_NONE;
     stacks->items[stacks->count] = (struct nvt_stack){
         .parent = parent,
         .name = name,

@@ -5,6 +5,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../../lib/os_calls.h"
 #include "../input/ranks.h"
 #include "waits.h"
@@ -224,10 +225,8 @@ static int add_trace(struct nvt_process_ends *ends, const struct nvt_input_trace
     struct gathering gathering = {.trace = trace,
                                   .ends = calloc(processes + 1, sizeof(*gathering.ends)),
                                   .before = calloc(processes + 1, sizeof(*gathering.before))};
-    struct nvt_process_end *grown =
-        realloc(ends->items, (ends->count + processes + 1) * sizeof(*grown));
-    ends->items = grown ? grown : ends->items;
-    int failed = !grown || !gathering.ends || !gathering.before || nvt_open_items_find(open, trace);
+    int failed = nvt_resize(&ends->items, ends->count + processes, sizeof(*ends->items)) ||
+                 !gathering.ends || !gathering.before || nvt_open_items_find(open, trace);
     for (uint32_t i = 0; i < processes && !failed; i++)
         gathering.ends[i] = (struct nvt_process_end){.from = from,
                                                      .open = open,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../model/named_iterations.h"
 #include "../model/nesting.h"
 #include "phases.h"
@@ -35,14 +36,8 @@ static struct nvt_warmup_study *study_of(struct nvt_warmups *warmups, const char
             !strcmp(study->level ? study->level : "", level ? level : ""))
             return study;
     }
-    if (warmups->count == warmups->capacity) {
-        size_t capacity = warmups->capacity ? warmups->capacity * 2 : 8;
-        struct nvt_warmup_study *studies = realloc(warmups->studies, capacity * sizeof(*studies));
-        if (!studies)
-            return NULL;
-        warmups->studies = studies;
-        warmups->capacity = capacity;
-    }
+    if (nvt_grow(&warmups->studies, warmups->count, sizeof(*warmups->studies)))
+        return NULL;
     struct nvt_warmup_study *study = &warmups->studies[warmups->count];
     *study = (struct nvt_warmup_study){.name = strdup(name), .level = level};
     if (!study->name)
@@ -63,14 +58,8 @@ static struct nvt_warmup_series *series_of(struct nvt_warmup_study *study,
     for (size_t s = study->count; s && study->series[s - 1].trace == trace; s--)
         if (study->series[s - 1].process == process)
             return &study->series[s - 1];
-    if (study->count == study->capacity) {
-        size_t capacity = study->capacity ? study->capacity * 2 : 4;
-        struct nvt_warmup_series *series = realloc(study->series, capacity * sizeof(*series));
-        if (!series)
-            return NULL;
-        study->series = series;
-        study->capacity = capacity;
-    }
+    if (nvt_grow(&study->series, study->count, sizeof(*study->series)))
+        return NULL;
     study->series[study->count] = (struct nvt_warmup_series){.trace = trace, .process = process};
     return &study->series[study->count++];
 }
@@ -78,18 +67,9 @@ static struct nvt_warmup_series *series_of(struct nvt_warmup_study *study,
 static int add_time(struct nvt_warmup_series *series, uint32_t row, int is_warmup)
 {
     const struct nvt_ranges *ranges = &series->trace->ranges;
-    if (series->count == series->capacity) {
-        size_t capacity = series->capacity ? series->capacity * 2 : 64;
-        uint32_t *rows = realloc(series->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return -1;
-        series->rows = rows;
-        double *ns = realloc(series->ns, capacity * sizeof(*ns));
-        if (!ns)
-            return -1;
-        series->ns = ns;
-        series->capacity = capacity;
-    }
+    if (nvt_grow(&series->rows, series->count, sizeof(*series->rows)) ||
+        nvt_grow(&series->ns, series->count, sizeof(*series->ns)))
+        return -1;
     series->rows[series->count] = row;
     series->ns[series->count++] = (double)(ranges->end[row] - ranges->start[row]);
     series->warmups += (size_t)is_warmup;

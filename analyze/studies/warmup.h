@@ -26,7 +26,7 @@ struct nvt_warmup_series {
     uint32_t process; /* of the trace */
     uint32_t *rows;   /* ranges of the trace */
     double *ns;
-    size_t count, capacity;
+    size_t count;
     size_t warmups; /* leading ones that were not timed */
 };
 
@@ -34,7 +34,7 @@ struct nvt_warmup_study {
     char *name;        /* configuration, or the file's */
     const char *level; /* of collection, NULL: unknown; belongs to the input */
     struct nvt_warmup_series *series;
-    size_t count, capacity;
+    size_t count;
     size_t length; /* iterations that all of its processes have */
     struct nvt_change_point change;
     size_t slow;   /* iterations to leave out: the change-point, or 0 where there is none */
@@ -43,7 +43,7 @@ struct nvt_warmup_study {
 
 struct nvt_warmups {
     struct nvt_warmup_study *studies;
-    size_t count, capacity;
+    size_t count;
     size_t late; /* traces with iterations that were left out, as the first ones are not in them */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
+#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../model/nesting.h"
 #include "phases.h"
@@ -41,14 +42,8 @@ static struct nvt_first_part *part_of(struct work *work, const char *name, enum 
         return NULL;
     if (*at != NVT_MAP_NONE)
         return &first->parts[*at];
-    if (first->count == first->capacity) {
-        size_t capacity = first->capacity ? first->capacity * 2 : 32;
-        struct nvt_first_part *parts = realloc(first->parts, capacity * sizeof(*parts));
-        if (!parts)
-            return NULL;
-        first->parts = parts;
-        first->capacity = capacity;
-    }
+    if (nvt_grow(&first->parts, first->count, sizeof(*first->parts)))
+        return NULL;
     *at = (uint32_t)first->count;
     first->parts[first->count] =
         (struct nvt_first_part){.name = nvt_strings_get(first->names, id, NULL), .kind = kind};

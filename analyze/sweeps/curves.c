@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../studies/phases.h"
 
@@ -35,14 +36,8 @@ static struct nvt_curve *find_curve(struct nvt_curves *curves, const struct nvt_
         if (!strcmp(curves->items[i].phase, phase) && !strcmp(curves->items[i].axis, axis) &&
             !strcmp(curves->items[i].rest, rest))
             return &curves->items[i];
-    if (curves->count == curves->capacity) {
-        size_t capacity = curves->capacity ? curves->capacity * 2 : 16;
-        struct nvt_curve *items = realloc(curves->items, capacity * sizeof(*items));
-        if (!items)
-            return NULL;
-        curves->items = items;
-        curves->capacity = capacity;
-    }
+    if (nvt_grow(&curves->items, curves->count, sizeof(*curves->items)))
+        return NULL;
     struct nvt_curve *curve = &curves->items[curves->count++];
     *curve = (struct nvt_curve){.record = record, .axis = axis, .phase = phase};
     memcpy(curve->rest, rest, sizeof(rest));
@@ -51,14 +46,8 @@ static struct nvt_curve *find_curve(struct nvt_curves *curves, const struct nvt_
 
 static int add_point(struct nvt_curve *curve, const struct nvt_curve_point *point)
 {
-    if (curve->count == curve->capacity) {
-        size_t capacity = curve->capacity ? curve->capacity * 2 : 8;
-        struct nvt_curve_point *points = realloc(curve->points, capacity * sizeof(*points));
-        if (!points)
-            return -1;
-        curve->points = points;
-        curve->capacity = capacity;
-    }
+    if (nvt_grow(&curve->points, curve->count, sizeof(*curve->points)))
+        return -1;
     curve->points[curve->count++] = *point;
     return 0;
 }

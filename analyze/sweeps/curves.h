@@ -32,14 +32,14 @@ struct nvt_curve {
     const char *phase;               /* "forward", "backward", "optimizer" */
     char rest[256];                  /* nvt_record_rest without the axis */
     struct nvt_curve_point *points;  /* n ascending */
-    size_t count, capacity;
+    size_t count;
     struct nvt_line line;
 };
 
 /* Zero-initialise; release with nvt_curves_free, also after a failure. */
 struct nvt_curves {
     struct nvt_curve *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* All curves with at least three different n, along one axis or (NULL) each. 0, or -1 with err. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
+#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../../lib/sample.h"
 #include "../model/named_iterations.h"
@@ -18,7 +19,7 @@ struct cell {
 
 struct cells {
     struct cell *items;
-    size_t count, capacity;
+    size_t count;
     uint64_t entries;
 };
 
@@ -75,14 +76,8 @@ static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const
         return SIZE_MAX;
     if (id <= sweep->count)
         return id - 1;
-    if (sweep->count == sweep->capacity) {
-        size_t capacity = sweep->capacity ? sweep->capacity * 2 : 32;
-        struct nvt_sweep_item *items = realloc(sweep->items, capacity * sizeof(*items));
-        if (!items)
-            return SIZE_MAX;
-        sweep->items = items;
-        sweep->capacity = capacity;
-    }
+    if (nvt_grow(&sweep->items, sweep->count, sizeof(*sweep->items)))
+        return SIZE_MAX;
     struct nvt_sweep_item *item = &sweep->items[sweep->count];
     *item = (struct nvt_sweep_item){.kind = kind,
                                     .key = nvt_strings_get(sweep->names, id, NULL) + 1,
@@ -94,15 +89,8 @@ static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const
 /* Add to what an item took in an iteration. 0 or -1. */
 static int add_cell(struct work *work, size_t index, size_t iteration, double ns)
 {
-    if (index >= work->cell_count) {
-        const size_t count = 2 * index + 32;
-        struct cells *all = realloc(work->cells, count * sizeof(*all));
-        if (!all)
-            return -1;
-        memset(all + work->cell_count, 0, (count - work->cell_count) * sizeof(*all));
-        work->cells = all;
-        work->cell_count = count;
-    }
+    if (nvt_reserve_zeroed(&work->cells, &work->cell_count, index + 1, sizeof(*work->cells)))
+        return -1;
     struct cells *cells = &work->cells[index];
     struct cell *last = cells->count ? &cells->items[cells->count - 1] : NULL;
     cells->entries++;
@@ -110,14 +98,8 @@ static int add_cell(struct work *work, size_t index, size_t iteration, double ns
         last->ns += ns;
         return 0;
     }
-    if (cells->count == cells->capacity) {
-        size_t capacity = cells->capacity ? cells->capacity * 2 : 8;
-        struct cell *items = realloc(cells->items, capacity * sizeof(*items));
-        if (!items)
-            return -1;
-        cells->items = items;
-        cells->capacity = capacity;
-    }
+    if (nvt_grow(&cells->items, cells->count, sizeof(*cells->items)))
+        return -1;
     cells->items[cells->count++] = (struct cell){iteration, ns};
     return 0;
 }
@@ -126,14 +108,8 @@ static int add_cell(struct work *work, size_t index, size_t iteration, double ns
 static int begin_point(const struct work *work, const struct nvt_sweep *sweep,
                        struct nvt_sweep_item *item)
 {
-    if (item->count == item->capacity) {
-        size_t capacity = item->capacity ? item->capacity * 2 : 4;
-        struct nvt_sweep_point *points = realloc(item->points, capacity * sizeof(*points));
-        if (!points)
-            return -1;
-        item->points = points;
-        item->capacity = capacity;
-    }
+    if (nvt_grow(&item->points, item->count, sizeof(*item->points)))
+        return -1;
     item->points[item->count++] =
         (struct nvt_sweep_point){.n = work->n, .trace = work->trace, .run = sweep->runs};
     return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
+#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../input/ranks.h"
 #include "../model/named_iterations.h"
@@ -118,7 +119,7 @@ struct member {
 
 struct members {
     struct member *items;
-    size_t count, capacity;
+    size_t count;
     size_t *runs;               /* of the traces of the input */
     struct nvt_strings *sweeps; /* "axis\nworkload\nrest" */
 };
@@ -152,14 +153,8 @@ static int add_member(struct members *members, const struct nvt_input_trace *fro
     free(rest);
     if (id == NVT_NO_STRING)
         return -1;
-    if (members->count == members->capacity) {
-        size_t capacity = members->capacity ? members->capacity * 2 : 32;
-        struct member *items = realloc(members->items, capacity * sizeof(*items));
-        if (!items)
-            return -1;
-        members->items = items;
-        members->capacity = capacity;
-    }
+    if (nvt_grow(&members->items, members->count, sizeof(*members->items)))
+        return -1;
     members->items[members->count++] = (struct member){id, run, from, axis};
     return 0;
 }
@@ -245,13 +240,8 @@ static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, si
     }
     if (!status)
         status = end_sweep(&sweep);
-    if (!status && sweeps->count == sweeps->capacity) {
-        size_t capacity = sweeps->capacity ? 2 * sweeps->capacity : 8;
-        struct nvt_sweep *items = realloc(sweeps->items, capacity * sizeof(*items));
-        status = items ? 0 : -1;
-        sweeps->items = items ? items : sweeps->items;
-        sweeps->capacity = items ? capacity : sweeps->capacity;
-    }
+    if (!status)
+        status = nvt_grow(&sweeps->items, sweeps->count, sizeof(*sweeps->items));
     if (status)
         free_sweep(&sweep);
     else

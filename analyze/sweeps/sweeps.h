@@ -45,7 +45,7 @@ struct nvt_sweep_item {
     size_t domain_length;
     int is_iteration;               /* it is the iteration itself, of whatever name */
     struct nvt_sweep_point *points; /* of each run that it occurs in, n ascending */
-    size_t count, capacity;
+    size_t count;
     struct nvt_sweep_value *values; /* of each n that it occurs with, ascending */
     size_t value_count;
     int is_mean; /* ns are means: in some run it is in half of the iterations at most, where the median says nothing */
@@ -56,7 +56,7 @@ struct nvt_sweep {
     char *where;      /* the workload and its other axes */
     const char *axis; /* what was varied; belongs to a record */
     struct nvt_sweep_item *items;
-    size_t count, capacity;
+    size_t count;
     struct nvt_strings *names; /* of the items, in their order from 1 on */
     struct nvt_strings *shown; /* those that tables have */
     size_t runs;
@@ -68,7 +68,7 @@ struct nvt_sweep {
 /* Zero-initialise; release with nvt_sweeps_free, also after a failure. */
 struct nvt_sweeps {
     struct nvt_sweep *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* All sweeps of at least three runs and two values, along one axis or (NULL) each number that a row has, in the order of

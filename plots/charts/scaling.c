@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../analyze/sweeps/curves.h"
+#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../frame.h"
 #include "../gnuplot.h"
@@ -467,9 +468,8 @@ static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame,
     for (int phase = 0; phase < 2; phase++)
         for (size_t i = 0; i < sheet->counts[phase]; i++) {
             const struct nvt_curve *curve = sheet->curves[phase][i];
-            double *more = realloc(values, (count + curve->count + 1) * sizeof(*values));
-            values = more ? more : values;
-            for (size_t p = 0; more && p < curve->count; p++)
+            const int failed = nvt_resize(&values, count + curve->count, sizeof(*values));
+            for (size_t p = 0; !failed && p < curve->count; p++)
                 values[count++] = curve->points[p].n;
         }
     nvt_frame_log_x(frame, sheet->least / 1.3, sheet->most * 1.3, values, count, out);
