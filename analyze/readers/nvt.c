@@ -28,12 +28,12 @@ static int extend(void *array, uint32_t index, uint32_t *count, size_t width)
     return 0;
 }
 
-static uint32_t string_of(const struct nvt_nvt_reader *reader, uint64_t id)
+static uint32_t string_of(const struct nvt_file_reader *reader, uint64_t id)
 {
     return nvt_file_string(&reader->strings, id);
 }
 
-static int read_facts(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int read_facts(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                       struct nvt_cursor cursor)
 {
     for (uint32_t i = 0; i < chunk->count; i++) {
@@ -46,7 +46,7 @@ static int read_facts(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     return 0;
 }
 
-static int read_clock(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int read_clock(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                       struct nvt_cursor cursor)
 {
     for (uint32_t i = 0; i < chunk->count; i++) {
@@ -69,7 +69,7 @@ static int read_clock(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
 }
 
 /* What events cost the process. Files of before it was measured end in front of it. */
-static int read_costs(struct nvt_nvt_reader *reader, uint32_t process, struct nvt_cursor *cursor)
+static int read_costs(struct nvt_file_reader *reader, uint32_t process, struct nvt_cursor *cursor)
 {
     for (uint8_t i = 0; i < NVT_COSTS && cursor->at && cursor->at < cursor->end; i++) {
         uint64_t ps = nvt_cursor_varint(cursor);
@@ -80,7 +80,7 @@ static int read_costs(struct nvt_nvt_reader *reader, uint32_t process, struct nv
     return 0;
 }
 
-static int read_process(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int read_process(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                         struct nvt_cursor cursor)
 {
     struct nvt_process row = {.rank = NVT_NONE};
@@ -96,7 +96,7 @@ static int read_process(struct nvt_nvt_reader *reader, const struct nvt_chunk *c
     return at == NVT_NONE || read_costs(reader, at, &cursor) ? -1 : 0;
 }
 
-static int read_thread(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int read_thread(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                        struct nvt_cursor cursor)
 {
     struct nvt_thread row = {0};
@@ -106,13 +106,13 @@ static int read_thread(struct nvt_nvt_reader *reader, const struct nvt_chunk *ch
         extend(&reader->threads, chunk->thread, &reader->thread_count, sizeof(*reader->threads)))
         return -1;
     row.process = reader->processes[chunk->process].row;
-    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    struct nvt_file_thread *thread = &reader->threads[chunk->thread];
     thread->process = chunk->process;
     thread->row = nvt_thread_add(reader->trace, &row);
     return thread->row == NVT_NONE ? -1 : 0;
 }
 
-static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int read_thread_end(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                            struct nvt_cursor cursor)
 {
     if (chunk->thread >= reader->thread_count)
@@ -129,20 +129,20 @@ static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk
     if (cursor.at && cursor.at < cursor.end && nvt_cursor_varint(&cursor) &&
         (!reader->left || chunk->last < reader->left))
         reader->left = chunk->last;
-    return !cursor.at || nvt_nvt_device_thread_end(reader, reader->threads[chunk->thread].process,
-                                                   chunk->last)
+    return !cursor.at || nvt_file_device_thread_end(reader, reader->threads[chunk->thread].process,
+                                                    chunk->last)
                ? -1
                : 0;
 }
 
 /* --- definitions ------------------------------------------------------------------------------ */
 
-static uint32_t model_domain(struct nvt_nvt_process *process, uint64_t number)
+static uint32_t model_domain(struct nvt_file_process *process, uint64_t number)
 {
     return number ? nvt_map_get(&process->domains, number) : 0;
 }
 
-static int define_domain(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+static int define_domain(struct nvt_file_reader *reader, struct nvt_file_process *process,
                          uint64_t number, uint32_t name)
 {
     uint32_t *row = nvt_map_at(&process->domains, number);
@@ -159,7 +159,7 @@ static int define_domain(struct nvt_nvt_reader *reader, struct nvt_nvt_process *
     return *row == NVT_NONE ? -1 : 0;
 }
 
-static int define_file(struct nvt_nvt_process *process, uint64_t id, uint32_t name)
+static int define_file(struct nvt_file_process *process, uint64_t id, uint32_t name)
 {
     uint32_t *known = nvt_map_at(&process->files, id);
     if (known)
@@ -167,7 +167,7 @@ static int define_file(struct nvt_nvt_process *process, uint64_t id, uint32_t na
     return known ? 0 : -1;
 }
 
-static int define_schema(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+static int define_schema(struct nvt_file_reader *reader, struct nvt_file_process *process,
                          uint64_t id, const uint8_t *bytes, uint64_t size, int is_enum)
 {
     uint32_t index = reader->schema_count;
@@ -179,7 +179,7 @@ static int define_schema(struct nvt_nvt_reader *reader, struct nvt_nvt_process *
     return nvt_buffer_append(&reader->blobs, bytes, (size_t)size);
 }
 
-static int define_resource(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+static int define_resource(struct nvt_file_reader *reader, struct nvt_file_process *process,
                            uint64_t handle, uint64_t type, uint32_t name)
 {
     static const char *const types[] = {"other", "device", "context", "stream",
@@ -194,22 +194,22 @@ static int define_resource(struct nvt_nvt_reader *reader, struct nvt_nvt_process
 }
 
 /* The thread may come behind its name. */
-static int keep_thread_name(struct nvt_nvt_reader *reader, uint32_t process, uint64_t tid,
+static int keep_thread_name(struct nvt_file_reader *reader, uint32_t process, uint64_t tid,
                             uint32_t name)
 {
-    struct nvt_nvt_thread_names *names = &reader->thread_names;
+    struct nvt_file_thread_names *names = &reader->thread_names;
     if (nvt_grow(&names->items, names->count, sizeof(*names->items)))
         return -1;
-    names->items[names->count++] = (struct nvt_nvt_thread_name){(int64_t)tid, process, name};
+    names->items[names->count++] = (struct nvt_file_thread_name){(int64_t)tid, process, name};
     return 0;
 }
 
 /* The last name that a thread was given holds. */
-static void name_threads(struct nvt_nvt_reader *reader)
+static void name_threads(struct nvt_file_reader *reader)
 {
     struct nvt_threads *threads = &reader->trace->threads;
     for (size_t k = 0; k < reader->thread_names.count; k++) {
-        const struct nvt_nvt_thread_name *name = &reader->thread_names.items[k];
+        const struct nvt_file_thread_name *name = &reader->thread_names.items[k];
         for (uint32_t i = 0; i < threads->count; i++)
             if (threads->process[i] == name->process && threads->tid[i] == name->tid)
                 threads->name[i] = name->name;
@@ -217,7 +217,7 @@ static void name_threads(struct nvt_nvt_reader *reader)
     reader->thread_names.count = 0;
 }
 
-static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+static int read_definition(struct nvt_file_reader *reader, struct nvt_file_process *process,
                            struct nvt_cursor *cursor)
 {
     uint64_t kind = nvt_cursor_varint(cursor), domain = nvt_cursor_varint(cursor);
@@ -229,10 +229,10 @@ static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process
     if (kind == NVT_DEFINITION_SCHEMA || kind == NVT_DEFINITION_ENUM)
         return define_schema(reader, process, id, bytes, size, kind == NVT_DEFINITION_ENUM);
     if (kind == NVT_DEFINITION_COUNTER)
-        return nvt_nvt_define_counter(
+        return nvt_file_define_counter(
             reader,
-            &(struct nvt_nvt_counter_key){(uint32_t)(process - reader->processes),
-                                          model_domain(process, domain), id},
+            &(struct nvt_file_counter_key){(uint32_t)(process - reader->processes),
+                                           model_domain(process, domain), id},
             (struct nvt_cursor){bytes, bytes + size});
     uint32_t name = nvt_strings_add(reader->trace->strings, (const char *)bytes, (size_t)size);
     if (name == NVT_NO_STRING)
@@ -257,7 +257,7 @@ static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process
     return 0;
 }
 
-static int read_definitions(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int read_definitions(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                             struct nvt_cursor cursor)
 {
     if (chunk->process >= reader->process_count)
@@ -268,7 +268,7 @@ static int read_definitions(struct nvt_nvt_reader *reader, const struct nvt_chun
     return 0;
 }
 
-static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int read_chunk(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                       const uint8_t *payload, struct nvt_error *err)
 {
     struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
@@ -296,13 +296,13 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
         status = read_thread_end(reader, chunk, cursor);
         break;
     case NVT_CHUNK_MACHINE:
-        status = nvt_nvt_read_machine(reader, chunk, cursor);
+        status = nvt_file_read_machine(reader, chunk, cursor);
         break;
     case NVT_CHUNK_OS_CALLS:
-        status = nvt_nvt_read_os(reader, chunk, cursor);
+        status = nvt_file_read_os(reader, chunk, cursor);
         break;
     case NVT_CHUNK_CPU_SAMPLES:
-        status = nvt_nvt_read_cpu(reader, chunk, cursor);
+        status = nvt_file_read_cpu(reader, chunk, cursor);
         break;
     case NVT_CHUNK_END:
         reader->ended = 1;
@@ -318,7 +318,7 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     return status ? nvt_fail(err, "a chunk of kind %u is malformed", chunk->kind) : 0;
 }
 
-static void free_reader(struct nvt_nvt_reader *reader)
+static void free_reader(struct nvt_file_reader *reader)
 {
     for (uint32_t i = 0; i < reader->process_count; i++) {
         nvt_map_free(&reader->processes[i].domains);
@@ -346,12 +346,12 @@ static void free_reader(struct nvt_nvt_reader *reader)
     free(reader->schemas);
     free(reader->payloads);
     nvt_buffer_free(&reader->blobs);
-    nvt_nvt_counters_free(&reader->counters);
-    nvt_nvt_machine_free(&reader->machine);
+    nvt_file_counters_free(&reader->counters);
+    nvt_file_machine_free(&reader->machine);
     nvt_frame_tree_free(&reader->frames);
     free(reader->mpi.items);
     free(reader->thread_names.items);
-    nvt_nvt_device_free(&reader->devices);
+    nvt_file_device_free(&reader->devices);
 }
 
 static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
@@ -365,17 +365,17 @@ static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
 
 /* Keep a chunk of events or device rows for later. Nothing else depends on it, and it depends on
  * nothing behind it. */
-static int keep_for_later(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int keep_for_later(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                           int64_t offset)
 {
     int is_events = chunk->kind == NVT_CHUNK_EVENTS;
-    struct nvt_nvt_laters *laters = is_events ? &reader->events : &reader->device_rows;
+    struct nvt_file_laters *laters = is_events ? &reader->events : &reader->device_rows;
     if (is_events ? chunk->thread >= reader->thread_count : chunk->process >= reader->process_count)
         return -1;
     if (nvt_grow(&laters->items, laters->count, sizeof(*laters->items)))
         return -1;
     laters->items[laters->count++] =
-        (struct nvt_nvt_later){*chunk, offset, reader->number, reader->strings.count};
+        (struct nvt_file_later){*chunk, offset, reader->number, reader->strings.count};
     laters->rows += chunk->count;
     return 0;
 }
@@ -389,8 +389,8 @@ static int is_bulk(const struct nvt_chunk *chunk)
 
 /* All chunks up to `limit`, the end, or the first damage; those with events and device rows are
  * left for later. */
-static void read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *file, uint32_t limit,
-                        struct nvt_nvt_damage *damage)
+static void read_chunks(struct nvt_file_reader *reader, struct nvt_trace_file *file, uint32_t limit,
+                        struct nvt_file_damage *damage)
 {
     struct nvt_chunk chunk;
     struct nvt_chunk_memory memory = {0};
@@ -419,7 +419,7 @@ static void read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *fi
 }
 
 /* Forget what was read. */
-static int start_again(struct nvt_nvt_reader *reader)
+static int start_again(struct nvt_file_reader *reader)
 {
     struct nvt_trace *fresh = nvt_trace_new(reader->trace->path, reader->trace->format);
     struct nvt_trace *trace = reader->trace;
@@ -432,7 +432,7 @@ static int start_again(struct nvt_nvt_reader *reader)
     *trace = *fresh;
     *fresh = old;
     nvt_trace_free(fresh);
-    *reader = (struct nvt_nvt_reader){.trace = trace, .texts = nvt_strings_new()};
+    *reader = (struct nvt_file_reader){.trace = trace, .texts = nvt_strings_new()};
     return reader->texts ? 0 : -1;
 }
 
@@ -441,12 +441,12 @@ static int start_again(struct nvt_nvt_reader *reader)
  * what stands behind it has been read: then it is read once more up to there. Returns how many
  * chunks were whole.
  */
-static uint32_t read_file(struct nvt_nvt_reader *reader, struct nvt_trace_file *file,
-                          struct nvt_nvt_damage *damage)
+static uint32_t read_file(struct nvt_file_reader *reader, struct nvt_trace_file *file,
+                          struct nvt_file_damage *damage)
 {
-    struct nvt_nvt_damage later;
+    struct nvt_file_damage later;
     read_chunks(reader, file, NVT_NONE, damage);
-    nvt_nvt_read_later(reader, file, &later);
+    nvt_file_read_later(reader, file, &later);
     if (later.number == NVT_NONE)
         return reader->number;
     *damage = later;
@@ -455,16 +455,16 @@ static uint32_t read_file(struct nvt_nvt_reader *reader, struct nvt_trace_file *
         damage->no_memory = 1;
         return 0;
     }
-    struct nvt_nvt_damage none;
+    struct nvt_file_damage none;
     read_chunks(reader, file, later.number, &none);
-    nvt_nvt_read_later(reader, file, &none);
+    nvt_file_read_later(reader, file, &none);
     return reader->number;
 }
 
 static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_error *err)
 {
-    struct nvt_nvt_damage damage = {.err = NVT_ERROR_INIT};
-    struct nvt_nvt_reader reader = {.trace = trace, .texts = nvt_strings_new()};
+    struct nvt_file_damage damage = {.err = NVT_ERROR_INIT};
+    struct nvt_file_reader reader = {.trace = trace, .texts = nvt_strings_new()};
     struct nvt_trace_file *file = nvt_trace_file_open(path, err);
     int status = 0;
     if (!file || !reader.texts) {
@@ -488,16 +488,16 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
         nvt_trace_note(trace, "it is still being recorded: what was written until now was read");
     else if (!reader.ended)
         nvt_trace_warn(trace, "the recording was cut off: what was written until then was read");
-    if (!status && nvt_nvt_complete(&reader))
+    if (!status && nvt_file_complete(&reader))
         status = nvt_fail_at(err, path, -1, "out of memory");
     free_reader(&reader);
     return status;
 }
 
 /* What is read before events and device rows are. */
-static int prepare_lanes(struct nvt_nvt_reader *reader)
+static int prepare_lanes(struct nvt_file_reader *reader)
 {
-    struct nvt_nvt_lanes *to = reader->lanes;
+    struct nvt_file_lanes *to = reader->lanes;
     struct nvt_lanes *lanes = to->lanes;
     to->threads = calloc((size_t)reader->thread_count + 1, sizeof(*to->threads));
     lanes->ids = calloc((size_t)reader->process_count + 1, sizeof(*lanes->ids));
@@ -514,9 +514,9 @@ static int prepare_lanes(struct nvt_nvt_reader *reader)
 static int read_lanes(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes)
 {
     struct nvt_error ignored = NVT_ERROR_INIT;
-    struct nvt_nvt_damage damage;
-    struct nvt_nvt_lanes to = {.lanes = lanes};
-    struct nvt_nvt_reader reader = {.trace = trace, .lanes = &to};
+    struct nvt_file_damage damage;
+    struct nvt_file_lanes to = {.lanes = lanes};
+    struct nvt_file_reader reader = {.trace = trace, .lanes = &to};
     struct nvt_trace_file *file = nvt_trace_file_open(path, &ignored);
     int failed = !file;
     if (!failed) {
@@ -525,11 +525,11 @@ static int read_lanes(const char *path, struct nvt_trace *trace, struct nvt_lane
                  nvt_trace_meta(trace, "capture") || prepare_lanes(&reader);
     }
     if (!failed) {
-        nvt_nvt_read_later(&reader, file, &damage);
-        failed = damage.number != NVT_NONE || nvt_nvt_complete_lanes(&reader);
+        nvt_file_read_later(&reader, file, &damage);
+        failed = damage.number != NVT_NONE || nvt_file_complete_lanes(&reader);
     }
     nvt_trace_file_close(file);
-    nvt_nvt_lanes_free(&to, reader.thread_count);
+    nvt_file_lanes_free(&to, reader.thread_count);
     free_reader(&reader);
     return failed ? -1 : 0;
 }

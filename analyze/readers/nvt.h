@@ -24,7 +24,7 @@ struct nvt_open_range {
     uint32_t domain; /* number in the file */
 };
 
-struct nvt_nvt_thread {
+struct nvt_file_thread {
     uint32_t row; /* in the model */
     uint32_t process;
     struct nvt_open_range *open;
@@ -40,7 +40,7 @@ struct nvt_nvt_thread {
     uint64_t ended; /* when its end was noticed, 0 unknown */
 };
 
-struct nvt_nvt_process {
+struct nvt_file_process {
     uint32_t row;
     struct nvt_map domains;    /* number in the file -> row of the model */
     struct nvt_map since;      /* number of a domain -> that of the chunk that defined it */
@@ -54,7 +54,7 @@ struct nvt_nvt_process {
     uint32_t end_count;
     struct nvt_map files;    /* id of what calls work with -> string of the model */
     struct nvt_map schemas;  /* schema id -> index in `schemas` */
-    struct nvt_map counters; /* a counter, see nvt_nvt_define_counter -> index in `counters` */
+    struct nvt_map counters; /* a counter, see nvt_file_define_counter -> index in `counters` */
 };
 
 /* A definition's bytes in `blobs`. */
@@ -64,15 +64,15 @@ struct nvt_blob {
 };
 
 /* A chunk that is read when those that it depends on have been. */
-struct nvt_nvt_later {
+struct nvt_file_later {
     struct nvt_chunk header;
     int64_t offset;
     uint32_t number;  /* among all chunks */
     uint32_t strings; /* that came before it */
 };
 
-struct nvt_nvt_laters {
-    struct nvt_nvt_later *items;
+struct nvt_file_laters {
+    struct nvt_file_later *items;
     size_t count;
     uint64_t rows; /* of all of them, as their headers have it */
 };
@@ -82,17 +82,17 @@ struct nvt_nvt_laters {
 
 /* A trace that is read into lanes (analyze/model/lanes.h). What events fill and what device rows fill is
  * not the same, so that both can be read at once. */
-struct nvt_nvt_lanes {
+struct nvt_file_lanes {
     struct nvt_lanes *lanes;
     /* Of every thread in the file. */
-    struct nvt_nvt_lane {
+    struct nvt_file_lane {
         struct nvt_lane_ranges ranges;
         struct nvt_clock_line line; /* for times near the last */
         int unsure;                 /* as in struct nvt_lane */
     } * threads;
     struct nvt_map kinds; /* domain of the model << 32 | name -> kind */
     /* Of every calling thread, as device rows know them. */
-    struct nvt_nvt_calls {
+    struct nvt_file_calls {
         struct nvt_lane_calls calls;
         uint64_t last;
         int unsure;
@@ -104,14 +104,14 @@ struct nvt_nvt_lanes {
 };
 
 /* What was sampled of the machine, kept until all threads are known: samples are of none of them. */
-struct nvt_nvt_machine {
-    struct nvt_nvt_machine_series {
+struct nvt_file_machine {
+    struct nvt_file_machine_series {
         uint32_t domain, name, unit, about, gpu; /* strings of the model */
         uint32_t row;                            /* of counters, when complete */
     } * items;
     size_t count;
     struct nvt_map places; /* domain << 32 | name -> place in `items` */
-    struct nvt_nvt_machine_sample {
+    struct nvt_file_machine_sample {
         uint64_t ticks;
         double value;
         uint32_t series;
@@ -120,14 +120,14 @@ struct nvt_nvt_machine {
 };
 
 /* What calls of MPI say, until their ranges are moved (nvt_mpi.c). */
-struct nvt_nvt_mpi {
+struct nvt_file_mpi {
     struct nvt_mpi_said *items;
     size_t count;
 };
 
 /* Names of threads, until all threads are known. */
-struct nvt_nvt_thread_names {
-    struct nvt_nvt_thread_name {
+struct nvt_file_thread_names {
+    struct nvt_file_thread_name {
         int64_t tid;
         uint32_t process, name; /* of the model */
     } * items;
@@ -135,25 +135,25 @@ struct nvt_nvt_thread_names {
 };
 
 /* Where threads were in calls of the system, until all of these are known. */
-struct nvt_nvt_waits {
-    struct nvt_nvt_wait {
+struct nvt_file_waits {
+    struct nvt_file_wait {
         uint32_t thread, frame; /* of the model; frame: row and 1 */
         int64_t ticks;
     } * items;
     size_t count;
 };
 
-struct nvt_nvt_reader {
+struct nvt_file_reader {
     struct nvt_trace *trace;
-    struct nvt_nvt_waits waits;
-    struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
-    struct nvt_nvt_laters events, device_rows;
+    struct nvt_file_waits waits;
+    struct nvt_file_lanes *lanes; /* NULL: the tables of the trace are filled */
+    struct nvt_file_laters events, device_rows;
     struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
     uint32_t number;           /* of the chunk being read */
     struct nvt_file_strings strings;
-    struct nvt_nvt_process *processes;
+    struct nvt_file_process *processes;
     uint32_t process_count;
-    struct nvt_nvt_thread *threads;
+    struct nvt_file_thread *threads;
     uint32_t thread_count;
     struct nvt_clock_sample *samples;
     size_t sample_count;
@@ -168,12 +168,12 @@ struct nvt_nvt_reader {
         struct nvt_blob blob;
     } * payloads;
     size_t payload_count;
-    struct nvt_nvt_counters counters;
-    struct nvt_nvt_machine machine;
-    struct nvt_nvt_mpi mpi;
+    struct nvt_file_counters counters;
+    struct nvt_file_machine machine;
+    struct nvt_file_mpi mpi;
     struct nvt_frame_tree frames;
-    struct nvt_nvt_thread_names thread_names;
-    struct nvt_nvt_devices devices;
+    struct nvt_file_thread_names thread_names;
+    struct nvt_file_devices devices;
     int ended;     /* the END chunk was there */
     uint64_t left; /* ticks of the first end of a thread that lived on, 0: of none */
     int is_cut;    /* what ended before that was cut off: */
@@ -181,52 +181,52 @@ struct nvt_nvt_reader {
 };
 
 /* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). Beside it,
- * nvt_nvt_device_chunk may run: what the two change is not the same. */
-int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                   const uint8_t *payload, struct nvt_error *err);
+ * nvt_file_device_chunk may run: what the two change is not the same. */
+int nvt_file_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                    const uint8_t *payload, struct nvt_error *err);
 
 /* A chunk of samples of the machine. 0, or -1: it is malformed, or there is no memory. */
-int nvt_nvt_read_machine(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
-                         struct nvt_cursor cursor);
+int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
+                          struct nvt_cursor cursor);
 
 /* Fill the trace's counters with them, whose times start at `origin`. 0, or -1 when out of memory. */
-int nvt_nvt_complete_machine(struct nvt_nvt_reader *reader, int64_t origin);
-void nvt_nvt_machine_free(struct nvt_nvt_machine *machine);
+int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin);
+void nvt_file_machine_free(struct nvt_file_machine *machine);
 
 /* A chunk of calls of the operating system's libraries, whose times are ticks until all is read. 0 or -1, likewise. */
-int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
-                    struct nvt_cursor cursor);
-
-/* Behind all chunks, before times are converted: the calls that never ended. 0, or -1 when out of memory. */
-int nvt_nvt_complete_os(struct nvt_nvt_reader *reader);
-
-/* A chunk of samples of what a thread runs, likewise. */
-int nvt_nvt_read_cpu(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+int nvt_file_read_os(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                      struct nvt_cursor cursor);
 
+/* Behind all chunks, before times are converted: the calls that never ended. 0, or -1 when out of memory. */
+int nvt_file_complete_os(struct nvt_file_reader *reader);
+
+/* A chunk of samples of what a thread runs, likewise. */
+int nvt_file_read_cpu(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
+                      struct nvt_cursor cursor);
+
 /* Whether a payload is a call's of MPI: 1, and it is kept; 0; -1 when out of memory. */
-int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_payload *pending);
+int nvt_file_take_mpi(struct nvt_file_reader *reader, const struct nvt_pending_payload *pending);
 
 /* When the times of ranges are those of the trace: those that are calls of MPI become such. 0, or -1 when out of
  * memory. */
-int nvt_nvt_complete_mpi(struct nvt_nvt_reader *reader);
+int nvt_file_complete_mpi(struct nvt_file_reader *reader);
 
 /* End the last iterations of loops whose end `record --pytorch` has not seen, when times are known. 0, or -1 when out of memory. */
-int nvt_nvt_end_loops(struct nvt_trace *trace);
+int nvt_file_end_loops(struct nvt_trace *trace);
 
 /* The first chunk that could not be read. */
-struct nvt_nvt_damage {
+struct nvt_file_damage {
     uint32_t number; /* NVT_NONE: all were read */
     struct nvt_error err;
     int no_memory; /* it is sound, but there was no room */
 };
 
 /* Read the chunks that were left for later, on several threads if there are many. */
-void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
-                        struct nvt_nvt_damage *damage);
+void nvt_file_read_later(struct nvt_file_reader *reader, const struct nvt_trace_file *file,
+                         struct nvt_file_damage *damage);
 
 /* Whether times of a table's rows are ticks until all is read: what threads do, but for the calls that CUPTI has the times of. */
-static inline int nvt_nvt_has_host_times(const struct nvt_layout_table *table)
+static inline int nvt_file_has_host_times(const struct nvt_layout_table *table)
 {
     return nvt_layout_is_owned_by(table, NVT_TABLE_threads) &&
            table != &nvt_layout()[NVT_TABLE_apis];
@@ -234,13 +234,13 @@ static inline int nvt_nvt_has_host_times(const struct nvt_layout_table *table)
 
 /* When all chunks are read: end what is open, give names to categories and texts to payloads, and
  * bring all times on the trace's axis. 0, or -1 when out of memory. */
-int nvt_nvt_complete(struct nvt_nvt_reader *reader);
+int nvt_file_complete(struct nvt_file_reader *reader);
 
 /* The same for lanes. 0; other than that, the file is to be read again. */
-int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader);
+int nvt_file_complete_lanes(struct nvt_file_reader *reader);
 
-/* What lanes were filled with, unless it was taken by nvt_nvt_complete_lanes. */
-void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads);
+/* What lanes were filled with, unless it was taken by nvt_file_complete_lanes. */
+void nvt_file_lanes_free(struct nvt_file_lanes *lanes, uint32_t threads);
 
 /* The text of a number given with NVTX's payloadType, into out. */
 void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);
@@ -250,7 +250,7 @@ void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);
  * and every byte of a name or text takes one off *left; where nothing is left the text ends, and is
  * no whole object. It has at most 32 bytes for each that was taken off.
  */
-void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_process *process,
+void nvt_payload_text(const struct nvt_file_reader *reader, const struct nvt_file_process *process,
                       const struct nvt_blob *blob, uint64_t *left, struct nvt_buffer *out);
 #define NVT_PAYLOAD_GRACE 65536 /* of a file with few payloads, */
 #define NVT_PAYLOAD_RATIO 16    /* and so much for each byte of payloads and schemas */

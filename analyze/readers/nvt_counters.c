@@ -26,10 +26,10 @@ static uint64_t map_key(uint32_t domain, uint64_t id)
 }
 
 /* The counter with this key, made when it is new. NULL when out of memory. */
-static struct nvt_nvt_counter *counter_at(struct nvt_nvt_reader *reader,
-                                          const struct nvt_nvt_counter_key *key)
+static struct nvt_file_counter *counter_at(struct nvt_file_reader *reader,
+                                           const struct nvt_file_counter_key *key)
 {
-    struct nvt_nvt_counters *counters = &reader->counters;
+    struct nvt_file_counters *counters = &reader->counters;
     uint32_t *known =
         nvt_map_at(&reader->processes[key->process].counters, map_key(key->domain, key->id));
     if (!known)
@@ -38,14 +38,14 @@ static struct nvt_nvt_counter *counter_at(struct nvt_nvt_reader *reader,
         if (nvt_grow(&counters->items, counters->count, sizeof(*counters->items)))
             return NULL;
         counters->items[counters->count] =
-            (struct nvt_nvt_counter){.process = key->process, .domain = key->domain};
+            (struct nvt_file_counter){.process = key->process, .domain = key->domain};
         *known = (uint32_t)counters->count++;
     }
     return &counters->items[*known];
 }
 
-int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
-                           struct nvt_cursor bytes)
+int nvt_file_define_counter(struct nvt_file_reader *reader, const struct nvt_file_counter_key *key,
+                            struct nvt_cursor bytes)
 {
     struct nvt_strings *strings = reader->trace->strings;
     struct nvt_meaning meaning;
@@ -55,7 +55,7 @@ int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, const struct nvt_nvt_c
     uint64_t schema = nvt_cursor_number(&bytes, 8);
     if (key->domain == NVT_MAP_NONE || nvt_meaning_read(&bytes, &meaning))
         return -1;
-    struct nvt_nvt_counter *counter = counter_at(reader, key);
+    struct nvt_file_counter *counter = counter_at(reader, key);
     if (!counter)
         return -1;
     counter->name = nvt_strings_add(strings, (const char *)name, (size_t)name_length);
@@ -74,15 +74,15 @@ int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, const struct nvt_nvt_c
                : 0;
 }
 
-int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
-                        const struct nvt_nvt_sample *sample, const uint8_t *payloads, size_t size)
+int nvt_file_keep_sample(struct nvt_file_reader *reader, const struct nvt_file_counter_key *key,
+                         const struct nvt_file_sample *sample, const uint8_t *payloads, size_t size)
 {
-    struct nvt_nvt_counters *counters = &reader->counters;
-    const struct nvt_nvt_counter *counter = counter_at(reader, key);
+    struct nvt_file_counters *counters = &reader->counters;
+    const struct nvt_file_counter *counter = counter_at(reader, key);
     if (!counter ||
         nvt_grow(&counters->samples, counters->sample_count, sizeof(*counters->samples)))
         return -1;
-    struct nvt_nvt_sample *kept = &counters->samples[counters->sample_count++];
+    struct nvt_file_sample *kept = &counters->samples[counters->sample_count++];
     *kept = *sample;
     kept->counter = (uint32_t)(counter - counters->items);
     kept->size = 0;
@@ -93,7 +93,7 @@ int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_coun
     return nvt_buffer_append(&reader->blobs, payloads, size);
 }
 
-void nvt_nvt_counters_free(struct nvt_nvt_counters *counters)
+void nvt_file_counters_free(struct nvt_file_counters *counters)
 {
     free(counters->items);
     free(counters->leaves);
@@ -104,9 +104,9 @@ void nvt_nvt_counters_free(struct nvt_nvt_counters *counters)
 
 /* A counter whose schema is followed. */
 struct plan {
-    struct nvt_nvt_reader *reader;
-    struct nvt_nvt_process *process;
-    struct nvt_nvt_counter *counter;
+    struct nvt_file_reader *reader;
+    struct nvt_file_process *process;
+    struct nvt_file_counter *counter;
     uint64_t *left; /* of the work that may be done: of broken files, schemas refer to each other */
 };
 
@@ -139,7 +139,7 @@ static uint8_t values_of(const struct nvt_meaning *meaning)
 
 static int add_leaf(const struct plan *plan, const struct place *place, struct nvt_nvtx_type type)
 {
-    struct nvt_nvt_counters *counters = &plan->reader->counters;
+    struct nvt_file_counters *counters = &plan->reader->counters;
     struct nvt_trace *trace = plan->reader->trace;
     const struct nvt_meaning *meaning = place->meaning;
     struct nvt_counter row = {.process = plan->process->row,
@@ -152,10 +152,10 @@ static int add_leaf(const struct plan *plan, const struct place *place, struct n
                               .is_further = plan->counter->leaf_count > 0};
     if (nvt_schema_spend(plan->left, 1 + strlen(place->path)))
         return 0;
-    struct nvt_nvt_leaf leaf = {.offset = place->offset,
-                                .size = (uint8_t)type.size,
-                                .form = type.form,
-                                .scale = scale_of(meaning, type)};
+    struct nvt_file_leaf leaf = {.offset = place->offset,
+                                 .size = (uint8_t)type.size,
+                                 .form = type.form,
+                                 .scale = scale_of(meaning, type)};
     if (row.name == NVT_NO_STRING || row.unit == NVT_NO_STRING ||
         nvt_grow(&counters->leaves, counters->leaf_count, sizeof(*counters->leaves)))
         return -1;
@@ -255,7 +255,7 @@ static int add_entries(const struct plan *plan, const struct nvt_blob *blob,
 /* The numbers of a counter's samples; one that knows no schema has one. 0, or -1 when out of memory. */
 static int find_leaves(const struct plan *plan)
 {
-    struct nvt_nvt_counter *counter = plan->counter;
+    struct nvt_file_counter *counter = plan->counter;
     struct nvt_trace *trace = plan->reader->trace;
     char name[PATH_ROOM];
     size_t length;
@@ -288,7 +288,7 @@ static int find_leaves(const struct plan *plan)
 /* --- samples --- */
 
 struct completion {
-    struct nvt_nvt_reader *reader;
+    struct nvt_file_reader *reader;
     struct nvt_clock_line line;
     int64_t origin;
     uint64_t left;
@@ -298,13 +298,13 @@ struct completion {
 /* ns on the trace's axis. */
 static int64_t from_ticks(struct completion *completion, uint64_t ticks)
 {
-    const struct nvt_nvt_reader *reader = completion->reader;
+    const struct nvt_file_reader *reader = completion->reader;
     return nvt_clock_convert_near(reader->samples, reader->sample_count, completion->origin,
                                   &completion->line, ticks);
 }
 
 /* When a sample was taken. -1: its time is outside of what was recorded. */
-static int time_of(struct completion *completion, const struct nvt_nvt_sample *sample,
+static int time_of(struct completion *completion, const struct nvt_file_sample *sample,
                    int64_t *time)
 {
     int64_t event = from_ticks(completion, sample->ticks), given = nvt_clock_within(sample->time);
@@ -327,8 +327,8 @@ static int time_of(struct completion *completion, const struct nvt_nvt_sample *s
     return *time < -CLOCK_SLACK || *time > event + CLOCK_SLACK ? -1 : 0;
 }
 
-static int put_value(struct completion *completion, const struct nvt_nvt_sample *sample,
-                     struct nvt_nvt_leaf *leaf, int64_t time, double value)
+static int put_value(struct completion *completion, const struct nvt_file_sample *sample,
+                     struct nvt_file_leaf *leaf, int64_t time, double value)
 {
     struct nvt_counter_sample row = {.time = time,
                                      .counter = leaf->row,
@@ -345,7 +345,7 @@ static int put_value(struct completion *completion, const struct nvt_nvt_sample 
 }
 
 /* A number as NVTX's attributes have it. */
-static double number_of(const struct nvt_nvt_sample *sample)
+static double number_of(const struct nvt_file_sample *sample)
 {
     double real;
     if (sample->type != NVTX_PAYLOAD_TYPE_DOUBLE)
@@ -355,8 +355,8 @@ static double number_of(const struct nvt_nvt_sample *sample)
 }
 
 /* All numbers of the counter are zero, or what they were. */
-static int put_reason(struct completion *completion, const struct nvt_nvt_sample *sample,
-                      struct nvt_nvt_leaf *leaves, uint32_t count, int64_t time)
+static int put_reason(struct completion *completion, const struct nvt_file_sample *sample,
+                      struct nvt_file_leaf *leaves, uint32_t count, int64_t time)
 {
     for (uint32_t i = 0; i < count; i++) {
         int is_known = sample->value == NVTX_COUNTER_SAMPLE_ZERO ||
@@ -370,8 +370,8 @@ static int put_reason(struct completion *completion, const struct nvt_nvt_sample
 }
 
 /* What stands in the payload: its id and size, then the bytes. */
-static int put_payload(struct completion *completion, const struct nvt_nvt_sample *sample,
-                       struct nvt_nvt_leaf *leaves, uint32_t count, int64_t time)
+static int put_payload(struct completion *completion, const struct nvt_file_sample *sample,
+                       struct nvt_file_leaf *leaves, uint32_t count, int64_t time)
 {
     const uint8_t *bytes = completion->reader->blobs.data + sample->value;
     struct nvt_cursor cursor = {bytes, bytes + sample->size};
@@ -391,10 +391,10 @@ static int put_payload(struct completion *completion, const struct nvt_nvt_sampl
     return 0;
 }
 
-static int put_sample(struct completion *completion, const struct nvt_nvt_sample *sample)
+static int put_sample(struct completion *completion, const struct nvt_file_sample *sample)
 {
-    struct nvt_nvt_reader *reader = completion->reader;
-    struct nvt_nvt_counter *counter = &reader->counters.items[sample->counter];
+    struct nvt_file_reader *reader = completion->reader;
+    struct nvt_file_counter *counter = &reader->counters.items[sample->counter];
     struct plan plan = {reader, &reader->processes[counter->process], counter, &completion->left};
     int64_t time;
     if (!counter->is_defined) {
@@ -403,7 +403,7 @@ static int put_sample(struct completion *completion, const struct nvt_nvt_sample
     }
     if (!counter->has_leaves && find_leaves(&plan))
         return -1;
-    struct nvt_nvt_leaf *leaves = reader->counters.leaves + counter->first_leaf;
+    struct nvt_file_leaf *leaves = reader->counters.leaves + counter->first_leaf;
     uint32_t count = counter->leaf_count;
     if (time_of(completion, sample, &time)) {
         completion->out_of_time++;
@@ -418,7 +418,7 @@ static int put_sample(struct completion *completion, const struct nvt_nvt_sample
 }
 
 /* In the order in which they were taken; NULL in *order: they are. 0, or -1 when out of memory. */
-static int order_samples(const struct nvt_nvt_counters *counters, uint32_t **order)
+static int order_samples(const struct nvt_file_counters *counters, uint32_t **order)
 {
     uint64_t count = counters->sample_count;
     *order = NULL;
@@ -454,9 +454,9 @@ static void say_what_is_missing(const struct completion *completion)
                        completion->not_finite);
 }
 
-int nvt_nvt_complete_counters(struct nvt_nvt_reader *reader, int64_t origin)
+int nvt_file_complete_counters(struct nvt_file_reader *reader, int64_t origin)
 {
-    struct nvt_nvt_counters *counters = &reader->counters;
+    struct nvt_file_counters *counters = &reader->counters;
     struct completion completion = {.reader = reader, .origin = origin};
     completion.left = NVT_PAYLOAD_GRACE +
                       NVT_PAYLOAD_RATIO * ((uint64_t)reader->blobs.size + counters->sample_count);

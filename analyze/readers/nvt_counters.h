@@ -11,10 +11,10 @@
 #include "../../lib/map.h"
 
 struct nvt_cursor;
-struct nvt_nvt_reader;
+struct nvt_file_reader;
 
 /* A number in the samples of a counter. */
-struct nvt_nvt_leaf {
+struct nvt_file_leaf {
     uint64_t offset; /* in a sample, bytes */
     uint32_t row;    /* in the model */
     uint8_t size;
@@ -24,7 +24,7 @@ struct nvt_nvt_leaf {
 };
 
 /* One that was defined, or that there is a sample of. */
-struct nvt_nvt_counter {
+struct nvt_file_counter {
     uint32_t process;                         /* in the file */
     uint32_t domain, name, unit, description; /* in the model */
     int is_defined;
@@ -35,7 +35,7 @@ struct nvt_nvt_counter {
 };
 
 /* There may be many. */
-struct nvt_nvt_sample {
+struct nvt_file_sample {
     uint64_t ticks;   /* of the event */
     int64_t time;     /* that the program gave, */
     uint64_t value;   /* bits of a number, or where extended payloads begin in the reader's blobs */
@@ -46,35 +46,36 @@ struct nvt_nvt_sample {
     uint8_t clock;    /* of `time`: enum nvt_sample_clock */
 };
 
-struct nvt_nvt_counters {
-    struct nvt_nvt_counter *items;
+struct nvt_file_counters {
+    struct nvt_file_counter *items;
     uint64_t count;
-    struct nvt_nvt_leaf *leaves;
+    struct nvt_file_leaf *leaves;
     uint64_t leaf_count;
-    struct nvt_nvt_sample *samples;
+    struct nvt_file_sample *samples;
     uint64_t sample_count;
 };
 
 /* Which counter it is: of this process in the file, this domain of the model (NVT_MAP_NONE: it is not defined)
  * and this id. */
-struct nvt_nvt_counter_key {
+struct nvt_file_counter_key {
     uint32_t process, domain;
     uint64_t id;
 };
 
 /* A definition. 0, or -1. */
-int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
-                           struct nvt_cursor bytes);
+int nvt_file_define_counter(struct nvt_file_reader *reader, const struct nvt_file_counter_key *key,
+                            struct nvt_cursor bytes);
 
 /* A sample, whose `counter` is filled in, as are `value` and `size` where it has extended payloads. 0, or -1 when
  * out of memory. */
-int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
-                        const struct nvt_nvt_sample *sample, const uint8_t *payloads, size_t size);
+int nvt_file_keep_sample(struct nvt_file_reader *reader, const struct nvt_file_counter_key *key,
+                         const struct nvt_file_sample *sample, const uint8_t *payloads,
+                         size_t size);
 
 /* Fill the trace's counters and their samples, whose times start at `origin` (ns of CLOCK_MONOTONIC; the trace's
  * origin_ns is that of CLOCK_REALTIME). 0, or -1 when out of memory. */
-int nvt_nvt_complete_counters(struct nvt_nvt_reader *reader, int64_t origin);
+int nvt_file_complete_counters(struct nvt_file_reader *reader, int64_t origin);
 
-void nvt_nvt_counters_free(struct nvt_nvt_counters *counters);
+void nvt_file_counters_free(struct nvt_file_counters *counters);
 
 #endif

@@ -21,7 +21,7 @@ static int read_fields(struct nvt_cursor *cursor, uint64_t count, uint64_t *fiel
 }
 
 /* Rows of call_frames, and 1, of the chunk's frames, by their numbers. NULL: malformed, or out of memory. */
-static uint32_t *read_frames(struct nvt_nvt_reader *reader, struct nvt_cursor *cursor,
+static uint32_t *read_frames(struct nvt_file_reader *reader, struct nvt_cursor *cursor,
                              uint64_t *count)
 {
     uint64_t fields[NVT_CPU_FRAME_FIELDS];
@@ -47,12 +47,12 @@ static uint32_t *read_frames(struct nvt_nvt_reader *reader, struct nvt_cursor *c
 }
 
 /* 0, or -1 when out of memory. */
-static int keep_wait(struct nvt_nvt_waits *waits, const struct nvt_cpu_sample *row)
+static int keep_wait(struct nvt_file_waits *waits, const struct nvt_cpu_sample *row)
 {
     if (nvt_grow(&waits->items, waits->count, sizeof(*waits->items)))
         return -1;
     waits->items[waits->count++] =
-        (struct nvt_nvt_wait){.thread = row->thread, .frame = row->frame, .ticks = row->time};
+        (struct nvt_file_wait){.thread = row->thread, .frame = row->frame, .ticks = row->time};
     return 0;
 }
 
@@ -64,11 +64,11 @@ static uint8_t flags_of(uint64_t flags)
 }
 
 /* 0 or -1. */
-static int read_rows(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+static int read_rows(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                      struct nvt_cursor *cursor, const uint32_t *frames, uint64_t frame_count)
 {
     uint64_t fields[NVT_CPU_ROW_FIELDS], ticks = chunk->first;
-    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    struct nvt_file_thread *thread = &reader->threads[chunk->thread];
     uint64_t width = nvt_cursor_varint(cursor);
     if (!cursor->at || width < 1)
         return -1;
@@ -98,8 +98,8 @@ static int read_rows(struct nvt_nvt_reader *reader, const struct nvt_chunk *chun
     return 0;
 }
 
-int nvt_nvt_read_cpu(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
-                     struct nvt_cursor cursor)
+int nvt_file_read_cpu(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
+                      struct nvt_cursor cursor)
 {
     uint64_t count;
     if (chunk->thread >= reader->thread_count)

@@ -21,7 +21,8 @@ static uint32_t narrow(const struct nvt_device_row *row, int field)
     return (uint32_t)row->fields[field];
 }
 
-struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *devices, uint32_t process)
+struct nvt_device_process *nvt_file_device_process(struct nvt_file_devices *devices,
+                                                   uint32_t process)
 {
     for (size_t i = devices->process_count; i-- > 0;)
         if (devices->processes[i].process == process)
@@ -37,7 +38,7 @@ struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *device
 
 uint32_t nvt_device_full_name(const struct nvt_device_chunk *chunk, uint32_t mangled)
 {
-    struct nvt_nvt_devices *devices = chunk->devices;
+    struct nvt_file_devices *devices = chunk->devices;
     uint32_t *full = nvt_map_at(&devices->kernel_names, mangled);
     if (!full)
         return NVT_NO_STRING;
@@ -168,7 +169,7 @@ static int read_graph(const struct nvt_device_chunk *chunk, const struct nvt_dev
 
 uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid)
 {
-    struct nvt_nvt_devices *devices = chunk->devices;
+    struct nvt_file_devices *devices = chunk->devices;
     uint32_t *index = nvt_map_at(&devices->callers, (uint64_t)chunk->process << 32 | (uint32_t)tid);
     if (!index)
         return UINT32_MAX;
@@ -238,7 +239,7 @@ enum { OPERATION_RELEASE = 2, POOL_CREATED = 1 };
 
 static int read_memory(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
-    struct nvt_nvt_devices *devices = chunk->devices;
+    struct nvt_file_devices *devices = chunk->devices;
     int is_pool = row->kind == NVT_DEVICE_POOL;
     uint64_t kind = row->fields[NVT_MEM_KIND];
     int is_host = kind == NVT_KIND_PAGEABLE || kind == NVT_KIND_PINNED;
@@ -367,7 +368,7 @@ static int read_name(const struct nvt_device_chunk *chunk, const struct nvt_devi
 
 static int read_moment(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
-    struct nvt_nvt_devices *devices = chunk->devices;
+    struct nvt_file_devices *devices = chunk->devices;
     if (nvt_grow(&devices->moments, devices->moment_count, sizeof(*devices->moments)))
         return -1;
     devices->moments[devices->moment_count++] = (struct nvt_device_moment){
@@ -377,7 +378,7 @@ static int read_moment(const struct nvt_device_chunk *chunk, const struct nvt_de
 
 static int read_edge(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
-    struct nvt_nvt_devices *devices = chunk->devices;
+    struct nvt_file_devices *devices = chunk->devices;
     if (nvt_grow(&devices->edges, devices->edge_count, sizeof(*devices->edges)))
         return -1;
     devices->edges[devices->edge_count++] = (struct nvt_capture_edge){
@@ -387,7 +388,7 @@ static int read_edge(const struct nvt_device_chunk *chunk, const struct nvt_devi
 
 static int read_delivered(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
-    struct nvt_device_process *process = nvt_nvt_device_process(chunk->devices, chunk->process);
+    struct nvt_device_process *process = nvt_file_device_process(chunk->devices, chunk->process);
     if (!process)
         return -1;
     process->is_used = 1;
@@ -533,8 +534,8 @@ static int read_columns(struct nvt_device_reading *reading, const struct nvt_cur
     return status;
 }
 
-int nvt_nvt_device_chunk(struct nvt_device_reading *reading, struct nvt_nvt_reader *reader,
-                         const struct nvt_nvt_later *later, const uint8_t *payload)
+int nvt_file_device_chunk(struct nvt_device_reading *reading, struct nvt_file_reader *reader,
+                          const struct nvt_file_later *later, const uint8_t *payload)
 {
     const struct nvt_chunk *header = &later->header;
     struct nvt_cursor cursor = {payload, payload + header->raw_size};
@@ -553,12 +554,12 @@ int nvt_nvt_device_chunk(struct nvt_device_reading *reading, struct nvt_nvt_read
                                             : read_columns(reading, &cursor);
 }
 
-int nvt_nvt_device_calls(struct nvt_device_reading *reading)
+int nvt_file_device_calls(struct nvt_device_reading *reading)
 {
     return reading->calls ? nvt_device_lane_group(&reading->chunk, reading->calls) : 0;
 }
 
-void nvt_nvt_device_done(struct nvt_device_reading *reading)
+void nvt_file_device_done(struct nvt_device_reading *reading)
 {
     free(reading->chunk.names);
     free(reading->chunk.known);

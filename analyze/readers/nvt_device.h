@@ -12,8 +12,8 @@
 #include "../model/trace.h"
 #include "pools.h"
 
-struct nvt_nvt_reader;
-struct nvt_nvt_later;
+struct nvt_file_reader;
+struct nvt_file_later;
 
 /* The same moment on CUPTI's clock and on CLOCK_MONOTONIC, in ns. */
 struct nvt_device_moment {
@@ -39,7 +39,7 @@ struct nvt_device_process {
     uint64_t ended;     /* ticks at which its end was noticed, 0 unknown */
 };
 
-struct nvt_nvt_devices {
+struct nvt_file_devices {
     struct nvt_demangler *demangler;
     int has_looked;              /* for the demangler */
     struct nvt_map kernel_names; /* mangled -> full name, model's ids */
@@ -68,8 +68,8 @@ struct nvt_nvt_devices {
 
 /* What is known of a process, by its index in the file; NULL when out of memory. Good until the
  * next. */
-struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *devices,
-                                                  uint32_t process);
+struct nvt_device_process *nvt_file_device_process(struct nvt_file_devices *devices,
+                                                   uint32_t process);
 
 /*
  * Read a chunk about devices, in the order of the file. Where lanes are filled, the calls of a
@@ -79,32 +79,32 @@ struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *device
  * behind each.
  */
 struct nvt_device_reading;
-int nvt_nvt_device_chunk(struct nvt_device_reading *reading, struct nvt_nvt_reader *reader,
-                         const struct nvt_nvt_later *later, const uint8_t *payload);
-int nvt_nvt_device_calls(struct nvt_device_reading *reading);
-void nvt_nvt_device_done(struct nvt_device_reading *reading);
+int nvt_file_device_chunk(struct nvt_device_reading *reading, struct nvt_file_reader *reader,
+                          const struct nvt_file_later *later, const uint8_t *payload);
+int nvt_file_device_calls(struct nvt_device_reading *reading);
+void nvt_file_device_done(struct nvt_device_reading *reading);
 
 /* A thread of the process was last seen alive at `ticks` (THREAD_END). 0, or -1 when out of memory.
  */
-int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks);
+int nvt_file_device_thread_end(struct nvt_file_reader *reader, uint32_t process, uint64_t ticks);
 
 /* When all has been read: add the threads that only devices know. 0, or -1 when out of memory. */
-int nvt_nvt_device_threads(struct nvt_nvt_reader *reader);
+int nvt_file_device_threads(struct nvt_file_reader *reader);
 
 /* Then, and when the times of threads are converted: bring device times on the trace's axis, whose
  * zero is `origin` on CLOCK_MONOTONIC, link calls to threads, follow memory, and note what is
  * missing. It leaves ranges and marks alone. 0, or -1 when out of memory. */
-int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin);
+int nvt_file_device_finish(struct nvt_file_reader *reader, int64_t origin);
 
 /* Then, of a reader that fills lanes: the offset of each of `count` lanes, whose thread is set, or
  * their times converted; and those of operations, whose process is still in them. 0, 1 when
  * something lasts too long, or -1 when out of memory. */
-int nvt_nvt_device_lanes(struct nvt_nvt_reader *reader, int64_t origin);
+int nvt_file_device_lanes(struct nvt_file_reader *reader, int64_t origin);
 
 /* With --capture: leave out the NVTX ranges and marks that began outside of it. Before the times of
  * NVTX are converted. 0, or -1 when out of memory. */
-int nvt_nvt_device_capture(struct nvt_nvt_reader *reader);
+int nvt_file_device_capture(struct nvt_file_reader *reader);
 
-void nvt_nvt_device_free(struct nvt_nvt_devices *devices);
+void nvt_file_device_free(struct nvt_file_devices *devices);
 
 #endif

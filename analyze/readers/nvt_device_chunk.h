@@ -15,8 +15,8 @@ struct nvt_device_name {
 
 /* A chunk being read: its process and its own list of names. */
 struct nvt_device_chunk {
-    struct nvt_nvt_reader *reader;
-    struct nvt_nvt_devices *devices;
+    struct nvt_file_reader *reader;
+    struct nvt_file_devices *devices;
     struct nvt_trace *trace;
     uint32_t process; /* index in the file */
     uint32_t owner;   /* row in the model */

@@ -29,9 +29,9 @@ struct clocks {
 };
 
 /* Sorted moments as samples of a clock, strictly ascending in both fields. */
-static void fill_clocks(const struct nvt_nvt_reader *reader, struct clocks *clocks)
+static void fill_clocks(const struct nvt_file_reader *reader, struct clocks *clocks)
 {
-    const struct nvt_nvt_devices *devices = &reader->devices;
+    const struct nvt_file_devices *devices = &reader->devices;
     size_t used = 0;
     for (size_t i = 0; i < devices->moment_count; i++) {
         const struct nvt_device_moment *moment = &devices->moments[i];
@@ -103,9 +103,9 @@ static void free_clocks(struct clocks *clocks)
 }
 
 /* 0, or -1 when out of memory; to be freed in any case. */
-static int make_clocks(struct clocks *clocks, struct nvt_nvt_reader *reader, int64_t origin)
+static int make_clocks(struct clocks *clocks, struct nvt_file_reader *reader, int64_t origin)
 {
-    struct nvt_nvt_devices *devices = &reader->devices;
+    struct nvt_file_devices *devices = &reader->devices;
     size_t processes = (size_t)reader->trace->processes.count + 1;
     *clocks = (struct clocks){malloc((devices->moment_count + 1) * sizeof(*clocks->samples)),
                               calloc(processes, sizeof(size_t)), calloc(processes, sizeof(size_t)),
@@ -118,7 +118,7 @@ static int make_clocks(struct clocks *clocks, struct nvt_nvt_reader *reader, int
     return 0;
 }
 
-static int convert_times(struct nvt_nvt_reader *reader, int64_t origin, const uint32_t *rows)
+static int convert_times(struct nvt_file_reader *reader, int64_t origin, const uint32_t *rows)
 {
     struct clocks clocks;
     int status = make_clocks(&clocks, reader, origin);
@@ -143,7 +143,7 @@ static int convert_length(const struct clocks *clocks, uint32_t process, int64_t
     return ns > UINT32_MAX;
 }
 
-int nvt_nvt_device_lanes(struct nvt_nvt_reader *reader, int64_t origin)
+int nvt_file_device_lanes(struct nvt_file_reader *reader, int64_t origin)
 {
     struct nvt_lanes *lanes = reader->lanes->lanes;
     struct clocks clocks;
@@ -169,9 +169,9 @@ int nvt_nvt_device_lanes(struct nvt_nvt_reader *reader, int64_t origin)
 /* --- threads --- */
 
 /* The row of each calling thread: one that NVTX knows, or a new one. */
-static uint32_t *thread_rows(struct nvt_nvt_reader *reader)
+static uint32_t *thread_rows(struct nvt_file_reader *reader)
 {
-    struct nvt_nvt_devices *devices = &reader->devices;
+    struct nvt_file_devices *devices = &reader->devices;
     struct nvt_trace *trace = reader->trace;
     struct nvt_map known = {0};
     uint32_t *rows = malloc((devices->thread_count + 1) * sizeof(*rows));
@@ -216,7 +216,7 @@ static uint64_t call_key(uint32_t process, uint64_t correlation)
 }
 
 /* Which thread took it: the one that made the call. */
-static int link_memory(struct nvt_nvt_reader *reader)
+static int link_memory(struct nvt_file_reader *reader)
 {
     struct nvt_trace *trace = reader->trace;
     struct nvt_map calls = {0};
@@ -239,10 +239,10 @@ static int link_memory(struct nvt_nvt_reader *reader)
 
 /* --- what is missing --- */
 
-int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks)
+int nvt_file_device_thread_end(struct nvt_file_reader *reader, uint32_t process, uint64_t ticks)
 {
-    struct nvt_nvt_devices *devices = &reader->devices;
-    struct nvt_device_process *known = nvt_nvt_device_process(devices, process);
+    struct nvt_file_devices *devices = &reader->devices;
+    struct nvt_device_process *known = nvt_file_device_process(devices, process);
     if (!known)
         return -1;
     if (known->ended < ticks)
@@ -250,7 +250,7 @@ int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, u
     return 0;
 }
 
-static void note_end(struct nvt_nvt_reader *reader, const struct nvt_device_process *process)
+static void note_end(struct nvt_file_reader *reader, const struct nvt_device_process *process)
 {
     struct nvt_trace *trace = reader->trace;
     long long pid = trace->processes.pid[reader->processes[process->process].row];
@@ -275,9 +275,9 @@ static void note_end(struct nvt_nvt_reader *reader, const struct nvt_device_proc
                    pid, nvt_trace_lost(trace) ? "" : "suddenly, ", (double)ns / 1e6);
 }
 
-static void note_missing(struct nvt_nvt_reader *reader)
+static void note_missing(struct nvt_file_reader *reader)
 {
-    const struct nvt_nvt_devices *devices = &reader->devices;
+    const struct nvt_file_devices *devices = &reader->devices;
     struct nvt_trace *trace = reader->trace;
     for (size_t i = 0; i < devices->process_count; i++)
         if (devices->processes[i].is_used)
@@ -311,13 +311,13 @@ static int name_device(struct nvt_trace *trace)
     return status;
 }
 
-int nvt_nvt_device_threads(struct nvt_nvt_reader *reader)
+int nvt_file_device_threads(struct nvt_file_reader *reader)
 {
     reader->devices.rows = thread_rows(reader);
     return reader->devices.rows ? 0 : -1;
 }
 
-int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin)
+int nvt_file_device_finish(struct nvt_file_reader *reader, int64_t origin)
 {
     const uint32_t *rows = reader->devices.rows;
     link_overheads(&reader->trace->overheads, rows);
@@ -343,7 +343,7 @@ static int by_edge(const void *a, const void *b)
 }
 
 /* Whether the last edge of this process at or before that moment begins a capture. */
-static int is_captured(const struct nvt_nvt_devices *devices, uint32_t process, uint64_t ticks)
+static int is_captured(const struct nvt_file_devices *devices, uint32_t process, uint64_t ticks)
 {
     size_t low = 0, high = devices->edge_count;
     const struct nvt_capture_edge wanted = {process, ticks, 0};
@@ -357,7 +357,7 @@ static int is_captured(const struct nvt_nvt_devices *devices, uint32_t process, 
     return low && devices->edges[low - 1].process == process && devices->edges[low - 1].begins;
 }
 
-static void keep_rows(struct nvt_nvt_reader *reader, enum nvt_table_number number,
+static void keep_rows(struct nvt_file_reader *reader, enum nvt_table_number number,
                       const uint32_t *files, uint32_t *place)
 {
     struct nvt_trace *trace = reader->trace;
@@ -374,11 +374,11 @@ static void keep_rows(struct nvt_nvt_reader *reader, enum nvt_table_number numbe
 }
 
 /* Of what has the host's times. 0, or -1 when out of memory. */
-static int keep_tables(struct nvt_nvt_reader *reader, const uint32_t *files)
+static int keep_tables(struct nvt_file_reader *reader, const uint32_t *files)
 {
     for (size_t i = 0; i < NVT_TABLE_COUNT; i++) {
         const struct nvt_layout_table *table = &nvt_layout()[i];
-        if (!nvt_nvt_has_host_times(table))
+        if (!nvt_file_has_host_times(table))
             continue;
         uint32_t *place =
             malloc(((size_t)nvt_layout_rows(reader->trace, table) + 1) * sizeof(*place));
@@ -391,9 +391,9 @@ static int keep_tables(struct nvt_nvt_reader *reader, const uint32_t *files)
 }
 
 /* Samples go by when they were handed over: they are not in the trace yet. */
-static void keep_samples(struct nvt_nvt_reader *reader)
+static void keep_samples(struct nvt_file_reader *reader)
 {
-    struct nvt_nvt_counters *counters = &reader->counters;
+    struct nvt_file_counters *counters = &reader->counters;
     uint64_t kept = 0;
     for (uint64_t i = 0; i < counters->sample_count; i++)
         if (is_captured(&reader->devices, counters->items[counters->samples[i].counter].process,
@@ -402,9 +402,9 @@ static void keep_samples(struct nvt_nvt_reader *reader)
     counters->sample_count = kept;
 }
 
-int nvt_nvt_device_capture(struct nvt_nvt_reader *reader)
+int nvt_file_device_capture(struct nvt_file_reader *reader)
 {
-    struct nvt_nvt_devices *devices = &reader->devices;
+    struct nvt_file_devices *devices = &reader->devices;
     if (!nvt_trace_meta(reader->trace, "capture"))
         return 0;
     uint32_t *files = calloc((size_t)reader->trace->processes.count + 1, sizeof(*files));
@@ -423,7 +423,7 @@ int nvt_nvt_device_capture(struct nvt_nvt_reader *reader)
     return status;
 }
 
-void nvt_nvt_device_free(struct nvt_nvt_devices *devices)
+void nvt_file_device_free(struct nvt_file_devices *devices)
 {
     nvt_demangler_free(devices->demangler);
     nvt_map_free(&devices->kernel_names);

@@ -80,9 +80,9 @@ static int put_ops(const struct nvt_device_chunk *chunk, const struct block *blo
 }
 
 /* The calls of a thread; NULL when out of memory. */
-static struct nvt_nvt_calls *calls_of(const struct nvt_device_chunk *chunk, uint32_t caller)
+static struct nvt_file_calls *calls_of(const struct nvt_device_chunk *chunk, uint32_t caller)
 {
-    struct nvt_nvt_lanes *lanes = chunk->reader->lanes;
+    struct nvt_file_lanes *lanes = chunk->reader->lanes;
     if (nvt_reserve_zeroed(&lanes->callers, &lanes->caller_count, caller + (size_t)1,
                            sizeof(*lanes->callers)))
         return NULL;
@@ -90,7 +90,7 @@ static struct nvt_nvt_calls *calls_of(const struct nvt_device_chunk *chunk, uint
 }
 
 /* Rows from `from` to `end` are calls of one thread. 0, or -1 when out of memory. */
-static int put_calls_of(const struct nvt_device_chunk *chunk, struct nvt_nvt_calls *of,
+static int put_calls_of(const struct nvt_device_chunk *chunk, struct nvt_file_calls *of,
                         const struct block *block, size_t from, size_t end)
 {
     struct nvt_lane_ids ids = chunk->reader->lanes->lanes->ids[chunk->process];
@@ -123,9 +123,9 @@ static int put_calls(struct nvt_device_chunk *chunk, const struct block *block, 
     for (size_t from = 0, end; from < count; from = end) {
         for (end = from + 1; end < count && block->value[end] == block->value[from];)
             end++;
-        struct nvt_nvt_calls *of = nvt_device_find_caller(chunk, block->value[from])
-                                       ? NULL
-                                       : calls_of(chunk, chunk->caller);
+        struct nvt_file_calls *of = nvt_device_find_caller(chunk, block->value[from])
+                                        ? NULL
+                                        : calls_of(chunk, chunk->caller);
         if (!of || put_calls_of(chunk, of, block, from, end))
             return -1;
     }

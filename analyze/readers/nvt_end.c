@@ -6,18 +6,18 @@
 #include "../model/parallel.h"
 #include "nvt.h"
 
-static void convert(const struct nvt_nvt_reader *reader, int64_t origin, int64_t *times,
+static void convert(const struct nvt_file_reader *reader, int64_t origin, int64_t *times,
                     uint32_t count)
 {
     nvt_clock_convert_all(reader->samples, reader->sample_count, origin, times, count);
 }
 
-static void find_unclosed(struct nvt_nvt_reader *reader)
+static void find_unclosed(struct nvt_file_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     struct nvt_threads *threads = &reader->trace->threads;
     for (uint32_t i = 0; i < reader->thread_count; i++) {
-        const struct nvt_nvt_thread *thread = &reader->threads[i];
+        const struct nvt_file_thread *thread = &reader->threads[i];
         threads->last_ns[thread->row] =
             (int64_t)(thread->last > thread->last_call ? thread->last : thread->last_call);
         for (uint32_t k = 0; k < thread->depth; k++)
@@ -26,14 +26,14 @@ static void find_unclosed(struct nvt_nvt_reader *reader)
 }
 
 /* On the trace's axis. */
-static int64_t time_of(const struct nvt_nvt_reader *reader, uint64_t ticks)
+static int64_t time_of(const struct nvt_file_reader *reader, uint64_t ticks)
 {
     return nvt_clock_since(nvt_clock_convert(reader->samples, reader->sample_count, ticks),
                            reader->samples[0].monotonic_ns);
 }
 
 /* Of push/pop ranges that were open at the cut and still are at the end: since when. 0, or -1 when out of memory. */
-static int keep_begun(struct nvt_nvt_reader *reader)
+static int keep_begun(struct nvt_file_reader *reader)
 {
     const struct nvt_ranges *ranges = &reader->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
@@ -50,10 +50,10 @@ static int keep_begun(struct nvt_nvt_reader *reader)
 
 /* Since when there are events of a thread of the model: from the cut on, or from within a chunk that lies across
  * it. In ticks. */
-static uint64_t kept_from(const struct nvt_nvt_reader *reader, uint32_t row)
+static uint64_t kept_from(const struct nvt_file_reader *reader, uint32_t row)
 {
     for (uint32_t i = 0; i < reader->thread_count; i++) {
-        const struct nvt_nvt_thread *thread = &reader->threads[i];
+        const struct nvt_file_thread *thread = &reader->threads[i];
         if (thread->row == row)
             return thread->has_first && thread->first < reader->cut ? thread->first : reader->cut;
     }
@@ -61,7 +61,7 @@ static uint64_t kept_from(const struct nvt_nvt_reader *reader, uint32_t row)
 }
 
 /* The front of the recording was cut off: what was open there counts from there on, in ticks. */
-static int begin_at_cut(struct nvt_nvt_reader *reader)
+static int begin_at_cut(struct nvt_file_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     const struct nvt_clock_sample *samples = reader->samples;
@@ -90,10 +90,10 @@ static int begin_at_cut(struct nvt_nvt_reader *reader)
 }
 
 /* When each thread's end was noticed: with its last chunk, else as far as the recording goes. */
-static void note_ends(struct nvt_nvt_reader *reader)
+static void note_ends(struct nvt_file_reader *reader)
 {
     for (uint32_t i = 0; reader->sample_count && i < reader->thread_count; i++) {
-        const struct nvt_nvt_thread *thread = &reader->threads[i];
+        const struct nvt_file_thread *thread = &reader->threads[i];
         uint64_t last = reader->samples[reader->sample_count - 1].ticks;
         reader->trace->threads.ended_ns[thread->row] =
             time_of(reader, thread->ended ? thread->ended : last);
@@ -114,7 +114,7 @@ static void end_unclosed(struct nvt_trace *trace)
 }
 
 /* The name of a category, its number when it was given none, nothing for category 0. */
-static uint32_t category_name(struct nvt_nvt_reader *reader, uint32_t thread, uint32_t domain,
+static uint32_t category_name(struct nvt_file_reader *reader, uint32_t thread, uint32_t domain,
                               uint32_t category)
 {
     char text[32];
@@ -133,7 +133,7 @@ static uint32_t category_name(struct nvt_nvt_reader *reader, uint32_t thread, ui
     return nvt_strings_add_text(reader->trace->strings, text);
 }
 
-static void name_categories(struct nvt_nvt_reader *reader)
+static void name_categories(struct nvt_file_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     struct nvt_marks *marks = &reader->trace->marks;
@@ -149,7 +149,7 @@ static void name_categories(struct nvt_nvt_reader *reader)
 }
 
 /* The model's ids for texts of payloads. */
-static int intern_texts(struct nvt_nvt_reader *reader, uint32_t *payloads, const uint8_t *flags,
+static int intern_texts(struct nvt_file_reader *reader, uint32_t *payloads, const uint8_t *flags,
                         uint32_t count)
 {
     int status = 0;
@@ -164,7 +164,7 @@ static int intern_texts(struct nvt_nvt_reader *reader, uint32_t *payloads, const
     return status ? -1 : 0;
 }
 
-static int decode_payloads(struct nvt_nvt_reader *reader)
+static int decode_payloads(struct nvt_file_reader *reader)
 {
     struct nvt_trace *trace = reader->trace;
     struct nvt_buffer text = {0};
@@ -176,7 +176,7 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
         const struct nvt_pending_payload *pending = &reader->payloads[i];
         if (pending->process == NVT_NONE)
             continue;
-        int is_call = nvt_nvt_take_mpi(reader, pending);
+        int is_call = nvt_file_take_mpi(reader, pending);
         if (is_call) {
             status = is_call < 0;
             continue;
@@ -207,7 +207,7 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
 
 /* What can be done side by side when all is read: device rows, and for each table its starts and its ends. */
 struct completion {
-    struct nvt_nvt_reader *reader;
+    struct nvt_file_reader *reader;
     int64_t origin; /* the first moment, where the axis starts */
     int failed;     /* of device rows */
 };
@@ -217,21 +217,21 @@ struct completion {
 static void complete_part(void *context, size_t part)
 {
     struct completion *completion = context;
-    struct nvt_nvt_reader *reader = completion->reader;
+    struct nvt_file_reader *reader = completion->reader;
     if (!part) {
-        completion->failed = nvt_nvt_device_finish(reader, completion->origin);
+        completion->failed = nvt_file_device_finish(reader, completion->origin);
         return;
     }
     const struct nvt_layout_table *table = &nvt_layout()[(part - 1) / 2];
     const int is_end = part % 2 == 0;
-    if (nvt_nvt_has_host_times(table) && !(is_end && table->times == NVT_MOMENTS))
+    if (nvt_file_has_host_times(table) && !(is_end && table->times == NVT_MOMENTS))
         convert(reader, completion->origin,
                 is_end ? nvt_layout_ends(reader->trace, table)
                        : nvt_layout_starts(reader->trace, table),
                 nvt_layout_rows(reader->trace, table));
 }
 
-int nvt_nvt_complete(struct nvt_nvt_reader *reader)
+int nvt_file_complete(struct nvt_file_reader *reader)
 {
     struct nvt_trace *trace = reader->trace;
     struct completion completion = {.reader = reader};
@@ -239,7 +239,8 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     find_unclosed(reader);
     name_categories(reader);
     /* Payloads know their ranges by row, so rows are left out behind them. */
-    if (decode_payloads(reader) || nvt_nvt_device_capture(reader) || nvt_nvt_device_threads(reader))
+    if (decode_payloads(reader) || nvt_file_device_capture(reader) ||
+        nvt_file_device_threads(reader))
         return -1;
     if (reader->sample_count) {
         completion.origin = reader->samples[0].monotonic_ns;
@@ -248,11 +249,11 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     if (begin_at_cut(reader))
         return -1;
     note_ends(reader);
-    if (nvt_nvt_complete_os(reader))
+    if (nvt_file_complete_os(reader))
         return -1;
     trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture");
-    if (nvt_nvt_complete_counters(reader, completion.origin) ||
-        nvt_nvt_complete_machine(reader, completion.origin))
+    if (nvt_file_complete_counters(reader, completion.origin) ||
+        nvt_file_complete_machine(reader, completion.origin))
         return -1;
     /* Those that NVTX has not seen have no time yet. */
     for (uint32_t i = 0; i < reader->thread_count; i++)
@@ -263,13 +264,13 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     else
         nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
     end_unclosed(trace);
-    return completion.failed || nvt_nvt_complete_mpi(reader) || nvt_nvt_end_loops(trace) ? -1 : 0;
+    return completion.failed || nvt_file_complete_mpi(reader) || nvt_file_end_loops(trace) ? -1 : 0;
 }
 
 /* --- lanes --- */
 
 /* What was read, as a lane for every thread of the model. */
-static int make_lanes(struct nvt_nvt_reader *reader)
+static int make_lanes(struct nvt_file_reader *reader)
 {
     struct nvt_lanes *lanes = reader->lanes->lanes;
     uint32_t count = reader->trace->threads.count;
@@ -280,7 +281,7 @@ static int make_lanes(struct nvt_nvt_reader *reader)
     for (uint32_t i = 0; i < count; i++)
         lanes->items[i].thread = i;
     for (uint32_t i = 0; i < reader->thread_count; i++) {
-        struct nvt_nvt_lane *from = &reader->lanes->threads[i];
+        struct nvt_file_lane *from = &reader->lanes->threads[i];
         struct nvt_lane *lane = &lanes->items[reader->threads[i].row];
         for (uint32_t k = 0; k < reader->threads[i].depth; k++)
             from->ranges.items[reader->threads[i].open[k].row].children = NVT_LANE_OPEN;
@@ -290,7 +291,7 @@ static int make_lanes(struct nvt_nvt_reader *reader)
         from->ranges = (struct nvt_lane_ranges){0};
     }
     for (size_t i = 0; i < reader->devices.thread_count && i < reader->lanes->caller_count; i++) {
-        struct nvt_nvt_calls *from = &reader->lanes->callers[i];
+        struct nvt_file_calls *from = &reader->lanes->callers[i];
         struct nvt_lane *lane = &lanes->items[reader->devices.rows[i]];
         lane->calls = from->calls;
         lane->process = reader->devices.threads[i].process;
@@ -311,10 +312,10 @@ static int64_t lane_last(const struct nvt_lane *lane, int64_t last)
 }
 
 /* As end_unclosed, when the times of calls are known too. */
-static void end_unclosed_lanes(struct nvt_nvt_reader *reader)
+static void end_unclosed_lanes(struct nvt_file_reader *reader)
 {
     for (uint32_t i = 0; i < reader->thread_count; i++) {
-        const struct nvt_nvt_thread *thread = &reader->threads[i];
+        const struct nvt_file_thread *thread = &reader->threads[i];
         struct nvt_lane *lane = &reader->lanes->lanes->items[thread->row];
         if (!thread->depth)
             continue;
@@ -327,7 +328,7 @@ static void end_unclosed_lanes(struct nvt_nvt_reader *reader)
     }
 }
 
-void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads)
+void nvt_file_lanes_free(struct nvt_file_lanes *lanes, uint32_t threads)
 {
     for (uint32_t i = 0; lanes->threads && i < threads; i++)
         nvt_column_free(lanes->threads[i].ranges.items);
@@ -338,16 +339,16 @@ void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads)
     nvt_map_free(&lanes->kinds);
 }
 
-int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader)
+int nvt_file_complete_lanes(struct nvt_file_reader *reader)
 {
     struct nvt_trace *trace = reader->trace;
     if (reader->lanes->complex_events || reader->lanes->complex_rows)
         return 1;
-    if (nvt_nvt_device_threads(reader) || make_lanes(reader) ||
-        nvt_nvt_device_lanes(reader, reader->lanes->origin))
+    if (nvt_file_device_threads(reader) || make_lanes(reader) ||
+        nvt_file_device_lanes(reader, reader->lanes->origin))
         return -1;
     end_unclosed_lanes(reader);
     if (reader->sample_count)
         trace->origin_ns = reader->samples[0].realtime_ns;
-    return nvt_nvt_device_finish(reader, reader->lanes->origin);
+    return nvt_file_device_finish(reader, reader->lanes->origin);
 }

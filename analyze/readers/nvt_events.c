@@ -21,7 +21,7 @@ static inline int is_plain(const struct nvt_event_columns *columns)
 }
 
 /* The next run of events of one domain, which has been defined by now. */
-static int next_run(const struct nvt_nvt_process *process, struct nvt_event_columns *columns,
+static int next_run(const struct nvt_file_process *process, struct nvt_event_columns *columns,
                     uint32_t number)
 {
     if (nvt_event_run(columns))
@@ -36,8 +36,8 @@ static int next_run(const struct nvt_nvt_process *process, struct nvt_event_colu
 }
 
 /* The next event, whatever it is. 0, or -1 when the chunk is malformed. */
-static int next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                      struct nvt_nvt_process *process, struct nvt_event_columns *columns,
+static int next_event(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                      struct nvt_file_process *process, struct nvt_event_columns *columns,
                       struct event *event)
 {
     uint64_t token = nvt_cursor_varint(&columns->tokens);
@@ -58,7 +58,7 @@ static int next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later 
     return 0;
 }
 
-static int keep_payload(struct nvt_nvt_reader *reader, uint32_t process, uint32_t row, int is_mark,
+static int keep_payload(struct nvt_file_reader *reader, uint32_t process, uint32_t row, int is_mark,
                         const uint8_t *bytes, uint64_t size)
 {
     if (nvt_grow(&reader->payloads, reader->payload_count, sizeof(*reader->payloads)))
@@ -76,7 +76,7 @@ struct target {
     int is_mark;
 };
 
-static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
+static int read_attributes(struct nvt_file_reader *reader, uint32_t process,
                            struct nvt_event_columns *columns, const struct target *target)
 {
     struct nvt_event_attributes attributes;
@@ -100,16 +100,16 @@ static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
 }
 
 /* The event is a sample of a counter, with its value as attributes. 0, or -1. */
-static int read_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
+static int read_sample(struct nvt_file_reader *reader, const struct nvt_file_thread *thread,
                        struct nvt_event_columns *columns, const struct event *event,
                        int has_attributes)
 {
     struct nvt_event_attributes attributes = {0};
-    struct nvt_nvt_counter_key key = {thread->process, event->domain, 0};
-    struct nvt_nvt_sample sample = {.ticks = event->ticks,
-                                    .thread = thread->row,
-                                    .type = NVT_SAMPLE_NO_VALUE,
-                                    .value = UINT64_MAX /* no reason that NVTX has */};
+    struct nvt_file_counter_key key = {thread->process, event->domain, 0};
+    struct nvt_file_sample sample = {.ticks = event->ticks,
+                                     .thread = thread->row,
+                                     .type = NVT_SAMPLE_NO_VALUE,
+                                     .value = UINT64_MAX /* no reason that NVTX has */};
     struct nvt_event_sample head;
     if (nvt_event_sample(columns, &head) ||
         (has_attributes && nvt_event_attributes(columns, &attributes)))
@@ -121,7 +121,7 @@ static int read_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_threa
         sample.type = (uint8_t)attributes.payload_type;
         sample.value = attributes.payload;
     }
-    return nvt_nvt_keep_sample(reader, &key, &sample, attributes.bytes, (size_t)attributes.size);
+    return nvt_file_keep_sample(reader, &key, &sample, attributes.bytes, (size_t)attributes.size);
 }
 
 static struct target range_target(struct nvt_trace *trace, uint32_t row)
@@ -151,7 +151,7 @@ static uint32_t open_range(struct nvt_trace *trace, const struct event *event, u
     return nvt_range_add(trace, &row);
 }
 
-static int push(struct nvt_nvt_thread *thread, uint32_t row, uint32_t domain)
+static int push(struct nvt_file_thread *thread, uint32_t row, uint32_t domain)
 {
     if (nvt_reserve(&thread->open, &thread->capacity, thread->depth + (size_t)1,
                     sizeof(*thread->open)))
@@ -161,7 +161,7 @@ static int push(struct nvt_nvt_thread *thread, uint32_t row, uint32_t domain)
 }
 
 /* The innermost open range of this domain; domains nest independently of each other. */
-static uint32_t pop(struct nvt_nvt_thread *thread, uint32_t domain)
+static uint32_t pop(struct nvt_file_thread *thread, uint32_t domain)
 {
     for (uint32_t i = thread->depth; i-- > 0;) {
         if (thread->open[i].domain != domain)
@@ -192,7 +192,7 @@ static void end_range(struct nvt_trace *trace, uint32_t row, uint64_t ticks, uin
 
 /* An end whose start has not come yet: chunks of two threads stand in the file as they were written,
  * so that one thread's start may follow another one's end. */
-static int keep_end(struct nvt_nvt_process *process, uint64_t range, uint64_t ticks,
+static int keep_end(struct nvt_file_process *process, uint64_t range, uint64_t ticks,
                     uint32_t thread)
 {
     uint32_t *place = nvt_map_at(&process->early, range);
@@ -211,11 +211,11 @@ static int keep_end(struct nvt_nvt_process *process, uint64_t range, uint64_t ti
 }
 
 /* A start or an end of a range that any thread may end. */
-static int start_or_end(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
+static int start_or_end(struct nvt_file_reader *reader, const struct nvt_file_thread *thread,
                         uint64_t range, const struct event *event, uint32_t *row)
 {
     struct nvt_trace *trace = reader->trace;
-    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    struct nvt_file_process *process = &reader->processes[thread->process];
     if (event->kind == NVT_TOKEN_END) {
         *row = nvt_map_get(&process->ranges, range);
         if (*row == NVT_NONE)
@@ -245,7 +245,7 @@ static uint32_t add_mark(struct nvt_trace *trace, const struct event *event, uin
 
 /* Apply one event. *row gets the range or mark it concerns, NVT_NONE when there is none (a pop
  * without a push). 0, or -1 when out of memory or the chunk is malformed. */
-static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
+static int apply(struct nvt_file_reader *reader, struct nvt_file_thread *thread,
                  struct nvt_event_columns *columns, const struct event *event, uint32_t *row)
 {
     struct nvt_trace *trace = reader->trace;
@@ -277,8 +277,8 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
  * `from` to the first that is something else, at most to `end`. Returns where it stopped; the
  * columns stand there. Such ranges are not marked as unclosed: those left on the stack are.
  */
-static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                           struct nvt_nvt_thread *thread, struct nvt_event_columns *columns,
+static uint32_t take_plain(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                           struct nvt_file_thread *thread, struct nvt_event_columns *columns,
                            uint32_t from, uint32_t end)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
@@ -323,7 +323,7 @@ static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_l
 /* --- into lanes --- */
 
 /* The kind of a range that an event begins: the default domain's are their names. NVT_NONE when out of memory. */
-static uint32_t lane_kind(struct nvt_nvt_lanes *lanes, const struct event *event)
+static uint32_t lane_kind(struct nvt_file_lanes *lanes, const struct event *event)
 {
     const struct nvt_lane_kind kind = {event->domain, event->name, NVT_PUSH_POP};
     if (!event->domain)
@@ -334,7 +334,7 @@ static uint32_t lane_kind(struct nvt_nvt_lanes *lanes, const struct event *event
     return known ? *known : NVT_NONE;
 }
 
-static inline void put_range(struct nvt_nvt_lane *lane, int64_t time, uint32_t kind)
+static inline void put_range(struct nvt_file_lane *lane, int64_t time, uint32_t kind)
 {
     struct nvt_lane_ranges *ranges = &lane->ranges;
     if (ranges->count && time <= ranges->items[ranges->count - 1].start)
@@ -343,11 +343,11 @@ static inline void put_range(struct nvt_nvt_lane *lane, int64_t time, uint32_t k
 }
 
 /* What take_plain does. */
-static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                                struct nvt_nvt_thread *thread, struct nvt_event_columns *columns,
+static uint32_t take_plain_lane(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                                struct nvt_file_thread *thread, struct nvt_event_columns *columns,
                                 uint32_t from, uint32_t end)
 {
-    struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
+    struct nvt_file_lane *lane = &reader->lanes->threads[later->header.thread];
     struct nvt_cursor tokens = columns->tokens, times = columns->times;
     struct nvt_clock_line line = lane->line;
     uint64_t ticks = columns->ticks, token, step;
@@ -386,10 +386,10 @@ static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_
 }
 
 /* What apply does: marks are of no interest, and ranges that any thread may end are too much. */
-static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                      struct nvt_nvt_thread *thread, const struct event *event)
+static int apply_lane(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                      struct nvt_file_thread *thread, const struct event *event)
 {
-    struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
+    struct nvt_file_lane *lane = &reader->lanes->threads[later->header.thread];
     int64_t now = nvt_clock_convert_near(reader->samples, reader->sample_count,
                                          reader->lanes->origin, &lane->line, event->ticks);
     uint32_t row;
@@ -433,10 +433,10 @@ static int check_rest(struct nvt_event_columns *columns, uint32_t count)
     return 0;
 }
 
-static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                       struct nvt_nvt_thread *thread, struct nvt_event_columns *columns)
+static int lane_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                       struct nvt_file_thread *thread, struct nvt_event_columns *columns)
 {
-    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    struct nvt_file_process *process = &reader->processes[thread->process];
     uint32_t count = later->header.count;
     struct event event;
     for (uint32_t i = 0; i < count && !reader->lanes->complex_events; i++) {
@@ -454,11 +454,11 @@ static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later
 }
 
 /* Every event of the chunk into the model. 0, or -1 when it is malformed or there is no memory. */
-static int model_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                        struct nvt_nvt_thread *thread, struct nvt_event_columns *columns)
+static int model_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                        struct nvt_file_thread *thread, struct nvt_event_columns *columns)
 {
     const struct nvt_chunk *chunk = &later->header;
-    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    struct nvt_file_process *process = &reader->processes[thread->process];
     struct event event;
     for (uint32_t i = 0; i < chunk->count; i++) {
         uint32_t row, category = 0, color = 0, text = 0;
@@ -500,8 +500,8 @@ static int model_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_late
     return 0;
 }
 
-int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                   const uint8_t *payload, struct nvt_error *err)
+int nvt_file_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                    const uint8_t *payload, struct nvt_error *err)
 {
     const struct nvt_chunk *chunk = &later->header;
     struct nvt_ranges *ranges = &reader->trace->ranges;
@@ -509,7 +509,7 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *la
     uint32_t before = ranges->count;
     if (chunk->thread >= reader->thread_count || nvt_event_columns_open(&columns, chunk, payload))
         return nvt_fail(err, "an events chunk is malformed");
-    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    struct nvt_file_thread *thread = &reader->threads[chunk->thread];
     uint64_t last = thread->last;
     if (reader->lanes ? lane_events(reader, later, thread, &columns)
                       : model_events(reader, later, thread, &columns))

@@ -21,20 +21,20 @@
 enum turn { KERNELS, CALLS, TURNS };
 
 struct work {
-    struct nvt_nvt_reader *reader;
+    struct nvt_file_reader *reader;
     const struct nvt_trace_file *file;
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed;
     size_t next;        /* chunk of device rows that nobody has taken yet */
     size_t turn[TURNS]; /* the one that is to be decoded next */
     int events_taken;
-    struct nvt_nvt_damage events; /* of whoever took them */
-    struct nvt_nvt_damage rows;   /* of the first chunk that has some */
+    struct nvt_file_damage events; /* of whoever took them */
+    struct nvt_file_damage rows;   /* of the first chunk that has some */
 };
 
-static void load(const struct work *work, const struct nvt_nvt_later *later,
+static void load(const struct work *work, const struct nvt_file_later *later,
                  struct nvt_chunk_memory *memory, const uint8_t **payload,
-                 struct nvt_nvt_damage *damage)
+                 struct nvt_file_damage *damage)
 {
     errno = 0;
     damage->number = NVT_NONE;
@@ -45,7 +45,7 @@ static void load(const struct work *work, const struct nvt_nvt_later *later,
     }
 }
 
-static void fail(struct nvt_nvt_damage *damage, const struct nvt_nvt_later *later)
+static void fail(struct nvt_file_damage *damage, const struct nvt_file_later *later)
 {
     damage->number = later->number;
     damage->no_memory = errno == ENOMEM;
@@ -66,15 +66,15 @@ static int rows_are_in_vain(const struct work *work)
 
 static void read_events(struct work *work)
 {
-    const struct nvt_nvt_laters *laters = &work->reader->events;
+    const struct nvt_file_laters *laters = &work->reader->events;
     struct nvt_chunk_memory memory = {0};
     const uint8_t *payload;
     for (size_t i = 0;
          i < laters->count && work->events.number == NVT_NONE && !events_are_in_vain(work); i++) {
-        const struct nvt_nvt_later *later = &laters->items[i];
+        const struct nvt_file_later *later = &laters->items[i];
         load(work, later, &memory, &payload, &work->events);
         if (work->events.number == NVT_NONE &&
-            nvt_nvt_events(work->reader, later, payload, &work->events.err))
+            nvt_file_events(work->reader, later, payload, &work->events.err))
             fail(&work->events, later);
     }
     nvt_chunk_memory_free(&memory);
@@ -101,7 +101,7 @@ static int wait_for_turn(struct work *work, enum turn turn, size_t index)
     return wanted;
 }
 
-static void end_turn(struct work *work, enum turn turn, const struct nvt_nvt_damage *damage)
+static void end_turn(struct work *work, enum turn turn, const struct nvt_file_damage *damage)
 {
     pthread_mutex_lock(&work->lock);
     if (damage->number < work->rows.number)
@@ -112,8 +112,8 @@ static void end_turn(struct work *work, enum turn turn, const struct nvt_nvt_dam
 }
 
 /* What a step of decoding came to. */
-static void note_outcome(const struct work *work, const struct nvt_nvt_later *later, int status,
-                         struct nvt_nvt_damage *damage)
+static void note_outcome(const struct work *work, const struct nvt_file_later *later, int status,
+                         struct nvt_file_damage *damage)
 {
     if (status) {
         nvt_fail(&damage->err, "a chunk of kind %u is malformed", later->header.kind);
@@ -124,9 +124,9 @@ static void note_outcome(const struct work *work, const struct nvt_nvt_later *la
 }
 
 static void decode(struct work *work, size_t index, const uint8_t *payload,
-                   struct nvt_device_reading *reading, struct nvt_nvt_damage *damage)
+                   struct nvt_device_reading *reading, struct nvt_file_damage *damage)
 {
-    const struct nvt_nvt_later *later = &work->reader->device_rows.items[index];
+    const struct nvt_file_later *later = &work->reader->device_rows.items[index];
     /* Kernels and calls mixed: nobody else may be at either. */
     int is_mixed = later->header.kind == NVT_CHUNK_DEVICE;
     int wanted = wait_for_turn(work, KERNELS, index);
@@ -134,15 +134,15 @@ static void decode(struct work *work, size_t index, const uint8_t *payload,
         wanted = wait_for_turn(work, CALLS, index);
     errno = 0;
     if (wanted && damage->number == NVT_NONE)
-        note_outcome(work, later, nvt_nvt_device_chunk(reading, work->reader, later, payload),
+        note_outcome(work, later, nvt_file_device_chunk(reading, work->reader, later, payload),
                      damage);
     end_turn(work, KERNELS, damage);
     wanted = wait_for_turn(work, CALLS, index);
     errno = 0;
     if (wanted && damage->number == NVT_NONE)
-        note_outcome(work, later, nvt_nvt_device_calls(reading), damage);
+        note_outcome(work, later, nvt_file_device_calls(reading), damage);
     end_turn(work, CALLS, damage);
-    nvt_nvt_device_done(reading);
+    nvt_file_device_done(reading);
 }
 
 static void read_device_rows(struct work *work)
@@ -152,7 +152,7 @@ static void read_device_rows(struct work *work)
     const uint8_t *payload;
     size_t index;
     while (take_rows(work, &index)) {
-        struct nvt_nvt_damage damage = {.err = NVT_ERROR_INIT};
+        struct nvt_file_damage damage = {.err = NVT_ERROR_INIT};
         load(work, &work->reader->device_rows.items[index], &memory, &payload, &damage);
         decode(work, index, payload, &reading, &damage);
     }
@@ -174,7 +174,7 @@ static void *help(void *context)
 
 /* Addresses for what is to come, so that columns need not be moved. Headers may say anything: of a
  * row there is at least a byte in the file, packed or not, or columns grow as rows arrive. */
-static void reserve(struct nvt_nvt_reader *reader, uint64_t bytes)
+static void reserve(struct nvt_file_reader *reader, uint64_t bytes)
 {
     uint64_t events = reader->events.rows < bytes ? reader->events.rows : bytes;
     uint64_t rows = reader->device_rows.rows < bytes ? reader->device_rows.rows : bytes;
@@ -184,8 +184,8 @@ static void reserve(struct nvt_nvt_reader *reader, uint64_t bytes)
     (void)nvt_api_reserve(reader->trace, rows);
 }
 
-void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
-                        struct nvt_nvt_damage *damage)
+void nvt_file_read_later(struct nvt_file_reader *reader, const struct nvt_trace_file *file,
+                         struct nvt_file_damage *damage)
 {
     struct work work = {.reader = reader,
                         .file = file,

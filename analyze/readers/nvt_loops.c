@@ -62,7 +62,7 @@ static void end_loop(struct nvt_trace *trace, uint32_t gap)
         end_at(ranges, iteration, end);
 }
 
-int nvt_nvt_end_loops(struct nvt_trace *trace)
+int nvt_file_end_loops(struct nvt_trace *trace)
 {
     struct nvt_ranges *ranges = &trace->ranges;
     unsigned char *ended = NULL; /* processes */

@@ -15,26 +15,26 @@ struct series {
 
 /* The place of a series among those of the file, NVT_MAP_NONE when out of memory. What an earlier one of its domain and name
  * had for unit and device holds. */
-static uint32_t place_of(struct nvt_nvt_machine *machine, const struct series *series)
+static uint32_t place_of(struct nvt_file_machine *machine, const struct series *series)
 {
     uint32_t *place = nvt_map_at(&machine->places, (uint64_t)series->domain << 32 | series->name);
     if (!place || *place != NVT_MAP_NONE)
         return place ? *place : NVT_MAP_NONE;
     if (nvt_grow(&machine->items, machine->count, sizeof(*machine->items)))
         return NVT_MAP_NONE;
-    machine->items[machine->count] = (struct nvt_nvt_machine_series){
+    machine->items[machine->count] = (struct nvt_file_machine_series){
         series->domain, series->name, series->unit, series->about, series->gpu, NVT_NONE};
     *place = (uint32_t)machine->count;
     return (uint32_t)machine->count++;
 }
 
-static uint32_t string(const struct nvt_nvt_reader *reader, struct nvt_cursor *cursor)
+static uint32_t string(const struct nvt_file_reader *reader, struct nvt_cursor *cursor)
 {
     uint64_t id = nvt_cursor_varint(cursor);
     return nvt_file_string(&reader->strings, id);
 }
 
-static int keep(struct nvt_nvt_machine *machine, uint64_t ticks, uint32_t place, uint64_t bits)
+static int keep(struct nvt_file_machine *machine, uint64_t ticks, uint32_t place, uint64_t bits)
 {
     double value;
     memcpy(&value, &bits, sizeof(value));
@@ -43,12 +43,12 @@ static int keep(struct nvt_nvt_machine *machine, uint64_t ticks, uint32_t place,
     if (nvt_grow(&machine->samples, machine->sample_count, sizeof(*machine->samples)))
         return -1;
     machine->samples[machine->sample_count++] =
-        (struct nvt_nvt_machine_sample){ticks, value, place};
+        (struct nvt_file_machine_sample){ticks, value, place};
     return 0;
 }
 
 /* Behind the series: moments, then the values of one series after the other. 0 or -1. */
-static int read_values(struct nvt_nvt_machine *machine, const struct nvt_chunk *chunk,
+static int read_values(struct nvt_file_machine *machine, const struct nvt_chunk *chunk,
                        const uint32_t *places, uint64_t count, struct nvt_cursor moments)
 {
     struct nvt_cursor values = moments;
@@ -68,8 +68,8 @@ static int read_values(struct nvt_nvt_machine *machine, const struct nvt_chunk *
     return 0;
 }
 
-int nvt_nvt_read_machine(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
-                         struct nvt_cursor cursor)
+int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
+                          struct nvt_cursor cursor)
 {
     uint64_t count = nvt_cursor_varint(&cursor);
     if (!cursor.at || !count || count > (uint64_t)(cursor.end - cursor.at))
@@ -92,7 +92,7 @@ int nvt_nvt_read_machine(struct nvt_nvt_reader *reader, const struct nvt_chunk *
     return status;
 }
 
-static int add_counter(struct nvt_trace *trace, struct nvt_nvt_machine_series *series,
+static int add_counter(struct nvt_trace *trace, struct nvt_file_machine_series *series,
                        uint32_t process)
 {
     struct nvt_counter counter = {
@@ -110,9 +110,9 @@ static int add_counter(struct nvt_trace *trace, struct nvt_nvt_machine_series *s
     return series->row == NVT_NONE ? -1 : 0;
 }
 
-int nvt_nvt_complete_machine(struct nvt_nvt_reader *reader, int64_t origin)
+int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin)
 {
-    struct nvt_nvt_machine *machine = &reader->machine;
+    struct nvt_file_machine *machine = &reader->machine;
     struct nvt_clock_line line = {0};
     if (!machine->sample_count)
         return 0;
@@ -123,7 +123,7 @@ int nvt_nvt_complete_machine(struct nvt_nvt_reader *reader, int64_t origin)
         if (add_counter(reader->trace, &machine->items[i], reader->trace->threads.process[thread]))
             return -1;
     for (size_t i = 0; i < machine->sample_count; i++) {
-        const struct nvt_nvt_machine_sample *sample = &machine->samples[i];
+        const struct nvt_file_machine_sample *sample = &machine->samples[i];
         const struct nvt_counter_sample row = {
             .time = nvt_clock_convert_near(reader->samples, reader->sample_count, origin, &line,
                                            sample->ticks),
@@ -136,10 +136,10 @@ int nvt_nvt_complete_machine(struct nvt_nvt_reader *reader, int64_t origin)
     return 0;
 }
 
-void nvt_nvt_machine_free(struct nvt_nvt_machine *machine)
+void nvt_file_machine_free(struct nvt_file_machine *machine)
 {
     nvt_map_free(&machine->places);
     free(machine->items);
     free(machine->samples);
-    *machine = (struct nvt_nvt_machine){0};
+    *machine = (struct nvt_file_machine){0};
 }

@@ -13,7 +13,7 @@
 #define IS_CALL 128u
 
 /* Whether a definition is that of the schema: its name is in front. */
-static int is_schema(const struct nvt_nvt_reader *reader, const struct nvt_blob *definition)
+static int is_schema(const struct nvt_file_reader *reader, const struct nvt_blob *definition)
 {
     struct nvt_cursor cursor = {reader->blobs.data + definition->offset,
                                 reader->blobs.data + definition->offset + definition->size};
@@ -23,10 +23,10 @@ static int is_schema(const struct nvt_nvt_reader *reader, const struct nvt_blob 
            !memcmp(name, NVT_MPI_SCHEMA, (size_t)length);
 }
 
-int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_payload *pending)
+int nvt_file_take_mpi(struct nvt_file_reader *reader, const struct nvt_pending_payload *pending)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
-    struct nvt_nvt_mpi *mpi = &reader->mpi;
+    struct nvt_file_mpi *mpi = &reader->mpi;
     const uint8_t *bytes = reader->blobs.data + pending->blob.offset;
     struct nvt_cursor cursor = {bytes, bytes + pending->blob.size};
     uint64_t id = nvt_cursor_number(&cursor, 8), size = nvt_cursor_number(&cursor, 8);
@@ -55,7 +55,7 @@ int nvt_nvt_take_mpi(struct nvt_nvt_reader *reader, const struct nvt_pending_pay
     return 1;
 }
 
-static int add_call(struct nvt_nvt_reader *reader, uint32_t range)
+static int add_call(struct nvt_file_reader *reader, uint32_t range)
 {
     const struct nvt_ranges *ranges = &reader->trace->ranges;
     const struct nvt_mpi_said *said = &reader->mpi.items[ranges->payload[range]];
@@ -80,7 +80,7 @@ static int add_call(struct nvt_nvt_reader *reader, uint32_t range)
 
 #define MOVE_FIELD(type, field) ranges->field[to] = ranges->field[i];
 
-int nvt_nvt_complete_mpi(struct nvt_nvt_reader *reader)
+int nvt_file_complete_mpi(struct nvt_file_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     uint32_t to = 0;

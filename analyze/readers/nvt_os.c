@@ -25,7 +25,7 @@ static uint32_t name_of(const struct nvt_map *files, uint64_t number)
 }
 
 /* One that has not ended is kept until it is known that no other follows. 0, or -1 when out of memory. */
-static int take_row(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
+static int take_row(struct nvt_file_reader *reader, struct nvt_file_thread *thread,
                     const struct nvt_os_call *row)
 {
     struct nvt_os_call *open = thread->open_call;
@@ -45,13 +45,13 @@ static int take_row(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread
     return nvt_os_call_add(reader->trace, row) == NVT_NONE ? -1 : 0;
 }
 
-int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
-                    struct nvt_cursor cursor)
+int nvt_file_read_os(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
+                     struct nvt_cursor cursor)
 {
     uint64_t fields[NVT_OS_ROW_FIELDS], start = chunk->first, address = 0;
     if (chunk->thread >= reader->thread_count)
         return -1;
-    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    struct nvt_file_thread *thread = &reader->threads[chunk->thread];
     const struct nvt_map *files = &reader->processes[thread->process].files;
     for (uint32_t i = 0; i < chunk->count && !reader->lanes; i++) {
         if (read_row(&cursor, fields))
@@ -79,16 +79,16 @@ int nvt_nvt_read_os(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk
 
 static int compare_waits(const void *left, const void *right)
 {
-    const struct nvt_nvt_wait *a = left, *b = right;
+    const struct nvt_file_wait *a = left, *b = right;
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
     return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
 }
 
 /* The first that is not before a thread's call. */
-static size_t first_wait(const struct nvt_nvt_waits *waits, uint32_t thread, int64_t start)
+static size_t first_wait(const struct nvt_file_waits *waits, uint32_t thread, int64_t start)
 {
-    const struct nvt_nvt_wait call = {.thread = thread, .ticks = start};
+    const struct nvt_file_wait call = {.thread = thread, .ticks = start};
     size_t from = 0, to = waits->count;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
@@ -101,9 +101,9 @@ static size_t first_wait(const struct nvt_nvt_waits *waits, uint32_t thread, int
 }
 
 /* Each belongs to the call that its thread was in. */
-static void place_waits(struct nvt_nvt_reader *reader)
+static void place_waits(struct nvt_file_reader *reader)
 {
-    struct nvt_nvt_waits *waits = &reader->waits;
+    struct nvt_file_waits *waits = &reader->waits;
     struct nvt_os_calls *calls = &reader->trace->os_calls;
     if (waits->count)
         qsort(waits->items, waits->count, sizeof(*waits->items), compare_waits);
@@ -115,7 +115,7 @@ static void place_waits(struct nvt_nvt_reader *reader)
     }
 }
 
-int nvt_nvt_complete_os(struct nvt_nvt_reader *reader)
+int nvt_file_complete_os(struct nvt_file_reader *reader)
 {
     uint64_t last = reader->sample_count ? reader->samples[reader->sample_count - 1].ticks : 0;
     int status = 0;

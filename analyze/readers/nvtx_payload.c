@@ -9,8 +9,8 @@
 
 /* What a payload is read from. */
 struct source {
-    const struct nvt_nvt_reader *reader;
-    const struct nvt_nvt_process *process;
+    const struct nvt_file_reader *reader;
+    const struct nvt_file_process *process;
     const uint8_t *data;
     uint64_t size;
     struct nvt_cursor *texts; /* of its string pointers, in order */
@@ -235,7 +235,7 @@ static void put_hex(struct nvt_buffer *out, const uint8_t *data, uint64_t size)
     nvt_buffer_printf(out, "\"");
 }
 
-void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_process *process,
+void nvt_payload_text(const struct nvt_file_reader *reader, const struct nvt_file_process *process,
                       const struct nvt_blob *blob, uint64_t *left, struct nvt_buffer *out)
 {
     /* Without any bytes in the file there is nothing to point into. */

@@ -118,14 +118,14 @@ const uint8_t *nvt_cursor_text(struct nvt_cursor *cursor, uint64_t *length)
     return nvt_cursor_bytes(cursor, *length);
 }
 
-const struct nvt_blob *nvt_schema_find(const struct nvt_nvt_reader *reader,
-                                       const struct nvt_nvt_process *process, uint64_t id)
+const struct nvt_blob *nvt_schema_find(const struct nvt_file_reader *reader,
+                                       const struct nvt_file_process *process, uint64_t id)
 {
     uint32_t index = nvt_map_get(&process->schemas, id);
     return index < reader->schema_count ? &reader->schemas[index] : NULL;
 }
 
-int nvt_schema_open(const struct nvt_nvt_reader *reader, const struct nvt_blob *blob,
+int nvt_schema_open(const struct nvt_file_reader *reader, const struct nvt_blob *blob,
                     struct nvt_schema *schema)
 {
     uint64_t length;

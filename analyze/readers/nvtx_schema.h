@@ -69,11 +69,11 @@ struct nvt_schema_entry {
 };
 
 /* The definition of a schema or an enumeration; NULL: there is none. */
-const struct nvt_blob *nvt_schema_find(const struct nvt_nvt_reader *reader,
-                                       const struct nvt_nvt_process *process, uint64_t id);
+const struct nvt_blob *nvt_schema_find(const struct nvt_file_reader *reader,
+                                       const struct nvt_file_process *process, uint64_t id);
 
 /* Its head, up to the entries; then entry after entry. 0, or -1 when it is cut. */
-int nvt_schema_open(const struct nvt_nvt_reader *reader, const struct nvt_blob *blob,
+int nvt_schema_open(const struct nvt_file_reader *reader, const struct nvt_blob *blob,
                     struct nvt_schema *schema);
 int nvt_schema_next(struct nvt_schema *schema, struct nvt_schema_entry *entry);
 

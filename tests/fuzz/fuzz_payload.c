@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Ids of schemas that programs register start here (NVTX_PAYLOAD_SCHEMA_ID_STATIC_START). */
 #define FIRST_ID (UINT64_C(1) << 24)
 
-static void define(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+static void define(struct nvt_file_reader *reader, struct nvt_file_process *process,
                    struct nvt_cursor *cursor)
 {
     uint64_t id = nvt_cursor_number(cursor, 1), is_enum = nvt_cursor_number(cursor, 1) & 1;
@@ -36,8 +36,8 @@ static void define(struct nvt_nvt_reader *reader, struct nvt_nvt_process *proces
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct nvt_blob schemas[DEFINITIONS];
-    struct nvt_nvt_reader reader = {.schemas = schemas};
-    struct nvt_nvt_process process = {0};
+    struct nvt_file_reader reader = {.schemas = schemas};
+    struct nvt_file_process process = {0};
     struct nvt_buffer text = {0};
     struct nvt_cursor cursor = {data, data + size};
     uint64_t definitions = nvt_cursor_number(&cursor, 1) % (DEFINITIONS + 1);
