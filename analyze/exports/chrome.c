@@ -60,7 +60,7 @@ static void put_time(struct writer *writer, const char *before, int64_t ns)
         (unsigned)(size % 1000));
 }
 
-static void begin(struct writer *writer, char phase, int64_t pid, int64_t tid, int64_t time)
+static void begin_chrome(struct writer *writer, char phase, int64_t pid, int64_t tid, int64_t time)
 {
     writer->text.size = 0;
     put(writer, "%s\n{\"ph\":\"%c\",\"pid\":%" PRId64 ",\"tid\":%" PRId64,
@@ -91,10 +91,10 @@ static uint32_t process_of(const struct writer *writer, uint32_t thread)
 
 /* --- names --- */
 
-static void put_name(struct writer *writer, const char *what, int64_t pid, int64_t tid,
-                     const char *name)
+static void put_chrome_name(struct writer *writer, const char *what, int64_t pid, int64_t tid,
+                            const char *name)
 {
-    begin(writer, 'M', pid, tid, writer->trace->first_ns);
+    begin_chrome(writer, 'M', pid, tid, writer->trace->first_ns);
     put(writer, ",\"name\":\"%s\",\"args\":{", what);
     put_quoted(writer, "\"name\":", name);
     put(writer, "}");
@@ -106,12 +106,12 @@ static void put_owners(struct writer *writer)
     const struct nvt_trace *trace = writer->trace;
     for (uint32_t i = 0; i < trace->processes.count; i++)
         if (trace->processes.name[i])
-            put_name(writer, "process_name", trace->processes.pid[i], 0,
-                     nvt_name(trace, trace->processes.name[i]));
+            put_chrome_name(writer, "process_name", trace->processes.pid[i], 0,
+                            nvt_name(trace, trace->processes.name[i]));
     for (uint32_t i = 0; i < trace->threads.count; i++)
         if (trace->threads.name[i])
-            put_name(writer, "thread_name", pid_of(writer, trace->threads.process[i]),
-                     trace->threads.tid[i], nvt_name(trace, trace->threads.name[i]));
+            put_chrome_name(writer, "thread_name", pid_of(writer, trace->threads.process[i]),
+                            trace->threads.tid[i], nvt_name(trace, trace->threads.name[i]));
 }
 
 /* The number that stands for a device, which is named when it comes up first. */
@@ -129,7 +129,7 @@ static int64_t device_pid(struct writer *writer, uint32_t process, uint32_t devi
     int64_t pid = DEVICE_PID + (*at = writer->device_count++);
     snprintf(name, sizeof(name), "GPU %" PRIu32 "%s%.150s (of process %" PRId64 ")", device,
              *model ? ": " : "", model, pid_of(writer, process));
-    put_name(writer, "process_name", pid, 0, name);
+    put_chrome_name(writer, "process_name", pid, 0, name);
     return pid;
 }
 
@@ -152,7 +152,7 @@ static int64_t stream_row(struct writer *writer, int64_t pid, uint32_t stream, i
             snprintf(number, sizeof(number), " (%" PRIu32 ")", row->number + 1);
         snprintf(name, sizeof(name), "stream %" PRIu32 "%s%s", stream, waits ? ", waits" : "",
                  number);
-        put_name(writer, "thread_name", pid, row->tid, name);
+        put_chrome_name(writer, "thread_name", pid, row->tid, name);
     }
     return row->tid;
 }
@@ -206,7 +206,7 @@ static void put_attributes(struct writer *writer, uint32_t category, uint32_t co
 
 /* A push/pop range that crosses one of another domain goes beside the thread, as a start/end range
  * does, with a word to readers. */
-static void put_range(struct writer *writer, uint32_t i)
+static void put_chrome_range(struct writer *writer, uint32_t i)
 {
     const struct nvt_ranges *ranges = &writer->trace->ranges;
     uint32_t thread = ranges->thread[i], last = ranges->end_thread[i];
@@ -214,8 +214,8 @@ static void put_range(struct writer *writer, uint32_t i)
     if (nests)
         nests = nvt_rows_nests(&writer->rows, thread, ranges->start[i], ranges->end[i]);
     writer->failed |= nests < 0;
-    begin(writer, nests ? 'X' : 'b', pid_of(writer, process_of(writer, thread)),
-          tid_of(writer, thread), ranges->start[i]);
+    begin_chrome(writer, nests ? 'X' : 'b', pid_of(writer, process_of(writer, thread)),
+                 tid_of(writer, thread), ranges->start[i]);
     if (nests)
         put_time(writer, ",\"dur\":", ranges->end[i] - ranges->start[i]);
     else
@@ -227,8 +227,8 @@ static void put_range(struct writer *writer, uint32_t i)
     end(writer);
     if (nests || ranges->flags[i] & NVT_RANGE_UNCLOSED)
         return;
-    begin(writer, 'e', pid_of(writer, process_of(writer, last)), tid_of(writer, last),
-          ranges->end[i]);
+    begin_chrome(writer, 'e', pid_of(writer, process_of(writer, last)), tid_of(writer, last),
+                 ranges->end[i]);
     put(writer, ",\"id\":\"%" PRIu32 "\"", i);
     put_category(writer, ranges->domain[i]);
     put_quoted(writer, ",\"name\":", nvt_name(writer->trace, ranges->name[i]));
@@ -239,8 +239,8 @@ static void put_mark(struct writer *writer, uint32_t i)
 {
     const struct nvt_marks *marks = &writer->trace->marks;
     uint32_t thread = marks->thread[i];
-    begin(writer, 'i', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
-          marks->time[i]);
+    begin_chrome(writer, 'i', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
+                 marks->time[i]);
     put(writer, ",\"s\":\"t\"");
     put_category(writer, marks->domain[i]);
     put_quoted(writer, ",\"name\":", nvt_name(writer->trace, marks->name[i]));
@@ -260,8 +260,8 @@ static void put_sample(struct writer *writer, uint32_t i)
         return;
     double *level = &writer->levels[counter];
     *level = nvt_counter_level(counters->values[counter], *level, samples->value[i]);
-    begin(writer, 'C', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
-          samples->time[i]);
+    begin_chrome(writer, 'C', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
+                 samples->time[i]);
     put_category(writer, counters->domain[counter]);
     /* Viewers tell counters of a process apart by name. */
     const char *name = nvt_name(trace, counters->name[counter]);
@@ -282,11 +282,12 @@ static void put_sample(struct writer *writer, uint32_t i)
 
 static void begin_call(struct writer *writer, uint32_t thread, int64_t start, int64_t end)
 {
-    begin(writer, 'X', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread), start);
+    begin_chrome(writer, 'X', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
+                 start);
     put_time(writer, ",\"dur\":", end - start);
 }
 
-static void put_call(struct writer *writer, uint32_t i)
+static void put_chrome_call(struct writer *writer, uint32_t i)
 {
     const struct nvt_apis *apis = &writer->trace->apis;
     begin_call(writer, apis->thread[i], apis->start[i], apis->end[i]);
@@ -338,21 +339,21 @@ static void put_arrow(struct writer *writer, uint32_t i, int64_t pid, int64_t ro
     if (ops->thread[i] == NVT_NONE || ops->launch[i] == INT64_MIN ||
         ops->launch[i] < writer->trace->first_ns)
         return;
-    begin(writer, 's', pid_of(writer, process_of(writer, ops->thread[i])),
-          tid_of(writer, ops->thread[i]), ops->launch[i]);
+    begin_chrome(writer, 's', pid_of(writer, process_of(writer, ops->thread[i])),
+                 tid_of(writer, ops->thread[i]), ops->launch[i]);
     put(writer, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":%" PRIu32, i);
     end(writer);
-    begin(writer, 'f', pid, row, ops->start[i]);
+    begin_chrome(writer, 'f', pid, row, ops->start[i]);
     put(writer, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":%" PRIu32 ",\"bp\":\"e\"", i);
     end(writer);
 }
 
-static void put_op(struct writer *writer, uint32_t i)
+static void put_chrome_op(struct writer *writer, uint32_t i)
 {
     const struct nvt_ops *ops = &writer->trace->ops;
     int64_t pid = device_pid(writer, ops->process[i], ops->device[i]);
     int64_t row = stream_row(writer, pid, ops->stream[i], 0, ops->start[i], ops->end[i]);
-    begin(writer, 'X', pid, row, ops->start[i]);
+    begin_chrome(writer, 'X', pid, row, ops->start[i]);
     put_time(writer, ",\"dur\":", ops->end[i] - ops->start[i]);
     put_op_name(writer, i);
     put(writer,
@@ -375,7 +376,7 @@ static void put_sync(struct writer *writer, uint32_t i)
     const struct nvt_syncs *syncs = &writer->trace->syncs;
     int64_t pid = device_pid(writer, syncs->process[i], syncs->device[i]);
     int64_t row = stream_row(writer, pid, syncs->stream[i], 1, syncs->start[i], syncs->end[i]);
-    begin(writer, 'X', pid, row, syncs->start[i]);
+    begin_chrome(writer, 'X', pid, row, syncs->start[i]);
     put_time(writer, ",\"dur\":", syncs->end[i] - syncs->start[i]);
     put(writer, ",\"cat\":\"cuda_sync\",\"name\":\"%s\"", nvt_sync_label(syncs->type[i]));
     put(writer,
@@ -400,13 +401,13 @@ static void put_level(struct writer *writer, const char *name, uint64_t level, c
 }
 
 /* As PyTorch writes it, and as a counter, which viewers draw. */
-static void put_memory(struct writer *writer, uint32_t i)
+static void put_chrome_memory(struct writer *writer, uint32_t i)
 {
     const struct nvt_memory *memory = &writer->trace->memory;
     uint64_t allocated = memory->allocated[i], reserved = memory->reserved[i];
     int64_t pid = pid_of(writer, memory->process[i]);
     int on_device = memory->device[i] != NVT_NONE;
-    begin(writer, 'i', pid, tid_of(writer, memory->thread[i]), memory->time[i]);
+    begin_chrome(writer, 'i', pid, tid_of(writer, memory->thread[i]), memory->time[i]);
     put(writer,
         ",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"args\":{\"Addr\":"
         "%" PRIu64 ",\"Bytes\":%s%" PRIu64 ",\"Device Type\":%d,\"Device Id\":%" PRId64,
@@ -418,7 +419,7 @@ static void put_memory(struct writer *writer, uint32_t i)
     end(writer);
     if (allocated == UINT64_MAX && reserved == UINT64_MAX)
         return;
-    begin(writer, 'C', pid, 0, memory->time[i]);
+    begin_chrome(writer, 'C', pid, 0, memory->time[i]);
     if (on_device)
         put(writer, ",\"name\":\"memory of GPU %" PRIu32 "\",\"args\":{", memory->device[i]);
     else
@@ -444,8 +445,8 @@ static void put_um(struct writer *writer, uint32_t i)
     writer->failed |= lasts && !row;
     int64_t tid = row ? row->tid : 0;
     if (is_new)
-        put_name(writer, "thread_name", pid, tid, "managed memory");
-    begin(writer, lasts ? 'X' : 'i', pid, tid, events->start[i]);
+        put_chrome_name(writer, "thread_name", pid, tid, "managed memory");
+    begin_chrome(writer, lasts ? 'X' : 'i', pid, tid, events->start[i]);
     if (lasts)
         put_time(writer, ",\"dur\":", events->end[i] - events->start[i]);
     else
@@ -457,8 +458,8 @@ static void put_um(struct writer *writer, uint32_t i)
 static void put_overhead(struct writer *writer, uint32_t i)
 {
     const struct nvt_overheads *overheads = &writer->trace->overheads;
-    begin(writer, 'X', pid_of(writer, overheads->process[i]), tid_of(writer, overheads->thread[i]),
-          overheads->start[i]);
+    begin_chrome(writer, 'X', pid_of(writer, overheads->process[i]),
+                 tid_of(writer, overheads->thread[i]), overheads->start[i]);
     put_time(writer, ",\"dur\":", overheads->end[i] - overheads->start[i]);
     put(writer, ",\"cat\":\"overhead\"");
     put_quoted(writer, ",\"name\":", nvt_name(writer->trace, overheads->name[i]));
@@ -475,7 +476,7 @@ static void put_step(struct writer *writer, int64_t pid, const struct nvt_path_s
     const char *name = step->kind != NVT_PATH_HOST ? nvt_path_name(trace, step)
                        : *range                    ? range
                                                    : "outside of ranges";
-    begin(writer, 'X', pid, PATH_TID, step->start);
+    begin_chrome(writer, 'X', pid, PATH_TID, step->start);
     put_time(writer, ",\"dur\":", step->end - step->start);
     put(writer, ",\"cat\":\"" NVT_EXPORT_PATH "\"");
     put_quoted(writer, ",\"name\":", name);
@@ -498,8 +499,8 @@ static int put_paths(struct writer *writer, struct nvt_error *err)
     int status = paths.count ? 0 : 1;
     for (uint32_t i = 0; i < paths.count; i++) {
         int64_t pid = pid_of(writer, paths.items[i].process);
-        put_name(writer, "thread_name", pid, PATH_TID, "critical path");
-        begin(writer, 'M', pid, PATH_TID, writer->trace->first_ns);
+        put_chrome_name(writer, "thread_name", pid, PATH_TID, "critical path");
+        begin_chrome(writer, 'M', pid, PATH_TID, writer->trace->first_ns);
         put(writer, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":-1}");
         end(writer);
         for (uint32_t k = 0; k < paths.items[i].count && !writer->failed; k++)
@@ -543,14 +544,14 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
         uint32_t count;
         void (*put)(struct writer *writer, uint32_t i);
     } kinds[] = {
-        {trace->ranges.count, put_range},
+        {trace->ranges.count, put_chrome_range},
         {trace->marks.count, put_mark},
-        {trace->apis.count, put_call},
+        {trace->apis.count, put_chrome_call},
         {trace->os_calls.count, put_os_call},
         {trace->mpi_calls.count, put_mpi_call},
-        {trace->ops.count, put_op},
+        {trace->ops.count, put_chrome_op},
         {trace->syncs.count, put_sync},
-        {trace->memory.count, put_memory},
+        {trace->memory.count, put_chrome_memory},
         {trace->um_events.count, put_um},
         {trace->overheads.count, put_overhead},
         {trace->counter_samples.count, put_sample},

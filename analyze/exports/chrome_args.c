@@ -7,7 +7,7 @@
 #include "../model/cuda_names.h"
 #include "export.h"
 
-static int put_name(struct nvt_buffer *text, const char *before, const char *name)
+static int put_chrome_args_name(struct nvt_buffer *text, const char *before, const char *name)
 {
     return *name ? nvt_buffer_printf(text, "%s", before) || nvt_json_quote(text, name) : 0;
 }
@@ -22,8 +22,9 @@ static int put_collective(struct nvt_buffer *text, const struct nvt_trace *trace
                           rows->given[at], rows->taken[at]);
     if (rows->ranks[at])
         failed |= nvt_buffer_printf(text, ",\"Group size\":%" PRIu32, rows->ranks[at]);
-    failed |= put_name(text, ",\"dtype\":", nvt_name(trace, rows->type[at]));
-    failed |= put_name(text, ",\"Process Group Name\":", nvt_name(trace, rows->group[at]));
+    failed |= put_chrome_args_name(text, ",\"dtype\":", nvt_name(trace, rows->type[at]));
+    failed |=
+        put_chrome_args_name(text, ",\"Process Group Name\":", nvt_name(trace, rows->group[at]));
     return failed;
 }
 
@@ -93,10 +94,10 @@ int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
     int failed = nvt_buffer_printf(text, ",\"cat\":\"os_runtime\",\"name\":") ||
                  nvt_json_quote(text, nvt_name(trace, calls->name[call])) ||
                  nvt_buffer_printf(text, ",\"args\":{\"result\":%" PRId64, calls->result[call]);
-    failed |= put_name(text, ",\"file\":", nvt_name(trace, calls->file[call]));
+    failed |= put_chrome_args_name(text, ",\"file\":", nvt_name(trace, calls->file[call]));
     if (calls->address[call])
         failed |= nvt_buffer_printf(text, ",\"address\":\"0x%" PRIx64 "\"", calls->address[call]);
-    failed |= put_name(text, ",\"caller\":", nvt_name(trace, calls->caller[call]));
+    failed |= put_chrome_args_name(text, ",\"caller\":", nvt_name(trace, calls->caller[call]));
     if (calls->bytes[call])
         failed |= nvt_buffer_printf(text, ",\"bytes\":%" PRIu64, calls->bytes[call]);
     if (calls->flags[call] & NVT_RANGE_UNCLOSED)
@@ -147,9 +148,10 @@ int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
         failed |= nvt_buffer_printf(text, ",\"cause\":\"%s\"", nvt_um_map_label(reason));
     else if (reason)
         failed |= nvt_buffer_printf(text, ",\"access\":\"%s\"", nvt_um_access_label(reason));
-    failed |= put_name(text, ",\"instruction\":", nvt_name(trace, events->instruction[event]));
-    failed |= put_name(text, ",\"module\":", nvt_name(trace, events->module[event]));
-    failed |= put_name(text, ",\"source\":", nvt_name(trace, events->source[event]));
+    failed |= put_chrome_args_name(
+        text, ",\"instruction\":", nvt_name(trace, events->instruction[event]));
+    failed |= put_chrome_args_name(text, ",\"module\":", nvt_name(trace, events->module[event]));
+    failed |= put_chrome_args_name(text, ",\"source\":", nvt_name(trace, events->source[event]));
     if (events->line[event])
         failed |= nvt_buffer_printf(text, ",\"line\":%" PRIu32, events->line[event]);
     return failed || nvt_buffer_printf(text, "}") ? -1 : 0;

@@ -49,7 +49,7 @@ static int put_node(struct profiles *profiles, uint64_t id, uint64_t parent, con
 }
 
 /* One of the nodes that are no functions, told once a thread. */
-static int tell(struct profiles *profiles, uint32_t id, const char *name)
+static int tell_chrome_samples(struct profiles *profiles, uint32_t id, const char *name)
 {
     if (profiles->told_other[id] == profiles->thread + 1)
         return 0;
@@ -66,10 +66,10 @@ static int put_path(struct profiles *profiles, uint32_t sample, uint64_t *node)
     int is_alone = frame && trace->cpu_samples.flags[sample] & NVT_CPU_SAMPLE_NO_CALLERS;
     *node = NODE_UNKNOWN;
     if (!frame)
-        return tell(profiles, NODE_UNKNOWN, "[unknown]");
+        return tell_chrome_samples(profiles, NODE_UNKNOWN, "[unknown]");
     *node = (uint64_t)frame - 1 + FIRST + (is_alone ? frames->count : 0);
     uint32_t *told = is_alone ? profiles->told_alone : profiles->told;
-    if (is_alone && tell(profiles, NODE_ALONE, "[callers not recorded]"))
+    if (is_alone && tell_chrome_samples(profiles, NODE_ALONE, "[callers not recorded]"))
         return -1;
     for (uint32_t at = frame; at && told[at - 1] != profiles->thread + 1;
          at = is_alone ? 0 : frames->parent[at - 1]) {
@@ -89,7 +89,7 @@ static int put_path(struct profiles *profiles, uint32_t sample, uint64_t *node)
 }
 
 /* The begin of an event of the thread's profile, which has no end yet. */
-static void begin(const struct profiles *profiles, const char *name)
+static void begin_chrome_samples(const struct profiles *profiles, const char *name)
 {
     const struct nvt_threads *threads = &profiles->trace->threads;
     int64_t pid = profiles->trace->processes.pid[threads->process[profiles->thread]];
@@ -121,7 +121,7 @@ static int put_chunk(struct profiles *profiles, const uint32_t *order, uint32_t 
             return -1;
         profiles->last_us = us;
     }
-    begin(profiles, "ProfileChunk");
+    begin_chrome_samples(profiles, "ProfileChunk");
     put_text(&profiles->nodes, "\"cpuProfile\":{\"nodes\":[", profiles->out);
     put_text(&profiles->samples, "],\"samples\":[", profiles->out);
     put_text(&profiles->deltas, "]},\"timeDeltas\":[", profiles->out);
@@ -129,13 +129,14 @@ static int put_chunk(struct profiles *profiles, const uint32_t *order, uint32_t 
     return 0;
 }
 
-static int put_thread(struct profiles *profiles, const uint32_t *order, uint32_t count)
+static int put_chrome_samples_thread(struct profiles *profiles, const uint32_t *order,
+                                     uint32_t count)
 {
     int status = 0;
     profiles->last_us = 0;
     if (!count)
         return 0;
-    begin(profiles, "Profile");
+    begin_chrome_samples(profiles, "Profile");
     fputs("\"startTime\":0}}}", profiles->out);
     for (uint32_t from = 0; from < count && !status; from += CHUNK)
         status = put_chunk(profiles, order + from, count - from < CHUNK ? count - from : CHUNK);
@@ -161,7 +162,7 @@ static void sort_samples(const struct nvt_trace *trace, uint32_t *order, uint32_
             order[ends[samples->thread[i]]++] = i;
 }
 
-static int put_threads(struct profiles *profiles)
+static int put_chrome_samples_threads(struct profiles *profiles)
 {
     const struct nvt_trace *trace = profiles->trace;
     uint32_t *order = malloc(((size_t)trace->cpu_samples.count + 1) * sizeof(*order));
@@ -171,7 +172,7 @@ static int put_threads(struct profiles *profiles)
         sort_samples(trace, order, ends);
     for (uint32_t i = 0; !status && i < trace->threads.count; i++) {
         profiles->thread = i;
-        status = put_thread(profiles, order + from, ends[i] - from);
+        status = put_chrome_samples_thread(profiles, order + from, ends[i] - from);
         from = ends[i];
     }
     free(order);
@@ -188,8 +189,9 @@ int nvt_chrome_samples(const struct nvt_trace *trace, FILE *out, int *events)
     profiles.told = calloc(frames, sizeof(*profiles.told));
     profiles.told_alone = calloc(frames, sizeof(*profiles.told_alone));
     profiles.path = malloc(frames * sizeof(*profiles.path));
-    int status =
-        profiles.told && profiles.told_alone && profiles.path ? put_threads(&profiles) : -1;
+    int status = profiles.told && profiles.told_alone && profiles.path
+                     ? put_chrome_samples_threads(&profiles)
+                     : -1;
     free(profiles.told);
     free(profiles.told_alone);
     free(profiles.path);

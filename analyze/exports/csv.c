@@ -29,7 +29,7 @@ struct lines {
 static const struct line empty = {
     .process = NVT_NONE, .thread = NVT_NONE, .device = -1, .stream = -1, .bytes = -1};
 
-static void put_number(int64_t value, int given, FILE *out)
+static void put_csv_number(int64_t value, int given, FILE *out)
 {
     if (given)
         fprintf(out, "%" PRId64, value);
@@ -59,7 +59,7 @@ static void put_stack(const struct nvt_trace *trace, uint32_t frame, struct line
         nvt_render_csv_field((const char *)lines->stack.data, lines->file);
 }
 
-static void put(const struct nvt_trace *trace, const struct line *line, struct lines *lines)
+static void put_csv(const struct nvt_trace *trace, const struct line *line, struct lines *lines)
 {
     FILE *out = lines->file;
     uint32_t process = line->process;
@@ -68,12 +68,12 @@ static void put(const struct nvt_trace *trace, const struct line *line, struct l
         process = trace->threads.process[line->thread];
     int has_process = process != NVT_NONE;
     fprintf(out, "%s,%" PRId64 ",%" PRId64 ",", line->kind, line->start, line->end - line->start);
-    put_number(has_process ? trace->processes.pid[process] : 0, has_process, out);
-    put_number(has_thread ? trace->threads.tid[line->thread] : 0, has_thread, out);
-    put_number(line->device, line->device >= 0, out);
-    put_number(line->stream, line->stream >= 0, out);
-    put_number((int64_t)line->correlation, line->correlation != 0, out);
-    put_number(line->bytes, line->bytes >= 0, out);
+    put_csv_number(has_process ? trace->processes.pid[process] : 0, has_process, out);
+    put_csv_number(has_thread ? trace->threads.tid[line->thread] : 0, has_thread, out);
+    put_csv_number(line->device, line->device >= 0, out);
+    put_csv_number(line->stream, line->stream >= 0, out);
+    put_csv_number((int64_t)line->correlation, line->correlation != 0, out);
+    put_csv_number(line->bytes, line->bytes >= 0, out);
     put_text(line->domain, ',', out);
     put_text(line->name, ',', out);
     put_text(line->category, ',', out);
@@ -94,7 +94,7 @@ static const char *domain_name(const struct nvt_trace *trace, uint32_t domain)
     return optional_name(trace, trace->domains.name[domain]);
 }
 
-static void put_ranges(const struct nvt_trace *trace, struct lines *out)
+static void put_csv_ranges(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
@@ -108,7 +108,7 @@ static void put_ranges(const struct nvt_trace *trace, struct lines *out)
         line.category = optional_name(trace, ranges->category[i]);
         if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD)
             line.payload = nvt_name(trace, ranges->payload[i]);
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -125,7 +125,7 @@ static void put_marks(const struct nvt_trace *trace, struct lines *out)
         line.category = optional_name(trace, marks->category[i]);
         if (marks->flags[i] & NVT_RANGE_HAS_PAYLOAD)
             line.payload = nvt_name(trace, marks->payload[i]);
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -144,11 +144,11 @@ static void put_samples(const struct nvt_trace *trace, struct lines *out)
         line.name = nvt_name(trace, trace->counters.name[counter]);
         line.category = optional_name(trace, trace->counters.unit[counter]);
         line.payload = value;
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
-static void put_calls(const struct nvt_trace *trace, struct lines *out)
+static void put_csv_calls(const struct nvt_trace *trace, struct lines *out)
 {
     static const char *const classes[] = {"runtime call", "driver call", "library call", "call"};
     const struct nvt_apis *apis = &trace->apis;
@@ -161,7 +161,7 @@ static void put_calls(const struct nvt_trace *trace, struct lines *out)
         line.correlation = apis->correlation[i];
         line.name = nvt_name(trace, apis->name[i]);
         line.frame = apis->frame[i];
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -187,7 +187,7 @@ static void put_os_calls(const struct nvt_trace *trace, struct lines *out)
             snprintf(address, sizeof(address), "0x%" PRIx64, calls->address[i]);
             line.payload = address;
         }
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
     nvt_os_names_free(&names);
 }
@@ -216,7 +216,7 @@ static void put_mpi_calls(const struct nvt_trace *trace, struct lines *out)
                      calls->kind[i] == NVT_MPI_COLLECTIVE ? "root" : "peer", calls->peer[i]);
             line.payload = payload;
         }
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -239,7 +239,7 @@ static void put_cpu_samples(const struct nvt_trace *trace, struct lines *out)
             snprintf(payload, sizeof(payload), "%" PRId64, samples->cpu_ns[i]);
             line.payload = payload;
         }
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -273,7 +273,7 @@ static void put_ops(const struct nvt_trace *trace, struct lines *out)
             line.category = nvt_um_move_label(trace->migrations.cause[ops->detail[i]]);
             line.payload = address_text(trace->migrations.address[ops->detail[i]], address);
         }
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -290,11 +290,11 @@ static void put_syncs(const struct nvt_trace *trace, struct lines *out)
         line.stream = syncs->stream[i];
         line.correlation = syncs->correlation[i];
         line.name = nvt_sync_label(syncs->type[i]);
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
-static void put_memory(const struct nvt_trace *trace, struct lines *out)
+static void put_csv_memory(const struct nvt_trace *trace, struct lines *out)
 {
     const struct nvt_memory *memory = &trace->memory;
     for (uint32_t i = 0; i < memory->count; i++) {
@@ -306,7 +306,7 @@ static void put_memory(const struct nvt_trace *trace, struct lines *out)
         line.device = memory->device[i] == NVT_NONE ? -1 : (int64_t)memory->device[i];
         line.bytes = (int64_t)memory->bytes[i];
         line.name = nvt_name(trace, memory->source[i]);
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -335,7 +335,7 @@ static void put_um_events(const struct nvt_trace *trace, struct lines *out)
                      events->faults[i]);
             line.payload = payload;
         }
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -350,7 +350,7 @@ static void put_overheads(const struct nvt_trace *trace, struct lines *out)
         line.process = overheads->process[i];
         line.thread = overheads->thread[i];
         line.name = nvt_name(trace, overheads->name[i]);
-        put(trace, &line, out);
+        put_csv(trace, &line, out);
     }
 }
 
@@ -361,16 +361,16 @@ static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error 
             "Kind,Start (ns),Duration (ns),PID,TID,Device,Stream,Correlation,Bytes,Domain,Name,"
             "Category,Payload%s\n",
             lines.has_stacks ? ",Stack" : "");
-    put_ranges(trace, &lines);
+    put_csv_ranges(trace, &lines);
     put_marks(trace, &lines);
     put_samples(trace, &lines);
-    put_calls(trace, &lines);
+    put_csv_calls(trace, &lines);
     put_os_calls(trace, &lines);
     put_mpi_calls(trace, &lines);
     put_cpu_samples(trace, &lines);
     put_ops(trace, &lines);
     put_syncs(trace, &lines);
-    put_memory(trace, &lines);
+    put_csv_memory(trace, &lines);
     put_um_events(trace, &lines);
     put_overheads(trace, &lines);
     nvt_buffer_free(&lines.stack);

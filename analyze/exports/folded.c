@@ -12,7 +12,7 @@
 #include "export.h"
 
 /* One line, without what parts names from each other. */
-static void put_name(const char *name, FILE *out)
+static void put_folded_name(const char *name, FILE *out)
 {
     fputs(*name ? "" : "(no name)", out);
     for (uint32_t character; (character = nvt_utf8_next(&name)) != 0;)
@@ -28,14 +28,14 @@ static void put_path(const struct nvt_stacks *stacks, uint32_t row, FILE *out)
         path[depth++] = at;
     fputs(stacks->items[row].depth >= NVT_NESTING_DEPTH ? "…;" : "", out);
     while (depth) {
-        put_name(nvt_stacks_name(stacks, path[--depth]), out);
+        put_folded_name(nvt_stacks_name(stacks, path[--depth]), out);
         fputs(depth ? ";" : "", out);
     }
 }
 
 /* 0, 1: there are none, or -1. */
-static int put_stacks(const struct nvt_trace *trace, enum nvt_stacks_of what, FILE *out,
-                      struct nvt_error *err)
+static int put_folded_stacks(const struct nvt_trace *trace, enum nvt_stacks_of what, FILE *out,
+                             struct nvt_error *err)
 {
     struct nvt_stacks stacks = {0};
     int status = nvt_stacks_make(&stacks, trace, what, NVT_ACROSS_THREADS, err), is_empty = 1;
@@ -53,22 +53,22 @@ static int put_stacks(const struct nvt_trace *trace, enum nvt_stacks_of what, FI
 
 static int write_host(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
 {
-    return put_stacks(trace, NVT_STACKS_HOST, out, err);
+    return put_folded_stacks(trace, NVT_STACKS_HOST, out, err);
 }
 
 static int write_device(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
 {
-    return put_stacks(trace, NVT_STACKS_DEVICE, out, err);
+    return put_folded_stacks(trace, NVT_STACKS_DEVICE, out, err);
 }
 
 static int write_memory(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
 {
-    return put_stacks(trace, NVT_STACKS_MEMORY, out, err);
+    return put_folded_stacks(trace, NVT_STACKS_MEMORY, out, err);
 }
 
 static int write_cpu(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
 {
-    return put_stacks(trace, NVT_STACKS_CPU, out, err);
+    return put_folded_stacks(trace, NVT_STACKS_CPU, out, err);
 }
 
 const struct nvt_exporter nvt_exporter_folded = {.name = "folded",

@@ -189,7 +189,8 @@ static void put_fact(struct writing *writing, const char *name, const char *valu
     ++*count;
 }
 
-static void put_number(struct writing *writing, const char *name, int64_t value, uint32_t *count)
+static void put_nvt_number(struct writing *writing, const char *name, int64_t value,
+                           uint32_t *count)
 {
     char text[32];
     snprintf(text, sizeof(text), "%" PRId64, value);
@@ -205,7 +206,7 @@ static void put_source(struct writing *writing, uint32_t *count)
     if (stat(trace->path, &status) || !S_ISREG(status.st_mode) || strlen(name) >= NVT_TABLES_NAME)
         return;
     put_fact(writing, NVT_TABLES_SOURCE, name, count);
-    put_number(writing, NVT_TABLES_BYTES_OF_SOURCE, (int64_t)status.st_size, count);
+    put_nvt_number(writing, NVT_TABLES_BYTES_OF_SOURCE, (int64_t)status.st_size, count);
 }
 
 /* What the trace has beside its tables. */
@@ -216,18 +217,18 @@ static uint32_t put_facts(struct writing *writing)
     put_fact(writing, "nvtally", NVT_VERSION, &count);
     put_fact(writing, NVT_TABLES_FORMAT, trace->format, &count);
     put_source(writing, &count);
-    put_number(writing, NVT_TABLES_ORIGIN, trace->origin_ns, &count);
-    put_number(writing, NVT_TABLES_FIRST, trace->first_ns, &count);
-    put_number(writing, NVT_TABLES_LAST, trace->last_ns, &count);
-    put_number(writing, NVT_TABLES_LEVELS, trace->levels_ns, &count);
+    put_nvt_number(writing, NVT_TABLES_ORIGIN, trace->origin_ns, &count);
+    put_nvt_number(writing, NVT_TABLES_FIRST, trace->first_ns, &count);
+    put_nvt_number(writing, NVT_TABLES_LAST, trace->last_ns, &count);
+    put_nvt_number(writing, NVT_TABLES_LEVELS, trace->levels_ns, &count);
     if (trace->is_late)
-        put_number(writing, NVT_TABLES_LATE, 1, &count);
+        put_nvt_number(writing, NVT_TABLES_LATE, 1, &count);
     if (trace->was_stopped)
-        put_number(writing, NVT_TABLES_STOPPED, 1, &count);
+        put_nvt_number(writing, NVT_TABLES_STOPPED, 1, &count);
     if (trace->open_ns)
-        put_number(writing, NVT_TABLES_OPEN, trace->open_ns, &count);
+        put_nvt_number(writing, NVT_TABLES_OPEN, trace->open_ns, &count);
     if (trace->is_part)
-        put_number(writing, NVT_TABLES_PART, 1, &count);
+        put_nvt_number(writing, NVT_TABLES_PART, 1, &count);
     if (trace->warning)
         put_fact(writing, NVT_TABLES_WARNING, trace->warning, &count);
     if (trace->notes && strlen(trace->notes) <= NVT_TABLES_FACT_BYTES)
@@ -250,7 +251,7 @@ static int write_facts(struct writing *writing)
 
 /* --- tables ------------------------------------------------------------------------------------- */
 
-static void put_name(struct nvt_buffer *out, const char *name)
+static void put_nvt_name(struct nvt_buffer *out, const char *name)
 {
     nvt_buffer_varint(out, strlen(name));
     nvt_buffer_append(out, name, strlen(name));
@@ -277,14 +278,14 @@ static int write_directory(struct writing *writing)
         uint32_t columns = 0;
         for (uint32_t k = 0; k < layout[i].count; k++)
             columns += is_written(&layout[i].columns[k]);
-        put_name(&writing->payload, layout[i].name);
+        put_nvt_name(&writing->payload, layout[i].name);
         nvt_buffer_varint(&writing->payload, nvt_layout_rows(writing->trace, &layout[i]));
         nvt_buffer_varint(&writing->payload, columns);
         for (uint32_t k = 0; k < layout[i].count; k++) {
             const struct nvt_layout_column *column = &layout[i].columns[k];
             if (!is_written(column))
                 continue;
-            put_name(&writing->payload, column->name);
+            put_nvt_name(&writing->payload, column->name);
             nvt_buffer_varint(&writing->payload, column->meaning);
             nvt_buffer_varint(&writing->payload, base_of(&layout[i], k));
         }

@@ -23,7 +23,7 @@ static void put_chain(struct nvt_sql *sql, uint32_t frame)
         nvt_sql_null(sql);
 }
 
-static int put_calls(struct nvt_sql *sql)
+static int put_sqlite_cuda_calls(struct nvt_sql *sql)
 {
     const struct nvt_apis *apis = &sql->trace->apis;
     if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_RUNTIME", 8))
@@ -126,7 +126,7 @@ static int put_launches(struct nvt_sql *sql)
 /* --- device operations --- */
 
 /* start, end, deviceId, contextId, greenContextId, streamId, correlationId, globalPid. */
-static void put_op(struct nvt_sql *sql, uint32_t op)
+static void put_sqlite_cuda_op(struct nvt_sql *sql, uint32_t op)
 {
     const struct nvt_ops *ops = &sql->trace->ops;
     nvt_sql_int(sql, ops->start[op]);
@@ -178,7 +178,7 @@ static int put_graphs(struct nvt_sql *sql)
         if (!is_graph(sql->trace, i))
             continue;
         int64_t graph = (int64_t)sql->trace->kernels.graph[ops->detail[i]];
-        put_op(sql, i);
+        put_sqlite_cuda_op(sql, i);
         nvt_sql_int(sql, graph);
         nvt_sql_int(sql, graph);
         if (nvt_sql_row(sql))
@@ -195,7 +195,7 @@ static int put_kernels(struct nvt_sql *sql)
     for (uint32_t i = 0; i < ops->count; i++) {
         if (ops->kind[i] != NVT_OP_KERNEL || is_graph(sql->trace, i))
             continue;
-        put_op(sql, i);
+        put_sqlite_cuda_op(sql, i);
         nvt_sql_string(sql, ops->name[i]);
         nvt_sql_string(sql, ops->short_name[i]);
         nvt_sql_null(sql);
@@ -238,7 +238,7 @@ static int put_copies(struct nvt_sql *sql)
     for (uint32_t i = 0; i < ops->count; i++) {
         if (ops->kind[i] != NVT_OP_MEMCPY)
             continue;
-        put_op(sql, i);
+        put_sqlite_cuda_op(sql, i);
         nvt_sql_int(sql, (int64_t)ops->bytes[i]);
         nvt_sql_int(sql, ops->copy_kind[i]);
         nvt_sql_null(sql);
@@ -261,7 +261,7 @@ static int put_sets(struct nvt_sql *sql)
     for (uint32_t i = 0; i < ops->count; i++) {
         if (ops->kind[i] != NVT_OP_MEMSET)
             continue;
-        put_op(sql, i);
+        put_sqlite_cuda_op(sql, i);
         nvt_sql_int(sql, 0); /* the value is not in the model */
         nvt_sql_int(sql, (int64_t)ops->bytes[i]);
         nvt_sql_null(sql);
@@ -347,7 +347,7 @@ static void put_level(struct nvt_sql *sql, uint64_t level)
         nvt_sql_int(sql, (int64_t)level);
 }
 
-static int put_memory(struct nvt_sql *sql)
+static int put_sqlite_cuda_memory(struct nvt_sql *sql)
 {
     const struct nvt_memory *memory = &sql->trace->memory;
     if (nvt_sql_prepare(sql, "CUDA_GPU_MEMORY_USAGE_EVENTS", 19))
@@ -403,9 +403,10 @@ static int put_overheads(struct nvt_sql *sql)
 
 int nvt_sql_cuda(struct nvt_sql *sql)
 {
-    return put_calls(sql) || put_launches(sql) || put_library_calls(sql) || put_os_calls(sql) ||
-                   put_kernels(sql) || put_graphs(sql) || put_copies(sql) || put_sets(sql) ||
-                   put_syncs(sql) || put_events(sql) || put_memory(sql) || put_overheads(sql)
+    return put_sqlite_cuda_calls(sql) || put_launches(sql) || put_library_calls(sql) ||
+                   put_os_calls(sql) || put_kernels(sql) || put_graphs(sql) || put_copies(sql) ||
+                   put_sets(sql) || put_syncs(sql) || put_events(sql) ||
+                   put_sqlite_cuda_memory(sql) || put_overheads(sql)
                ? -1
                : 0;
 }

@@ -73,7 +73,7 @@ static void put_wait(struct nvt_sql *sql, uint32_t call)
     nvt_sql_null(sql);
 }
 
-static int put_calls(struct nvt_sql *sql)
+static int put_sqlite_mpi_calls(struct nvt_sql *sql)
 {
     static const struct {
         const char *table;
@@ -101,7 +101,7 @@ static int put_calls(struct nvt_sql *sql)
 }
 
 /* A thread of the process stands for it: the first that calls MPI. */
-static int put_ranks(struct nvt_sql *sql)
+static int put_sqlite_mpi_ranks(struct nvt_sql *sql)
 {
     const struct nvt_trace *trace = sql->trace;
     if (nvt_sql_prepare(sql, "MPI_RANKS", 2))
@@ -125,6 +125,7 @@ int nvt_sql_mpi(struct nvt_sql *sql)
 {
     if (!sql->trace->mpi_calls.count)
         return 0;
-    return nvt_sql_run(sql, tables) || put_calls(sql) || put_ranks(sql) ? -1 : 0;
+    return nvt_sql_run(sql, tables) || put_sqlite_mpi_calls(sql) || put_sqlite_mpi_ranks(sql) ? -1
+                                                                                              : 0;
 }
 #endif

@@ -159,7 +159,7 @@ static int put_categories(struct nvt_sql *sql)
     return status;
 }
 
-static int put_ranges(struct nvt_sql *sql)
+static int put_sqlite_nvtx_ranges(struct nvt_sql *sql)
 {
     const struct nvt_ranges *ranges = &sql->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
@@ -232,7 +232,7 @@ static int put_samples(struct nvt_sql *sql)
 int nvt_sql_nvtx(struct nvt_sql *sql)
 {
     return nvt_sql_prepare(sql, "NVTX_EVENTS", 20) || put_domains(sql) || put_categories(sql) ||
-                   put_ranges(sql) || put_marks(sql) || put_samples(sql)
+                   put_sqlite_nvtx_ranges(sql) || put_marks(sql) || put_samples(sql)
                ? -1
                : 0;
 }

@@ -41,7 +41,7 @@ static int put_sample(struct nvt_sql *sql, uint32_t i)
     return nvt_sql_row(sql);
 }
 
-static int put_stacks(struct nvt_sql *sql)
+static int put_sqlite_samples_stacks(struct nvt_sql *sql)
 {
     const struct nvt_cpu_samples *samples = &sql->trace->cpu_samples;
     if (nvt_sql_stacks(sql, "SAMPLING_CALLCHAINS"))
@@ -93,6 +93,6 @@ int nvt_sql_samples(struct nvt_sql *sql)
     for (uint32_t i = 0; i < samples->count; i++)
         if (put_sample(sql, i))
             return -1;
-    return put_stacks(sql);
+    return put_sqlite_samples_stacks(sql);
 }
 #endif

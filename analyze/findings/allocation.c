@@ -84,7 +84,7 @@ static int is_repeated(struct rounds *rounds, const struct nvt_view *view)
            (double)(rounds->last - rounds->first) >= LEAST_SPREAD * view->span_ns;
 }
 
-static void add(struct calls *calls, const struct nvt_view *view, uint32_t call)
+static void add_allocation(struct calls *calls, const struct nvt_view *view, uint32_t call)
 {
     const struct nvt_apis *apis = &view->trace->apis;
     int64_t start = apis->start[call], end = apis->end[call], length = end - start;
@@ -105,15 +105,15 @@ static void add(struct calls *calls, const struct nvt_view *view, uint32_t call)
     }
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_allocation(const struct nvt_rule *rule, const struct nvt_view *view,
+                           struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_apis *apis = &view->trace->apis;
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct calls calls = {.until = view->from, .longest = NVT_NONE};
     for (uint32_t i = 0; i < apis->count; i++)
         if (nvt_is_steady_call(view, i) && allocates(nvt_name(view->trace, apis->name[i]))) {
-            add(&calls, view, i);
+            add_allocation(&calls, view, i);
             nvt_finding_point(&finding, apis->start[i]);
         }
     double share = calls.covered_ns / view->span_ns;
@@ -148,5 +148,5 @@ const struct nvt_rule nvt_rule_allocation = {
     .remedy = "allocate before the loop, or use a pool (cudaMallocAsync, a caching allocator)",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_CALLS,
-    .look = look,
+    .look = find_allocation,
 };

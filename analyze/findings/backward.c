@@ -44,7 +44,7 @@ static int note_missed(void *context, uint32_t op, const uint32_t *ranges, uint3
     return 0;
 }
 
-static void tell(const struct missed *missed, struct nvt_finding *finding)
+static void tell_backward(const struct missed *missed, struct nvt_finding *finding)
 {
     const struct nvt_trace *trace = missed->view->trace;
     const struct nvt_view *view = missed->view;
@@ -63,8 +63,8 @@ static void tell(const struct missed *missed, struct nvt_finding *finding)
              (long long)trace->threads.tid[trace->ranges.thread[missed->range]]);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_backward(const struct nvt_rule *rule, const struct nvt_view *view,
+                         struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct missed missed = {.view = view, .finding = &finding};
@@ -80,7 +80,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     free(missed.known);
     if (status || missed.count < LEAST_COUNT || missed.ns < LEAST_SHARE * missed.all_ns)
         return status;
-    tell(&missed, &finding);
+    tell_backward(&missed, &finding);
     return nvt_findings_add(findings, &finding, err);
 }
 
@@ -94,5 +94,5 @@ const struct nvt_rule nvt_rule_backward = {
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
     .is_whole = 1,
-    .look = look,
+    .look = find_backward,
 };

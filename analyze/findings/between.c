@@ -176,7 +176,7 @@ static void tell_remedy(enum nvt_loop_part part, struct nvt_finding *finding)
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(struct between *between, double share, struct nvt_finding *finding)
+static int tell_between(struct between *between, double share, struct nvt_finding *finding)
 {
     const enum nvt_loop_part part = largest_of(between);
     const double all = between->spans.ns;
@@ -200,8 +200,8 @@ static int tell(struct between *between, double share, struct nvt_finding *findi
     return nvt_loop_spans_tell(&between->spans, finding);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_between(const struct nvt_rule *rule, const struct nvt_view *view,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct between between = {.view = view};
     struct nvt_finding finding = nvt_finding_of(rule, view);
@@ -215,7 +215,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
             share * (1 - between.busy_ns / between.spans.ns) >= LEAST_SHARE) {
             find_parts(&between);
             find_syncs(&between);
-            failed = tell(&between, share, &finding) || nvt_findings_add(findings, &finding, NULL);
+            failed = tell_between(&between, share, &finding) ||
+                     nvt_findings_add(findings, &finding, NULL);
         }
     }
     nvt_loop_spans_free(&between.spans);
@@ -234,5 +235,5 @@ const struct nvt_rule nvt_rule_between = {
     .remedy = "move what need not be done at each step off the loop",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
-    .look = look,
+    .look = find_between,
 };

@@ -147,7 +147,7 @@ static void add_stack(const struct nvt_blocking *blocking, const struct nvt_bloc
 }
 
 /* 0, or -1 when out of memory. */
-static int add_up(const struct nvt_blocking *blocking, uint32_t item, struct detail *detail)
+static int add_up_blocked(const struct nvt_blocking *blocking, uint32_t item, struct detail *detail)
 {
     const struct nvt_os_calls *calls = &blocking->view->trace->os_calls;
     enum nvt_os_kind kind = blocking->items[item].kind;
@@ -219,8 +219,9 @@ static double share_of(const struct nvt_place *place, const struct nvt_blocked *
 }
 
 /* What it does, for how long, and in which range. */
-static void tell_what(const struct nvt_blocking *blocking, const struct nvt_blocked *blocked,
-                      const struct detail *detail, struct nvt_finding *finding)
+static void tell_blocked_what(const struct nvt_blocking *blocking,
+                              const struct nvt_blocked *blocked, const struct detail *detail,
+                              struct nvt_finding *finding)
 {
     const struct nvt_view *view = blocking->view;
     const struct kind *kind = say_of(blocked, detail);
@@ -312,20 +313,20 @@ static double units_of(const struct nvt_view *view, uint32_t thread)
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(const struct nvt_blocking *blocking, uint32_t item, double busy_ns,
-                struct nvt_finding *finding)
+static int tell_blocked(const struct nvt_blocking *blocking, uint32_t item, double busy_ns,
+                        struct nvt_finding *finding)
 {
     const struct nvt_view *view = blocking->view;
     const struct nvt_blocked *blocked = &blocking->items[item];
     const double units = units_of(view, blocked->thread);
     const int is_lock = blocked->kind == NVT_OS_LOCKS;
     struct detail detail = {0};
-    int failed = add_up(blocking, item, &detail);
+    int failed = add_up_blocked(blocking, item, &detail);
     if (!failed) {
         const char *each = NVT_COUNT(blocked->count / units);
         const struct nvt_place *name = nvt_places_most(&detail.names);
         finding->cost_ns = (blocked->ns - busy_ns) / units;
-        tell_what(blocking, blocked, &detail, finding);
+        tell_blocked_what(blocking, blocked, &detail, finding);
         nvt_finding_append(finding,
                            "%s%s %s%s %s, %s each, the longest %s; %.0f %% of that time in %.40s()",
                            is_lock ? "lock contention: " : "", each, is_lock ? "wait" : "call",
@@ -383,7 +384,7 @@ static int add_kinds(const struct nvt_rule *rule, const struct nvt_blocking *blo
         double busy_ns = nvt_blocking_busy(blocking, item);
         failed = busy_ns < 0;
         if (!failed && 2 * busy_ns < blocking->items[item].ns)
-            failed = tell(blocking, item, busy_ns, &finding) ||
+            failed = tell_blocked(blocking, item, busy_ns, &finding) ||
                      nvt_findings_add(findings, &finding, NULL);
     }
     return failed;
@@ -405,8 +406,8 @@ static struct nvt_view view_of_calls(const struct nvt_view *view)
     return of_calls;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *given,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_blocked(const struct nvt_rule *rule, const struct nvt_view *given,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_blocking blocking = {0};
     size_t first = findings->count;
@@ -435,5 +436,5 @@ const struct nvt_rule nvt_rule_blocked = {
     .remedy = "do it on another thread, ahead of the loop, or less often; the finding says what "
               "helps against its kind of calls",
     .confidence = NVT_SEEN,
-    .look = look,
+    .look = find_blocked,
 };

@@ -163,7 +163,7 @@ static int take_samples(struct host *host)
     return 0;
 }
 
-static int begin(struct host *host)
+static int begin_busy(struct host *host)
 {
     const struct nvt_trace *trace = host->view->trace;
     if (choose_thread(host))
@@ -294,7 +294,8 @@ static void free_part(struct part *part)
     nvt_hot_free(&part->hot);
 }
 
-static void tell_what(const struct host *host, const struct part *part, struct nvt_finding *finding)
+static void tell_busy_what(const struct host *host, const struct part *part,
+                           struct nvt_finding *finding)
 {
     const struct kind *kind = &kinds[part->kind];
     const struct nvt_place *range = nvt_places_best(&part->ranges, (int64_t)part->ns);
@@ -314,8 +315,8 @@ static void tell_what(const struct host *host, const struct part *part, struct n
 }
 
 /* How sure the share is, what runs, and who calls it. */
-static void tell_evidence(const struct host *host, const struct part *part,
-                          struct nvt_finding *finding)
+static void tell_busy_evidence(const struct host *host, const struct part *part,
+                               struct nvt_finding *finding)
 {
     const struct nvt_place *caller = nvt_places_most(&part->callers);
     uint32_t most[2];
@@ -352,8 +353,8 @@ static int is_much(const struct host *host, const struct part *part)
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(const struct nvt_rule *rule, const struct host *host, struct part *part,
-                struct nvt_findings *findings)
+static int tell_busy(const struct nvt_rule *rule, const struct host *host, struct part *part,
+                     struct nvt_findings *findings)
 {
     struct nvt_finding finding = nvt_finding_of(rule, host->view);
     count_part(host, part);
@@ -362,8 +363,8 @@ static int tell(const struct nvt_rule *rule, const struct host *host, struct par
     int failed = look_into(host, part);
     if (!failed) {
         finding.cost_ns = (part->ns - part->busy_ns) / host->view->units;
-        tell_what(host, part, &finding);
-        tell_evidence(host, part, &finding);
+        tell_busy_what(host, part, &finding);
+        tell_busy_evidence(host, part, &finding);
         nvt_finding_point_longest(&finding, &part->longest);
         failed = nvt_findings_add(findings, &finding, NULL);
     }
@@ -406,17 +407,17 @@ static int tell_all(const struct nvt_rule *rule, const struct host *host,
     for (int kind = 0; kind < NVT_WORK_KINDS && !failed; kind++) {
         struct part part = {.kind = (enum nvt_work_kind)kind, .function = NVT_NONE};
         if (kinds[kind].does)
-            failed = tell(rule, host, &part, findings);
+            failed = tell_busy(rule, host, &part, findings);
     }
     int told = failed ? -1 : is_told(host);
     failed = told < 0 || find_function(host, &one.function);
     if (!failed && !told && one.function != NVT_NONE)
-        failed = tell(rule, host, &one, findings);
+        failed = tell_busy(rule, host, &one, findings);
     return failed ? -1 : 0;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_busy(const struct nvt_rule *rule, const struct nvt_view *view,
+                     struct nvt_findings *findings, struct nvt_error *err)
 {
     struct host host = {.view = view};
     const size_t before = findings->count;
@@ -424,7 +425,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         return 0;
     if (nvt_sampled_functions_make(&host.functions, view->trace, NVT_BY_FUNCTION, err))
         return -1;
-    int failed = host.functions.has_times && begin(&host);
+    int failed = host.functions.has_times && begin_busy(&host);
     if (!failed && host.count >= LEAST_SAMPLES)
         failed = tell_all(rule, &host, findings);
     nvt_findings_sort(findings, before);
@@ -446,5 +447,5 @@ const struct nvt_rule nvt_rule_busy = {
     .remedy = "do it once, before the loop, or on other threads; the finding says what helps "
               "against its kind of work",
     .confidence = NVT_LIKELY,
-    .look = look,
+    .look = find_busy,
 };

@@ -114,8 +114,8 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
     return nvt_findings_add(findings, &finding, err);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_clocks(const struct nvt_rule *rule, const struct nvt_view *view,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_counter_courses courses;
     int has = nvt_machine_courses(view->trace, &courses, err), status = has < 0 ? -1 : 0;
@@ -135,5 +135,5 @@ const struct nvt_rule nvt_rule_clocks = {
     .remedy = "better cooling or a higher power limit; and compare only runs with one clock",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
-    .look = look,
+    .look = find_clocks,
 };

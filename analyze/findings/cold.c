@@ -39,7 +39,7 @@ static int loads(const char *name)
 }
 
 /* Mark the calls that launch each kernel first, and find when devices work. 0, or -1 when out of memory. */
-static int begin(struct cold *cold, const struct nvt_view *view)
+static int begin_cold(struct cold *cold, const struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
     const struct nvt_ops *ops = &trace->ops;
@@ -85,7 +85,7 @@ static int is_cold(const struct cold *cold, uint32_t call, int is_first, const c
 }
 
 /* Calls of a loop's steady part are the rule `loading`'s. */
-static void add_calls(struct cold *cold, const struct nvt_view *view)
+static void add_cold_calls(struct cold *cold, const struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
     const struct nvt_apis *apis = &trace->apis;
@@ -108,8 +108,8 @@ static void add_calls(struct cold *cold, const struct nvt_view *view)
     }
 }
 
-static void tell(const struct nvt_view *view, const struct cold *cold, double share,
-                 struct nvt_finding *finding)
+static void tell_cold(const struct nvt_view *view, const struct cold *cold, double share,
+                      struct nvt_finding *finding)
 {
     const struct nvt_apis *apis = &view->trace->apis;
     finding->total_ns = (double)cold->ns;
@@ -134,17 +134,18 @@ static void tell(const struct nvt_view *view, const struct cold *cold, double sh
     nvt_finding_point_longest(finding, &cold->moments);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_cold(const struct nvt_rule *rule, const struct nvt_view *view,
+                     struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct cold cold = {.longest = NVT_NONE};
-    int status = begin(&cold, view) ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
+    int status =
+        begin_cold(&cold, view) ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
     if (!status)
-        add_calls(&cold, view);
+        add_cold_calls(&cold, view);
     double share = (double)cold.ns / ((double)view->to - (double)cold.from);
     if (!status && cold.ns >= LEAST_NS && share >= LEAST_SHARE) {
-        tell(view, &cold, share, &finding);
+        tell_cold(view, &cold, share, &finding);
         status = nvt_findings_add(findings, &finding, err);
     }
     free(cold.calls);
@@ -167,5 +168,5 @@ const struct nvt_rule nvt_rule_cold = {
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .is_of_operations = 1,
-    .look = look,
+    .look = find_cold,
 };

@@ -81,8 +81,8 @@ static void add_names(struct exposed *exposed, const struct nvt_trace *trace,
     }
 }
 
-static int add_device(struct exposed *exposed, const struct nvt_view *view,
-                      const struct nvt_used_device *device)
+static int add_communication_device(struct exposed *exposed, const struct nvt_view *view,
+                                    const struct nvt_used_device *device)
 {
     struct stretches stretches = {.from = view->from, .to = view->to};
     int status = nvt_overlap_walk(view->trace, device, add_piece, &stretches);
@@ -108,8 +108,8 @@ static uint32_t busiest(const struct exposed *exposed, const struct nvt_trace *t
     return most;
 }
 
-static void tell(struct nvt_finding *finding, const struct nvt_view *view,
-                 const struct exposed *exposed, uint32_t devices)
+static void tell_communication(struct nvt_finding *finding, const struct nvt_view *view,
+                               const struct exposed *exposed, uint32_t devices)
 {
     uint32_t name = busiest(exposed, view->trace);
     nvt_finding_about(finding, nvt_name(view->trace, name));
@@ -129,8 +129,8 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
         nvt_finding_point(finding, exposed->longest[i]);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_communication(const struct nvt_rule *rule, const struct nvt_view *view,
+                              struct nvt_findings *findings, struct nvt_error *err)
 {
     struct exposed exposed = {0};
     if (!view->device_count)
@@ -138,12 +138,12 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     exposed.names = calloc((size_t)nvt_strings_count(view->trace->strings) + 1, sizeof(double));
     int status = exposed.names ? 0 : nvt_fail_at(err, view->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < view->device_count && !status; i++)
-        if (add_device(&exposed, view, &view->devices[i]))
+        if (add_communication_device(&exposed, view, &view->devices[i]))
             status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     if (!status && exposed.count >= LEAST_COUNT &&
         exposed.ns >= LEAST_SHARE * view->span_ns * view->device_count) {
         struct nvt_finding finding = nvt_finding_of(rule, view);
-        tell(&finding, view, &exposed, view->device_count);
+        tell_communication(&finding, view, &exposed, view->device_count);
         status = nvt_findings_add(findings, &finding, err);
     }
     free(exposed.names);
@@ -160,5 +160,5 @@ const struct nvt_rule nvt_rule_communication = {
               "for each other, look at the straggler",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
-    .look = look,
+    .look = find_communication,
 };

@@ -39,8 +39,8 @@ static double add_copy(struct copies *copies, const struct nvt_trace *trace, uin
     return (double)ns;
 }
 
-static void add_up(const struct nvt_view *view, const struct nvt_used_device *device,
-                   struct copies *copies, struct nvt_finding *finding)
+static void add_up_copies(const struct nvt_view *view, const struct nvt_used_device *device,
+                          struct copies *copies, struct nvt_finding *finding)
 {
     const struct nvt_ops *ops = &view->trace->ops;
     int64_t free = INT64_MIN;
@@ -62,8 +62,8 @@ static void add_up(const struct nvt_view *view, const struct nvt_used_device *de
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(const struct nvt_view *view, struct copies *all, double share,
-                struct nvt_finding *finding)
+static int tell_copies(const struct nvt_view *view, struct copies *all, double share,
+                       struct nvt_finding *finding)
 {
     finding->cost_ns = share * view->span_ns / view->units;
     snprintf(finding->what, sizeof(finding->what),
@@ -77,19 +77,19 @@ static int tell(const struct nvt_view *view, struct copies *all, double share,
     return nvt_called_from_tell(&all->from, "that time", finding);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_copies(const struct nvt_rule *rule, const struct nvt_view *view,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct copies all = {.count = 0};
     int failed = nvt_called_from_begin(&all.from, view->trace), status = 0;
     for (uint32_t i = 0; i < view->device_count && !failed; i++)
-        add_up(view, &view->devices[i], &all, &finding);
+        add_up_copies(view, &view->devices[i], &all, &finding);
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
     /* Two threads may copy at once. */
     double share = fmin(all.ns / (view->span_ns * view->device_count), 1);
     if (!failed && all.count >= least && share >= LEAST_SHARE) {
-        failed = tell(view, &all, share, &finding);
+        failed = tell_copies(view, &all, share, &finding);
         status = failed ? 0 : nvt_findings_add(findings, &finding, err);
     }
     nvt_called_from_free(&all.from);
@@ -106,5 +106,5 @@ const struct nvt_rule nvt_rule_copies = {
     .remedy = "collect them into one buffer and copy it once, or leave the values on the device",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
-    .look = look,
+    .look = find_copies,
 };

@@ -45,9 +45,9 @@ static void tell_measured(const struct nvt_crossing *crossing, char *out, size_t
                  ": straight lines fit badly here, so trust the measurements");
 }
 
-static int tell(const struct nvt_rule *rule, const struct nvt_case *facts,
-                const struct nvt_crossing *crossing, const char *by, struct nvt_findings *findings,
-                struct nvt_error *err)
+static int tell_crossing(const struct nvt_rule *rule, const struct nvt_case *facts,
+                         const struct nvt_crossing *crossing, const char *by,
+                         struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
     const struct nvt_curve *low = crossing->low, *high = crossing->high;
@@ -73,8 +73,8 @@ static int tell(const struct nvt_rule *rule, const struct nvt_case *facts,
     return nvt_findings_add(findings, &finding, err);
 }
 
-static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
-                   struct nvt_findings *findings, struct nvt_error *err)
+static int compare_crossing(const struct nvt_rule *rule, const struct nvt_case *facts,
+                            struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_curves curves = {0};
     struct nvt_crossing crossing;
@@ -83,7 +83,7 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
         for (size_t j = i + 1; j < curves.count && !status; j++) {
             const char *by = nvt_curves_differ(&curves.items[i], &curves.items[j]);
             if (by && nvt_curves_cross(&curves.items[i], &curves.items[j], &crossing))
-                status = tell(rule, facts, &crossing, by, findings, err);
+                status = tell_crossing(rule, facts, &crossing, by, findings, err);
         }
     nvt_curves_free(&curves);
     return status;
@@ -98,5 +98,5 @@ const struct nvt_rule nvt_rule_crossing = {
     .remedy = "choose the variant by the parameter",
     .confidence = NVT_TESTED,
     .is_along = 1,
-    .compare = compare,
+    .compare = compare_crossing,
 };

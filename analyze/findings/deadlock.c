@@ -46,8 +46,8 @@ static const char *worker_text(const struct nvt_trace *trace, uint32_t call)
 }
 
 /* 0, or -1 when out of memory. */
-static int tell_what(const struct nvt_trace *trace, const struct nvt_deadlock *deadlock,
-                     struct nvt_finding *finding)
+static int tell_deadlock_what(const struct nvt_trace *trace, const struct nvt_deadlock *deadlock,
+                              struct nvt_finding *finding)
 {
     char first[CALLERS], second[CALLERS];
     const char *worker = worker_text(trace, deadlock->calls[0]);
@@ -153,13 +153,13 @@ static const char *remedy_of(const struct nvt_trace *trace, const struct nvt_dea
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(const struct nvt_rule *rule, const struct nvt_input_trace *from,
-                const struct nvt_deadlock *deadlock, struct nvt_findings *findings)
+static int tell_deadlock(const struct nvt_rule *rule, const struct nvt_input_trace *from,
+                         const struct nvt_deadlock *deadlock, struct nvt_findings *findings)
 {
     const struct nvt_trace *trace = from->trace;
     const struct nvt_os_calls *calls = &trace->os_calls;
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
-    int failed = tell_what(trace, deadlock, &finding);
+    int failed = tell_deadlock_what(trace, deadlock, &finding);
     nvt_case_name(from, finding.where, sizeof(finding.where));
     finding.trace = trace;
     finding.cost_ns = (double)(calls->end[deadlock->calls[0]] - deadlock->since);
@@ -180,15 +180,15 @@ static int tell(const struct nvt_rule *rule, const struct nvt_input_trace *from,
     return failed || nvt_findings_add(findings, &finding, NULL);
 }
 
-static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
-                   struct nvt_findings *findings, struct nvt_error *err)
+static int compare_deadlock(const struct nvt_rule *rule, const struct nvt_case *facts,
+                            struct nvt_findings *findings, struct nvt_error *err)
 {
     int failed = 0;
     for (size_t i = 0; i < facts->input->trace_count && !failed; i++) {
         struct nvt_deadlocks deadlocks = {.count = 0};
         failed = nvt_deadlocks_find(&deadlocks, facts->input->traces[i].trace);
         for (uint32_t k = 0; k < deadlocks.count && !failed; k++)
-            failed = tell(rule, &facts->input->traces[i], &deadlocks.items[k], findings);
+            failed = tell_deadlock(rule, &facts->input->traces[i], &deadlocks.items[k], findings);
         nvt_deadlocks_free(&deadlocks);
     }
     return failed ? nvt_fail(err, "out of memory") : 0;
@@ -208,5 +208,5 @@ const struct nvt_rule nvt_rule_deadlock = {
         "are none",
     .remedy = "take locks in one order, and none that is held already; the finding says what fits",
     .confidence = NVT_LIKELY,
-    .compare = compare,
+    .compare = compare_deadlock,
 };

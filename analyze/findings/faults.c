@@ -141,7 +141,7 @@ static int add_moves(struct stalls *stalls)
 }
 
 /* The innermost range that a kernel was launched in. */
-static int add_range(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+static int add_faults_range(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
 {
     struct stalls *stalls = context;
     const struct nvt_view *view = stalls->view;
@@ -196,7 +196,7 @@ static void describe(const struct stalls *stalls, double share, struct nvt_findi
 }
 
 /* 0, or -1 when out of memory. */
-static int measure(struct stalls *stalls, struct nvt_finding *finding)
+static int measure_faults(struct stalls *stalls, struct nvt_finding *finding)
 {
     const struct nvt_view *view = stalls->view;
     size_t strings = (size_t)nvt_strings_count(view->trace->strings) + 1;
@@ -214,15 +214,15 @@ static int measure(struct stalls *stalls, struct nvt_finding *finding)
     return 0;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_faults(const struct nvt_rule *rule, const struct nvt_view *view,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct stalls stalls = {.view = view};
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
     if (!view->trace->um_events.count)
         return 0;
-    int status = measure(&stalls, &finding);
+    int status = measure_faults(&stalls, &finding);
     double share = stalls.ns / (view->span_ns * view->device_count);
     int is_found = !status && stalls.records >= least && share >= LEAST_SHARE;
     if (is_found)
@@ -230,7 +230,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (status)
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     else if (is_found)
-        status = nvt_project(view->trace, NVT_ACROSS_THREADS, add_range, &stalls, err);
+        status = nvt_project(view->trace, NVT_ACROSS_THREADS, add_faults_range, &stalls, err);
     if (is_found && !status) {
         finding.cost_ns = share * view->span_ns / view->units;
         describe(&stalls, share, &finding);
@@ -255,5 +255,5 @@ const struct nvt_rule nvt_rule_faults = {
               "mostly); let the device write first what it uses; or cudaMalloc and copies",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS,
-    .look = look,
+    .look = find_faults,
 };

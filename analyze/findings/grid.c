@@ -62,8 +62,8 @@ static int is_small(const struct nvt_trace *trace, uint32_t op, uint32_t multipr
 
 /* Counts of each small kernel only the time between the end of every earlier kernel and the start of the next one: kernels
  * of other streams fill the other SMs. */
-static void add_device(const struct nvt_view *view, const struct nvt_used_device *device,
-                       struct small_grids *grids)
+static void add_grid_device(const struct nvt_view *view, const struct nvt_used_device *device,
+                            struct small_grids *grids)
 {
     const struct nvt_trace *trace = view->trace;
     const struct nvt_ops *ops = &trace->ops;
@@ -87,8 +87,8 @@ static void add_device(const struct nvt_view *view, const struct nvt_used_device
     }
 }
 
-static void tell(const struct nvt_view *view, const struct small_grids *grids, uint32_t subject,
-                 struct nvt_finding *finding)
+static void tell_grid(const struct nvt_view *view, const struct small_grids *grids,
+                      uint32_t subject, struct nvt_finding *finding)
 {
     const struct small_name *name = &grids->names[subject];
     char blocks[64];
@@ -113,8 +113,8 @@ static void tell(const struct nvt_view *view, const struct small_grids *grids, u
     nvt_finding_point_longest(finding, &grids->longest);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_grid(const struct nvt_rule *rule, const struct nvt_view *view,
+                     struct nvt_findings *findings, struct nvt_error *err)
 {
     const uint32_t count = nvt_strings_count(view->trace->strings);
     struct nvt_finding finding = nvt_finding_of(rule, view);
@@ -124,12 +124,12 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (!grids.names)
         return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < view->device_count; i++)
-        add_device(view, &view->devices[i], &grids);
+        add_grid_device(view, &view->devices[i], &grids);
     for (uint32_t i = 0; i < count; i++)
         if (grids.names[i].idle_ns > grids.names[subject].idle_ns)
             subject = i;
     if (grids.idle_ns >= LEAST_SHARE * view->span_ns * view->device_count && grids.idle_ns > 0) {
-        tell(view, &grids, subject, &finding);
+        tell_grid(view, &grids, subject, &finding);
         status = nvt_findings_add(findings, &finding, err);
     }
     free(grids.names);
@@ -148,5 +148,5 @@ const struct nvt_rule nvt_rule_grid = {
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .is_of_operations = 1,
-    .look = look,
+    .look = find_grid,
 };

@@ -338,8 +338,8 @@ static int is_deadlock(const struct nvt_trace *trace)
 
 /* --- all ------------------------------------------------------------------------------------------------ */
 
-static int judge(const struct nvt_rule *rule, const struct nvt_process_ends *ends,
-                 struct nvt_findings *findings, struct nvt_error *err)
+static int judge_hang(const struct nvt_rule *rule, const struct nvt_process_ends *ends,
+                      struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_process_end *first = longest(ends);
     int is_told = first && !in_mpi(first) ? is_deadlock(first->open->trace) : 0;
@@ -369,8 +369,8 @@ static int judge(const struct nvt_rule *rule, const struct nvt_process_ends *end
     return status ? nvt_fail(err, "out of memory") : nvt_findings_add(findings, &finding, err);
 }
 
-static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
-                   struct nvt_findings *findings, struct nvt_error *err)
+static int compare_hang(const struct nvt_rule *rule, const struct nvt_case *facts,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     size_t runs, *numbers;
     int was_stopped = 0;
@@ -384,7 +384,7 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
         struct nvt_process_ends ends = {0};
         status = nvt_process_ends_make(&ends, facts->input, numbers, run)
                      ? nvt_fail(err, "out of memory")
-                     : judge(rule, &ends, findings, err);
+                     : judge_hang(rule, &ends, findings, err);
         nvt_process_ends_free(&ends);
     }
     free(numbers);
@@ -408,5 +408,5 @@ const struct nvt_rule nvt_rule_hang = {
     .remedy = "a debugger shows more while it lives (gdb -p, py-spy dump); -r range_tree and -r "
               "osrt_trace tell what it did before",
     .confidence = NVT_LIKELY,
-    .compare = compare,
+    .compare = compare_hang,
 };

@@ -7,9 +7,9 @@
 #define LEAST_SHARE 0.25
 #define LEAST_BYTES (INT64_C(1) << 30)
 
-static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
-                const struct nvt_level_series *series, struct nvt_findings *findings,
-                struct nvt_error *err)
+static int tell_held(const struct nvt_rule *rule, const struct nvt_view *view,
+                     const struct nvt_level_series *series, struct nvt_findings *findings,
+                     struct nvt_error *err)
 {
     uint32_t at;
     int64_t held = nvt_level_most_reserved(series, &at);
@@ -34,8 +34,8 @@ static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
     return nvt_findings_add(findings, &finding, err);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_held(const struct nvt_rule *rule, const struct nvt_view *view,
+                     struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_levels levels = {0};
     int status = 0;
@@ -43,7 +43,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < levels.count && !status; i++)
         if (levels.series[i].device != NVT_NONE && nvt_is_viewed(view, levels.series[i].process))
-            status = tell(rule, view, &levels.series[i], findings, err);
+            status = tell_held(rule, view, &levels.series[i], findings, err);
     nvt_levels_free(&levels);
     return status;
 }
@@ -59,5 +59,5 @@ const struct nvt_rule nvt_rule_held = {
         "first; torch.cuda.empty_cache() once, after what needed more than anything later",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_MEMORY,
-    .look = look,
+    .look = find_held,
 };

@@ -24,7 +24,7 @@ struct host {
     int failed;
 };
 
-static void add_range(struct host *host, const struct nvt_span *gap, uint32_t range)
+static void add_idle_range(struct host *host, const struct nvt_span *gap, uint32_t range)
 {
     const struct nvt_ranges *ranges = &host->trace->ranges;
     const struct nvt_span span = {ranges->start[range], ranges->end[range]};
@@ -33,17 +33,17 @@ static void add_range(struct host *host, const struct nvt_span *gap, uint32_t ra
 }
 
 /* The ranges that are open where it begins, outer before inner, and those that begin within it. */
-static void add_ranges(struct host *host, const struct nvt_span *gap, uint32_t thread)
+static void add_idle_ranges(struct host *host, const struct nvt_span *gap, uint32_t thread)
 {
     const struct nvt_buckets *threads = &host->ranges.threads;
     const int64_t *starts = host->trace->ranges.start;
     uint32_t open[NVT_NESTING_DEPTH];
     uint32_t depth = nvt_thread_ranges_open(&host->ranges, thread, gap->start, open);
     while (depth)
-        add_range(host, gap, open[--depth]);
+        add_idle_range(host, gap, open[--depth]);
     uint32_t at = nvt_buckets_behind(threads, thread, starts, gap->start);
     for (; at < threads->first[thread + 1] && starts[threads->rows[at]] < gap->end; at++)
-        add_range(host, gap, threads->rows[at]);
+        add_idle_range(host, gap, threads->rows[at]);
 }
 
 /* A call's name, and its file with it. */
@@ -53,7 +53,7 @@ static uint64_t key_of_file(uint32_t name, uint32_t file)
 }
 
 /* Calls of a thread follow each other: one at most is open where the gap begins. */
-static void add_calls(struct host *host, const struct nvt_span *gap, uint32_t thread)
+static void add_idle_calls(struct host *host, const struct nvt_span *gap, uint32_t thread)
 {
     const struct nvt_os_calls *calls = &host->trace->os_calls;
     const uint32_t *rows = host->calls.rows, *first = host->calls.first;
@@ -90,13 +90,13 @@ static void add_gap(void *context, const struct nvt_gap *gap)
     host->ns += gap->end - gap->start;
     if (gap->thread == NVT_NONE)
         return;
-    add_ranges(host, &span, gap->thread);
-    add_calls(host, &span, gap->thread);
+    add_idle_ranges(host, &span, gap->thread);
+    add_idle_calls(host, &span, gap->thread);
     add_mpi(host, &span, gap->thread);
 }
 
 /* 0, or -1 when out of memory. */
-static int begin(struct host *host)
+static int begin_idle(struct host *host)
 {
     const struct nvt_os_calls *calls = &host->trace->os_calls;
     if (nvt_thread_ranges_make(&host->ranges, host->trace, NULL))
@@ -159,7 +159,8 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
     struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST, .each = add_gap, .context = &host};
     double share = 0, usual = 0;
     char part[24] = "", inside[76] = "";
-    int failed = begin(&host) || nvt_view_gaps(view, &sum, &share, &usual, NULL) || host.failed;
+    int failed =
+        begin_idle(&host) || nvt_view_gaps(view, &sum, &share, &usual, NULL) || host.failed;
     const struct nvt_place *best = failed ? NULL : nvt_places_best(&host.in_ranges, host.ns);
     const struct nvt_place *call = failed ? NULL : nvt_places_best(&host.in_calls, host.ns);
     if (best)
@@ -179,8 +180,8 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
     return failed ? -1 : is_told;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_idle(const struct nvt_rule *rule, const struct nvt_view *view,
+                     struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST};
     double share = 0, usual = 0;
@@ -216,5 +217,5 @@ const struct nvt_rule nvt_rule_idle = {
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,
-    .look = look,
+    .look = find_idle,
 };

@@ -15,7 +15,7 @@ struct waits {
 };
 
 /* One within another, as where the profiler annotates what `record --pytorch` does, is the same wait. */
-static void add_up(const struct nvt_view *view, struct waits *waits)
+static void add_up_input(const struct nvt_view *view, struct waits *waits)
 {
     const struct nvt_ranges *ranges = &view->trace->ranges;
     waits->until = view->from;
@@ -96,14 +96,14 @@ static int tell_running(const struct nvt_view *view, struct nvt_finding *finding
     return status;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_input(const struct nvt_rule *rule, const struct nvt_view *view,
+                      struct nvt_findings *findings, struct nvt_error *err)
 {
     struct waits waits = {0};
     struct nvt_finding finding = nvt_finding_of(rule, view);
     if (view->trace->ops.count)
         return 0;
-    add_up(view, &waits);
+    add_up_input(view, &waits);
     double usual = nvt_usual_time(waits.ns, waits.count, waits.longest.ns[0], waits.longest.ns[1]);
     if (waits.count < LEAST_COUNT || usual < LEAST_SHARE * view->span_ns)
         return 0;
@@ -135,5 +135,5 @@ const struct nvt_rule nvt_rule_input = {
               "less work per sample: decode and resize once, before training",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_RANGES,
-    .look = look,
+    .look = find_input,
 };

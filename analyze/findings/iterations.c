@@ -49,7 +49,7 @@ struct slow {
     double excess, longest;
 };
 
-static void add(struct slow *slow, uint32_t iteration, double ns, double usual)
+static void add_iterations(struct slow *slow, uint32_t iteration, double ns, double usual)
 {
     if (slow->count == 1)
         slow->every = iteration - slow->last;
@@ -61,8 +61,8 @@ static void add(struct slow *slow, uint32_t iteration, double ns, double usual)
     slow->longest = fmax(slow->longest, ns);
 }
 
-static void tell(struct nvt_finding *finding, const struct slow *slow, uint32_t looked,
-                 double usual, double limit)
+static void tell_iterations(struct nvt_finding *finding, const struct slow *slow, uint32_t looked,
+                            double usual, double limit)
 {
     char every[64] = "";
     if (slow->count >= 3 && slow->every > 1 && slow->count + 1 >= looked / slow->every)
@@ -178,8 +178,8 @@ static unsigned char *mark_told(const struct nvt_view *view, uint32_t *every)
     return failed ? NULL : told;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_iterations(const struct nvt_rule *rule, const struct nvt_view *view,
+                           struct nvt_findings *findings, struct nvt_error *err)
 {
     double usual, deviation;
     struct slow slow = {0};
@@ -196,14 +196,14 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     uint32_t looked = view->iteration_count - WARMUP;
     for (uint32_t i = WARMUP; i < view->iteration_count; i++)
         if (length_of(view, i) > limit && !told[i]) {
-            add(&slow, i, length_of(view, i), usual);
+            add_iterations(&slow, i, length_of(view, i), usual);
             nvt_finding_point(&finding, view->trace->ranges.start[view->iterations[i]]);
         }
     free(told);
     if (!slow.count || slow.excess < LEAST_SHARE * usual * looked)
         return 0;
     slow.every = every ? every : slow.every;
-    tell(&finding, &slow, looked, usual, limit);
+    tell_iterations(&finding, &slow, looked, usual, limit);
     if (tell_machine(view, limit, &finding, err))
         return -1;
     return nvt_findings_add(findings, &finding, err);
@@ -219,5 +219,5 @@ const struct nvt_rule nvt_rule_iterations = {
               "median instead of the mean",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
-    .look = look,
+    .look = find_iterations,
 };

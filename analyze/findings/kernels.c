@@ -40,8 +40,8 @@ static double launch_time(const struct nvt_view *view)
 }
 
 /* Kernels of graphs are left out: their launches have been joined already. */
-static void add_device(const struct nvt_view *view, const struct nvt_used_device *device,
-                       struct small *small, struct nvt_finding *finding)
+static void add_kernels_device(const struct nvt_view *view, const struct nvt_used_device *device,
+                               struct small *small, struct nvt_finding *finding)
 {
     const struct nvt_trace *trace = view->trace;
     const struct nvt_ops *ops = &trace->ops;
@@ -66,8 +66,8 @@ static void add_device(const struct nvt_view *view, const struct nvt_used_device
     }
 }
 
-static int add_up(const struct nvt_view *view, struct small *small, struct nvt_finding *finding,
-                  struct nvt_error *err)
+static int add_up_kernels(const struct nvt_view *view, struct small *small,
+                          struct nvt_finding *finding, struct nvt_error *err)
 {
     int status = 0;
     small->limit = launch_time(view);
@@ -75,20 +75,20 @@ static int add_up(const struct nvt_view *view, struct small *small, struct nvt_f
     if (!small->names || small->limit < 0)
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < view->device_count && !status; i++)
-        add_device(view, &view->devices[i], small, finding);
+        add_kernels_device(view, &view->devices[i], small, finding);
     free(small->names);
     small->names = NULL;
     return status;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_kernels(const struct nvt_rule *rule, const struct nvt_view *view,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct small small = {0};
     if (!view->device_count)
         return 0;
-    if (add_up(view, &small, &finding, err))
+    if (add_up_kernels(view, &small, &finding, err))
         return -1;
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
     double share = (small.ns + small.gaps_ns) / view->span_ns / view->device_count;
@@ -120,5 +120,5 @@ const struct nvt_rule nvt_rule_kernels = {
               "capture the iteration into a CUDA graph",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS,
-    .look = look,
+    .look = find_kernels,
 };

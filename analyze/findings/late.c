@@ -27,8 +27,8 @@ static const char *const remedies[NVT_MPI_WAIT_STATES] = {
                                "between; -r mpi_waits has all waits",
 };
 
-static void tell_what(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
-                      struct nvt_finding *finding)
+static void tell_late_what(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
+                           struct nvt_finding *finding)
 {
     const struct nvt_mpi_job *job = &ranks->waits.job;
     const struct nvt_trace *trace = nvt_mpi_trace(job, item->rank);
@@ -45,8 +45,8 @@ static void tell_what(const struct nvt_late_ranks *ranks, const struct nvt_late_
              nvt_name(trace, item->call), job->ranks[item->late].number, place);
 }
 
-static void tell_evidence(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
-                          struct nvt_finding *finding)
+static void tell_late_evidence(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
+                               struct nvt_finding *finding)
 {
     const struct nvt_mpi_job *job = &ranks->waits.job;
     const struct nvt_late_waiting *waiting = &ranks->waiting[item->rank];
@@ -67,8 +67,8 @@ static void tell_evidence(const struct nvt_late_ranks *ranks, const struct nvt_l
                            (unsigned long long)unmatched);
 }
 
-static int add_job(const struct nvt_rule *rule, const struct nvt_late_ranks *ranks,
-                   struct nvt_findings *findings, struct nvt_error *err)
+static int add_late_job(const struct nvt_rule *rule, const struct nvt_late_ranks *ranks,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     int status = 0;
     for (uint32_t i = 0; i < ranks->count && i < MOST && !status; i++) {
@@ -81,21 +81,21 @@ static int add_job(const struct nvt_rule *rule, const struct nvt_late_ranks *ran
         finding.per = waiting->has_iterations ? "an iteration" : "in the second half of the trace";
         finding.cost_ns = item->ns / waiting->units;
         snprintf(finding.remedy, sizeof(finding.remedy), "%s", remedies[item->state]);
-        tell_what(ranks, item, &finding);
-        tell_evidence(ranks, item, &finding);
+        tell_late_what(ranks, item, &finding);
+        tell_late_evidence(ranks, item, &finding);
         nvt_finding_point_longest(&finding, &item->longest);
         status = nvt_findings_add(findings, &finding, err);
     }
     return status;
 }
 
-static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
-                   struct nvt_findings *findings, struct nvt_error *err)
+static int compare_late(const struct nvt_rule *rule, const struct nvt_case *facts,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_late_jobs jobs = {0};
     int status = nvt_late_jobs_make(&jobs, facts->input, err);
     for (size_t i = 0; i < jobs.count && !status; i++)
-        status = add_job(rule, &jobs.items[i], findings, err);
+        status = add_late_job(rule, &jobs.items[i], findings, err);
     nvt_late_jobs_free(&jobs);
     return status;
 }
@@ -109,5 +109,5 @@ const struct nvt_rule nvt_rule_late = {
                  "late rank is in MPI itself: it waits for another one, or for the network",
     .remedy = "even out what ranks do before they meet; -r mpi_waits has all waits",
     .confidence = NVT_LIKELY,
-    .compare = compare,
+    .compare = compare_late,
 };

@@ -8,8 +8,8 @@
 #define LEAST_SHARE 0.2
 #define LEAST_COUNT 50
 
-static void tell(struct nvt_finding *finding, const struct nvt_view *view,
-                 const struct nvt_gap_sum *sum, double share)
+static void tell_launch(struct nvt_finding *finding, const struct nvt_view *view,
+                        const struct nvt_gap_sum *sum, double share)
 {
     const struct nvt_trace *trace = view->trace;
     double calls = 0, calls_ns = 0, kernels = 0, kernels_ns = 0;
@@ -36,8 +36,8 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
              NVT_COUNT(kernels / view->units), view->per);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_launch(const struct nvt_rule *rule, const struct nvt_view *view,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_LAUNCH};
     double share = 0, usual = 0;
@@ -46,7 +46,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
-    tell(&finding, view, &sum, share);
+    tell_launch(&finding, view, &sum, share);
     if (nvt_called_from_tell_calls(view, nvt_call_launches, "the launches' time", &finding, err) ||
         nvt_running_tell_gaps(view, NVT_GAP_LAUNCH, &finding, err))
         return -1;
@@ -63,5 +63,5 @@ const struct nvt_rule nvt_rule_launch = {
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,
-    .look = look,
+    .look = find_launch,
 };

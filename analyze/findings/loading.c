@@ -7,8 +7,8 @@
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_loading(const struct nvt_rule *rule, const struct nvt_view *view,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_LOAD};
     double share = 0, usual = 0;
@@ -42,5 +42,5 @@ const struct nvt_rule nvt_rule_loading = {
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,
-    .look = look,
+    .look = find_loading,
 };

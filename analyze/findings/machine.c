@@ -81,8 +81,8 @@ static int look_for_ready(const struct nvt_rule *rule, const struct nvt_view *vi
     return nvt_findings_add(findings, &finding, err);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_machine(const struct nvt_rule *rule, const struct nvt_view *view,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_counter_courses courses;
     int has = nvt_machine_courses(view->trace, &courses, err);
@@ -104,5 +104,5 @@ const struct nvt_rule nvt_rule_machine = {
               "times measured beside other work are not those of the program alone",
     .confidence = NVT_SEEN,
     .is_whole = 1,
-    .look = look,
+    .look = find_machine,
 };

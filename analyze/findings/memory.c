@@ -107,8 +107,9 @@ static void point_at_rises(const struct pool *pool, const struct nvt_view *view,
             nvt_finding_point(finding, course->time[i]);
 }
 
-static int tell(const struct nvt_rule *rule, struct pools *pools, const struct pool *pool,
-                const struct nvt_view *view, struct nvt_findings *findings, struct nvt_error *err)
+static int tell_memory(const struct nvt_rule *rule, struct pools *pools, const struct pool *pool,
+                       const struct nvt_view *view, struct nvt_findings *findings,
+                       struct nvt_error *err)
 {
     const struct nvt_trace *trace = view->trace;
     struct nvt_finding finding = nvt_finding_of(rule, view);
@@ -143,13 +144,14 @@ static int grows(const struct pool *pool)
            pool->rises >= LEAST_RISES * (pool->ends - 1);
 }
 
-static int judge(const struct nvt_rule *rule, struct pools *pools, const struct nvt_view *view,
-                 struct nvt_findings *findings, struct nvt_error *err)
+static int judge_memory(const struct nvt_rule *rule, struct pools *pools,
+                        const struct nvt_view *view, struct nvt_findings *findings,
+                        struct nvt_error *err)
 {
     int status = 0;
     for (size_t i = 0; i < pools->count && !status; i++)
         if (grows(&pools->items[i]))
-            status = tell(rule, pools, &pools->items[i], view, findings, err);
+            status = tell_memory(rule, pools, &pools->items[i], view, findings, err);
     return status;
 }
 
@@ -165,7 +167,7 @@ static int look_at_counter(const struct nvt_rule *rule, const struct nvt_view *v
         pool.used = course->level[until - 1];
         end_iteration(&pool);
     }
-    return grows(&pool) ? tell(rule, NULL, &pool, view, findings, err) : 0;
+    return grows(&pool) ? tell_memory(rule, NULL, &pool, view, findings, err) : 0;
 }
 
 static int look_at_counters(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -184,8 +186,8 @@ static int look_at_counters(const struct nvt_rule *rule, const struct nvt_view *
     return status;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_memory(const struct nvt_rule *rule, const struct nvt_view *view,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_trace *trace = view->trace;
     uint32_t event = 0;
@@ -209,7 +211,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
             end_iteration(&pools->items[k]);
     }
     status = status ? nvt_fail_at(err, trace->path, -1, "out of memory")
-                    : judge(rule, pools, view, findings, err);
+                    : judge_memory(rule, pools, view, findings, err);
     nvt_map_free(&pools->sizes);
     free(pools);
     return status;
@@ -225,5 +227,5 @@ const struct nvt_rule nvt_rule_memory = {
               "(loss.item() or .detach() instead of loss)",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_LEVELS | NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
-    .look = look,
+    .look = find_memory,
 };

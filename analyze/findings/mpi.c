@@ -41,7 +41,7 @@ static struct calls *calls_of(struct all *all, uint32_t name)
     return &all->items[all->count++];
 }
 
-static int add_up(const struct nvt_view *view, struct all *all, struct nvt_finding *finding)
+static int add_up_mpi(const struct nvt_view *view, struct all *all, struct nvt_finding *finding)
 {
     const struct nvt_mpi_calls *table = &view->trace->mpi_calls;
     all->until = malloc(((size_t)view->trace->processes.count + 1) * sizeof(*all->until));
@@ -82,13 +82,13 @@ static double ranks_of(const struct nvt_view *view)
     return count;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                const struct nvt_late_jobs *late, struct nvt_findings *findings,
-                struct nvt_error *err)
+static int find_mpi(const struct nvt_rule *rule, const struct nvt_view *view,
+                    const struct nvt_late_jobs *late, struct nvt_findings *findings,
+                    struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct all all = {0};
-    int status = add_up(view, &all, &finding);
+    int status = add_up_mpi(view, &all, &finding);
     double ranks = status || !all.count ? 0 : ranks_of(view);
     double share = ranks > 0 ? fmin(all.in_mpi / (view->span_ns * ranks), 1) : 0;
     double told =
@@ -123,8 +123,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     return status;
 }
 
-static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
-                   struct nvt_findings *findings, struct nvt_error *err)
+static int compare_mpi(const struct nvt_rule *rule, const struct nvt_case *facts,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_input *input = facts->input;
     struct nvt_late_jobs late = {0};
@@ -137,7 +137,7 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
         status = nvt_views_make(&views, rule, &input->traces[i], input, err);
         for (size_t k = 0; k < views.count && !status; k++)
             if (views.items[k].span_ns > 0)
-                status = look(rule, &views.items[k], &late, findings, err);
+                status = find_mpi(rule, &views.items[k], &late, findings, err);
         if (!status)
             nvt_views_join(findings, first, views.count);
         nvt_views_free(&views);
@@ -158,5 +158,5 @@ const struct nvt_rule nvt_rule_mpi = {
               "larger messages, or "
               "calls that are waited for later (MPI_Iallreduce), with work in between",
     .confidence = NVT_SEEN,
-    .compare = compare,
+    .compare = compare_mpi,
 };

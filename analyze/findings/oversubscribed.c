@@ -3,7 +3,7 @@
 
 #include "../diagnosis/crowd.h"
 
-static void tell_what(const struct nvt_crowd *crowd, struct nvt_finding *finding)
+static void tell_oversubscribed_what(const struct nvt_crowd *crowd, struct nvt_finding *finding)
 {
     char workers[48] = "";
     if (crowd->processes)
@@ -14,8 +14,8 @@ static void tell_what(const struct nvt_crowd *crowd, struct nvt_finding *finding
              crowd->processors > 1 ? "s" : "");
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_oversubscribed(const struct nvt_rule *rule, const struct nvt_view *view,
+                               struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct nvt_crowd crowd;
@@ -24,7 +24,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (!nvt_is_own_crowd(&crowd))
         return 0;
     finding.cost_ns = (1 - crowd.processors / crowd.ready) * view->span_ns / view->units;
-    tell_what(&crowd, &finding);
+    tell_oversubscribed_what(&crowd, &finding);
     nvt_finding_append(
         &finding,
         "%.1f threads of all programs are ready to run on average, and the processors are at work "
@@ -50,5 +50,5 @@ const struct nvt_rule nvt_rule_oversubscribed = {
               "(num_workers=), each with torch.set_num_threads(1)",
     .confidence = NVT_SEEN,
     .is_whole = 1,
-    .look = look,
+    .look = find_oversubscribed,
 };

@@ -18,7 +18,7 @@ struct transfer {
     struct nvt_called_from from;
 };
 
-static void add(struct transfer *transfer, const struct nvt_ops *ops, uint32_t op)
+static void add_pageable(struct transfer *transfer, const struct nvt_ops *ops, uint32_t op)
 {
     double ns = (double)(ops->end[op] - ops->start[op]);
     transfer->count++;
@@ -29,9 +29,9 @@ static void add(struct transfer *transfer, const struct nvt_ops *ops, uint32_t o
 }
 
 /* Add up what a device copies. Two copies at once take its time but once. */
-static void add_device(const struct nvt_view *view, const struct nvt_used_device *device,
-                       struct transfer *pageable, struct transfer *pinned,
-                       struct nvt_finding *finding)
+static void add_pageable_device(const struct nvt_view *view, const struct nvt_used_device *device,
+                                struct transfer *pageable, struct transfer *pinned,
+                                struct nvt_finding *finding)
 {
     const struct nvt_ops *ops = &view->trace->ops;
     int64_t until = view->from;
@@ -43,10 +43,10 @@ static void add_device(const struct nvt_view *view, const struct nvt_used_device
         unsigned kind =
             ops->copy_kind[op] == NVT_COPY_HTOD ? ops->source_kind[op] : ops->target_kind[op];
         if (kind == NVT_KIND_PINNED)
-            add(pinned, ops, op);
+            add_pageable(pinned, ops, op);
         if (kind != NVT_KIND_PAGEABLE || !nvt_is_steady(view, ops->start[op]))
             continue;
-        add(pageable, ops, op);
+        add_pageable(pageable, ops, op);
         nvt_called_from_add_call(&pageable->from, ops->api[op],
                                  (double)(ops->end[op] - ops->start[op]));
         nvt_finding_point(finding, ops->start[op]);
@@ -60,8 +60,8 @@ static void add_device(const struct nvt_view *view, const struct nvt_used_device
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(const struct nvt_view *view, struct transfer *pageable,
-                const struct transfer *pinned, double share, struct nvt_finding *finding)
+static int tell_pageable(const struct nvt_view *view, struct transfer *pageable,
+                         const struct transfer *pinned, double share, struct nvt_finding *finding)
 {
     finding->cost_ns = share * view->span_ns / view->units;
     snprintf(finding->what, sizeof(finding->what), "%s are copied from or to pageable memory %s",
@@ -92,16 +92,16 @@ static int look_at(const struct nvt_view *view, int once, struct nvt_finding *fi
     struct transfer pageable = {0}, pinned = {0};
     int status = nvt_called_from_begin(&pageable.from, view->trace) ? -1 : 0;
     for (uint32_t i = 0; i < view->device_count && !status; i++)
-        add_device(view, &view->devices[i], &pageable, &pinned, finding);
+        add_pageable_device(view, &view->devices[i], &pageable, &pinned, finding);
     double share = pageable.covered_ns / (view->span_ns * view->device_count);
     if (!status && pageable.count > 0 && is_enough(&pageable, share, once))
-        status = tell(view, &pageable, &pinned, share, finding) ? -1 : 1;
+        status = tell_pageable(view, &pageable, &pinned, share, finding) ? -1 : 1;
     nvt_called_from_free(&pageable.from);
     return status;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_pageable(const struct nvt_rule *rule, const struct nvt_view *view,
+                         struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_view steady = *view;
     nvt_view_steady_part(&steady);
@@ -128,5 +128,5 @@ const struct nvt_rule nvt_rule_pageable = {
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .is_of_operations = 1,
-    .look = look,
+    .look = find_pageable,
 };

@@ -6,8 +6,8 @@
 #include "../diagnosis/periodic.h"
 
 /* What it is, for how long, and what to do about it. */
-static void tell_what(const struct nvt_beats *beats, const struct nvt_periodic *found,
-                      struct nvt_finding *finding)
+static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_periodic *found,
+                               struct nvt_finding *finding)
 {
     const struct nvt_trace *trace = beats->trace;
     const double loop_ns = (double)(beats->items[beats->count - 1].end - beats->items[0].start);
@@ -37,15 +37,15 @@ static void tell_what(const struct nvt_beats *beats, const struct nvt_periodic *
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(const struct nvt_view *view, const struct nvt_beats *beats,
-                const struct nvt_periodic *found, struct nvt_finding *finding)
+static int tell_periodic(const struct nvt_view *view, const struct nvt_beats *beats,
+                         const struct nvt_periodic *found, struct nvt_finding *finding)
 {
     const double ns = found->name == NVT_NONE ? found->excess_ns : found->range_ns;
     struct nvt_loop_spans spans = {.view = view, .thread = beats->thread};
     struct nvt_longest longest = {{0}, {0}};
     int failed = 0;
     finding->cost_ns = ns / (beats->count - NVT_PERIODIC_WARMUP);
-    tell_what(beats, found, finding);
+    tell_periodic_what(beats, found, finding);
     nvt_finding_append(finding,
                        "%u of %u such iterations take %s on average, the median of all is %s",
                        found->hits, found->expected, NVT_TIME(found->hit_ns / found->hits),
@@ -67,8 +67,8 @@ static int tell(const struct nvt_view *view, const struct nvt_beats *beats,
     return failed;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_periodic(const struct nvt_rule *rule, const struct nvt_view *view,
+                         struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_beats beats = {0};
     struct nvt_periodic found;
@@ -76,7 +76,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     int failed = nvt_beats_make(&beats, view) || nvt_periodic_find(&found, &beats);
     if (!failed && found.every && !found.is_slow) {
         finding.per = "an iteration";
-        failed = tell(view, &beats, &found, &finding) || nvt_findings_add(findings, &finding, NULL);
+        failed = tell_periodic(view, &beats, &found, &finding) ||
+                 nvt_findings_add(findings, &finding, NULL);
     }
     nvt_beats_free(&beats);
     return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
@@ -96,5 +97,5 @@ const struct nvt_rule nvt_rule_periodic = {
     .remedy = "do it less often, or beside the loop",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES,
-    .look = look,
+    .look = find_periodic,
 };

@@ -80,7 +80,7 @@ static void add_collective(struct rank *rank, uint32_t op, double *of_groups)
 }
 
 /* 0, or -1 when out of memory. */
-static int measure(struct rank *rank, const struct nvt_used_device *device)
+static int measure_ranks(struct rank *rank, const struct nvt_used_device *device)
 {
     const struct nvt_trace *trace = rank->from->trace;
     const struct nvt_ops *ops = &trace->ops;
@@ -142,7 +142,7 @@ static int add_devices(struct ranks *ranks, const struct nvt_input_trace *from, 
         rank->device = devices.items[i].device;
         rank->has_iterations = iterations > 0;
         rank->units = units >= 1 ? units : 1;
-        if (measure(rank, &devices.items[i]))
+        if (measure_ranks(rank, &devices.items[i]))
             status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
     }
     nvt_used_devices_free(&devices);
@@ -182,7 +182,8 @@ static int communicates(const struct nvt_trace *trace)
     return 0;
 }
 
-static int add_trace(struct ranks *ranks, const struct nvt_input_trace *from, struct nvt_error *err)
+static int add_ranks_trace(struct ranks *ranks, const struct nvt_input_trace *from,
+                           struct nvt_error *err)
 {
     uint32_t iterations = 0;
     uint32_t *rows = nvt_iterations(from->trace, &iterations);
@@ -319,8 +320,8 @@ static void tell_host(const struct group *group, struct nvt_finding *finding)
     nvt_finding_point_longest(finding, &slow->gaps);
 }
 
-static int tell(const struct nvt_rule *rule, const struct group *group, double waits,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int tell_ranks(const struct nvt_rule *rule, const struct group *group, double waits,
+                      struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct rank *slow = group->slow;
     const double longer = slow->compute_ns - group->compute, later = slow->idle_ns - group->idle;
@@ -386,9 +387,9 @@ static void explain_communication(const struct group *group, struct nvt_findings
 }
 
 /* Of ranks of MPI, what the slow one does while the others wait is told (rule `late`), where that is known. */
-static int judge(const struct nvt_rule *rule, const struct ranks *ranks, const struct rank *of,
-                 const struct nvt_late_jobs *late, struct nvt_findings *findings,
-                 struct nvt_error *err)
+static int judge_ranks(const struct nvt_rule *rule, const struct ranks *ranks,
+                       const struct rank *of, const struct nvt_late_jobs *late,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     struct group group = {.ranks = ranks};
     group.slow = find_slow(&group, of);
@@ -408,7 +409,7 @@ static int judge(const struct nvt_rule *rule, const struct ranks *ranks, const s
         count_last(&group);
         explain_communication(&group, findings);
     }
-    return tell(rule, &group, waits, findings, err);
+    return tell_ranks(rule, &group, waits, findings, err);
 }
 
 /* Each group once: with its first rank. */
@@ -422,14 +423,14 @@ static int judge_groups(const struct nvt_rule *rule, const struct ranks *ranks,
         while (!is_in_group(&ranks->items[first], &ranks->items[i]))
             first++;
         if (first == i)
-            status = judge(rule, ranks, &ranks->items[i], late, findings, err);
+            status = judge_ranks(rule, ranks, &ranks->items[i], late, findings, err);
     }
     return status;
 }
 
 /* Files of the ranks of a run belong together; in any other file, its devices do. */
-static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
-                   struct nvt_findings *findings, struct nvt_error *err)
+static int compare_ranks(const struct nvt_rule *rule, const struct nvt_case *facts,
+                         struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_input *input = facts->input;
     size_t runs, *numbers = nvt_input_run_numbers(input, &runs);
@@ -440,7 +441,7 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
         for (size_t i = 0; i < input->trace_count && !status; i++)
             if (numbers[i] == run &&
                 (input->traces[i].trace->ops.count || input->traces[i].trace->mpi_calls.count))
-                status = add_trace(&ranks, &input->traces[i], err);
+                status = add_ranks_trace(&ranks, &input->traces[i], err);
         if (!status && ranks.count > 1)
             status = judge_groups(rule, &ranks, &late, findings, err);
         free_ranks(&ranks);
@@ -463,5 +464,5 @@ const struct nvt_rule nvt_rule_ranks = {
     .remedy = "give it less work (shorter sequences, fewer layers), or look at its clocks, its "
               "host and its link",
     .confidence = NVT_LIKELY,
-    .compare = compare,
+    .compare = compare_ranks,
 };

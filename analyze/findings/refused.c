@@ -31,8 +31,9 @@ static void note(struct refused *refused, const struct nvt_level_series *series,
     refused->held = until ? nvt_level_reserved(series, until - 1) : series->base;
 }
 
-static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
-                const struct refused *refused, struct nvt_findings *findings, struct nvt_error *err)
+static int tell_refused(const struct nvt_rule *rule, const struct nvt_view *view,
+                        const struct refused *refused, struct nvt_findings *findings,
+                        struct nvt_error *err)
 {
     const struct nvt_refusal *largest = &refused->largest;
     struct nvt_finding finding = nvt_finding_of(rule, view);
@@ -73,7 +74,7 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
         if (nvt_refusal_of(view->trace, i, &refusal) && refusal.process == series->process &&
             refusal.device == series->device)
             note(&refused, series, view->trace, &refusal);
-    return refused.count ? tell(rule, view, &refused, findings, err) : 0;
+    return refused.count ? tell_refused(rule, view, &refused, findings, err) : 0;
 }
 
 /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY and hipErrorOutOfMemory are the same number. */
@@ -120,8 +121,8 @@ static int look_at_calls(const struct nvt_rule *rule, const struct nvt_view *vie
     return nvt_findings_add(findings, &finding, err);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_refused(const struct nvt_rule *rule, const struct nvt_view *view,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_levels levels = {0};
     int status = 0;
@@ -141,5 +142,5 @@ const struct nvt_rule nvt_rule_refused = {
     .remedy = "reduce what memory_at_peak shows most of: smaller batches, torch.utils.checkpoint "
               "for activations, an optimizer with less state",
     .confidence = NVT_SEEN,
-    .look = look,
+    .look = find_refused,
 };

@@ -222,8 +222,9 @@ static int tell_subject(struct nvt_finding *finding, const struct nvt_sweep_item
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(struct nvt_finding *finding, const struct nvt_sweep_item *item,
-                const struct verdict *verdict, const struct family *family, const char *axis)
+static int tell_scaling(struct nvt_finding *finding, const struct nvt_sweep_item *item,
+                        const struct verdict *verdict, const struct family *family,
+                        const char *axis)
 {
     if (tell_subject(finding, item, verdict, axis))
         return -1;
@@ -234,7 +235,7 @@ static int tell(struct nvt_finding *finding, const struct nvt_sweep_item *item,
     return 0;
 }
 
-static void judge(const struct nvt_sweep *sweep, struct verdict *verdicts)
+static void judge_scaling(const struct nvt_sweep *sweep, struct verdict *verdicts)
 {
     for (size_t i = 0; i < sweep->count; i++)
         verdicts[i] = judge_item(sweep, &sweep->items[i]);
@@ -267,7 +268,7 @@ static int tell_all(const struct nvt_sweep *sweep, const struct verdict *verdict
         struct nvt_finding finding = nvt_finding_of(&nvt_rule_scaling, NULL);
         if (verdicts[i].is == SAYS_NOTHING)
             continue;
-        if (tell(&finding, &sweep->items[i], &verdicts[i], family, sweep->axis))
+        if (tell_scaling(&finding, &sweep->items[i], &verdicts[i], family, sweep->axis))
             return nvt_fail(err, "out of memory");
         snprintf(finding.where, sizeof(finding.where), "%s", sweep->where);
         status = nvt_findings_add(findings, &finding, err);
@@ -275,8 +276,8 @@ static int tell_all(const struct nvt_sweep *sweep, const struct verdict *verdict
     return status;
 }
 
-static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
-                   struct nvt_findings *findings, struct nvt_error *err)
+static int compare_scaling(const struct nvt_rule *rule, const struct nvt_case *facts,
+                           struct nvt_findings *findings, struct nvt_error *err)
 {
     (void)rule;
     struct nvt_sweeps sweeps = {0};
@@ -290,7 +291,7 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
         count += sweeps.items[i].count;
     verdicts = calloc(count + 1, sizeof(*verdicts));
     for (size_t i = 0; i < sweeps.count && verdicts; at += sweeps.items[i++].count)
-        judge(&sweeps.items[i], verdicts + at);
+        judge_scaling(&sweeps.items[i], verdicts + at);
     if (!verdicts || judge_together(verdicts, count, &family)) {
         status = nvt_fail(err, "out of memory");
         goto out;
@@ -321,5 +322,5 @@ const struct nvt_rule nvt_rule_scaling = {
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .is_along = 1,
-    .compare = compare,
+    .compare = compare_scaling,
 };

@@ -14,8 +14,8 @@ static const char *range_of(const struct nvt_view *view, const struct nvt_serial
     return most ? nvt_name(view->trace, most->part) : "";
 }
 
-static void tell_what(const struct nvt_view *view, const struct nvt_serial *serial,
-                      struct nvt_finding *finding)
+static void tell_serial_what(const struct nvt_view *view, const struct nvt_serial *serial,
+                             struct nvt_finding *finding)
 {
     double share;
     const char *range = range_of(view, serial, &share);
@@ -30,8 +30,8 @@ static void tell_what(const struct nvt_view *view, const struct nvt_serial *seri
              serial->others == 1 ? "the other one waits" : "the others wait");
 }
 
-static void tell_evidence(const struct nvt_view *view, const struct nvt_serial *serial,
-                          struct nvt_finding *finding)
+static void tell_serial_evidence(const struct nvt_view *view, const struct nvt_serial *serial,
+                                 struct nvt_finding *finding)
 {
     const struct nvt_pair *call = nvt_pairs_most(&serial->calls, 0);
     const double whole = serial->inside_ns / view->units, part = serial->ns / view->units;
@@ -63,8 +63,8 @@ static int tell_functions(const struct nvt_view *view, const struct nvt_serial *
     return failed;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_serial(const struct nvt_rule *rule, const struct nvt_view *view,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_serial serial = {0};
     struct nvt_crowd crowd;
@@ -75,8 +75,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (status > 0) {
         struct nvt_finding finding = nvt_finding_of(rule, view);
         finding.cost_ns = nvt_serial_gain(&serial) / view->units;
-        tell_what(view, &serial, &finding);
-        tell_evidence(view, &serial, &finding);
+        tell_serial_what(view, &serial, &finding);
+        tell_serial_evidence(view, &serial, &finding);
         nvt_finding_point_longest(&finding, &serial.longest);
         status =
             tell_functions(view, &serial, &finding) || nvt_findings_add(findings, &finding, err)
@@ -101,5 +101,5 @@ const struct nvt_rule nvt_rule_serial = {
               "tree), or let it be done beside the parallel part of the next iteration; then look "
               "again: what is left bounds what more threads can do",
     .confidence = NVT_LIKELY,
-    .look = look,
+    .look = find_serial,
 };

@@ -7,8 +7,8 @@
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_stalled(const struct nvt_rule *rule, const struct nvt_view *view,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.stalls = 1};
     double share = 0, usual = 0;
@@ -41,5 +41,5 @@ const struct nvt_rule nvt_rule_stalled = {
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,
-    .look = look,
+    .look = find_stalled,
 };

@@ -21,8 +21,8 @@ static uint64_t count_questions(const struct nvt_view *view)
     return count;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_sync(const struct nvt_rule *rule, const struct nvt_view *view,
+                     struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_WAIT};
     double share = 0, usual = 0;
@@ -60,5 +60,5 @@ const struct nvt_rule nvt_rule_sync = {
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,
-    .look = look,
+    .look = find_sync,
 };

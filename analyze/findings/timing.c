@@ -35,7 +35,7 @@ static int is_pytorch(const char *name)
 }
 
 /* By name of the range; malloc'ed, NULL with err when out of memory. */
-static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
+static struct early *add_up_timing(const struct nvt_view *view, struct nvt_error *err)
 {
     const struct nvt_trace *trace = view->trace;
     struct nvt_projected *projected = nvt_project_ranges(trace, 0, err);
@@ -72,13 +72,13 @@ static int is_early(const struct early *early)
     return early->all >= LEAST_COUNT && early->count * 2 >= early->all;
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_timing(const struct nvt_rule *rule, const struct nvt_view *view,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     uint32_t worst = NVT_NONE, ranges = 0;
     if (!view->trace->ops.count || !view->trace->ranges.count)
         return 0;
-    struct early *names = add_up(view, err);
+    struct early *names = add_up_timing(view, err);
     if (!names)
         return -1;
     for (uint32_t id = 0; id < nvt_strings_count(view->trace->strings); id++) {
@@ -120,5 +120,5 @@ const struct nvt_rule nvt_rule_timing = {
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
     .is_whole = 1,
-    .look = look,
+    .look = find_timing,
 };

@@ -21,7 +21,7 @@ static int is_transfer(const struct nvt_ops *ops, uint32_t op)
            (ops->copy_kind[op] == NVT_COPY_HTOD || ops->copy_kind[op] == NVT_COPY_DTOH);
 }
 
-static void add(struct copies *copies, const struct nvt_ops *ops, uint32_t op)
+static void add_transfers(struct copies *copies, const struct nvt_ops *ops, uint32_t op)
 {
     int64_t ns = ops->end[op] - ops->start[op];
     copies->count++;
@@ -41,8 +41,8 @@ static void add(struct copies *copies, const struct nvt_ops *ops, uint32_t op)
 }
 
 /* Time of kernels and transfers together, less that of kernels. */
-static void measure(const struct nvt_view *view, const struct nvt_used_device *device,
-                    struct copies *copies)
+static void measure_transfers(const struct nvt_view *view, const struct nvt_used_device *device,
+                              struct copies *copies)
 {
     const struct nvt_ops *ops = &view->trace->ops;
     int64_t any = INT64_MIN, kernel = INT64_MIN;
@@ -54,7 +54,7 @@ static void measure(const struct nvt_view *view, const struct nvt_used_device *d
         if (!nvt_is_steady(view, start) || (!transfers && ops->kind[op] != NVT_OP_KERNEL))
             continue;
         if (transfers)
-            add(copies, ops, op);
+            add_transfers(copies, ops, op);
         if (end > any)
             copies->exposed_ns += (double)(end - (start > any ? start : any));
         if (!transfers && end > kernel) {
@@ -66,8 +66,8 @@ static void measure(const struct nvt_view *view, const struct nvt_used_device *d
 }
 
 /* 0, or -1 when out of memory. */
-static int tell(const struct nvt_view *view, struct copies *copies, double share,
-                struct nvt_finding *finding)
+static int tell_transfers(const struct nvt_view *view, struct copies *copies, double share,
+                          struct nvt_finding *finding)
 {
     finding->cost_ns = copies->exposed_ns / view->units / view->device_count;
     snprintf(finding->what, sizeof(finding->what),
@@ -83,20 +83,20 @@ static int tell(const struct nvt_view *view, struct copies *copies, double share
     return nvt_called_from_tell(&copies->from, "the copies' time", finding);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_transfers(const struct nvt_rule *rule, const struct nvt_view *view,
+                          struct nvt_findings *findings, struct nvt_error *err)
 {
     struct copies copies = {0};
     int failed = nvt_called_from_begin(&copies.from, view->trace), status = 0;
     for (uint32_t i = 0; i < view->device_count && !failed; i++)
-        measure(view, &view->devices[i], &copies);
+        measure_transfers(view, &view->devices[i], &copies);
     double share = copies.exposed_ns / (view->span_ns * view->device_count);
     double usual = nvt_usual_time(copies.ns, copies.count, (double)copies.longest_ns[0],
                                   (double)copies.longest_ns[1]) /
                    copies.ns * share;
     if (!failed && copies.count >= LEAST_COUNT && usual >= LEAST_SHARE) {
         struct nvt_finding finding = nvt_finding_of(rule, view);
-        failed = tell(view, &copies, share, &finding);
+        failed = tell_transfers(view, &copies, share, &finding);
         status = failed ? 0 : nvt_findings_add(findings, &finding, err);
     }
     nvt_called_from_free(&copies.from);
@@ -111,5 +111,5 @@ const struct nvt_rule nvt_rule_transfers = {
               "stream of its own while kernels run",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
-    .look = look,
+    .look = find_transfers,
 };

@@ -22,8 +22,8 @@ static int is_move(const struct nvt_ops *ops, uint32_t op)
                                               ops->copy_kind[op] == NVT_COPY_UNIFIED_DTOH);
 }
 
-static void add_up(const struct nvt_view *view, const struct nvt_used_device *device,
-                   struct moves *moves, struct nvt_finding *finding)
+static void add_up_unified(const struct nvt_view *view, const struct nvt_used_device *device,
+                           struct moves *moves, struct nvt_finding *finding)
 {
     const struct nvt_ops *ops = &view->trace->ops;
     int64_t until = INT64_MIN, moved = INT64_MIN; /* ends of all that was, and of what moved */
@@ -47,13 +47,13 @@ static void add_up(const struct nvt_view *view, const struct nvt_used_device *de
     }
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_unified(const struct nvt_rule *rule, const struct nvt_view *view,
+                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct moves all = {0, 0, 0, 0, 0};
     for (uint32_t i = 0; i < view->device_count; i++)
-        add_up(view, &view->devices[i], &all, &finding);
+        add_up_unified(view, &view->devices[i], &all, &finding);
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
     double share = fmin((all.ns + all.gaps) / (view->span_ns * view->device_count), 1);
     if (all.count < least || share < LEAST_SHARE)
@@ -80,5 +80,5 @@ const struct nvt_rule nvt_rule_unified = {
               "cudaMemAdvise; or device memory and explicit copies",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS,
-    .look = look,
+    .look = find_unified,
 };

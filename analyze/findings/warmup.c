@@ -89,8 +89,8 @@ static uint32_t count_warmups(const struct nvt_view *view, const struct warmups 
     return told > 0 && told < UINT32_MAX / 2 ? (uint32_t)told : 0;
 }
 
-static void tell(struct nvt_finding *finding, const struct nvt_view *view, const struct slow *slow,
-                 double excess, uint32_t had)
+static void tell_warmup(struct nvt_finding *finding, const struct nvt_view *view,
+                        const struct slow *slow, double excess, uint32_t had)
 {
     const uint32_t count = view->iteration_count;
     char behind[64] = "";
@@ -110,8 +110,8 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view, const
              slow->first, had ? " too" : "", had + slow->first);
 }
 
-static int look(const struct nvt_rule *rule, const struct nvt_view *view,
-                struct nvt_findings *findings, struct nvt_error *err)
+static int find_warmup(const struct nvt_rule *rule, const struct nvt_view *view,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
     double excess = 0;
     uint32_t count = view->iteration_count;
@@ -138,7 +138,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     struct warmups before = find_warmups(view, &slow);
     if (before.slow * 2 < before.count)
         return 0;
-    tell(&finding, view, &slow, excess, count_warmups(view, &before));
+    tell_warmup(&finding, view, &slow, excess, count_warmups(view, &before));
     return nvt_findings_add(findings, &finding, err);
 }
 
@@ -153,5 +153,5 @@ const struct nvt_rule nvt_rule_warmup = {
     .remedy = "leave them out: --warmup",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
-    .look = look,
+    .look = find_warmup,
 };

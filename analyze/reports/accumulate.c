@@ -24,13 +24,13 @@ static const struct nvt_record *next(const struct nvt_input *input, size_t *run,
     return NULL;
 }
 
-static int refuse(const struct nvt_input *input, struct nvt_error *err)
+static int refuse_accumulate(const struct nvt_input *input, struct nvt_error *err)
 {
     return nvt_fail_at(err, input->run_count ? input->runs[0]->path : "input", -1,
                        "holds no run of accumulate");
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_record *record)
+static void put_accumulate_row(struct nvt_table *table, const struct nvt_record *record)
 {
     char bits[16] = "";
     const char *status = nvt_record_text(record, "status");
@@ -45,14 +45,14 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record)
                   nvt_record_source(record));
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_accumulate(struct nvt_table *table, const struct nvt_making *making)
 {
     size_t run = 0, i = 0;
     const struct nvt_record *record = next(making->input, &run, &i);
     if (!record)
-        return refuse(making->input, making->err);
+        return refuse_accumulate(making->input, making->err);
     for (; record; record = next(making->input, &run, &i))
-        put_row(table, record);
+        put_accumulate_row(table, record);
     return 0;
 }
 
@@ -82,12 +82,12 @@ static void put_tensor(const struct nvt_record *record, FILE *out)
         fprintf(out, "%s\n", text);
 }
 
-static int published(struct nvt_input *input, FILE *out, struct nvt_error *err)
+static int published_accumulate(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     size_t run = 0, i = 0;
     const struct nvt_record *record = next(input, &run, &i);
     if (!record)
-        return refuse(input, err);
+        return refuse_accumulate(input, err);
     for (; record; record = next(input, &run, &i))
         put_tensor(record, out);
     return 0;
@@ -106,6 +106,6 @@ const struct nvt_report nvt_report_accumulate = {
                 {"error", NVT_REALS("%", 4)},
                 {"status", NVT_NAMES},
                 {"source", NVT_NAMES}},
-    .of_input = put_all,
-    .published = published,
+    .of_input = put_accumulate,
+    .published = published_accumulate,
 };

@@ -25,7 +25,7 @@ struct attention {
     int on_device; /* some of it: then what has no operation there takes no time there */
 };
 
-static void add(struct attention *attention, const struct nvt_phase_part *part)
+static void add_attention(struct attention *attention, const struct nvt_phase_part *part)
 {
     for (int kind = SCORES; kind <= VALUES; kind++) {
         if (part->is_kernel || strcmp(part->name, names[kind]))
@@ -41,8 +41,8 @@ static void add(struct attention *attention, const struct nvt_phase_part *part)
     }
 }
 
-static void put(struct nvt_table *table, const struct nvt_breakdown *parts,
-                const struct nvt_phase_part *like, const struct attention *attention)
+static void put_attention(struct nvt_table *table, const struct nvt_breakdown *parts,
+                          const struct nvt_phase_part *like, const struct attention *attention)
 {
     const double runs = (double)nvt_breakdown_runs(parts, like);
     const double *times = attention->on_device ? attention->device_ns : attention->host_ns;
@@ -59,7 +59,7 @@ static void put(struct nvt_table *table, const struct nvt_breakdown *parts,
     }
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_all_attention(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_breakdown parts = {0};
     int status = nvt_breakdown_make(&parts, making->input, making->err);
@@ -68,8 +68,8 @@ static int put_all(struct nvt_table *table, const struct nvt_making *making)
         for (to = from; to < parts.count && parts.items[to].phase == parts.items[from].phase &&
                         parts.items[to].configuration == parts.items[from].configuration;
              to++)
-            add(&attention, &parts.items[to]);
-        put(table, &parts, &parts.items[from], &attention);
+            add_attention(&attention, &parts.items[to]);
+        put_attention(table, &parts, &parts.items[from], &attention);
     }
     nvt_breakdown_free(&parts);
     return status;
@@ -92,5 +92,5 @@ const struct nvt_report nvt_report_attention = {
                 {"clock", NVT_NAMES}},
     .nothing =
         "no range attention.scores, attention.softmax or attention.values was found in a phase",
-    .of_input = put_all,
+    .of_input = put_all_attention,
 };

@@ -194,8 +194,8 @@ static int find_ranges(struct collectives *all)
     return has_untold ? nvt_project(trace, 0, keep_range, all, NULL) : 0;
 }
 
-static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
-                 const struct nvt_making *making)
+static int group_collectives(struct nvt_groups *groups, const struct nvt_trace *trace,
+                             const struct nvt_making *making)
 {
     struct collectives all = {groups, trace, NULL};
     const struct nvt_ops *ops = &trace->ops;
@@ -211,8 +211,8 @@ static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
     return status;
 }
 
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                      const struct nvt_making *making)
+static void put_collectives_group(struct nvt_table *table, struct nvt_groups *groups,
+                                  uint32_t number, const struct nvt_making *making)
 {
     const struct nvt_group *of = &groups->groups[number];
     const struct message *message = nvt_groups_item(groups, number);
@@ -245,7 +245,7 @@ const struct nvt_report nvt_report_collectives = {
     .title = "Communication by kind and size",
     .order = {"-Total Time (ns)"},
     .nothing = "no communication in the input",
-    .group = group,
-    .put_group = put_group,
+    .group = group_collectives,
+    .put_group = put_collectives_group,
     .group_size = sizeof(struct message),
 };

@@ -153,8 +153,9 @@ int nvt_reference_pairs_find(const struct nvt_input *input, struct nvt_reference
                      "none of these configurations was published; see nvtally reference WORKLOAD");
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_reference_pair *pair,
-                    const char *configuration)
+static void put_compare_reference_row(struct nvt_table *table,
+                                      const struct nvt_reference_pair *pair,
+                                      const char *configuration)
 {
     const size_t at = position_of(pair->ours);
     const char *device = nvt_record_text(pair->ours, "device");
@@ -208,7 +209,7 @@ int nvt_reference_pairs_table(const struct nvt_input *input,
             last = pairs->rows[i].ours;
             configuration = nvt_record_configuration(last);
         }
-        put_row(table, &pairs->rows[i], configuration);
+        put_compare_reference_row(table, &pairs->rows[i], configuration);
     }
     free(configuration);
     return nvt_report_add(tables, table, err);

@@ -42,9 +42,9 @@ static uint32_t part_of(struct tally *tally, const struct nvt_sampled_functions 
 }
 
 /* Sums of a trace. `rows` and `parts`: its functions by both; the groups of each. 0, or -1 when out of memory. */
-static int add_up(struct tally *tally, const struct nvt_hot *hot,
-                  const struct nvt_sampled_functions *parts, const uint32_t *row_groups,
-                  const uint32_t *part_groups)
+static int add_up_cpu_functions(struct tally *tally, const struct nvt_hot *hot,
+                                const struct nvt_sampled_functions *parts,
+                                const uint32_t *row_groups, const uint32_t *part_groups)
 {
     const struct nvt_sampled_functions *rows = hot->functions;
     int status = 0;
@@ -60,8 +60,8 @@ static int add_up(struct tally *tally, const struct nvt_hot *hot,
     return status || nvt_groups_failed(&tally->parts) ? -1 : 0;
 }
 
-static int add_trace(struct tally *tally, const struct nvt_trace *trace,
-                     const struct nvt_cpu_input *all, struct nvt_error *err)
+static int add_cpu_functions_trace(struct tally *tally, const struct nvt_trace *trace,
+                                   const struct nvt_cpu_input *all, struct nvt_error *err)
 {
     struct nvt_sampled_functions rows = {0}, parts = {0};
     struct nvt_hot hot = {0};
@@ -74,7 +74,8 @@ static int add_trace(struct tally *tally, const struct nvt_trace *trace,
     if (!status) {
         uint32_t *row_groups = nvt_cpu_groups(&tally->rows, &rows);
         uint32_t *part_groups = nvt_cpu_groups(&tally->parts, &parts);
-        if (!row_groups || !part_groups || add_up(tally, &hot, &parts, row_groups, part_groups))
+        if (!row_groups || !part_groups ||
+            add_up_cpu_functions(tally, &hot, &parts, row_groups, part_groups))
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
         free(row_groups);
         free(part_groups);
@@ -95,7 +96,8 @@ static void put_part(struct nvt_table *table, const struct tally *tally, uint32_
                        nvt_percent(most->weight, item->self));
 }
 
-static void put(struct nvt_table *table, const struct tally *tally, const struct nvt_cpu_input *all)
+static void put_cpu_functions(struct nvt_table *table, const struct tally *tally,
+                              const struct nvt_cpu_input *all)
 {
     for (uint32_t i = 0; i < tally->rows.count; i++) {
         const struct nvt_hot_function *item = nvt_groups_item(&tally->rows, i);
@@ -114,7 +116,7 @@ static void put(struct nvt_table *table, const struct tally *tally, const struct
     }
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_all_cpu_functions(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_input *input = making->input;
     const struct nvt_cpu_input all = nvt_cpu_look(input, 1);
@@ -123,11 +125,11 @@ static int put_all(struct nvt_table *table, const struct nvt_making *making)
     int status = 0;
     nvt_cpu_title(table, making->report->title, &all);
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(&tally, input->traces[i].trace, &all, making->err);
+        status = add_cpu_functions_trace(&tally, input->traces[i].trace, &all, making->err);
     if (!status)
         status = nvt_pairs_sort(&tally.pairs, tally.rows.count);
     if (!status)
-        put(table, &tally, &all);
+        put_cpu_functions(table, &tally, &all);
     nvt_groups_free(&tally.rows);
     nvt_groups_free(&tally.parts);
     nvt_pairs_free(&tally.pairs);
@@ -150,7 +152,7 @@ const struct nvt_report nvt_report_cpu_functions = {
     .title = "Processor time by function",
     .order = {"-Self (%)", "-Total (%)", "Function"},
     .of = NVT_BY_FUNCTION,
-    .of_input = put_all,
+    .of_input = put_all_cpu_functions,
 };
 
 const struct nvt_report nvt_report_cpu_modules = {
@@ -168,5 +170,5 @@ const struct nvt_report nvt_report_cpu_modules = {
     .title = "Processor time by library and program",
     .order = {"-Self (%)", "-Total (%)", "Module"},
     .of = NVT_BY_MODULE,
-    .of_input = put_all,
+    .of_input = put_all_cpu_functions,
 };

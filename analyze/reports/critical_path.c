@@ -222,8 +222,8 @@ static int add_code(struct sums *sums, const struct nvt_trace *trace,
     return status;
 }
 
-static int add_trace(struct nvt_table *table, struct sums *sums, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int add_critical_path_trace(struct nvt_table *table, struct sums *sums,
+                                   const struct nvt_trace *trace, const struct nvt_making *making)
 {
     struct nvt_error *err = making->err;
     struct nvt_critical_paths paths = {0};
@@ -261,8 +261,9 @@ static uint32_t on_path_of(struct sums *sums, const struct nvt_group *group)
 }
 
 /* `all`: what there is of it in all, NULL where that is not known. */
-static void put_name(struct nvt_table *table, const struct sums *sums, uint32_t kind,
-                     const char *name, const struct nvt_group *on_path, const struct nvt_group *all)
+static void put_critical_path_name(struct nvt_table *table, const struct sums *sums, uint32_t kind,
+                                   const char *name, const struct nvt_group *on_path,
+                                   const struct nvt_group *all)
 {
     nvt_table_put(table, nvt_percent(on_path->total, sums->path_ns), on_path->total, on_path->count,
                   NVT_IF(all, all->total),
@@ -271,24 +272,24 @@ static void put_name(struct nvt_table *table, const struct sums *sums, uint32_t 
 }
 
 /* Kernels, copies and calls, whether they are on the path or not; then what only a path has. */
-static void put_names(struct nvt_table *table, struct sums *sums)
+static void put_critical_path_names(struct nvt_table *table, struct sums *sums)
 {
     for (uint32_t i = 0; i < sums->all.count; i++) {
         const struct nvt_group *all = &sums->all.groups[i];
         uint32_t at = on_path_of(sums, all);
         if (at != NVT_NONE)
-            put_name(table, sums, all->key[0], nvt_groups_part(&sums->all, i, 1),
-                     &sums->on_path.groups[at], all);
+            put_critical_path_name(table, sums, all->key[0], nvt_groups_part(&sums->all, i, 1),
+                                   &sums->on_path.groups[at], all);
     }
     for (uint32_t i = 0; i < sums->on_path.count; i++) {
         const struct nvt_group *on_path = &sums->on_path.groups[i];
         if (!has_total(on_path->key[0]))
-            put_name(table, sums, on_path->key[0], nvt_groups_part(&sums->on_path, i, 1), on_path,
-                     NULL);
+            put_critical_path_name(table, sums, on_path->key[0],
+                                   nvt_groups_part(&sums->on_path, i, 1), on_path, NULL);
     }
 }
 
-static void put_ranges(struct nvt_table *table, const struct sums *sums)
+static void put_critical_path_ranges(struct nvt_table *table, const struct sums *sums)
 {
     for (uint32_t i = 0; i < sums->ranges.count; i++) {
         const struct range_time *time = nvt_groups_item(&sums->ranges, i);
@@ -322,8 +323,8 @@ static int put_sums(const struct nvt_making *making, struct sums *sums)
              (unsigned long long)sums->code.samples, sums->code.samples == 1 ? "" : "s");
     nvt_table_set_title(making->tables[CODE], title);
     if (sums->path_ns > 0) {
-        put_names(making->tables[NAMES], sums);
-        put_ranges(making->tables[RANGES], sums);
+        put_critical_path_names(making->tables[NAMES], sums);
+        put_critical_path_ranges(making->tables[RANGES], sums);
     } else {
         nvt_making_leave_out(making, NAMES);
         nvt_making_leave_out(making, RANGES);
@@ -335,14 +336,14 @@ static int put_sums(const struct nvt_making *making, struct sums *sums)
     return status;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_critical_path(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_input *input = making->input;
     struct sums sums = {.ranges = {.item_size = sizeof(struct range_time)},
                         .code = {.input = nvt_cpu_count(input)}};
     int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(table, &sums, input->traces[i].trace, making);
+        status = add_critical_path_trace(table, &sums, input->traces[i].trace, making);
     if (!status)
         status = put_sums(making, &sums);
     if (!status && !nvt_table_rows(table) && !sums.is_blind)
@@ -401,7 +402,7 @@ const struct nvt_report nvt_report_critical_path = {
                 {"Inferred", NVT_COUNTS},
                 {"Handed Over", NVT_COUNTS}},
     .title = "Critical path",
-    .of_input = put_all,
+    .of_input = put_critical_path,
     .more = more,
 };
 
@@ -422,8 +423,8 @@ static void put_segment(struct nvt_table *table, const struct nvt_trace *trace, 
                   NVT_IF(is_op, ops->stream[segment->row]));
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_critical_path_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                                   const struct nvt_making *making)
 {
     struct nvt_critical_paths paths = {0};
     int status = make_paths(making->input, trace, &paths, making->err);
@@ -449,5 +450,5 @@ const struct nvt_report nvt_report_critical_path_trace = {
                 {"Device", NVT_NAMES},
                 {"Stream", NVT_IDS}},
     .title = "Critical path, step by step",
-    .over_traces = put_trace,
+    .over_traces = put_critical_path_trace,
 };

@@ -4,7 +4,7 @@
  */
 #include "callers.h"
 
-static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace)
+static void add_cuda_api_callers_calls(struct nvt_callers *callers, const struct nvt_trace *trace)
 {
     const struct nvt_apis *apis = &trace->apis;
     for (uint32_t i = 0; i < apis->count; i++)
@@ -12,11 +12,11 @@ static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace
             nvt_callers_add(callers, apis->name[i], apis->frame[i], apis->end[i] - apis->start[i]);
 }
 
-static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
-                 const struct nvt_making *making)
+static int group_cuda_api_callers(struct nvt_groups *groups, const struct nvt_trace *trace,
+                                  const struct nvt_making *making)
 {
     (void)making;
-    return nvt_callers_group(groups, trace, add_calls);
+    return nvt_callers_group(groups, trace, add_cuda_api_callers_calls);
 }
 
 const struct nvt_report nvt_report_cuda_api_callers = {
@@ -29,6 +29,6 @@ const struct nvt_report nvt_report_cuda_api_callers = {
     .is_in = nvt_input_has_cuda_stacks,
     .missing = "no stacks of CUDA calls in the input (nsys profile --cudabacktrace=all "
                "--sample=process-tree; torch.profiler with with_stack=True)",
-    .group = group,
+    .group = group_cuda_api_callers,
     .put_group = nvt_callers_put,
 };

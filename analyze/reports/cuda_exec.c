@@ -16,7 +16,8 @@
 enum { TOTAL = NVT_EXEC_TOTAL, QUEUE = NVT_EXEC_QUEUE, PHASES = NVT_EXEC_TIMES };
 enum { KEY_PID, KEY_TID, KEY_DEVICE, KEY_API, KEY_KERNEL, KEY_PHASE, KEY_COUNT };
 
-static void collect(struct nvt_groups *groups, const struct nvt_kernel_naming *naming, uint32_t op)
+static void collect_cuda_exec(struct nvt_groups *groups, const struct nvt_kernel_naming *naming,
+                              uint32_t op)
 {
     const struct nvt_trace *trace = naming->trace;
     const struct nvt_ops *ops = &trace->ops;
@@ -40,21 +41,21 @@ static void collect(struct nvt_groups *groups, const struct nvt_kernel_naming *n
                            values[parts[KEY_PHASE]]);
 }
 
-static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
-                 const struct nvt_making *making)
+static int group_cuda_exec(struct nvt_groups *groups, const struct nvt_trace *trace,
+                           const struct nvt_making *making)
 {
     struct nvt_kernel_naming naming;
     int status = nvt_kernel_naming_make(&naming, trace, making->input->naming,
                                         making->input->project_flags, making->err);
     for (uint32_t op = 0; op < trace->ops.count && !status; op++)
-        collect(groups, &naming, op);
+        collect_cuda_exec(groups, &naming, op);
     nvt_kernel_naming_free(&naming);
     return status;
 }
 
 /* Each phase has a group of its own, but a queue in which no kernel was, which has none. */
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                      const struct nvt_making *making)
+static void put_cuda_exec_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                                const struct nvt_making *making)
 {
     struct nvt_summary times[PHASES] = {{0}};
     uint32_t key[NVT_KEY_PARTS];
@@ -92,6 +93,6 @@ const struct nvt_report nvt_report_cuda_kern_exec_sum = {
     .title = "CUDA kernel launch and execution time summary",
     .order = {"-TAvg (ns)", "API Name", "Kernel Name"},
     .nothing = "no kernels with their launching calls in the input",
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_exec,
+    .put_group = put_cuda_exec_group,
 };

@@ -41,7 +41,7 @@ static int put_kernel(struct nvt_table *table, const struct nvt_kernel_naming *n
 }
 
 /* In the order of their calls; kernels of one call, as of a graph, in that of their own starts. */
-static int put_all(struct nvt_table *table, const struct nvt_kernel_naming *naming)
+static int put_cuda_exec_trace(struct nvt_table *table, const struct nvt_kernel_naming *naming)
 {
     const struct nvt_ops *ops = &naming->trace->ops;
     int64_t *starts = malloc(((size_t)ops->count + 1) * sizeof(*starts));
@@ -64,14 +64,14 @@ static int put_all(struct nvt_table *table, const struct nvt_kernel_naming *nami
     return status;
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_cuda_exec_trace_rows(struct nvt_table *table, const struct nvt_trace *trace,
+                                    const struct nvt_making *making)
 {
     struct nvt_kernel_naming naming;
     int status = nvt_kernel_naming_make(&naming, trace, making->input->naming,
                                         making->input->project_flags, making->err);
     if (!status)
-        status = put_all(table, &naming);
+        status = put_cuda_exec_trace(table, &naming);
     nvt_kernel_naming_free(&naming);
     return status;
 }
@@ -96,5 +96,5 @@ const struct nvt_report nvt_report_cuda_kern_exec_trace = {
                 {"BlockXYZ", NVT_NAMES},
                 {"Kernel Name", NVT_NAMES}},
     .title = "CUDA kernel launch and execution time trace",
-    .each_trace = put_trace,
+    .each_trace = put_cuda_exec_trace_rows,
 };

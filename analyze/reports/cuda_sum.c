@@ -137,8 +137,8 @@ static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *tra
     }
 }
 
-static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
-                 const struct nvt_making *making)
+static int group_cuda_sum(struct nvt_groups *groups, const struct nvt_trace *trace,
+                          const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;
     const struct nvt_os_calls *os = &trace->os_calls;
@@ -168,8 +168,8 @@ static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
 }
 
 /* The names of the group come last. */
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                      const struct nvt_making *making)
+static void put_cuda_sum_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                               const struct nvt_making *making)
 {
     const struct nvt_group *group = &groups->groups[number];
     struct nvt_summary values = nvt_groups_summary(groups, number);
@@ -209,8 +209,8 @@ const struct nvt_report nvt_report_cuda_gpu_kern_sum = {
     .naming = BY_ANY_NAME,
     .nothing = "no kernels in the input",
     .of = KERNELS,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_gpu_kern_gb_sum = {
@@ -226,8 +226,8 @@ const struct nvt_report nvt_report_cuda_gpu_kern_gb_sum = {
     .naming = BY_ANY_NAME,
     .nothing = "no kernels in the input",
     .of = KERNELS | BY_SHAPE,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_api_sum = {
@@ -239,8 +239,8 @@ const struct nvt_report nvt_report_cuda_api_sum = {
     .needs = NVT_NEEDS_TRACES,
     .nothing = "no CUDA calls in the input",
     .of = CALLS,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_osrt_sum = {
@@ -252,8 +252,8 @@ const struct nvt_report nvt_report_osrt_sum = {
     .needs = NVT_NEEDS_TRACES,
     .nothing = NVT_NO_OS_CALLS,
     .of = OS_CALLS,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_mpi_event_sum = {
@@ -265,8 +265,8 @@ const struct nvt_report nvt_report_mpi_event_sum = {
     .needs = NVT_NEEDS_TRACES,
     .nothing = "no MPI calls (record --trace mpi, nsys profile --trace=mpi) in the input",
     .of = MPI_CALLS,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_profiler_overhead_sum = {
@@ -278,8 +278,8 @@ const struct nvt_report nvt_report_profiler_overhead_sum = {
     .needs = NVT_NEEDS_TRACES,
     .nothing = "no records of a profiler's own work (record --trace overhead) in the input",
     .of = OVERHEAD,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_gpu_mem_time_sum = {
@@ -291,8 +291,8 @@ const struct nvt_report nvt_report_cuda_gpu_mem_time_sum = {
     .needs = NVT_NEEDS_TRACES,
     .nothing = "no copies or memsets in the input",
     .of = MEMORY,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_gpu_sum = {
@@ -305,8 +305,8 @@ const struct nvt_report nvt_report_cuda_gpu_sum = {
     .naming = BY_ANY_NAME,
     .nothing = "no device operations in the input",
     .of = KERNELS | MEMORY | BY_CATEGORY,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_api_gpu_sum = {
@@ -319,8 +319,8 @@ const struct nvt_report nvt_report_cuda_api_gpu_sum = {
     .naming = BY_ANY_NAME,
     .nothing = "no device operations or CUDA calls in the input",
     .of = KERNELS | MEMORY | CALLS | BY_CATEGORY,
-    .group = group,
-    .put_group = put_group,
+    .group = group_cuda_sum,
+    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_gpu_mem_size_sum = {
@@ -339,6 +339,6 @@ const struct nvt_report nvt_report_cuda_gpu_mem_size_sum = {
     .needs = NVT_NEEDS_TRACES,
     .nothing = "no copies or memsets in the input",
     .of = MEMORY | SIZES,
-    .group = group,
+    .group = group_cuda_sum,
     .put_group = put_sizes,
 };

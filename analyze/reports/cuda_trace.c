@@ -34,8 +34,8 @@ static void put_transfer(struct nvt_table *table, const struct nvt_ops *ops, uin
 /* What kernels and transfers have columns for. */
 enum { OF_KERNEL = 9, OF_TRANSFER = 4 };
 
-static int put_op(struct nvt_table *table, const struct nvt_kernel_naming *naming, uint32_t op,
-                  struct nvt_buffer *text)
+static int put_cuda_trace_op(struct nvt_table *table, const struct nvt_kernel_naming *naming,
+                             uint32_t op, struct nvt_buffer *text)
 {
     const struct nvt_trace *trace = naming->trace;
     const struct nvt_ops *ops = &trace->ops;
@@ -65,13 +65,14 @@ static int put_ops(struct nvt_table *table, const struct nvt_trace *trace,
     int status = nvt_kernel_naming_make(&naming, trace, making->input->naming,
                                         making->input->project_flags, making->err);
     for (uint32_t i = 0; i < trace->ops.count && !status; i++)
-        status = put_op(table, &naming, i, &text);
+        status = put_cuda_trace_op(table, &naming, i, &text);
     nvt_kernel_naming_free(&naming);
     nvt_buffer_free(&text);
     return status;
 }
 
-static void put_call(struct nvt_table *table, const struct nvt_trace *trace, uint32_t api)
+static void put_cuda_trace_call(struct nvt_table *table, const struct nvt_trace *trace,
+                                uint32_t api)
 {
     const struct nvt_apis *apis = &trace->apis;
     uint32_t thread = apis->thread[api];
@@ -83,13 +84,13 @@ static void put_call(struct nvt_table *table, const struct nvt_trace *trace, uin
         NVT_IF(trace->threads.name[thread], nvt_name(trace, trace->threads.name[thread])));
 }
 
-static int put_calls(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_cuda_trace_calls(struct nvt_table *table, const struct nvt_trace *trace,
+                                const struct nvt_making *making)
 {
     (void)making;
     for (uint32_t i = 0; i < trace->apis.count; i++)
         if (nvt_is_cuda_call(&trace->apis, i))
-            put_call(table, trace, i);
+            put_cuda_trace_call(table, trace, i);
     return 0;
 }
 
@@ -127,5 +128,5 @@ const struct nvt_report nvt_report_cuda_api_trace = {
                 {"T-Pri", NVT_IDS},
                 {"Thread Name", NVT_NAMES}},
     .title = "CUDA API trace",
-    .each_trace = put_calls,
+    .each_trace = put_cuda_trace_calls,
 };

@@ -22,8 +22,8 @@ static const char *const modes[] = {
     [NVT_GROUPED] = "inference",
 };
 
-static void put_row(struct nvt_table *table, const struct nvt_fragment_row *from,
-                    unsigned conditions)
+static void put_fragments_row(struct nvt_table *table, const struct nvt_fragment_row *from,
+                              unsigned conditions)
 {
     char condition[NVT_CONDITION_SIZE];
     nvt_table_put(
@@ -50,7 +50,7 @@ static struct nvt_fragment_row *rows_of(struct nvt_input *input, size_t *count,
     return rows;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_fragments(struct nvt_table *table, const struct nvt_making *making)
 {
     size_t count;
     struct nvt_input *input = making->input;
@@ -61,7 +61,7 @@ static int put_all(struct nvt_table *table, const struct nvt_making *making)
     if (!conditions)
         nvt_table_drop(table, "measured with", 1);
     for (size_t i = 0; i < count; i++)
-        put_row(table, &rows[i], conditions);
+        put_fragments_row(table, &rows[i], conditions);
     free(rows);
     return 0;
 }
@@ -155,7 +155,7 @@ static nvt_condition_text_of *conditions_of(const struct nvt_fragment_row *rows,
     return conditions;
 }
 
-static int published(struct nvt_input *input, FILE *out, struct nvt_error *err)
+static int published_fragments(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     size_t count;
     struct nvt_fragment_row *rows = rows_of(input, &count, err);
@@ -192,6 +192,6 @@ const struct nvt_report nvt_report_fragments = {
                 {"source", NVT_NAMES},
                 {"measured with", NVT_NAMES}},
     .title = "Fragment study",
-    .of_input = put_all,
-    .published = published,
+    .of_input = put_fragments,
+    .published = published_fragments,
 };

@@ -54,8 +54,8 @@ static const char *reserved_text(const struct nvt_record *record, char text[RESE
     return count ? text : NULL;
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_record *record,
-                    const struct extras *extras)
+static void put_gpipe_row(struct nvt_table *table, const struct nvt_record *record,
+                          const struct extras *extras)
 {
     char reserved[RESERVED_TEXT], condition[NVT_CONDITION_SIZE];
     const char *checkpoint = nvt_record_text(record, "checkpoint");
@@ -83,7 +83,7 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record,
                        NVT_IF(nvt_gpipe_is_of_launches(record), "samples/s is of launch times"));
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_gpipe(struct nvt_table *table, const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;
     const struct extras extras = extras_of(input);
@@ -94,7 +94,7 @@ static int put_all(struct nvt_table *table, const struct nvt_making *making)
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++)
             if (nvt_record_is_of(&input->runs[i]->records[k], "gpipe"))
-                put_row(table, &input->runs[i]->records[k], &extras);
+                put_gpipe_row(table, &input->runs[i]->records[k], &extras);
     if (nvt_table_rows(table))
         return 0;
     return nvt_fail_at(making->err, input->run_count ? input->runs[0]->path : "input", -1,
@@ -129,6 +129,6 @@ const struct nvt_report nvt_report_gpipe = {
                 {"measured with", NVT_NAMES},
                 {"remark", NVT_NAMES}},
     .title = "Pipeline-parallel memory study",
-    .of_input = put_all,
+    .of_input = put_gpipe,
     .published = nvt_published_gpipe,
 };

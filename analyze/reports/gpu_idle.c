@@ -59,7 +59,7 @@ static int64_t launch_after(const struct nvt_trace *trace, uint32_t op, int64_t 
     return launched > from ? launched - from : 0;
 }
 
-static int measure(struct idle *idle, const struct nvt_used_device *device)
+static int measure_gpu_idle(struct idle *idle, const struct nvt_used_device *device)
 {
     const struct nvt_ops *ops = &idle->trace->ops;
     int64_t first = ops->start[device->ops[0]], until = first, least = nvt_gap_least(idle->trace);
@@ -91,8 +91,8 @@ static int measure(struct idle *idle, const struct nvt_used_device *device)
     return 0;
 }
 
-static void put_device(struct nvt_table *table, const struct idle *idle,
-                       const struct nvt_used_device *device)
+static void put_gpu_idle_device(struct nvt_table *table, const struct idle *idle,
+                                const struct nvt_used_device *device)
 {
     const struct nvt_trace *trace = idle->trace;
     struct nvt_summary gaps;
@@ -112,7 +112,8 @@ struct idles {
     uint32_t doubtful; /* rows that may be of the same device as another one */
 };
 
-static int add_trace(struct idles *idles, const struct nvt_trace *trace, struct nvt_error *err)
+static int add_gpu_idle_trace(struct idles *idles, const struct nvt_trace *trace,
+                              struct nvt_error *err)
 {
     struct nvt_used_devices devices = {0};
     int status = nvt_used_gpus_make(&devices, trace, 0, err);
@@ -120,9 +121,9 @@ static int add_trace(struct idles *idles, const struct nvt_trace *trace, struct 
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct idle idle = {
             .trace = trace, .longest = idles->longest, .longest_count = &idles->longest_count};
-        status = measure(&idle, &devices.items[i]);
+        status = measure_gpu_idle(&idle, &devices.items[i]);
         if (!status)
-            put_device(idles->table, &idle, &devices.items[i]);
+            put_gpu_idle_device(idles->table, &idle, &devices.items[i]);
         free(idle.gaps);
     }
     nvt_used_devices_free(&devices);
@@ -143,8 +144,8 @@ static void put_gaps(struct nvt_table *table, const struct gap *gaps, size_t cou
     }
 }
 
-static void tell(struct nvt_input *input, const struct idles *idles,
-                 const struct nvt_shared *shared)
+static void tell_gpu_idle(struct nvt_input *input, const struct idles *idles,
+                          const struct nvt_shared *shared)
 {
     if (!nvt_table_rows(idles->table))
         nvt_note(input, "note: no device operations in the input");
@@ -155,19 +156,19 @@ static void tell(struct nvt_input *input, const struct idles *idles,
         nvt_shared_note(input, shared->certain);
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_gpu_idle(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_input *input = making->input;
     struct idles idles = {.table = table};
     struct nvt_shared shared;
     int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(&idles, input->traces[i].trace, making->err);
+        status = add_gpu_idle_trace(&idles, input->traces[i].trace, making->err);
     if (!status)
         status = nvt_shared_find(&shared, input, making->err);
     if (status)
         return -1;
-    tell(input, &idles, &shared);
+    tell_gpu_idle(input, &idles, &shared);
     put_gaps(making->tables[1], idles.longest, idles.longest_count);
     return 0;
 }
@@ -202,6 +203,6 @@ const struct nvt_report nvt_report_gpu_idle = {
                 {"Med Gap (ns)", NVT_NS_AVERAGE},
                 {"Max Gap (ns)", NVT_NS}},
     .title = "Idle time of the devices",
-    .of_input = put_all,
+    .of_input = put_gpu_idle,
     .more = more,
 };

@@ -46,8 +46,8 @@ static int64_t grown(int64_t growth, int64_t from, int64_t to)
     return (int64_t)((uint64_t)growth + (uint64_t)to - (uint64_t)from);
 }
 
-static void add_range(struct peak *peak, const struct nvt_trace *trace,
-                      const struct nvt_level_series *series, uint32_t range)
+static void add_gpu_memory_range(struct peak *peak, const struct nvt_trace *trace,
+                                 const struct nvt_level_series *series, uint32_t range)
 {
     const int64_t *levels = series->allocated + series->count;
     uint32_t before = nvt_level_until(series, trace, trace->ranges.start[range], 1);
@@ -92,8 +92,8 @@ static int compare_peaks(const void *left, const void *right)
     return a->range < b->range ? -1 : a->range > b->range;
 }
 
-static void put_whole(struct nvt_table *table, const struct nvt_trace *trace,
-                      const struct nvt_level_series *series)
+static void put_gpu_memory_whole(struct nvt_table *table, const struct nvt_trace *trace,
+                                 const struct nvt_level_series *series)
 {
     const struct peak whole = {
         .instances = 1,
@@ -111,13 +111,13 @@ static int put_series(struct nvt_table *table, const struct nvt_trace *trace,
     struct peak *peaks = NULL;
     uint32_t count = 0;
     int status = 0;
-    put_whole(table, trace, series);
+    put_gpu_memory_whole(table, trace, series);
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
         if (trace->threads.process[ranges->thread[i]] != series->process)
             continue;
         struct peak *peak = peak_of(&peaks, &count, &map, ranges, i);
         if (peak)
-            add_range(peak, trace, series, i);
+            add_gpu_memory_range(peak, trace, series, i);
         status = peak ? 0 : -1;
     }
     if (count)

@@ -13,8 +13,9 @@ static double hidden(const struct nvt_overlap *overlap, enum nvt_op_class class)
                        nvt_overlap_with(overlap, 1u << class));
 }
 
-static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
-                       const struct nvt_used_device *device, const struct nvt_overlap *overlap)
+static void put_gpu_overlap_device(struct nvt_table *table, const struct nvt_trace *trace,
+                                   const struct nvt_used_device *device,
+                                   const struct nvt_overlap *overlap)
 {
     nvt_table_put(table, NVT_DEVICE(trace, device->process, device->device),
                   trace->processes.pid[device->process], nvt_overlap_with(overlap, 0),
@@ -27,8 +28,8 @@ static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
                    hidden(overlap, NVT_CLASS_COPY));
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_gpu_overlap_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                                 const struct nvt_making *making)
 {
     struct nvt_used_devices devices = {0};
     int status = nvt_used_devices_make(&devices, trace, making->err);
@@ -36,7 +37,7 @@ static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
         struct nvt_overlap overlap;
         status = nvt_overlap_make(&overlap, trace, &devices.items[i]);
         if (!status)
-            put_device(table, trace, &devices.items[i], &overlap);
+            put_gpu_overlap_device(table, trace, &devices.items[i], &overlap);
     }
     nvt_used_devices_free(&devices);
     return status;
@@ -60,5 +61,5 @@ const struct nvt_report nvt_report_overlap = {
                 {"Communication Hidden (%)", NVT_PERCENT},
                 {"Copy Hidden (%)", NVT_PERCENT}},
     .nothing = "no device operations in the input",
-    .over_traces = put_trace,
+    .over_traces = put_gpu_overlap_trace,
 };

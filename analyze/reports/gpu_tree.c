@@ -200,8 +200,8 @@ static void begin_trace(struct tree *tree, const struct nvt_trace *trace)
         tree->nodes[i].counted = NVT_NONE;
 }
 
-static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
-                      const struct nvt_nesting *nesting, const struct device_time *times)
+static int add_gpu_tree_ranges(struct tree *tree, const struct nvt_trace *trace,
+                               const struct nvt_nesting *nesting, const struct device_time *times)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     uint32_t *node_of = malloc(((size_t)ranges->count + 1) * sizeof(*node_of));
@@ -236,13 +236,13 @@ static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
     return nvt_groups_failed(&tree->names) ? -1 : status;
 }
 
-static int add_trace(struct tree *tree, const struct nvt_trace *trace, unsigned flags,
-                     struct nvt_error *err)
+static int add_gpu_tree_trace(struct tree *tree, const struct nvt_trace *trace, unsigned flags,
+                              struct nvt_error *err)
 {
     struct nvt_nesting nesting = {0};
     struct device_time *times = device_times(trace, flags, err);
     int status = times ? nvt_nesting_make(&nesting, trace, err) : -1;
-    if (!status && add_ranges(tree, trace, &nesting, times))
+    if (!status && add_gpu_tree_ranges(tree, trace, &nesting, times))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_nesting_free(&nesting);
     free(times);
@@ -304,14 +304,15 @@ static int put_tree(struct nvt_table *table, struct tree *tree)
     return status;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_gpu_tree(struct nvt_table *table, const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;
     struct tree tree = {.first_root = NO_NODE};
     int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         tree.has_ops |= input->traces[i].trace->ops.count > 0;
-        status = add_trace(&tree, input->traces[i].trace, input->project_flags, making->err);
+        status =
+            add_gpu_tree_trace(&tree, input->traces[i].trace, input->project_flags, making->err);
     }
     if (tree.has_ops)
         nvt_making_title(making, "Ranges, on the host and on the devices");
@@ -345,5 +346,5 @@ const struct nvt_report nvt_report_range_tree = {
                 {"GPU Ops Self", NVT_COUNTS}},
     .title = "Ranges, on the host",
     .nothing = "no NVTX ranges in the input",
-    .of_input = put_all,
+    .of_input = put_gpu_tree,
 };

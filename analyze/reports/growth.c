@@ -68,8 +68,8 @@ static size_t put_sweep(struct nvt_table *table, const struct nvt_sweep *sweep)
     return alone;
 }
 
-static void note_left_out(const struct nvt_making *making, const struct nvt_sweeps *sweeps,
-                          size_t alone)
+static void note_growth_left_out(const struct nvt_making *making, const struct nvt_sweeps *sweeps,
+                                 size_t alone)
 {
     if (alone)
         nvt_note(making->input,
@@ -83,7 +83,7 @@ static void note_left_out(const struct nvt_making *making, const struct nvt_swee
                      sweeps->items[i].without == 1 ? "" : "s", sweeps->items[i].where);
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_all_growth(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_sweeps sweeps = {0};
     size_t alone = 0;
@@ -103,7 +103,7 @@ static int put_all(struct nvt_table *table, const struct nvt_making *making)
                        "alone");
     }
     if (!status)
-        note_left_out(making, &sweeps, alone);
+        note_growth_left_out(making, &sweeps, alone);
     nvt_sweeps_free(&sweeps);
     return status;
 }
@@ -132,5 +132,5 @@ const struct nvt_report nvt_report_growth = {
                 {"high", NVT_REALS("", 2)},
                 {"by noise", NVT_REALS("%", 2)}},
     .title = "Cost over the number that was varied",
-    .of_input = put_all,
+    .of_input = put_all_growth,
 };

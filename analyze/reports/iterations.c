@@ -19,8 +19,9 @@ static double median_of(double *values, size_t count)
     return summary.median;
 }
 
-static int put_device(struct nvt_table *table, const struct nvt_trace *trace,
-                      const struct nvt_used_device *device, const struct nvt_iterations *found)
+static int put_iterations_device(struct nvt_table *table, const struct nvt_trace *trace,
+                                 const struct nvt_used_device *device,
+                                 const struct nvt_iterations *found)
 {
     struct nvt_summary periods;
     double *values = malloc(((size_t)found->count + 1) * sizeof(*values));
@@ -60,8 +61,9 @@ static void put_items(struct nvt_table *table, const struct nvt_trace *trace,
 }
 
 /* *open counts the devices whose last iteration has no period. */
-static int add_trace(struct nvt_table *table, struct nvt_table *items,
-                     const struct nvt_trace *trace, uint32_t *open, struct nvt_error *err)
+static int add_iterations_trace(struct nvt_table *table, struct nvt_table *items,
+                                const struct nvt_trace *trace, uint32_t *open,
+                                struct nvt_error *err)
 {
     struct nvt_used_devices devices = {0};
     int status = nvt_used_devices_make(&devices, trace, err);
@@ -69,7 +71,7 @@ static int add_trace(struct nvt_table *table, struct nvt_table *items,
         struct nvt_iterations found = {0};
         const struct nvt_used_device *device = &devices.items[i];
         if (nvt_iterations_find(&found, trace, device) ||
-            (found.count && put_device(table, trace, device, &found)))
+            (found.count && put_iterations_device(table, trace, device, &found)))
             status = -1;
         else
             put_items(items, trace, device, &found);
@@ -80,13 +82,14 @@ static int add_trace(struct nvt_table *table, struct nvt_table *items,
     return status;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_iterations(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_input *input = making->input;
     uint32_t open = 0;
     int status = 0;
     for (size_t i = 0; !status && i < input->trace_count; i++)
-        status = add_trace(table, making->tables[1], input->traces[i].trace, &open, making->err);
+        status = add_iterations_trace(table, making->tables[1], input->traces[i].trace, &open,
+                                      making->err);
     if (!status && !nvt_table_rows(table))
         nvt_note(input, "note: no device in the input has operations that repeat");
     if (!status && open)
@@ -125,6 +128,6 @@ const struct nvt_report nvt_report_iterations = {
                 {"Ops Behind", NVT_COUNTS},
                 {"First Operation", NVT_NAMES}},
     .title = "Iterations, by what repeats",
-    .of_input = put_all,
+    .of_input = put_iterations,
     .more = more,
 };

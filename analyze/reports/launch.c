@@ -109,8 +109,8 @@ static void put_stream(struct nvt_table *table, const struct nvt_trace *trace,
                   (double)stream->depth / (double)count, stream->deepest);
 }
 
-static int add_device(struct nvt_table *table, const struct nvt_trace *trace,
-                      const struct nvt_used_device *device)
+static int add_launch_device(struct nvt_table *table, const struct nvt_trace *trace,
+                             const struct nvt_used_device *device)
 {
     struct streams streams = {0};
     int status = 0;
@@ -125,13 +125,13 @@ static int add_device(struct nvt_table *table, const struct nvt_trace *trace,
     return status;
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_launch_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                            const struct nvt_making *making)
 {
     struct nvt_used_devices devices = {0};
     int status = nvt_used_devices_make(&devices, trace, making->err);
     for (uint32_t i = 0; i < devices.count && !status; i++)
-        status = add_device(table, trace, &devices.items[i]);
+        status = add_launch_device(table, trace, &devices.items[i]);
     nvt_used_devices_free(&devices);
     return status;
 }
@@ -154,5 +154,5 @@ const struct nvt_report nvt_report_launch_latency = {
                 {"Avg Depth", NVT_REALS("", 1)},
                 {"Max Depth", NVT_COUNTS}},
     .nothing = "no device operations with their launching calls in the input",
-    .over_traces = put_trace,
+    .over_traces = put_launch_trace,
 };

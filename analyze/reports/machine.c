@@ -50,8 +50,8 @@ static void put_counter(struct nvt_table *table, const struct nvt_trace *trace,
         nvt_machine_average(&all), at_work(trace, devices, courses, counter), highest);
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_machine_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                             const struct nvt_making *making)
 {
     struct nvt_counter_courses courses;
     struct nvt_used_devices devices = {0};
@@ -82,5 +82,5 @@ const struct nvt_report nvt_report_machine = {
                 {"Max", NVT_REALS("", NVT_SIX_DIGITS)}},
     .title = "State of the machine",
     .nothing = "nothing was sampled of the machine: record --trace nvtx,kernel,machine does it",
-    .each_trace = put_trace,
+    .each_trace = put_machine_trace,
 };

@@ -90,7 +90,7 @@ struct listing {
     struct row others;
 };
 
-static void put_row(const struct listing *listing, const struct row *of)
+static void put_matmul_share_row(const struct listing *listing, const struct row *of)
 {
     static const char *const words[] = {"no", "in part", "yes", NULL};
     struct nvt_table *table = listing->table;
@@ -106,7 +106,7 @@ static void list(struct listing *listing, const struct row *row)
     char label[40];
     size_t left = listing->total - listing->come++;
     if (listing->total <= NAMED_MOST + 1 || listing->come <= NAMED_MOST) {
-        put_row(listing, row);
+        put_matmul_share_row(listing, row);
         return;
     }
     if (!others->part)
@@ -119,7 +119,7 @@ static void list(struct listing *listing, const struct row *row)
         return;
     snprintf(label, sizeof(label), "(%zu others)", listing->total - NAMED_MOST);
     others->label = label;
-    put_row(listing, others);
+    put_matmul_share_row(listing, others);
 }
 
 /* The parts from `from` on that are of one configuration and phase, of the kind that counts. */
@@ -175,8 +175,8 @@ static int by_own_time(const void *a, const void *b)
 }
 
 /* What a configuration comes to, behind its phases. */
-static void put_whole(struct whole *whole, const struct nvt_phase_part *last,
-                      struct nvt_table *table, struct nvt_table *made_of)
+static void put_matmul_share_whole(struct whole *whole, const struct nvt_phase_part *last,
+                                   struct nvt_table *table, struct nvt_table *made_of)
 {
     struct listing listing = {
         made_of, "all", (double)whole->most_runs, whole->share.all, whole->count, 0, {0}};
@@ -224,8 +224,8 @@ static void put_phase(const struct nvt_breakdown *parts, size_t from, size_t to,
     whole->most_runs = runs > whole->most_runs ? runs : whole->most_runs;
 }
 
-static int fill(const struct nvt_breakdown *parts, struct nvt_table *table,
-                struct nvt_table *made_of)
+static int fill_matmul_share(const struct nvt_breakdown *parts, struct nvt_table *table,
+                             struct nvt_table *made_of)
 {
     struct whole whole = {.rows = calloc(parts->count + 1, sizeof(*whole.rows))};
     if (!whole.rows)
@@ -237,19 +237,19 @@ static int fill(const struct nvt_breakdown *parts, struct nvt_table *table,
         put_phase(parts, from, to, table, made_of, &whole);
         if (to < parts->count && parts->items[to].configuration == parts->items[from].configuration)
             continue;
-        put_whole(&whole, &parts->items[to - 1], table, made_of);
+        put_matmul_share_whole(&whole, &parts->items[to - 1], table, made_of);
         whole = (struct whole){.rows = whole.rows};
     }
     free(whole.rows);
     return 0;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_matmul_share(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_breakdown parts = {0};
     int status = nvt_breakdown_make(&parts, making->input, making->err);
     if (!status)
-        status = fill(&parts, table, making->tables[1]);
+        status = fill_matmul_share(&parts, table, making->tables[1]);
     if (!status && !parts.count)
         nvt_note(making->input, "note: no range forward, backward or optimizer was found");
     nvt_breakdown_free(&parts);
@@ -282,6 +282,6 @@ const struct nvt_report nvt_report_matmul_share = {
                 {"share at most", NVT_PERCENT},
                 {"from", NVT_NAMES}},
     .title = "Matrix products by phase",
-    .of_input = put_all,
+    .of_input = put_matmul_share,
     .more = more,
 };

@@ -27,7 +27,7 @@ static uint64_t *count_allocations(const struct nvt_stacks *stacks)
     return counts;
 }
 
-static int put_stacks(struct nvt_table *table, const struct nvt_stacks *stacks)
+static int put_memory_at_peak_stacks(struct nvt_table *table, const struct nvt_stacks *stacks)
 {
     struct nvt_buffer text = {0};
     uint64_t *counts = count_allocations(stacks);
@@ -48,15 +48,15 @@ static int put_stacks(struct nvt_table *table, const struct nvt_stacks *stacks)
     return status;
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_memory_at_peak_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                                    const struct nvt_making *making)
 {
     struct nvt_stacks stacks = {0};
     int status =
         nvt_stacks_make(&stacks, trace, NVT_STACKS_MEMORY,
                         making->input->project_flags | NVT_STACKS_NO_FUNCTIONS, making->err);
     if (!status)
-        status = put_stacks(table, &stacks);
+        status = put_memory_at_peak_stacks(table, &stacks);
     nvt_stacks_free(&stacks);
     return status;
 }
@@ -74,6 +74,6 @@ const struct nvt_report nvt_report_memory_at_peak = {
                 {"Lvl", NVT_COUNTS}},
     .title = "Memory in use at its peak",
     .has = nvt_has_memory,
-    .each_trace = put_trace,
+    .each_trace = put_memory_at_peak_trace,
     .make = nvt_memory_make,
 };

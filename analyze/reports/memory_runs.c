@@ -44,7 +44,7 @@ static int put_record(struct nvt_table *table, const struct nvt_record *record)
     return configuration ? 0 : -1;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_memory_runs(struct nvt_table *table, const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;
     int status = 0;
@@ -67,7 +67,7 @@ int nvt_memory_of_runs(struct nvt_input *input, struct nvt_tables *tables, struc
                     {"phase", NVT_NAMES},
                     {"peak allocated (bytes)", "bytes", NVT_INT, 0, 0},
                     {"peak reserved (bytes)", "bytes", NVT_INT, 0, 0}},
-        .of_input = put_all,
+        .of_input = put_memory_runs,
     };
     return nvt_report_make_tables(&runs, input, tables, err);
 }

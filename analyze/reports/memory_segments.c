@@ -63,7 +63,7 @@ static void put_sum(struct nvt_table *table, const struct nvt_trace *trace, cons
                   (double)sum->whole / MIB, (double)sum->largest / MIB);
 }
 
-static void add(struct sum *sum, const struct nvt_segments *segments, uint32_t i)
+static void add_memory_segments(struct sum *sum, const struct nvt_segments *segments, uint32_t i)
 {
     uint64_t bytes = segments->bytes[i], in_use = segments->in_use[i];
     uint64_t free = bytes > in_use ? bytes - in_use : 0;
@@ -75,8 +75,8 @@ static void add(struct sum *sum, const struct nvt_segments *segments, uint32_t i
         sum->largest = segments->largest_free[i];
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_memory_segments_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                                     const struct nvt_making *making)
 {
     const struct nvt_segments *segments = &trace->segments;
     uint32_t *order = malloc(((size_t)segments->count + 1) * sizeof(*order));
@@ -95,7 +95,7 @@ static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
     for (uint32_t i = 0; i < segments->count; i++) {
         if (!i || !is_alike(segments, order[i - 1], order[i]))
             sums[count++] = (struct sum){.first = order[i]};
-        add(&sums[count - 1], segments, order[i]);
+        add_memory_segments(&sums[count - 1], segments, order[i]);
     }
     if (count)
         qsort(sums, count, sizeof(*sums), by_size);
@@ -127,5 +127,5 @@ const struct nvt_report nvt_report_memory_segments = {
                 {"Largest Free (MiB)", NVT_MIB}},
     .nothing = "no allocator's segments are on record: PyTorch's memory snapshots have them",
     .has = has_segments,
-    .each_trace = put_trace,
+    .each_trace = put_memory_segments_trace,
 };

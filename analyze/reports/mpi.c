@@ -33,7 +33,7 @@ static double megabytes(uint64_t bytes)
     return bytes == UINT64_MAX ? NAN : (double)bytes / MEGABYTE;
 }
 
-static void put_call(struct nvt_table *table, const struct nvt_input_trace *from, uint32_t call)
+static void put_mpi_call(struct nvt_table *table, const struct nvt_input_trace *from, uint32_t call)
 {
     const struct nvt_trace *trace = from->trace;
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
@@ -52,11 +52,11 @@ static void put_call(struct nvt_table *table, const struct nvt_input_trace *from
                   is_collective ? megabytes(sent) : NAN, is_collective ? megabytes(received) : NAN);
 }
 
-static int put_calls(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_mpi_calls(struct nvt_table *table, const struct nvt_trace *trace,
+                         const struct nvt_making *making)
 {
     for (uint32_t call = 0; call < trace->mpi_calls.count; call++)
-        put_call(table, making->from, call);
+        put_mpi_call(table, making->from, call);
     return 0;
 }
 
@@ -85,8 +85,8 @@ static int group_by_range(struct nvt_groups *groups, const struct nvt_trace *tra
     return nvt_calls_by_range_add(groups, trace, &held, making->err);
 }
 
-static void put_range(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
-                      const struct nvt_making *making)
+static void put_mpi_range(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
+                          const struct nvt_making *making)
 {
     (void)making;
     nvt_calls_by_range_put(table, groups, group, NULL);
@@ -107,8 +107,8 @@ static void put_rank(struct nvt_table *table, const struct nvt_input_trace *from
                   rank->sent / MEGABYTE, rank->received / MEGABYTE);
 }
 
-static int put_ranks(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_mpi_ranks(struct nvt_table *table, const struct nvt_trace *trace,
+                         const struct nvt_making *making)
 {
     struct nvt_mpi_process *ranks = nvt_mpi_processes(trace);
     for (uint32_t i = 0; ranks && i < trace->processes.count; i++)
@@ -138,7 +138,7 @@ const struct nvt_report nvt_report_mpi_event_trace = {
                 {"CollRecvSize (MB)", NVT_MB}},
     .needs = NVT_NEEDS_TRACES,
     MISSING,
-    .each_trace = put_calls,
+    .each_trace = put_mpi_calls,
 };
 
 const struct nvt_report nvt_report_nvtx_mpi_sum = {
@@ -155,7 +155,7 @@ const struct nvt_report nvt_report_nvtx_mpi_sum = {
     .needs = NVT_NEEDS_TRACES,
     MISSING,
     .group = group_by_range,
-    .put_group = put_range,
+    .put_group = put_mpi_range,
     .group_size = sizeof(struct nvt_held_sums),
 };
 
@@ -179,5 +179,5 @@ const struct nvt_report nvt_report_mpi_ranks = {
     .order = {"Rank"},
     .needs = NVT_NEEDS_TRACES,
     MISSING,
-    .over_traces = put_ranks,
+    .over_traces = put_mpi_ranks,
 };

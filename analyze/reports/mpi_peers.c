@@ -125,8 +125,8 @@ static void put_pair(struct nvt_table *table, const struct nvt_input_trace *from
                   pair->receives, pair->received / MEGABYTE, pair->ns);
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_mpi_peers_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                               const struct nvt_making *making)
 {
     struct pairs pairs = {.numbers =
                               calloc((size_t)trace->processes.count + 1, sizeof(*pairs.numbers))};
@@ -160,5 +160,5 @@ const struct nvt_report nvt_report_mpi_peers = {
     .title = "MPI messages by rank and peer",
     .order = {"Rank", "Communicator", "Peer"},
     .nothing = "no messages of MPI in the input (record --trace mpi, nsys profile --trace=mpi)",
-    .over_traces = put_trace,
+    .over_traces = put_mpi_peers_trace,
 };

@@ -45,8 +45,8 @@ static int add_waits(struct nvt_groups *groups, const struct nvt_mpi_waits *wait
     return status || nvt_groups_finish(groups, err);
 }
 
-static void put_row(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                    const struct nvt_mpi_job *job, const int64_t *spans)
+static void put_mpi_waits_row(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                              const struct nvt_mpi_job *job, const int64_t *spans)
 {
     const struct nvt_group *group = &groups->groups[number];
     const uint32_t *key = group->key;
@@ -88,7 +88,7 @@ static void note_count(struct nvt_input *input, uint64_t count, const char *what
         nvt_note(input, "note: %llu %s", (unsigned long long)count, what);
 }
 
-static void note_left_out(struct nvt_input *input, const struct nvt_mpi_waits *waits)
+static void note_mpi_waits_left_out(struct nvt_input *input, const struct nvt_mpi_waits *waits)
 {
     const struct nvt_mpi_unmatched *unmatched = &waits->unmatched;
     note_count(input, unmatched->others + waits->others,
@@ -144,8 +144,8 @@ static void note_job(struct nvt_input *input, const struct nvt_mpi_job *job)
 /* --- the report --------------------------------------------------------------------------------- */
 
 /* 0, or -1 with err. */
-static int add_job(struct nvt_table *table, struct nvt_input *input, const size_t *numbers,
-                   size_t number, struct nvt_error *err)
+static int add_mpi_waits_job(struct nvt_table *table, struct nvt_input *input,
+                             const size_t *numbers, size_t number, struct nvt_error *err)
 {
     struct nvt_mpi_waits waits = {0};
     struct nvt_groups groups = {0};
@@ -158,21 +158,21 @@ static int add_job(struct nvt_table *table, struct nvt_input *input, const size_
     if (!status && !(spans = find_spans(&waits.job)))
         status = nvt_fail(err, "out of memory");
     for (uint32_t i = 0; i < groups.count && !status; i++)
-        put_row(table, &groups, i, &waits.job, spans);
+        put_mpi_waits_row(table, &groups, i, &waits.job, spans);
     if (!status)
-        note_left_out(input, &waits);
+        note_mpi_waits_left_out(input, &waits);
     free(spans);
     nvt_groups_free(&groups);
     nvt_mpi_waits_free(&waits);
     return status;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_mpi_waits(struct nvt_table *table, const struct nvt_making *making)
 {
     size_t count = 0, *numbers = nvt_input_run_numbers(making->input, &count);
     int status = numbers ? 0 : -1;
     for (size_t i = 0; i < count && !status; i++)
-        status = add_job(table, making->input, numbers, i, making->err);
+        status = add_mpi_waits_job(table, making->input, numbers, i, making->err);
     free(numbers);
     return status;
 }
@@ -198,5 +198,5 @@ const struct nvt_report nvt_report_mpi_waits = {
     .order = {"-Total Time (ns)"},
     .is_in = nvt_input_has_mpi,
     .missing = "no calls of MPI in the input (record --trace mpi, nsys profile --trace=mpi)",
-    .of_input = put_all,
+    .of_input = put_mpi_waits,
 };

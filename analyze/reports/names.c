@@ -50,8 +50,8 @@ static const struct {
 #define OPTIONS NVT_COUNT_OF(options)
 
 /* That a report takes no such option, and which it takes. */
-static const struct nvt_report *refuse(const struct nvt_report *report, const char *option,
-                                       struct nvt_error *err)
+static const struct nvt_report *refuse_names(const struct nvt_report *report, const char *option,
+                                             struct nvt_error *err)
 {
     char known[64] = "";
     for (size_t i = 0; i < OPTIONS; i++)
@@ -81,7 +81,7 @@ static int find_with_options(const char *name, const struct nvt_report **report,
         if (i < OPTIONS && (*report)->naming & options[i].flag)
             *naming |= options[i].flag;
         else
-            *report = refuse(*report, option, err);
+            *report = refuse_names(*report, option, err);
     }
     return 1;
 }

@@ -22,8 +22,8 @@ struct sum {
 
 /* What a counter did between two times: `first` to `end` are the samples within. Nothing where its level is not
  * known at either. */
-static void add(struct sum *sum, const struct nvt_counter_course *course, uint32_t first,
-                uint32_t end, int64_t from, int64_t to)
+static void add_nvtx_counter_ranges(struct sum *sum, const struct nvt_counter_course *course,
+                                    uint32_t first, uint32_t end, int64_t from, int64_t to)
 {
     double before, lowest, highest;
     if (first)
@@ -59,8 +59,8 @@ static struct sum *sum_of(struct nvt_groups *groups, const struct nvt_trace *tra
     return sum;
 }
 
-static int add_range(struct nvt_groups *groups, const struct nvt_trace *trace, uint32_t range,
-                     const struct nvt_counter_courses *courses)
+static int add_nvtx_counter_ranges_range(struct nvt_groups *groups, const struct nvt_trace *trace,
+                                         uint32_t range, const struct nvt_counter_courses *courses)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     uint32_t thread = ranges->thread[range];
@@ -77,25 +77,25 @@ static int add_range(struct nvt_groups *groups, const struct nvt_trace *trace, u
         struct sum *sum = sum_of(groups, trace, range, i);
         if (!sum)
             return -1;
-        add(sum, course, first, last, start, end);
+        add_nvtx_counter_ranges(sum, course, first, last, start, end);
     }
     return 0;
 }
 
-static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
-                 const struct nvt_making *making)
+static int group_nvtx_counter_ranges(struct nvt_groups *groups, const struct nvt_trace *trace,
+                                     const struct nvt_making *making)
 {
     struct nvt_counter_courses courses;
     int status = nvt_counter_courses(trace, &courses);
     (void)making;
     for (uint32_t i = 0; i < trace->ranges.count && !status && trace->counter_samples.count; i++)
-        status = add_range(groups, trace, i, &courses);
+        status = add_nvtx_counter_ranges_range(groups, trace, i, &courses);
     nvt_counter_courses_free(&courses);
     return status;
 }
 
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                      const struct nvt_making *making)
+static void put_nvtx_counter_ranges_group(struct nvt_table *table, struct nvt_groups *groups,
+                                          uint32_t number, const struct nvt_making *making)
 {
     const struct sum *sum = nvt_groups_item(groups, number);
     (void)making;
@@ -129,7 +129,7 @@ const struct nvt_report nvt_report_nvtx_counter_ranges = {
                 {"Highest", NVT_REALS("", NVT_SIX_DIGITS)}},
     .title = "NVTX counters within ranges",
     .nothing = "no NVTX counter was sampled within a range",
-    .group = group,
-    .put_group = put_group,
+    .group = group_nvtx_counter_ranges,
+    .put_group = put_nvtx_counter_ranges_group,
     .group_size = sizeof(struct sum),
 };

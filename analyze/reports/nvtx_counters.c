@@ -46,8 +46,8 @@ static void put_counter(struct nvt_table *table, const struct nvt_trace *trace,
         is_delta ? course->level[last] : between, seconds > 0 ? between / seconds : NAN);
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_nvtx_counters_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                                   const struct nvt_making *making)
 {
     struct nvt_counter_courses courses;
     double *scratch = malloc(((size_t)trace->counter_samples.count + 1) * sizeof(*scratch));
@@ -81,5 +81,5 @@ const struct nvt_report nvt_report_nvtx_counters = {
                 {"Change/s", NVT_REALS("", NVT_SIX_DIGITS)}},
     .title = "NVTX counters",
     .nothing = "no samples of NVTX counters in the input",
-    .each_trace = put_trace,
+    .each_trace = put_nvtx_counters_trace,
 };

@@ -43,7 +43,7 @@ struct sampled {
 };
 
 /* 0, or -1 when out of memory. */
-static int add_ranges(struct by_range *all, struct sampled *sampled)
+static int add_nvtx_cpu_sum_ranges(struct by_range *all, struct sampled *sampled)
 {
     const struct nvt_ranges *rows = &sampled->ranges.trace->ranges;
     const uint32_t nowhere = nvt_groups_text(&all->ranges, NOWHERE);
@@ -97,8 +97,8 @@ static int add_samples(struct by_range *all, const struct sampled *sampled)
     return status;
 }
 
-static int add_trace(struct by_range *all, const struct nvt_trace *trace,
-                     const struct nvt_cpu_input *input, struct nvt_error *err)
+static int add_nvtx_cpu_sum_trace(struct by_range *all, const struct nvt_trace *trace,
+                                  const struct nvt_cpu_input *input, struct nvt_error *err)
 {
     struct sampled sampled = {.range_groups = NULL};
     if (!trace->cpu_samples.count)
@@ -110,7 +110,8 @@ static int add_trace(struct by_range *all, const struct nvt_trace *trace,
                      : 0;
     if (!status) {
         sampled.function_groups = nvt_cpu_groups(&all->functions, &sampled.functions);
-        if (!sampled.function_groups || add_ranges(all, &sampled) || add_samples(all, &sampled))
+        if (!sampled.function_groups || add_nvtx_cpu_sum_ranges(all, &sampled) ||
+            add_samples(all, &sampled))
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
     }
     nvt_sampled_functions_free(&sampled.functions);
@@ -143,8 +144,8 @@ static const char *hottest(const struct by_range *all, uint32_t group, struct nv
     return failed ? NULL : nvt_text_if_any((const char *)text->data);
 }
 
-static void put_range(struct nvt_table *table, const struct by_range *all,
-                      const struct nvt_cpu_input *input, uint32_t group)
+static void put_nvtx_cpu_sum_range(struct nvt_table *table, const struct by_range *all,
+                                   const struct nvt_cpu_input *input, uint32_t group)
 {
     const struct range *range = nvt_groups_item(&all->ranges, group);
     struct nvt_buffer text = {0};
@@ -158,7 +159,7 @@ static void put_range(struct nvt_table *table, const struct by_range *all,
     nvt_buffer_free(&text);
 }
 
-static int put_ranges(struct nvt_table *table, const struct nvt_making *making)
+static int put_nvtx_cpu_sum_ranges(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_input *input = making->input;
     const struct nvt_cpu_input facts = nvt_cpu_look(input, 0);
@@ -166,11 +167,11 @@ static int put_ranges(struct nvt_table *table, const struct nvt_making *making)
     int status = 0;
     nvt_cpu_title(table, making->report->title, &facts);
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(&all, input->traces[i].trace, &facts, making->err);
+        status = add_nvtx_cpu_sum_trace(&all, input->traces[i].trace, &facts, making->err);
     if (!status)
         status = nvt_pairs_sort(&all.pairs, all.ranges.count);
     for (uint32_t i = 0; i < all.ranges.count && !status; i++)
-        put_range(table, &all, &facts, i);
+        put_nvtx_cpu_sum_range(table, &all, &facts, i);
     nvt_groups_free(&all.ranges);
     nvt_groups_free(&all.functions);
     nvt_pairs_free(&all.pairs);
@@ -180,9 +181,10 @@ static int put_ranges(struct nvt_table *table, const struct nvt_making *making)
 /* --- by thread ---------------------------------------------------------------------------------- */
 
 /* Time and samples of a thread; 0 where it has none. */
-static void put_thread(struct nvt_table *table, const struct nvt_sampled_functions *functions,
-                       const struct nvt_cpu_input *all, const struct nvt_pairs *pairs,
-                       uint32_t thread)
+static void put_nvtx_cpu_sum_thread(struct nvt_table *table,
+                                    const struct nvt_sampled_functions *functions,
+                                    const struct nvt_cpu_input *all, const struct nvt_pairs *pairs,
+                                    uint32_t thread)
 {
     const struct nvt_trace *trace = functions->trace;
     const struct nvt_pair *most = nvt_pairs_most(pairs, thread);
@@ -202,8 +204,8 @@ static void put_thread(struct nvt_table *table, const struct nvt_sampled_functio
         function->name, nvt_text_if_any(function->module), nvt_percent(most->weight, weight));
 }
 
-static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
-                       const struct nvt_cpu_input *all, struct nvt_error *err)
+static int put_nvtx_cpu_sum_threads(struct nvt_table *table, const struct nvt_trace *trace,
+                                    const struct nvt_cpu_input *all, struct nvt_error *err)
 {
     const struct nvt_cpu_samples *samples = &trace->cpu_samples;
     struct nvt_sampled_functions functions = {0};
@@ -215,7 +217,7 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
     if (!status && (failed || nvt_pairs_sort(&pairs, trace->threads.count)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < trace->threads.count && !status; i++)
-        put_thread(table, &functions, all, &pairs, i);
+        put_nvtx_cpu_sum_thread(table, &functions, all, &pairs, i);
     nvt_pairs_free(&pairs);
     nvt_sampled_functions_free(&functions);
     return status;
@@ -228,7 +230,7 @@ static int put_all_threads(struct nvt_table *table, const struct nvt_making *mak
     int status = 0;
     nvt_cpu_title(table, making->report->title, &all);
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = put_threads(table, input->traces[i].trace, &all, making->err);
+        status = put_nvtx_cpu_sum_threads(table, input->traces[i].trace, &all, making->err);
     return status;
 }
 
@@ -246,7 +248,7 @@ const struct nvt_report nvt_report_nvtx_cpu_sum = {
                 {"Hottest Functions", NVT_NAMES}},
     .title = "Processor time by range",
     .order = {"-Of All (%)", "-Total Time (ns)", "NVTX Range"},
-    .of_input = put_ranges,
+    .of_input = put_nvtx_cpu_sum_ranges,
 };
 
 const struct nvt_report nvt_report_cpu_threads = {

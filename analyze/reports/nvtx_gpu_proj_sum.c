@@ -28,9 +28,10 @@ struct extra {
 };
 
 /* *group is that of the range's kind, NVT_NONE until it is known. */
-static int add_range(struct nvt_groups *groups, const struct nvt_trace *trace, uint32_t range,
-                     uint32_t *group, const struct nvt_projected *projected, uint32_t level,
-                     uint32_t children)
+static int add_nvtx_gpu_proj_sum_range(struct nvt_groups *groups, const struct nvt_trace *trace,
+                                       uint32_t range, uint32_t *group,
+                                       const struct nvt_projected *projected, uint32_t level,
+                                       uint32_t children)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     if (*group == NVT_NONE) {
@@ -96,8 +97,8 @@ static int collect_projected(struct nvt_groups *groups, const struct nvt_trace *
         memset(of_kind, 0xff, kinds.count * sizeof(*of_kind));
     for (uint32_t i = 0; !status && i < trace->ranges.count; i++)
         if (projected[i].ops)
-            status = add_range(groups, trace, i, &of_kind[kinds.of[i]], &projected[i],
-                               nesting.level[i], children[i]);
+            status = add_nvtx_gpu_proj_sum_range(groups, trace, i, &of_kind[kinds.of[i]],
+                                                 &projected[i], nesting.level[i], children[i]);
     nvt_nesting_free(&nesting);
     nvt_kinds_free(&kinds);
     free(of_kind);
@@ -106,8 +107,8 @@ static int collect_projected(struct nvt_groups *groups, const struct nvt_trace *
     return status;
 }
 
-static int collect(struct nvt_groups *groups, struct nvt_own_launches *own,
-                   const struct nvt_input *input, size_t i, struct nvt_error *err)
+static int collect_nvtx_gpu_proj_sum(struct nvt_groups *groups, struct nvt_own_launches *own,
+                                     const struct nvt_input *input, size_t i, struct nvt_error *err)
 {
     const struct nvt_trace *trace = input->traces[i].trace;
     const struct nvt_launches *launches;
@@ -120,7 +121,8 @@ static int collect(struct nvt_groups *groups, struct nvt_own_launches *own,
     return status && !*err->message ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
 }
 
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number)
+static void put_nvtx_gpu_proj_sum_group(struct nvt_table *table, struct nvt_groups *groups,
+                                        uint32_t number)
 {
     const struct nvt_group *group = &groups->groups[number];
     const struct extra *extra = nvt_groups_item(groups, number);
@@ -132,17 +134,17 @@ static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32
                   (double)extra->children / count);
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_nvtx_gpu_proj_sum(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_groups groups = {.item_size = sizeof(struct extra)};
     struct nvt_own_launches own = {0};
     int status = 0;
     for (size_t i = 0; i < making->input->trace_count && !status; i++)
-        status = collect(&groups, &own, making->input, i, making->err);
+        status = collect_nvtx_gpu_proj_sum(&groups, &own, making->input, i, making->err);
     if (!status)
         status = nvt_groups_finish(&groups, making->err);
     for (uint32_t i = 0; i < groups.count && !status; i++)
-        put_group(table, &groups, i);
+        put_nvtx_gpu_proj_sum_group(table, &groups, i);
     nvt_groups_free(&groups);
     nvt_own_launches_free(&own);
     return status;
@@ -165,5 +167,5 @@ const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
     .title = "NVTX GPU projection summary",
     .order = {"-Total Proj Time (ns)", "Range"},
     .nothing = "no ranges with device operations in the input",
-    .of_input = put_all,
+    .of_input = put_nvtx_gpu_proj_sum,
 };

@@ -31,7 +31,8 @@ static int name_range(struct projection *projection, uint32_t i)
            nvt_buffer_append(&projection->name, "", 1);
 }
 
-static int put_range(struct nvt_table *table, struct projection *projection, uint32_t i)
+static int put_nvtx_gpu_trace_range(struct nvt_table *table, struct projection *projection,
+                                    uint32_t i)
 {
     const struct nvt_trace *trace = projection->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
@@ -50,7 +51,7 @@ static int put_range(struct nvt_table *table, struct projection *projection, uin
     return 0;
 }
 
-static int put_all(struct nvt_table *table, struct projection *projection)
+static int put_nvtx_gpu_trace(struct nvt_table *table, struct projection *projection)
 {
     uint32_t count = projection->trace->ranges.count, *order = NULL;
     int64_t *starts = malloc(((size_t)count + 1) * sizeof(*starts));
@@ -62,15 +63,15 @@ static int put_all(struct nvt_table *table, struct projection *projection)
     for (uint32_t i = 0; i < count && !status; i++) {
         uint32_t range = order ? order[i] : i;
         if (projection->ranges[range].ops)
-            status = put_range(table, projection, range);
+            status = put_nvtx_gpu_trace_range(table, projection, range);
     }
     free(order);
     free(starts);
     return status;
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_nvtx_gpu_trace_rows(struct nvt_table *table, const struct nvt_trace *trace,
+                                   const struct nvt_making *making)
 {
     struct projection projection = {.trace = trace};
     projection.ranges = nvt_project_ranges(trace, making->input->project_flags, making->err);
@@ -79,7 +80,7 @@ static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
                          trace, projection.ranges, projection.nesting.parent, making->err)))
         status = -1;
     if (!status)
-        status = put_all(table, &projection);
+        status = put_nvtx_gpu_trace(table, &projection);
     nvt_nesting_free(&projection.nesting);
     nvt_buffer_free(&projection.name);
     nvt_buffer_free(&projection.stack);
@@ -107,5 +108,5 @@ const struct nvt_report nvt_report_nvtx_gpu_proj_trace = {
                 {"ParentId", NVT_IDS},
                 {"RangeStack", NVT_NAMES}},
     .title = "NVTX GPU projection trace",
-    .each_trace = put_trace,
+    .each_trace = put_nvtx_gpu_trace_rows,
 };

@@ -220,7 +220,8 @@ static int collect_kernels(struct kernel_sum *sum, struct nvt_input *input, stru
     return nvt_groups_finish(&sum->groups, err);
 }
 
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number)
+static void put_nvtx_kern_sum_group(struct nvt_table *table, struct nvt_groups *groups,
+                                    uint32_t number)
 {
     const struct nvt_group *group = &groups->groups[number];
     const struct counted *counted = nvt_groups_item(groups, number);
@@ -234,12 +235,12 @@ static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32
                   group->total, &times, nvt_groups_name(groups, key[KEY_KERNEL]));
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_nvtx_kern_sum(struct nvt_table *table, const struct nvt_making *making)
 {
     struct kernel_sum sum = {.groups = {.item_size = sizeof(struct counted)}};
     int status = collect_kernels(&sum, making->input, making->err);
     for (uint32_t i = 0; i < sum.groups.count && !status; i++)
-        put_group(table, &sum.groups, i);
+        put_nvtx_kern_sum_group(table, &sum.groups, i);
     nvt_groups_free(&sum.groups);
     nvt_own_launches_free(&sum.own);
     nvt_map_free(&sum.seen);
@@ -267,5 +268,5 @@ const struct nvt_report nvt_report_nvtx_kern_sum = {
     .title = "NVTX range kernel summary",
     .order = {"-Total Time (ns)", "NVTX Range", "Kernel Name", "PID", "TID"},
     .nothing = "no kernels in the input",
-    .of_input = put_all,
+    .of_input = put_nvtx_kern_sum,
 };

@@ -46,8 +46,8 @@ static void add_mark(struct nvt_groups *groups, const struct nvt_trace *trace, u
     }
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_nvtx_marks_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                                const struct nvt_making *making)
 {
     struct nvt_groups groups = {.item_size = sizeof(struct sum)};
     nvt_groups_trace(&groups, trace);
@@ -80,5 +80,5 @@ const struct nvt_report nvt_report_nvtx_marks = {
                 {"Payload Max", NVT_REALS("", NVT_SHORTEST)}},
     .title = "NVTX marks",
     .nothing = "no NVTX marks in the input",
-    .each_trace = put_trace,
+    .each_trace = put_nvtx_marks_trace,
 };

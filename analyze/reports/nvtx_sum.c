@@ -35,7 +35,7 @@ static uint32_t group_of(struct sums *sums, struct nvt_map *seen, const struct n
     return group ? *group : NVT_NONE;
 }
 
-static int add_trace(struct sums *sums, const struct nvt_trace *trace, unsigned styles)
+static int add_nvtx_sum_trace(struct sums *sums, const struct nvt_trace *trace, unsigned styles)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_map seen[2] = {{0}, {0}};
@@ -59,8 +59,8 @@ static int add_trace(struct sums *sums, const struct nvt_trace *trace, unsigned 
     return status;
 }
 
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                      unsigned styles)
+static void put_nvtx_sum_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                               unsigned styles)
 {
     const struct nvt_group *group = &groups->groups[number];
     const struct nvt_summary times = nvt_groups_summary(groups, number);
@@ -71,27 +71,27 @@ static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32
     nvt_table_more(table, nvt_groups_part(groups, number, 0));
 }
 
-static void note_left_out(const struct nvt_making *making, size_t count, const char *why)
+static void note_nvtx_sum_left_out(const struct nvt_making *making, size_t count, const char *why)
 {
     if (count)
         nvt_note(making->input, "note: %s leaves out %zu range%s that %s", making->report->name,
                  count, count == 1 ? "" : "s", why);
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_nvtx_sum(struct nvt_table *table, const struct nvt_making *making)
 {
     struct sums sums = {.ranges = 0};
     int status = 0;
     for (size_t i = 0; i < making->input->trace_count && !status; i++)
-        status = add_trace(&sums, making->input->traces[i].trace, making->report->of);
+        status = add_nvtx_sum_trace(&sums, making->input->traces[i].trace, making->report->of);
     if (!status)
         status = nvt_groups_finish(&sums.groups, making->err);
     for (uint32_t i = 0; i < sums.groups.count && !status; i++)
-        put_group(table, &sums.groups, i, making->report->of);
+        put_nvtx_sum_group(table, &sums.groups, i, making->report->of);
     if (!status && !sums.ranges)
         nvt_note(making->input, "note: no NVTX ranges in the input");
-    note_left_out(making, sums.unclosed, "never ended");
-    note_left_out(making, sums.carried, "began before what was kept");
+    note_nvtx_sum_left_out(making, sums.unclosed, "never ended");
+    note_nvtx_sum_left_out(making, sums.carried, "began before what was kept");
     nvt_groups_free(&sums.groups);
     return status;
 }
@@ -104,7 +104,7 @@ const struct nvt_report nvt_report_nvtx_sum = {
     .order = {"-Total Time (ns)", "Range"},
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
     .of = PUSH_POP | START_END,
-    .of_input = put_all,
+    .of_input = put_nvtx_sum,
 };
 
 const struct nvt_report nvt_report_nvtx_pushpop_sum = {
@@ -115,7 +115,7 @@ const struct nvt_report nvt_report_nvtx_pushpop_sum = {
     .order = {"-Total Time (ns)", "Range"},
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
     .of = PUSH_POP,
-    .of_input = put_all,
+    .of_input = put_nvtx_sum,
 };
 
 const struct nvt_report nvt_report_nvtx_startend_sum = {
@@ -126,5 +126,5 @@ const struct nvt_report nvt_report_nvtx_startend_sum = {
     .order = {"-Total Time (ns)", "Range"},
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
     .of = START_END,
-    .of_input = put_all,
+    .of_input = put_nvtx_sum,
 };

@@ -26,8 +26,9 @@ static const char *tree_name(struct nvt_buffer *text, uint32_t level, const char
     return (const char *)text->data;
 }
 
-static int put_range(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_nesting *tree, uint32_t i, struct nvt_buffer texts[2])
+static int put_nvtx_trace_range(struct nvt_table *table, const struct nvt_trace *trace,
+                                const struct nvt_nesting *tree, uint32_t i,
+                                struct nvt_buffer texts[2])
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     int64_t duration = ranges->end[i] - ranges->start[i];
@@ -57,15 +58,15 @@ static int put_range(struct nvt_table *table, const struct nvt_trace *trace,
 }
 
 /* A table a trace: each has its own time axis and ids. */
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_nvtx_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                          const struct nvt_making *making)
 {
     struct nvt_nesting tree = {0};
     struct nvt_buffer texts[2] = {{0}, {0}};
     int status = nvt_nesting_make(&tree, trace, making->err);
     for (uint32_t i = 0; !status && i < trace->ranges.count; i++)
         if (trace->ranges.style[i] == NVT_PUSH_POP)
-            status = put_range(table, trace, &tree, i, texts);
+            status = put_nvtx_trace_range(table, trace, &tree, i, texts);
     nvt_buffer_free(&texts[0]);
     nvt_buffer_free(&texts[1]);
     nvt_nesting_free(&tree);
@@ -96,5 +97,5 @@ const struct nvt_report nvt_report_nvtx_pushpop_trace = {
                 {"Payload", NVT_NAMES},
                 {"Unfinished", "", NVT_BOOL, 0, 0}},
     .title = "NVTX push/pop range trace",
-    .each_trace = put_trace,
+    .each_trace = put_nvtx_trace,
 };

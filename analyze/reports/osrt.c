@@ -26,8 +26,8 @@ const char *nvt_osrt_address(uint64_t address, char text[NVT_ADDRESS_TEXT])
 /* --- one by one --------------------------------------------------------------------------------- */
 
 /* What an unfinished call returns is not known. */
-static void put_call(struct nvt_table *table, struct nvt_os_names *names,
-                     const struct nvt_trace *trace, uint32_t call)
+static void put_osrt_call(struct nvt_table *table, struct nvt_os_names *names,
+                          const struct nvt_trace *trace, uint32_t call)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
     uint32_t thread = calls->thread[call];
@@ -44,13 +44,13 @@ static void put_call(struct nvt_table *table, struct nvt_os_names *names,
                   nvt_text_if_any(nvt_name(trace, calls->caller[call])), NVT_IF(is_unfinished, 1));
 }
 
-static int put_calls(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_osrt_calls(struct nvt_table *table, const struct nvt_trace *trace,
+                          const struct nvt_making *making)
 {
     struct nvt_os_names names = {{0}};
     (void)making;
     for (uint32_t call = 0; call < trace->os_calls.count; call++)
-        put_call(table, &names, trace, call);
+        put_osrt_call(table, &names, trace, call);
     nvt_os_names_free(&names);
     return 0;
 }
@@ -84,8 +84,8 @@ static int group_by_range(struct nvt_groups *groups, const struct nvt_trace *tra
     return status;
 }
 
-static void put_range(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
-                      const struct nvt_making *making)
+static void put_osrt_range(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
+                           const struct nvt_making *making)
 {
     const struct nvt_os_call_info *call = nvt_os_call_find(nvt_calls_by_range_call(groups, group));
     (void)making;
@@ -171,7 +171,7 @@ const struct nvt_report nvt_report_osrt_trace = {
                 {"Unfinished", "", NVT_BOOL, 0, 0}},
     .title = "OS runtime trace",
     NVT_OS_CALLS_MISSING,
-    .each_trace = put_calls,
+    .each_trace = put_osrt_calls,
 };
 
 const struct nvt_report nvt_report_nvtx_osrt_sum = {
@@ -189,7 +189,7 @@ const struct nvt_report nvt_report_nvtx_osrt_sum = {
     .order = NVT_CALLS_BY_RANGE_ORDER("Call"),
     NVT_OS_CALLS_MISSING,
     .group = group_by_range,
-    .put_group = put_range,
+    .put_group = put_osrt_range,
     .group_size = sizeof(struct nvt_held_sums),
 };
 

@@ -15,8 +15,8 @@ struct moved {
     double read, written;
 };
 
-static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
-                 const struct nvt_making *making)
+static int group_osrt_callers(struct nvt_groups *groups, const struct nvt_trace *trace,
+                              const struct nvt_making *making)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
     struct nvt_os_names names = {{0}};
@@ -38,8 +38,8 @@ static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
     return 0;
 }
 
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                      const struct nvt_making *making)
+static void put_osrt_callers_group(struct nvt_table *table, struct nvt_groups *groups,
+                                   uint32_t number, const struct nvt_making *making)
 {
     const struct nvt_group *of = &groups->groups[number];
     const struct moved *moved = nvt_groups_item(groups, number);
@@ -52,7 +52,7 @@ static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32
 
 /* --- by function -------------------------------------------------------------------------------- */
 
-static void add_calls(struct nvt_callers *callers, const struct nvt_trace *trace)
+static void add_osrt_callers_calls(struct nvt_callers *callers, const struct nvt_trace *trace)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
     for (uint32_t i = 0; i < calls->count; i++)
@@ -63,7 +63,7 @@ static int group_functions(struct nvt_groups *groups, const struct nvt_trace *tr
                            const struct nvt_making *making)
 {
     (void)making;
-    return nvt_callers_group(groups, trace, add_calls);
+    return nvt_callers_group(groups, trace, add_osrt_callers_calls);
 }
 
 static const struct nvt_report functions = {
@@ -77,8 +77,8 @@ static const struct nvt_report functions = {
 
 static const char *const further[] = {"osrt_caller_functions", NULL};
 
-static int make(const struct nvt_report *report, struct nvt_input *input, struct nvt_tables *tables,
-                struct nvt_error *err)
+static int make_osrt_callers(const struct nvt_report *report, struct nvt_input *input,
+                             struct nvt_tables *tables, struct nvt_error *err)
 {
     if (nvt_report_make_tables(report, input, tables, err))
         return -1;
@@ -100,9 +100,9 @@ const struct nvt_report nvt_report_osrt_callers = {
     .title = "OS runtime calls by caller",
     .order = {"-Total Time (ns)", "Call"},
     NVT_OS_CALLS_MISSING,
-    .group = group,
-    .put_group = put_group,
+    .group = group_osrt_callers,
+    .put_group = put_osrt_callers_group,
     .group_size = sizeof(struct moved),
-    .make = make,
+    .make = make_osrt_callers,
     .further = further,
 };

@@ -127,8 +127,8 @@ static int add_wait(struct adding *adding, uint32_t call, enum nvt_os_kind kind)
     return add_holder(adding, call, group, ns);
 }
 
-static int add_trace(struct locks *locks, const struct nvt_trace *trace, uint32_t number,
-                     const struct nvt_making *making)
+static int add_osrt_locks_trace(struct locks *locks, const struct nvt_trace *trace, uint32_t number,
+                                const struct nvt_making *making)
 {
     struct adding adding = {.locks = locks, .trace = trace, .number = number};
     int status = nvt_thread_ranges_make(&adding.ranges, trace, making->err);
@@ -200,13 +200,13 @@ static int put_locks(struct nvt_table *table, const struct nvt_input *input, str
     return 0;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_osrt_locks(struct nvt_table *table, const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;
     struct locks locks = {.groups = {.item_size = sizeof(struct first)}};
     int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(&locks, input->traces[i].trace, (uint32_t)i, making);
+        status = add_osrt_locks_trace(&locks, input->traces[i].trace, (uint32_t)i, making);
     if (!status)
         status = put_locks(table, input, &locks, making->err);
     nvt_groups_free(&locks.groups);
@@ -240,5 +240,5 @@ const struct nvt_report nvt_report_osrt_locks = {
     NVT_OS_CALLS_MISSING,
     .nothing = "no OS runtime call of the input says which lock it waited for (record --trace "
                "osrt does)",
-    .of_input = put_all,
+    .of_input = put_osrt_locks,
 };

@@ -60,8 +60,8 @@ static void see_all(struct thread *threads, const struct nvt_trace *trace)
             threads[i].last = trace->threads.last_ns[i];
 }
 
-static void put_thread(struct nvt_table *table, const struct nvt_trace *trace, uint32_t thread,
-                       const struct thread *of)
+static void put_osrt_threads_thread(struct nvt_table *table, const struct nvt_trace *trace,
+                                    uint32_t thread, const struct thread *of)
 {
     int64_t in_calls = 0, span = of->last - of->first;
     for (size_t i = 0; i < NVT_OS_KINDS; i++)
@@ -74,8 +74,8 @@ static void put_thread(struct nvt_table *table, const struct nvt_trace *trace, u
         nvt_table_more(table, of->ns[kinds[i]]);
 }
 
-static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
-                       const struct nvt_making *making)
+static int put_osrt_threads(struct nvt_table *table, const struct nvt_trace *trace,
+                            const struct nvt_making *making)
 {
     const struct nvt_os_calls *calls = &trace->os_calls;
     struct thread *threads = calloc((size_t)trace->threads.count + 1, sizeof(*threads));
@@ -100,7 +100,7 @@ static int put_threads(struct nvt_table *table, const struct nvt_trace *trace,
     }
     for (uint32_t i = 0; i < trace->threads.count; i++)
         if (threads[i].calls)
-            put_thread(table, trace, i, &threads[i]);
+            put_osrt_threads_thread(table, trace, i, &threads[i]);
     nvt_os_names_free(&names);
     nvt_waits_free(&waits);
     free(threads);
@@ -131,5 +131,5 @@ const struct nvt_report nvt_report_osrt_threads = {
     .title = "OS runtime calls by thread",
     .order = {"PID", "TID"},
     NVT_OS_CALLS_MISSING,
-    .over_traces = put_threads,
+    .over_traces = put_osrt_threads,
 };

@@ -72,8 +72,8 @@ static const char *basis_of(const struct nvt_slowdown_row *row)
                             : "order of pairs";
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_slowdown_row *from,
-                    const struct known *known)
+static void put_overhead_row(struct nvt_table *table, const struct nvt_slowdown_row *from,
+                             const struct known *known)
 {
     nvt_table_put(table, from->configuration, NVT_IF(from->warmup >= 0, from->warmup), from->level,
                   from->phase, from->bare, from->with, from->ratio);
@@ -87,8 +87,8 @@ static void put_row(struct nvt_table *table, const struct nvt_slowdown_row *from
         nvt_table_more(table, from->source);
 }
 
-static int refuse(const struct nvt_input *input, const struct nvt_slowdowns *overheads,
-                  struct nvt_error *err)
+static int refuse_overhead(const struct nvt_input *input, const struct nvt_slowdowns *overheads,
+                           struct nvt_error *err)
 {
     const char *path = input->run_count ? input->runs[0]->path : "input";
     if (!overheads->bare)
@@ -97,17 +97,17 @@ static int refuse(const struct nvt_input *input, const struct nvt_slowdowns *ove
     return nvt_fail_at(err, path, -1, "holds bare runs only: run with --collect off,nvtx");
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_overhead(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_slowdowns overheads = {0};
     int status = nvt_slowdowns_make(&overheads, making->input, making->err);
     if (!status && (!overheads.bare || !overheads.count))
-        status = refuse(making->input, &overheads, making->err);
+        status = refuse_overhead(making->input, &overheads, making->err);
     const struct known known = known_of(&overheads);
     if (!status) {
         choose_columns(making, &overheads, &known);
         for (size_t i = 0; i < overheads.count; i++)
-            put_row(table, &overheads.rows[i], &known);
+            put_overhead_row(table, &overheads.rows[i], &known);
         if (overheads.short_runs)
             nvt_note(making->input,
                      "note: %zu run%s with twins left out: of fewer than 3 iterations the first, "
@@ -139,6 +139,6 @@ const struct nvt_report nvt_report_overhead = {
                 {"interleaved", NVT_NAMES},
                 {"source", NVT_NAMES}},
     .title = "What collecting costs",
-    .of_input = put_all,
+    .of_input = put_overhead,
     .published = nvt_published_transformer,
 };

@@ -63,8 +63,8 @@ static double rate_of(const struct nvt_work *work, double unit)
 }
 
 /* `peaks`: NULL where they are not known. */
-static void put_row(struct nvt_table *table, const struct nvt_input *input,
-                    const struct nvt_phase_row *phase, const struct nvt_peaks *peaks)
+static void put_phases_row(struct nvt_table *table, const struct nvt_input *input,
+                           const struct nvt_phase_row *phase, const struct nvt_peaks *peaks)
 {
     const double product = peaks ? product_peak(input, phase, peaks) : 0;
     const double copy = peaks ? peaks->bytes : 0;
@@ -76,7 +76,7 @@ static void put_row(struct nvt_table *table, const struct nvt_input *input,
                   phase->status ? phase->status : "ok", phase->source);
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_phases(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_input *input = making->input;
     struct nvt_phases *phases = nvt_phases_of(input, making->err);
@@ -87,7 +87,7 @@ static int put_all(struct nvt_table *table, const struct nvt_making *making)
     const int is_known = find_peaks(input, &peaks);
     const int fits = is_known && is_all_of_runs(input);
     for (size_t i = 0; i < count; i++)
-        put_row(table, input, nvt_phases_row(phases, i), fits ? &peaks : NULL);
+        put_phases_row(table, input, nvt_phases_row(phases, i), fits ? &peaks : NULL);
     if (count && is_known && *peaks.date)
         nvt_note(input, "note: shares are of what 'nvtally info --peak' measured %s", peaks.date);
     nvt_phases_free(phases);
@@ -104,7 +104,7 @@ static int has_any(const struct nvt_input *input, const char *workload)
 }
 
 /* The layout of the workload that was run; switchback has a report of its own beside others. */
-static int published(struct nvt_input *input, FILE *out, struct nvt_error *err)
+static int published_phases(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
     if (has_any(input, "switchback") && !has_any(input, "transformer"))
         return nvt_published_switchback(input, out, err);
@@ -138,6 +138,6 @@ const struct nvt_report nvt_report_phases = {
                 {"source", NVT_NAMES}},
     .title = "Phases by configuration",
     .nothing = "no range forward, backward or optimizer was found, or none within an iteration",
-    .of_input = put_all,
-    .published = published,
+    .of_input = put_phases,
+    .published = published_phases,
 };

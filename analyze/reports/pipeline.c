@@ -38,8 +38,8 @@ static struct shares shares_of(const struct nvt_pipeline_view *view, int partiti
 }
 
 /* `device`: below 0 it is not known. */
-static void put_row(struct nvt_table *table, const struct nvt_pipeline_view *view,
-                    const char *partition, const struct shares *shares, int device)
+static void put_pipeline_row(struct nvt_table *table, const struct nvt_pipeline_view *view,
+                             const char *partition, const struct shares *shares, int device)
 {
     nvt_table_put(table, view->configuration, partition, view->step_count,
                   (double)nvt_pipeline_span_of_steps(view) / (double)view->step_count, shares->busy,
@@ -61,13 +61,13 @@ static void put_view(struct nvt_table *table, const struct nvt_pipeline_view *vi
             continue;
         struct shares shares = shares_of(view, i);
         snprintf(name, sizeof(name), "%d", i);
-        put_row(table, view, name, &shares, nvt_pipeline_device_of(view, i));
+        put_pipeline_row(table, view, name, &shares, nvt_pipeline_device_of(view, i));
         all.busy += shares.busy / here;
         all.waiting += shares.waiting / here;
         all.operations += shares.operations / here;
         all.recompute += shares.recompute / here;
     }
-    put_row(table, view, "all", &all, -1);
+    put_pipeline_row(table, view, "all", &all, -1);
 }
 
 /* Partitions of one process that lie on one device; those of ranks are not compared. */
@@ -96,7 +96,7 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
-static int put_memory(struct nvt_table *table, const struct nvt_pipeline_view *view)
+static int put_pipeline_memory(struct nvt_table *table, const struct nvt_pipeline_view *view)
 {
     size_t bytes = view->level_count * sizeof(*view->levels);
     struct nvt_pipeline_level *levels = malloc(bytes + 1);
@@ -137,7 +137,7 @@ static int put_memory_alone(struct nvt_table *table, const struct nvt_making *ma
     struct nvt_pipeline_views views;
     int status = nvt_pipeline_views_make(&views, making->input, making->err);
     for (size_t i = 0; i < views.count && !status; i++)
-        status = put_memory(table, &views.items[i]);
+        status = put_pipeline_memory(table, &views.items[i]);
     if (!nvt_table_rows(table))
         nvt_making_leave_out(making, 0);
     nvt_pipeline_views_free(&views);
@@ -150,7 +150,7 @@ int nvt_pipeline_memory(struct nvt_input *input, struct nvt_tables *tables, stru
     return nvt_report_make_tables(&memory, input, tables, err);
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_pipeline(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_input *input = making->input;
     struct nvt_pipeline_views views;
@@ -166,7 +166,7 @@ static int put_all(struct nvt_table *table, const struct nvt_making *making)
                      view->ranks_here, view->ranks, view->configuration);
         shared |= !view->on_device && !view->has_workers && view->partitions > 1;
         on_one |= is_shared(view);
-        status = put_memory(making->tables[1], view);
+        status = put_pipeline_memory(making->tables[1], view);
     }
     if (on_one)
         nvt_note(input,
@@ -200,6 +200,6 @@ const struct nvt_report nvt_report_pipeline = {
                 {"device", NVT_COUNTS}},
     .title = "Time of a pipeline",
     .nothing = "no ranges of a pipeline were found",
-    .of_input = put_all,
+    .of_input = put_pipeline,
     .more = more,
 };

@@ -330,7 +330,7 @@ static int take_trace(struct nvt_groups *groups, const struct nvt_making *making
     return failed(status, trace->path, making->err);
 }
 
-static int fill(struct nvt_making *making)
+static int fill_report(struct nvt_making *making)
 {
     const struct nvt_report *report = making->report;
     struct nvt_groups groups = {.item_size = report->group_size};
@@ -387,7 +387,7 @@ int nvt_report_make_tables(const struct nvt_report *report, struct nvt_input *in
     for (; made[count - 1] && more && more[count - 1].title && count < NVT_REPORT_TABLES_MOST;
          count++)
         made[count] = further_table(made[0], &more[count - 1], err);
-    int status = made[count - 1] ? fill(&making) : -1;
+    int status = made[count - 1] ? fill_report(&making) : -1;
     for (size_t i = 0; i < count; i++)
         if (made[i])
             status = finish(made[i], i ? more[i - 1].order : report->order,

@@ -5,8 +5,8 @@
 
 #include "report.h"
 
-static void put_row(struct nvt_table *table, const struct nvt_roofline *roofline,
-                    const struct nvt_roof_point *point)
+static void put_roofline_row(struct nvt_table *table, const struct nvt_roofline *roofline,
+                             const struct nvt_roof_point *point)
 {
     static const char *const bounds[] = {NULL, "compute", "memory", "neither"};
     const int has_flops = point->flops > 0;
@@ -72,12 +72,12 @@ static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
                  unknown, roofline->count);
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_roofline(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_roofline roofline = {0};
     int status = nvt_roofline_make(&roofline, making->input, making->err);
     for (size_t i = 0; i < roofline.count && !status; i++)
-        put_row(table, &roofline, &roofline.points[i]);
+        put_roofline_row(table, &roofline, &roofline.points[i]);
     if (!status)
         note(making->input, &roofline);
     nvt_roofline_free(&roofline);
@@ -103,5 +103,5 @@ const struct nvt_report nvt_report_roofline = {
                 {"gained at the roof", NVT_REALS("ns", 0)},
                 {"clock", NVT_NAMES}},
     .title = "Phases and ranges below the roof of the machine",
-    .of_input = put_all,
+    .of_input = put_roofline,
 };

@@ -16,8 +16,8 @@ static void put_process(struct nvt_table *table, const struct nvt_trace *trace,
                           trace->processes.pid[time->process], trace->threads.tid[time->thread]);
 }
 
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_run_time_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                              const struct nvt_making *making)
 {
     struct nvt_run_times times = {0};
     int status = nvt_run_times_make(&times, trace);
@@ -42,5 +42,5 @@ const struct nvt_report nvt_report_run_time = {
                 {"PID", NVT_IDS},
                 {"TID", NVT_IDS}},
     .nothing = "no process in the input has ranges",
-    .over_traces = put_trace,
+    .over_traces = put_run_time_trace,
 };

@@ -246,7 +246,8 @@ static int pair_names(struct stragglers *all, struct nvt_input *input)
 }
 
 /* Which belong together, their times, and what each rank waited for. */
-static int collect(struct stragglers *all, struct nvt_input *input, struct nvt_error *err)
+static int collect_stragglers(struct stragglers *all, struct nvt_input *input,
+                              struct nvt_error *err)
 {
     static const visit passes[] = {note_end, note_time, note_wait};
     all->names = nvt_strings_new();
@@ -278,7 +279,7 @@ static int64_t shown_number(const struct stragglers *all, uint32_t rank)
     return all->ranks.items[rank].number >= 0 ? all->ranks.items[rank].number : rank;
 }
 
-static int put_ranks(struct nvt_table *table, const struct stragglers *all)
+static int put_stragglers_ranks(struct nvt_table *table, const struct stragglers *all)
 {
     struct nvt_summary compute;
     double *values = malloc(((size_t)all->ranks.count + 1) * sizeof(*values));
@@ -328,12 +329,12 @@ static void put_waits(struct nvt_table *table, struct stragglers *all)
     }
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_stragglers(struct nvt_table *table, const struct nvt_making *making)
 {
     struct stragglers all = {0};
-    int status = collect(&all, making->input, making->err);
+    int status = collect_stragglers(&all, making->input, making->err);
     if (!status)
-        status = put_ranks(table, &all);
+        status = put_stragglers_ranks(table, &all);
     put_waits(making->tables[1], &all);
     if (all.parties < 2)
         nvt_making_leave_out(making, 1);
@@ -380,6 +381,6 @@ const struct nvt_report nvt_report_stragglers = {
                 {"Waited (%)", NVT_PERCENT}},
     .title = "Ranks that others wait for",
     .order = {"Rank"},
-    .of_input = put_all,
+    .of_input = put_stragglers,
     .more = more,
 };

@@ -46,8 +46,8 @@ static int64_t cuda_calls(const struct nvt_trace *trace)
     return calls;
 }
 
-static void put_trace(struct nvt_table *table, const struct nvt_trace *trace, uint32_t devices,
-                      int is_named)
+static void put_summary_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                              uint32_t devices, int is_named)
 {
     uint32_t kernels = 0, threads = 0;
     for (uint32_t i = 0; i < trace->ops.count; i++)
@@ -60,9 +60,9 @@ static void put_trace(struct nvt_table *table, const struct nvt_trace *trace, ui
 }
 
 /* Of communication only what has some. */
-static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
-                       const struct nvt_used_device *device, const struct nvt_overlap *overlap,
-                       int communicates)
+static void put_summary_device(struct nvt_table *table, const struct nvt_trace *trace,
+                               const struct nvt_used_device *device,
+                               const struct nvt_overlap *overlap, int communicates)
 {
     const unsigned compute = 1u << NVT_CLASS_COMPUTE, copy = 1u << NVT_CLASS_COPY,
                    communication = 1u << NVT_CLASS_COMMUNICATION;
@@ -85,12 +85,14 @@ static int put_parts(const struct nvt_making *making, const struct nvt_trace *tr
     struct nvt_used_devices devices = {0};
     int status = nvt_used_gpus_make(&devices, trace, 0, making->err);
     if (!status)
-        put_trace(making->tables[TRACES], trace, devices.count, making->input->trace_count > 1);
+        put_summary_trace(making->tables[TRACES], trace, devices.count,
+                          making->input->trace_count > 1);
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct nvt_overlap overlap;
         status = nvt_overlap_make(&overlap, trace, &devices.items[i]);
         if (!status)
-            put_device(making->tables[DEVICES], trace, &devices.items[i], &overlap, communicates);
+            put_summary_device(making->tables[DEVICES], trace, &devices.items[i], &overlap,
+                               communicates);
     }
     nvt_used_devices_free(&devices);
     return status;
@@ -193,7 +195,7 @@ static char *plain_range(const char *name)
 }
 
 /* Rows of nvtx_gpu_proj_sum, added up by plain names. */
-static int add_ranges(struct nvt_groups *ranges, const struct nvt_table *from)
+static int add_summary_ranges(struct nvt_groups *ranges, const struct nvt_table *from)
 {
     size_t name = nvt_table_find(from, "Range"), total = nvt_table_find(from, PROJECTED);
     size_t host = nvt_table_find(from, ON_HOST), count = nvt_table_find(from, INSTANCES);
@@ -213,10 +215,10 @@ static int add_ranges(struct nvt_groups *ranges, const struct nvt_table *from)
     return nvt_groups_failed(ranges) ? -1 : 0;
 }
 
-static int put_ranges(struct nvt_table *table, const struct nvt_table *from)
+static int put_summary_ranges(struct nvt_table *table, const struct nvt_table *from)
 {
     struct nvt_groups ranges = {.item_size = sizeof(struct sum)};
-    int status = add_ranges(&ranges, from);
+    int status = add_summary_ranges(&ranges, from);
     for (uint32_t i = 0; i < ranges.count && !status; i++) {
         const struct sum *range = nvt_groups_item(&ranges, i);
         nvt_table_put(table, range->total, range->count,
@@ -230,7 +232,7 @@ static int put_ranges(struct nvt_table *table, const struct nvt_table *from)
 /* --- the first rows of longer tables --- */
 
 /* Rows of cuda_api_sum. */
-static int put_calls(struct nvt_table *table, const struct nvt_table *from)
+static int put_summary_calls(struct nvt_table *table, const struct nvt_table *from)
 {
     size_t name = nvt_table_find(from, "Name");
     for (size_t row = 0; row < nvt_table_rows(from); row++)
@@ -285,8 +287,8 @@ static int put_from(const struct nvt_making *making, size_t table, const struct 
 static int put_tops(const struct nvt_making *making)
 {
     if (put_kernels(making->tables[KERNELS], making->input) ||
-        put_from(making, RANGES, &nvt_report_nvtx_gpu_proj_sum, put_ranges) ||
-        put_from(making, CALLS, &nvt_report_cuda_api_sum, put_calls))
+        put_from(making, RANGES, &nvt_report_nvtx_gpu_proj_sum, put_summary_ranges) ||
+        put_from(making, CALLS, &nvt_report_cuda_api_sum, put_summary_calls))
         return -1;
     keep_top(making, KERNELS, TOP_KERNELS, "cuda_gpu_kern_sum");
     keep_top(making, RANGES, TOP_RANGES, "nvtx_gpu_proj_sum");
@@ -296,8 +298,8 @@ static int put_tops(const struct nvt_making *making)
 
 /* --- memory --- */
 
-static void put_memory(struct nvt_table *table, const struct nvt_trace *trace,
-                       const struct nvt_level_series *series)
+static void put_summary_memory(struct nvt_table *table, const struct nvt_trace *trace,
+                               const struct nvt_level_series *series)
 {
     const double mib = 1048576;
     uint32_t peak;
@@ -321,7 +323,7 @@ static int put_memories(const struct nvt_making *making)
         struct nvt_levels levels = {0};
         status = nvt_levels_make(&levels, input->traces[i].trace);
         for (uint32_t k = 0; k < levels.count && !status; k++)
-            put_memory(making->tables[MEMORY], input->traces[i].trace, &levels.series[k]);
+            put_summary_memory(making->tables[MEMORY], input->traces[i].trace, &levels.series[k]);
         nvt_levels_free(&levels);
     }
     return status;
@@ -336,7 +338,7 @@ static int communicates(const struct nvt_input *input)
     return 0;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_summary(struct nvt_table *table, const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;
     const int has_communication = communicates(input);
@@ -417,6 +419,6 @@ const struct nvt_report nvt_report_summary = {
                 {"Copies", NVT_COUNTS},
                 {"CUDA Calls", NVT_COUNTS},
                 {"Trace", NVT_NAMES}},
-    .of_input = put_all,
+    .of_input = put_summary,
     .more = more,
 };

@@ -52,7 +52,7 @@ static void put_step(struct nvt_table *table, const struct nvt_switchback_row *f
         nvt_table_more(table, nvt_condition_text(from->record, conditions, condition));
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_switchback(struct nvt_table *table, const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;
     const unsigned conditions = nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL);
@@ -114,7 +114,7 @@ const struct nvt_report nvt_report_switchback = {
                 {"source", NVT_NAMES},
                 {"measured with", NVT_NAMES}},
     .title = "SwitchBack, totals against fp16",
-    .of_input = put_all,
+    .of_input = put_switchback,
     .more = more,
     .published = nvt_published_switchback,
 };

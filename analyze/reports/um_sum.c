@@ -111,7 +111,7 @@ static struct pages *pages_at(struct addresses *addresses, uint64_t address)
     return &addresses->items[*row];
 }
 
-static int collect(struct addresses *addresses, const struct nvt_trace *trace)
+static int collect_um_sum(struct addresses *addresses, const struct nvt_trace *trace)
 {
     for (uint32_t i = 0; i < trace->ops.count; i++) {
         if (!is_counted(&trace->ops, i))
@@ -157,11 +157,11 @@ static void put_addresses(struct nvt_table *table, struct addresses *addresses)
 }
 
 /* Addresses of one trace are not those of another. */
-static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct nvt_making *making)
+static int put_um_sum_trace(struct nvt_table *table, const struct nvt_trace *trace,
+                            const struct nvt_making *making)
 {
     struct addresses addresses = {0};
-    int status = collect(&addresses, trace);
+    int status = collect_um_sum(&addresses, trace);
     (void)making;
     if (!status)
         put_addresses(table, &addresses);
@@ -183,7 +183,7 @@ const struct nvt_report nvt_report_um_sum = {
     .title = "Unified memory by address",
     .order = {"-Migration Throughput (MB/s)"},
     .nothing = NOTHING,
-    .each_trace = put_trace,
+    .each_trace = put_um_sum_trace,
 };
 
 /* --- in all ---------------------------------------------------------------------------------------- */
@@ -201,7 +201,7 @@ static void widen(struct total *total, uint64_t address)
     total->highest = total->highest > address ? total->highest : address;
 }
 
-static void add_trace(struct total *total, const struct nvt_trace *trace)
+static void add_um_sum_trace(struct total *total, const struct nvt_trace *trace)
 {
     for (uint32_t i = 0; i < trace->ops.count; i++)
         if (is_counted(&trace->ops, i)) {
@@ -221,7 +221,7 @@ static int put_total(struct nvt_table *table, const struct nvt_making *making)
     const struct pages *pages = &total.pages;
     char lowest[24], highest[24];
     for (size_t i = 0; i < making->input->trace_count; i++)
-        add_trace(&total, making->input->traces[i].trace);
+        add_um_sum_trace(&total, making->input->traces[i].trace);
     if (pages->copies_to_device || pages->copies_to_host || pages->host_faults || pages->fault_rows)
         nvt_table_put(table, megabytes(pages->to_device, pages->copies_to_device),
                       megabytes(pages->to_host, pages->copies_to_host),
@@ -250,8 +250,8 @@ const struct nvt_report nvt_report_um_total_sum = {
 /* --- faults of the host ---------------------------------------------------------------------------- */
 
 /* Of the same instruction, file and line. */
-static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
-                 const struct nvt_making *making)
+static int group_um_sum(struct nvt_groups *groups, const struct nvt_trace *trace,
+                        const struct nvt_making *making)
 {
     const struct nvt_um_events *events = &trace->um_events;
     (void)making;
@@ -265,8 +265,8 @@ static int group(struct nvt_groups *groups, const struct nvt_trace *trace,
     return 0;
 }
 
-static void put_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                      const struct nvt_making *making)
+static void put_um_sum_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
+                             const struct nvt_making *making)
 {
     const struct nvt_group *of = &groups->groups[number];
     (void)making;
@@ -286,6 +286,6 @@ const struct nvt_report nvt_report_um_cpu_page_faults_sum = {
     .title = "Page faults of the host",
     .order = {"-CPU Page Faults", "CPU Instruction Address"},
     .nothing = "no page faults of the host are on record (record --trace um)",
-    .group = group,
-    .put_group = put_group,
+    .group = group_um_sum,
+    .put_group = put_um_sum_group,
 };

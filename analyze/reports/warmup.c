@@ -128,8 +128,8 @@ static void add_lacking(struct lacking *lacking, const char *name)
 }
 
 /* The first iteration as a whole, of the same processes: not of all where some were warmed up before. */
-static void put_whole(struct nvt_table *table, const struct nvt_warmup_study *study,
-                      const struct nvt_first *first)
+static void put_warmup_whole(struct nvt_table *table, const struct nvt_warmup_study *study,
+                             const struct nvt_first *first)
 {
     const double excess = first->first_ns - first->later_ns;
     nvt_table_put(table, study->name, study->level, first->processes, "all",
@@ -166,7 +166,7 @@ static int put_first(struct nvt_table *table, const struct nvt_warmup_study *stu
     if (first.before && !status)
         put_before(table, study, &first);
     if (first.count && !status)
-        put_whole(table, study, &first);
+        put_warmup_whole(table, study, &first);
     for (size_t i = 0; i < first.count && !status; i++) {
         char text[96];
         const struct nvt_first_part *part = &first.parts[i];
@@ -241,7 +241,7 @@ static int put_studies(const struct nvt_warmups *warmups, const struct nvt_makin
     return 0;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
+static int put_warmup(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_warmups *warmups = nvt_warmups_of(making->input, making->err);
     (void)table;
@@ -311,6 +311,6 @@ const struct nvt_report nvt_report_warmup = {
                 {"confidence", NVT_REALS("%", 2)},
                 {"warm-ups that are enough", NVT_NAMES}},
     .title = "How long warming up takes",
-    .of_input = put_all,
+    .of_input = put_warmup,
     .more = more,
 };

@@ -47,7 +47,7 @@ static int put_caption(const struct nvt_compact_table *compact, FILE *out)
     return 0;
 }
 
-static int render(const struct nvt_table *table, const struct nvt_tables *tables, FILE *out)
+static int render_column(const struct nvt_table *table, const struct nvt_tables *tables, FILE *out)
 {
     struct nvt_compact_table compact;
     if (nvt_compact_make(&compact, table, tables->is_wide ? SIZE_MAX : 2))
@@ -72,7 +72,7 @@ int nvt_render_column(const struct nvt_tables *tables, FILE *out)
     for (size_t i = 0; i < tables->count; i++) {
         if (i)
             fputs("\n", out);
-        if (render(tables->items[i], tables, out))
+        if (render_column(tables->items[i], tables, out))
             return -1;
     }
     return 0;

@@ -27,8 +27,8 @@ static void line(const struct nvt_aligned *view, size_t row, FILE *out)
     fputs("|\n", out);
 }
 
-static int render(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
-                  FILE *out)
+static int render_grid(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
+                       FILE *out)
 {
     struct nvt_aligned view;
     const size_t room = tables->is_wide ? 0 : tables->terminal;
@@ -53,5 +53,5 @@ static int render(const struct nvt_compact_table *compact, const struct nvt_tabl
 
 int nvt_render_grid(const struct nvt_tables *tables, FILE *out)
 {
-    return nvt_compact_each(tables, render, out);
+    return nvt_compact_each(tables, render_grid, out);
 }

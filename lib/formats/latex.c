@@ -65,12 +65,12 @@ void nvt_render_latex_text(const char *text, FILE *out)
     }
 }
 
-static void put_number(const char *number, FILE *out)
+static void put_latex_number(const char *number, FILE *out)
 {
     fprintf(out, "%s%s", *number == '-' ? "$-$" : "", number + (*number == '-'));
 }
 
-static void put_row(const struct nvt_table *table, size_t row, FILE *out)
+static void put_latex_row(const struct nvt_table *table, size_t row, FILE *out)
 {
     char number[NVT_NUMBER_MAX];
     for (size_t column = 0; column < nvt_table_columns(table); column++) {
@@ -79,7 +79,7 @@ static void put_row(const struct nvt_table *table, size_t row, FILE *out)
         if (row == SIZE_MAX || nvt_table_column(table, column)->type == NVT_TEXT)
             nvt_render_latex_text(text, out);
         else
-            put_number(text, out);
+            put_latex_number(text, out);
     }
     fputs(" \\\\\n", out);
 }
@@ -111,15 +111,15 @@ void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_
                                                                 : "l",
               out);
     fputs("}\n\\toprule\n", out);
-    put_row(table, SIZE_MAX, out);
+    put_latex_row(table, SIZE_MAX, out);
     fputs("\\midrule\n", out);
     for (size_t row = first; row < nvt_table_rows(table) && row - first < count; row++)
-        put_row(table, row, out);
+        put_latex_row(table, row, out);
     fputs("\\bottomrule\n\\end{tabular}\n", out);
 }
 
-static int render(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
-                  FILE *out)
+static int render_latex(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
+                        FILE *out)
 {
     (void)tables;
     char *caption = nvt_compact_caption(compact);
@@ -137,5 +137,5 @@ static int render(const struct nvt_compact_table *compact, const struct nvt_tabl
 int nvt_render_latex(const struct nvt_tables *tables, FILE *out)
 {
     fputs("% \\usepackage{booktabs}\n", out);
-    return nvt_compact_each(tables, render, out);
+    return nvt_compact_each(tables, render_latex, out);
 }

@@ -20,7 +20,7 @@ void nvt_render_markdown_text(const char *text, FILE *out)
     }
 }
 
-static void put_row(const struct nvt_table *table, size_t row, FILE *out)
+static void put_markdown_row(const struct nvt_table *table, size_t row, FILE *out)
 {
     char number[NVT_NUMBER_MAX];
     putc('|', out);
@@ -34,17 +34,17 @@ static void put_row(const struct nvt_table *table, size_t row, FILE *out)
 
 void nvt_render_markdown_rows(const struct nvt_table *table, FILE *out)
 {
-    put_row(table, SIZE_MAX, out);
+    put_markdown_row(table, SIZE_MAX, out);
     putc('|', out);
     for (size_t column = 0; column < nvt_table_columns(table); column++)
         fputs(nvt_table_column(table, column)->type == NVT_TEXT ? " :-- |" : " --: |", out);
     putc('\n', out);
     for (size_t row = 0; row < nvt_table_rows(table); row++)
-        put_row(table, row, out);
+        put_markdown_row(table, row, out);
 }
 
-static int render(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
-                  FILE *out)
+static int render_markdown(const struct nvt_compact_table *compact, const struct nvt_tables *tables,
+                           FILE *out)
 {
     (void)tables;
     char *caption = nvt_compact_caption(compact);
@@ -59,5 +59,5 @@ static int render(const struct nvt_compact_table *compact, const struct nvt_tabl
 
 int nvt_render_markdown(const struct nvt_tables *tables, FILE *out)
 {
-    return nvt_compact_each(tables, render, out);
+    return nvt_compact_each(tables, render_markdown, out);
 }

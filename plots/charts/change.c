@@ -99,8 +99,8 @@ static struct nvt_extent extent_of(const struct sheet *sheet)
     return extent;
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_change_data(const struct nvt_chart_request *request, const void *what,
+                            const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -131,7 +131,7 @@ static const char *configuration_of(const void *rows, size_t index)
 }
 
 /* Its name, what kind it is, and which of the configurations, as far as others differ. */
-static void write_label(const struct sheet *sheet, size_t row, char *out, size_t size)
+static void write_change_label(const struct sheet *sheet, size_t row, char *out, size_t size)
 {
     const struct nvt_compared *group = sheet->rows[row]->group;
     const struct nvt_words words = {sheet->rows, sheet->count, configuration_of};
@@ -170,7 +170,7 @@ static void put_texts(const struct sheet *sheet, FILE *out)
 {
     char text[400];
     for (size_t i = 0; i < sheet->count; i++) {
-        write_label(sheet, i, text, sizeof(text));
+        write_change_label(sheet, i, text, sizeof(text));
         fprintf(out, "set label %zu ", 2 * i + 1);
         nvt_gnuplot_text(text, NAME_ROOM + 4, out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.25);
@@ -184,7 +184,7 @@ static void put_texts(const struct sheet *sheet, FILE *out)
 
 /* --- the picture --- */
 
-static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_change_notes(const struct sheet *sheet, struct nvt_frame *frame)
 {
     const struct nvt_comparison *comparison = &sheet->changes->comparison;
     char text[NVT_FRAME_TEXT], side[120];
@@ -225,7 +225,7 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_table_free(origin);
 }
 
-static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_change_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     static const enum nvt_verdict order[] = {NVT_SLOWER, NVT_FASTER, NVT_SAME, NVT_CANNOT_TELL};
     for (size_t v = 0; v < VERDICTS; v++)
@@ -260,15 +260,15 @@ static void put_plot(const char *name, FILE *out)
     putc('\n', out);
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_change_script(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     const struct nvt_extent extent = extent_of(sheet);
     struct nvt_frame frame = nvt_frame_new(request->format, name, "What has changed");
     frame.left = frame.right = SIDE;
-    put_keys(sheet, &frame);
-    put_notes(sheet, &frame);
+    put_change_keys(sheet, &frame);
+    put_change_notes(sheet, &frame);
     nvt_frame_open(&frame, ROW * (int)sheet->count, out);
     fprintf(out,
             "set border 1\nunset ytics\nset grid noytics\n"
@@ -284,8 +284,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw(const struct nvt_chart_request *request, const struct nvt_changes *changes,
-                struct nvt_error *err)
+static int draw_change(const struct nvt_chart_request *request, const struct nvt_changes *changes,
+                       struct nvt_error *err)
 {
     int status = 0;
     for (size_t side = 1; side < changes->comparison.sides && !status; side++) {
@@ -295,7 +295,7 @@ static int draw(const struct nvt_chart_request *request, const struct nvt_change
             snprintf(name, sizeof(name), "change-%c", (char)('a' + side));
         choose_rows(&sheet);
         if (sheet.count)
-            status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+            status = nvt_chart_draw(request, name, put_change_data, put_change_script, &sheet, err);
     }
     return status;
 }
@@ -303,5 +303,5 @@ static int draw(const struct nvt_chart_request *request, const struct nvt_change
 const struct nvt_change_chart nvt_change_chart_change = {
     .name = "change",
     .about = "what has changed most, with intervals and verdicts",
-    .draw = draw,
+    .draw = draw_change,
 };

@@ -87,8 +87,8 @@ static void put_course(const struct sheet *sheet, const struct nvt_counter_cours
                   course->level[end - 1], out);
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_counters_data(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -138,8 +138,8 @@ static void put_title(const struct sheet *sheet, uint32_t counter, char *title, 
     snprintf(title + strlen(title), size - strlen(title), "%s", is_sum ? in_all : "");
 }
 
-static void put_panel(const struct sheet *sheet, size_t index, const struct nvt_frame *frame,
-                      const char *name, FILE *out)
+static void put_counters_panel(const struct sheet *sheet, size_t index,
+                               const struct nvt_frame *frame, const char *name, FILE *out)
 {
     static const struct {
         double size;
@@ -177,8 +177,8 @@ static void put_panel(const struct sheet *sheet, size_t index, const struct nvt_
     putc('\n', out);
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_counters_script(const struct nvt_chart_request *request, const void *what,
+                                const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     char text[NVT_FRAME_TEXT];
@@ -192,12 +192,12 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, sheet->count > 1 ? AMONG : ALONE, out);
     for (size_t i = 0; i < sheet->count; i++)
-        put_panel(sheet, i, &frame, name, out);
+        put_counters_panel(sheet, i, &frame, name, out);
     nvt_frame_close(&frame, out);
 }
 
-static int draw_trace(const struct nvt_chart_request *request, const char *base,
-                      struct nvt_error *err)
+static int draw_counters_trace(const struct nvt_chart_request *request, const char *base,
+                               struct nvt_error *err)
 {
     const struct nvt_trace *trace = request->input->traces[0].trace;
     struct sheet sheet = {.trace = trace,
@@ -213,17 +213,17 @@ static int draw_trace(const struct nvt_chart_request *request, const char *base,
     choose_panels(&sheet);
     snprintf(name, sizeof(name), "%.100s-counters", base);
     if (!status && sheet.count && sheet.bands.to > sheet.bands.from)
-        status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+        status = nvt_chart_draw(request, name, put_counters_data, put_counters_script, &sheet, err);
     nvt_counter_courses_free(&sheet.courses);
     return status;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_counters(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    return nvt_chart_each_trace(request, draw_trace, err);
+    return nvt_chart_each_trace(request, draw_counters_trace, err);
 }
 
-static int fits(const struct nvt_input *input)
+static int counters_fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->counter_samples.count)
@@ -235,6 +235,6 @@ const struct nvt_chart nvt_chart_counters = {
     .name = "counters",
     .about = "NVTX counters over time, in front of the phases",
     .part = NVT_CHART_COUNTERS,
-    .fits = fits,
-    .draw = draw,
+    .fits = counters_fits,
+    .draw = draw_counters,
 };

@@ -102,8 +102,8 @@ static struct nvt_label label_of(const struct bar *bar)
     return (struct nvt_label){bar->name, 1};
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_critical_path_data(const struct nvt_chart_request *request, const void *what,
+                                   const char *name, FILE *out)
 {
     const struct bars *bars = what;
     (void)request;
@@ -125,7 +125,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
 }
 
 /* Kinds that have a bar, each way to look once. */
-static void put_keys(const struct bars *bars, struct nvt_frame *frame)
+static void put_critical_path_keys(const struct bars *bars, struct nvt_frame *frame)
 {
     int has_hidden = 0;
     for (size_t look = 0; look < NVT_PATH_KINDS; look++) {
@@ -145,7 +145,7 @@ static void put_keys(const struct bars *bars, struct nvt_frame *frame)
 }
 
 /* Which part of the trace it is, and how much of it was inferred. */
-static void put_notes(const struct bars *bars, struct nvt_frame *frame)
+static void put_critical_path_notes(const struct bars *bars, struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
     const struct nvt_table *paths = bars->paths;
@@ -173,8 +173,8 @@ static void put_notes(const struct bars *bars, struct nvt_frame *frame)
 }
 
 /* A bar that goes out of the picture is cut: what is hidden may be many times what is not. */
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_critical_path_script(const struct nvt_chart_request *request, const void *what,
+                                     const char *name, FILE *out)
 {
     const struct bars *bars = what;
     double longest = bars->items[0].ns / bars->unit.ns;
@@ -183,8 +183,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
              nvt_label_file(bars->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.left = frame.right = 16;
-    put_keys(bars, &frame);
-    put_notes(bars, &frame);
+    put_critical_path_keys(bars, &frame);
+    put_critical_path_notes(bars, &frame);
     nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->paths));
     nvt_frame_open(&frame, 30 * (int)bars->count, out);
     nvt_frame_time_text(&bars->unit, out);
@@ -203,8 +203,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw_trace(const struct nvt_chart_request *request, const char *base,
-                      struct nvt_error *err)
+static int draw_critical_path_trace(const struct nvt_chart_request *request, const char *base,
+                                    struct nvt_error *err)
 {
     char name[160];
     struct nvt_tables tables = {0};
@@ -216,15 +216,16 @@ static int draw_trace(const struct nvt_chart_request *request, const char *base,
         status = gather(&bars, tables.items[1]) ? nvt_fail(err, "out of memory") : 0;
     }
     if (!status && bars.count)
-        status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
+        status = nvt_chart_draw(request, name, put_critical_path_data, put_critical_path_script,
+                                &bars, err);
     free(bars.items);
     nvt_tables_free(&tables);
     return status;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_critical_path(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    return nvt_chart_each_trace(request, draw_trace, err);
+    return nvt_chart_each_trace(request, draw_critical_path_trace, err);
 }
 
 static int has_path(const struct nvt_trace *trace)
@@ -232,7 +233,7 @@ static int has_path(const struct nvt_trace *trace)
     return trace->ops.count && trace->apis.count;
 }
 
-static int fits(const struct nvt_input *input)
+static int critical_path_fits(const struct nvt_input *input)
 {
     return nvt_chart_any_trace(input, has_path);
 }
@@ -241,6 +242,6 @@ const struct nvt_chart nvt_chart_critical_path = {
     .name = "critical_path",
     .about = "what the time of a trace was spent waiting for, and what is hidden beside it",
     .part = NVT_CHART_TIME,
-    .fits = fits,
-    .draw = draw,
+    .fits = critical_path_fits,
+    .draw = draw_critical_path,
 };

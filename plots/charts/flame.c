@@ -205,7 +205,8 @@ static size_t find_brothers(const struct sheet *sheet, const struct box *box,
     return count;
 }
 
-static void write_label(const struct sheet *sheet, const struct box *box, char *out, size_t size)
+static void write_flame_label(const struct sheet *sheet, const struct box *box, char *out,
+                              size_t size)
 {
     const struct nvt_stack *stack = &sheet->stacks.items[box->row];
     const char *brothers[NVT_FLAME_BROTHERS];
@@ -222,8 +223,8 @@ static void write_label(const struct sheet *sheet, const struct box *box, char *
     nvt_flame_label_write(&label, (box->to - box->from) * WIDTH, out, size);
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_flame_data(const struct nvt_chart_request *request, const void *what,
+                           const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     double all = (double)sheet->stacks.total / sheet->unit.one;
@@ -240,7 +241,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                 continue;
             *label = 0;
             if (box->row != NVT_NONE)
-                write_label(sheet, box, label, sizeof(label));
+                write_flame_label(sheet, box, label, sizeof(label));
             fprintf(out, "%.9g\t%.9g\t%u\t", box->from * all, box->to * all, box->depth);
             nvt_label_text(label, out);
             putc('\n', out);
@@ -256,7 +257,7 @@ static const char *callers(const struct sheet *sheet)
     return sheet->trace->ranges.count ? "functions and ranges" : "functions";
 }
 
-static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_flame_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     for (int look = 0; look < LOOKS; look++) {
         size_t i = 1;
@@ -301,8 +302,8 @@ static void put_unclosed(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_frame_note(frame, unclosed ? text : "");
 }
 
-static void put_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_frame *frame)
+static void put_flame_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
+                            struct nvt_frame *frame)
 {
     char note[NVT_FRAME_TEXT];
     if (sheet->what == NVT_STACKS_CPU) {
@@ -329,8 +330,8 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
     nvt_chart_provenance(request->input, frame);
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_flame_script(const struct nvt_chart_request *request, const void *what,
+                             const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     char title[NVT_FRAME_TEXT];
@@ -339,8 +340,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
              nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.left = frame.right = SIDE;
-    put_keys(sheet, &frame);
-    put_notes(request, sheet, &frame);
+    put_flame_keys(sheet, &frame);
+    put_flame_notes(request, sheet, &frame);
     nvt_frame_open(&frame, (int)sheet->levels * LEVEL + 4, out);
     fprintf(out,
             "set datafile separator '\\t'\nset border 1\nunset ytics\nset grid noytics\n"
@@ -389,25 +390,25 @@ static int draw_part(const struct nvt_chart_request *request, const char *base,
         status = place_all(&sheet) ? nvt_fail(err, "out of memory") : 0;
     }
     if (!status && (sheet.levels > 1 || (part == NVT_STACKS_CPU && sheet.levels)))
-        status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+        status = nvt_chart_draw(request, name, put_flame_data, put_flame_script, &sheet, err);
     nvt_stacks_free(&sheet.stacks);
     free(sheet.boxes);
     return status;
 }
 
-static int draw_trace(const struct nvt_chart_request *request, const char *base,
-                      struct nvt_error *err)
+static int draw_flame_trace(const struct nvt_chart_request *request, const char *base,
+                            struct nvt_error *err)
 {
     int status = draw_part(request, base, NVT_STACKS_DEVICE, err);
     return status ? status : draw_part(request, base, NVT_STACKS_HOST, err);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_flame(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    return nvt_chart_each_trace(request, draw_trace, err);
+    return nvt_chart_each_trace(request, draw_flame_trace, err);
 }
 
-static int fits(const struct nvt_input *input)
+static int flame_fits(const struct nvt_input *input)
 {
     return nvt_chart_any_trace(input, nvt_chart_has_time);
 }
@@ -416,8 +417,8 @@ const struct nvt_chart nvt_chart_flame = {
     .name = "flame",
     .about = "where host and device time of a trace went, ranges within ranges",
     .part = NVT_CHART_TIME,
-    .fits = fits,
-    .draw = draw,
+    .fits = flame_fits,
+    .draw = draw_flame,
 };
 
 /* --- memory_at_peak --- */

@@ -182,7 +182,8 @@ static void write_change(const struct sheet *sheet, const struct box *box, char 
         snprintf(out, size, " %s%.0f %%", b < a ? "−" : "+", 100 * fabs(b / a - 1));
 }
 
-static void write_label(const struct sheet *sheet, const struct box *box, char *out, size_t size)
+static void write_flame_change_label(const struct sheet *sheet, const struct box *box, char *out,
+                                     size_t size)
 {
     const struct nvt_stack_change *stack = &sheet->stacks->items[box->row];
     const struct nvt_strings *names = sheet->stacks->names;
@@ -205,8 +206,8 @@ static uint32_t levels_above(const struct sheet *sheet, int half)
     return half ? sheet->halves[0].levels + 2 : 1;
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_flame_change_data(const struct nvt_chart_request *request, const void *what,
+                                  const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     char label[512];
@@ -223,7 +224,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                     continue;
                 *label = 0;
                 if (box->row != NVT_NONE)
-                    write_label(sheet, box, label, sizeof(label));
+                    write_flame_change_label(sheet, box, label, sizeof(label));
                 fprintf(out, "%.9g\t%.9g\t%u\t", box->from / sheet->one, box->to / sheet->one,
                         box->depth + levels_above(sheet, half));
                 nvt_label_text(label, out);
@@ -234,7 +235,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
 
 /* --- the picture --- */
 
-static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_flame_change_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     static const enum look order[] = {MUCH_LESS, LESS, UNCHANGED, MORE, MUCH_MORE, OTHERS};
     for (size_t k = 0; k < LOOKS; k++) {
@@ -252,7 +253,7 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     }
 }
 
-static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_flame_change_notes(const struct sheet *sheet, struct nvt_frame *frame)
 {
     const struct nvt_stack_changes *stacks = sheet->stacks;
     const char *per =
@@ -307,8 +308,8 @@ static void put_boxes(const char *name, double pixel, FILE *out)
     putc('\n', out);
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_flame_change_script(const struct nvt_chart_request *request, const void *what,
+                                    const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     const uint32_t levels = levels_above(sheet, 1) + sheet->halves[1].levels;
@@ -316,8 +317,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     struct nvt_frame frame =
         nvt_frame_new(request->format, name, pictures[sheet->stacks->what].title);
     frame.left = frame.right = SIDE;
-    put_keys(sheet, &frame);
-    put_notes(sheet, &frame);
+    put_flame_change_keys(sheet, &frame);
+    put_flame_change_notes(sheet, &frame);
     nvt_frame_open(&frame, (int)levels * LEVEL + 4, out);
     fprintf(out,
             "set datafile separator '\\t'\nset border 1\nunset ytics\nset grid noytics\n"
@@ -331,8 +332,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw_sheet(const struct nvt_chart_request *request, const struct nvt_changes *changes,
-                      const struct nvt_stack_changes *stacks, size_t side, struct nvt_error *err)
+static int draw_flame_change_sheet(const struct nvt_chart_request *request,
+                                   const struct nvt_changes *changes,
+                                   const struct nvt_stack_changes *stacks, size_t side,
+                                   struct nvt_error *err)
 {
     struct sheet sheet = {.changes = changes, .stacks = stacks, .unit = "samples", .one = 1};
     uint32_t *order = nvt_stack_changes_order(stacks, 0, side);
@@ -355,20 +358,21 @@ static int draw_sheet(const struct nvt_chart_request *request, const struct nvt_
     if (side > 1)
         snprintf(name, sizeof(name), "%s-%c", pictures[stacks->what].file, (char)('a' + side));
     status = status ? nvt_fail(err, "out of memory")
-                    : nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+                    : nvt_chart_draw(request, name, put_flame_change_data, put_flame_change_script,
+                                     &sheet, err);
     free(order);
     free(sheet.halves[0].boxes);
     free(sheet.halves[1].boxes);
     return status;
 }
 
-static int draw(const struct nvt_chart_request *request, const struct nvt_changes *changes,
-                struct nvt_error *err)
+static int draw_flame_change(const struct nvt_chart_request *request,
+                             const struct nvt_changes *changes, struct nvt_error *err)
 {
     for (size_t side = 1; side < changes->comparison.sides; side++)
         for (size_t k = 0; k < NVT_CHANGES_STACKS; k++)
             if (nvt_stack_changes_has(&changes->stacks[k], 0, side) &&
-                draw_sheet(request, changes, &changes->stacks[k], side, err))
+                draw_flame_change_sheet(request, changes, &changes->stacks[k], side, err))
                 return -1;
     return 0;
 }
@@ -376,5 +380,5 @@ static int draw(const struct nvt_chart_request *request, const struct nvt_change
 const struct nvt_change_chart nvt_change_chart_flame_change = {
     .name = "flame_change",
     .about = "flame graphs of both sides, coloured by what has changed",
-    .draw = draw,
+    .draw = draw_flame_change,
 };

@@ -110,7 +110,7 @@ static void fill_sheet(struct sheet *sheet, const struct nvt_fragment_row *rows,
     sheet->count = extent.most > 0 ? sheet->count : 0;
 }
 
-static void put_number(double value, FILE *out)
+static void put_fragments_number(double value, FILE *out)
 {
     if (isfinite(value))
         fprintf(out, "\t%.9g", value);
@@ -122,12 +122,12 @@ static void put_values(const struct nvt_fragment_row *row, double x, FILE *out)
 {
     fprintf(out, "%.9g", x);
     for (int column = FORWARD; column <= PARAMETERS; column++)
-        put_number(value_of(row, column), out);
+        put_fragments_number(value_of(row, column), out);
     putc('\n', out);
 }
 
 /* A block a line, named for gnuplot's `index`; the linear layer spans the axis. */
-static void put_data(const struct sheet *sheet, FILE *out)
+static void put_fragments_data(const struct sheet *sheet, FILE *out)
 {
     fputs("# fragments forward_ms forward_std_ms backward_ms backward_std_ms peak_mib "
           "parameters\n",
@@ -235,8 +235,8 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
     putc('\n', out);
 }
 
-static void put_panel(const struct sheet *sheet, size_t index, const struct nvt_frame *frame,
-                      FILE *out)
+static void put_fragments_panel(const struct sheet *sheet, size_t index,
+                                const struct nvt_frame *frame, FILE *out)
 {
     const struct panel *panel = &panels[index];
     const struct nvt_extent extent = extent_of(sheet, panel);
@@ -258,7 +258,8 @@ static void put_panel(const struct sheet *sheet, size_t index, const struct nvt_
         fprintf(out, "plot NaN notitle\n");
 }
 
-static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
+static void put_fragments_x_axis(const struct sheet *sheet, const struct nvt_frame *frame,
+                                 FILE *out)
 {
     double *values = calloc(sheet->count + 1, sizeof(*values));
     for (size_t i = 0; values && i < sheet->count; i++)
@@ -269,8 +270,8 @@ static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame,
 }
 
 /* What the bars are, and what is known of the run. */
-static void put_frame(const struct nvt_input *input, const struct sheet *sheet,
-                      struct nvt_frame *frame)
+static void put_fragments_frame(const struct nvt_input *input, const struct sheet *sheet,
+                                struct nvt_frame *frame)
 {
     char failed[64];
     for (int line = 0; line < NVT_FRAGMENT_LINES; line++) {
@@ -290,8 +291,8 @@ static void put_frame(const struct nvt_input *input, const struct sheet *sheet,
     nvt_chart_provenance(input, frame);
 }
 
-static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,
-                       const char *name, FILE *out)
+static void put_fragments_script(const struct nvt_chart_request *request, const struct sheet *sheet,
+                                 const char *name, FILE *out)
 {
     const struct nvt_fragment_row *row = sheet->rows[0];
     char title[NVT_FRAME_TEXT];
@@ -300,16 +301,16 @@ static void put_script(const struct nvt_chart_request *request, const struct she
              row->size, row->batch);
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.columns = frame.rows = 2;
-    put_frame(request->input, sheet, &frame);
+    put_fragments_frame(request->input, sheet, &frame);
     nvt_frame_open(&frame, 120, out);
-    put_x_axis(sheet, &frame, out);
+    put_fragments_x_axis(sheet, &frame, out);
     for (size_t i = 0; i < NVT_COUNT_OF(panels); i++)
-        put_panel(sheet, i, &frame, out);
+        put_fragments_panel(sheet, i, &frame, out);
     nvt_frame_close(&frame, out);
 }
 
-static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_error *err)
+static int draw_fragments_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
+                                struct nvt_error *err)
 {
     char name[128];
     snprintf(name, sizeof(name), "fragments-size%" PRId64 "-batch%" PRId64, sheet->rows[0]->size,
@@ -317,19 +318,19 @@ static int draw_sheet(const struct nvt_chart_request *request, const struct shee
     FILE *data = nvt_chart_open(request, name, "dat", err);
     if (!data)
         return -1;
-    put_data(sheet, data);
+    put_fragments_data(sheet, data);
     if (nvt_chart_close(request, data, name, "dat", err))
         return -1;
     FILE *script = nvt_chart_open(request, name, "gp", err);
     if (!script)
         return -1;
-    put_script(request, sheet, name, script);
+    put_fragments_script(request, sheet, name, script);
     if (nvt_chart_close(request, script, name, "gp", err))
         return -1;
     return nvt_chart_render(request, name, err);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_fragments(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     size_t count = 0;
     struct nvt_studied studied;
@@ -350,7 +351,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
             continue;
         fill_sheet(&sheet, rows, count, i);
         if (sheet.count)
-            status = draw_sheet(request, &sheet, err);
+            status = draw_fragments_sheet(request, &sheet, err);
     }
     free(sheet.rows);
     free(rows);
@@ -358,7 +359,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int fragments_fits(const struct nvt_input *input)
 {
     size_t count = 0, measured = 0;
     struct nvt_fragment_row *rows = nvt_fragment_rows(input->runs, input->run_count, &count, NULL);
@@ -371,6 +372,6 @@ static int fits(const struct nvt_input *input)
 const struct nvt_chart nvt_chart_fragments = {
     .name = "fragments",
     .about = "the fragment study: times, peak memory, parameters; a sheet for each size and batch",
-    .fits = fits,
-    .draw = draw,
+    .fits = fragments_fits,
+    .draw = draw_fragments,
 };

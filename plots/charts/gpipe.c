@@ -41,7 +41,7 @@ static void put_rows(const struct nvt_pipeline_rows *rows, FILE *out)
 
 /* A colour for each number of partitions, dashes with checkpointing; each once in the legend, with
  * its mark where there is one engine. */
-static void put_keys(const struct nvt_pipeline_rows *rows, struct nvt_frame *frame)
+static void put_gpipe_keys(const struct nvt_pipeline_rows *rows, struct nvt_frame *frame)
 {
     char text[64];
     for (size_t i = 0; i < rows->count; i++) {
@@ -64,8 +64,8 @@ enum { MEMORY = 2, THROUGHPUT };
 
 /* One line. Where checkpointing changes nothing, the line with it would lie on the one without: there that
  * one is broad, and the other one stands in its middle, on white. */
-static void put_line(const struct nvt_pipeline_row *row, const char *data, int is_covered,
-                     FILE *out)
+static void put_gpipe_line(const struct nvt_pipeline_row *row, const char *data, int is_covered,
+                           FILE *out)
 {
     const struct nvt_look look =
         nvt_look_of_pipeline(row->partitions, row->checkpoint, row->engine);
@@ -112,7 +112,7 @@ static void put_lines(const struct nvt_pipeline_rows *rows, const char *file, in
         snprintf(data, sizeof(data), "'%s.dat' index 'e%dk%dc%d' using ($1*%.3f):%d", file, engine,
                  row->partitions, row->checkpoint, shift, column);
         fputs(separator, out);
-        put_line(row, data, nvt_pipeline_row_is_covered(rows, i, column == THROUGHPUT), out);
+        put_gpipe_line(row, data, nvt_pipeline_row_is_covered(rows, i, column == THROUGHPUT), out);
         separator = ", \\\n     ";
         shift += bars ? 0.04 : 0;
     }
@@ -120,8 +120,8 @@ static void put_lines(const struct nvt_pipeline_rows *rows, const char *file, in
 }
 
 /* Tics at the numbers of micro-batches that were run. */
-static void put_x_axis(const struct nvt_pipeline_rows *rows, const struct nvt_frame *frame,
-                       FILE *out)
+static void put_gpipe_x_axis(const struct nvt_pipeline_rows *rows, const struct nvt_frame *frame,
+                             FILE *out)
 {
     double *values = calloc(rows->count + 1, sizeof(*values));
     struct nvt_extent extent = nvt_extent_new();
@@ -176,7 +176,7 @@ static void put_study_frame(const struct nvt_chart_request *request,
                             struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
-    put_keys(rows, frame);
+    put_gpipe_keys(rows, frame);
     snprintf(text, sizeof(text), "%s%s%s.", measured(rows, column), are_both(rows) ? "" : "; ",
              are_both(rows) ? "" : engines[rows->engines[1]]);
     nvt_frame_note(frame, text);
@@ -198,7 +198,7 @@ static void put_study(const struct nvt_chart_request *request, const struct nvt_
     frame.columns = rows->engines[0] + rows->engines[1];
     put_study_frame(request, rows, column, &frame);
     nvt_frame_open(&frame, 180, out);
-    put_x_axis(rows, &frame, out);
+    put_gpipe_x_axis(rows, &frame, out);
     int is_log = nvt_frame_scale('y', &extent, 1, column == MEMORY ? 0 : INFINITY, out);
     snprintf(text, sizeof(text), "%s%s", column == MEMORY ? "memory (MiB)" : "samples per s",
              is_log ? ", log scale" : "");
@@ -242,7 +242,7 @@ static int draw_study(const struct nvt_chart_request *request, const struct nvt_
     return 0;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_gpipe(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_schedules schedules = {0};
     int status = 0;
@@ -275,7 +275,7 @@ static int is_traced(const struct nvt_input *input)
     return 0;
 }
 
-static int fits(const struct nvt_input *input)
+static int gpipe_fits(const struct nvt_input *input)
 {
     struct nvt_schedules schedules = {0};
     nvt_pipeline_schedules(input, &schedules);
@@ -285,6 +285,6 @@ static int fits(const struct nvt_input *input)
 const struct nvt_chart nvt_chart_gpipe = {
     .name = "gpipe",
     .about = "memory and throughput of a pipeline, its schedule, its memory over time",
-    .fits = fits,
-    .draw = draw,
+    .fits = gpipe_fits,
+    .draw = draw_gpipe,
 };

@@ -117,8 +117,8 @@ static struct nvt_look look_of(const struct sheet *sheet, size_t index)
     return begins && !index ? whole : nvt_look_of_variant(index - (size_t)begins);
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_growth_data(const struct nvt_chart_request *request, const void *what,
+                            const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -173,7 +173,7 @@ static size_t fit_law(const struct sheet *sheet, size_t index, const char *name,
 }
 
 /* "solve: 5.12 ms·(n/32)^2": of a row of the legend the law has what it needs, and the name the rest. */
-static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_growth_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     struct nvt_label names[NVT_NAMES_MOST];
     const size_t count = sheet->counts[0] + sheet->counts[1];
@@ -194,7 +194,7 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     }
 }
 
-static void put_line(const struct sheet *sheet, size_t index, FILE *out)
+static void put_growth_line(const struct sheet *sheet, size_t index, FILE *out)
 {
     const struct nvt_growth *growth = &sheet->items[index]->growth;
     const struct nvt_look look = look_of(sheet, index);
@@ -214,8 +214,8 @@ static void put_line(const struct sheet *sheet, size_t index, FILE *out)
             look.dash);
 }
 
-static void put_panel(const struct sheet *sheet, int panel, int index,
-                      const struct nvt_frame *frame, FILE *out)
+static void put_growth_panel(const struct sheet *sheet, int panel, int index,
+                             const struct nvt_frame *frame, FILE *out)
 {
     static const char *const titles[] = {"Ranges", "Device operations"};
     const char *separator = "plot ";
@@ -231,14 +231,14 @@ static void put_panel(const struct sheet *sheet, int panel, int index,
                 "%s'%s.dat' index %zu using 1:2 with points pointtype %d pointsize 0.7 "
                 "linecolor '%s', \\\n     ",
                 separator, frame->name, 2 * i, look.point, look.color);
-        put_line(sheet, i, out);
+        put_growth_line(sheet, i, out);
         separator = ", \\\n     ";
     }
     putc('\n', out);
 }
 
 /* Tics at what was run. */
-static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
+static void put_growth_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
 {
     const int is_narrow = frame->columns > 1;
     nvt_frame_log_x(frame, sheet->values[0] / 1.3, sheet->values[sheet->value_count - 1] * 1.3,
@@ -268,8 +268,8 @@ static void put_left_out(const struct sheet *sheet, struct nvt_frame *frame)
     }
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_growth_script(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     const struct nvt_sweep *sweep = sheet->sweep;
@@ -280,7 +280,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
     frame.right = nvt_frame_log_x_right(sheet->values[sheet->value_count - 1]);
-    put_keys(sheet, &frame);
+    put_growth_keys(sheet, &frame);
     nvt_frame_note(&frame, "Points: medians of the iterations; what is entered several times in "
                            "one is added up.");
     nvt_frame_note(&frame,
@@ -302,10 +302,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_note(&frame, others + strspn(others, " "));
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, 200, out);
-    put_x_axis(sheet, &frame, out);
+    put_growth_x_axis(sheet, &frame, out);
     for (int kind = 0; kind < 2; kind++)
         if (sheet->counts[kind])
-            put_panel(sheet, kind, panel++, &frame, out);
+            put_growth_panel(sheet, kind, panel++, &frame, out);
     nvt_frame_close(&frame, out);
 }
 
@@ -332,8 +332,8 @@ static int is_drawn(const struct nvt_sweeps *sweeps, size_t index)
     return best && !strcmp(best, sweep->axis);
 }
 
-static int draw_sheet(const struct nvt_chart_request *request, const struct nvt_sweep *sweep,
-                      struct nvt_error *err)
+static int draw_growth_sheet(const struct nvt_chart_request *request, const struct nvt_sweep *sweep,
+                             struct nvt_error *err)
 {
     char name[160];
     double *values = malloc(sweep->iteration->value_count * sizeof(*values));
@@ -344,23 +344,23 @@ static int draw_sheet(const struct nvt_chart_request *request, const struct nvt_
     for (char *at = name; *at; at++)
         if (!isalnum((unsigned char)*at) && *at != '-')
             *at = '_';
-    int status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+    int status = nvt_chart_draw(request, name, put_growth_data, put_growth_script, &sheet, err);
     free(values);
     return status;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_growth(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_sweeps sweeps = {0};
     int status = nvt_sweeps_of(request->input, NULL, &sweeps, err);
     for (size_t i = 0; i < sweeps.count && !status; i++)
         if (is_drawn(&sweeps, i))
-            status = draw_sheet(request, &sweeps.items[i], err);
+            status = draw_growth_sheet(request, &sweeps.items[i], err);
     nvt_sweeps_free(&sweeps);
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int growth_fits(const struct nvt_input *input)
 {
     struct nvt_sweeps sweeps = {0};
     int fitting = 0;
@@ -375,6 +375,6 @@ const struct nvt_chart nvt_chart_growth = {
     .name = "growth",
     .about = "cost of a program's ranges and operations over a number that was varied",
     .part = NVT_CHART_GROWTH,
-    .fits = fits,
-    .draw = draw,
+    .fits = growth_fits,
+    .draw = draw_growth,
 };

@@ -53,7 +53,7 @@ static size_t series_of(const struct sheet *sheet, size_t row)
     return SERIES_MOST;
 }
 
-static void fill(struct sheet *sheet)
+static void fill_memory(struct sheet *sheet)
 {
     for (size_t row = 0; row < nvt_table_rows(sheet->table); row++) {
         if (series_of(sheet, row) < SERIES_MOST)
@@ -112,8 +112,8 @@ static void put_series(const struct sheet *sheet, size_t series, FILE *out)
     }
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_memory_data(const struct nvt_chart_request *request, const void *what,
+                            const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -131,7 +131,7 @@ static int has_reserved(const struct sheet *sheet, size_t series)
     return !nvt_table_is_null(sheet->table, sheet->first[series], sheet->columns.reserved);
 }
 
-static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_memory_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     char text[300], whose[NVT_LABEL_SIZE(40)];
     int any_reserved = 0;
@@ -154,8 +154,8 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_bands_keys(&sheet->bands, sheet->trace, frame);
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_memory_script(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     const char *separator = "plot ";
@@ -163,7 +163,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     snprintf(text, sizeof(text), "Memory over time: %s",
              nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
-    put_keys(sheet, &frame);
+    put_memory_keys(sheet, &frame);
     snprintf(text, sizeof(text), "%zu events of more devices are not shown.", sheet->left_out);
     nvt_frame_note(&frame, sheet->left_out ? text : "");
     nvt_frame_provenance(&frame, "", nvt_table_provenance(sheet->table));
@@ -184,7 +184,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 }
 
 /* Where the picture begins and ends: ranges and operations too, so that phases are seen whole. */
-static int draw_trace(const struct nvt_chart_request *request, size_t index, struct nvt_error *err)
+static int draw_memory_trace(const struct nvt_chart_request *request, size_t index,
+                             struct nvt_error *err)
 {
     struct nvt_input_trace *from = &request->input->traces[index];
     struct nvt_input one = {.traces = from, .trace_count = 1};
@@ -203,18 +204,18 @@ static int draw_trace(const struct nvt_chart_request *request, size_t index, str
                         nvt_table_find(table, "PID")},
             .bands = nvt_bands_of(from->trace, from->trace->first_ns, from->trace->last_ns)};
         sheet.unit = nvt_time_unit_for((double)(sheet.bands.to - sheet.bands.from));
-        fill(&sheet);
+        fill_memory(&sheet);
         nvt_chart_trace_name(request->input, index, base, sizeof(base));
         snprintf(name, sizeof(name), "%s-memory", base);
         if (sheet.bands.to > sheet.bands.from)
-            status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+            status = nvt_chart_draw(request, name, put_memory_data, put_memory_script, &sheet, err);
     }
     nvt_tables_free(&tables);
     nvt_buffer_free(&one.notes);
     return status;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_memory(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_input *input = request->input;
     int status = input->trace_count ? 0 : nvt_input_traces(input, err);
@@ -223,14 +224,14 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
         if (drawn == TRACES_MOST || !input->traces[i].trace->memory.count ||
             (nvt_input_is_own(&input->traces[i]) && own > NVT_CHART_TRACES))
             continue;
-        status = draw_trace(request, i, err);
+        status = draw_memory_trace(request, i, err);
         drawn++;
     }
     return status;
 }
 
 /* Traces of a directory are read when they are drawn: only those of a device have such events. */
-static int fits(const struct nvt_input *input)
+static int memory_fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->memory.count)
@@ -249,6 +250,6 @@ const struct nvt_chart nvt_chart_memory = {
     .name = "memory",
     .about = "what was allocated and reserved over time, in front of the phases",
     .part = NVT_CHART_MEMORY,
-    .fits = fits,
-    .draw = draw,
+    .fits = memory_fits,
+    .draw = draw_memory,
 };

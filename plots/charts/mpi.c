@@ -56,7 +56,7 @@ static double part_of(const struct bars *bars, size_t row, size_t part)
 }
 
 /* Of a rank whose number is not known, its process. */
-static void put_label(const struct bars *bars, size_t row, FILE *out)
+static void put_mpi_label(const struct bars *bars, size_t row, FILE *out)
 {
     size_t rank = nvt_table_find(bars->table, "Rank");
     int is_known = !nvt_table_is_null(bars->table, row, rank);
@@ -66,8 +66,8 @@ static void put_label(const struct bars *bars, size_t row, FILE *out)
 }
 
 /* Where each part of a bar begins and ends, and the bar's label and share in MPI. */
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_mpi_data(const struct nvt_chart_request *request, const void *what,
+                         const char *name, FILE *out)
 {
     const struct bars *bars = what;
     (void)request;
@@ -81,15 +81,15 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                 begin += part_of(bars, row, before);
             fprintf(out, "%.9g\t%.9g\t%zu\t", begin / bars->unit.ns,
                     (begin + part_of(bars, row, part)) / bars->unit.ns, row);
-            put_label(bars, row, out);
+            put_mpi_label(bars, row, out);
             double all = outside(bars, row) + value(bars, row, "In MPI (ns)");
             fprintf(out, "\t%.1f\n", all > 0 ? 100 * value(bars, row, "In MPI (ns)") / all : 0);
         }
     }
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_mpi_script(const struct nvt_chart_request *request, const void *what,
+                           const char *name, FILE *out)
 {
     const struct bars *bars = what;
     char text[NVT_FRAME_TEXT];
@@ -121,7 +121,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_mpi(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
     char name[200];
@@ -136,7 +136,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     bars.unit = nvt_time_unit_for(bars.longest);
     nvt_chart_traces_name(request->input, "mpi", name, sizeof(name));
     if (!status && bars.longest > 0)
-        status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
+        status = nvt_chart_draw(request, name, put_mpi_data, put_mpi_script, &bars, err);
     nvt_tables_free(&tables);
     return status;
 }
@@ -146,5 +146,5 @@ const struct nvt_chart nvt_chart_mpi = {
     .about = "the time of each rank, in calls of MPI and outside of them",
     .part = NVT_CHART_TIME,
     .fits = nvt_input_has_mpi,
-    .draw = draw,
+    .draw = draw_mpi,
 };

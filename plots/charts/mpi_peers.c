@@ -46,8 +46,8 @@ static int is_shown(const struct squares *squares, size_t row)
            number(squares, row, "Rank") < RANKS_MAX && number(squares, row, "Peer") < RANKS_MAX;
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_mpi_peers_data(const struct nvt_chart_request *request, const void *what,
+                               const char *name, FILE *out)
 {
     const struct squares *squares = what;
     (void)request;
@@ -59,8 +59,8 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                     (long long)number(squares, row, "Rank"), value(squares, row));
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_mpi_peers_script(const struct nvt_chart_request *request, const void *what,
+                                 const char *name, FILE *out)
 {
     const struct squares *squares = what;
     struct nvt_frame frame = nvt_frame_new(request->format, name, "Messages between ranks of MPI");
@@ -90,7 +90,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_mpi_peers(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
     char name[200];
@@ -111,12 +111,13 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     }
     nvt_chart_traces_name(request->input, "mpi_peers", name, sizeof(name));
     if (!status && squares.ranks > 1 && squares.most > 0)
-        status = nvt_chart_draw(request, name, put_data, put_script, &squares, err);
+        status =
+            nvt_chart_draw(request, name, put_mpi_peers_data, put_mpi_peers_script, &squares, err);
     nvt_tables_free(&tables);
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int mpi_peers_fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_mpi_calls *calls = &input->traces[i].trace->mpi_calls;
@@ -131,6 +132,6 @@ const struct nvt_chart nvt_chart_mpi_peers = {
     .name = "mpi_peers",
     .about = "who sends how much to whom by messages of MPI",
     .part = NVT_CHART_TIME,
-    .fits = fits,
-    .draw = draw,
+    .fits = mpi_peers_fits,
+    .draw = draw_mpi_peers,
 };

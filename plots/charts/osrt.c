@@ -151,8 +151,8 @@ static double percent(const struct bar *bar, size_t part)
 }
 
 /* "load · 61.3 % of 1.02 s". */
-static void put_label(const struct bars *bars, const struct nvt_labels *labels, size_t which,
-                      FILE *out)
+static void put_osrt_label(const struct bars *bars, const struct nvt_labels *labels, size_t which,
+                           FILE *out)
 {
     const struct bar *bar = &bars->items[which];
     const struct nvt_time_unit unit = nvt_time_unit_for(bar->all);
@@ -172,8 +172,8 @@ static const char *shown_name(const struct bar *bar)
 }
 
 /* Where each part of a bar begins and ends, and the bar's label. */
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_osrt_data(const struct nvt_chart_request *request, const void *what,
+                          const char *name, FILE *out)
 {
     const struct bars *bars = what;
     struct nvt_label items[BARS_MAX];
@@ -190,7 +190,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
             for (size_t before = 0; before < part; before++)
                 begin += percent(&bars->items[i], before);
             fprintf(out, "%.6g\t%.6g\t%u\t", begin, begin + percent(&bars->items[i], part), i);
-            put_label(bars, &labels, i, out);
+            put_osrt_label(bars, &labels, i, out);
             putc('\n', out);
         }
     }
@@ -205,7 +205,7 @@ static int occurs(const struct bars *bars, size_t part)
     return 0;
 }
 
-static void put_notes(struct nvt_frame *frame, const struct bars *bars)
+static void put_osrt_notes(struct nvt_frame *frame, const struct bars *bars)
 {
     char text[NVT_FRAME_TEXT];
     uint32_t left_out = bars->count - bars->shown;
@@ -221,8 +221,8 @@ static void put_notes(struct nvt_frame *frame, const struct bars *bars)
     nvt_frame_provenance(frame, "", nvt_table_provenance(bars->table));
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_osrt_script(const struct nvt_chart_request *request, const void *what,
+                            const char *name, FILE *out)
 {
     const struct bars *bars = what;
     const char *separator = "plot ";
@@ -232,7 +232,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     for (size_t part = 0; part < PARTS; part++)
         if (occurs(bars, part))
             nvt_frame_key(&frame, NVT_KEY_BOX, parts[part].color, 1, 0, parts[part].key);
-    put_notes(&frame, bars);
+    put_osrt_notes(&frame, bars);
     nvt_frame_open(&frame, 34 * (int)bars->shown + 30, out);
     fprintf(out,
             "set datafile separator '\\t'\nset border 1\nunset ytics\nset grid noytics\n"
@@ -272,13 +272,13 @@ static int draw_report(const struct nvt_chart_request *request, const struct nvt
     *drawn = !status && bars.shown > 0;
     nvt_chart_traces_name(request->input, "osrt", name, sizeof(name));
     if (*drawn)
-        status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
+        status = nvt_chart_draw(request, name, put_osrt_data, put_osrt_script, &bars, err);
     free(bars.items);
     nvt_tables_free(&tables);
     return status;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_osrt(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     int drawn = 0;
     int status = draw_report(request, &nvt_report_nvtx_osrt_sum, 0, &drawn, err);
@@ -292,5 +292,5 @@ const struct nvt_chart nvt_chart_osrt = {
     .about = "the time of ranges, or else of threads, in calls of the operating system by kind",
     .part = NVT_CHART_TIME,
     .fits = nvt_input_has_os_calls,
-    .draw = draw,
+    .draw = draw_osrt,
 };

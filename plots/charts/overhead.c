@@ -39,7 +39,7 @@ static int same_line(const struct nvt_slowdown_row *a, const struct nvt_slowdown
            !strcmp(a->phase, b->phase) && !strcmp(a->configuration, b->configuration);
 }
 
-static void fill(struct sheet *sheet)
+static void fill_overhead(struct sheet *sheet)
 {
     sheet->least = sheet->most = 1;
     for (size_t i = 0; i < sheet->overheads.count; i++) {
@@ -93,7 +93,8 @@ static int has_several_workloads(const struct sheet *sheet)
 }
 
 /* The words of a configuration that differ from others of the workload, and the phase. */
-static void put_label(const struct sheet *sheet, const struct nvt_slowdown_row *row, FILE *out)
+static void put_overhead_label(const struct sheet *sheet, const struct nvt_slowdown_row *row,
+                               FILE *out)
 {
     const struct workload workload = {sheet, row};
     const struct nvt_words words = {&workload, sheet->count, configuration_of};
@@ -146,8 +147,8 @@ static double offset_of(const struct sheet *sheet, size_t level)
 }
 
 /* A block a level: slow-down, low, high, place on the axis. */
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_overhead_data(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -186,8 +187,8 @@ static void note_workloads(const struct sheet *sheet, struct nvt_frame *frame)
     }
 }
 
-static void put_frame(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_frame *frame)
+static void put_overhead_frame(const struct nvt_chart_request *request, const struct sheet *sheet,
+                               struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
     frame->left = frame->right = 20;
@@ -208,14 +209,14 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
 }
 
 /* A row's name stands above its points. */
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_overhead_script(const struct nvt_chart_request *request, const void *what,
+                                const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     const double margin = 0.06 * (sheet->most - sheet->least) + 0.005;
     const char *separator = "plot ";
     struct nvt_frame frame = nvt_frame_new(request->format, name, "What collecting costs");
-    put_frame(request, sheet, &frame);
+    put_overhead_frame(request, sheet, &frame);
     nvt_frame_open(&frame, 46 * (int)sheet->count, out);
     fprintf(out,
             "set border 1\nunset ytics\nset grid noytics\nset xlabel 'slow-down (1: none)'\n"
@@ -227,7 +228,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                 line + 1, line, line + 1);
     for (size_t line = 0; line < sheet->count; line++) {
         fprintf(out, "set label %zu ", line + 1);
-        put_label(sheet, sheet->lines[line], out);
+        put_overhead_label(sheet, sheet->lines[line], out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)line + 0.2);
     }
     for (size_t level = 0; level < LEVELS; level++) {
@@ -242,23 +243,24 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_overhead(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct sheet sheet = {0};
     int status = nvt_slowdowns_make(&sheet.overheads, request->input, err);
-    fill(&sheet);
+    fill_overhead(&sheet);
     if (!status && sheet.count)
-        status = nvt_chart_draw(request, "overhead", put_data, put_script, &sheet, err);
+        status = nvt_chart_draw(request, "overhead", put_overhead_data, put_overhead_script, &sheet,
+                                err);
     nvt_slowdowns_free(&sheet.overheads);
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int overhead_fits(const struct nvt_input *input)
 {
     struct sheet sheet = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     if (!nvt_slowdowns_make(&sheet.overheads, input, &err))
-        fill(&sheet);
+        fill_overhead(&sheet);
     nvt_slowdowns_free(&sheet.overheads);
     return sheet.count > 0;
 }
@@ -267,6 +269,6 @@ const struct nvt_chart nvt_chart_overhead = {
     .name = "overhead",
     .about = "slow-down of each phase at each level of collection",
     .part = NVT_CHART_COST,
-    .fits = fits,
-    .draw = draw,
+    .fits = overhead_fits,
+    .draw = draw_overhead,
 };

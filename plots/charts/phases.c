@@ -122,7 +122,7 @@ static struct nvt_words words_of(const struct sheet *sheet)
 }
 
 /* The words of a row alone are all common: they stand below, and its workload here. */
-static void put_label(const struct sheet *sheet, const struct row *row, FILE *out)
+static void put_phases_label(const struct sheet *sheet, const struct row *row, FILE *out)
 {
     const struct nvt_words words = words_of(sheet);
     char text[NAME_LONGEST];
@@ -152,7 +152,7 @@ static void put_failed(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_frame_note(frame, used ? text : "");
 }
 
-static void measure(struct sheet *sheet)
+static void measure_phases(struct sheet *sheet)
 {
     sheet->extent = nvt_extent_new();
     for (size_t i = 0; i < sheet->count; i++)
@@ -164,8 +164,8 @@ static void measure(struct sheet *sheet)
     sheet->unit = nvt_time_unit_for(sheet->extent.most);
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_phases_data(const struct nvt_chart_request *request, const void *what,
+                            const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -205,7 +205,7 @@ static void look_for_bars(const struct sheet *sheet, int *bars, int *cut)
         }
 }
 
-static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_phases_frame(const struct sheet *sheet, struct nvt_frame *frame)
 {
     const struct nvt_words words = words_of(sheet);
     struct nvt_provenance from = nvt_runs_provenance(sheet->runs);
@@ -224,15 +224,15 @@ static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
 }
 
 /* A row's name stands above its points. */
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_phases_script(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     struct nvt_frame frame = nvt_frame_new(request->format, name, "Time of each phase");
     struct nvt_series shown[PHASES];
     size_t series = shown_phases(sheet, shown);
     nvt_frame_series_keys(&frame, shown, series);
-    put_frame(sheet, &frame);
+    put_phases_frame(sheet, &frame);
     nvt_frame_open(&frame, 46 * (int)sheet->count, out);
     int is_log = nvt_frame_scale('x', &sheet->extent, sheet->unit.ns, LOG_RATIO, out);
     fprintf(out,
@@ -241,7 +241,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
             sheet->unit.name, is_log ? ", log scale" : "", sheet->count);
     for (size_t i = 0; i < sheet->count; i++) {
         fprintf(out, "set label %zu ", i + 1);
-        put_label(sheet, &sheet->rows[i], out);
+        put_phases_label(sheet, &sheet->rows[i], out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.24);
     }
     nvt_frame_series_std(name, &(struct nvt_bar_columns){"$1", "$2", "$3"}, shown, series, out);
@@ -273,9 +273,9 @@ static int draw_runs(const struct nvt_chart_request *request, const struct sourc
             .source = source, .runs = runs, .all = &rows, .rows = rows.items + first};
         char name[32];
         sheet.count = rows.count - first < SHEET_ROWS ? rows.count - first : SHEET_ROWS;
-        measure(&sheet);
+        measure_phases(&sheet);
         snprintf(name, sizeof(name), "phases-%zu", ++*number);
-        status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+        status = nvt_chart_draw(request, name, put_phases_data, put_phases_script, &sheet, err);
     }
     free(rows.items);
     return status;
@@ -298,7 +298,7 @@ static int open_source(struct source *source, const struct nvt_input *input, str
     return source->fragments ? 0 : -1;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_phases(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct source source;
     size_t number = 0;
@@ -309,7 +309,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int phases_fits(const struct nvt_input *input)
 {
     struct source source;
     struct row row;
@@ -324,6 +324,6 @@ static int fits(const struct nvt_input *input)
 const struct nvt_chart nvt_chart_phases = {
     .name = "phases",
     .about = "mean time of each phase of runs that have no chart of their own",
-    .fits = fits,
-    .draw = draw,
+    .fits = phases_fits,
+    .draw = draw_phases,
 };

@@ -36,8 +36,8 @@ static double total_of(const struct bars *bars, size_t bar)
                           nvt_table_find(bars->table, "Total Time (ns)"));
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_ranges_data(const struct nvt_chart_request *request, const void *what,
+                            const char *name, FILE *out)
 {
     const struct bars *bars = what;
     size_t instances = nvt_table_find(bars->table, "Instances");
@@ -70,8 +70,8 @@ static void put_unclosed(const struct bars *bars, struct nvt_frame *frame)
 }
 
 /* The name of a bar stands above it, so that names may be long. */
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_ranges_script(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct bars *bars = what;
     double longest = total_of(bars, 0) / bars->unit.ns;
@@ -135,14 +135,14 @@ static int draw_table(const struct nvt_chart_request *request, const struct nvt_
         choose_rows(&bars);
     if (bars.count) {
         bars.unit = nvt_time_unit_for(total_of(&bars, 0));
-        status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
+        status = nvt_chart_draw(request, name, put_ranges_data, put_ranges_script, &bars, err);
     }
     nvt_tables_free(&tables);
     return status;
 }
 
-static int draw_trace(const struct nvt_chart_request *request, const char *base,
-                      struct nvt_error *err)
+static int draw_ranges_trace(const struct nvt_chart_request *request, const char *base,
+                             struct nvt_error *err)
 {
     char name[160];
     const struct nvt_trace *trace = request->input->traces[0].trace;
@@ -158,12 +158,12 @@ static int draw_trace(const struct nvt_chart_request *request, const char *base,
     return status;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_ranges(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    return nvt_chart_each_trace(request, draw_trace, err);
+    return nvt_chart_each_trace(request, draw_ranges_trace, err);
 }
 
-static int fits(const struct nvt_input *input)
+static int ranges_fits(const struct nvt_input *input)
 {
     return nvt_chart_any_trace(input, nvt_chart_has_time);
 }
@@ -172,6 +172,6 @@ const struct nvt_chart nvt_chart_ranges = {
     .name = "ranges",
     .about = "the ranges and kernels of a trace with the most total time",
     .part = NVT_CHART_TIME,
-    .fits = fits,
-    .draw = draw,
+    .fits = ranges_fits,
+    .draw = draw_ranges,
 };

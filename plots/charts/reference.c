@@ -88,8 +88,8 @@ static size_t cut_sheet(const struct nvt_reference_pair *pairs, size_t count, si
     return i;
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_reference_data(const struct nvt_chart_request *request, const void *what,
+                               const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -135,7 +135,7 @@ static const char *configuration_of(const void *rows, size_t index)
 }
 
 /* A row's name stands above its points. */
-static void put_names(const struct sheet *sheet, FILE *out)
+static void put_reference_names(const struct sheet *sheet, FILE *out)
 {
     const char *configurations[SHEET_ROWS];
     char text[200];
@@ -182,7 +182,7 @@ static int has_bars(const struct sheet *sheet)
     return 0;
 }
 
-static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_reference_notes(const struct sheet *sheet, struct nvt_frame *frame)
 {
     const char *configurations[SHEET_ROWS];
     const struct nvt_record *ours = sheet->pairs[0].ours;
@@ -223,8 +223,8 @@ static size_t shown_series(const struct sheet *sheet, struct nvt_series shown[SE
     return count;
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_reference_script(const struct nvt_chart_request *request, const void *what,
+                                 const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     struct nvt_series shown[SERIES];
@@ -234,7 +234,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
         request->format, name, "Our time / published time (other machines: no verdict)");
     frame.left = frame.right = 20;
     nvt_frame_series_keys(&frame, shown, series);
-    put_notes(sheet, &frame);
+    put_reference_notes(sheet, &frame);
     nvt_frame_open(&frame, 34 * (int)sheet->rows, out);
     fprintf(out,
             "set border 1\nunset ytics\nset grid noytics\n"
@@ -244,13 +244,13 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     for (size_t row = 0; row < sheet->rows; row++)
         fprintf(out, "set arrow %zu from 1,%zu.44 to 1,%zu nohead linecolor '#333333' dashtype 2\n",
                 row + 1, row, row + 1);
-    put_names(sheet, out);
+    put_reference_names(sheet, out);
     nvt_frame_series_std(name, &(struct nvt_bar_columns){"$2", "$5", "($1-0.32)"}, shown, series,
                          out);
     nvt_frame_close(&frame, out);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_reference(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_reference_pairs pairs = {0};
     struct nvt_studied studied;
@@ -266,7 +266,8 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
         sheet.rows = rows;
         snprintf(sheet.name, sizeof(sheet.name), "reference-%zu", number++);
         if (rows)
-            status = nvt_chart_draw(request, sheet.name, put_data, put_script, &sheet, err);
+            status = nvt_chart_draw(request, sheet.name, put_reference_data, put_reference_script,
+                                    &sheet, err);
         done += sheet.count;
     }
     nvt_reference_pairs_free(&pairs);
@@ -274,7 +275,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int reference_fits(const struct nvt_input *input)
 {
     struct nvt_reference_pairs pairs = {0};
     int shown = 0;
@@ -289,6 +290,6 @@ const struct nvt_chart nvt_chart_reference = {
     .name = "reference",
     .about = "times as multiples of the published ones, which come from other machines",
     .part = NVT_CHART_REFERENCE,
-    .fits = fits,
-    .draw = draw,
+    .fits = reference_fits,
+    .draw = draw_reference,
 };

@@ -190,7 +190,7 @@ static int has_ceiling(const struct sheet *sheet, int roof)
     return used && sheet->peaks->flops[roof] > 0;
 }
 
-static void measure(struct sheet *sheet)
+static void measure_roofline(struct sheet *sheet)
 {
     sheet->x = sheet->y = nvt_extent_new();
     for (int roof = 0; roof < NVT_ROOFS; roof++)
@@ -281,8 +281,8 @@ static int has_kind(const struct sheet *sheet, size_t kind, int filled)
 }
 
 /* Blocks are numbered in this order: the copy, ceilings, marks. */
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_roofline_data(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     const double left = sheet->x.least / 1.5, right = sheet->x.most * 1.5;
@@ -324,7 +324,7 @@ static const struct nvt_look ceilings[NVT_ROOFS] = {
     {NVT_BLACK, 1, 0}, {"#666666", 2, 0}, {"#888888", 4, 0}, {"#AAAAAA", 5, 0}, {"#333333", 3, 0}};
 
 /* "fp32: 239 GFLOP/s", "copy: 95.7 GB/s". */
-static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_roofline_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     char text[64];
     const double rate = sheet->peaks->bytes;
@@ -346,8 +346,8 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     }
 }
 
-static void put_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_frame *frame)
+static void put_roofline_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
+                               struct nvt_frame *frame)
 {
     const struct nvt_words words = {sheet, sheet->count, configuration_at};
     char text[NVT_FRAME_TEXT], keys[NVT_FRAME_TEXT - 1];
@@ -402,7 +402,7 @@ static void put_plots(const struct sheet *sheet, const char *name, FILE *out)
 }
 
 /* Places of the panel as gnuplot's. */
-static void put_names(const struct sheet *sheet, double width, FILE *out)
+static void put_roofline_names(const struct sheet *sheet, double width, FILE *out)
 {
     for (size_t i = 0; i < sheet->count; i++) {
         const struct nvt_point_label *beside = &sheet->beside[i];
@@ -424,8 +424,8 @@ static void put_names(const struct sheet *sheet, double width, FILE *out)
     }
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_roofline_script(const struct nvt_chart_request *request, const void *what,
+                                const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     const double width = NVT_FRAME_WIDTH - MARGIN_LEFT - MARGIN_RIGHT;
@@ -433,15 +433,15 @@ static void put_script(const struct nvt_chart_request *request, const void *what
         nvt_frame_new(request->format, name, "Roofline: what was reached, and what could be");
     frame.left = MARGIN_LEFT;
     frame.right = MARGIN_RIGHT;
-    put_keys(sheet, &frame);
-    put_notes(request, sheet, &frame);
+    put_roofline_keys(sheet, &frame);
+    put_roofline_notes(request, sheet, &frame);
     nvt_frame_open(&frame, PANEL, out);
     nvt_frame_scale('x', &sheet->x, 1, 0, out);
     nvt_frame_scale('y', &sheet->y, sheet->unit, 0, out);
     fputs("set xlabel 'arithmetic intensity (FLOP/byte), log scale'\n", out);
     nvt_frame_y_label(&frame, 0, sheet->unit > 1e9 ? "TFLOP/s, log scale" : "GFLOP/s, log scale",
                       out);
-    put_names(sheet, width, out);
+    put_roofline_names(sheet, width, out);
     put_plots(sheet, name, out);
     nvt_frame_close(&frame, out);
 }
@@ -467,10 +467,10 @@ static int draw_peaks(const struct nvt_chart_request *request, const struct nvt_
     sheet->peaks = &roofline->peaks[peaks];
     pick_points(sheet, peaks);
     if (sheet->count) {
-        measure(sheet);
-        status = place_names(sheet)
-                     ? nvt_fail(err, "out of memory")
-                     : nvt_chart_draw(request, "roofline", put_data, put_script, sheet, err);
+        measure_roofline(sheet);
+        status = place_names(sheet) ? nvt_fail(err, "out of memory")
+                                    : nvt_chart_draw(request, "roofline", put_roofline_data,
+                                                     put_roofline_script, sheet, err);
     }
     free(sheet);
     return status;
@@ -485,7 +485,7 @@ static int read_traces(struct nvt_input *input, struct nvt_error *err)
     return records == 1 && !input->trace_count ? nvt_input_traces(input, err) : 0;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_roofline(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_roofline roofline = {0};
     int status = read_traces(request->input, err);
@@ -498,7 +498,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int roofline_fits(const struct nvt_input *input)
 {
     struct nvt_roofline roofline = {0};
     int fitting = 0;
@@ -515,6 +515,6 @@ const struct nvt_chart nvt_chart_roofline = {
     .name = "roofline",
     .about = "FLOP/s of phases and ranges below what the machine reaches",
     .part = NVT_CHART_ROOFLINE,
-    .fits = fits,
-    .draw = draw,
+    .fits = roofline_fits,
+    .draw = draw_roofline,
 };

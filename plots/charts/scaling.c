@@ -210,7 +210,7 @@ static int phase_of(const struct nvt_curve *curve)
 }
 
 /* What the axis of a phase has to hold: points, lines, and bars as far as there is room. */
-static void measure(struct sheet *sheet, int phase)
+static void measure_scaling(struct sheet *sheet, int phase)
 {
     struct nvt_extent *extent = &sheet->extents[phase];
     for (size_t i = 0; i < sheet->counts[phase]; i++) {
@@ -262,8 +262,8 @@ static int fill_sheet(struct sheet *sheet, const struct nvt_studied *studied,
         sheet->has_lines |= has_line(curve);
         sheet->has_joins |= !has_line(curve);
     }
-    measure(sheet, 0);
-    measure(sheet, 1);
+    measure_scaling(sheet, 0);
+    measure_scaling(sheet, 1);
     sheet->unit = nvt_time_unit_for(fmax(sheet->extents[0].most, sheet->extents[1].most));
     return comparable;
 }
@@ -281,8 +281,8 @@ static int is_later(const struct nvt_curves *curves, size_t index)
     return 0;
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_scaling_data(const struct nvt_chart_request *request, const void *what,
+                             const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -335,8 +335,8 @@ static const char *rest_of(const void *rows, size_t index)
 
 /* The line of a curve from its first n to its last, on logarithmic axes, where it bends; or what
  * only joins its points. */
-static void put_line(const struct sheet *sheet, const struct nvt_curve *curve, size_t block,
-                     const struct nvt_look *look, FILE *out)
+static void put_scaling_line(const struct sheet *sheet, const struct nvt_curve *curve, size_t block,
+                             const struct nvt_look *look, FILE *out)
 {
     const double unit = sheet->unit.ns;
     if (has_line(curve))
@@ -363,8 +363,8 @@ static void put_bars(const char *name, size_t block, const char *color, const ch
         separator, name, block, color, block, color, block, color);
 }
 
-static void put_panel(const struct sheet *sheet, int phase, int index,
-                      const struct nvt_frame *frame, FILE *out)
+static void put_scaling_panel(const struct sheet *sheet, int phase, int index,
+                              const struct nvt_frame *frame, FILE *out)
 {
     const char *separator = "plot ";
     char text[64];
@@ -383,7 +383,7 @@ static void put_panel(const struct sheet *sheet, int phase, int index,
                 ", \\\n     '' index %zu using 1:2 with points pointtype %d pointsize 0.7 "
                 "linecolor '%s', \\\n     ",
                 block, look.point, look.color);
-        put_line(sheet, curve, block, &look, out);
+        put_scaling_line(sheet, curve, block, &look, out);
         separator = ", \\\n     ";
     }
     putc('\n', out);
@@ -418,7 +418,7 @@ static void put_crossing_notes(const struct sheet *sheet, struct nvt_frame *fram
 }
 
 /* What points, bars and lines are. */
-static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_scaling_notes(const struct sheet *sheet, struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
     int several = sheet->studied->repeats > 1;
@@ -437,7 +437,7 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_frame_note(frame, sheet->studied->left_out);
 }
 
-static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
+static void put_scaling_frame(const struct sheet *sheet, struct nvt_frame *frame)
 {
     const struct nvt_curve *variants[2 * LINES_MAX] = {NULL};
     size_t count = variants_of(sheet, variants);
@@ -452,7 +452,7 @@ static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
         nvt_frame_key(frame, NVT_KEY_LINE_POINT, look.color, look.dash, look.point,
                       *text ? text : variants[i]->rest);
     }
-    put_notes(sheet, frame);
+    put_scaling_notes(sheet, frame);
     put_crossing_notes(sheet, frame);
     nvt_words_pick(&words, variants[0]->rest, 1, text, sizeof(text));
     nvt_frame_note(frame, count > 1 ? text : "");
@@ -460,7 +460,7 @@ static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
 }
 
 /* Tics at what was measured. */
-static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
+static void put_scaling_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
 {
     double *values = NULL;
     size_t count = 0;
@@ -480,8 +480,8 @@ static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame,
     fputs(" noenhanced\n", out);
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_scaling_script(const struct nvt_chart_request *request, const void *what,
+                               const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     char text[NVT_FRAME_TEXT];
@@ -493,27 +493,27 @@ static void put_script(const struct nvt_chart_request *request, const void *what
              columns > 1 ? "" : phases[!sheet->counts[0]]);
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.columns = columns;
-    put_frame(sheet, &frame);
+    put_scaling_frame(sheet, &frame);
     nvt_frame_open(&frame, 180, out);
-    put_x_axis(sheet, &frame, out);
+    put_scaling_x_axis(sheet, &frame, out);
     for (int phase = 0; phase < 2; phase++)
         if (sheet->counts[phase])
-            put_panel(sheet, phase, panel++, &frame, out);
+            put_scaling_panel(sheet, phase, panel++, &frame, out);
     nvt_frame_close(&frame, out);
 }
 
-static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_error *err)
+static int draw_scaling_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
+                              struct nvt_error *err)
 {
     char name[160];
     snprintf(name, sizeof(name), "scaling-%.40s-%.100s", sheet->axis, sheet->key);
     for (char *at = name; *at; at++)
         if (!isalnum((unsigned char)*at) && *at != '-')
             *at = '_';
-    return nvt_chart_draw(request, name, put_data, put_script, sheet, err);
+    return nvt_chart_draw(request, name, put_scaling_data, put_scaling_script, sheet, err);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_scaling(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_curves curves = {0};
     struct nvt_studied studied;
@@ -524,13 +524,13 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     for (size_t i = 0; i < curves.count && !status; i++)
         if (is_main_axis(&curves, &curves.items[i]) && !is_later(&curves, i) &&
             fill_sheet(&sheet, &studied, &curves, i))
-            status = draw_sheet(request, &sheet, err);
+            status = draw_scaling_sheet(request, &sheet, err);
     nvt_curves_free(&curves);
     nvt_studied_free(&studied);
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int scaling_fits(const struct nvt_input *input)
 {
     struct nvt_curves curves = {0};
     struct nvt_studied studied;
@@ -549,6 +549,6 @@ static int fits(const struct nvt_input *input)
 const struct nvt_chart nvt_chart_scaling = {
     .name = "scaling",
     .about = "cost over the number varied most, a line for each variant, and where they cross",
-    .fits = fits,
-    .draw = draw,
+    .fits = scaling_fits,
+    .draw = draw_scaling,
 };

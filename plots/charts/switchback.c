@@ -210,7 +210,7 @@ static size_t lines_of(const struct points *points, int64_t lines[LINES_MOST])
 
 /* One block a batch, named after it: narrow side, time of each operation, the three totals, the
  * speed-up. */
-static void put_data(const struct points *points, FILE *out)
+static void put_switchback_data(const struct points *points, FILE *out)
 {
     fputs("# dim", out);
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
@@ -265,8 +265,8 @@ static void put_left_out(const struct points *points, struct nvt_frame *frame)
 }
 
 /* What both charts have below them. */
-static void put_frame(const struct nvt_input *input, const struct points *points,
-                      struct nvt_frame *frame, const char *note, const char *bars)
+static void put_switchback_frame(const struct nvt_input *input, const struct points *points,
+                                 struct nvt_frame *frame, const char *note, const char *bars)
 {
     nvt_frame_note(frame, note);
     put_left_out(points, frame);
@@ -318,11 +318,12 @@ static void put_times(const struct nvt_chart_request *request, const struct poin
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, styles[i].color, styles[i].dash, styles[i].point,
                       nvt_switchback_steps[i].name);
-    put_frame(request->input, points, &frame,
-              bars ? "Mean of the directions measured."
-                   : "Mean of the directions measured; calls were timed in one loop, which has no "
-                     "deviation.",
-              bars ? "bars" : NULL);
+    put_switchback_frame(
+        request->input, points, &frame,
+        bars ? "Mean of the directions measured."
+             : "Mean of the directions measured; calls were timed in one loop, which has no "
+               "deviation.",
+        bars ? "bars" : NULL);
     open_frame(&frame, 240, points, batch, out);
     nvt_frame_y_label(&frame, 0, "time (ms), log scale", out);
     const struct nvt_extent extent = extent_of(points, batch);
@@ -357,10 +358,11 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, colors[i], 1, marks[i], text);
     }
     int bars = has_deviations(points, 0);
-    put_frame(request->input, points, &frame,
-              "Of the layer's forward and backward, with one scale for the weights; mean of the "
-              "directions measured.",
-              bars ? "bars, from those of the operations" : NULL);
+    put_switchback_frame(
+        request->input, points, &frame,
+        "Of the layer's forward and backward, with one scale for the weights; mean of the "
+        "directions measured.",
+        bars ? "bars, from those of the operations" : NULL);
     open_frame(&frame, 200, points, 0, out);
     nvt_frame_y_label(&frame, 0, "speed-up (%)", out);
     fputs("set arrow 1 from graph 0,first 0 to graph 1,first 0 nohead "
@@ -401,14 +403,14 @@ static int draw_points(const struct nvt_chart_request *request, const struct poi
     FILE *data = nvt_chart_open(request, "switchback", "dat", err);
     if (!data)
         return -1;
-    put_data(points, data);
+    put_switchback_data(points, data);
     if (nvt_chart_close(request, data, "switchback", "dat", err) ||
         draw_one(request, points, "switchback-times", put_times, err))
         return -1;
     return draw_one(request, points, "switchback-speedup", put_speedup, err);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_switchback(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct points points;
     int status = read_points(request->input, &points, err);
@@ -418,7 +420,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
-static int fits(const struct nvt_input *input)
+static int switchback_fits(const struct nvt_input *input)
 {
     struct points points;
     int is_any = !read_points(input, &points, NULL) && points.count > 0;
@@ -429,6 +431,6 @@ static int fits(const struct nvt_input *input)
 const struct nvt_chart nvt_chart_switchback = {
     .name = "switchback",
     .about = "int8 against fp16: time of each operation, speed-up by batch",
-    .fits = fits,
-    .draw = draw,
+    .fits = switchback_fits,
+    .draw = draw_switchback,
 };

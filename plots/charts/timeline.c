@@ -32,8 +32,8 @@ static double filled_share(const struct nvt_timeline_box *box)
                                  : 1;
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_timeline_data(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct nvt_timeline_sheet *sheet = what;
     (void)request;
@@ -53,7 +53,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     }
 }
 
-static void put_keys(const struct nvt_timeline_sheet *sheet, struct nvt_frame *frame)
+static void put_timeline_keys(const struct nvt_timeline_sheet *sheet, struct nvt_frame *frame)
 {
     char text[256];
     int others = 0, waits = 0;
@@ -175,8 +175,8 @@ static void put_explanation(const struct nvt_timeline_sheet *sheet, struct nvt_f
     nvt_frame_note(frame, text);
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_timeline_script(const struct nvt_chart_request *request, const void *what,
+                                const char *name, FILE *out)
 {
     const struct nvt_timeline_sheet *sheet = what;
     const char *separator = "plot ";
@@ -185,7 +185,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
              nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.left = 104;
-    put_keys(sheet, &frame);
+    put_timeline_keys(sheet, &frame);
     nvt_frame_note(&frame, sheet->part);
     put_undrawn(sheet, &frame);
     put_explanation(sheet, &frame);
@@ -215,8 +215,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw_trace(const struct nvt_chart_request *request, const char *base,
-                      struct nvt_error *err)
+static int draw_timeline_trace(const struct nvt_chart_request *request, const char *base,
+                               struct nvt_error *err)
 {
     struct nvt_timeline_sheet sheet;
     char name[160];
@@ -226,17 +226,17 @@ static int draw_trace(const struct nvt_chart_request *request, const char *base,
     sheet.unit = nvt_time_unit_for((double)(sheet.to - sheet.from));
     snprintf(name, sizeof(name), "%s-timeline", base);
     if (!status && sheet.count && sheet.to > sheet.from)
-        status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+        status = nvt_chart_draw(request, name, put_timeline_data, put_timeline_script, &sheet, err);
     nvt_timeline_free(&sheet);
     return status;
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_timeline(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    return nvt_chart_each_trace(request, draw_trace, err);
+    return nvt_chart_each_trace(request, draw_timeline_trace, err);
 }
 
-static int fits(const struct nvt_input *input)
+static int timeline_fits(const struct nvt_input *input)
 {
     return nvt_chart_any_trace(input, nvt_chart_has_time);
 }
@@ -245,6 +245,6 @@ const struct nvt_chart nvt_chart_timeline = {
     .name = "timeline",
     .about = "what ran when on the busiest threads and streams of a trace",
     .part = NVT_CHART_TIME,
-    .fits = fits,
-    .draw = draw,
+    .fits = timeline_fits,
+    .draw = draw_timeline,
 };

@@ -58,8 +58,8 @@ static void measure_sheet(struct sheet *sheet)
     sheet->unit = nvt_time_unit_for(sheet->extent.most);
 }
 
-static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
-                     FILE *out)
+static void put_warmup_data(const struct nvt_chart_request *request, const void *what,
+                            const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
@@ -116,8 +116,8 @@ static size_t look_of(const struct sheet *sheet, size_t series)
     return before;
 }
 
-static void put_frame(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_frame *frame)
+static void put_warmup_frame(const struct nvt_chart_request *request, const struct sheet *sheet,
+                             struct nvt_frame *frame)
 {
     const struct nvt_warmup_study *study = sheet->study;
     const struct nvt_change_point *change = &study->change;
@@ -149,12 +149,12 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
     nvt_chart_provenance(request->input, frame);
 }
 
-static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
-                       FILE *out)
+static void put_warmup_script(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
     struct nvt_frame frame = nvt_frame_new(request->format, name, "How long warming up takes");
-    put_frame(request, sheet, &frame);
+    put_warmup_frame(request, sheet, &frame);
     nvt_frame_open(&frame, 190, out);
     put_axes(sheet, &frame, out);
     fprintf(out, "plot %.9g with lines linecolor '#888888' linewidth 1.2",
@@ -168,7 +168,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_warmup(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     int status = request->input->trace_count ? 0 : nvt_input_traces(request->input, err);
     struct nvt_warmups *warmups = status ? NULL : nvt_warmups_of(request->input, err);
@@ -179,14 +179,15 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
         name_sheet(&sheet, i + 1);
         measure_sheet(&sheet);
         if (sheet.shown > 1)
-            status = nvt_chart_draw(request, sheet.name, put_data, put_script, &sheet, err);
+            status = nvt_chart_draw(request, sheet.name, put_warmup_data, put_warmup_script, &sheet,
+                                    err);
     }
     nvt_warmups_free(warmups);
     return status;
 }
 
 /* A directory whose traced runs differ in their warm-ups: else nobody asked for the study. */
-static int fits(const struct nvt_input *input)
+static int warmup_fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->run_count; i++) {
         double some = NAN;
@@ -207,6 +208,6 @@ const struct nvt_chart nvt_chart_warmup = {
     .name = "warmup",
     .about = "iterations since the start of a process, and when they become level",
     .part = NVT_CHART_WARMUP,
-    .fits = fits,
-    .draw = draw,
+    .fits = warmup_fits,
+    .draw = draw_warmup,
 };
