@@ -342,16 +342,19 @@ static void sample(struct maker *maker, uint32_t counter, double value, int shar
     }
 }
 
-static void sample_host(struct maker *maker, enum nvt_machine_host id, double value)
+void make_host_samples(struct maker *maker, int id, double value)
 {
-    sample(maker, counter_of(maker, nvt_machine_host_quantity(id), NVT_MACHINE_HOST, 0), value,
-           100);
+    sample(maker,
+           counter_of(maker, nvt_machine_host_quantity((enum nvt_machine_host)id), NVT_MACHINE_HOST,
+                      0),
+           value, 100);
 }
 
-static void sample_gpu(struct maker *maker, uint32_t gpu, enum nvt_machine_gpu id, double value,
-                       int share)
+void make_gpu_samples(struct maker *maker, uint32_t gpu, int id, double value, int share)
 {
-    sample(maker, counter_of(maker, nvt_machine_gpu_quantity(id), "GPU 0", gpu), value, share);
+    sample(maker,
+           counter_of(maker, nvt_machine_gpu_quantity((enum nvt_machine_gpu)id), "GPU 0", gpu),
+           value, share);
 }
 
 static void sample_machine(struct maker *maker, const struct program *program)
@@ -359,19 +362,19 @@ static void sample_machine(struct maker *maker, const struct program *program)
     uint32_t gpu = nvt_strings_add_text(maker->trace->strings, "GPU-1");
     struct nvt_device device = {.process = maker->process, .device = maker->number, .gpu = gpu};
     if (program->ready > 0) {
-        sample_host(maker, NVT_MACHINE_PROCESSORS, 2);
-        sample_host(maker, NVT_MACHINE_RUNNABLE, program->ready);
-        sample_host(maker, NVT_MACHINE_BUSY, program->at_work);
+        make_host_samples(maker, NVT_MACHINE_PROCESSORS, 2);
+        make_host_samples(maker, NVT_MACHINE_RUNNABLE, program->ready);
+        make_host_samples(maker, NVT_MACHINE_BUSY, program->at_work);
     }
     if (program->taken > 0)
-        sample_host(maker, NVT_MACHINE_STOLEN, program->taken);
+        make_host_samples(maker, NVT_MACHINE_STOLEN, program->taken);
     if (!(program->clock_mhz > 0))
         return;
     nvt_device_add(maker->trace, &device);
-    sample_gpu(maker, gpu, NVT_MACHINE_SM_CLOCK, program->clock_mhz, 100);
-    sample_gpu(maker, gpu, NVT_MACHINE_SM_CLOCK_MOST, 2000, 100);
-    sample_gpu(maker, gpu, NVT_MACHINE_BY_POWER, 1, program->limited);
-    sample_gpu(maker, gpu, NVT_MACHINE_BY_HEAT, 1, program->limited / 2);
+    make_gpu_samples(maker, gpu, NVT_MACHINE_SM_CLOCK, program->clock_mhz, 100);
+    make_gpu_samples(maker, gpu, NVT_MACHINE_SM_CLOCK_MOST, 2000, 100);
+    make_gpu_samples(maker, gpu, NVT_MACHINE_BY_POWER, 1, program->limited);
+    make_gpu_samples(maker, gpu, NVT_MACHINE_BY_HEAT, 1, program->limited / 2);
 }
 
 /* The other thread is known by what it waits in: until the next iteration, which begins with this. */

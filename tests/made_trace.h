@@ -47,6 +47,10 @@ void make_grid(struct maker *maker, uint32_t blocks);
 void make_mpi_call(struct maker *maker, int64_t ns);
 /* A wait until the device has done everything, and 1 us more. */
 void make_wait(struct maker *maker);
+/* What was sampled of the machine over all of the trace so far: a quantity of the host; one of GPU `gpu` (its id in strings), which
+ * `share` % of the samples have, the others are 0. Ids are of enum nvt_machine_host and nvt_machine_gpu. */
+void make_host_samples(struct maker *maker, int id, double value);
+void make_gpu_samples(struct maker *maker, uint32_t gpu, int id, double value, int share);
 /* Finish it; the caller owns the trace. */
 struct nvt_trace *make_end(struct maker *maker);
 

@@ -527,6 +527,31 @@ static void causes_come_before_slow_iterations(void **state)
     nvt_trace_free(traces[1].trace);
 }
 
+/* That the device is idle while the host evaluates is a consequence: it costs as much, and comes behind. */
+static void causes_come_before_idle_devices(void **state)
+{
+    (void)state;
+    const struct program program = {.kernels = 10,
+                                    .kernel_ns = 80000,
+                                    .iterations = 64,
+                                    .slow_every = 8,
+                                    .slow_ns = 4000000,
+                                    .slow_range = "evaluate"};
+    struct nvt_input_trace trace = {.trace = make_program(&program)};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_findings findings = {0};
+    size_t idle = 0;
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    assert_true(findings.count >= 2);
+    assert_string_equal(findings.items[0].cause, nvt_rule_periodic.cause);
+    for (size_t i = 1; i < findings.count && !idle; i++)
+        idle = findings.items[i].cause == nvt_rule_idle.cause ? i : 0;
+    assert_true(idle && findings.items[idle].cost_ns > findings.items[0].cost_ns);
+    free(findings.items);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace.trace);
+}
+
 /* The host is in `load` for most of a gap, in whose middle lies a small range. */
 static void idle_time_is_that_of_the_range_around_it(void **state)
 {
@@ -996,6 +1021,7 @@ int main(void)
         cmocka_unit_test(faults_say_where_and_what_moves),
         cmocka_unit_test(the_most_expensive_comes_first),
         cmocka_unit_test(causes_come_before_slow_iterations),
+        cmocka_unit_test(causes_come_before_idle_devices),
         cmocka_unit_test(idle_time_is_that_of_the_range_around_it),
         cmocka_unit_test(annotations_of_pytorch_are_no_timing),
         cmocka_unit_test(warm_ups_are_added_to_those_there_were),

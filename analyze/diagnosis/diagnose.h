@@ -152,6 +152,7 @@ struct nvt_rule {
     const char *remedy;
     enum nvt_confidence confidence;
     unsigned needs; /* enum nvt_rule_needs */
+    int is_symptom; /* it says what happens, and not why: it comes behind findings that may say why */
     int is_along;   /* it compares runs along an axis: what --by leaves */
     int is_whole;   /* it looks at all processes of a trace at once */
     int has_gaps;   /* it looks at gaps of devices (nvt_view_gaps) */

@@ -218,27 +218,41 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
 }
 
 /* Whether a finding may be why iterations are slow: of the same trace, and of half of that cost at least. */
-static int may_explain(const struct nvt_finding *finding, const struct nvt_finding *slow)
+/* The rule that a finding of nvt_diagnose is of. */
+static const struct nvt_rule *rule_of(const struct nvt_finding *finding)
 {
-    return finding->cause != slow->cause && finding->traces && finding->trace == slow->trace &&
-           (finding->process == slow->process || finding->process == NVT_NONE ||
-            slow->process == NVT_NONE) &&
-           2 * finding->cost_ns >= slow->cost_ns;
+    size_t i = 0;
+    while (rules[i]->cause != finding->cause)
+        i++;
+    return rules[i];
 }
 
-/* That single iterations are slow says what happens, and not why: such a finding comes behind those that may say why. */
+/* Whether a finding may say why there is another one, a symptom: of the same trace and process, with about its cost. What is told of
+ * all iterations costs less than the slow ones among them. */
+static int may_explain(const struct nvt_finding *finding, const struct nvt_finding *symptom)
+{
+    const int is_slow = symptom->cause == nvt_rule_iterations.cause;
+    const int may = is_slow ? finding->cause != symptom->cause && finding->traces
+                            : !rule_of(finding)->is_symptom;
+    return may && finding->trace == symptom->trace &&
+           finding->cost_ns >= (is_slow ? 0.5 : 0.8) * symptom->cost_ns &&
+           (finding->process == symptom->process || finding->process == NVT_NONE ||
+            symptom->process == NVT_NONE);
+}
+
+/* What only says what happens, and not why, comes behind those that may say why. */
 static void put_causes_first(struct nvt_findings *findings)
 {
     for (size_t i = findings->count; i-- > 0;) {
-        const struct nvt_finding slow = findings->items[i];
+        const struct nvt_finding symptom = findings->items[i];
         size_t last = i;
-        if (slow.cause != nvt_rule_iterations.cause)
+        if (!rule_of(&symptom)->is_symptom)
             continue;
         for (size_t k = i + 1; k < findings->count; k++)
-            if (may_explain(&findings->items[k], &slow))
+            if (may_explain(&findings->items[k], &symptom))
                 last = k;
-        memmove(&findings->items[i], &findings->items[i + 1], (last - i) * sizeof(slow));
-        findings->items[last] = slow;
+        memmove(&findings->items[i], &findings->items[i + 1], (last - i) * sizeof(symptom));
+        findings->items[last] = symptom;
     }
 }
 

@@ -206,6 +206,7 @@ static int find_idle(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_idle = {
     .cause = "GPU idle",
+    .is_symptom = 1,
     .about = "gaps in which the launching thread does its own work: data, logging, checks",
     .threshold =
         "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two longest "

@@ -211,6 +211,7 @@ static int find_iterations(const struct nvt_rule *rule, const struct nvt_view *v
 
 const struct nvt_rule nvt_rule_iterations = {
     .cause = "slow iterations",
+    .is_symptom = 1,
     .about = "single iterations that take far longer than the rest (stragglers in time)",
     .threshold = "from the ninth iteration on, of at least 24: more than 1.5 times the median and "
                  "5 deviations above it (by the median distance, which outliers do not move), and "

@@ -19,13 +19,15 @@
 
 #include <cmocka.h>
 
+#include "../../../lib/count_of.h"
 #include "../../../analyze/diagnosis/diagnose.h"
 #include "bench.h"
 
-#define RANKS         8
+#define RANKS         BENCH_RANKS
 #define SIZE_WITHIN   0.2
 #define TRUTHS        2
 #define MOST_TROUBLES 64
+#define SWEEPS        8 /* for each case */
 #define MOST_HEALTHY  32
 
 uint64_t bench_random(struct bench_random *random)
@@ -49,6 +51,18 @@ double bench_even(struct bench_random *random, double low, double high)
 double bench_even_log(struct bench_random *random, double low, double high)
 {
     return low * pow(high / low, bench_even(random, 0, 1));
+}
+
+static struct bench_trouble bench_troubles[MOST_TROUBLES];
+static size_t bench_trouble_count;
+
+static void gather_troubles(void)
+{
+    const struct bench_troubles *const all[] = {&bench_loop_troubles, &bench_waiting_troubles,
+                                                &bench_machine_troubles};
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++)
+        for (size_t k = 0; k < all[i]->count; k++)
+            bench_troubles[bench_trouble_count++] = all[i]->items[k];
 }
 
 /* --- programs -------------------------------------------------------------------------------------- */
@@ -104,6 +118,8 @@ static struct bench_program begin(uint64_t seed, int has_device, uint32_t rank)
     free(program.maker.trace->path);
     program.maker.trace->path = strdup(path);
     program.maker.trace->processes.rank[program.maker.process] = rank;
+    program.maker.trace->origin_ns = INT64_C(1700000000000000000); /* one clock for all */
+    program.rank = rank;
     program.has_device = has_device;
     program.names = &frameworks[bench_random(&program.random) % 3];
     program.kernels = (int)bench_between(&program.random, 8, 24);
@@ -145,6 +161,11 @@ struct bench_case {
     size_t count;
 };
 
+static int has_ranks(const struct bench_case *given)
+{
+    return given->variant == ONE_RANK || given->truths[0].trouble->is_of_ranks;
+}
+
 static int is_active(const struct bench_case *given, const struct bench_program *program)
 {
     switch (given->variant) {
@@ -174,14 +195,20 @@ static struct nvt_trace *make_case(const struct bench_case *given, uint32_t rank
         bench_body(&program);
         for (size_t i = 0; i < given->count; i++) {
             const struct truth *truth = &given->truths[i];
-            const int is_well =
-                (well >> i & 1) || rank != given->rank || !is_active(given, &program);
-            truth->trouble->put(&program, truth->ns, is_well);
+            const int is_off = (well >> i & 1) || !is_active(given, &program);
+            program.is_peer = !is_off && rank != given->rank;
+            truth->trouble->put(&program, truth->ns, is_off || rank != given->rank);
         }
         bench_iteration(&program, start);
     }
     *mean_ns =
         (double)(program.maker.now - half) / (double)(program.iterations - program.iterations / 2);
+    for (size_t i = 0; i < given->count; i++) {
+        const int is_off = well >> i & 1;
+        program.is_peer = !is_off && rank != given->rank;
+        if (given->truths[i].trouble->end)
+            given->truths[i].trouble->end(&program, is_off || rank != given->rank);
+    }
     return make_end(&program.maker);
 }
 
@@ -232,6 +259,8 @@ struct bench {
     struct score troubles[MOST_TROUBLES], variants[VARIANTS], all;
     struct confidence_score confidences[NVT_CONFIDENCES];
     unsigned healthy[MOST_HEALTHY], healthy_false[MOST_HEALTHY];
+    struct bench_sweep *sweeps;
+    size_t sweep_count;
 };
 
 static int tells_of(const struct nvt_finding *finding, const char *const *causes)
@@ -306,11 +335,12 @@ static void score_truth(struct bench *bench, const struct bench_case *given,
     COUNT(first, is_first);
     if (!is_first)
         show(bench, given, "not first", truth, &findings->items[0]);
-    if (trouble->place || given->variant == ONE_RANK) {
+    if (trouble->place || has_ranks(given)) {
         char rank[16];
-        (void)snprintf(rank, sizeof(rank), "rank%u.nvt", given->rank);
+        (void)snprintf(rank, sizeof(rank), trouble->is_of_ranks ? "rank %u" : "rank%u.nvt",
+                       given->rank);
         const int is_placed = (!trouble->place || says(found, trouble->place)) &&
-                              (given->variant != ONE_RANK || says(found, rank));
+                              (!has_ranks(given) || says(found, rank));
         COUNT(placeable, 1);
         COUNT(placed, is_placed);
         if (!is_placed)
@@ -332,10 +362,13 @@ static void score_confidences(struct bench *bench, const struct bench_case *give
     for (size_t i = 0; i < findings->count; i++) {
         int is_right = 0;
         for (size_t k = 0; k < given->count; k++)
-            is_right |= tells_of(&findings->items[i], given->truths[k].trouble->causes);
-        /* That single iterations are slow is true of these, if not why. */
+            is_right |= tells_of(&findings->items[i], given->truths[k].trouble->causes) ||
+                        tells_of(&findings->items[i], given->truths[k].trouble->consequences);
+        /* That single iterations are slow, or every n-th, is true of these, if not why. */
         is_right |= (given->variant == EVERY_NTH || given->variant == AT_END) &&
-                    !strcmp(findings->items[i].cause, nvt_rule_iterations.cause);
+                    (!strcmp(findings->items[i].cause, nvt_rule_iterations.cause) ||
+                     (given->variant == EVERY_NTH &&
+                      !strcmp(findings->items[i].cause, nvt_rule_periodic.cause)));
         bench->confidences[findings->items[i].confidence].told++;
         bench->confidences[findings->items[i].confidence].right += (unsigned)is_right;
         if (!is_right)
@@ -345,14 +378,14 @@ static void score_confidences(struct bench *bench, const struct bench_case *give
 
 static void run_case(struct bench *bench, struct bench_case *given)
 {
+    const uint32_t ranks = has_ranks(given) ? RANKS : 1;
     struct nvt_input_trace traces[RANKS] = {{.trace = NULL}};
-    struct nvt_input input = {.traces = traces,
-                              .trace_count = given->variant == ONE_RANK ? RANKS : 1};
+    struct nvt_input input = {.traces = traces, .trace_count = ranks};
     struct nvt_findings findings = {0};
     double mean, most = 0;
     settle_truths(given);
     for (uint32_t i = 0; i < input.trace_count; i++)
-        traces[i].trace = make_case(given, given->variant == ONE_RANK ? i : given->rank, 0, &mean);
+        traces[i].trace = make_case(given, ranks > 1 ? i : given->rank, 0, &mean);
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     for (size_t i = 0; i < given->count; i++)
         most = fmax(most, given->truths[i].cost_ns);
@@ -375,7 +408,7 @@ static int64_t ask(const struct bench_case *given, const struct bench_trouble *t
                    double times)
 {
     struct bench_program program = begin(given->seed, given->has_device, 0);
-    const double share = fmin(trouble->least * times, 0.8);
+    const double share = fmin(trouble->least * times, trouble->most > 0 ? trouble->most : 0.8);
     const double part = given->variant == AT_END      ? 0.5
                         : given->variant == EVERY_NTH ? 1.0 / given->every
                                                       : 1;
@@ -395,10 +428,13 @@ static void make_and_run(struct bench *bench, const struct bench_trouble *troubl
     const double times = variant == NEAR_THRESHOLD ? bench_even(&bench->random, 1.3, 1.5)
                          : variant == LARGE        ? bench_even(&bench->random, 4, 6)
                                                    : bench_even(&bench->random, 1.8, 2.2);
-    given.rank = variant == ONE_RANK ? (uint32_t)bench_between(&bench->random, 0, RANKS - 1) : 0;
-    given.truths[0] = (struct truth){.trouble = trouble,
-                                     .ns = ask(&given, trouble, times),
-                                     .share = fmin(trouble->least * times, 0.6)};
+    given.rank = variant == ONE_RANK || trouble->is_of_ranks
+                     ? (uint32_t)bench_between(&bench->random, 0, RANKS - 1)
+                     : 0;
+    given.truths[0] = (struct truth){
+        .trouble = trouble,
+        .ns = ask(&given, trouble, times),
+        .share = fmin(trouble->least * times, trouble->most > 0 ? trouble->most : 0.6)};
     if (variant == TWO) {
         const struct bench_trouble *other;
         do
@@ -417,11 +453,15 @@ static void make_and_run(struct bench *bench, const struct bench_trouble *troubl
 static void run_healthy(struct bench *bench, size_t which)
 {
     const uint64_t seed = bench_random(&bench->random) >> 16;
-    struct bench_program program = begin(seed, which % 8 < 4 || which == 7, 0);
-    bench_healthy[which].make(&program);
-    struct nvt_input_trace trace = {.trace = make_end(&program.maker)};
-    struct nvt_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_input_trace traces[RANKS] = {{.trace = NULL}};
+    struct nvt_input input = {.traces = traces,
+                              .trace_count = bench_healthy[which].is_of_ranks ? RANKS : 1};
     struct nvt_findings findings = {0};
+    for (uint32_t i = 0; i < input.trace_count; i++) {
+        struct bench_program program = begin(seed, bench_healthy[which].has_device, i);
+        bench_healthy[which].make(&program);
+        traces[i].trace = make_end(&program.maker);
+    }
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     bench->healthy[which]++;
     for (size_t i = 0; i < findings.count; i++) {
@@ -436,7 +476,8 @@ static void run_healthy(struct bench *bench, size_t which)
     }
     free(findings.items);
     nvt_buffer_free(&input.notes);
-    nvt_trace_free(trace.trace);
+    for (size_t i = 0; i < input.trace_count; i++)
+        nvt_trace_free(traces[i].trace);
 }
 
 /* --- the tables ------------------------------------------------------------------------------------ */
@@ -466,6 +507,18 @@ static void put_heading(const char *what)
            "size +-20 %", "silent");
 }
 
+static void print_sweeps(const struct bench *bench)
+{
+    printf("\n%-26s %6s %11s %11s\n", "sweep", "cases", "found", "within 10 %");
+    for (size_t i = 0; i < bench->sweep_count; i++) {
+        const struct bench_sweep *sweep = &bench->sweeps[i];
+        printf("%-26s %6u", sweep->name, sweep->cases);
+        put_share(sweep->found, sweep->cases);
+        put_share(sweep->right, sweep->is_healthy ? 0 : sweep->found);
+        puts(sweep->is_healthy ? "   false" : "");
+    }
+}
+
 static void print(const struct bench *bench)
 {
     unsigned healthy = 0, wrong = 0;
@@ -485,6 +538,7 @@ static void print(const struct bench *bench)
     }
     printf("%-26s %6u %15u   %.3f a trace\n", "all", healthy, wrong,
            healthy ? (double)wrong / healthy : 0);
+    print_sweeps(bench);
     printf("\n%-26s %6s %11s\n", "confidence", "told", "right");
     for (int i = 0; i < NVT_CONFIDENCES; i++) {
         printf("%-26s %6u", nvt_confidence_name((enum nvt_confidence)i),
@@ -499,6 +553,7 @@ int main(int argc, char **argv)
     static struct bench bench;
     const uint64_t drawn = (uint64_t)time(NULL) * 1000003u ^ (uint64_t)getpid();
     const uint64_t seed = argc > 1 ? (uint64_t)strtoull(argv[1], NULL, 10) : drawn;
+    gather_troubles();
     bench.random.state = seed;
     bench.cases = argc > 2 ? atoi(argv[2]) : 5;
     bench.shows_misses = getenv("NVTALLY_BENCH_MISSES") != NULL;
@@ -509,12 +564,16 @@ int main(int argc, char **argv)
             if (bench_troubles[i].is_once &&
                 (variant == AT_START || variant == AT_END || variant == EVERY_NTH))
                 continue;
+            if (variant == TWO && (bench_troubles[i].is_of_ranks || bench_troubles[i].is_alone))
+                continue;
             for (int k = 0; k < bench.cases; k++)
                 make_and_run(&bench, &bench_troubles[i], (enum variant)variant);
         }
     for (size_t i = 0; i < bench_healthy_count; i++)
         for (int k = 0; k < 8 * bench.cases; k++)
             run_healthy(&bench, i);
+    bench.sweep_count = bench_sweeps(&bench.random, (unsigned)(SWEEPS * bench.cases),
+                                     bench.shows_misses, &bench.sweeps);
     print(&bench);
     return 0;
 }

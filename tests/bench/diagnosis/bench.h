@@ -41,6 +41,11 @@ struct bench_program {
     int64_t kernel_ns, host_ns;
     int is_noisy; /* times vary by up to 15 % */
     int iteration, iterations;
+    uint32_t rank;
+    int is_peer; /* in this iteration another rank has the trouble */
+    int64_t
+        lost_ns; /* what troubles have added to all iterations; troubles that are sampled add it up */
+    int64_t waiting; /* since when another thread waits for work, 0: it does not */
 };
 
 /* A time as this program has it, with its noise. */
@@ -52,32 +57,54 @@ int64_t bench_vary(struct bench_program *program, int64_t ns);
 typedef void (*bench_put)(struct bench_program *program, int64_t ns, int is_well);
 
 #define BENCH_CAUSES 4
+#define BENCH_RANKS  8
 
 struct bench_trouble {
     const char *name;                 /* the rule's cause, as a table names it */
     const char *causes[BENCH_CAUSES]; /* of findings that tell of it: any of them is right */
     const char *place; /* in one of the texts of a right finding; NULL: there is no place */
-    double least;      /* share of the iteration from which on it is told */
+    const char *consequences
+        [BENCH_CAUSES]; /* causes that are true of it as well, but do not say why: right, and not enough */
+    double least; /* share of the iteration from which on it is told */
+    double most;  /* that it is asked to cost; 0: any */
     bench_put put;
     int has_device;
-    int is_once; /* it is about a whole run: not at its start or end only, nor every n-th time */
-    int no_size; /* what it costs is not time, or not told as such */
+    int is_once;  /* it is about a whole run: not at its start or end only, nor every n-th time */
+    int no_size;  /* what it costs is not time, or not told as such */
+    int is_alone; /* no other trouble beside it */
+    int is_of_ranks; /* one of eight ranks has it and the others wait; its place is the rank */
     void (*end)(struct bench_program *program,
-                double share); /* behind the last iteration, or NULL */
+                int is_well); /* behind the last iteration, or NULL */
 };
 
-extern const struct bench_trouble bench_troubles[];
-extern const size_t bench_trouble_count;
+/* Troubles by what they are about: a loop, ranks and threads that wait for each other, the machine and memory. */
+struct bench_troubles {
+    const struct bench_trouble *items;
+    size_t count;
+};
+
+extern const struct bench_troubles bench_loop_troubles, bench_waiting_troubles,
+    bench_machine_troubles;
 
 /* Healthy programs: which, and causes that may be told of them all the same (no false findings). */
 struct bench_healthy {
     const char *name;
     void (*make)(struct bench_program *program);
     const char *may_be_told[BENCH_CAUSES];
+    int has_device, is_of_ranks;
 };
 
 extern const struct bench_healthy bench_healthy[];
 extern const size_t bench_healthy_count;
+
+/* Sweeps over a number, whose cost grows by a law, does not, or crosses that of another variant: found, and false, of `count` each. */
+struct bench_sweep {
+    const char *name, *cause;
+    unsigned cases, found, right; /* right: the exponent, the crossing */
+    int is_healthy;
+};
+size_t bench_sweeps(struct bench_random *random, unsigned count, int shows_misses,
+                    struct bench_sweep **sweeps);
 
 /* One iteration of the healthy body. */
 void bench_body(struct bench_program *program);

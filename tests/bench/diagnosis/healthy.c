@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../../../analyze/device/machine.h"
 #include "../../../analyze/model/cuda_names.h"
 #include "../../../lib/count_of.h"
 #include "bench.h"
@@ -130,15 +131,116 @@ static void idle_pool(struct bench_program *program)
     }
 }
 
+/* What the body of a rank takes longer in an iteration than that of the fastest could; all ranks know it of each other. */
+static int64_t delay(const struct bench_program *program, uint32_t rank)
+{
+    struct bench_random random = {(uint64_t)program->iteration * 977 + rank * 131 +
+                                  (uint64_t)program->kernel_ns};
+    return bench_between(&random, 0, program->kernels * program->kernel_ns / 12);
+}
+
+/* Ranks that are late by turns: each collective waits for another one. */
+static void ranks(struct bench_program *program)
+{
+    struct maker *maker = &program->maker;
+    program->is_noisy = 0;
+    for (program->iteration = 0; program->iteration < program->iterations; program->iteration++) {
+        const int64_t start = maker->now, own = delay(program, program->rank);
+        int64_t last = 0;
+        for (uint32_t i = 0; i < BENCH_RANKS; i++)
+            last = delay(program, i) > last ? delay(program, i) : last;
+        bench_body(program);
+        make_launch(maker, "layer_norm", 1000 + own);
+        make_launch(maker, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 10000 + last - own);
+        make_wait(maker);
+        bench_iteration(program, start);
+    }
+}
+
+/* Stages of a pipeline: each has other work by design, and sends to the next without anybody waiting long. */
+static void stages(struct bench_program *program)
+{
+    struct maker *maker = &program->maker;
+    const int64_t own = program->kernels * program->kernel_ns * (int64_t)program->rank / 40;
+    for (program->iteration = 0; program->iteration < program->iterations; program->iteration++) {
+        const int64_t start = maker->now;
+        bench_body(program);
+        make_launch(maker, "lm_head", 1000 + own);
+        make_launch(maker, "ncclDevKernel_SendRecv", 20000);
+        make_launch(maker, "embedding",
+                    program->kernels * program->kernel_ns * 7 / 40 - own + 1000);
+        make_wait(maker);
+        bench_iteration(program, start);
+    }
+}
+
+/* An allocator that grows during warm-up and is level then, with a buffer that comes and goes. */
+static void level_memory(struct bench_program *program)
+{
+    struct maker *maker = &program->maker;
+    for (program->iteration = 0; program->iteration < program->iterations; program->iteration++) {
+        const int64_t start = maker->now;
+        const uint64_t number = (uint64_t)program->iteration + 1;
+        struct nvt_memory_event row = {.time = maker->now,
+                                       .process = maker->process,
+                                       .thread = maker->thread,
+                                       .address = number << 30,
+                                       .bytes = UINT64_C(1) << 28,
+                                       .allocated = UINT64_MAX,
+                                       .reserved = UINT64_MAX,
+                                       .kind = NVT_MEMORY_ALLOC};
+        assert_int_not_equal(nvt_memory_event_add(maker->trace, &row), NVT_NONE);
+        bench_body(program);
+        row.time = maker->now;
+        row.kind = NVT_MEMORY_FREE;
+        if (program->iteration > 4)
+            assert_int_not_equal(nvt_memory_event_add(maker->trace, &row), NVT_NONE);
+        bench_iteration(program, start);
+    }
+}
+
+/* A team whose threads share all work evenly; each waits for the others for a moment. */
+static void team(struct bench_program *program)
+{
+    struct maker *maker = &program->maker;
+    const uint32_t other = nvt_trace_thread(maker->trace, maker->process, 9);
+    for (program->iteration = 0; program->iteration < program->iterations; program->iteration++) {
+        const int64_t start = maker->now;
+        bench_body(program);
+        const int64_t wait = (maker->now - start) / 50;
+        make_os_call(maker, "pthread_cond_wait", other, maker->now, maker->now + wait);
+        maker->now += wait;
+        make_os_call(maker, "pthread_barrier_wait", maker->thread, maker->now - 1000, maker->now);
+        bench_iteration(program, start);
+    }
+}
+
+/* A machine that is at work, with a thread for each of its processors, at full clocks. */
+static void busy_enough(struct bench_program *program)
+{
+    training(program);
+    make_host_samples(&program->maker, NVT_MACHINE_PROCESSORS, 4);
+    make_host_samples(&program->maker, NVT_MACHINE_RUNNABLE, bench_even(&program->random, 1, 4.5));
+    make_host_samples(&program->maker, NVT_MACHINE_BUSY, bench_even(&program->random, 30, 100));
+}
+
 const struct bench_healthy bench_healthy[] = {
-    {"training", training, {NULL}},
-    {"overlapped", overlapped, {NULL}},
-    {"serving", serving, {NULL}},
-    {"compiling", compiling, {"warm-up inside", "cold start", NULL}},
-    {"bursty loader", bursty_loader, {NULL}},
-    {"short script", short_script, {NULL}},
-    {"sleeper", sleeper, {NULL}},
-    {"idle pool", idle_pool, {NULL}},
+    {.name = "training", .make = training, .has_device = 1},
+    {.name = "overlapped", .make = overlapped, .has_device = 1},
+    {.name = "serving", .make = serving, .has_device = 1},
+    {.name = "compiling",
+     .make = compiling,
+     .may_be_told = {"warm-up inside", "cold start"},
+     .has_device = 1},
+    {.name = "bursty loader", .make = bursty_loader},
+    {.name = "short script", .make = short_script},
+    {.name = "sleeper", .make = sleeper},
+    {.name = "idle pool", .make = idle_pool, .has_device = 1},
+    {.name = "ranks late by turns", .make = ranks, .has_device = 1, .is_of_ranks = 1},
+    {.name = "stages of a pipeline", .make = stages, .has_device = 1, .is_of_ranks = 1},
+    {.name = "level memory", .make = level_memory, .has_device = 1},
+    {.name = "even team", .make = team},
+    {.name = "busy enough", .make = busy_enough},
 };
 
 const size_t bench_healthy_count = NVT_COUNT_OF(bench_healthy);

@@ -265,7 +265,54 @@ static void put_cold(struct bench_program *program, int64_t ns, int is_well)
     make_wait(maker);
 }
 
-const struct bench_trouble bench_troubles[] = {
+/* Kernels of a trace without calls: nothing but the device is recorded. */
+static void put_small_kernels(struct bench_program *program, int64_t ns, int is_well)
+{
+    struct maker *maker = &program->maker;
+    const int64_t count = ns / 4000 > 40 ? ns / 4000 : 40;
+    const char *kernel = kernel_of(program);
+    for (int64_t i = 0; i < (is_well ? 1 : count); i++) {
+        make_launch(maker, kernel, is_well ? 1600 + 100 * count : 1700);
+        maker->trace->apis.count--;
+    }
+    make_wait(maker);
+}
+
+/* Behind the optimizer's step, the loop saves what it has. */
+static void put_checkpoint(struct bench_program *program, int64_t ns, int is_well)
+{
+    struct maker *maker = &program->maker;
+    const int64_t start = maker->now;
+    maker->now += 5000;
+    make_range(maker, "optimizer", start);
+    if (is_well)
+        return;
+    make_os_call_row(maker, "fsync", "/data/model.pt",
+                     (struct nvt_os_call){.start = maker->now + 1000,
+                                          .end = maker->now + ns,
+                                          .thread = maker->thread});
+    maker->now += ns;
+}
+
+/* Every eighth iteration evaluates, which takes as long as is asked for on average. */
+static void put_evaluation(struct bench_program *program, int64_t ns, int is_well)
+{
+    struct maker *maker = &program->maker;
+    const int64_t start = maker->now;
+    if (is_well || program->iteration % 8 != 5)
+        return;
+    maker->now += 8 * ns;
+    make_range(maker, "evaluate", start);
+}
+
+/* The first iterations find their best algorithms. */
+static void put_warmup(struct bench_program *program, int64_t ns, int is_well)
+{
+    if (!is_well && program->iteration < 3)
+        program->maker.now += ns * program->iterations / 3;
+}
+
+static const struct bench_trouble troubles[] = {
     {.name = "sync-bound",
      .causes = {"sync-bound"},
      .place = "cudaStreamSynchronize",
@@ -380,6 +427,35 @@ const struct bench_trouble bench_troubles[] = {
      .has_device = 1,
      .is_once = 1,
      .no_size = 1},
+    {.name = "many small kernels",
+     .causes = {"many small kernels", "launch-bound"},
+     .least = 0.2,
+     .put = put_small_kernels,
+     .has_device = 1,
+     .is_once = 1},
+    {.name = "between steps",
+     .causes = {"between steps", "host blocked"},
+     .consequences = {"GPU idle"},
+     .place = "model.pt",
+     .least = 0.15,
+     .put = put_checkpoint,
+     .has_device = 1,
+     .is_once = 1},
+    {.name = "periodic work",
+     .causes = {"periodic work"},
+     .consequences = {"GPU idle", "slow iterations"},
+     .place = "evaluat",
+     .least = 0.05,
+     .put = put_evaluation,
+     .has_device = 1,
+     .is_once = 1},
+    {.name = "warm-up",
+     .causes = {"warm-up inside", "cold start"},
+     .least = 0.12,
+     .put = put_warmup,
+     .has_device = 1,
+     .is_once = 1,
+     .no_size = 1},
 };
 
-const size_t bench_trouble_count = NVT_COUNT_OF(bench_troubles);
+const struct bench_troubles bench_loop_troubles = {troubles, NVT_COUNT_OF(troubles)};
