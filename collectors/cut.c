@@ -1,14 +1,11 @@
 #include "cut.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../lib/clock.h"
+#include "../lib/keep_file.h"
 #include "cut_carry_over.h"
 
 /* Moments with which the time axis begins: these stay. */
@@ -25,7 +22,7 @@ struct moment {
 struct nvt_cut {
     struct nvt_trace_file *from;
     struct nvt_trace_writer *to;
-    char name[PATH_MAX]; /* of the new file */
+    struct nvt_keep_names names; /* of the file, and of the new one */
     uint64_t ticks;
     struct nvt_carry_over *carry;
     struct nvt_chunk_memory memory;
@@ -33,25 +30,6 @@ struct nvt_cut {
     struct moment last[LAST_MOMENTS];
     uint32_t moments;
 };
-
-/* In the folder of the file itself, where links lead to, so that it can take its name. */
-static int name_file(struct nvt_cut *cut, const char *path, struct nvt_error *err)
-{
-    char real[PATH_MAX];
-    struct stat status;
-    if (!realpath(path, real))
-        return nvt_fail_at(err, path, -1, "cannot be found any more: %s", strerror(errno));
-    char *slash = strrchr(real, '/');
-    *slash = 0;
-    if (snprintf(cut->name, sizeof(cut->name), "%s/.%s.new", real, slash + 1) >=
-        (int)sizeof(cut->name))
-        return nvt_fail_at(err, path, -1, "has too long a name");
-    /* What a killed recorder left is replaced. A link would lead to a file of somebody else, and take our name. */
-    if (!lstat(cut->name, &status) && (!S_ISREG(status.st_mode) || status.st_nlink > 1))
-        return nvt_fail_at(err, cut->name, -1,
-                           "is a link or not a regular file, and is not replaced");
-    return 0;
-}
 
 /* What says where the cut is stands first. */
 static int open_files(struct nvt_cut *cut, const char *path, struct nvt_error *err)
@@ -64,7 +42,7 @@ static int open_files(struct nvt_cut *cut, const char *path, struct nvt_error *e
     cut->from = nvt_trace_file_open(path, err);
     if (!cut->from)
         return -1;
-    cut->to = nvt_trace_writer_new(cut->name, 1, err);
+    cut->to = nvt_trace_writer_new(cut->names.fresh, 1, err);
     return cut->to ? nvt_trace_writer_chunk(cut->to, &chunk, "", 0, err) : -1;
 }
 
@@ -79,7 +57,7 @@ struct nvt_cut *nvt_cut_begin(const struct nvt_trace_writer *writer, uint64_t ti
     }
     if (!cut || !cut->carry)
         nvt_fail_at(err, path, -1, "out of memory");
-    else if (!name_file(cut, path, err) && !open_files(cut, path, err))
+    else if (!nvt_keep_names(path, &cut->names, err) && !open_files(cut, path, err))
         return cut;
     nvt_cut_free(cut);
     return NULL;
@@ -90,7 +68,7 @@ void nvt_cut_free(struct nvt_cut *cut)
     if (!cut)
         return;
     if (cut->to) {
-        unlink(cut->name);
+        unlink(cut->names.fresh);
         nvt_trace_writer_close(cut->to, NULL);
     }
     nvt_trace_file_close(cut->from);
@@ -140,13 +118,14 @@ static int take_bulk(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct 
     int is_carried = chunk->flags & NVT_CHUNK_CARRIED;
     if (!is_carried && (chunk->last >= cut->ticks || nvt_carry_over_is_given(cut->carry, chunk))) {
         if (nvt_carry_over_give(cut->carry, chunk, put_carried, cut))
-            return nvt_fail_at(err, cut->name, -1, "what was open at the cut cannot be written");
+            return nvt_fail_at(err, cut->names.fresh, -1,
+                               "what was open at the cut cannot be written");
         return copy(cut, chunk, err);
     }
     if (load(cut, chunk, &payload, err))
         return -1;
     return nvt_carry_over_take(cut->carry, chunk, payload)
-               ? nvt_fail_at(err, cut->name, -1, "out of memory, or a chunk is malformed")
+               ? nvt_fail_at(err, cut->names.fresh, -1, "out of memory, or a chunk is malformed")
                : 0;
 }
 
@@ -178,7 +157,7 @@ static int take_moment(struct nvt_cut *cut, const struct nvt_chunk *chunk, struc
     if (load(cut, chunk, &payload, err))
         return -1;
     return nvt_buffer_append(&latest->row, payload, chunk->raw_size)
-               ? nvt_fail_at(err, cut->name, -1, "out of memory")
+               ? nvt_fail_at(err, cut->names.fresh, -1, "out of memory")
                : 0;
 }
 
@@ -199,7 +178,7 @@ static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
         return 0;
     case NVT_CHUNK_THREAD_END:
         if (chunk->last < cut->ticks && nvt_carry_over_thread_ended(cut->carry, chunk->thread))
-            return nvt_fail_at(err, cut->name, -1, "out of memory");
+            return nvt_fail_at(err, cut->names.fresh, -1, "out of memory");
         return copy(cut, chunk, err);
     default:
         return copy(cut, chunk, err);
@@ -233,7 +212,7 @@ uint64_t nvt_cut_left(const struct nvt_cut *cut, const struct nvt_trace_writer *
 int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, struct nvt_error *err)
 {
     if (nvt_carry_over_give_all(cut->carry, put_carried, cut))
-        return nvt_fail_at(err, cut->name, -1, "what was open at the cut cannot be written");
+        return nvt_fail_at(err, cut->names.fresh, -1, "what was open at the cut cannot be written");
     if (write_moments(cut, err) || nvt_trace_writer_replace(writer, cut->to, err))
         return -1;
     cut->to = NULL;

@@ -85,6 +85,16 @@ int nvt_output_begin(struct nvt_output *output, struct nvt_error *err)
     return nvt_trace_writer_begin(output->writer, err);
 }
 
+int nvt_output_keep(struct nvt_output *output, struct nvt_error *err)
+{
+    return nvt_trace_writer_keep(output->writer, err);
+}
+
+const char *nvt_output_kept(const struct nvt_output *output)
+{
+    return nvt_trace_writer_kept(output->writer);
+}
+
 void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing,
                      _Atomic uint64_t *written)
 {

@@ -18,6 +18,11 @@ struct nvt_functions;
 struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error *err);
 int nvt_output_begin(struct nvt_output *output, struct nvt_error *err);
 
+/* A trace that is there is kept, as with nvt_trace_writer_keep, from nvt_output_begin on under the name nvt_output_kept
+ * (NULL: none was there). 0, or -1 with err. */
+int nvt_output_keep(struct nvt_output *output, struct nvt_error *err);
+const char *nvt_output_kept(const struct nvt_output *output);
+
 /* Where to note 1 while the file is being written to and 0 otherwise, and what to count up before that 0: who
  * reads it finds the count grown. Both outlive the output. */
 void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing,

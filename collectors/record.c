@@ -29,7 +29,9 @@ static const char usage_text[] =
     "it starts. COMMAND keeps its input and output, and its exit status is passed on.\n\n"
     "  -o, --output FILE      the trace to write (default: trace.nvt); in its name, %q{NAME}\n"
     "                         stands for an environment variable, such as a rank, %h for the\n"
-    "                         host, %p for the process\n"
+    "                         host, %p for the process; a trace that is there is kept as\n"
+    "                         trace.old.nvt\n"
+    "  -f, --force-overwrite  write over a trace that is there\n"
     "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory,\n"
     "                         api, sync, overhead, external, graph, um (managed memory),\n"
     "                         machine (clocks, power, load beside the program), mpi, osrt\n"
@@ -188,6 +190,7 @@ enum {
     HELP
 };
 static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                      {"force-overwrite", no_argument, NULL, 'f'},
                                       {"trace", required_argument, NULL, TRACE},
                                       {"osrt-threshold", required_argument, NULL, OSRT_THRESHOLD},
                                       {"cpu-rate", required_argument, NULL, CPU_RATE},
@@ -201,6 +204,16 @@ static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
                                       {"level", required_argument, NULL, LEVEL},
                                       {"help", no_argument, NULL, HELP},
                                       {NULL, 0, NULL, 0}};
+
+/* Rounded down to a power of two. 0 or -1. */
+static int parse_ring(const char *text, uint64_t *bytes)
+{
+    if (nvt_axis_bytes(text, 1u << 30, bytes) || *bytes < 65536)
+        return -1;
+    while (*bytes & (*bytes - 1))
+        *bytes &= *bytes - 1;
+    return 0;
+}
 
 /* Of --max-age, --max-size, --osrt-threshold, --cpu-rate. 0, or 2. */
 static int parse_limit(int option, const char *text, struct nvt_record_options *options)
@@ -226,10 +239,13 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
 {
     opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, "+:o:h", longs, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "+:o:fh", longs, NULL)) != -1;) {
         switch (option) {
         case 'o':
             options->output = optarg;
+            break;
+        case 'f':
+            options->overwrite = 1;
             break;
         case TRACE:
             if (parse_trace(optarg, &options->trace))
@@ -251,11 +267,8 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
             options->pytorch = 1;
             break;
         case RING_SIZE:
-            if (nvt_axis_bytes(optarg, 1u << 30, &options->ring_bytes) ||
-                options->ring_bytes < 65536)
+            if (parse_ring(optarg, &options->ring_bytes))
                 return complain("--ring-size %s: must be from 64K to 1G", optarg);
-            while (options->ring_bytes & (options->ring_bytes - 1))
-                options->ring_bytes &= options->ring_bytes - 1;
             break;
         case ON_FULL:
             if (strcmp(optarg, "wait") && strcmp(optarg, "drop"))
@@ -413,6 +426,8 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
                 nvt_error_text(&result->cut_error, text, sizeof(text)));
     report_lost(options, result, lost);
     report_counts(options, asked, result);
+    if (*result->kept)
+        fprintf(stderr, "nvtally: the trace that was there is now %s\n", result->kept);
     if (!is_nothing_captured(options, result) &&
         nvt_python_note(&result->python, text, sizeof(text)))
         fprintf(stderr, "nvtally: %s\n", text);

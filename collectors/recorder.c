@@ -126,8 +126,8 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
 {
     recorder->clock = nvt_clock_best();
     recorder->output = nvt_output_new(options->output, options->level, err);
-    if (!recorder->output || nvt_recorder_folder(recorder, err) ||
-        nvt_recorder_control(recorder, options, err))
+    if (!recorder->output || (!options->overwrite && nvt_output_keep(recorder->output, err)) ||
+        nvt_recorder_folder(recorder, err) || nvt_recorder_control(recorder, options, err))
         return -1;
     nvt_recorder_watch(recorder);
     if (options->trace & NVT_TRACE_CPU)
@@ -175,6 +175,8 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->write_error = totals->error;
     uint64_t lost = result->dropped + result->nested + result->unwritten + result->homeless;
     result->bytes = nvt_output_size(recorder->output);
+    const char *kept = nvt_output_kept(recorder->output);
+    snprintf(result->kept, sizeof(result->kept), "%s", kept ? kept : "");
     if (nvt_output_close(recorder->output, result->wait_status, lost, &err) &&
         !result->write_error.message[0])
         result->write_error = err;

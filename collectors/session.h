@@ -5,6 +5,7 @@
 #ifndef NVT_SESSION_H
 #define NVT_SESSION_H
 
+#include <limits.h>
 #include <stdint.h>
 
 #include "../lib/error.h"
@@ -25,6 +26,7 @@ struct nvt_record_options {
         os_threshold_ns; /* calls of the operating system's libraries that take less are left out */
     int64_t cpu_period_ns; /* processor time of a thread between two samples of it */
     int level;             /* of zstd; 0 stores uncompressed */
+    int overwrite; /* a trace that is there is written over; else it is kept under another name */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;
     int ends_with_us; /* the command gets SIGTERM when the recorder is killed; else it goes on */
@@ -35,8 +37,8 @@ struct nvt_record_options {
 /* NVTX alone, 1 MiB a ring, waiting when full, all descendants, calls from 1 us on, 200 samples a second, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, NULL, 0,   \
-            {0, 0}, NULL                                                                           \
+        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, 0, NULL,   \
+            0, {0, 0}, NULL                                                                        \
     }
 
 struct nvt_record_result {
@@ -62,7 +64,8 @@ struct nvt_record_result {
      * command. Setting up before and writing the rest behind are not in it. */
     int64_t recorder_ns;
     uint32_t processes, threads;
-    uint64_t bytes;               /* of the file */
+    uint64_t bytes;      /* of the file */
+    char kept[PATH_MAX]; /* what the trace is called now that was there before; "" none was */
     struct nvt_error write_error; /* the first failed write, message "" when none */
     struct nvt_error cut_error;   /* why what is older than options.keep is in the file; likewise */
 };

@@ -48,8 +48,10 @@ static const char options_text[] =
     "                     \"mpirun -n 4\"; {partitions} is the run's value of that axis\n"
     "  --resume           continue the sweep in DIR: keep rows that are ok or oom, run the\n"
     "                     others\n"
-    "  -o, --output DIR   where results.jsonl, env.json and the traces go\n"
+    "  -o, --output DIR   where results.jsonl, env.json and the traces go; results that are\n"
+    "                     there move to DIR.old\n"
     "                     (default: a temporary folder, removed after the table)\n"
+    "  -f, --force-overwrite  replace results that are there\n"
     "  --list             show the configurations and run nothing\n"
     "  --help             this text\n\n"
     "Example:  nvtally run fragmented --size 256 --batch 1,8 --fragments 2,8,32 -o out\n";
@@ -91,6 +93,7 @@ static const struct option common_options[] = {{"collect", required_argument, NU
                                                {"launcher", required_argument, NULL, LAUNCHER},
                                                {"resume", no_argument, NULL, RESUME},
                                                {"output", required_argument, NULL, 'o'},
+                                               {"force-overwrite", no_argument, NULL, 'f'},
                                                {"list", no_argument, NULL, LIST},
                                                {"help", no_argument, NULL, HELP}};
 
@@ -228,6 +231,9 @@ static int keep_plain(struct request *request, int option)
         return 1;
     case RESUME:
         sweep->resume = 1;
+        return 1;
+    case 'f':
+        sweep->overwrite = 1;
         return 1;
     case LIST:
         request->list = 1;
@@ -372,7 +378,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     optind = 0;
     make_options(request);
     set_bare_flags(request, argc, argv);
-    for (int option; (option = getopt_long(argc, argv, ":o:h", request->options, &index)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, ":o:fh", request->options, &index)) != -1;) {
         request->wants_help |= option == HELP || option == 'h';
         if (!request->wants_help && parse_option(request, option, index, argv, err))
             return -1;

@@ -367,9 +367,12 @@ static int prepare_results(struct nvt_child *run, struct nvt_error *err)
     struct nvt_buffer kept = {0};
     int status = run->sweep->resume ? keep_earlier(run, &kept, err) : 0;
     if (!status) {
-        nvt_earlier_remove(run->sweep->directory, run->sweep->ranks.size, &kept);
-        status = begin_results(run, &kept, err);
+        const struct nvt_earlier_wish wish = {
+            .overwrite = run->sweep->overwrite, .ranks = run->sweep->ranks.size, .staying = &kept};
+        status = nvt_earlier_clear(run->sweep->directory, &wish, err);
     }
+    if (!status)
+        status = begin_results(run, &kept, err);
     nvt_buffer_free(&kept);
     return status;
 }

@@ -43,6 +43,7 @@ struct nvt_sweep {
     struct nvt_axis warmup, collect; /* collect: positions in nvt_collect_levels */
     int64_t iterations, repeat;      /* repeat: runs of each at each level, interleaved */
     int interleave;                  /* enum nvt_interleave */
+    int overwrite;                   /* what is in the directory is not kept */
     int resume;      /* rows of the directory that are ok or oom stay, and are not run again */
     int machine;     /* the machine is sampled beside runs that our collector records */
     int one_process; /* the runs come one after the other in one, which bare ones can */

@@ -143,6 +143,7 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     if (run->sweep->interleave == NVT_INTERLEAVE_HALVES)
         options.capture = NVT_NVTX_RECORDED "@nvtally";
     options.trace = traced[run->level] | (run->sweep->machine ? NVT_TRACE_MACHINE : 0u);
+    options.overwrite = run->sweep->overwrite;
     options.facts = facts;
     options.ends_with_us = 1;
     options.asked = nvt_signals_caught;
@@ -157,6 +158,8 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     /* Of a process that was not started there is no trace that could lack something. */
     if (recorded.write_error.message[0] && !recorded.exec_error)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&recorded.write_error, text, sizeof(text)));
+    if (*recorded.kept)
+        fprintf(stderr, "nvtally: the trace that was there is now %s\n", recorded.kept);
     end->wait_status = recorded.wait_status;
     return recorded.exec_error
                ? nvt_fail(err, "no process can be started: %s", strerror(recorded.exec_error))

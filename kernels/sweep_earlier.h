@@ -25,12 +25,20 @@ void nvt_earlier_free(struct nvt_earlier *earlier);
 const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *directory,
                              const char *begin, size_t length, size_t *size);
 
+struct nvt_earlier_wish {
+    int overwrite; /* remove them, instead of keeping them in a directory of their own */
+    int ranks;     /* of the new run; what those beside rank 0 may be writing by now stays */
+    const struct nvt_buffer
+        *staying; /* rows of theirs that are rows of the new sweep, too: so are their traces */
+};
+
 /*
- * Remove the traces that the results.jsonl of a directory names, and say on stderr that its results are
- * replaced; nothing where there are none. A trace is a regular file in the directory itself whose name ends
- * in .nvt or .nsys-rep; all else stays. `ranks`: of the new run; what those beside rank 0 may be writing by
- * now stays too. `kept`: rows of theirs that stay, and so do their traces.
+ * Make room for a new sweep: the results.jsonl and env.json of a directory, and the traces that the rows name, move to one beside
+ * it whose name ends in ".old", in place of the results that were there; or they are removed. A line on stderr says so;
+ * where there are no results, nothing happens. A trace is a regular file in the directory itself whose name ends in
+ * .nvt or .nsys-rep; all else stays. 0, or -1 with err: they cannot be kept, and are still there.
  */
-void nvt_earlier_remove(const char *directory, int ranks, const struct nvt_buffer *kept);
+int nvt_earlier_clear(const char *directory, const struct nvt_earlier_wish *wish,
+                      struct nvt_error *err);
 
 #endif

@@ -181,6 +181,14 @@ int nvt_trace_writer_begin(struct nvt_trace_writer *writer, struct nvt_error *er
 void nvt_trace_writer_discard(struct nvt_trace_writer *writer);
 
 /*
+ * Before nvt_trace_writer_begin: a trace that is there, wherever a link leads, is not written over but kept, as "x.old.nvt"
+ * beside "x.nvt", where it replaces one of that name. 0, also where there is none; or -1 with err: it cannot be
+ * kept, and the writer is to be discarded. nvt_trace_writer_kept: the name that it got; NULL: nothing was kept.
+ */
+int nvt_trace_writer_keep(struct nvt_trace_writer *writer, struct nvt_error *err);
+const char *nvt_trace_writer_kept(const struct nvt_trace_writer *writer);
+
+/*
  * Append a chunk with this header (sizes and flags are filled in) and payload. 0, or -1 when it
  * could not be written: the file then still ends with the last whole chunk, and a later chunk may
  * be tried (the disk may have room again).

@@ -15,6 +15,7 @@
 #endif
 
 #include "create_file.h"
+#include "keep_file.h"
 
 struct nvt_trace_writer {
     int descriptor;
@@ -22,6 +23,8 @@ struct nvt_trace_writer {
     int created; /* by us: nothing had this name before */
     int holds;   /* the file is as it was, and what is to replace it is in `held` */
     struct nvt_buffer held;
+    int fresh; /* descriptor of what shall take the file's place; -1: nothing, or it has */
+    struct nvt_keep_names *names; /* of both; NULL: the file itself is written to */
     int named; /* a regular file that has a name: it can be removed under our hands */
     char *path;
     uint64_t size;     /* of the file up to the last whole chunk */
@@ -60,6 +63,11 @@ static void free_writer(struct nvt_trace_writer *writer)
 #endif
     nvt_buffer_free(&writer->out);
     nvt_buffer_free(&writer->held);
+    if (writer->fresh >= 0) {
+        unlink(writer->names->fresh);
+        close(writer->fresh);
+    }
+    free(writer->names);
     free(writer->path);
     free(writer);
 }
@@ -128,12 +136,26 @@ static int open_trace(const char *path, struct nvt_error *err)
     return descriptor;
 }
 
+/* The file goes on under its other name, and the new one is written. 0, or -1 with errno. */
+static int take_place(struct nvt_trace_writer *writer)
+{
+    if (writer->fresh < 0)
+        return 0;
+    if (nvt_keep_file(writer->names))
+        return -1;
+    close(writer->descriptor);
+    writer->descriptor = writer->fresh;
+    writer->fresh = -1;
+    return 0;
+}
+
 /* What was kept back, in place of what the file held. All of it is tried again when that fails. */
 static int write_held(struct nvt_trace_writer *writer)
 {
     if (!writer->held.size)
         return 0;
-    if (ftruncate(writer->descriptor, 0) || lseek(writer->descriptor, 0, SEEK_SET) < 0 ||
+    if (take_place(writer) || ftruncate(writer->descriptor, 0) ||
+        lseek(writer->descriptor, 0, SEEK_SET) < 0 ||
         write_all(writer->descriptor, writer->held.data, writer->held.size))
         return -1;
     nvt_buffer_free(&writer->held);
@@ -177,6 +199,7 @@ static struct nvt_trace_writer *open_version(const char *path, unsigned version,
         nvt_fail_at(err, path, -1, "out of memory");
         return NULL;
     }
+    writer->fresh = -1;
     int created = lstat(path, &status) && errno == ENOENT;
     writer->descriptor = open_trace(path, err);
     if (writer->descriptor < 0) {
@@ -201,6 +224,64 @@ static struct nvt_trace_writer *open_version(const char *path, unsigned version,
 struct nvt_trace_writer *nvt_trace_writer_open(const char *path, int level, struct nvt_error *err)
 {
     return open_version(path, NVT_FILE_VERSION, level, err);
+}
+
+/* What has that name already makes way if it is an older trace, or a link, whose file stays. */
+static int check_kept(const char *kept, struct nvt_error *err)
+{
+    struct stat status;
+    if (lstat(kept, &status))
+        return errno == ENOENT ? 0 : nvt_fail_at(err, kept, -1, "%s", strerror(errno));
+    if (S_ISLNK(status.st_mode))
+        return 0;
+    if (!S_ISREG(status.st_mode))
+        return nvt_fail_at(err, kept, -1, "is not a regular file");
+    int file = open(kept, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int is_written = file >= 0 && flock(file, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (file >= 0)
+        close(file);
+    return is_written ? nvt_fail_at(err, kept, -1, "is being written by another recorder")
+                      : check_trace(kept, err);
+}
+
+/* The hidden file, empty and locked; -1 with err. */
+static int open_fresh(const char *path, mode_t mode, struct nvt_error *err)
+{
+    int fresh = nvt_create_file(path);
+    if (fresh < 0)
+        return nvt_fail_at(err, path, -1, "%s", strerror(errno));
+    if (flock(fresh, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+        close(fresh);
+        return nvt_fail_at(err, path, -1, "is being written by another recorder");
+    }
+    (void)fchmod(fresh, mode & 0777);
+    return fresh;
+}
+
+int nvt_trace_writer_keep(struct nvt_trace_writer *writer, struct nvt_error *err)
+{
+    struct stat status;
+    struct nvt_error why = NVT_ERROR_INIT;
+    char text[1200];
+    if (!writer->holds || fstat(writer->descriptor, &status) || !status.st_size || !status.st_nlink)
+        return 0;
+    writer->names = malloc(sizeof(*writer->names));
+    if (!writer->names)
+        return nvt_fail_at(err, writer->path, -1, "out of memory");
+    if (!nvt_keep_names(writer->path, writer->names, &why) &&
+        !check_kept(writer->names->kept, &why))
+        writer->fresh = open_fresh(writer->names->fresh, status.st_mode, &why);
+    if (writer->fresh >= 0)
+        return 0;
+    return nvt_fail_at(err, writer->path, -1,
+                       "is there and cannot be kept (--force-overwrite replaces it, -o names "
+                       "another file): %s",
+                       nvt_error_text(&why, text, sizeof(text)));
+}
+
+const char *nvt_trace_writer_kept(const struct nvt_trace_writer *writer)
+{
+    return writer->names && writer->fresh < 0 ? writer->names->kept : NULL;
 }
 
 int nvt_trace_writer_begin(struct nvt_trace_writer *writer, struct nvt_error *err)

@@ -4,7 +4,7 @@ LIBRARY_SRC := library/nvtally.c collectors/self_record.c collectors/recorder_ri
   $(patsubst %,analyze/model/%.c,lanes launches launch_walk trace finish layout batches extent mpi sort column recorded_events parallel cuda_names) \
   $(patsubst %,analyze/device/%.c,project) \
   analyze/readers/frames.c analyze/readers/nvtx_payload.c analyze/readers/nvtx_schema.c analyze/readers/pools.c $(sort $(filter-out analyze/readers/nvtx%,$(wildcard analyze/readers/nvt*.c))) lib/error.c lib/clock.c lib/buffer.c lib/map.c lib/frame_tree.c \
-  lib/strings.c lib/os_calls.c lib/sample.c lib/trace_file.c lib/event_columns.c lib/trace_writer.c lib/create_file.c lib/device_rows.c \
+  lib/strings.c lib/os_calls.c lib/sample.c lib/trace_file.c lib/event_columns.c lib/keep_file.c lib/trace_writer.c lib/create_file.c lib/device_rows.c \
   lib/device_columns.c lib/device_columns_put.c lib/packed.c lib/demangle.c
 LIBRARY_ABI := 0
 

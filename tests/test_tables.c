@@ -542,6 +542,19 @@ static void write_tables_of(struct nvt_trace *trace, const char *source, const c
     write_trace(trace, path);
 }
 
+static void what_record_has_kept_is_left_out(void **unused)
+{
+    char *folder = strdup(cli_in(cli_folder, "kept"));
+    (void)unused;
+    assert_int_equal(mkdir(folder, 0777), 0);
+    cli_write_file(cli_in(folder, "a.old.nvt"), "", 0);
+    cli_write_file(cli_in(folder, "b.nvt"), "", 0);
+    expect_folder(folder, "a.old.nvt", "b.nvt"); /* the new one has gone: this is what there is */
+    cli_write_file(cli_in(folder, "b.old.nvt"), "", 0);
+    expect_folder(folder, "a.old.nvt", "b.nvt");
+    free(folder);
+}
+
 static void a_trace_and_its_tables_count_once(void **unused)
 {
     char *folder = strdup(cli_in(cli_folder, "both"));
@@ -664,6 +677,7 @@ int main(void)
         cmocka_unit_test(columns_that_are_not_there_refer_to_rows),
         cmocka_unit_test(a_window_gives_nothing_else_away),
         cmocka_unit_test(lines_of_strangers_are_made_visible),
+        cmocka_unit_test(what_record_has_kept_is_left_out),
         cmocka_unit_test(a_trace_and_its_tables_count_once),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(calls_that_a_window_left_out_stay_out),

@@ -164,6 +164,104 @@ static void one_recorder_writes_a_trace(void **state)
                   "$0 record -o left.nvt -- true; said=$?; kill $(cat sleeper); exit $said"));
 }
 
+/* What `record` says of a trace that was there. */
+static void expect_kept(struct cli_result result, const char *kept)
+{
+    char line[600];
+    snprintf(line, sizeof(line), "/%s\n", kept);
+    cli_expect_status(&result, 0);
+    char *said = strstr(result.err, "nvtally: the trace that was there is now ");
+    if (!said || !strstr(said, line))
+        fail_msg("nothing of %s:\n%s", kept, result.err);
+    cli_result_free(&result);
+}
+
+static void an_existing_trace_is_kept(void **state)
+{
+    (void)state;
+    struct cli_result result = RUN("record", "-o", "k.nvt", "--", "true");
+    assert_null(strstr(result.err, "was there"));
+    expect_good(result);
+    expect_good(run_shell("chmod 640 k.nvt && cp k.nvt first"));
+    expect_kept(RUN("record", "-o", "k.nvt", "--", cli_client("nested"), "3"), "k.old.nvt");
+    expect_good(run_shell("cmp k.old.nvt first && ! cmp -s k.nvt first && cp k.nvt second && "
+                          "[ $(stat -c %a k.nvt) = 640 ]"));
+    /* Once more: one is kept. A name that does not end in .nvt. */
+    expect_kept(RUN("record", "-o", "k.nvt", "--", "true"), "k.old.nvt");
+    expect_good(run_shell("cmp k.old.nvt second && cp second plain"));
+    expect_kept(RUN("record", "-o", "plain", "--", "true"), "plain.old");
+    /* Also of a flight recorder, whose own file beside it has the same name. */
+    expect_good(run_shell("cmp plain.old second && cp second age.nvt"));
+    expect_kept(RUN("record", "--max-age", "1s", "-o", "age.nvt", "--", "true"), "age.old.nvt");
+    expect_good(run_shell("cmp age.old.nvt second && [ -z \"$(ls -A | grep '^[.].*new')\" ]"));
+    /* What no command was started for changes nothing, nor what is written over by request. */
+    result = RUN("record", "-o", "age.nvt", "--", "./missing");
+    cli_expect_status(&result, 2);
+    cli_result_free(&result);
+    expect_good(run_shell("cmp age.old.nvt second && cp age.nvt third"));
+    result = RUN("record", "--force-overwrite", "-o", "age.nvt", "--", cli_client("nested"), "3");
+    assert_null(strstr(result.err, "was there"));
+    expect_good(result);
+    expect_good(run_shell("cmp age.old.nvt second && ! cmp -s age.nvt third && "
+                          "[ -z \"$(ls -A | grep '^[.].*new')\" ]"));
+    /* What others call the file stays what it was. */
+    expect_good(run_shell("cp second one.nvt && ln one.nvt other.nvt"));
+    expect_kept(RUN("record", "-o", "one.nvt", "--", "true"), "one.old.nvt");
+    expect_good(
+        run_shell("cmp other.nvt second && cmp one.old.nvt second && ! cmp -s one.nvt second"));
+    expect_kept(RUN("record", "-o", "one.nvt", "--", "true"), "one.old.nvt");
+}
+
+/* Where a link leads, there is the trace. */
+static void a_trace_behind_a_link_is_kept(void **state)
+{
+    (void)state;
+    expect_good(run_shell("mkdir far && $0 record -o far/l.nvt -- true && cp far/l.nvt before && "
+                          "ln -s far/l.nvt last.nvt"));
+    expect_kept(RUN("record", "-o", "last.nvt", "--", cli_client("nested"), "3"), "far/l.old.nvt");
+    expect_good(run_shell("cmp far/l.old.nvt before && [ -h last.nvt ] && [ ! -h far/l.nvt ] && "
+                          "! cmp -s far/l.nvt before && [ ! -e last.old.nvt ]"));
+    /* A link in the place of the one that is kept is replaced; what it leads to stays. */
+    expect_good(run_shell("cp before p.nvt && cp before aim && ln -s aim p.old.nvt"));
+    expect_kept(RUN("record", "-o", "p.nvt", "--", "true"), "p.old.nvt");
+    expect_good(run_shell("[ ! -h p.old.nvt ] && cmp p.old.nvt before && cmp aim before"));
+    /* One that leads nowhere, and a file that has lost its name. */
+    expect_good(run_shell("ln -s nowhere q.nvt"));
+    expect_good(RUN("record", "-o", "q.nvt", "--", "true"));
+    expect_good(run_shell("cp before gone && exec 3<>gone && rm gone && "
+                          "$0 record -o /dev/fd/3 -- true"));
+}
+
+static void what_cannot_be_kept_stays(void **state)
+{
+    (void)state;
+    expect_good(run_shell("$0 record -o f.nvt -- true && cp f.nvt before && mkdir f.old.nvt"));
+    expect_refused(RUN("record", "-o", "f.nvt", "--", "touch", "begun"), "--force-overwrite");
+    expect_refused(RUN("record", "-o", "f.nvt", "--", "touch", "begun"),
+                   "f.old.nvt: is not a regular file");
+    expect_good(run_shell("rmdir f.old.nvt && echo mine >f.old.nvt"));
+    expect_refused(RUN("record", "-o", "f.nvt", "--", "touch", "begun"),
+                   "f.old.nvt: is not a trace");
+    expect_text("f.old.nvt", "mine\n");
+    expect_good(run_shell("cmp f.nvt before && [ ! -e begun ] && [ ! -e .f.nvt.new ]"));
+    expect_good(RUN("record", "-f", "-o", "f.nvt", "--", "touch", "begun"));
+    expect_text("f.old.nvt", "mine\n");
+    /* One that is being written right now. */
+    expect_good(run_shell(
+        "rm begun && cp before f.old.nvt && $0 record -f -o f.old.nvt -- sh -c 'touch writing; "
+        "while [ ! -e over ]; do sleep 0.02; done' & first=$!; "
+        "while [ ! -e writing ]; do sleep 0.02; done; "
+        "$0 record -o f.nvt -- touch begun 2>why; said=$?; touch over; wait $first && "
+        "[ $said = 2 ] && [ ! -e begun ] && grep -q 'is being written by another recorder' why"));
+    /* A folder where nothing can be made, which root does not know. */
+    expect_good(run_shell(
+        "mkdir shut && cp before shut/s.nvt && chmod 777 shut/s.nvt && chmod 755 . && "
+        "chmod 555 shut && as= && [ $(id -u) != 0 ] || as='setpriv --reuid=65534 --clear-groups'; "
+        "$as \"$0\" record -o shut/s.nvt -- true 2>why; said=$?; chmod 755 shut; "
+        "[ $said = 2 ] && cmp shut/s.nvt before && [ $(ls shut | wc -l) = 1 ] && "
+        "grep -q '^nvtally: .*cannot be kept .*--force-overwrite.*: Permission denied$' why"));
+}
+
 /* --- run -------------------------------------------------------------------------------------- */
 
 #define SMALL "--batch", "1", "--warmup", "0", "--iterations", "1", "--backend", "host"
@@ -182,7 +280,7 @@ static void a_run_replaces_what_an_earlier_one_left(void **state)
         "for name in ../outside.nvt named.txt link.nvt below/x.nvt \"$PWD/mine.nvt\" missing.nvt; "
         "do sed -n '1s|\"trace\": \"[^\"]*\"|\"trace\": \"'\"$name\"'\"|p' results.jsonl; "
         "done >>results.jsonl"));
-    result = RUN("run", "linear", "--size", "96", SMALL, "-o", "again");
+    result = RUN("run", "linear", "--size", "96", SMALL, "-o", "again", "--force-overwrite");
     cli_expect_status(&result, 0);
     assert_non_null(strstr(
         result.err, "nvtally: the results in again are replaced and 2 traces of theirs removed\n"));
@@ -194,6 +292,56 @@ static void a_run_replaces_what_an_earlier_one_left(void **state)
     struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "again"));
     assert_int_equal(runs->count, 1);
     nvt_runs_free(runs);
+}
+
+static void results_of_an_earlier_run_are_kept(void **state)
+{
+    (void)state;
+    expect_good(RUN("run", "linear", "--size", "32,64", SMALL, "-o", "twice"));
+    expect_good(run_shell("touch twice/mine && cp -a twice earlier && ln -s twice last"));
+    struct cli_result result = RUN("run", "linear", "--size", "96", SMALL, "-o", "last/");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "nvtally: the results that were in last/ are now in /"));
+    cli_result_free(&result);
+    expect_good(run_shell("rm earlier/mine && diff -r earlier twice.old && ls twice/mine && "
+                          "[ $(ls twice/*.nvt | wc -l) = 1 ] && $0 compare twice.old twice.old"));
+    /* One is kept: that which was kept before makes room, and only its results do. */
+    expect_good(run_shell("touch twice.old/yours && cp -a twice before2"));
+    result = RUN("run", "linear", "--size", "128", SMALL, "-o", "twice");
+    cli_expect_status(&result, 0);
+    assert_non_null(
+        strstr(result.err,
+               "twice.old are replaced and 2 traces of theirs removed\nnvtally: the results "));
+    cli_result_free(&result);
+    expect_good(run_shell("rm before2/mine twice.old/yours && diff -r before2 twice.old"));
+    /* A sweep that goes on where it was loses nothing that would have to be kept; another one does. */
+    expect_good(run_shell("rm -r twice.old && cp twice/results.jsonl rows"));
+    expect_good(RUN("run", "linear", "--size", "128", SMALL, "-o", "twice", "--resume"));
+    expect_good(run_shell("cmp twice/results.jsonl rows && [ ! -e twice.old ]"));
+    expect_good(RUN("run", "linear", "--size", "64", SMALL, "-o", "twice", "--resume"));
+    expect_good(run_shell("cmp twice.old/results.jsonl rows && ls twice.old/*size128*.nvt && "
+                          "[ $(ls twice/*.nvt | wc -l) = 1 ]"));
+}
+
+static void results_that_cannot_be_kept_stay(void **state)
+{
+    (void)state;
+    expect_good(RUN("run", "linear", "--size", "32", SMALL, "-o", "stay"));
+    expect_good(run_shell("cp -a stay before3 && echo mine >stay.old"));
+    expect_refused(RUN("run", "linear", "--size", "64", SMALL, "-o", "stay"), "--force-overwrite");
+    expect_text("stay.old", "mine\n");
+    expect_good(run_shell("diff -r before3 stay"));
+    expect_good(RUN("run", "linear", "--size", "64", SMALL, "-o", "stay", "-f"));
+    expect_good(run_shell("[ $(ls stay/*.nvt | wc -l) = 1 ] && ls stay/*size64*"));
+    /* A trace of somebody's that has the name of one. */
+    struct cli_result result =
+        run_shell("cp stay/*.nvt before4 && rm stay/results.jsonl && exec $0 "
+                  "run linear --size 64 --batch 1 --warmup 0 "
+                  "--iterations 1 --backend host -o stay");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "nvtally: the trace that was there is now "));
+    cli_result_free(&result);
+    expect_good(run_shell("cmp stay/*.old.nvt before4"));
 }
 
 static void an_interrupt_shows_what_was_finished(void **state)
@@ -233,7 +381,12 @@ int main(void)
         cmocka_unit_test(no_input_is_written_over),
         cmocka_unit_test(record_replaces_traces_only),
         cmocka_unit_test(one_recorder_writes_a_trace),
+        cmocka_unit_test(an_existing_trace_is_kept),
+        cmocka_unit_test(a_trace_behind_a_link_is_kept),
+        cmocka_unit_test(what_cannot_be_kept_stays),
         cmocka_unit_test(a_run_replaces_what_an_earlier_one_left),
+        cmocka_unit_test(results_of_an_earlier_run_are_kept),
+        cmocka_unit_test(results_that_cannot_be_kept_stay),
         cmocka_unit_test(an_interrupt_shows_what_was_finished),
         cmocka_unit_test(folders_are_made),
     };

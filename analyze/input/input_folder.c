@@ -137,6 +137,19 @@ static int is_outdated(const struct all_made *all, const char *directory, const 
     return is_older;
 }
 
+/* Whether it is what `record` has kept of a trace that was there before ("x.old.nvt"), beside the new one. */
+static int is_kept(const char *directory, const char *name)
+{
+    static const char old[] = ".old.nvt";
+    char *newer;
+    if (!ends_with(name, old) ||
+        asprintf(&newer, "%s/%.*s.nvt", directory, (int)(strlen(name) - strlen(old)), name) < 0)
+        return 0;
+    int is_there = !access(newer, F_OK);
+    free(newer);
+    return is_there;
+}
+
 /* A path of the directory, unless it is no file or one that is not wanted. 0, or -1: no memory. */
 static int add(struct nvt_paths *paths, const struct all_made *all, const char *directory,
                const char *name)
@@ -146,7 +159,8 @@ static int add(struct nvt_paths *paths, const struct all_made *all, const char *
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
     if (!is_regular(path, &status) || has_tables(all, name, &status) ||
-        is_outdated(all, directory, name) || (ends_with(path, ".nsys-rep") && has_export(path))) {
+        is_outdated(all, directory, name) || is_kept(directory, name) ||
+        (ends_with(path, ".nsys-rep") && has_export(path))) {
         free(path);
         return 0;
     }
