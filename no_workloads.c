@@ -11,12 +11,13 @@ const int nvt_has_workloads = 0;
 
 static const char help_text[] =
     "usage: nvtally run WORKLOAD [OPTIONS]\n\n"
-    "Not in this build: it was made with PROFILER=1, without the workloads. Missing are the\n"
-    "command 'run', 'info --peak', the backends libnvtally-host.so and libnvtally-cuda.so, and\n"
-    "the transports libnvtally-mpi.so and libnvtally-nccl.so. Everything else is there: it\n"
-    "records programs, and reads the directories and traces that 'run' of another build made.\n\n"
-    "To get the workloads, build with 'make' instead of 'make PROFILER=1', or install the\n"
-    "package nvtally instead of nvtally-profiler.\n";
+    "Not in this build: it was made with PROFILER=1, without the workloads. Missing\n"
+    "are the command 'run', 'info --peak', the backends libnvtally-host.so and\n"
+    "libnvtally-cuda.so, and the transports libnvtally-mpi.so and\n"
+    "libnvtally-nccl.so. Everything else is there: it records programs, and reads\n"
+    "the directories and traces that 'run' of another build made.\n\n"
+    "To get the workloads, build with 'make' instead of 'make PROFILER=1', or\n"
+    "install the package nvtally instead of nvtally-profiler.\n";
 
 int nvt_cmd_run(int argc, char **argv)
 {

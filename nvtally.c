@@ -12,6 +12,7 @@
 #include "lib/count_of.h"
 #include "lib/suggest.h"
 #include "lib/version.h"
+#include "lib/wrap.h"
 
 static const struct nvt_command {
     const char *name;
@@ -26,8 +27,7 @@ static const struct nvt_command {
     {"import", nvt_cmd_import, "a benchmark log in a published layout as a run's directory"},
     {"reference", nvt_cmd_reference, "the published numbers of a workload"},
     {"plot", nvt_cmd_plot, "charts of a run, of a trace, or of what has changed"},
-    {"report", nvt_cmd_report,
-     "all tables and charts of runs and traces, or of what has changed, in one document"},
+    {"report", nvt_cmd_report, "one document of runs and traces, or of what has changed"},
     {"export", nvt_cmd_export, "a trace as nsys's SQLite, Chrome's trace events or CSV"},
     {"info", nvt_cmd_info, "what was built in, what is found here, what is missing"},
 };
@@ -55,8 +55,8 @@ static int fail_unknown(const char *name)
     char hint[64];
     for (size_t i = 0; i < COMMANDS; i++)
         nvt_suggest(&suggestion, commands[i].name);
-    fprintf(stderr, "nvtally: no command '%s'%s; 'nvtally --help' lists them\n", name,
-            nvt_suggestion_text(&suggestion, hint, sizeof(hint)));
+    nvt_message(stderr, "no command '%s'%s; 'nvtally --help' lists them", name,
+                nvt_suggestion_text(&suggestion, hint, sizeof(hint)));
     return 2;
 }
 
@@ -65,7 +65,7 @@ static int run_command(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     char text[1024];
     if (nvt_thread_count_check(&err)) {
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }
     for (size_t i = 0; i < COMMANDS; i++)
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     if (!(fflush(stdout) || ferror(stdout)) || status == 2)
         return status;
     /* Where the write failed long before, its reason is forgotten. */
-    fprintf(stderr, "nvtally: stdout: cannot be written%s%s\n", errno ? ": " : "",
-            errno ? strerror(errno) : "");
+    nvt_message(stderr, "stdout: cannot be written%s%s", errno ? ": " : "",
+                errno ? strerror(errno) : "");
     return 2;
 }

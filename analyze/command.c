@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../lib/wrap.h"
+
 int nvt_command_fail(const struct nvt_error *err)
 {
     char text[1200];
-    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
+    nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
     return 2;
 }
 
@@ -21,7 +23,7 @@ void nvt_command_lines(const void *lines, size_t size)
     while (at < end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         line_end = line_end ? line_end : end;
-        fprintf(stderr, "nvtally: %.*s\n", (int)(line_end - at), at);
+        nvt_message(stderr, "%.*s", (int)(line_end - at), at);
         at = line_end + 1;
     }
 }

@@ -8,6 +8,7 @@
 
 #include <getopt.h>
 
+#include "../lib/terminal.h"
 #include "input/input.h"
 
 /* Print the error as "nvtally: …" on stderr. Returns 2, the exit status. */
@@ -32,15 +33,17 @@ int nvt_command_option(int argc, char **argv, const char *letters, const struct 
  * The options of a window (window.h), as entries of a command's table; both have values. nvt_command_window takes one
  * that came: 1 when it is of the window, 0 when it is another one, -1 with err.
  */
-enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_ITERATION };
+enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_ITERATION, NVT_COLOR };
 #define NVT_WINDOW_OPTIONS                                                                         \
     {"filter-time", required_argument, NULL, NVT_FILTER_TIME},                                     \
     {                                                                                              \
         "filter-nvtx", required_argument, NULL, NVT_FILTER_NVTX                                    \
     }
 #define NVT_WINDOW_HELP                                                                            \
-    "      --filter-nvtx R  only what begins within a range: NAME, NAME@DOMAIN, NAME/N (from 0)\n" \
-    "      --filter-time W  only what begins between two moments: FROM/TO, such as 1.2s/1300ms\n"
+    "      --filter-nvtx R  only what begins within a range: NAME, NAME@DOMAIN, or\n"              \
+    "                       NAME/N for the N-th, from 0\n"                                         \
+    "      --filter-time W  only what begins between two moments, FROM/TO, such as\n"              \
+    "                       1.2s/1300ms\n"
 
 /* Which ranges are iterations (nvt_iterations_set), of the commands that look at them: the same, and taken by the command. */
 #define NVT_ITERATION_OPTION                                                                       \
@@ -48,9 +51,18 @@ enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_ITERATION };
         "iteration", required_argument, NULL, NVT_ITERATION                                        \
     }
 #define NVT_ITERATION_HELP                                                                         \
-    "      --iteration R    ranges that are iterations: NAME, NAME@DOMAIN, or NAME* for a "        \
-    "prefix\n"
+    "      --iteration R    ranges that are iterations: NAME, NAME@DOMAIN, or NAME*\n"             \
+    "                       for a prefix\n"
 
 int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err);
+
+/* When colours are used, of the commands that print for people: nvt_color_parse takes the value. */
+#define NVT_COLOR_OPTION                                                                           \
+    {                                                                                              \
+        "color", required_argument, NULL, NVT_COLOR                                                \
+    }
+#define NVT_COLOR_HELP                                                                             \
+    "      --color WHEN     auto, always or never; auto (the default) is on a\n"                   \
+    "                       terminal, unless NO_COLOR is set\n"
 
 #endif

@@ -9,6 +9,7 @@
 #include "../lib/commands.h"
 #include "../lib/render.h"
 #include "../lib/terminal.h"
+#include "../lib/wrap.h"
 #include "command.h"
 #include "reports/compare_reference.h"
 #include "comparison/compare_table.h"
@@ -18,27 +19,31 @@ static const char usage_text[] =
     "usage: nvtally compare A B [C…] [OPTIONS]\n"
     "       nvtally compare A1 A2 … vs B1 B2 … [vs C1 …] [OPTIONS]\n"
     "       nvtally compare A… --reference [OPTIONS]\n\n"
-    "Compares runs (directories of nvtally run) or traces: how each phase, range, kernel and\n"
-    "sampled function has changed against side A, with an interval and a verdict, and which peaks\n"
-    "of memory differ. 'nvtally plot A vs B' draws it.\n"
-    "To take the noise between runs into account, give three or more runs of each side (better\n"
-    "five), and put 'vs' between the sides.\n"
-    "Traces of ranks (rank3 in their names) are compared rank with rank.\n"
-    "With --reference, directories are compared with the published figures of the same\n"
-    "configurations. These come from other machines, so there is a ratio and no verdict.\n\n"
-    "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json\n"
-    "      --fail-above PCT exit with 1 if anything is slower by more than this: 5 or 5%\n"
-    "      --fail-unknown   with --fail-above, also if it may be but cannot be told from noise\n"
+    "Compares runs (directories of nvtally run) or traces: how each phase, range,\n"
+    "kernel and sampled function has changed against side A, with an interval and a\n"
+    "verdict, and which peaks of memory differ. 'nvtally plot A vs B' draws it. To\n"
+    "take the noise between runs into account, give three or more runs of each side\n"
+    "(better five), and put 'vs' between the sides. Traces of ranks (rank3 in their\n"
+    "names) are compared rank with rank. With --reference, directories are compared\n"
+    "with the published figures of the same configurations. These come from other\n"
+    "machines, so there is a ratio and no verdict.\n\n"
+    "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv,\n"
+    "                       json\n"
+    "      --fail-above PCT exit with 1 if anything is slower by more than this, such\n"
+    "                       as 5 or 5%\n"
+    "      --fail-unknown   with --fail-above, also if it may be but cannot be told\n"
+    "                       from noise\n"
     "      --fail-memory-above PCT\n"
-    "                       exit with 1 if a peak of memory is higher by more than this\n"
+    "                       exit with 1 if a peak of memory is higher by more than\n"
+    "                       this\n"
     "      --reference      compare with the published figures (nvtally reference)\n"
     "      --tolerance PCT  changes within this are the same (default: 1%)\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP
     "      --top N          print only the N rows whose total time has changed most\n"
-    "      --wide           do not shorten text where stdout is a terminal\n"
+    "      --wide           show all columns, and names at full length\n" NVT_COLOR_HELP
     "      --help           this text\n\n"
-    "Exit status: 0, 1 if --fail-above or --fail-memory-above was exceeded, 2 if the input\n"
-    "cannot be compared.\n"
+    "Exit status: 0, 1 if --fail-above or --fail-memory-above was exceeded, 2 if the\n"
+    "input cannot be compared.\n"
     "Example:  nvtally compare before after --fail-above 5%\n";
 
 struct request {
@@ -52,6 +57,7 @@ struct request {
     struct nvt_window window;
     const char *iteration; /* ranges, NULL: those that are called so */
     int is_wide;           /* nothing is shortened */
+    enum nvt_color color;
 };
 
 enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, FAIL_MEMORY, TOLERANCE, TOP, REFERENCE, WIDE, HELP };
@@ -86,6 +92,15 @@ static int parse_top(const char *text, size_t *top, struct nvt_error *err)
     return 0;
 }
 
+static int parse_format(const char *name, struct request *request, struct nvt_error *err)
+{
+    char hint[128];
+    request->format = nvt_format_find(name);
+    return request->format ? 0
+                           : nvt_fail(err, "no format '%s'%s; see nvtally compare --help", name,
+                                      nvt_format_hint(name, hint, sizeof(hint)));
+}
+
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
@@ -99,18 +114,16 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         {"top", required_argument, NULL, TOP},
         NVT_WINDOW_OPTIONS,
         NVT_ITERATION_OPTION,
+        NVT_COLOR_OPTION,
         {"wide", no_argument, NULL, WIDE},
         {"help", no_argument, NULL, HELP},
         {NULL, 0, NULL, 0}};
-    char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
         switch (option) {
         case 'f':
-            request->format = nvt_format_find(optarg);
-            if (!request->format)
-                return nvt_fail(err, "no format '%s'%s; see nvtally compare --help", optarg,
-                                nvt_format_hint(optarg, hint, sizeof(hint)));
+            if (parse_format(optarg, request, err))
+                return -1;
             break;
         case FAIL_ABOVE:
         case FAIL_MEMORY:
@@ -138,6 +151,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case NVT_ITERATION:
             request->iteration = optarg;
             break;
+        case NVT_COLOR:
+            if (nvt_color_parse(optarg, &request->color, err))
+                return -1;
+            break;
         default:
             if (nvt_command_window(&request->window, option, err) <= 0)
                 return -1;
@@ -162,12 +179,12 @@ static void note_peaks(const struct nvt_comparison *compared, const struct reque
             alone += peaks->sides[side].count && !others;
         }
         if (alone)
-            fprintf(stderr, "nvtally: memory: only in %c: %zu peak%s\n", (char)('A' + side), alone,
-                    alone == 1 ? "" : "s");
+            nvt_message(stderr, "memory: only in %c: %zu peak%s", (char)('A' + side), alone,
+                        alone == 1 ? "" : "s");
     }
     if (above)
-        fprintf(stderr, "nvtally: memory: %zu higher by more than %g %%\n", above,
-                100 * request->fail_memory_above);
+        nvt_message(stderr, "memory: %zu higher by more than %g %%", above,
+                    100 * request->fail_memory_above);
 }
 
 /* The second table, of what is not the same; and notes. How many peaks are above the bound, or -1 with err. */
@@ -182,7 +199,7 @@ static int64_t add_memory(const struct request *request, const struct nvt_compar
     if (!nvt_table_rows(table) && !nvt_table_failed(table, NULL)) {
         nvt_table_free(table);
         if (same)
-            fprintf(stderr, "nvtally: memory: all %zu peaks are the same\n", same);
+            nvt_message(stderr, "memory: all %zu peaks are the same", same);
         note_peaks(compared, request, above);
         return (int64_t)above;
     }
@@ -190,8 +207,8 @@ static int64_t add_memory(const struct request *request, const struct nvt_compar
     if (nvt_tables_add(tables, table))
         return nvt_fail(err, "out of memory");
     if (same)
-        fprintf(stderr, "nvtally: memory: %zu peak%s more %s the same\n", same,
-                same == 1 ? "" : "s", same == 1 ? "is" : "are");
+        nvt_message(stderr, "memory: %zu peak%s more %s the same", same, same == 1 ? "" : "s",
+                    same == 1 ? "is" : "are");
     note_peaks(compared, request, above);
     return (int64_t)above;
 }
@@ -200,8 +217,9 @@ static int64_t add_memory(const struct request *request, const struct nvt_compar
 static int64_t show(const struct request *request, const struct nvt_comparison *compared,
                     const struct nvt_outcomes *outcomes, struct nvt_error *err)
 {
-    struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout),
-                                .is_wide = request->is_wide};
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    struct nvt_tables tables = {
+        .terminal = screen.width, .is_coloured = screen.is_coloured, .is_wide = request->is_wide};
     int64_t status = 0;
     if (outcomes->count &&
         nvt_tables_add(
@@ -224,14 +242,13 @@ static int note_outcome(const struct request *request, const struct nvt_outcomes
     size_t slower, unknown;
     nvt_outcomes_above(outcomes, request->fail_above, &slower, &unknown);
     if (request->top && request->top < outcomes->count)
-        fprintf(stderr, "nvtally: %zu of %zu rows are shown\n", request->top, outcomes->count);
+        nvt_message(stderr, "%zu of %zu rows are shown", request->top, outcomes->count);
     if (slower)
-        fprintf(stderr, "nvtally: %zu slower by more than %g %%\n", slower, percent);
+        nvt_message(stderr, "%zu slower by more than %g %%", slower, percent);
     if (unknown)
-        fprintf(stderr,
-                "nvtally: %zu may be slower by more than %g %%, but cannot be told from noise%s\n",
-                unknown, percent,
-                request->fail_unknown ? "" : "; --fail-unknown makes that exit status 1");
+        nvt_message(stderr, "%zu may be slower by more than %g %%, but cannot be told from noise%s",
+                    unknown, percent,
+                    request->fail_unknown ? "" : "; --fail-unknown makes that exit status 1");
     return slower || (unknown && request->fail_unknown);
 }
 
@@ -276,8 +293,9 @@ static int put_reference(const struct request *request, const struct nvt_input *
                          struct nvt_error *err)
 {
     struct nvt_reference_pairs pairs = {0};
-    struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout),
-                                .is_wide = request->is_wide};
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    struct nvt_tables tables = {
+        .terminal = screen.width, .is_coloured = screen.is_coloured, .is_wide = request->is_wide};
     int status = nvt_reference_pairs_find(input, &pairs, err);
     if (!status)
         status = nvt_reference_pairs_table(input, &pairs, &tables, err);
@@ -316,7 +334,7 @@ static int compare_reference(const struct request *request, int count, char **pa
 
 int nvt_cmd_compare(int argc, char **argv)
 {
-    struct request request = {.format = nvt_format_find("column"),
+    struct request request = {.format = nvt_format_find("table"),
                               .fail_above = NAN,
                               .fail_memory_above = NAN,
                               .tolerance = NVT_COMPARISON_TOLERANCE};

@@ -10,23 +10,29 @@
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
 #include "../lib/render.h"
+#include "../lib/terminal.h"
+#include "../lib/wrap.h"
 #include "command.h"
 #include "input/rows.h"
 
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
-    "Why is it slow? Prints findings over traces and runs, the most expensive first, each with\n"
-    "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n"
-    "Moments to look at count from the beginning of the trace, as in Perfetto after an export.\n"
-    "A problem that several traces share is one finding, with the evidence of the costliest.\n\n"
-    "      --by AXIS        only along this axis (fragments, batch …): what grows with it and\n"
-    "                       where variants cross, but nothing about single traces\n"
-    "      --rules          print what is looked for, with thresholds and reasons; takes no trace\n"
-    "  -f, --format FORMAT  print a table: column, grid, markdown, latex; csv, tsv, json have\n"
-    "                       a row for each finding of each trace, and times in ns\n"
-    "                       (default: one paragraph per finding)\n" NVT_WINDOW_HELP
-        NVT_ITERATION_HELP "      --help           this text\n\n"
-    "Exit status: 0 (with or without findings), 2 if nothing can be read or no run has AXIS.\n"
+    "Why is it slow? Prints findings over traces and runs, the most expensive first,\n"
+    "each with evidence and a remedy. Several runs that differ in one axis show what\n"
+    "grows with it. Moments to look at count from the beginning of the trace, as in\n"
+    "Perfetto after an export. A problem that several traces share is one finding,\n"
+    "with the evidence of the costliest.\n\n"
+    "      --by AXIS        only along this axis (fragments, batch …): what grows\n"
+    "                       with it and where variants cross, but nothing about\n"
+    "                       single traces\n"
+    "      --rules          print what is looked for, with thresholds and reasons;\n"
+    "                       takes no trace\n"
+    "  -f, --format FORMAT  print a table: table, column, grid, markdown, latex; csv,\n"
+    "                       tsv, json have a row for each finding of each trace,\n"
+    "                       and times in ns (default: one paragraph per finding)\n" NVT_WINDOW_HELP
+        NVT_ITERATION_HELP NVT_COLOR_HELP "      --help           this text\n\n"
+    "Exit status: 0 (with or without findings), 2 if nothing can be read or no run\n"
+    "has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
 
 /* For people: findings that several traces share are one row. */
@@ -65,6 +71,7 @@ struct request {
     int rules;                       /* print what is looked for */
     struct nvt_window window;
     const char *iteration; /* ranges, NULL: those that are called so */
+    enum nvt_color color;
 };
 
 /* 0 to go on, 1 for --help, -1 with err. */
@@ -76,6 +83,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"rules", no_argument, NULL, RULES},
                                             NVT_WINDOW_OPTIONS,
                                             NVT_ITERATION_OPTION,
+                                            NVT_COLOR_OPTION,
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
     char hint[128];
@@ -94,7 +102,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                             nvt_format_hint(optarg, hint, sizeof(hint)));
         else if (option == NVT_ITERATION)
             request->iteration = optarg;
-        else if (option == '?' || nvt_command_window(&request->window, option, err) < 0)
+        else if (option == NVT_COLOR) {
+            if (nvt_color_parse(optarg, &request->color, err))
+                return -1;
+        } else if (option == '?' || nvt_command_window(&request->window, option, err) < 0)
             return -1;
     }
     if (request->rules && optind < argc)
@@ -105,15 +116,31 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                           "diagnose: no trace or directory was given; see nvtally diagnose --help");
 }
 
-static void print_visible(const char *label, const char *text)
+/* A text behind its label, in lines that fit. */
+static void print_labelled(const struct nvt_screen *screen, const char *label, const char *text)
 {
-    printf("   %-10s", label);
-    nvt_render_visible(text, stdout);
+    nvt_paint(screen, NVT_PAINT_FAINT, stdout);
+    printf("   %-11s", label);
+    nvt_paint(screen, NVT_PAINT_NONE, stdout);
+    (void)nvt_wrap(text, 14, 14, screen->width, stdout);
     putchar('\n');
 }
 
+/* Lines, each with its end. */
+static void print_lines(const struct nvt_screen *screen, const struct nvt_buffer *lines)
+{
+    char *copy = lines->size ? strndup((const char *)lines->data, lines->size) : NULL;
+    char *rest = copy;
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (rest) {
+            (void)nvt_wrap(line, 0, 2, screen->width, stdout);
+            putchar('\n');
+        }
+    free(copy);
+}
+
 /* What the words of confidence mean, those that were used. */
-static void print_meanings(const struct nvt_findings *findings)
+static void print_meanings(const struct nvt_screen *screen, const struct nvt_findings *findings)
 {
     int used[NVT_CONFIDENCES] = {0}, width = 6;
     for (size_t i = 0; i < findings->count; i++)
@@ -121,39 +148,56 @@ static void print_meanings(const struct nvt_findings *findings)
     if (used[NVT_POSSIBLE])
         width = (int)strlen(nvt_confidence_name(NVT_POSSIBLE));
     putchar('\n');
-    for (int i = 0; i < NVT_CONFIDENCES; i++)
-        if (used[i])
-            printf("%-*s  %s\n", width, nvt_confidence_name((enum nvt_confidence)i),
-                   nvt_confidence_meaning((enum nvt_confidence)i));
+    for (int i = 0; i < NVT_CONFIDENCES; i++) {
+        const enum nvt_confidence confidence = (enum nvt_confidence)i;
+        if (!used[i])
+            continue;
+        printf("%-*s  ", width, nvt_confidence_name(confidence));
+        (void)nvt_wrap(nvt_confidence_meaning(confidence), (size_t)width + 2, (size_t)width + 2,
+                       screen->width, stdout);
+        putchar('\n');
+    }
+}
+
+static void print_finding(const struct nvt_screen *screen, const struct nvt_finding *finding,
+                          size_t number)
+{
+    char title[NVT_TITLE_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
+    char line[NVT_TITLE_MAX + 32];
+    nvt_finding_title(finding, title, sizeof(title));
+    snprintf(line, sizeof(line), "%zu. %s", number, title);
+    nvt_paint(screen, NVT_PAINT_TITLE, stdout);
+    (void)nvt_wrap(line, 0, 3, screen->width, stdout);
+    nvt_paint(screen, NVT_PAINT_NONE, stdout);
+    putchar('\n');
+    nvt_finding_where(finding, where, sizeof(where));
+    print_labelled(screen, "where", where);
+    print_labelled(screen, "evidence", finding->evidence);
+    nvt_finding_moments(finding, moments, sizeof(moments));
+    if (*moments)
+        print_labelled(screen, "look at", moments);
+    print_labelled(screen, "remedy", finding->remedy);
 }
 
 /* `idle`: lines of nvt_diagnose_idle, which come first. `why`: lines about what could not be looked at. */
-static void print_paragraphs(const struct nvt_findings *findings, const struct nvt_buffer *idle,
-                             const struct nvt_buffer *why)
+static void print_paragraphs(const struct nvt_screen *screen, const struct nvt_findings *findings,
+                             const struct nvt_buffer *idle, const struct nvt_buffer *why)
 {
-    char title[NVT_TITLE_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
+    print_lines(screen, idle);
     if (idle->size)
-        printf("%.*s\n", (int)idle->size, (const char *)idle->data);
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct nvt_finding *finding = &findings->items[i];
-        nvt_finding_title(finding, title, sizeof(title));
-        printf("%s%zu. ", i ? "\n" : "", i + 1);
-        nvt_render_visible(title, stdout);
         putchar('\n');
-        nvt_finding_where(finding, where, sizeof(where));
-        print_visible("where", where);
-        print_visible("evidence", finding->evidence);
-        nvt_finding_moments(finding, moments, sizeof(moments));
-        if (*moments)
-            print_visible("look at", moments);
-        print_visible("remedy", finding->remedy);
+    for (size_t i = 0; i < findings->count; i++) {
+        if (i)
+            putchar('\n');
+        print_finding(screen, &findings->items[i], i + 1);
     }
     if (findings->count)
-        print_meanings(findings);
+        print_meanings(screen, findings);
     else
         puts("Nothing was found.");
     if (why->size)
-        printf("\n%.*s", (int)why->size, (const char *)why->data);
+        putchar('\n');
+    print_lines(screen, why);
 }
 
 static void fill_shown(struct nvt_table *table, const struct nvt_finding *finding)
@@ -183,17 +227,20 @@ static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
 }
 
 /* Render a table, taking ownership. */
-static int render(struct nvt_table *table, const struct nvt_format *format, struct nvt_error *err)
+static int render(struct nvt_table *table, const struct request *request, struct nvt_error *err)
 {
-    struct nvt_tables tables = {0};
-    int status = nvt_tables_add(&tables, table) || format->render(&tables, stdout) ? -1 : 0;
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    struct nvt_tables tables = {.terminal = screen.width, .is_coloured = screen.is_coloured};
+    int status =
+        nvt_tables_add(&tables, table) || request->format->render(&tables, stdout) ? -1 : 0;
     nvt_tables_free(&tables);
     return status ? nvt_fail(err, "out of memory") : 0;
 }
 
 static int print_table(const struct nvt_findings *findings, const struct nvt_input *input,
-                       const struct nvt_format *format, struct nvt_error *err)
+                       const struct request *request, struct nvt_error *err)
 {
+    const struct nvt_format *format = request->format;
     const struct nvt_provenance provenance = nvt_input_provenance(input);
     struct nvt_table *table =
         format->captions
@@ -203,13 +250,14 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_inp
         nvt_table_set_provenance(table, &provenance);
     for (size_t i = 0; table && i < findings->count; i++)
         (format->captions ? fill_shown : fill_row)(table, &findings->items[i]);
-    return render(table, format, err);
+    return render(table, request, err);
 }
 
 /* Print what was found. 0, or -1 with err, when nothing is printed. */
 static int print_findings(struct nvt_findings *findings, struct nvt_input *input,
                           const struct request *request, struct nvt_error *err)
 {
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
     struct nvt_buffer idle = {0}, why = {0};
     int status = 0;
     if (!request->format && !request->by)
@@ -225,16 +273,16 @@ static int print_findings(struct nvt_findings *findings, struct nvt_input *input
     if (!status) {
         nvt_command_notes(input);
         if (request->format)
-            status = print_table(findings, input, request->format, err);
+            status = print_table(findings, input, request, err);
         else
-            print_paragraphs(findings, &idle, &why);
+            print_paragraphs(&screen, findings, &idle, &why);
     }
     nvt_buffer_free(&idle);
     nvt_buffer_free(&why);
     return status;
 }
 
-static int print_rule_table(const struct nvt_format *format, struct nvt_error *err)
+static int print_rule_table(const struct request *request, struct nvt_error *err)
 {
     size_t count;
     const struct nvt_rule *const *rules = nvt_rules(&count);
@@ -243,22 +291,38 @@ static int print_rule_table(const struct nvt_format *format, struct nvt_error *e
     for (size_t i = 0; i < count; i++)
         nvt_table_put(table, rules[i]->cause, rules[i]->about, rules[i]->threshold,
                       nvt_confidence_name(rules[i]->confidence), rules[i]->remedy);
-    return render(table, format, err);
+    return render(table, request, err);
 }
 
-static int print_rules(const struct nvt_format *format, struct nvt_error *err)
+static void print_rule(const struct nvt_screen *screen, const struct nvt_rule *rule)
+{
+    nvt_paint(screen, NVT_PAINT_TITLE, stdout);
+    fputs(rule->cause, stdout);
+    nvt_paint(screen, NVT_PAINT_NONE, stdout);
+    fputs(": ", stdout);
+    (void)nvt_wrap(rule->about, strlen(rule->cause) + 2, 3, screen->width, stdout);
+    putchar('\n');
+    print_labelled(screen, "threshold", rule->threshold);
+    print_labelled(screen, "confidence", nvt_confidence_name(rule->confidence));
+    print_labelled(screen, "remedy", rule->remedy);
+    putchar('\n');
+}
+
+static int print_rules(const struct request *request, struct nvt_error *err)
 {
     size_t count;
     const struct nvt_rule *const *rules = nvt_rules(&count);
-    if (format)
-        return print_rule_table(format, err);
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    if (request->format)
+        return print_rule_table(request, err);
     for (size_t i = 0; i < count; i++)
-        printf("%s: %s\n   threshold  %s\n   confidence %s\n   remedy     %s\n\n", rules[i]->cause,
-               rules[i]->about, rules[i]->threshold, nvt_confidence_name(rules[i]->confidence),
-               rules[i]->remedy);
-    for (int i = 0; i < NVT_CONFIDENCES; i++)
-        printf("%-6s  %s\n", nvt_confidence_name((enum nvt_confidence)i),
-               nvt_confidence_meaning((enum nvt_confidence)i));
+        print_rule(&screen, rules[i]);
+    for (int i = 0; i < NVT_CONFIDENCES; i++) {
+        printf("%-8s  ", nvt_confidence_name((enum nvt_confidence)i));
+        (void)nvt_wrap(nvt_confidence_meaning((enum nvt_confidence)i), 10, 10, screen.width,
+                       stdout);
+        putchar('\n');
+    }
     return 0;
 }
 
@@ -289,7 +353,7 @@ int nvt_cmd_diagnose(int argc, char **argv)
     if (status)
         return status == 1 ? 0 : nvt_command_fail(&err);
     if (request.rules)
-        status = print_rules(request.format, &err);
+        status = print_rules(&request, &err);
     else
         status = diagnose(&request, argc - optind, argv + optind, &err);
     if (!status && (fflush(stdout) || ferror(stdout)))

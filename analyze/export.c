@@ -14,6 +14,7 @@
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
 #include "../lib/create_file.h"
+#include "../lib/wrap.h"
 #include "command.h"
 #include "readers/reader.h"
 #include "input/input.h"
@@ -32,22 +33,22 @@ static const struct nvt_exporter *const exporters[] = {
 
 static const char usage_text[] =
     "usage: nvtally export FILE --to FORMAT [-o OUT]\n\n"
-    "Converts a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) for other "
-    "tools.\n\n"
-    "      --to FORMAT      nvt: all of it in a file of ours, small and read at once: for who "
-    "asks\n"
-    "                       often, keeps traces, or gives away a part\n"
-    "                       sqlite: the schema of nsys's own export, for tools that read it\n"
-    "                       chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
-    "                       chrome-path: the same, with the critical path in a row of its own\n"
-    "                       csv: one row per event\n"
+    "Converts a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) for\n"
+    "other tools.\n\n"
+    "      --to FORMAT      nvt: all of it in a file of ours, small and read at\n"
+    "                       once: for who asks often, keeps traces, or gives away a\n"
+    "                       part sqlite: the schema of nsys's own export, for tools\n"
+    "                       that read it chrome: trace events, for Perfetto\n"
+    "                       (ui.perfetto.dev) chrome-path: the same, with the\n"
+    "                       critical path in a row of its own csv: one row per event\n"
     "                       folded: collapsed stacks of host time, for flame graphs\n"
-    "                       (flamegraph.pl, speedscope)\n"
-    "                       folded-device: the same of device time, with kernels below ranges\n"
-    "                       folded-memory: the same of memory in use at its peak, in bytes\n"
-    "                       folded-cpu: the same of processor time, with functions, from samples\n"
-    "  -o, --output OUT     write to this file (default: stdout, which - is, too; for nvt and\n"
-    "                       sqlite, FILE with that ending)\n" NVT_WINDOW_HELP
+    "                       (flamegraph.pl, speedscope) folded-device: the same of\n"
+    "                       device time, with kernels below ranges folded-memory:\n"
+    "                       the same of memory in use at its peak, in bytes\n"
+    "                       folded-cpu: the same of processor time, with functions,\n"
+    "                       from samples\n"
+    "  -o, --output OUT     write to this file (default: stdout, which - is, too;\n"
+    "                       for nvt and sqlite, FILE with that ending)\n" NVT_WINDOW_HELP
     "      --help           this text\n";
 
 struct request {
@@ -127,7 +128,7 @@ static int write_to(FILE *out, const char *name, const struct request *request,
     if (nvt_stream_end(out, name, status < 0, err))
         return -1;
     if (status > 0)
-        fprintf(stderr, "nvtally: note: no %s in %s\n", request->exporter->of, trace->path);
+        nvt_message(stderr, "note: no %s in %s", request->exporter->of, trace->path);
     return 0;
 }
 
@@ -213,7 +214,7 @@ static int export_trace(const struct request *request, struct nvt_error *err)
         return -1;
     }
     if (trace->warning)
-        fprintf(stderr, "nvtally: warning: %s: %s\n", trace->path, trace->warning);
+        nvt_message(stderr, "warning: %s: %s", trace->path, trace->warning);
     for (const char *note = trace->notes; note && *note; note += strcspn(note, "\n") + 1)
         fprintf(stderr, "nvtally: note: %s: %.*s\n", trace->path, (int)strcspn(note, "\n"), note);
     if (!path && request->exporter->ending && !strcmp(request->input, "-"))
@@ -235,7 +236,7 @@ static int export_trace(const struct request *request, struct nvt_error *err)
         status = path && request->exporter->write_file ? write_file(request, path, trace, err)
                                                        : write_stream(request, trace, err);
     if (!status && made_up)
-        fprintf(stderr, "nvtally: wrote %s\n", made_up);
+        nvt_message(stderr, "wrote %s", made_up);
     free(made_up);
     nvt_trace_free(trace);
     return status;
@@ -255,6 +256,6 @@ int nvt_cmd_export(int argc, char **argv)
         status = export_trace(&request, &err);
     if (!status)
         return 0;
-    fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+    nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
     return 2;
 }

@@ -10,6 +10,7 @@
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
+#include "../lib/wrap.h"
 #include "command.h"
 #include "published/published.h"
 
@@ -18,11 +19,13 @@
 
 static const char usage_head[] =
     "usage: nvtally import FILE -o DIRECTORY [OPTIONS]\n\n"
-    "Reads the log of a benchmark in a published layout and writes a directory like those of\n"
-    "'nvtally run', marked as published. 'nvtally stats DIRECTORY -f published' prints it again.\n"
-    "Lines may carry a logger's time and level, and the end of the log may be missing.\n\n"
+    "Reads the log of a benchmark in a published layout and writes a directory like\n"
+    "those of 'nvtally run', marked as published. 'nvtally stats DIRECTORY -f\n"
+    "published' prints it again. Lines may carry a logger's time and level, and the\n"
+    "end of the log may be missing.\n\n"
     "  -o, --output DIR     the directory to write; created if it does not exist\n"
-    "      --source TEXT    who published it: title, author, year (default: the file's name)\n"
+    "      --source TEXT    who published it: title, author, year (default: the\n"
+    "                       file's name)\n"
     "      --device TEXT    what it ran on (default: not stated)\n"
     "      --date TEXT      when it was measured (default: not stated)\n"
     "      --help           this text\n\n"
@@ -39,7 +42,7 @@ static void help(void)
     const struct nvt_layout *const *layouts = nvt_layouts(&count);
     fputs(usage_head, stdout);
     for (size_t i = 0; i < count; i++)
-        printf("  %-12s %s\n", layouts[i]->name, layouts[i]->about);
+        nvt_put_item(layouts[i]->name, 15, layouts[i]->about, NVT_HELP_WIDTH, stdout);
 }
 
 /* 0 to go on, 1 for --help, -1 with err. */
@@ -199,9 +202,9 @@ int nvt_cmd_import(int argc, char **argv)
         status = import(&request, &published, &err);
     if (!status) {
         if (published.note[0])
-            fprintf(stderr, "nvtally: warning: %s: %s\n", request.path, published.note);
-        fprintf(stderr, "nvtally: %zu published configurations (%s) in %s\n", published.count,
-                published.layout->name, request.directory);
+            nvt_message(stderr, "warning: %s: %s", request.path, published.note);
+        nvt_message(stderr, "%zu published configurations (%s) in %s", published.count,
+                    published.layout->name, request.directory);
     }
     nvt_published_free(&published);
     return status ? nvt_command_fail(&err) : 0;

@@ -10,42 +10,40 @@
 #include "../lib/json.h"
 #include "../lib/probe.h"
 #include "../lib/probe_peak.h"
-#include "../lib/text.h"
+#include "../lib/terminal.h"
 #include "../lib/version.h"
+#include "../lib/wrap.h"
 
 static const char usage_text[] =
     "usage: nvtally info [OPTIONS]\n\n"
-    "Lists what was built into this nvtally, what is found on this machine, and what is missing\n"
-    "and how to get it.\n\n"
+    "Lists what was built into this nvtally, what is found on this machine, and what\n"
+    "is missing and how to get it.\n\n"
     "      --json     the same as one JSON object\n"
-    "      --peak     measure what matrix products and copies reach here, and keep that for runs\n"
-    "                 and 'stats -r roofline'\n"
+    "      --peak     measure what matrix products and copies reach here, and keep\n"
+    "                 that for runs and 'stats -r roofline'\n"
     "      --help     this text\n";
 
-/* A path has whatever bytes its folder's name has. */
-static void print_visible(const char *text)
-{
-    for (uint32_t c; (c = nvt_utf8_next(&text)) != 0;)
-        nvt_utf8_write(nvt_char_visible(c), stdout);
-    putchar('\n');
-}
+/* Where the second column of the list begins. */
+#define DETAIL 25
 
 static int print_text(const struct nvt_probe_item *items, size_t count)
 {
+    const size_t width = nvt_terminal_width(stdout);
     const char *section = "";
     printf("nvtally %s\n", NVT_VERSION);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(section, items[i].section))
             printf("\n%s\n", items[i].section);
         section = items[i].section;
-        printf("  %-22s ", items[i].name);
-        print_visible(*items[i].detail ? items[i].detail : "-");
+        nvt_put_item(items[i].name, DETAIL, *items[i].detail ? items[i].detail : "-", width,
+                     stdout);
     }
     const char *heading = "\nmissing\n";
     for (size_t i = 0; i < count; i++) {
         if (items[i].present || *items[i].detail || !items[i].remedy)
             continue;
-        printf("%s  %-22s %s\n", heading, items[i].name, items[i].remedy);
+        fputs(heading, stdout);
+        nvt_put_item(items[i].name, DETAIL, items[i].remedy, width, stdout);
         heading = "";
     }
     return 0;
@@ -72,7 +70,7 @@ static int print_json(const struct nvt_probe_item *items, size_t count)
     for (size_t i = 0; i < count && !failed; i++)
         failed = (i && nvt_buffer_append(&out, ", ", 2)) || put_item(&out, &items[i]);
     if (failed)
-        fputs("nvtally: out of memory\n", stderr);
+        nvt_message(stderr, "out of memory");
     else
         printf("%.*s]}\n", (int)out.size, (const char *)out.data);
     nvt_buffer_free(&out);
@@ -96,20 +94,19 @@ int nvt_cmd_info(int argc, char **argv)
             return 0;
         }
         if (option != 'j' && option != 'p') {
-            fprintf(stderr, "nvtally: unknown option %s; see nvtally info --help\n", argv[at]);
+            nvt_message(stderr, "unknown option %s; see nvtally info --help", argv[at]);
             return 2;
         }
         *(option == 'j' ? &json : &peak) = true;
     }
     if (optind < argc) {
-        fprintf(stderr, "nvtally: info takes no argument, but got '%s'\n", argv[optind]);
+        nvt_message(stderr, "info takes no argument, but got '%s'", argv[optind]);
         return 2;
     }
     if (peak && !nvt_has_workloads) {
-        fputs("nvtally: info --peak: this nvtally was built without workloads; 'nvtally run "
-              "--help' says "
-              "how to get them\n",
-              stderr);
+        nvt_message(stderr, "info --peak: this nvtally was built without workloads; 'nvtally run "
+                            "--help' says "
+                            "how to get them");
         return 2;
     }
     size_t count = nvt_probe(items, nvt_has_workloads);

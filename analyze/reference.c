@@ -8,15 +8,18 @@
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
+#include "../lib/wrap.h"
 #include "command.h"
 #include "published/published.h"
 #include "reports/report.h"
 
 static const char usage_head[] =
     "usage: nvtally reference WORKLOAD [OPTIONS]\n\n"
-    "Prints the published numbers of a workload. They come from their authors' machines, not from\n"
-    "this one. 'nvtally compare' can set them beside yours.\n\n"
-    "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or published\n"
+    "Prints the published numbers of a workload. They come from their authors'\n"
+    "machines, not from this one. 'nvtally compare' can set them beside yours.\n\n"
+    "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv,\n"
+    "                       json, or published\n"
+    "      --wide           show all columns, and names at full length\n" NVT_COLOR_HELP
     "      --help           this text\n\n"
     "Workloads, and who published them:\n";
 
@@ -24,13 +27,16 @@ static void help(void)
 {
     fputs(usage_head, stdout);
     for (size_t i = 0; nvt_reference_at(i); i++)
-        printf("  %-18s %s\n", nvt_reference_at(i)->workloads, nvt_reference_at(i)->title);
+        nvt_put_item(nvt_reference_at(i)->workloads, 21, nvt_reference_at(i)->title, NVT_HELP_WIDTH,
+                     stdout);
 }
 
 struct request {
     const char *workload;
     const struct nvt_reference *reference;
     const struct nvt_format *format; /* NULL: published */
+    enum nvt_color color;
+    int is_wide; /* nothing is shortened or left out */
 };
 
 static int find(const char *workload, struct request *request, struct nvt_error *err)
@@ -52,6 +58,8 @@ static int find(const char *workload, struct request *request, struct nvt_error 
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
     static const struct option options[] = {{"format", required_argument, NULL, 'f'},
+                                            NVT_COLOR_OPTION,
+                                            {"wide", no_argument, NULL, 'w'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     char hint[128];
@@ -63,6 +71,13 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             if (!request->format && strcmp(optarg, "published"))
                 return nvt_fail(err, "no format '%s'%s; see nvtally reference --help", optarg,
                                 nvt_format_hint(optarg, hint, sizeof(hint)));
+            break;
+        case NVT_COLOR:
+            if (nvt_color_parse(optarg, &request->color, err))
+                return -1;
+            break;
+        case 'w':
+            request->is_wide = 1;
             break;
         case 'h':
             help();
@@ -96,7 +111,9 @@ static void pick(struct nvt_runs *runs, const char *workload)
 static int print(const struct request *request, struct nvt_input *input, struct nvt_error *err)
 {
     const struct nvt_report *report = nvt_report_default(input);
-    struct nvt_tables tables = {0};
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    struct nvt_tables tables = {
+        .terminal = screen.width, .is_coloured = screen.is_coloured, .is_wide = request->is_wide};
     int status = request->format || report->published
                      ? 0
                      : nvt_fail(err, "report '%s' has no published layout", report->name);
@@ -113,7 +130,7 @@ static int print(const struct request *request, struct nvt_input *input, struct 
 
 int nvt_cmd_reference(int argc, char **argv)
 {
-    struct request request = {.format = nvt_format_find("column")};
+    struct request request = {.format = nvt_format_find("table")};
     struct nvt_error err = NVT_ERROR_INIT;
     const struct nvt_layout *layout;
     int status = parse(argc, argv, &request, &err);

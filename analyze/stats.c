@@ -10,6 +10,7 @@
 #include "../lib/create_file.h"
 #include "../lib/render.h"
 #include "../lib/terminal.h"
+#include "../lib/wrap.h"
 #include "command.h"
 #include "model/counters.h"
 #include "studies/stacks.h"
@@ -25,23 +26,26 @@
 
 static const char usage_text[] =
     "usage: nvtally stats [OPTIONS] FILE|DIRECTORY…\n\n"
-    "Prints reports over traces, or over directories that 'nvtally run' wrote or that hold\n"
-    "traces. Without -r, the input decides which report is printed.\n\n"
-    "  -r, --report LIST    reports, separated by commas; may be repeated; 'list' lists them, "
-    "'all' "
-    "is\n"
-    "                       those that have something to say of what is there\n"
-    "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or "
-    "published:\n"
-    "                       the layout of the workload's published file; 'list' lists them\n"
-    "  -o, --output FILE    write to this file instead of stdout (-, as is the default)\n"
-    "      --wide           do not shorten text where stdout is a terminal, and print the whole\n"
-    "                       configuration in every row\n"
-    "      --across-threads assign operations of threads without ranges to the ranges open on\n"
-    "                       other threads of the process (PyTorch's backward pass)\n"
-    "      --plain-names    remove the numbers that PyTorch gives to each call and "
-    "step\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
-    "      --compensate     subtract the collector's own cost, which the trace has on record\n"
+    "Prints reports over traces, or over directories that 'nvtally run' wrote or\n"
+    "that hold traces. Without -r, the input decides which report is printed.\n\n"
+    "  -r, --report LIST    reports, separated by commas; may be repeated; 'list'\n"
+    "                       lists them, 'all' is those that have something to say of\n"
+    "                       what is there\n"
+    "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv,\n"
+    "                       json, or published: the layout of the workload's\n"
+    "                       published file; 'list' lists them\n"
+    "  -o, --output FILE    write to this file instead of stdout (-, as is the\n"
+    "                       default)\n"
+    "      --wide           show all columns, names at full length and the whole\n"
+    "                       configuration in every row, however narrow the "
+    "terminal\n" NVT_COLOR_HELP
+    "      --across-threads assign operations of threads without ranges to the ranges\n"
+    "                       open on other threads of the process (PyTorch's\n"
+    "                       backward pass)\n"
+    "      --plain-names    remove the numbers that PyTorch gives to each call and\n"
+    "                       step\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
+    "      --compensate     subtract the collector's own cost, which the trace has\n"
+    "                       on record\n"
     "      --help           this text\n";
 
 struct request {
@@ -55,6 +59,7 @@ struct request {
     int all;        /* those that have something to say */
     unsigned project_flags;
     int compensate, plain_names, is_wide;
+    enum nvt_color color;
     struct nvt_window window;
     const char *iteration; /* ranges, NULL: those that are called so */
 };
@@ -116,6 +121,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"wide", no_argument, NULL, 'w'},
                                             NVT_WINDOW_OPTIONS,
                                             NVT_ITERATION_OPTION,
+                                            NVT_COLOR_OPTION,
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int status = 0;
@@ -150,6 +156,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case NVT_ITERATION:
             request->iteration = optarg;
             break;
+        case NVT_COLOR:
+            status = nvt_color_parse(optarg, &request->color, err);
+            break;
         default:
             status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
         }
@@ -168,17 +177,23 @@ static int takes_launches(const struct request *request)
     return all;
 }
 
+/* On a terminal in lines that fit; programs read one line each. */
 static void list_reports(FILE *out)
 {
-    size_t count;
+    size_t count, widest = 0;
+    const size_t width = nvt_terminal_width(out);
     const struct nvt_report *const *reports = nvt_reports(&count);
-    int width = 0;
     for (size_t i = 0; i < count; i++)
-        if (strlen(reports[i]->name) > (size_t)width)
-            width = (int)strlen(reports[i]->name);
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, "%-*s %s%s\n", width, reports[i]->name, reports[i]->about,
-                reports[i]->published ? " (-f published)" : "");
+        if (strlen(reports[i]->name) > widest)
+            widest = strlen(reports[i]->name);
+    for (size_t i = 0; i < count; i++) {
+        char about[400];
+        snprintf(about, sizeof(about), "%s%s", reports[i]->about,
+                 reports[i]->published ? " (-f published)" : "");
+        fprintf(out, "%-*s ", (int)widest, reports[i]->name);
+        (void)nvt_wrap(about, widest + 1, widest + 1, width, out);
+        putc('\n', out);
+    }
 }
 
 static void list_formats(FILE *out)
@@ -387,7 +402,9 @@ static int print_published(const struct request *request, struct nvt_input *inpu
 static int print(const struct request *request, struct nvt_input *input, FILE *out,
                  struct nvt_error *err)
 {
-    struct nvt_tables tables = {.terminal = nvt_terminal_width(out), .is_wide = request->is_wide};
+    const struct nvt_screen screen = nvt_screen_of(out, request->color);
+    struct nvt_tables tables = {
+        .terminal = screen.width, .is_coloured = screen.is_coloured, .is_wide = request->is_wide};
     int status = 0;
     if (!request->format)
         return print_published(request, input, out, err);
@@ -432,7 +449,7 @@ static int write_out(const struct request *request, struct nvt_input *input, str
 
 int nvt_cmd_stats(int argc, char **argv)
 {
-    struct request request = {.format = nvt_format_find("column")};
+    struct request request = {.format = nvt_format_find("table")};
     struct nvt_input input = {.window = &request.window};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);

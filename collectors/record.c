@@ -19,38 +19,44 @@
 #include "../lib/create_file.h"
 #include "../lib/program.h"
 #include "../lib/shell.h"
+#include "../lib/wrap.h"
 #include "capture_wish.h"
 #include "output_name.h"
 #include "session.h"
 
 static const char usage_text[] =
     "usage: nvtally record [OPTIONS] -- COMMAND [ARGUMENTS…]\n\n"
-    "Runs COMMAND and records the NVTX ranges and the GPU work of it and of every process that\n"
-    "it starts. COMMAND keeps its input and output, and its exit status is passed on.\n\n"
-    "  -o, --output FILE      the trace to write (default: trace.nvt); in its name, %q{NAME}\n"
-    "                         stands for an environment variable, such as a rank, %h for the\n"
-    "                         host, %p for the process; a trace that is there is kept as\n"
-    "                         trace.old.nvt\n"
+    "Runs COMMAND and records the NVTX ranges and the GPU work of it and of every\n"
+    "process that it starts. COMMAND keeps its input and output, and its exit status\n"
+    "is passed on.\n\n"
+    "  -o, --output FILE      the trace to write (default: trace.nvt); in its name,\n"
+    "                         %q{NAME} stands for an environment variable, such as a\n"
+    "                         rank, %h for the host, %p for the process; a trace\n"
+    "                         that is there is kept as trace.old.nvt\n"
     "  -f, --force-overwrite  write over a trace that is there\n"
-    "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory,\n"
-    "                         api, sync, overhead, external, graph, um (managed memory),\n"
-    "                         machine (clocks, power, load beside the program), mpi, osrt\n"
-    "                         (calls of the operating system that may block), cpu (samples\n"
-    "                         of the functions that run on the host), or full\n"
-    "                         (default: nvtx,kernel)\n"
-    "      --osrt-threshold NS  leave out calls of --trace osrt that take less (default: 1000)\n"
-    "      --cpu-rate N       samples of --trace cpu in a second of processor time of a\n"
-    "                         thread, 1 to 1000 (default: 200)\n"
-    "      --capture RANGE    record only while this NVTX range is open: RANGE, RANGE@DOMAIN (or\n"
-    "                         DOMAIN@RANGE), RANGE@*; /N selects the N-th of this name, from 0,\n"
-    "                         and /FROM-TO several: step/100-104; or cudaProfilerApi: from\n"
+    "      --trace LIST       what to record: nvtx, kernel (kernels, copies,\n"
+    "                         memsets), memory, api, sync, overhead, external,\n"
+    "                         graph, um (managed memory), machine (clocks, power,\n"
+    "                         load beside the program), mpi, osrt (calls of the\n"
+    "                         operating system that may block), cpu (samples of the\n"
+    "                         functions that run on the host), or full (default:\n"
+    "                         nvtx,kernel)\n"
+    "      --osrt-threshold NS\n"
+    "                         leave out calls of --trace osrt that take less\n"
+    "                         (default: 1000)\n"
+    "      --cpu-rate N       samples of --trace cpu in a second of processor time\n"
+    "                         of a thread, 1 to 1000 (default: 200)\n"
+    "      --capture RANGE    record only while this NVTX range is open: RANGE,\n"
+    "                         RANGE@DOMAIN (or DOMAIN@RANGE), RANGE@*; /N selects\n"
+    "                         the N-th of this name, from 0, and /FROM-TO several:\n"
+    "                         step/100-104; or cudaProfilerApi: from\n"
     "                         cudaProfilerStart to cudaProfilerStop\n"
     "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
     "                         recorder: 30s, 5min, 2h\n"
     "      --max-size SIZE    keep only the latest part, up to this size: 200M, 2G\n"
-    "      --pytorch          add ranges for what PyTorch does, without changing the program:\n"
-    "                         iterations, forward with its modules, loss, backward,\n"
-    "                         optimizer, data\n"
+    "      --pytorch          add ranges for what PyTorch does, without changing the\n"
+    "                         program: iterations, forward with its modules, loss,\n"
+    "                         backward, optimizer, data\n"
     "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
     "      --on-full WHAT     wait: a thread whose buffer is full waits (default);\n"
     "                         drop: it continues, and lost events are counted\n"
@@ -62,9 +68,7 @@ static const char usage_text[] =
 
 static int complain(const char *format, const char *what)
 {
-    fputs("nvtally: ", stderr);
-    fprintf(stderr, format, what);
-    fputs("\n", stderr);
+    nvt_message(stderr, format, what);
     return 2;
 }
 
@@ -305,17 +309,17 @@ static void report_no_ranges(const struct nvt_record_options *options,
     const char *slash = strrchr(command, '/');
     int is_python = !strncmp(slash ? slash + 1 : command, "python", 6);
     if (options->pytorch)
-        fputs("nvtally: nothing of PyTorch was called, or Python was told to ignore PYTHONPATH "
-              "(-E, -I, -S)\n",
-              stderr);
+        nvt_message(stderr,
+                    "nothing of PyTorch was called, or Python was told to ignore PYTHONPATH "
+                    "(-E, -I, -S)");
     else if (is_python)
-        fputs("nvtally: the command made no NVTX call; if it uses PyTorch, --pytorch adds ranges\n",
-              stderr);
+        nvt_message(stderr,
+                    "the command made no NVTX call; if it uses PyTorch, --pytorch adds ranges");
     else if (!result->used_devices)
-        fputs("nvtally: the command made no NVTX call (an executable must use NVTX v3, must not be "
-              "linked "
-              "statically, and must get our environment)\n",
-              stderr);
+        nvt_message(stderr,
+                    "the command made no NVTX call (an executable must use NVTX v3, must not be "
+                    "linked "
+                    "statically, and must get our environment)");
 }
 
 /* What else may be in the file then, nobody who reads it sees. */
@@ -334,7 +338,7 @@ static int report_no_capture(const struct nvt_record_options *options,
         return 0;
     if (strcmp(capture, "cudaProfilerApi") ? result->other_tool : result->other_device_tool)
         return 0;
-    fprintf(stderr, "nvtally: nothing was captured: %s never began\n", capture);
+    nvt_message(stderr, "nothing was captured: %s never began", capture);
     return 1;
 }
 
@@ -342,22 +346,23 @@ static void report_lost(const struct nvt_record_options *options,
                         const struct nvt_record_result *result, uint64_t lost)
 {
     if (lost)
-        fprintf(stderr,
-                "nvtally: %" PRIu64 " events were lost: %" PRIu64 " at full buffers, %" PRIu64
-                " could not be written, %" PRIu64 " of threads without a buffer, %" PRIu64
-                " in signal handlers\n",
-                lost, result->dropped, result->unwritten, result->homeless, result->nested);
+        nvt_message(stderr,
+                    "%" PRIu64 " events were lost: %" PRIu64 " at full buffers, %" PRIu64
+                    " could not be written, %" PRIu64 " of threads without a buffer, %" PRIu64
+                    " in signal handlers",
+                    lost, result->dropped, result->unwritten, result->homeless, result->nested);
     if (result->homeless)
-        fputs("nvtally: a thread has no buffer if there is no room for 64 KiB (/dev/shm or "
-              "NVTALLY_TMPDIR full, a limit on file sizes), or if it runs as another user: give a "
-              "smaller --ring-size, or set NVTALLY_TMPDIR to another folder\n",
-              stderr);
+        nvt_message(
+            stderr,
+            "a thread has no buffer if there is no room for 64 KiB (/dev/shm or "
+            "NVTALLY_TMPDIR full, a limit on file sizes), or if it runs as another user: give a "
+            "smaller --ring-size, or set NVTALLY_TMPDIR to another folder");
     if (result->too_deep)
-        fprintf(stderr,
-                "nvtally: ranges were nested deeper than a buffer of %" PRIu64
-                " KiB has room for, which reserves 16 bytes for the end of each: give a larger "
-                "--ring-size\n",
-                options->ring_bytes >> 10);
+        nvt_message(stderr,
+                    "ranges were nested deeper than a buffer of %" PRIu64
+                    " KiB has room for, which reserves 16 bytes for the end of each: give a larger "
+                    "--ring-size",
+                    options->ring_bytes >> 10);
 }
 
 /* asked: as --trace had it, 0 without: of a device that was not used then nothing is said. */
@@ -375,9 +380,9 @@ static void report_counts(const struct nvt_record_options *options, uint64_t ask
     if (options->trace & NVT_TRACE_CPU)
         snprintf(others + strlen(others), sizeof(others) - strlen(others),
                  ", %" PRIu64 " CPU sample%s", cpu_samples, cpu_samples == 1 ? "" : "s");
-    fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
-            result->events * all, result->threads, result->threads == 1 ? "" : "s",
-            result->processes, result->processes == 1 ? "" : "es", others, options->output);
+    nvt_message(stderr, "%" PRIu64 " events of %u thread%s in %u process%s%s: %s",
+                result->events * all, result->threads, result->threads == 1 ? "" : "s",
+                result->processes, result->processes == 1 ? "" : "es", others, options->output);
 }
 
 /* What was asked for and is not there, and why that may be. */
@@ -388,22 +393,21 @@ static void report_nothing(const struct nvt_record_options *options, uint64_t as
     /* Where no process has joined, the reason is another one. */
     int is_told = report_no_capture(options, result) && result->threads;
     if ((asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
-        fputs("nvtally: the command did not use CUDA\n", stderr);
+        nvt_message(stderr, "the command did not use CUDA");
     if (is_told || lost)
         return;
     if ((options->trace & NVT_TRACE_MPI) && !result->events && !result->other_tool)
-        fputs(
-            "nvtally: no call of MPI was seen (MPI must be a shared library; see nvtally-record(1) "
-            "for what is recorded)\n",
-            stderr);
+        nvt_message(stderr,
+                    "no call of MPI was seen (MPI must be a shared library; see nvtally-record(1) "
+                    "for what is recorded)");
     if ((options->trace & NVT_TRACE_OSRT) && !result->os_calls)
-        fputs("nvtally: no call of the operating system was seen: none took as long as "
-              "--osrt-threshold, or the command is linked statically or drops LD_PRELOAD\n",
-              stderr);
+        nvt_message(stderr,
+                    "no call of the operating system was seen: none took as long as "
+                    "--osrt-threshold, or the command is linked statically or drops LD_PRELOAD");
     if ((options->trace & NVT_TRACE_CPU) && !result->cpu_samples)
-        fputs("nvtally: no sample of what ran was taken: the command took too little processor "
-              "time, or it is linked statically or drops LD_PRELOAD\n",
-              stderr);
+        nvt_message(stderr,
+                    "no sample of what ran was taken: the command took too little processor "
+                    "time, or it is linked statically or drops LD_PRELOAD");
     if ((options->trace & NVT_TRACE_NVTX) && !result->events && !result->other_tool)
         report_no_ranges(options, result, command);
 }
@@ -414,23 +418,23 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
     char text[1200];
     uint64_t lost = result->dropped + result->homeless + result->unwritten + result->nested;
     if (result->other_tool)
-        fprintf(stderr, "nvtally: another tool is injected already (NVTX_INJECTION64_PATH): it was "
-                        "left in place, and this trace has no NVTX events\n");
+        nvt_message(stderr, "another tool is injected already (NVTX_INJECTION64_PATH): it was "
+                            "left in place, and this trace has no NVTX events");
     if (result->other_device_tool)
-        fprintf(stderr, "nvtally: another tool is injected already (CUDA_INJECTION64_PATH): it was "
-                        "left in place, and this trace has no device records\n");
+        nvt_message(stderr, "another tool is injected already (CUDA_INJECTION64_PATH): it was "
+                            "left in place, and this trace has no device records");
     if (result->write_error.message[0])
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&result->write_error, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(&result->write_error, text, sizeof(text)));
     if (result->cut_error.message[0])
-        fprintf(stderr, "nvtally: the part older than was to be kept could not be cut off: %s\n",
-                nvt_error_text(&result->cut_error, text, sizeof(text)));
+        nvt_message(stderr, "the part older than was to be kept could not be cut off: %s",
+                    nvt_error_text(&result->cut_error, text, sizeof(text)));
     report_lost(options, result, lost);
     report_counts(options, asked, result);
     if (*result->kept)
-        fprintf(stderr, "nvtally: the trace that was there is now %s\n", result->kept);
+        nvt_message(stderr, "the trace that was there is now %s", result->kept);
     if (!is_nothing_captured(options, result) &&
         nvt_python_note(&result->python, text, sizeof(text)))
-        fprintf(stderr, "nvtally: %s\n", text);
+        nvt_message(stderr, "%s", text);
     report_nothing(options, asked, result, lost, command);
 }
 
@@ -490,7 +494,7 @@ int nvt_cmd_record(int argc, char **argv)
         return 2;
     if (nvt_output_name(options.output, output, sizeof(output), &err) ||
         nvt_check_not_stdout(output, "a trace", "file", &err)) {
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }
     options.output = output;
@@ -499,7 +503,7 @@ int nvt_cmd_record(int argc, char **argv)
     /* Where nobody reads what we say, the status still is the command's. */
     (void)signal(SIGPIPE, SIG_IGN);
     if (failed) {
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }
     if (result.exec_error) {
@@ -507,7 +511,7 @@ int nvt_cmd_record(int argc, char **argv)
                               ? "command not found"
                               : strerror(result.exec_error);
         nvt_fail_at(&err, command[0], -1, "%s", why);
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }
     report(&options, asked, &result, command[0]);

@@ -6,6 +6,7 @@
 
 #include "../lib/count_of.h"
 #include "../lib/grow.h"
+#include "../lib/wrap.h"
 
 #define COMBINATIONS_MOST 100000
 
@@ -214,7 +215,7 @@ void nvt_axes_put(const struct nvt_workload_axes *axes,
 
 void nvt_axes_help(const struct nvt_workload_axes *axes, FILE *out)
 {
-    char name[64], option[80];
+    char name[64], option[80], about[512];
     for (size_t i = 0; i < axes->count; i++) {
         const struct nvt_axis_spec *spec = &axes->axes[i];
         if (spec->kind == NVT_AXIS_FIXED)
@@ -222,6 +223,7 @@ void nvt_axes_help(const struct nvt_workload_axes *axes, FILE *out)
         option_of(spec->name, name, sizeof(name));
         snprintf(option, sizeof(option), spec->kind == NVT_AXIS_FLAG ? "--%s [LIST]" : "--%s LIST",
                  name);
-        fprintf(out, "  %-24s %s (%s)\n", option, spec->about, spec->defaults);
+        snprintf(about, sizeof(about), "%s (%s)", spec->about, spec->defaults);
+        nvt_put_item(option, 27, about, NVT_HELP_WIDTH, out);
     }
 }

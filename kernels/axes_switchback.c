@@ -61,7 +61,7 @@ static int belongs(const int64_t *values, unsigned typed)
 
 const struct nvt_workload_axes nvt_axes_switchback = {
     .workload = "switchback",
-    .about = "a linear layer in fp16 against its int8 forms (SwitchBack), operation by operation",
+    .about = "a linear layer in fp16 against its int8 forms, by operation",
     .axes = axes,
     .count = NVT_COUNT_OF(axes),
     .applies = applies,

@@ -15,6 +15,7 @@
 #include "../lib/peak_cache.h"
 #include "../lib/program.h"
 #include "../lib/temporary.h"
+#include "../lib/wrap.h"
 #include "run_end.h"
 #include "sweep.h"
 #include "sweep_launched.h"
@@ -22,39 +23,46 @@
 const int nvt_has_workloads = 1;
 
 static const char options_text[] =
-    "\nOptions\n"
-    "  --backend NAME     auto, host or cuda; auto is cuda if a device answers (auto)\n"
-    "  --collect LIST     off, nvtx, kernel (also what the device ran), full (also every\n"
-    "                     API call), nsys (a trace of nsys, not ours), control (off once\n"
-    "                     more); several levels are interleaved (nvtx)\n"
+    "\n"
+    "Options\n"
+    "  --backend NAME     auto, host or cuda; auto is cuda if a device answers\n"
+    "                     (auto)\n"
+    "  --collect LIST     off, nvtx, kernel (also what the device ran), full (also\n"
+    "                     every API call), nsys (a trace of nsys, not ours), control\n"
+    "                     (off once more); several levels are interleaved (nvtx)\n"
     "  --nsys PATH        the program for --collect nsys (nsys on PATH)\n"
     "  --warmup LIST      iterations before the timed ones (10)\n"
     "  --iterations N     timed iterations (100)\n"
     "  --repeat N         runs of each configuration at each level, interleaved (1)\n"
     "  --interleave HOW   how levels take turns. runs: one level after the other;\n"
-    "                     iterations: all at once, one iteration each in turn; within:\n"
-    "                     each run is its own baseline, with a twin of every iteration\n"
-    "                     without NVTX; halves: likewise, with as many iterations in front\n"
-    "                     of which nothing is recorded (runs)\n"
-    "  --machine          sample the machine beside runs that are recorded: clocks, power,\n"
-    "                     heat, load; 'stats -r machine', 'diagnose' and 'compare' read it\n"
-    "  --peak             measure what the backend reaches, for 'phases' and 'roofline'\n"
+    "                     iterations: all at once, one iteration each in turn;\n"
+    "                     within: each run is its own baseline, with a twin of every\n"
+    "                     iteration without NVTX; halves: likewise, with as many\n"
+    "                     iterations in front of which nothing is recorded (runs)\n"
+    "  --machine          sample the machine beside runs that are recorded: clocks,\n"
+    "                     power, heat, load; 'stats -r machine', 'diagnose' and\n"
+    "                     'compare' read it\n"
+    "  --peak             measure what the backend reaches, for 'phases' and\n"
+    "                     'roofline'\n"
     "  --seed N           seed for weights and data (1)\n"
-    "  --memory-limit N   bytes of device memory to use at most; K, M or G may follow\n"
+    "  --memory-limit N   bytes of device memory to use at most; K, M or G may\n"
+    "                     follow\n"
     "  --time-limit N     seconds that a run may take at most\n"
-    "  --one-process      run all configurations one after the other in one process; for\n"
-    "                     --collect off\n"
+    "  --one-process      run all configurations one after the other in one process;\n"
+    "                     for --collect off\n"
     "  --launcher COMMAND start each run over MPI or NCCL by this command, such as\n"
-    "                     \"mpirun -n 4\"; {partitions} is the run's value of that axis\n"
-    "  --resume           continue the sweep in DIR: keep rows that are ok or oom, run the\n"
-    "                     others\n"
-    "  -o, --output DIR   where results.jsonl, env.json and the traces go; results that are\n"
-    "                     there move to DIR.old\n"
-    "                     (default: a temporary folder, removed after the table)\n"
-    "  -f, --force-overwrite  replace results that are there\n"
+    "                     \"mpirun -n 4\"; {partitions} is the run's value of that\n"
+    "                     axis\n"
+    "  --resume           continue the sweep in DIR: keep rows that are ok or oom,\n"
+    "                     run the others\n"
+    "  -o, --output DIR   where results.jsonl, env.json and the traces go; results\n"
+    "                     that are there move to DIR.old (default: a temporary\n"
+    "                     folder, removed after the table)\n"
+    "  -f, --force-overwrite\n"
+    "                     replace results that are there\n"
     "  --list             show the configurations and run nothing\n"
     "  --help             this text\n\n"
-    "Example:  nvtally run fragmented --size 256 --batch 1,8 --fragments 2,8,32 -o out\n";
+    "Example:  nvtally run fragmented --size 256 --batch 1,8 --fragments 2,8 -o out\n";
 
 enum {
     COLLECT = 256,
@@ -123,8 +131,8 @@ struct request {
 static void print_help(const char *workload)
 {
     fputs("usage: nvtally run WORKLOAD [OPTIONS]\n\n"
-          "Runs a documented workload in every combination of its axes, and records each one.\n"
-          "An axis takes a list: --fragments 2,8,32. Defaults are in parentheses.\n",
+          "Runs a documented workload in every combination of its axes, and records each\n"
+          "one. An axis takes a list: --fragments 2,8,32. Defaults are in parentheses.\n",
           stdout);
     for (size_t i = 0; nvt_axes_at(i); i++) {
         if (workload && nvt_axes_of(workload) && strcmp(workload, nvt_axes_at(i)->workload))
@@ -435,8 +443,8 @@ static void tell_left_out(const struct request *request)
 {
     const char *when = request->sweep.axes->belongs_when;
     if (when && request->left_out && !request->sweep.ranks.rank)
-        fprintf(stderr, "nvtally: %zu configuration%s left out: %s\n", request->left_out,
-                request->left_out > 1 ? "s are" : " is", when);
+        nvt_message(stderr, "%zu configuration%s left out: %s", request->left_out,
+                    request->left_out > 1 ? "s are" : " is", when);
 }
 
 /* What was typed and has no meaning under the other values, such as sizes of another model. */
@@ -448,8 +456,8 @@ static void tell_unused(const struct request *request)
         for (size_t k = 0; k < sweep->count && !is_used; k++)
             is_used = sweep->configurations[k].present[at];
         if (!is_used)
-            fprintf(stderr, "nvtally: note: --%s has no effect on any of these configurations\n",
-                    request->given[i].option);
+            nvt_message(stderr, "note: --%s has no effect on any of these configurations",
+                        request->given[i].option);
     }
 }
 
@@ -473,10 +481,10 @@ static void tell_sizes(const struct request *request)
     for (size_t i = 0; i < request->given_count; i++)
         if (is_among(axes->sized_by, request->given[i].option))
             return;
-    fprintf(stderr,
-            "nvtally: the published sizes are meant for a GPU; for a size that suits a processor: "
-            "nvtally run %s %s\n",
-            axes->workload, axes->small);
+    nvt_message(stderr,
+                "the published sizes are meant for a GPU; for a size that suits a processor: "
+                "nvtally run %s %s",
+                axes->workload, axes->small);
 }
 
 /* Say what is to be known before, run, and tell how it ended. */
@@ -486,12 +494,12 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
     char text[1200];
     struct nvt_sweep_end end;
     if (request->fell_back && !sweep->ranks.rank)
-        fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
+        nvt_message(stderr, "no CUDA device answers here: using the host backend");
     tell_sizes(request);
     tell_left_out(request);
     tell_unused(request);
     if (nvt_sweep_run(sweep, &end, err)) {
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
         return 2;
     }
     return nvt_run_end(sweep, is_temporary, &end, err);
@@ -540,7 +548,7 @@ static int run_sweep(struct request *request, struct nvt_error *err)
     int is_temporary = !request->sweep.directory;
     nvt_quiet_threads();
     if (prepare_sweep(request, err)) {
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
         return 2;
     }
     int status = run_and_show(request, is_temporary, err);
@@ -554,7 +562,7 @@ static int run_command(int argc, char **argv, char **typed)
     char text[1200];
     struct request *request = calloc(1, sizeof(*request));
     if (!request) {
-        fputs("nvtally: out of memory\n", stderr);
+        nvt_message(stderr, "out of memory");
         return 2;
     }
     request->backend = "auto";
@@ -563,7 +571,7 @@ static int run_command(int argc, char **argv, char **typed)
     request->sweep.argv = typed;
     int status = parse(argc, argv, request, &err);
     if (status < 0)
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
     if (status)
         status = status == 1 ? 0 : 2;
     else
@@ -581,7 +589,7 @@ int nvt_cmd_run(int argc, char **argv)
     /* getopt moves arguments about; env.json shall have them as they were typed. */
     char **typed = calloc((size_t)argc + 1, sizeof(*typed));
     if (!typed) {
-        fputs("nvtally: out of memory\n", stderr);
+        nvt_message(stderr, "out of memory");
         return 2;
     }
     memcpy(typed, argv, (size_t)argc * sizeof(*typed));

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "../lib/commands.h"
+#include "../lib/wrap.h"
 
 /* The study's table. Rows are written without yajl, and not read. */
 static int show_table(const struct nvt_sweep *sweep)
@@ -11,7 +12,7 @@ static int show_table(const struct nvt_sweep *sweep)
     char *stats[] = {(char *)"stats", (char *)sweep->directory, NULL};
 #ifndef HAVE_YAJL
     (void)stats;
-    fputs("nvtally: no table: this nvtally was built without yajl (libyajl-dev)\n", stderr);
+    nvt_message(stderr, "no table: this nvtally was built without yajl (libyajl-dev)");
     return 0;
 #else
     return nvt_cmd_stats(2, stats);
@@ -33,8 +34,9 @@ static int tell_signal(const struct nvt_sweep *sweep, int is_temporary, int numb
     const char *left = !is_temporary     ? "what was finished is kept"
                        : has_rows(sweep) ? "the table is of what was finished"
                                          : "nothing was finished";
-    fprintf(stderr, "nvtally: stopped by signal %d; %s%s\n", number, left,
-            sweep->ranks.size > 1 ? " (a launcher of MPI ends all ranks when one has ended)" : "");
+    nvt_message(stderr, "stopped by signal %d; %s%s", number, left,
+                sweep->ranks.size > 1 ? " (a launcher of MPI ends all ranks when one has ended)"
+                                      : "");
     return 128 + number;
 }
 
@@ -45,16 +47,16 @@ static int tell_end(const struct nvt_sweep *sweep, int is_temporary,
     char text[1200];
     int not_ok = end->not_ok;
     if (not_ok > 0 && sweep->ranks.size > 1)
-        fprintf(stderr, "nvtally: rank %d of %d did not end well: %s\n", sweep->ranks.rank,
-                sweep->ranks.size, nvt_error_text(err, text, sizeof(text)));
+        nvt_message(stderr, "rank %d of %d did not end well: %s", sweep->ranks.rank,
+                    sweep->ranks.size, nvt_error_text(err, text, sizeof(text)));
     else if (not_ok > 0)
-        fprintf(stderr, "nvtally: %d of %zu configurations did not end well: %s%s%s\n", not_ok,
-                nvt_sweep_runs(sweep),
-                is_temporary ? "-o DIR keeps the reason of each"
-                             : "see their status and message in ",
-                is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
+        nvt_message(stderr, "%d of %zu configurations did not end well: %s%s%s", not_ok,
+                    nvt_sweep_runs(sweep),
+                    is_temporary ? "-o DIR keeps the reason of each"
+                                 : "see their status and message in ",
+                    is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
     if (!is_temporary && !sweep->ranks.rank)
-        fprintf(stderr, "nvtally: results in %s\n", sweep->directory);
+        nvt_message(stderr, "results in %s", sweep->directory);
     if (end->interrupted)
         return tell_signal(sweep, is_temporary, end->interrupted);
     /* The launcher shall end the others. Where memory ran out they have been told, and end by themselves. */

@@ -10,6 +10,7 @@
 
 #include "../lib/create_file.h"
 #include "../lib/read_file.h"
+#include "../lib/wrap.h"
 #include "ranks.h"
 
 #define RANKS_MOST 65536
@@ -244,12 +245,12 @@ static void say(const struct place *place, size_t cleared, const struct nvt_buff
                 "nvtally: rows in %s that ended are kept, and all that were there are in %s\n",
                 place->directory, place->old);
     else if (staying->size)
-        fprintf(stderr, "nvtally: rows in %s that ended are kept%s\n", place->directory, traces);
+        nvt_message(stderr, "rows in %s that ended are kept%s", place->directory, traces);
     else if (*place->old)
-        fprintf(stderr, "nvtally: the results that were in %s are now in %s\n", place->directory,
-                place->old);
+        nvt_message(stderr, "the results that were in %s are now in %s", place->directory,
+                    place->old);
     else
-        fprintf(stderr, "nvtally: the results in %s are replaced%s\n", place->directory, traces);
+        nvt_message(stderr, "the results in %s are replaced%s", place->directory, traces);
 }
 
 int nvt_earlier_clear(const char *directory, const struct nvt_earlier_wish *wish,

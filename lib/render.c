@@ -36,13 +36,12 @@ const char *nvt_format_hint(const char *name, char *out, size_t size)
     return nvt_suggestion_text(&suggestion, out, size);
 }
 
-/* Commas into the whole part of a number, in place. */
-static void separate(char out[NVT_NUMBER_MAX])
+const char *nvt_render_separated(char out[NVT_NUMBER_MAX])
 {
     char plain[NVT_NUMBER_MAX];
     size_t length = strlen(out), start = *out == '-', whole = strspn(out + start, "0123456789");
     if (length + whole / 3 >= NVT_NUMBER_MAX || strpbrk(out, "eE"))
-        return;
+        return out;
     memcpy(plain, out, length + 1);
     char *to = out + start;
     for (size_t i = 0; i < whole; i++) {
@@ -51,6 +50,7 @@ static void separate(char out[NVT_NUMBER_MAX])
         *to++ = plain[start + i];
     }
     memcpy(to, plain + start + whole, length - start - whole + 1);
+    return out;
 }
 
 static void shortest(double value, char out[NVT_NUMBER_MAX])
@@ -110,7 +110,7 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
                  without_tie(nvt_table_real(table, row, column), spec->decimals));
     unsign_zero(out);
     if (separators && !(spec->flags & NVT_PLAIN))
-        separate(out);
+        (void)nvt_render_separated(out);
     return out;
 }
 

@@ -3,7 +3,8 @@
  * nvt_render_<name>, and one line in NVT_FORMATS.
  *
  * Whatever text is in a name, the output is well-formed UTF-8, in the syntax of its format, and
- * nothing in it can steer a terminal. For people: grid, column, markdown, latex (units in the
+ * nothing in it can steer a terminal. For people: table (three digits and a unit in each cell, what
+ * fits the terminal); grid, column, markdown, latex (units in the
  * headings, fixed decimals, a caption with backend, device and date). For programs: csv, tsv, json
  * (no separators within numbers, no caption, null where there is no value).
  */
@@ -16,7 +17,8 @@
 
 /* All formats: X(name, whether it says where the numbers come from, what it is). */
 #define NVT_FORMATS(X)                                                                             \
-    X(column, 1, "aligned columns (the default)")                                                  \
+    X(table, 1, "for people, as wide as the terminal (the default)")                               \
+    X(column, 1, "aligned columns with the headings and raw numbers of nsys")                      \
     X(grid, 1, "columns between lines of + - |")                                                   \
     X(markdown, 1, "a pipe table")                                                                 \
     X(latex, 1, "a table for the booktabs package")                                                \
@@ -72,6 +74,9 @@ void nvt_render_csv_field(const char *text, FILE *out);
  */
 const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t column,
                               int separators, char out[NVT_NUMBER_MAX]);
+
+/* Commas into the whole part of a number, in place. Returns out. */
+const char *nvt_render_separated(char out[NVT_NUMBER_MAX]);
 
 /*
  * What formats for people show in a cell: the heading for row SIZE_MAX, a text as it is, a number

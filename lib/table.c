@@ -99,6 +99,8 @@ void nvt_table_set_provenance(struct nvt_table *table, const struct nvt_provenan
     table->provenance.date = keep(table, date ? date : provenance->date);
     free(date);
     table->provenance.condition = keep(table, provenance->condition);
+    table->provenance.begin = provenance->begin;
+    table->provenance.has_begin = provenance->has_begin;
 }
 
 void nvt_table_drop(struct nvt_table *table, const char *heading, size_t count)

@@ -23,7 +23,12 @@
 enum nvt_type { NVT_INT, NVT_REAL, NVT_TEXT, NVT_BOOL };
 
 enum nvt_column_flags {
-    NVT_PLAIN = 1, /* a number that names something (a pid, an id): no thousands separators */
+    NVT_PLAIN = 1,  /* a number that names something (a pid, an id): no thousands separators */
+    NVT_MOMENT = 2, /* a moment on the trace's axis, not a length of time */
+    NVT_SPARE = 4,  /* people miss it least: left out first where a terminal has no room */
+    NVT_JUDGED = 8, /* a verdict: "slower", "faster" … */
+    NVT_OF_RANGES =
+        16, /* "DOMAIN:NAME", of the default domain ":NAME"; behind "--" for each level of a tree */
 };
 
 /* Decimals of an NVT_REAL column that shows as many as it needs. */
@@ -42,23 +47,29 @@ struct nvt_column {
 };
 
 /* What columns hold, for their descriptions: {"Total Time (ns)", NVT_NS}. */
-#define NVT_NAMES      "", NVT_TEXT, 0, 0
-#define NVT_COUNTS     "", NVT_INT, 0, 0
-#define NVT_IDS        "", NVT_INT, 0, NVT_PLAIN
-#define NVT_NS         "ns", NVT_INT, 0, 0
-#define NVT_NS_AVERAGE "ns", NVT_REAL, 1, 0
-#define NVT_PERCENT    "%", NVT_REAL, 1, 0
-#define NVT_MB         "MB", NVT_REAL, 3, 0
-#define NVT_MIB        "MiB", NVT_REAL, 2, 0
+#define NVT_NAMES        "", NVT_TEXT, 0, 0
+#define NVT_COUNTS       "", NVT_INT, 0, 0
+#define NVT_SPARE_NAMES  "", NVT_TEXT, 0, NVT_SPARE
+#define NVT_SPARE_COUNTS "", NVT_INT, 0, NVT_SPARE
+#define NVT_RANGES       "", NVT_TEXT, 0, NVT_OF_RANGES
+#define NVT_VERDICTS     "", NVT_TEXT, 0, NVT_JUDGED
+#define NVT_IDS          "", NVT_INT, 0, NVT_PLAIN | NVT_SPARE
+#define NVT_NS           "ns", NVT_INT, 0, 0
+#define NVT_SPARE_NS     "ns", NVT_INT, 0, NVT_SPARE
+#define NVT_MOMENTS_NS   "ns", NVT_INT, 0, NVT_MOMENT
+#define NVT_NS_AVERAGE   "ns", NVT_REAL, 1, 0
+#define NVT_PERCENT      "%", NVT_REAL, 1, 0
+#define NVT_MB           "MB", NVT_REAL, 3, 0
+#define NVT_MIB          "MiB", NVT_REAL, 2, 0
 /* Numbers with this unit and so many decimals. */
 #define NVT_REALS(unit, decimals) unit, NVT_REAL, decimals, 0
 
 /* The five columns of a struct nvt_summary of durations; texts before and behind "Avg", "Med" … */
 #define NVT_SUMMARY_COLUMNS(before)                                                                \
     {before "Avg (ns)", NVT_NS_AVERAGE}, {before "Med (ns)", NVT_NS_AVERAGE},                      \
-        {before "Min (ns)", NVT_NS}, {before "Max (ns)", NVT_NS},                                  \
+        {before "Min (ns)", NVT_SPARE_NS}, {before "Max (ns)", NVT_NS},                            \
     {                                                                                              \
-        before "StdDev (ns)", NVT_NS_AVERAGE                                                       \
+        before "StdDev (ns)", "ns", NVT_REAL, 1, NVT_SPARE                                         \
     }
 
 /* Columns of a table whose description has room for any number of them, at most. */
@@ -73,6 +84,8 @@ struct nvt_provenance {
     const char *date;      /* of the measurement, as recorded */
     size_t date_length;    /* its first bytes alone, as of the day of several moments; 0: all */
     const char *condition; /* what else must be known to read the numbers, "published", … */
+    int64_t begin;         /* of the trace that all moments are of, ns on its axis … */
+    int has_begin;         /* … where there is one */
 };
 
 /*
@@ -168,8 +181,9 @@ struct nvt_tables {
     struct nvt_table **items;
     size_t count;
     size_t
-        terminal; /* columns of the terminal that the formats column and grid write for, 0 unknown or none */
-    int is_wide; /* nothing is to be shortened or said but once (compact_table.h) */
+        terminal; /* columns of the terminal that the formats table, column and grid write for, 0 unknown or none */
+    int is_coloured; /* and whether colours are wanted there */
+    int is_wide;     /* nothing is to be shortened, left out or said but once (compact_table.h) */
 };
 
 /* Append, taking ownership also on failure. 0, or -1 when out of memory, `table` is NULL, or it has

@@ -13,6 +13,7 @@
 #include "../lib/count_of.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
+#include "../lib/wrap.h"
 #include "changes.h"
 #include "chart.h"
 #include "frame.h"
@@ -47,12 +48,12 @@ const struct nvt_change_chart *const *nvt_change_charts(size_t *count)
 static const char usage_head[] =
     "usage: nvtally plot [OPTIONS] DIRECTORY|FILE…\n"
     "       nvtally plot [OPTIONS] A… vs B… [vs C…]\n\n"
-    "Draws what 'nvtally run' measured, or what a trace contains, with gnuplot, and prints the\n"
-    "path of each picture. The script and the data lie beside it. With 'vs', draws what\n"
-    "'nvtally compare' tells of the sides.\n\n"
+    "Draws what 'nvtally run' measured, or what a trace contains, with gnuplot, and\n"
+    "prints the path of each picture. The script and the data lie beside it. With\n"
+    "'vs', draws what 'nvtally compare' tells of the sides.\n\n"
     "  -f, --format FORMAT  svg (default), png or pdf\n"
-    "  -o, --output DIR     where the pictures go (default: the directory itself, or that of the\n"
-    "                       file)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
+    "  -o, --output DIR     where the pictures go (default: the directory itself, or\n"
+    "                       that of the file)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
     "      --help           this text\n\n"
     "Charts of a comparison:\n";
 
@@ -352,10 +353,10 @@ static int draw(struct nvt_input *input, const struct options *options, const ch
     int status = draw_charts(input, options, options->output ? options->output : directory, err);
     size_t traces = nvt_chart_own_traces(input);
     if (!status && traces > NVT_CHART_TRACES)
-        fprintf(stderr,
-                "nvtally: note: charts show the first %d of %zu traces; plot the others by "
-                "themselves\n",
-                NVT_CHART_TRACES, traces);
+        nvt_message(stderr,
+                    "note: charts show the first %d of %zu traces; plot the others by "
+                    "themselves",
+                    NVT_CHART_TRACES, traces);
     nvt_glyphs_note(options->format);
     return status;
 }
@@ -400,10 +401,10 @@ static void help(void)
 {
     fputs(usage_head, stdout);
     for (size_t i = 0; i < CHANGE_CHARTS; i++)
-        printf("  %-14s %s\n", change_charts[i]->name, change_charts[i]->about);
+        nvt_put_item(change_charts[i]->name, 17, change_charts[i]->about, NVT_HELP_WIDTH, stdout);
     fputs("\nCharts:\n", stdout);
     for (size_t i = 0; i < CHARTS; i++)
-        printf("  %-14s %s\n", charts[i]->name, charts[i]->about);
+        nvt_put_item(charts[i]->name, 17, charts[i]->about, NVT_HELP_WIDTH, stdout);
 }
 
 /* What is given is drawn. 0, or -1 with err. */

@@ -18,6 +18,7 @@
 #include "../lib/shell.h"
 #include "../lib/temporary.h"
 #include "../lib/text.h"
+#include "../lib/wrap.h"
 #include "chart.h"
 #include "glyphs.h"
 #include "story.h"
@@ -28,14 +29,15 @@ enum { PICTURES_MOST = 200 };
 static const char usage_text[] =
     "usage: nvtally report DIRECTORY|FILE… [-o FILE] [OPTIONS]\n"
     "       nvtally report A… vs B… [vs C…] [-o FILE] [OPTIONS]\n\n"
-    "Writes one document with all tables and charts of runs (directories of nvtally run or\n"
-    "nvtally import) and traces: what was run and where, results, charts, warm-up, memory, the\n"
-    "published figures beside them, findings, and how to reproduce it. With 'vs', what\n"
-    "'nvtally compare' tells of the sides, with its charts.\n\n"
-    "  -o, --output FILE    NAME.html, one file that loads nothing else; NAME.md; NAME.tex, with\n"
-    "                       its pictures as NAME-….pdf beside it (default: report.html in the\n"
-    "                       directory; for a trace, NAME.report.html beside it; with 'vs',\n"
-    "                       change.html)\n"
+    "Writes one document with all tables and charts of runs (directories of nvtally\n"
+    "run or nvtally import) and traces: what was run and where, results, charts,\n"
+    "warm-up, memory, the published figures beside them, findings, and how to\n"
+    "reproduce it. With 'vs', what 'nvtally compare' tells of the sides, with its\n"
+    "charts.\n\n"
+    "  -o, --output FILE    NAME.html, one file that loads nothing else; NAME.md;\n"
+    "                       NAME.tex, with its pictures as NAME-….pdf beside it\n"
+    "                       (default: report.html in the directory; for a trace,\n"
+    "                       NAME.report.html beside it; with 'vs', change.html)\n"
     "      --title TEXT     instead of the names of the workloads or files\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP "      --help           this text\n";
 
@@ -261,7 +263,7 @@ static int draw(struct request *request, const struct drawing *drawing, struct n
     if (failed && !request->reason) {
         nvt_error_text(&trouble, text, sizeof(text));
         request->reason = strdup(text);
-        fprintf(stderr, "nvtally: warning: charts are left out: %s\n", text);
+        nvt_message(stderr, "warning: charts are left out: %s", text);
     }
     char *rest = paths;
     for (char *path; rest && !status && (path = strsep(&rest, "\n")) && *path;)
@@ -400,7 +402,7 @@ int nvt_cmd_report(int argc, char **argv)
                      ? report_changes(request, argc - optind, argv + optind, &err)
                      : report(request, argc - optind, argv + optind, &err);
     if (status < 0)
-        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
     nvt_temporary_remove();
     if (request) {
         for (size_t i = 0; i < request->picture_count; i++) {

@@ -97,7 +97,8 @@ static void tables_say_where_they_are_from(void **state)
     (void)state;
     char *directory = cli_tempdir();
     record(directory);
-    static const char *const compare[] = {"nvtally", "compare", "whole.nvt", "cut.nvt", NULL};
+    static const char *const compare[] = {"nvtally",   "compare", "-f", "column",
+                                          "whole.nvt", "cut.nvt", NULL};
     static const char *const diagnose[] = {"nvtally", "diagnose", "whole.nvt",
                                            "-f",      "markdown", NULL};
     static const char *const run[] = {
@@ -105,7 +106,7 @@ static void tables_say_where_they_are_from(void **state)
         "nvtally run linear --backend host --size 64 --batch 1 "
         "--iterations 20 --collect off -o a && cp -r a b && "
         "sed -i 's/\"date\": *\"[^\"]*\"/\"date\": \"2020-01-01\"/' b/env.json && "
-        "nvtally compare a b",
+        "nvtally compare -f column a b",
         NULL};
     char path[4200];
     snprintf(path, sizeof(path), "PATH=%s:%s", cli_built(""), getenv("PATH"));

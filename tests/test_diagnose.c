@@ -398,7 +398,7 @@ static void programs_get_every_finding(void **state)
     assert_non_null(strstr(result.out,
                            "1. slow iterations in 2 of 2 traces: 1 of 24 iterations took "
                            "far longer (up to 333 µs an iteration; seen)\n"));
-    assert_non_null(strstr(result.out, "look at   20.000 ms\n"));
+    assert_non_null(strstr(result.out, "look at    20.000 ms\n"));
     size_t rules;
     nvt_rules(&rules);
     (void)snprintf(missing, sizeof(missing),

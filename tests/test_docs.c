@@ -145,10 +145,10 @@ static void test_formats(void **state)
         struct cli_result help = cli_run(argv);
         snprintf(path, sizeof(path), "docs/man/nvtally-%s.1.scd", commands[i]);
         char *manual = cli_read_file(path, NULL);
-        const char *texts[] = {help.out, manual}, *marks[] = {"column (default)", "*column*"};
+        const char *texts[] = {help.out, manual}, *marks[] = {"table (default)", "*table*"};
         for (size_t t = 0; t < 2; t++) {
             const char *list = strstr(texts[t], marks[t]);
-            list = list ? list : strstr(texts[t], "print a table: column");
+            list = list ? list : strstr(texts[t], "print a table: table");
             for (size_t f = 0; list && f < count; f++)
                 if (!strstr(list, formats[f].name))
                     fail_msg("%s of %s does not have the format %s", t ? "the manual" : "--help",

@@ -235,7 +235,7 @@ static void it_is_the_report_where_nothing_else_is(void **state)
     const char *argv[] = {"nvtally", "stats", cli_in(cli_folder, "t.nvt"), NULL};
     result = cli_run(argv);
     cli_expect_status(&result, 0);
-    assert_int_equal(strncmp(result.out, "State of the machine", 20), 0);
+    assert_non_null(strstr(result.out, "State of the machine"));
     assert_non_null(strstr(result.out, "threads ready to run"));
     assert_non_null(strstr(result.err, ", and machine has those of the machine\n"));
     cli_result_free(&result);

@@ -350,7 +350,8 @@ static void test_command(void **state)
     char *directory = new_directory(results, strlen(results));
     struct cli_result result = stats(directory, NULL, NULL, NULL, NULL);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "Fragment study. Backend host, device A CPU, 2026-11-21"));
+    assert_non_null(strstr(result.out, "A CPU · host · 2026-11-21"));
+    assert_non_null(strstr(result.out, "\nFragment study  [fragments]\n"));
     cli_result_free(&result);
     result = stats("-r", "fragments,phases", "-f", "json", directory);
     cli_expect_status(&result, 0);

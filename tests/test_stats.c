@@ -2,7 +2,6 @@
  * The command stats: what it takes for a report's name, what it prints when none is named, directories
  * of traces, terminals.
  */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,6 +18,7 @@
 #include "../lib/suggest.h"
 #include "../lib/version.h"
 #include "cli.h"
+#include "terminal_kit.h"
 
 static void test_nearest(void **state)
 {
@@ -314,42 +312,23 @@ static void test_directory_of_traces(void **state)
     cli_tempdir_remove(folder);
 }
 
-/* The first line of a table's rows on a terminal of so many columns; NULL for `columns`: not set. */
-static void read_terminal(int columns, const char *environment, const char *const argv[], char *out,
-                          size_t size)
+/* What a terminal of so many columns shows; NULL for `columns`: not set. Owned. */
+static char *read_terminal(int columns, const char *environment, const char *const argv[])
 {
-    struct winsize window = {.ws_row = 25, .ws_col = (unsigned short)columns};
-    int master = posix_openpt(O_RDWR | O_NOCTTY);
-    size_t used = 0;
-    if (master < 0 || grantpt(master) || unlockpt(master) || access(ptsname(master), R_OK | W_OK)) {
-        close(master);
-        print_message("no pseudo-terminals here (/dev/pts): not run\n");
-        skip();
-        return; /* skip does not return, which is not declared */
-    }
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (!child) {
-        int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
-        ioctl(terminal, TIOCSWINSZ, &window);
-        if (environment)
-            setenv("COLUMNS", environment, 1);
-        else
-            unsetenv("COLUMNS");
-        dup2(terminal, STDOUT_FILENO);
-        dup2(terminal, STDERR_FILENO);
-        close(terminal);
-        close(master);
-        execv(cli_built("nvtally"), (char *const *)argv);
-        _exit(127);
-    }
-    for (ssize_t got; used + 1 < size && (got = read(master, out + used, size - used - 1)) > 0;)
-        used += (size_t)got; /* ends with EIO when the other side is closed */
-    out[used] = 0;
-    close(master);
+    const char *const set[] = {environment, NULL};
     int status;
-    waitpid(child, &status, 0);
-    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+    char *out = kit_on_terminal(columns, 25, set, argv, &status);
+    assert_int_equal(status, 0);
+    return out;
+}
+
+static void expect_terminal(int columns, const char *environment, const char *const argv[],
+                            const char *there, const char *absent)
+{
+    char *out = read_terminal(columns, environment, argv);
+    if ((there && !strstr(out, there)) || (absent && strstr(out, absent)))
+        fail_msg("no %s, or %s, in\n%s", there, absent, out);
+    free(out);
 }
 
 static void test_terminal(void **state)
@@ -360,29 +339,20 @@ static void test_terminal(void **state)
     const char *const wide[] = {"nvtally",           "stats", "--wide", "-r",
                                 "cuda_gpu_kern_sum", path,    NULL};
     const char *const tsv[] = {"nvtally", "stats", "-ftsv", "-r", "cuda_gpu_kern_sum", path, NULL};
-    char out[4096];
-    read_terminal(130, NULL, argv, out, sizeof(out));
-    assert_null(strstr(out, LONG_NAME));
-    assert_non_null(strstr(out, "void a_"));
-    assert_non_null(strstr(out, "…"));
-    for (char *at = out, *row; (row = strsep(&at, "\n"));)
-        assert_true(strlen(row) <= 130 + strlen("…") + 1);
-    read_terminal(1000, "130", argv, out, sizeof(out));
-    assert_null(strstr(out, LONG_NAME));
-    read_terminal(1000, NULL, argv, out, sizeof(out));
-    assert_non_null(strstr(out, LONG_NAME));
-    read_terminal(130, NULL, wide, out, sizeof(out));
-    assert_non_null(strstr(out, LONG_NAME));
+    char *out = read_terminal(130, NULL, argv);
+    kit_expect_fits(out, 130);
+    free(out);
+    expect_terminal(130, NULL, argv, "void a_", LONG_NAME);
+    expect_terminal(130, NULL, argv, "…", NULL);
+    expect_terminal(1000, "COLUMNS=130", argv, NULL, LONG_NAME);
+    expect_terminal(1000, NULL, argv, LONG_NAME, NULL);
+    expect_terminal(130, NULL, wide, LONG_NAME, NULL);
     /* The numbers of a comparison stand behind the names. */
     const char *const compare[] = {"nvtally", "compare", path, path, NULL};
     const char *const all[] = {"nvtally", "compare", "--wide", path, path, NULL};
-    read_terminal(130, NULL, compare, out, sizeof(out));
-    assert_null(strstr(out, "a_kernel_of_a_name_that_takes_much_of_a_line"));
-    assert_non_null(strstr(out, "…"));
-    read_terminal(130, NULL, all, out, sizeof(out));
-    assert_non_null(strstr(out, "a_kernel_of_a_name_that_takes_much_of_a_line"));
-    read_terminal(130, NULL, tsv, out, sizeof(out));
-    assert_non_null(strstr(out, LONG_NAME));
+    expect_terminal(80, NULL, compare, "…", "a_kernel_of_a_name_that_takes_much_of_a_line");
+    expect_terminal(130, NULL, all, "a_kernel_of_a_name_that_takes_much_of_a_line", NULL);
+    expect_terminal(130, NULL, tsv, LONG_NAME, NULL);
     expect_out(argv, LONG_NAME); /* a pipe, whatever COLUMNS says */
 }
 #endif

@@ -57,14 +57,17 @@ static struct nvt_provenance row_provenance(const struct nvt_runs *runs, size_t 
 
 struct nvt_provenance nvt_input_trace_provenance(const struct nvt_input_trace *from)
 {
-    if (from->runs)
-        return row_provenance(from->runs, from->record);
-    return (struct nvt_provenance){
-        .backend = nvt_trace_meta(from->trace, "backend"),
-        .device = nvt_trace_meta(from->trace, "device"),
-        .date = nvt_trace_meta(from->trace, "date"),
-        .condition = nvt_trace_meta(from->trace, "condition"),
-    };
+    struct nvt_provenance provenance =
+        from->runs ? row_provenance(from->runs, from->record)
+                   : (struct nvt_provenance){
+                         .backend = nvt_trace_meta(from->trace, "backend"),
+                         .device = nvt_trace_meta(from->trace, "device"),
+                         .date = nvt_trace_meta(from->trace, "date"),
+                         .condition = nvt_trace_meta(from->trace, "condition"),
+                     };
+    provenance.begin = from->trace ? from->trace->first_ns : 0;
+    provenance.has_begin = from->trace != NULL;
+    return provenance;
 }
 
 struct nvt_provenance nvt_input_provenance(const struct nvt_input *input)
@@ -81,6 +84,10 @@ struct nvt_provenance nvt_input_provenance(const struct nvt_input *input)
             continue;
         struct nvt_provenance more = nvt_input_trace_provenance(&input->traces[i]);
         merge(&common, &more, before++);
+    }
+    if (input->trace_count == 1 && input->traces[0].trace) {
+        common.begin = input->traces[0].trace->first_ns;
+        common.has_begin = 1;
     }
     return common;
 }

@@ -175,7 +175,7 @@ static int put_gpu_idle(struct nvt_table *table, const struct nvt_making *making
 
 static const struct nvt_table_kind more[] = {
     {.title = "Longest gaps on the devices",
-     .columns = {{"Start (ns)", NVT_NS},
+     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                  {"Duration (ns)", NVT_NS},
                  {"Not Launched (ns)", NVT_NS},
                  {"Device", NVT_NAMES},

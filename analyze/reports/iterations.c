@@ -103,7 +103,7 @@ static const struct nvt_table_kind more[] = {
      .columns = {{"Device", NVT_NAMES},
                  {"PID", NVT_IDS},
                  {"Iteration", NVT_COUNTS},
-                 {"Start (ns)", NVT_NS},
+                 {"Start (ns)", NVT_MOMENTS_NS},
                  {"Duration (ns)", NVT_NS},
                  {"Busy (ns)", NVT_NS},
                  {"Idle (ns)", NVT_NS},

@@ -116,7 +116,7 @@ const struct nvt_report nvt_report_nvtx_counter_ranges = {
     .about =
         "how NVTX counters changed within ranges: in total, per second, average, lowest, highest",
     .needs = NVT_NEEDS_TRACES,
-    .columns = {{"Range", NVT_NAMES},
+    .columns = {{"Range", NVT_RANGES},
                 {"Counter", NVT_NAMES},
                 {"Unit", NVT_NAMES},
                 {"Instances", NVT_COUNTS},

@@ -238,7 +238,7 @@ const struct nvt_report nvt_report_nvtx_cpu_sum = {
     .name = "nvtx_cpu_sum",
     .about = "processor time within ranges, and the functions that took most of it",
     .needs = NVT_NEEDS_TRACES,
-    .columns = {{"NVTX Range", NVT_NAMES},
+    .columns = {{"NVTX Range", NVT_RANGES},
                 {"Instances", NVT_COUNTS},
                 {"Total Time (ns)", NVT_NS},
                 {"CPU Time (ns)", NVT_NS},
