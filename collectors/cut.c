@@ -6,7 +6,7 @@
 
 #include "../lib/clock.h"
 #include "../lib/keep_file.h"
-#include "cut_carry_over.h"
+#include "cut_state.h"
 
 /* Moments with which the time axis begins: these stay. */
 #define FIRST_MOMENTS 2
@@ -24,7 +24,7 @@ struct nvt_cut {
     struct nvt_trace_writer *to;
     struct nvt_keep_names names; /* of the file, and of the new one */
     uint64_t ticks;
-    struct nvt_carry_over *carry;
+    struct nvt_cut_state *state;
     struct nvt_chunk_memory memory;
     /* Before `ticks`, the older one first; empty: none, or written. */
     struct moment last[LAST_MOMENTS];
@@ -53,9 +53,9 @@ struct nvt_cut *nvt_cut_begin(const struct nvt_trace_writer *writer, uint64_t ti
     struct nvt_cut *cut = calloc(1, sizeof(*cut));
     if (cut) {
         cut->ticks = ticks;
-        cut->carry = nvt_carry_over_new();
+        cut->state = nvt_cut_state_new();
     }
-    if (!cut || !cut->carry)
+    if (!cut || !cut->state)
         nvt_fail_at(err, path, -1, "out of memory");
     else if (!nvt_keep_names(path, &cut->names, err) && !open_files(cut, path, err))
         return cut;
@@ -72,7 +72,7 @@ void nvt_cut_free(struct nvt_cut *cut)
         nvt_trace_writer_close(cut->to, NULL);
     }
     nvt_trace_file_close(cut->from);
-    nvt_carry_over_free(cut->carry);
+    nvt_cut_state_free(cut->state);
     nvt_chunk_memory_free(&cut->memory);
     for (int i = 0; i < LAST_MOMENTS; i++)
         nvt_buffer_free(&cut->last[i].row);
@@ -116,15 +116,15 @@ static int take_bulk(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct 
 {
     const uint8_t *payload;
     int is_carried = chunk->flags & NVT_CHUNK_CARRIED;
-    if (!is_carried && (chunk->last >= cut->ticks || nvt_carry_over_is_given(cut->carry, chunk))) {
-        if (nvt_carry_over_give(cut->carry, chunk, put_carried, cut))
+    if (!is_carried && (chunk->last >= cut->ticks || nvt_cut_state_is_given(cut->state, chunk))) {
+        if (nvt_cut_state_give(cut->state, chunk, put_carried, cut))
             return nvt_fail_at(err, cut->names.fresh, -1,
                                "what was open at the cut cannot be written");
         return copy(cut, chunk, err);
     }
     if (load(cut, chunk, &payload, err))
         return -1;
-    return nvt_carry_over_take(cut->carry, chunk, payload)
+    return nvt_cut_state_take(cut->state, chunk, payload)
                ? nvt_fail_at(err, cut->names.fresh, -1, "out of memory, or a chunk is malformed")
                : 0;
 }
@@ -177,7 +177,7 @@ static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
     case NVT_CHUNK_CUT: /* there is one that cuts more */
         return 0;
     case NVT_CHUNK_THREAD_END:
-        if (chunk->last < cut->ticks && nvt_carry_over_thread_ended(cut->carry, chunk->thread))
+        if (chunk->last < cut->ticks && nvt_cut_state_thread_ended(cut->state, chunk->thread))
             return nvt_fail_at(err, cut->names.fresh, -1, "out of memory");
         return copy(cut, chunk, err);
     default:
@@ -211,7 +211,7 @@ uint64_t nvt_cut_left(const struct nvt_cut *cut, const struct nvt_trace_writer *
 
 int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, struct nvt_error *err)
 {
-    if (nvt_carry_over_give_all(cut->carry, put_carried, cut))
+    if (nvt_cut_state_give_all(cut->state, put_carried, cut))
         return nvt_fail_at(err, cut->names.fresh, -1, "what was open at the cut cannot be written");
     if (write_moments(cut, err) || nvt_trace_writer_replace(writer, cut->to, err))
         return -1;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "machine.h"
+#include "machine_sampler.h"
 
 #define CLOCKS_MOST 16 /* processors whose clock is read, evenly spread over all */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../lib/grow.h"
-#include "machine.h"
+#include "machine_sampler.h"
 
 #define DEVICES_MOST 64
 

@@ -11,7 +11,7 @@
 #include "children.h"
 #include "facts.h"
 #include "launch.h"
-#include "machine.h"
+#include "machine_sampler.h"
 #include "recorder.h"
 
 /* Calls of the operating system's libraries from this length on have their stack taken, once for so much time in such calls: taking

@@ -5,7 +5,7 @@
  * and the file is never more than twice as long as what is kept, for a moment three times.
  *
  * Chunks of events and device records are cut off as wholes (one is written every 100 ms); strings, facts,
- * processes, threads, definitions and moments of the clock stay, and what cut_carry_over.h says.
+ * processes, threads, definitions and moments of the clock stay, and what cut_state.h says.
  */
 #ifndef NVT_RETAIN_H
 #define NVT_RETAIN_H

@@ -50,7 +50,7 @@ enum nvt_chunk_kind {
     NVT_CHUNK_END,
     NVT_CHUNK_DEVICE_COLUMNS, /* the same as columns (device_columns.h) */
     NVT_CHUNK_CUT,            /* what ended before `first` was cut off, as it was too old */
-    NVT_CHUNK_MACHINE,        /* the state of the machine over time (machine.h) */
+    NVT_CHUNK_MACHINE,        /* the state of the machine over time (machine_quantities.h) */
     NVT_CHUNK_TABLES,         /* which tables and columns there are */
     NVT_CHUNK_ROWS,           /* some rows of one */
     NVT_CHUNK_OS_CALLS,       /* calls of the operating system's libraries, of one thread */

@@ -1,6 +1,6 @@
 # libnvtally.so, for others' benchmarks: its public functions and what they need of the program.
 LIBRARY_SRC := library/nvtally.c collectors/self_record.c collectors/recorder_rings.c collectors/stale.c collectors/drain.c collectors/drain_os.c collectors/drain_cpu.c collectors/drain_device.c \
-  collectors/owners.c collectors/output.c collectors/functions.c collectors/symbols.c $(patsubst %,collectors/%.c,capture_wish retain cut cut_carry_over cut_carry_over_device) \
+  collectors/owners.c collectors/output.c collectors/functions.c collectors/symbols.c $(patsubst %,collectors/%.c,capture_wish retain cut cut_state cut_state_device) \
   $(patsubst %,analyze/model/%.c,lanes launches launch_walk trace finish layout batches extent mpi sort column recorded_events parallel cuda_names) \
   $(patsubst %,analyze/device/%.c,project) \
   analyze/readers/frames.c analyze/readers/nvtx_payload.c analyze/readers/nvtx_schema.c analyze/readers/pools.c $(sort $(filter-out analyze/readers/nvtx%,$(wildcard analyze/readers/nvt*.c))) lib/error.c lib/clock.c lib/buffer.c lib/map.c lib/frame_tree.c \

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/machine.h"
+#include "../lib/machine_quantities.h"
 #include "finding_kit.h"
 
 #define MS INT64_C(1000000)

@@ -61,7 +61,7 @@ static void findings_that_explain_it_hide_it(void **state)
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_finding finding = cases[i].finding;
-        struct nvt_findings findings = {&finding, 1, 1};
+        struct nvt_findings findings = {&finding, 1};
         struct nvt_buffer text = {0};
         assert_int_equal(nvt_diagnose_idle(&input, &findings, &text, NULL), 0);
         assert_int_equal(text.size > 0, cases[i].says != NULL);

@@ -19,7 +19,7 @@
 #include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/readers/compensate.h"
 #include "../analyze/readers/reader.h"
-#include "../collectors/machine.h"
+#include "../collectors/machine_sampler.h"
 #include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"

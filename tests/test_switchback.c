@@ -266,7 +266,7 @@ static void check_product(int64_t m, int64_t n, int64_t k, int extreme)
         *(i < m * k ? &a[i] : &b[i - m * k]) = value;
     }
     nvt_backend_matmul_int8(m, n, k, a, b, c);
-    nvt_host_int8_loop(m, n, k, a, b, loop);
+    int8_loop(m, n, k, a, b, loop);
     for (int64_t row = 0; row < m; row++)
         for (int64_t column = 0; column < n; column++) {
             int64_t sum = 0;

@@ -6,7 +6,7 @@
 #define NVT_COMPARE_MACHINE_H
 
 #include "../../lib/buffer.h"
-#include "../device/machine.h"
+#include "../device/machine_load.h"
 #include "compare_sides.h"
 
 /* Zero-initialise. */

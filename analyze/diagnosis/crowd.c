@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../device/machine.h"
+#include "../device/machine_load.h"
 
 static double average(const struct nvt_view *view, const struct nvt_counter_courses *courses,
                       enum nvt_machine_host id)

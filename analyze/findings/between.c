@@ -8,7 +8,7 @@
 #include "../../lib/sample.h"
 #include "../diagnosis/beats.h"
 #include "../diagnosis/blocking.h"
-#include "../diagnosis/loop_parts.h"
+#include "../diagnosis/loop_interruptions.h"
 #include "../studies/phases.h"
 
 #define LEAST_SHARE 0.15
@@ -22,9 +22,10 @@ struct between {
     struct nvt_beats beats;
     struct nvt_loop_spans spans; /* usual ones */
     double median_ns, longest_ns;
-    double busy_ns;                      /* in which a device works */
-    double parts_ns[NVT_PARTS], sync_ns; /* sync: fsync() and the like behind a checkpoint */
-    uint32_t count;                      /* of all, usual or not */
+    double busy_ns; /* in which a device works */
+    double parts_ns[NVT_LOOP_INTERRUPTIONS],
+        sync_ns;    /* sync: fsync() and the like behind a checkpoint */
+    uint32_t count; /* of all, usual or not */
     struct nvt_longest longest;
 };
 
@@ -86,7 +87,7 @@ static void find_parts(struct between *between)
     const struct nvt_ranges *ranges = &trace->ranges;
     const struct nvt_loop_spans *spans = &between->spans;
     int64_t until = INT64_MIN;
-    between->parts_ns[NVT_PART_REST] = spans->ns;
+    between->parts_ns[NVT_LOOP_OTHER] = spans->ns;
     for (uint32_t i = 0, at = 0; i < ranges->count; i++) {
         if (ranges->thread[i] != spans->thread || ranges->style[i] != NVT_PUSH_POP ||
             ranges->start[i] < until)
@@ -95,12 +96,13 @@ static void find_parts(struct between *between)
             at++;
         if (at == spans->count)
             break;
-        const enum nvt_loop_part part = nvt_loop_part_of(trace, ranges->name[i], ranges->domain[i]);
-        if (ranges->start[i] < spans->items[at].start || part == NVT_PART_REST)
+        const enum nvt_loop_interruption part =
+            nvt_loop_interruption_of(trace, ranges->name[i], ranges->domain[i]);
+        if (ranges->start[i] < spans->items[at].start || part == NVT_LOOP_OTHER)
             continue;
         until = ranges->end[i] < spans->items[at].end ? ranges->end[i] : spans->items[at].end;
         between->parts_ns[part] += (double)(until - ranges->start[i]);
-        between->parts_ns[NVT_PART_REST] -= (double)(until - ranges->start[i]);
+        between->parts_ns[NVT_LOOP_OTHER] -= (double)(until - ranges->start[i]);
     }
 }
 
@@ -110,7 +112,7 @@ static void find_syncs(struct between *between)
     const struct nvt_trace *trace = between->view->trace;
     const struct nvt_os_calls *calls = &trace->os_calls;
     const struct nvt_loop_spans *spans = &between->spans;
-    if (between->parts_ns[NVT_PART_CHECKPOINT] <= 0)
+    if (between->parts_ns[NVT_LOOP_CHECKPOINT] <= 0)
         return;
     for (uint32_t i = 0, at = 0; i < calls->count; i++) {
         uint32_t open[NVT_NESTING_DEPTH];
@@ -126,21 +128,22 @@ static void find_syncs(struct between *between)
         for (uint32_t depth = nvt_thread_ranges_open(&between->beats.ranges, spans->thread,
                                                      calls->start[i], open);
              depth--;)
-            is_inner |= nvt_loop_part_of(trace, trace->ranges.name[open[depth]],
-                                         trace->ranges.domain[open[depth]]) != NVT_PART_REST;
+            is_inner |=
+                nvt_loop_interruption_of(trace, trace->ranges.name[open[depth]],
+                                         trace->ranges.domain[open[depth]]) != NVT_LOOP_OTHER;
         if (!is_inner)
             between->sync_ns += (double)(calls->end[i] - calls->start[i]);
     }
-    between->parts_ns[NVT_PART_CHECKPOINT] += between->sync_ns;
-    between->parts_ns[NVT_PART_REST] -= between->sync_ns;
+    between->parts_ns[NVT_LOOP_CHECKPOINT] += between->sync_ns;
+    between->parts_ns[NVT_LOOP_OTHER] -= between->sync_ns;
 }
 
-static enum nvt_loop_part largest_of(const struct between *between)
+static enum nvt_loop_interruption largest_of(const struct between *between)
 {
-    enum nvt_loop_part largest = NVT_PART_REST;
-    for (int part = 0; part < NVT_PARTS; part++)
+    enum nvt_loop_interruption largest = NVT_LOOP_OTHER;
+    for (int part = 0; part < NVT_LOOP_INTERRUPTIONS; part++)
         if (between->parts_ns[part] > between->parts_ns[largest])
-            largest = (enum nvt_loop_part)part;
+            largest = (enum nvt_loop_interruption)part;
     return largest;
 }
 
@@ -148,14 +151,14 @@ static enum nvt_loop_part largest_of(const struct between *between)
 static void tell_parts(const struct between *between, struct nvt_finding *finding)
 {
     const double count = between->spans.count;
-    for (int part = 0; part < NVT_PART_REST; part++)
+    for (int part = 0; part < NVT_LOOP_OTHER; part++)
         if (between->parts_ns[part] > 0)
             nvt_finding_append(finding, "; %s of it %s", NVT_TIME(between->parts_ns[part] / count),
-                               nvt_loop_part_text((enum nvt_loop_part)part));
+                               nvt_loop_interruption_text((enum nvt_loop_interruption)part));
     if (between->sync_ns > 0)
         nvt_finding_append(finding, ", %s of that until it is on disk (fsync)",
                            NVT_TIME(between->sync_ns / count));
-    if (between->parts_ns[NVT_PART_EVALUATION] > 0)
+    if (between->parts_ns[NVT_LOOP_EVALUATION] > 0)
         nvt_finding_append(finding,
                            " (forward passes without gradient, or of a model in the mode of "
                            "evaluation)");
@@ -164,37 +167,38 @@ static void tell_parts(const struct between *between, struct nvt_finding *findin
                            100 * between->busy_ns / between->spans.ns);
 }
 
-static void tell_remedy(enum nvt_loop_part part, struct nvt_finding *finding)
+static void tell_remedy(enum nvt_loop_interruption part, struct nvt_finding *finding)
 {
-    if (part == NVT_PART_REST)
+    if (part == NVT_LOOP_OTHER)
         snprintf(
             finding->remedy, sizeof(finding->remedy),
             "move what need not be done at each step off the loop: log and compute metrics every "
             "n-th step, on another thread; do not sleep or wait for others there");
     else
-        snprintf(finding->remedy, sizeof(finding->remedy), "%s", nvt_loop_part_remedy(part));
+        snprintf(finding->remedy, sizeof(finding->remedy), "%s",
+                 nvt_loop_interruption_remedy(part));
 }
 
 /* 0, or -1 when out of memory. */
 static int tell_between(struct between *between, double share, struct nvt_finding *finding)
 {
-    const enum nvt_loop_part part = largest_of(between);
+    const enum nvt_loop_interruption part = largest_of(between);
     const double all = between->spans.ns;
     char most[64] = "";
-    if (part != NVT_PART_REST)
-        snprintf(most, sizeof(most), ", most of that for %s", nvt_loop_part_text(part));
+    if (part != NVT_LOOP_OTHER)
+        snprintf(most, sizeof(most), ", most of that for %s", nvt_loop_interruption_text(part));
     finding->cost_ns = between->median_ns * (1 - between->busy_ns / all);
     snprintf(finding->what, sizeof(finding->what),
              "for %.0f %% of its time the loop is between the optimizer's step and the next "
              "iteration%s",
              100 * share, most);
-    nvt_finding_about(finding, nvt_loop_part_text(part));
+    nvt_finding_about(finding, nvt_loop_interruption_text(part));
     nvt_finding_append(finding, "%s an iteration (median), the longest %s",
                        NVT_TIME(between->median_ns), NVT_TIME(between->longest_ns));
     tell_parts(between, finding);
     tell_remedy(part, finding);
     /* A training that needs targets or actions without gradient looks the same. */
-    if (part == NVT_PART_EVALUATION)
+    if (part == NVT_LOOP_EVALUATION)
         finding->confidence = NVT_POSSIBLE;
     nvt_finding_point_longest(finding, &between->longest);
     return nvt_loop_spans_tell(&between->spans, finding);

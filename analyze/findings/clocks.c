@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "../../lib/count_of.h"
-#include "../device/machine.h"
+#include "../device/machine_load.h"
 #include "../diagnosis/diagnose.h"
 
 #define LEAST_WORK    0.1  /* of the time */

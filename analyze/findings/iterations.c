@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../lib/sample.h"
-#include "../device/machine.h"
+#include "../device/machine_load.h"
 #include "../diagnosis/periodic.h"
 
 #define WARMUP       8 /* iterations that are the rule warmup's */

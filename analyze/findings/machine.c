@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../device/machine.h"
+#include "../device/machine_load.h"
 #include "../diagnosis/crowd.h"
 #include "../diagnosis/diagnose.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../diagnosis/loop_parts.h"
+#include "../diagnosis/loop_interruptions.h"
 #include "../diagnosis/periodic.h"
 
 /* What it is, for how long, and what to do about it. */
@@ -11,7 +11,7 @@ static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_p
 {
     const struct nvt_trace *trace = beats->trace;
     const double loop_ns = (double)(beats->items[beats->count - 1].end - beats->items[0].start);
-    enum nvt_loop_part part = NVT_PART_REST;
+    enum nvt_loop_interruption part = NVT_LOOP_OTHER;
     char what[160] = "";
     if (found->name == NVT_NONE) {
         snprintf(
@@ -21,9 +21,10 @@ static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_p
             found->every, NVT_TIME(found->excess_ns / found->hits),
             100 * found->excess_ns / loop_ns);
     } else {
-        part = nvt_loop_part_of(trace, found->name, found->domain);
-        snprintf(what, sizeof(what), "%s%.120s", part == NVT_PART_REST ? "range " : "",
-                 part == NVT_PART_REST ? nvt_name(trace, found->name) : nvt_loop_part_text(part));
+        part = nvt_loop_interruption_of(trace, found->name, found->domain);
+        snprintf(what, sizeof(what), "%s%.120s", part == NVT_LOOP_OTHER ? "range " : "",
+                 part == NVT_LOOP_OTHER ? nvt_name(trace, found->name)
+                                        : nvt_loop_interruption_text(part));
         snprintf(finding->what, sizeof(finding->what),
                  "once in every %u iterations, %s takes %s: %.0f %% of the loop's time",
                  found->every, what, NVT_TIME(found->range_ns / found->hits),
@@ -31,9 +32,9 @@ static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_p
     }
     nvt_finding_about(finding, what);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s",
-             part == NVT_PART_REST
+             part == NVT_LOOP_OTHER
                  ? "look at what the loop does there; do it less often, or on another thread"
-                 : nvt_loop_part_remedy(part));
+                 : nvt_loop_interruption_remedy(part));
 }
 
 /* 0, or -1 when out of memory. */

@@ -26,21 +26,22 @@ int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range)
     return !strcmp(name, "optimizer") || !strncmp(name, step, sizeof(step) - 1);
 }
 
-enum nvt_loop_part nvt_loop_part_of(const struct nvt_trace *trace, uint32_t name, uint32_t domain)
+enum nvt_loop_interruption nvt_loop_interruption_of(const struct nvt_trace *trace, uint32_t name,
+                                                    uint32_t domain)
 {
     static const struct {
         const char *begin;
-        enum nvt_loop_part part;
-    } begins[] = {{"eval", NVT_PART_EVALUATION},
-                  {"valid", NVT_PART_EVALUATION},
-                  {"checkpoint", NVT_PART_CHECKPOINT},
-                  {"ckpt", NVT_PART_CHECKPOINT},
-                  {"save", NVT_PART_CHECKPOINT}};
+        enum nvt_loop_interruption part;
+    } begins[] = {{"eval", NVT_LOOP_EVALUATION},
+                  {"valid", NVT_LOOP_EVALUATION},
+                  {"checkpoint", NVT_LOOP_CHECKPOINT},
+                  {"ckpt", NVT_LOOP_CHECKPOINT},
+                  {"save", NVT_LOOP_CHECKPOINT}};
     const char *text = nvt_name(trace, name);
     const int is_ours = !strcmp(nvt_name(trace, trace->domains.name[domain]), "PyTorch");
     for (size_t i = 0; i < NVT_COUNT_OF(begins); i++)
         if (!strncasecmp(text, begins[i].begin, strlen(begins[i].begin)) &&
             (!is_ours || !strcmp(text, "evaluation") || !strcmp(text, "checkpoint")))
             return begins[i].part;
-    return NVT_PART_REST;
+    return NVT_LOOP_OTHER;
 }

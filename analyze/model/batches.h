@@ -15,10 +15,16 @@ int nvt_is_batch_wait(const struct nvt_trace *trace, uint32_t range);
 /* Whether a range is an optimizer's step: `optimizer` of any domain, or PyTorch's "Optimizer.step#SGD.step". */
 int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range);
 
-enum nvt_loop_part { NVT_PART_EVALUATION, NVT_PART_CHECKPOINT, NVT_PART_REST, NVT_PARTS };
+enum nvt_loop_interruption {
+    NVT_LOOP_EVALUATION,
+    NVT_LOOP_CHECKPOINT,
+    NVT_LOOP_OTHER,
+    NVT_LOOP_INTERRUPTIONS
+};
 
 /* What a range is by its name: `evaluation` and `checkpoint` of `record --pytorch`, or what begins with eval, valid, checkpoint,
  * ckpt or save (in any case of letters) in any other domain but PyTorch's profiler's operators. */
-enum nvt_loop_part nvt_loop_part_of(const struct nvt_trace *trace, uint32_t name, uint32_t domain);
+enum nvt_loop_interruption nvt_loop_interruption_of(const struct nvt_trace *trace, uint32_t name,
+                                                    uint32_t domain);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "../device/machine.h"
+#include "../device/machine_load.h"
 #include "report.h"
 
 /* Of all processes that use the device, as each numbers it. */

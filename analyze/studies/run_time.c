@@ -113,10 +113,11 @@ static enum nvt_run_part part_of(const struct nvt_trace *trace, uint32_t range)
 {
     if (nvt_is_batch_wait(trace, range))
         return NVT_RUN_DATA;
-    switch (nvt_loop_part_of(trace, trace->ranges.name[range], trace->ranges.domain[range])) {
-    case NVT_PART_EVALUATION:
+    switch (
+        nvt_loop_interruption_of(trace, trace->ranges.name[range], trace->ranges.domain[range])) {
+    case NVT_LOOP_EVALUATION:
         return NVT_RUN_EVALUATION;
-    case NVT_PART_CHECKPOINT:
+    case NVT_LOOP_CHECKPOINT:
         return NVT_RUN_CHECKPOINT;
     default:
         return NVT_RUN_RANGES;

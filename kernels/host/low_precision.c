@@ -4,9 +4,8 @@
  * no product of halves. Integers are oneDNN's, or a plain loop where there is none or where it does
  * not compute exactly: before VNNI its sums of pairs saturate at 16 bits.
  */
-#include "low_precision.h"
-
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "../ops/int8_product.h"
@@ -71,8 +70,8 @@ void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_
 
 /* --- integers ---------------------------------------------------------------------------------------- */
 
-void nvt_host_int8_loop(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
-                        int32_t *c)
+/* c[m][n] = a[m][k]·b[n][k]ᵀ, 32-bit sums. */
+static void int8_loop(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b, int32_t *c)
 {
     struct int8_args args = {a, b, c, n, k};
     NVT_LAUNCH(int8_product, m, args);
@@ -117,7 +116,8 @@ static int dnnl_is_exact(void)
 }
 #endif
 
-int nvt_host_int8_by_library(void)
+/* Whether oneDNN is built in and computes exactly on this processor. */
+static int int8_by_library(void)
 {
 #ifdef HAVE_DNNL
     static atomic_int known; /* 0: not asked yet, 1: no, 2: yes */
@@ -134,15 +134,15 @@ int nvt_host_int8_by_library(void)
 
 int nvt_backend_int8_is_plain(void)
 {
-    return !nvt_host_int8_by_library();
+    return !int8_by_library();
 }
 
 void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
                              int32_t *c)
 {
 #ifdef HAVE_DNNL
-    if (nvt_host_int8_by_library() && !dnnl_product(m, n, k, a, b, c))
+    if (int8_by_library() && !dnnl_product(m, n, k, a, b, c))
         return;
 #endif
-    nvt_host_int8_loop(m, n, k, a, b, c);
+    int8_loop(m, n, k, a, b, c);
 }

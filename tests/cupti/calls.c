@@ -1,7 +1,7 @@
 /* Records of what really ran: calls, and what a device of tests/emulated did. */
 #ifdef HAVE_CUPTI
 
-#include "stand_in_parts.h"
+#include "stand_in_internal.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Records that were made up: what tests/test_cupti.c and others expect. */
 #ifdef HAVE_CUPTI
 
-#include "stand_in_parts.h"
+#include "stand_in_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* See stand_in.h: a stand-in for libcupti and a device, for tests. None of it is NVIDIA's. */
 #ifdef HAVE_CUPTI
 
-#include "stand_in_parts.h"
+#include "stand_in_internal.h"
 
 #include <signal.h>
 #include <stdatomic.h>

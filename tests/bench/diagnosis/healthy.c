@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../../analyze/device/machine.h"
+#include "../../../analyze/device/machine_load.h"
 #include "../../../analyze/model/cuda_names.h"
 #include "../../../lib/count_of.h"
 #include "bench.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../../../lib/count_of.h"
-#include "../../../analyze/device/machine.h"
+#include "../../../analyze/device/machine_load.h"
 #include "../../../analyze/model/cuda_names.h"
 #include "../../../analyze/model/refusals.h"
 #include "bench.h"

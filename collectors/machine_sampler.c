@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "machine_sampler.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "cut_carry_over_device.h"
+#include "cut_state_device.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 /* CUpti_ActivityMemoryOperationType: of a row of memory. */
 enum { ALLOCATION = 1, RELEASE = 2 };
 
-void nvt_carry_over_device_free(struct nvt_carry_over_device *device)
+void nvt_cut_state_device_free(struct nvt_cut_state_device *device)
 {
     free(device->rows);
     nvt_buffer_free(&device->edges);
@@ -46,7 +46,7 @@ static int is_of_use(uint32_t kind)
 
 /* --- taking ----------------------------------------------------------------------------------------- */
 
-static uint32_t keep(struct nvt_carry_over_device *device, const struct nvt_device_row *row)
+static uint32_t keep(struct nvt_cut_state_device *device, const struct nvt_device_row *row)
 {
     if (nvt_grow(&device->rows, device->count, sizeof(*device->rows)))
         return NVT_MAP_NONE;
@@ -55,7 +55,7 @@ static uint32_t keep(struct nvt_carry_over_device *device, const struct nvt_devi
 }
 
 /* What stays of the rows, where most are of no use any more. Their places in the maps are new ones. */
-static int sweep(struct nvt_carry_over_device *device)
+static int sweep(struct nvt_cut_state_device *device)
 {
     uint32_t kept = 0;
     if (device->unused < 1024 || device->unused < device->count / 2)
@@ -82,7 +82,7 @@ static int sweep(struct nvt_carry_over_device *device)
     return 0;
 }
 
-static void drop_unless_used(struct nvt_carry_over_device *device, struct nvt_carried_row *row)
+static void drop_unless_used(struct nvt_cut_state_device *device, struct nvt_carried_row *row)
 {
     if (row->is_live || row->is_of_pool || !row->row.kind)
         return;
@@ -91,7 +91,7 @@ static void drop_unless_used(struct nvt_carry_over_device *device, struct nvt_ca
 }
 
 /* Forget that the row at a place of a map is what it is kept for. */
-static void release(struct nvt_carry_over_device *device, struct nvt_map *map, uint64_t key,
+static void release(struct nvt_cut_state_device *device, struct nvt_map *map, uint64_t key,
                     int is_pool)
 {
     uint32_t *place = nvt_map_get(map, key) == NVT_MAP_NONE ? NULL : nvt_map_at(map, key);
@@ -107,7 +107,7 @@ static void release(struct nvt_carry_over_device *device, struct nvt_map *map, u
 }
 
 /* An allocation stays until it is released; of a pool the last record of what it holds. */
-static int take_memory(struct nvt_carry_over_device *device, const struct nvt_device_row *row)
+static int take_memory(struct nvt_cut_state_device *device, const struct nvt_device_row *row)
 {
     uint64_t pool = row->fields[NVT_MEM_POOL], address = row->fields[NVT_MEM_ADDRESS];
     int is_memory = row->kind == NVT_DEVICE_MEMORY;
@@ -131,7 +131,7 @@ static int take_memory(struct nvt_carry_over_device *device, const struct nvt_de
     return sweep(device);
 }
 
-static int is_known_problem(const struct nvt_carry_over_device *device, uint64_t text)
+static int is_known_problem(const struct nvt_cut_state_device *device, uint64_t text)
 {
     for (uint32_t i = 0; i < device->count; i++)
         if (device->rows[i].row.kind == NVT_DEVICE_PROBLEM &&
@@ -141,7 +141,7 @@ static int is_known_problem(const struct nvt_carry_over_device *device, uint64_t
 }
 
 /* A row whose names are the file's. */
-static int take_row(struct nvt_carry_over_device *device, const struct nvt_chunk *chunk,
+static int take_row(struct nvt_cut_state_device *device, const struct nvt_chunk *chunk,
                     const struct nvt_device_row *row)
 {
     switch (row->kind) {
@@ -193,7 +193,7 @@ static int read_names(struct nvt_cursor *cursor, struct names *names)
     return cursor->at ? 0 : -1;
 }
 
-static int take_named(struct nvt_carry_over_device *device, const struct nvt_chunk *chunk,
+static int take_named(struct nvt_cut_state_device *device, const struct nvt_chunk *chunk,
                       const struct names *names, struct nvt_device_row *row)
 {
     uint32_t bits = names_of(row->kind);
@@ -208,7 +208,7 @@ static int take_named(struct nvt_carry_over_device *device, const struct nvt_chu
     return take_row(device, chunk, row);
 }
 
-static int take_columns(struct nvt_carry_over_device *device, const struct nvt_chunk *chunk,
+static int take_columns(struct nvt_cut_state_device *device, const struct nvt_chunk *chunk,
                         const struct names *names, const struct nvt_cursor *cursor)
 {
     struct nvt_device_columns *columns = malloc(sizeof(*columns));
@@ -230,8 +230,8 @@ static int take_columns(struct nvt_carry_over_device *device, const struct nvt_c
     return status;
 }
 
-int nvt_carry_over_device_take(struct nvt_carry_over_device *device, const struct nvt_chunk *chunk,
-                               const uint8_t *payload)
+int nvt_cut_state_device_take(struct nvt_cut_state_device *device, const struct nvt_chunk *chunk,
+                              const uint8_t *payload)
 {
     struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
     struct names names = {0};
@@ -276,7 +276,7 @@ static int add_row(struct rows *rows, const struct nvt_device_row *from)
     return nvt_device_batch_add(&rows->batch, row.kind, row.fields, row.count);
 }
 
-static int put_rows(const struct rows *rows, const struct nvt_chunk *chunk, nvt_carry_over_put *put,
+static int put_rows(const struct rows *rows, const struct nvt_chunk *chunk, nvt_cut_state_put *put,
                     void *context)
 {
     size_t size;
@@ -289,8 +289,8 @@ static int put_rows(const struct rows *rows, const struct nvt_chunk *chunk, nvt_
     return status ? -1 : 0;
 }
 
-static int give_rows(const struct nvt_carry_over_device *device, struct rows *rows,
-                     struct nvt_chunk *chunk, nvt_carry_over_put *put, void *context)
+static int give_rows(const struct nvt_cut_state_device *device, struct rows *rows,
+                     struct nvt_chunk *chunk, nvt_cut_state_put *put, void *context)
 {
     for (uint32_t i = 0; i < device->count; i++)
         if (add_row(rows, &device->rows[i].row))
@@ -303,8 +303,8 @@ static int give_rows(const struct nvt_carry_over_device *device, struct rows *ro
     return chunk->count ? put_rows(rows, chunk, put, context) : 0;
 }
 
-int nvt_carry_over_device_give(const struct nvt_carry_over_device *device, uint32_t process,
-                               nvt_carry_over_put *put, void *context)
+int nvt_cut_state_device_give(const struct nvt_cut_state_device *device, uint32_t process,
+                              nvt_cut_state_put *put, void *context)
 {
     struct rows rows = {0};
     struct nvt_chunk chunk = {.kind = NVT_CHUNK_DEVICE,
@@ -333,7 +333,7 @@ static int by_ticks(const void *left, const void *right)
 
 /* The moment of a capture is that of its chunk. */
 static int give_edge(const struct nvt_carried_edge *edge, struct nvt_chunk *chunk,
-                     nvt_carry_over_put *put, void *context)
+                     nvt_cut_state_put *put, void *context)
 {
     uint8_t memory[4 * ROW_MOST];
     struct rows rows = {0};
@@ -346,9 +346,9 @@ static int give_edge(const struct nvt_carried_edge *edge, struct nvt_chunk *chun
                : 0;
 }
 
-int nvt_carry_over_device_give_captures(struct nvt_carry_over_device *device, uint32_t process,
-                                        const struct nvt_carried_starts *starts,
-                                        nvt_carry_over_put *put, void *context)
+int nvt_cut_state_device_give_captures(struct nvt_cut_state_device *device, uint32_t process,
+                                       const struct nvt_carried_starts *starts,
+                                       nvt_cut_state_put *put, void *context)
 {
     struct nvt_carried_edge *edges = (struct nvt_carried_edge *)(void *)device->edges.data;
     size_t edge_count = device->edges.size / sizeof(*edges), at = 0;

@@ -6,11 +6,11 @@
  * 100 ms; less often where a round takes so long that it would be more than 2 % of a processor's time. A quantity that a
  * source has not is none of the trace's.
  */
-#ifndef NVT_COLLECT_MACHINE_H
-#define NVT_COLLECT_MACHINE_H
+#ifndef NVT_MACHINE_SAMPLER_H
+#define NVT_MACHINE_SAMPLER_H
 
 #include "../lib/clock.h"
-#include "../lib/machine.h"
+#include "../lib/machine_quantities.h"
 #include "output.h"
 
 /* --- the sampler ---------------------------------------------------------------------------------------- */

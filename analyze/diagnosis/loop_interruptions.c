@@ -1,4 +1,4 @@
-#include "loop_parts.h"
+#include "loop_interruptions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +14,23 @@
 
 static const struct {
     const char *text, *remedy;
-} parts[NVT_PARTS] = {
-    [NVT_PART_EVALUATION] = {"an evaluation",
+} parts[NVT_LOOP_INTERRUPTIONS] = {
+    [NVT_LOOP_EVALUATION] = {"an evaluation",
                              "evaluate less often or on fewer batches, in larger ones and without "
                              "gradients; or in another process, from a checkpoint"},
-    [NVT_PART_CHECKPOINT] =
+    [NVT_LOOP_CHECKPOINT] =
         {"a checkpoint", "save less often, or asynchronously: copy the state, and let another "
                          "thread write it (torch.distributed.checkpoint.async_save); fsync() only "
                          "what must survive a crash"},
-    [NVT_PART_REST] = {"the rest", "do it less often, or on another thread"},
+    [NVT_LOOP_OTHER] = {"the rest", "do it less often, or on another thread"},
 };
 
-const char *nvt_loop_part_text(enum nvt_loop_part part)
+const char *nvt_loop_interruption_text(enum nvt_loop_interruption part)
 {
     return parts[part].text;
 }
 
-const char *nvt_loop_part_remedy(enum nvt_loop_part part)
+const char *nvt_loop_interruption_remedy(enum nvt_loop_interruption part)
 {
     return parts[part].remedy;
 }

@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "machine_load.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * What a loop does beside training: evaluations and checkpoints, and the calls and functions in spans of its time.
  */
-#ifndef NVT_LOOP_PARTS_H
-#define NVT_LOOP_PARTS_H
+#ifndef NVT_LOOP_INTERRUPTIONS_H
+#define NVT_LOOP_INTERRUPTIONS_H
 
 #include "../model/batches.h"
 #include "called_from.h"
@@ -10,8 +10,8 @@
 #include "places.h"
 
 /* "an evaluation"; and what to do about it. */
-const char *nvt_loop_part_text(enum nvt_loop_part part);
-const char *nvt_loop_part_remedy(enum nvt_loop_part part);
+const char *nvt_loop_interruption_text(enum nvt_loop_interruption part);
+const char *nvt_loop_interruption_remedy(enum nvt_loop_interruption part);
 
 /* Spans of a thread's time, apart and ascending. Zero-initialise but for view and thread; release with nvt_loop_spans_free. */
 struct nvt_loop_spans {

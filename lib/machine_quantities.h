@@ -5,8 +5,8 @@
  * A quantity belongs to the host or to a device. Shares are in % of the time since the sample before, all processors
  * together being 100. "limited" is 1 while the driver holds the SMs' clock down for that reason, else 0.
  */
-#ifndef NVT_MACHINE_H
-#define NVT_MACHINE_H
+#ifndef NVT_MACHINE_QUANTITIES_H
+#define NVT_MACHINE_QUANTITIES_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "machine_quantities.h"
 
 #define QUANTITY(id, name, unit, about) {name, unit, about},
 

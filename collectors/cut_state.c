@@ -1,4 +1,4 @@
-#include "cut_carry_over.h"
+#include "cut_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "../lib/event_columns.h"
 #include "../lib/grow.h"
 #include "../lib/map.h"
-#include "cut_carry_over_device.h"
+#include "cut_state_device.h"
 
 /* An event that stays: a push or a start that is open, an end without a start. */
 struct kept {
@@ -35,22 +35,22 @@ struct process {
     struct nvt_map starts, ends; /* id -> event */
 };
 
-struct nvt_carry_over {
+struct nvt_cut_state {
     struct thread *threads;
     uint32_t thread_count;
     struct process *processes;
     uint32_t process_count;
-    struct nvt_carry_over_device *devices;
+    struct nvt_cut_state_device *devices;
     uint32_t device_count;
     uint64_t kept_first; /* ticks of the first event that stays */
 };
 
-struct nvt_carry_over *nvt_carry_over_new(void)
+struct nvt_cut_state *nvt_cut_state_new(void)
 {
-    struct nvt_carry_over *carry = calloc(1, sizeof(*carry));
-    if (carry)
-        carry->kept_first = UINT64_MAX;
-    return carry;
+    struct nvt_cut_state *state = calloc(1, sizeof(*state));
+    if (state)
+        state->kept_first = UINT64_MAX;
+    return state;
 }
 
 static void free_list(struct kept_list *list)
@@ -60,23 +60,23 @@ static void free_list(struct kept_list *list)
     free(list->items);
 }
 
-void nvt_carry_over_free(struct nvt_carry_over *carry)
+void nvt_cut_state_free(struct nvt_cut_state *state)
 {
-    if (!carry)
+    if (!state)
         return;
-    for (uint32_t i = 0; i < carry->thread_count; i++)
-        free_list(&carry->threads[i].pushes);
-    for (uint32_t i = 0; i < carry->process_count; i++) {
-        free_list(&carry->processes[i].events);
-        nvt_map_free(&carry->processes[i].starts);
-        nvt_map_free(&carry->processes[i].ends);
+    for (uint32_t i = 0; i < state->thread_count; i++)
+        free_list(&state->threads[i].pushes);
+    for (uint32_t i = 0; i < state->process_count; i++) {
+        free_list(&state->processes[i].events);
+        nvt_map_free(&state->processes[i].starts);
+        nvt_map_free(&state->processes[i].ends);
     }
-    for (uint32_t i = 0; i < carry->device_count; i++)
-        nvt_carry_over_device_free(&carry->devices[i]);
-    free(carry->threads);
-    free(carry->processes);
-    free(carry->devices);
-    free(carry);
+    for (uint32_t i = 0; i < state->device_count; i++)
+        nvt_cut_state_device_free(&state->devices[i]);
+    free(state->threads);
+    free(state->processes);
+    free(state->devices);
+    free(state);
 }
 
 /* Room for item `index` of an array of zeroed ones. The item, or NULL when out of memory. */
@@ -159,10 +159,10 @@ static int forget_range(struct process *process, struct nvt_map *map, uint64_t r
 }
 
 /* Any thread of a process may end a range, and the end may stand before the start in the file. */
-static int start_or_end(struct nvt_carry_over *carry, uint32_t number, const struct kept *event)
+static int start_or_end(struct nvt_cut_state *state, uint32_t number, const struct kept *event)
 {
     struct process *process =
-        item_at(&carry->processes, &carry->process_count, number, sizeof(*process));
+        item_at(&state->processes, &state->process_count, number, sizeof(*process));
     if (!process)
         return -1;
     int is_start = (event->token & 7) == NVT_TOKEN_START;
@@ -175,7 +175,7 @@ static int start_or_end(struct nvt_carry_over *carry, uint32_t number, const str
     return 0;
 }
 
-static int apply(struct nvt_carry_over *carry, struct thread *thread, const struct kept *event)
+static int apply(struct nvt_cut_state *state, struct thread *thread, const struct kept *event)
 {
     switch (event->token & 7) {
     case NVT_TOKEN_PUSH:
@@ -185,21 +185,21 @@ static int apply(struct nvt_carry_over *carry, struct thread *thread, const stru
         return 0;
     case NVT_TOKEN_START:
     case NVT_TOKEN_END:
-        return start_or_end(carry, thread->process, event);
+        return start_or_end(state, thread->process, event);
     default: /* marks and samples */
         return 0;
     }
 }
 
 /* The attributes of a range, if it was just kept. */
-static int keep_attributes(struct nvt_carry_over *carry, struct thread *thread,
+static int keep_attributes(struct nvt_cut_state *state, struct thread *thread,
                            const struct kept *event, const struct nvt_event_attributes *from)
 {
     unsigned kind = event->token & 7;
-    if (kind == NVT_TOKEN_START && thread->process >= carry->process_count)
+    if (kind == NVT_TOKEN_START && thread->process >= state->process_count)
         return 0;
     struct kept_list *list =
-        kind == NVT_TOKEN_START ? &carry->processes[thread->process].events : &thread->pushes;
+        kind == NVT_TOKEN_START ? &state->processes[thread->process].events : &thread->pushes;
     struct kept *kept = list->count ? &list->items[list->count - 1] : NULL;
     if (!kept || (kind != NVT_TOKEN_PUSH && kind != NVT_TOKEN_START) || kept->attributes ||
         kept->ticks != event->ticks || kept->token != event->token || kept->range != event->range)
@@ -235,41 +235,41 @@ static int next_event(struct nvt_event_columns *columns, uint32_t number, struct
     return columns->next_attribute == number ? nvt_event_attributes(columns, attributes) : 0;
 }
 
-static int take_events(struct nvt_carry_over *carry, const struct nvt_chunk *chunk,
+static int take_events(struct nvt_cut_state *state, const struct nvt_chunk *chunk,
                        const uint8_t *payload)
 {
     struct nvt_event_columns columns;
     struct nvt_event_attributes attributes;
     struct thread *thread =
-        item_at(&carry->threads, &carry->thread_count, chunk->thread, sizeof(*thread));
+        item_at(&state->threads, &state->thread_count, chunk->thread, sizeof(*thread));
     if (!thread || nvt_event_columns_open(&columns, chunk, payload))
         return -1;
     thread->process = chunk->process;
     for (uint32_t i = 0; i < chunk->count; i++) {
         struct kept event = {.thread = chunk->thread};
-        if (next_event(&columns, i, &event, &attributes) || apply(carry, thread, &event) ||
-            (attributes.from && keep_attributes(carry, thread, &event, &attributes)))
+        if (next_event(&columns, i, &event, &attributes) || apply(state, thread, &event) ||
+            (attributes.from && keep_attributes(state, thread, &event, &attributes)))
             return -1;
     }
     return 0;
 }
 
-int nvt_carry_over_thread_ended(struct nvt_carry_over *carry, uint32_t index)
+int nvt_cut_state_thread_ended(struct nvt_cut_state *state, uint32_t index)
 {
-    struct thread *thread = item_at(&carry->threads, &carry->thread_count, index, sizeof(*thread));
+    struct thread *thread = item_at(&state->threads, &state->thread_count, index, sizeof(*thread));
     if (thread)
         thread->ended = 1;
     return thread ? 0 : -1;
 }
 
-int nvt_carry_over_take(struct nvt_carry_over *carry, const struct nvt_chunk *chunk,
-                        const uint8_t *payload)
+int nvt_cut_state_take(struct nvt_cut_state *state, const struct nvt_chunk *chunk,
+                       const uint8_t *payload)
 {
     if (chunk->kind == NVT_CHUNK_EVENTS)
-        return take_events(carry, chunk, payload);
-    struct nvt_carry_over_device *device =
-        item_at(&carry->devices, &carry->device_count, chunk->process, sizeof(*device));
-    return device ? nvt_carry_over_device_take(device, chunk, payload) : -1;
+        return take_events(state, chunk, payload);
+    struct nvt_cut_state_device *device =
+        item_at(&state->devices, &state->device_count, chunk->process, sizeof(*device));
+    return device ? nvt_cut_state_device_take(device, chunk, payload) : -1;
 }
 
 /* --- giving ----------------------------------------------------------------------------------------- */
@@ -280,7 +280,7 @@ struct columns {
     struct nvt_chunk chunk;
     uint64_t range;
     uint32_t last_attribute;
-    nvt_carry_over_put *put;
+    nvt_cut_state_put *put;
     void *context;
 };
 
@@ -351,11 +351,11 @@ static struct nvt_chunk chunk_of(uint32_t process, uint32_t thread)
         .kind = NVT_CHUNK_EVENTS, .flags = NVT_CHUNK_CARRIED, .process = process, .thread = thread};
 }
 
-static int give_pushes_once(struct nvt_carry_over *carry, uint32_t index, nvt_carry_over_put *put,
+static int give_pushes_once(struct nvt_cut_state *state, uint32_t index, nvt_cut_state_put *put,
                             void *context)
 {
     /* Of a thread that is not known nothing was cut off, and nothing will be: its times ascend. */
-    struct thread *thread = index < carry->thread_count ? &carry->threads[index] : NULL;
+    struct thread *thread = index < state->thread_count ? &state->threads[index] : NULL;
     if (!thread || thread->given)
         return 0;
     struct columns columns = {
@@ -379,10 +379,10 @@ static int by_thread_and_time(const void *left, const void *right)
 
 /* Starts and ends of a process; its maps know their places no more. What ended before all that stays began before
  * it, too. */
-static int give_ranges(struct nvt_carry_over *carry, uint32_t number, nvt_carry_over_put *put,
+static int give_ranges(struct nvt_cut_state *state, uint32_t number, nvt_cut_state_put *put,
                        void *context)
 {
-    struct kept_list *events = &carry->processes[number].events;
+    struct kept_list *events = &state->processes[number].events;
     struct columns columns = {.put = put, .context = context};
     int failed = 0;
     if (events->count)
@@ -390,7 +390,7 @@ static int give_ranges(struct nvt_carry_over *carry, uint32_t number, nvt_carry_
     for (uint32_t i = 0; i < events->count && !failed; i++) {
         const struct kept *event = &events->items[i];
         unsigned kind = event->token & 7;
-        if (kind == NVT_TOKEN_MARK || (kind == NVT_TOKEN_END && event->ticks < carry->kept_first))
+        if (kind == NVT_TOKEN_MARK || (kind == NVT_TOKEN_END && event->ticks < state->kept_first))
             continue;
         if (columns.chunk.thread != event->thread || !columns.chunk.count) {
             failed = put_columns(&columns);
@@ -403,15 +403,15 @@ static int give_ranges(struct nvt_carry_over *carry, uint32_t number, nvt_carry_
     return failed ? -1 : 0;
 }
 
-static int give_device_once(struct nvt_carry_over *carry, uint32_t process, nvt_carry_over_put *put,
+static int give_device_once(struct nvt_cut_state *state, uint32_t process, nvt_cut_state_put *put,
                             void *context)
 {
-    struct nvt_carry_over_device *device =
-        process < carry->device_count ? &carry->devices[process] : NULL;
+    struct nvt_cut_state_device *device =
+        process < state->device_count ? &state->devices[process] : NULL;
     if (!device || device->given)
         return 0;
     device->given = 1;
-    return nvt_carry_over_device_give(device, process, put, context);
+    return nvt_cut_state_device_give(device, process, put, context);
 }
 
 static int by_value(const void *left, const void *right)
@@ -432,53 +432,53 @@ static int add_starts(struct nvt_buffer *ticks, const struct kept_list *list)
 }
 
 /* Captures in which something began that is open or in a chunk that stays: readers leave out what began in none. */
-static int give_captures(struct nvt_carry_over *carry, uint32_t process, nvt_carry_over_put *put,
+static int give_captures(struct nvt_cut_state *state, uint32_t process, nvt_cut_state_put *put,
                          void *context)
 {
     struct nvt_buffer ticks = {0};
     int failed = 0;
-    if (!carry->devices[process].edges.size)
+    if (!state->devices[process].edges.size)
         return 0;
-    for (uint32_t i = 0; i < carry->thread_count && !failed; i++)
-        if (carry->threads[i].process == process && !carry->threads[i].ended)
-            failed = add_starts(&ticks, &carry->threads[i].pushes);
-    if (!failed && process < carry->process_count)
-        failed = add_starts(&ticks, &carry->processes[process].events);
+    for (uint32_t i = 0; i < state->thread_count && !failed; i++)
+        if (state->threads[i].process == process && !state->threads[i].ended)
+            failed = add_starts(&ticks, &state->threads[i].pushes);
+    if (!failed && process < state->process_count)
+        failed = add_starts(&ticks, &state->processes[process].events);
     if (ticks.size)
         qsort(ticks.data, ticks.size / sizeof(uint64_t), sizeof(uint64_t), by_value);
     const struct nvt_carried_starts starts = {(const uint64_t *)(const void *)ticks.data,
-                                              ticks.size / sizeof(uint64_t), carry->kept_first};
-    failed = failed || nvt_carry_over_device_give_captures(&carry->devices[process], process,
-                                                           &starts, put, context);
+                                              ticks.size / sizeof(uint64_t), state->kept_first};
+    failed = failed || nvt_cut_state_device_give_captures(&state->devices[process], process,
+                                                          &starts, put, context);
     nvt_buffer_free(&ticks);
     return failed ? -1 : 0;
 }
 
-int nvt_carry_over_is_given(const struct nvt_carry_over *carry, const struct nvt_chunk *chunk)
+int nvt_cut_state_is_given(const struct nvt_cut_state *state, const struct nvt_chunk *chunk)
 {
     if (chunk->kind == NVT_CHUNK_EVENTS)
-        return chunk->thread < carry->thread_count && carry->threads[chunk->thread].given;
-    return chunk->process < carry->device_count && carry->devices[chunk->process].given;
+        return chunk->thread < state->thread_count && state->threads[chunk->thread].given;
+    return chunk->process < state->device_count && state->devices[chunk->process].given;
 }
 
-int nvt_carry_over_give(struct nvt_carry_over *carry, const struct nvt_chunk *chunk,
-                        nvt_carry_over_put *put, void *context)
+int nvt_cut_state_give(struct nvt_cut_state *state, const struct nvt_chunk *chunk,
+                       nvt_cut_state_put *put, void *context)
 {
     if (chunk->kind != NVT_CHUNK_EVENTS)
-        return give_device_once(carry, chunk->process, put, context);
-    if (chunk->first < carry->kept_first)
-        carry->kept_first = chunk->first;
-    return give_pushes_once(carry, chunk->thread, put, context);
+        return give_device_once(state, chunk->process, put, context);
+    if (chunk->first < state->kept_first)
+        state->kept_first = chunk->first;
+    return give_pushes_once(state, chunk->thread, put, context);
 }
 
-int nvt_carry_over_give_all(struct nvt_carry_over *carry, nvt_carry_over_put *put, void *context)
+int nvt_cut_state_give_all(struct nvt_cut_state *state, nvt_cut_state_put *put, void *context)
 {
     int status = 0;
-    for (uint32_t i = 0; i < carry->thread_count && !status; i++)
-        status = give_pushes_once(carry, i, put, context);
-    for (uint32_t i = 0; i < carry->process_count && !status; i++)
-        status = give_ranges(carry, i, put, context);
-    for (uint32_t i = 0; i < carry->device_count && !status; i++)
-        status = give_device_once(carry, i, put, context) || give_captures(carry, i, put, context);
+    for (uint32_t i = 0; i < state->thread_count && !status; i++)
+        status = give_pushes_once(state, i, put, context);
+    for (uint32_t i = 0; i < state->process_count && !status; i++)
+        status = give_ranges(state, i, put, context);
+    for (uint32_t i = 0; i < state->device_count && !status; i++)
+        status = give_device_once(state, i, put, context) || give_captures(state, i, put, context);
     return status ? -1 : 0;
 }

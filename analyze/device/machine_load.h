@@ -2,10 +2,10 @@
  * What was sampled of the machine beside the program (record --trace machine), found by what it is, and averaged over the
  * time that counts: that in which a device worked. A level holds from a sample to the next; behind the last one nobody knows.
  */
-#ifndef NVT_ANALYZE_MACHINE_H
-#define NVT_ANALYZE_MACHINE_H
+#ifndef NVT_MACHINE_LOAD_H
+#define NVT_MACHINE_LOAD_H
 
-#include "../../lib/machine.h"
+#include "../../lib/machine_quantities.h"
 #include "../model/counters.h"
 #include "devices.h"
 

@@ -3,12 +3,12 @@
  * their names, the last moment on CUPTI's clock, records lost, problems, until when records are complete, whether a
  * capture is open; allocations that have not been released, and the last record of each memory pool.
  */
-#ifndef NVT_CUT_CARRY_OVER_DEVICE_H
-#define NVT_CUT_CARRY_OVER_DEVICE_H
+#ifndef NVT_CUT_STATE_DEVICE_H
+#define NVT_CUT_STATE_DEVICE_H
 
 #include "../lib/device_rows.h"
 #include "../lib/map.h"
-#include "cut_carry_over.h"
+#include "cut_state.h"
 
 /* A row with the names it has, as the file's string ids. */
 struct nvt_carried_row {
@@ -22,8 +22,8 @@ struct nvt_carried_edge {
     uint64_t ticks, begins;
 };
 
-/* Of a process. Zero-initialise; release with nvt_carry_over_device_free. */
-struct nvt_carry_over_device {
+/* Of a process. Zero-initialise; release with nvt_cut_state_device_free. */
+struct nvt_cut_state_device {
     struct nvt_carried_row *rows; /* one that is of no use any more has kind 0 */
     uint32_t count, unused;
     struct nvt_map live;                          /* address -> row */
@@ -36,11 +36,11 @@ struct nvt_carry_over_device {
     int given;
 };
 
-void nvt_carry_over_device_free(struct nvt_carry_over_device *device);
+void nvt_cut_state_device_free(struct nvt_cut_state_device *device);
 
 /* A DEVICE or DEVICE_COLUMNS chunk of the process. 0, or -1: malformed, or no memory. */
-int nvt_carry_over_device_take(struct nvt_carry_over_device *device, const struct nvt_chunk *chunk,
-                               const uint8_t *payload);
+int nvt_cut_state_device_take(struct nvt_cut_state_device *device, const struct nvt_chunk *chunk,
+                              const uint8_t *payload);
 
 /* Moments at which something began that stays: these, which ascend, and any from `all_from` on. */
 struct nvt_carried_starts {
@@ -50,12 +50,12 @@ struct nvt_carried_starts {
 };
 
 /* Captures in which such a moment lies, and the one that is open: a chunk for each edge. 0, or -1. */
-int nvt_carry_over_device_give_captures(struct nvt_carry_over_device *device, uint32_t process,
-                                        const struct nvt_carried_starts *starts,
-                                        nvt_carry_over_put *put, void *context);
+int nvt_cut_state_device_give_captures(struct nvt_cut_state_device *device, uint32_t process,
+                                       const struct nvt_carried_starts *starts,
+                                       nvt_cut_state_put *put, void *context);
 
 /* Put all else that is left as a chunk of that process. 0, or -1. */
-int nvt_carry_over_device_give(const struct nvt_carry_over_device *device, uint32_t process,
-                               nvt_carry_over_put *put, void *context);
+int nvt_cut_state_device_give(const struct nvt_cut_state_device *device, uint32_t process,
+                              nvt_cut_state_put *put, void *context);
 
 #endif
