@@ -33,6 +33,7 @@ static const struct rule {
 } rules[] = {
     {"./setup", NULL, "",
      "changes the machine; test_setup runs it with stand-ins, .ci/run as it is"},
+    {"git clone ", NULL, "", "the repository is here already"},
     {"tests/device/run", "tests/device/run --list", "",
      "takes minutes of a GPU; test_device_run runs it dry"},
     {"make ", "make -n -s $SUBMAKE ", "",
