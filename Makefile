@@ -283,6 +283,9 @@ check-inject-run: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(CLIENTS) $(pa
 layers: ## whether every folder uses only the floors below it (docs/architecture.md)
 	$(Q)tests/layers --planted && tests/layers
 
+words: ## whether documents, manual pages and messages use the words of the glossary (CONTRIBUTING.md)
+	$(Q)tests/words --planted && tests/words
+
 demo: all ## the fragment study, small enough for a laptop: a table, charts and findings
 	$(Q)tests/demo
 
@@ -294,5 +297,5 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: force all objects clients tests check check-long check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers demo clean help
+.PHONY: force all objects clients tests check check-long check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

@@ -128,6 +128,6 @@ format-check: ## the layout that .clang-format gives, and files of 600 lines at 
 shellcheck:
 	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-release packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
 
-lint: tidy cppcheck shellcheck format-check ## clang-tidy, cppcheck, shellcheck, format
+lint: tidy cppcheck shellcheck format-check words ## clang-tidy, cppcheck, shellcheck, format, words
 
 .PHONY: man install uninstall deb check-deb check-release reproducible check-offline tidy tidy-ci cppcheck format-check shellcheck lint
