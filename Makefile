@@ -103,8 +103,11 @@ CPU_SAMPLES     := $(BUILD)/libnvtally-cpu-samples.so
 
 all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(if $(PROFILER),,$(BUILD)/libnvtally-host.so) $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES) ## build everything for this machine
 
+# Code that a library can hold, and of which it shows only what is marked NVT_EXPORT.
+PIC := -fPIC -fvisibility=hidden
+
 # What was built in another way is built again: with a compiler, an option or a library that was not there before.
-WAY := $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(CUPTI_FLAGS) $(SANITIZE) $(INJECT_SANITIZE) $(HOST_ARCH)
+WAY := $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(PIC) $(CUPTI_FLAGS) $(SANITIZE) $(INJECT_SANITIZE) $(HOST_ARCH)
 $(BUILD)/way: force
 	@mkdir -p $(@D)
 	@echo '$(WAY)' | cmp -s - $@ || echo '$(WAY)' >$@
@@ -112,13 +115,15 @@ $(BUILD)/way: force
 $(BUILD)/obj/%.o: %.c $(BUILD)/way
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
-	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(OBJ_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
+# libnvtally.so takes of these what it needs (library/module.mk).
+$(call obj,$(PROFILER_SRC) library/nvtally.c): OBJ_FLAGS := $(PIC)
 
-# Libraries that are loaded into other programs: only what is marked NVT_EXPORT is visible.
+# Libraries that are loaded into other programs.
 $(BUILD)/pic/%.o: %.c $(BUILD)/way
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  PIC  $<")
-	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) $(PIC) -MMD -MP -c $< -o $@
 
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
 # Who has called what is known by the return address (os.h): a call that is a jump has that of somebody else.

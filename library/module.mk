@@ -1,16 +1,9 @@
-# libnvtally.so, for others' benchmarks: its public functions and what they need of the program.
-LIBRARY_SRC := library/nvtally.c collectors/self_record.c collectors/recorder_rings.c collectors/stale.c collectors/drain.c collectors/drain_os.c collectors/drain_cpu.c collectors/drain_device.c \
-  collectors/owners.c collectors/output.c collectors/functions.c collectors/symbols.c $(patsubst %,collectors/%.c,capture_wish retain cut cut_state cut_state_device) \
-  $(patsubst %,analyze/model/%.c,lanes launches launch_walk trace finish layout batches extent mpi sort column recorded_events parallel cuda_names) \
-  $(patsubst %,analyze/device/%.c,project) \
-  analyze/readers/frames.c analyze/readers/nvtx_payload.c analyze/readers/nvtx_schema.c analyze/readers/pools.c $(sort $(filter-out analyze/readers/nvtx%,$(wildcard analyze/readers/nvt*.c))) lib/error.c lib/clock.c lib/buffer.c lib/map.c lib/frame_tree.c \
-  lib/strings.c lib/os_calls.c lib/sample.c lib/trace_file.c lib/event_columns.c lib/keep_file.c lib/trace_writer.c lib/create_file.c lib/device_rows.c \
-  lib/device_columns.c lib/device_columns_put.c lib/packed.c lib/demangle.c
+# libnvtally.so, for others' benchmarks: its public functions, and of the program's objects those that they need.
 LIBRARY_ABI := 0
 
 all: $(BUILD)/libnvtally.so
 
-$(BUILD)/libnvtally.so.$(LIBRARY_ABI): $(call pic,$(LIBRARY_SRC))
+$(BUILD)/libnvtally.so.$(LIBRARY_ABI): $(call obj,library/nvtally.c) $(BUILD)/libnvtally.a
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-soname,$(@F),-z,nodelete$(if $(SANITIZE),,$(,)-z$(,)defs) $^ \
 	  $(if $(HAVE_ZSTD),-lzstd) -lm -ldl -lpthread -o $@

@@ -7,8 +7,8 @@ COVERAGE_LEFT_OUT := $(patsubst %,$(BUILD)/tests/test_%,ops_transformer layer tr
   pipeline_double switchback device_check device_run emulated setup)
 
 ifneq ($(COVERAGE),)
-COVERED := $(call obj,$(filter lib/% collectors/% analyze/%,$(MAIN_SRC))) \
-           $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC) $(LIBRARY_SRC))
+COVERED := $(call obj,$(filter lib/% collectors/% analyze/%,$(MAIN_SRC)) library/nvtally.c) \
+           $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 # Counters of several threads, and of processes that share a file of counters.
 $(COVERED): EXTRA_CPPFLAGS += --coverage -fprofile-update=atomic
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)): PIC_FLAGS := -O1 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
