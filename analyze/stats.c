@@ -257,7 +257,7 @@ static int check(const struct request *request, const struct nvt_report *report,
 /* What the reports ask of the input, before anything is computed or printed. */
 static int prepare(struct request *request, struct nvt_input *input, struct nvt_error *err)
 {
-    unsigned needs = 0;
+    int reads_traces = 0;
     request->is_default = !request->count && !request->all;
     /* A trace by itself is looked into; of several, as of a directory, the study is asked for, which is what has a
      * published layout. */
@@ -276,11 +276,11 @@ static int prepare(struct request *request, struct nvt_input *input, struct nvt_
     if (request->all)
         take_all(request, input);
     for (size_t i = 0; i < request->count; i++) {
-        needs |= request->reports[i]->needs;
+        reads_traces |= !(request->reports[i]->needs & NVT_NEEDS_RUNS);
         if (check(request, request->reports[i], input, err))
             return -1;
     }
-    return needs & NVT_NEEDS_TRACES ? nvt_input_traces(input, err) : 0;
+    return reads_traces ? nvt_input_traces(input, err) : 0;
 }
 
 /* A report being made: on its own, so that several can be at once. */

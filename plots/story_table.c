@@ -100,7 +100,7 @@ void nvt_story_table(struct nvt_document *document, const struct nvt_table *tabl
     const struct nvt_report *report = nvt_report_find(nvt_table_name(table));
     if (!failed && rows > most && report)
         failed = nvt_buffer_printf(&note, ": nvtally stats -r %s%s has all", report->name,
-                                   report->needs & NVT_NEEDS_TRACES ? " --plain-names" : "");
+                                   report->needs & NVT_NEEDS_RUNS ? "" : " --plain-names");
     if (failed || nvt_buffer_append(&note, "", 1)) {
         nvt_table_free(shown);
         document->failed = 1;

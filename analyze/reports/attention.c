@@ -78,7 +78,6 @@ static int put_all_attention(struct nvt_table *table, const struct nvt_making *m
 const struct nvt_report nvt_report_attention = {
     .name = "attention",
     .about = "softmax against matrix products within attention: time, FLOPs, FLOP/s",
-    .needs = NVT_NEEDS_TRACES,
     .title = "Softmax against products in attention",
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},

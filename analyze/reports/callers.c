@@ -52,11 +52,9 @@ int nvt_callers_group(struct nvt_groups *groups, const struct nvt_trace *trace,
     return status;
 }
 
-void nvt_callers_put(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
-                     const struct nvt_making *making)
+void nvt_callers_put(struct nvt_table *table, struct nvt_groups *groups, uint32_t group)
 {
     const struct nvt_summary times = nvt_groups_summary(groups, group);
-    (void)making;
     nvt_table_put(table, nvt_text_if_any(nvt_groups_part(groups, group, OF_FUNCTION)),
                   nvt_text_if_any(nvt_groups_part(groups, group, OF_MODULE)),
                   nvt_text_if_any(nvt_groups_part(groups, group, OF_CALL)),

@@ -34,7 +34,6 @@ int nvt_callers_group(struct nvt_groups *groups, const struct nvt_trace *trace,
                       void (*add)(struct nvt_callers *callers, const struct nvt_trace *trace));
 
 /* The row of a group: put_group of a report with these columns. */
-void nvt_callers_put(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
-                     const struct nvt_making *making);
+void nvt_callers_put(struct nvt_table *table, struct nvt_groups *groups, uint32_t group);
 
 #endif

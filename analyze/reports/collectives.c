@@ -212,7 +212,7 @@ static int group_collectives(struct nvt_groups *groups, const struct nvt_trace *
 }
 
 static void put_collectives_group(struct nvt_table *table, struct nvt_groups *groups,
-                                  uint32_t number, const struct nvt_making *making)
+                                  uint32_t number)
 {
     const struct nvt_group *of = &groups->groups[number];
     const struct message *message = nvt_groups_item(groups, number);
@@ -220,7 +220,6 @@ static void put_collectives_group(struct nvt_table *table, struct nvt_groups *gr
     const double factor = bus_factor(message->name, message->ranks);
     const int has_size = message->bytes != UNKNOWN;
     const double bytes = has_size ? (double)message->bytes : NAN;
-    (void)making;
     nvt_table_put(table, message->name, message->type, NVT_IF(message->ranks, message->ranks),
                   NVT_IF(has_size, message->bytes), of->count, of->total, &times,
                   times.median > 0 ? bytes / times.median : NAN,
@@ -231,7 +230,6 @@ static void put_collectives_group(struct nvt_table *table, struct nvt_groups *gr
 const struct nvt_report nvt_report_collectives = {
     .name = "collectives",
     .about = "communication by kind and size: calls, times, bandwidth as NCCL's tests define it",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Collective", NVT_NAMES},
                 {"Type", NVT_NAMES},
                 {"Ranks", NVT_COUNTS},

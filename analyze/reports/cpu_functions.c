@@ -139,7 +139,6 @@ static int put_all_cpu_functions(struct nvt_table *table, const struct nvt_makin
 const struct nvt_report nvt_report_cpu_functions = {
     .name = "cpu_functions",
     .about = "processor time by function, from samples of what threads run",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Self (%)", NVT_PERCENT},
                 {"Self Time (ns)", NVT_NS},
                 {"Total (%)", NVT_PERCENT},
@@ -158,7 +157,6 @@ const struct nvt_report nvt_report_cpu_functions = {
 const struct nvt_report nvt_report_cpu_modules = {
     .name = "cpu_modules",
     .about = "the same by library, program and interpreter",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Self (%)", NVT_PERCENT},
                 {"Self Time (ns)", NVT_NS},
                 {"Total (%)", NVT_PERCENT},

@@ -385,7 +385,6 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_critical_path = {
     .name = "critical_path",
     .about = "what the program's time was spent waiting for: kernels, copies, calls, host",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"PID", NVT_IDS},
                 {"Part", NVT_NAMES},
                 {"Path (ns)", NVT_NS},
@@ -439,7 +438,6 @@ static int put_critical_path_trace(struct nvt_table *table, const struct nvt_tra
 const struct nvt_report nvt_report_critical_path_trace = {
     .name = "critical_path_trace",
     .about = "every step of the critical path",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                 {"Duration (ns)", NVT_NS},
                 {"Kind", NVT_NAMES},

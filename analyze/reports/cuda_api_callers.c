@@ -22,7 +22,6 @@ static int group_cuda_api_callers(struct nvt_groups *groups, const struct nvt_tr
 const struct nvt_report nvt_report_cuda_api_callers = {
     .name = "cuda_api_callers",
     .about = "CUDA calls by the function of the program that makes them, where stacks tell",
-    .needs = NVT_NEEDS_TRACES,
     .title = "CUDA calls by caller",
     .order = NVT_CALLERS_ORDER,
     .columns = {NVT_CALLERS_COLUMNS},

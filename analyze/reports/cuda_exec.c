@@ -54,12 +54,10 @@ static int group_cuda_exec(struct nvt_groups *groups, const struct nvt_trace *tr
 }
 
 /* Each phase has a group of its own, but a queue in which no kernel was, which has none. */
-static void put_cuda_exec_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                                const struct nvt_making *making)
+static void put_cuda_exec_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number)
 {
     struct nvt_summary times[PHASES] = {{0}};
     uint32_t key[NVT_KEY_PARTS];
-    (void)making;
     memcpy(key, groups->groups[number].key, sizeof(key));
     if (key[KEY_PHASE] != TOTAL)
         return;
@@ -77,7 +75,6 @@ static void put_cuda_exec_group(struct nvt_table *table, struct nvt_groups *grou
 const struct nvt_report nvt_report_cuda_kern_exec_sum = {
     .name = "cuda_kern_exec_sum",
     .about = "kernels by launching call: time in the call, in the queue, on the device",
-    .needs = NVT_NEEDS_TRACES,
     .naming = NVT_KERNEL_BASE | NVT_KERNEL_NVTX,
     .columns = {{"PID", NVT_IDS},
                 {"TID", NVT_IDS},

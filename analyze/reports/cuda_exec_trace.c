@@ -79,7 +79,6 @@ static int put_cuda_exec_trace_rows(struct nvt_table *table, const struct nvt_tr
 const struct nvt_report nvt_report_cuda_kern_exec_trace = {
     .name = "cuda_kern_exec_trace",
     .about = "every kernel with its launching call and its time in the queue",
-    .needs = NVT_NEEDS_TRACES,
     .naming = NVT_KERNEL_BASE | NVT_KERNEL_NVTX,
     .columns = {{"API Start (ns)", NVT_MOMENTS_NS},
                 {"API Dur (ns)", NVT_NS},

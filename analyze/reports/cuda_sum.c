@@ -168,26 +168,22 @@ static int group_cuda_sum(struct nvt_groups *groups, const struct nvt_trace *tra
 }
 
 /* The names of the group come last. */
-static void put_cuda_sum_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                               const struct nvt_making *making)
+static void put_cuda_sum_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number)
 {
     const struct nvt_group *group = &groups->groups[number];
     struct nvt_summary values = nvt_groups_summary(groups, number);
     size_t used = 8;
-    (void)making;
     nvt_table_put(table, groups->total > 0 ? nvt_percent(group->total, groups->total) : 0,
                   group->total, group->count, &values);
     for (size_t part = 0; used + part < nvt_table_columns(table); part++)
         nvt_table_more(table, nvt_groups_part(groups, number, part));
 }
 
-static void put_sizes(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                      const struct nvt_making *making)
+static void put_sizes(struct nvt_table *table, struct nvt_groups *groups, uint32_t number)
 {
     const struct nvt_group *group = &groups->groups[number];
     struct nvt_summary sizes = nvt_groups_summary(groups, number);
     double *const values[] = {&sizes.mean, &sizes.median, &sizes.min, &sizes.max, &sizes.std};
-    (void)making;
     for (size_t i = 0; i < NVT_COUNT_OF(values); i++)
         *values[i] /= MEGABYTE;
     nvt_table_put(table, (double)group->total / MEGABYTE, group->count, &sizes,
@@ -205,7 +201,7 @@ const struct nvt_report nvt_report_cuda_gpu_kern_sum = {
     .title = "CUDA GPU kernel summary",
     .columns = {TIME_COLUMNS("Instances"), {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name"},
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_LAUNCHES,
+    .needs = NVT_TAKES_LAUNCHES,
     .naming = BY_ANY_NAME,
     .nothing = "no kernels in the input",
     .of = KERNELS,
@@ -222,7 +218,6 @@ const struct nvt_report nvt_report_cuda_gpu_kern_gb_sum = {
                 {"BlockXYZ", NVT_NAMES},
                 {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name", "BlockXYZ", "GridXYZ"},
-    .needs = NVT_NEEDS_TRACES,
     .naming = BY_ANY_NAME,
     .nothing = "no kernels in the input",
     .of = KERNELS | BY_SHAPE,
@@ -236,7 +231,6 @@ const struct nvt_report nvt_report_cuda_api_sum = {
     .title = "CUDA API summary",
     .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name"},
-    .needs = NVT_NEEDS_TRACES,
     .nothing = "no CUDA calls in the input",
     .of = CALLS,
     .group = group_cuda_sum,
@@ -249,7 +243,6 @@ const struct nvt_report nvt_report_osrt_sum = {
     .title = "OS runtime summary",
     .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name"},
-    .needs = NVT_NEEDS_TRACES,
     .nothing = NVT_NO_OS_CALLS,
     .of = OS_CALLS,
     .group = group_cuda_sum,
@@ -262,7 +255,6 @@ const struct nvt_report nvt_report_mpi_event_sum = {
     .title = "MPI event summary",
     .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name"},
-    .needs = NVT_NEEDS_TRACES,
     .nothing = "no MPI calls (record --trace mpi, nsys profile --trace=mpi) in the input",
     .of = MPI_CALLS,
     .group = group_cuda_sum,
@@ -275,7 +267,6 @@ const struct nvt_report nvt_report_profiler_overhead_sum = {
     .title = "Profiler overhead",
     .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name"},
-    .needs = NVT_NEEDS_TRACES,
     .nothing = "no records of a profiler's own work (record --trace overhead) in the input",
     .of = OVERHEAD,
     .group = group_cuda_sum,
@@ -288,7 +279,6 @@ const struct nvt_report nvt_report_cuda_gpu_mem_time_sum = {
     .title = "CUDA GPU memory operations by time",
     .columns = {TIME_COLUMNS("Count"), {"Operation", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Operation"},
-    .needs = NVT_NEEDS_TRACES,
     .nothing = "no copies or memsets in the input",
     .of = MEMORY,
     .group = group_cuda_sum,
@@ -301,7 +291,6 @@ const struct nvt_report nvt_report_cuda_gpu_sum = {
     .title = "CUDA GPU summary",
     .columns = {TIME_COLUMNS("Instances"), {"Category", NVT_NAMES}, {"Operation", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Operation", "Category"},
-    .needs = NVT_NEEDS_TRACES,
     .naming = BY_ANY_NAME,
     .nothing = "no device operations in the input",
     .of = KERNELS | MEMORY | BY_CATEGORY,
@@ -315,7 +304,6 @@ const struct nvt_report nvt_report_cuda_api_gpu_sum = {
     .title = "CUDA summary (API, kernels, memory operations)",
     .columns = {TIME_COLUMNS("Instances"), {"Category", NVT_NAMES}, {"Operation", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Operation", "Category"},
-    .needs = NVT_NEEDS_TRACES,
     .naming = BY_ANY_NAME,
     .nothing = "no device operations or CUDA calls in the input",
     .of = KERNELS | MEMORY | CALLS | BY_CATEGORY,
@@ -336,7 +324,6 @@ const struct nvt_report nvt_report_cuda_gpu_mem_size_sum = {
                 {"StdDev (MB)", NVT_MB},
                 {"Operation", NVT_NAMES}},
     .order = {"-Total (MB)", "Operation"},
-    .needs = NVT_NEEDS_TRACES,
     .nothing = "no copies or memsets in the input",
     .of = MEMORY | SIZES,
     .group = group_cuda_sum,

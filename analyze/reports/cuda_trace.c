@@ -97,7 +97,6 @@ static int put_cuda_trace_calls(struct nvt_table *table, const struct nvt_trace 
 const struct nvt_report nvt_report_cuda_gpu_trace = {
     .name = "cuda_gpu_trace",
     .about = "every kernel, copy and memset",
-    .needs = NVT_NEEDS_TRACES,
     .naming = NVT_KERNEL_BASE | NVT_KERNEL_NVTX,
     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                 {"Duration (ns)", NVT_NS},
@@ -127,7 +126,6 @@ const struct nvt_report nvt_report_cuda_gpu_trace = {
 const struct nvt_report nvt_report_cuda_api_trace = {
     .name = "cuda_api_trace",
     .about = "every CUDA call of the host",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                 {"Duration (ns)", NVT_NS},
                 {"Name", NVT_NAMES},

@@ -190,7 +190,6 @@ const struct nvt_report nvt_report_gpu_idle = {
     .name = "gpu_idle",
     .about =
         "idle time of each device, how much of it was spent waiting for the host, the longest gaps",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_IDS},
                 {"Span (ns)", NVT_NS},

@@ -202,7 +202,6 @@ static const char *const further[] = {NVT_MEMORY_OF_RUNS, NVT_PIPELINE_MEMORY, N
 const struct nvt_report nvt_report_memory_peak = {
     .name = "memory_peak",
     .about = "peak of allocated and reserved memory, by range and device, or by phase of a run",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Range", NVT_RANGES},
                 {"Device", NVT_NAMES},
                 {"PID", NVT_IDS},
@@ -220,7 +219,6 @@ const struct nvt_report nvt_report_memory_peak = {
 const struct nvt_report nvt_report_memory_timeline = {
     .name = "memory_timeline",
     .about = "every allocation, with what is allocated and reserved after it",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Time (ns)", NVT_MOMENTS_NS},
                 {"Operation", NVT_NAMES},
                 {"Bytes", NVT_COUNTS},

@@ -46,7 +46,6 @@ static int put_gpu_overlap_trace(struct nvt_table *table, const struct nvt_trace
 const struct nvt_report nvt_report_overlap = {
     .name = "overlap",
     .about = "computation, communication and copies of each device, alone and at the same time",
-    .needs = NVT_NEEDS_TRACES,
     .title = "Computation, communication and copies at the same time",
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_IDS},

@@ -330,7 +330,7 @@ static int put_gpu_tree(struct nvt_table *table, const struct nvt_making *making
 const struct nvt_report nvt_report_range_tree = {
     .name = "range_tree",
     .about = "ranges as a tree: host and device time, with and without what lies deeper",
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED,
     .columns = {{"Range", NVT_RANGES},
                 {"Instances", NVT_COUNTS},
                 {"Host Total (ns)", NVT_NS},

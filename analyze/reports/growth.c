@@ -112,7 +112,6 @@ const struct nvt_report nvt_report_growth = {
     .name = "growth",
     .about =
         "how costs of ranges, calls and device operations grow with a number, over several runs",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"configuration", NVT_NAMES},
                 {"axis", NVT_NAMES},
                 {"kind", NVT_NAMES},

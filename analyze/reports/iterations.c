@@ -116,7 +116,6 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_iterations = {
     .name = "iterations",
     .about = "the loop of each device, found without annotations: iterations and their period",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_IDS},
                 {"Iterations", NVT_COUNTS},

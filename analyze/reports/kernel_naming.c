@@ -46,11 +46,19 @@ static uint32_t range_of(const struct nvt_kernel_naming *naming, uint32_t op)
     return naming->innermost ? naming->innermost[op] : NVT_NONE;
 }
 
+/* The string of an operation's name without a range: of a copy its own. */
+static uint32_t string_of(const struct nvt_kernel_naming *naming, uint32_t op)
+{
+    const struct nvt_ops *ops = &naming->trace->ops;
+    int is_base = naming->flags & NVT_KERNEL_BASE && ops->kind[op] == NVT_OP_KERNEL;
+    return is_base ? ops->short_name[op] : ops->name[op];
+}
+
 const char *nvt_kernel_naming_text(const struct nvt_kernel_naming *naming, uint32_t op,
                                    struct nvt_buffer *text)
 {
     const struct nvt_trace *trace = naming->trace;
-    const char *kernel = nvt_name(trace, nvt_kernel_naming_string(naming, op));
+    const char *kernel = nvt_name(trace, string_of(naming, op));
     uint32_t range = range_of(naming, op);
     if (range == NVT_NONE)
         return kernel;
@@ -65,7 +73,7 @@ uint32_t nvt_kernel_naming_key(const struct nvt_kernel_naming *naming, struct nv
                                uint32_t op)
 {
     if (range_of(naming, op) == NVT_NONE)
-        return nvt_groups_string(groups, nvt_kernel_naming_string(naming, op));
+        return nvt_groups_string(groups, string_of(naming, op));
     struct nvt_buffer text = {0};
     const char *name = nvt_kernel_naming_text(naming, op, &text);
     if (!name)

@@ -30,14 +30,6 @@ int nvt_kernel_naming_make(struct nvt_kernel_naming *naming, const struct nvt_tr
                            unsigned flags, unsigned project_flags, struct nvt_error *err);
 void nvt_kernel_naming_free(struct nvt_kernel_naming *naming);
 
-/* The string of an operation's name without a range: of a copy its own. */
-static inline uint32_t nvt_kernel_naming_string(const struct nvt_kernel_naming *naming, uint32_t op)
-{
-    const struct nvt_ops *ops = &naming->trace->ops;
-    int is_base = naming->flags & NVT_KERNEL_BASE && ops->kind[op] == NVT_OP_KERNEL;
-    return is_base ? ops->short_name[op] : ops->name[op];
-}
-
 /* A grid or a block as nsys's columns GridXYZ and BlockXYZ have it. Returns text. */
 #define NVT_SHAPE_MAX 48
 const char *nvt_shape_text(uint32_t x, uint32_t y, uint32_t z, char text[NVT_SHAPE_MAX]);

@@ -140,7 +140,6 @@ const struct nvt_report nvt_report_launch_latency = {
     .name = "launch_latency",
     .about =
         "from launch to start, by stream: operations that the stream waited for, and queued ones",
-    .needs = NVT_NEEDS_TRACES,
     .title = "From launch to start",
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_IDS},

@@ -71,7 +71,6 @@ static int put_machine_trace(struct nvt_table *table, const struct nvt_trace *tr
 const struct nvt_report nvt_report_machine = {
     .name = "machine",
     .about = "the machine beside the program: clocks, power, heat, load (record --trace machine)",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Of", NVT_NAMES},
                 {"Quantity", NVT_NAMES},
                 {"Unit", NVT_NAMES},

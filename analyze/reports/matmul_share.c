@@ -271,7 +271,6 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_matmul_share = {
     .name = "matmul_share",
     .about = "share of matrix products in each phase, and what else it is made of",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},
                 {"n", NVT_COUNTS},

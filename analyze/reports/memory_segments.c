@@ -114,7 +114,6 @@ static int has_segments(const struct nvt_trace *trace)
 const struct nvt_report nvt_report_memory_segments = {
     .name = "memory_segments",
     .about = "what an allocator held at the end: how much was in use, and free in what pieces",
-    .needs = NVT_NEEDS_TRACES,
     .title = "What an allocator held at the end",
     .columns = {{"Device", NVT_NAMES},
                 {"Pool", NVT_NAMES},

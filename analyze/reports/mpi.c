@@ -85,10 +85,8 @@ static int group_by_range(struct nvt_groups *groups, const struct nvt_trace *tra
     return nvt_calls_by_range_add(groups, trace, &held, making->err);
 }
 
-static void put_mpi_range(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
-                          const struct nvt_making *making)
+static void put_mpi_range(struct nvt_table *table, struct nvt_groups *groups, uint32_t group)
 {
-    (void)making;
     nvt_calls_by_range_put(table, groups, group, NULL);
 }
 
@@ -136,7 +134,6 @@ const struct nvt_report nvt_report_mpi_event_trace = {
                 {"Size (MB)", NVT_MB},
                 {"CollSendSize (MB)", NVT_MB},
                 {"CollRecvSize (MB)", NVT_MB}},
-    .needs = NVT_NEEDS_TRACES,
     MISSING,
     .each_trace = put_mpi_calls,
 };
@@ -152,7 +149,6 @@ const struct nvt_report nvt_report_nvtx_mpi_sum = {
                 {"Sent (MB)", NVT_MB},
                 {"Received (MB)", NVT_MB}},
     .order = NVT_CALLS_BY_RANGE_ORDER("MPI Call"),
-    .needs = NVT_NEEDS_TRACES,
     MISSING,
     .group = group_by_range,
     .put_group = put_mpi_range,
@@ -177,7 +173,6 @@ const struct nvt_report nvt_report_mpi_ranks = {
                 {"Sent (MB)", NVT_MB},
                 {"Received (MB)", NVT_MB}},
     .order = {"Rank"},
-    .needs = NVT_NEEDS_TRACES,
     MISSING,
     .over_traces = put_mpi_ranks,
 };

@@ -146,7 +146,6 @@ static int put_mpi_peers_trace(struct nvt_table *table, const struct nvt_trace *
 const struct nvt_report nvt_report_mpi_peers = {
     .name = "mpi_peers",
     .about = "who sends how much to whom by messages of MPI",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Rank", NVT_IDS},
                 {"File", NVT_NAMES},
                 {"PID", NVT_IDS},

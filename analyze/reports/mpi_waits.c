@@ -180,7 +180,6 @@ static int put_mpi_waits(struct nvt_table *table, const struct nvt_making *makin
 const struct nvt_report nvt_report_mpi_waits = {
     .name = "mpi_waits",
     .about = "who waits for whom in MPI, and what the late rank does meanwhile",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Wait State", NVT_NAMES},
                 {"Rank", NVT_IDS},
                 {"Range", NVT_RANGES},

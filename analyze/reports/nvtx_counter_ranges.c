@@ -95,10 +95,9 @@ static int group_nvtx_counter_ranges(struct nvt_groups *groups, const struct nvt
 }
 
 static void put_nvtx_counter_ranges_group(struct nvt_table *table, struct nvt_groups *groups,
-                                          uint32_t number, const struct nvt_making *making)
+                                          uint32_t number)
 {
     const struct sum *sum = nvt_groups_item(groups, number);
-    (void)making;
     if (!sum->samples)
         return;
     nvt_table_put(table, nvt_groups_part(groups, number, 0), nvt_groups_part(groups, number, 1),
@@ -115,7 +114,6 @@ const struct nvt_report nvt_report_nvtx_counter_ranges = {
     .name = "nvtx_counter_ranges",
     .about =
         "how NVTX counters changed within ranges: in total, per second, average, lowest, highest",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Range", NVT_RANGES},
                 {"Counter", NVT_NAMES},
                 {"Unit", NVT_NAMES},

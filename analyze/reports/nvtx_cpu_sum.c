@@ -237,7 +237,6 @@ static int put_all_threads(struct nvt_table *table, const struct nvt_making *mak
 const struct nvt_report nvt_report_nvtx_cpu_sum = {
     .name = "nvtx_cpu_sum",
     .about = "processor time within ranges, and the functions that took most of it",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"NVTX Range", NVT_RANGES},
                 {"Instances", NVT_COUNTS},
                 {"Total Time (ns)", NVT_NS},
@@ -254,7 +253,6 @@ const struct nvt_report nvt_report_nvtx_cpu_sum = {
 const struct nvt_report nvt_report_cpu_threads = {
     .name = "cpu_threads",
     .about = "processor time by thread, and the function that took most of it",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"PID", NVT_IDS},
                 {"TID", NVT_IDS},
                 {"Thread", NVT_NAMES},

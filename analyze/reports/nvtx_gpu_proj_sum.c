@@ -153,7 +153,7 @@ static int put_nvtx_gpu_proj_sum(struct nvt_table *table, const struct nvt_makin
 const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
     .name = "nvtx_gpu_proj_sum",
     .about = "ranges by the time from their first to their last device operation",
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_LAUNCHES,
+    .needs = NVT_TAKES_LAUNCHES,
     .columns = {{"Range", NVT_RANGES},
                 {"Style", NVT_SPARE_NAMES},
                 {"Total Proj Time (ns)", NVT_NS},

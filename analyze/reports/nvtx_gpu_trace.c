@@ -92,7 +92,6 @@ static int put_nvtx_gpu_trace_rows(struct nvt_table *table, const struct nvt_tra
 const struct nvt_report nvt_report_nvtx_gpu_proj_trace = {
     .name = "nvtx_gpu_proj_trace",
     .about = "every range with device operations, from its first to its last device operation",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Name", NVT_NAMES},
                 {"Projected Start (ns)", NVT_MOMENTS_NS},
                 {"Projected Duration (ns)", NVT_NS},

@@ -69,7 +69,6 @@ static int put_nvtx_marks_trace(struct nvt_table *table, const struct nvt_trace 
 const struct nvt_report nvt_report_nvtx_marks = {
     .name = "nvtx_marks",
     .about = "marks by name: how many, the first and last time, smallest and largest payload",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Domain", NVT_NAMES},
                 {"Name", NVT_NAMES},
                 {"Category", NVT_NAMES},

@@ -102,7 +102,7 @@ const struct nvt_report nvt_report_nvtx_sum = {
     .title = "NVTX range summary",
     .columns = {COLUMNS, {"Style", NVT_SPARE_NAMES}, {"Range", NVT_RANGES}},
     .order = {"-Total Time (ns)", "Range"},
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED,
     .of = PUSH_POP | START_END,
     .of_input = put_nvtx_sum,
 };
@@ -113,7 +113,7 @@ const struct nvt_report nvt_report_nvtx_pushpop_sum = {
     .title = "NVTX push/pop range summary",
     .columns = {COLUMNS, {"Range", NVT_RANGES}},
     .order = {"-Total Time (ns)", "Range"},
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED,
     .of = PUSH_POP,
     .of_input = put_nvtx_sum,
 };
@@ -124,7 +124,7 @@ const struct nvt_report nvt_report_nvtx_startend_sum = {
     .title = "NVTX start/end range summary",
     .columns = {COLUMNS, {"Range", NVT_RANGES}},
     .order = {"-Total Time (ns)", "Range"},
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED,
     .of = START_END,
     .of_input = put_nvtx_sum,
 };

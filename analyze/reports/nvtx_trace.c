@@ -76,7 +76,7 @@ static int put_nvtx_trace(struct nvt_table *table, const struct nvt_trace *trace
 const struct nvt_report nvt_report_nvtx_pushpop_trace = {
     .name = "nvtx_pushpop_trace",
     .about = "every push/pop range: times, nesting, thread, category, colour, payload",
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED,
     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                 {"End (ns)", NVT_MOMENTS_NS},
                 {"Duration (ns)", NVT_NS},

@@ -84,11 +84,9 @@ static int group_by_range(struct nvt_groups *groups, const struct nvt_trace *tra
     return status;
 }
 
-static void put_osrt_range(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
-                           const struct nvt_making *making)
+static void put_osrt_range(struct nvt_table *table, struct nvt_groups *groups, uint32_t group)
 {
     const struct nvt_os_call_info *call = nvt_os_call_find(nvt_calls_by_range_call(groups, group));
-    (void)making;
     nvt_calls_by_range_put(table, groups, group,
                            nvt_os_kind_name(call ? call->kind : NVT_OS_OTHER));
 }
@@ -142,11 +140,9 @@ static double rate_of(const struct moved *moved)
     return moved->ns > 0 ? moved->bytes / MEGABYTE / ((double)moved->ns / 1e9) : NAN;
 }
 
-static void put_file(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
-                     const struct nvt_making *making)
+static void put_file(struct nvt_table *table, struct nvt_groups *groups, uint32_t group)
 {
     const struct file *file = nvt_groups_item(groups, group);
-    (void)making;
     nvt_table_put(table, nvt_groups_part(groups, group, 0), file->calls, file->ns,
                   file->read.bytes / MEGABYTE, file->read.ns, rate_of(&file->read),
                   file->written.bytes / MEGABYTE, file->written.ns, rate_of(&file->written),
@@ -156,7 +152,6 @@ static void put_file(struct nvt_table *table, struct nvt_groups *groups, uint32_
 const struct nvt_report nvt_report_osrt_trace = {
     .name = "osrt_trace",
     .about = "every call of the operating system's libraries, with its file or lock and bytes",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                 {"Duration (ns)", NVT_NS},
                 {"Name", NVT_NAMES},
@@ -177,7 +172,6 @@ const struct nvt_report nvt_report_osrt_trace = {
 const struct nvt_report nvt_report_nvtx_osrt_sum = {
     .name = "nvtx_osrt_sum",
     .about = "calls of the operating system's libraries by the ranges that hold them",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"NVTX Range", NVT_RANGES},
                 {"Call", NVT_NAMES},
                 {"Kind", NVT_NAMES},
@@ -196,7 +190,6 @@ const struct nvt_report nvt_report_nvtx_osrt_sum = {
 const struct nvt_report nvt_report_osrt_files = {
     .name = "osrt_files",
     .about = "files, pipes and sockets by the time in calls: bytes read and written, how fast",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"File", NVT_NAMES},
                 {"Num Calls", NVT_COUNTS},
                 {"Total Time (ns)", NVT_NS},

@@ -39,12 +39,11 @@ static int group_osrt_callers(struct nvt_groups *groups, const struct nvt_trace 
 }
 
 static void put_osrt_callers_group(struct nvt_table *table, struct nvt_groups *groups,
-                                   uint32_t number, const struct nvt_making *making)
+                                   uint32_t number)
 {
     const struct nvt_group *of = &groups->groups[number];
     const struct moved *moved = nvt_groups_item(groups, number);
     const struct nvt_summary times = nvt_groups_summary(groups, number);
-    (void)making;
     nvt_table_put(table, nvt_text_if_any(nvt_groups_part(groups, number, 0)),
                   nvt_groups_part(groups, number, 1), nvt_os_kind_name(of->key[2]), of->count,
                   of->total, &times, moved->read / MEGABYTE, moved->written / MEGABYTE);
@@ -90,7 +89,6 @@ const struct nvt_report nvt_report_osrt_callers = {
     .name = "osrt_callers",
     .about = "calls of the operating system by the library or program that makes them, and where "
              "stacks tell by the function",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Caller", NVT_NAMES},
                 {"Call", NVT_NAMES},
                 {"Kind", NVT_NAMES},

@@ -110,7 +110,6 @@ static int put_osrt_threads(struct nvt_table *table, const struct nvt_trace *tra
 const struct nvt_report nvt_report_osrt_threads = {
     .name = "osrt_threads",
     .about = "time of each thread in calls of the operating system's libraries, by kind",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"PID", NVT_IDS},
                 {"TID", NVT_IDS},
                 {"Thread", NVT_NAMES},

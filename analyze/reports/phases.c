@@ -120,7 +120,7 @@ static int published_phases(struct nvt_input *input, FILE *out, struct nvt_error
 const struct nvt_report nvt_report_phases = {
     .name = "phases",
     .about = "time of forward, backward, optimizer and other phases by configuration",
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED,
     .columns = {{"workload", NVT_NAMES},
                 {"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},

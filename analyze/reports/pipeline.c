@@ -185,7 +185,6 @@ static const struct nvt_table_kind more[] = {{MEMORY_TABLE}, {.title = NULL}};
 const struct nvt_report nvt_report_pipeline = {
     .name = "pipeline",
     .about = "partitions of a pipeline: busy, waiting, bubble, recomputing, memory by micro-batch",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"configuration", NVT_NAMES},
                 {"partition", NVT_NAMES},
                 {"steps", NVT_COUNTS},

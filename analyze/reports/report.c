@@ -251,10 +251,10 @@ struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct
     return table;
 }
 
-struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
-                                         const struct nvt_input *input,
-                                         const struct nvt_trace *trace, const char *title,
-                                         struct nvt_error *err)
+/* A new table of one trace, with its own provenance; where there are several the title names it: "TITLE of PATH". */
+static struct nvt_table *trace_table(const struct nvt_report *report, const struct nvt_input *input,
+                                     const struct nvt_trace *trace, const char *title,
+                                     struct nvt_error *err)
 {
     char full[600];
     snprintf(full, sizeof(full), input->trace_count > 1 ? "%s of %.500s" : "%s", title,
@@ -308,7 +308,7 @@ int nvt_report_make_each(const struct nvt_report *report, struct nvt_input *inpu
         const struct nvt_trace *trace = input->traces[i].trace;
         if (several && report->has && !report->has(trace))
             continue;
-        struct nvt_table *table = nvt_report_trace_table(report, input, trace, report->title, err);
+        struct nvt_table *table = trace_table(report, input, trace, report->title, err);
         const struct nvt_making making = {report, input, &input->traces[i], &table, err};
         status = failed(table ? report->each_trace(table, trace, &making) : -1, trace->path, err);
         status = finish(table, report->order, 0, status, tables, err);
@@ -345,7 +345,7 @@ static int fill_report(struct nvt_making *making)
     if (report->group && !status)
         status = nvt_groups_finish(&groups, making->err);
     for (uint32_t i = 0; i < groups.count && !status; i++)
-        report->put_group(making->tables[0], &groups, i, making);
+        report->put_group(making->tables[0], &groups, i);
     nvt_groups_free(&groups);
     return status;
 }

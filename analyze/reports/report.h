@@ -88,10 +88,10 @@
     X(memory_timeline)
 
 enum nvt_report_needs {
-    NVT_NEEDS_TRACES = 1,      /* traces are read for it, those of run directories too */
-    NVT_NEEDS_RUNS = 2,        /* cannot be made without a run directory */
-    NVT_TAKES_COMPENSATED = 4, /* compares no times of different threads (compensate.h) */
-    NVT_TAKES_LAUNCHES = 8,    /* can do with traces that have launches only, and no ranges */
+    NVT_NEEDS_RUNS =
+        1, /* made of rows of run directories: not without one, and no traces are read for it */
+    NVT_TAKES_COMPENSATED = 2, /* compares no times of different threads (compensate.h) */
+    NVT_TAKES_LAUNCHES = 4,    /* can do with traces that have launches only, and no ranges */
 };
 
 struct nvt_report;
@@ -151,8 +151,7 @@ struct nvt_report {
     /* Sort what a trace has into groups, which carry a struct of this size; then put the rows of each group of all traces. */
     int (*group)(struct nvt_groups *groups, const struct nvt_trace *trace,
                  const struct nvt_making *making);
-    void (*put_group)(struct nvt_table *table, struct nvt_groups *groups, uint32_t group,
-                      const struct nvt_making *making);
+    void (*put_group)(struct nvt_table *table, struct nvt_groups *groups, uint32_t group);
     size_t group_size;
     /* Put the rows of all of the input. */
     int (*of_input)(struct nvt_table *table, const struct nvt_making *making);
@@ -222,12 +221,6 @@ void nvt_report_note_calls(struct nvt_input *input);
  */
 struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct nvt_input *input,
                                    const char *title, struct nvt_error *err);
-
-/* Of one trace, with its own provenance; where there are several the title names it: "TITLE of PATH". */
-struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
-                                         const struct nvt_input *input,
-                                         const struct nvt_trace *trace, const char *title,
-                                         struct nvt_error *err);
 
 /* A note of what --compensate took off; none where nothing was asked for. */
 void nvt_report_note_costs(struct nvt_input *input);

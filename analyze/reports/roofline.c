@@ -87,7 +87,7 @@ static int put_roofline(struct nvt_table *table, const struct nvt_making *making
 const struct nvt_report nvt_report_roofline = {
     .name = "roofline",
     .about = "FLOP/s and bytes/s of phases and ranges against the roof of the machine",
-    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED,
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},
                 {"range", NVT_NAMES},

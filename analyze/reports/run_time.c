@@ -33,7 +33,6 @@ const struct nvt_report nvt_report_run_time = {
     .about =
         "where the whole run went: start and imports, training, evaluation, checkpoints, waiting, "
         "the rest",
-    .needs = NVT_NEEDS_TRACES,
     .title = "Where the whole run went",
     .columns = {{"Time (%)", NVT_PERCENT},
                 {"Total Time (ns)", NVT_NS},

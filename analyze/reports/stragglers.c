@@ -28,7 +28,7 @@
 #include "../../lib/map.h"
 #include "../../lib/grow.h"
 #include "report.h"
-#include "straggler_ranks.h"
+#include "../studies/straggler_ranks.h"
 
 /* Collectives that are listed. */
 #define LONGEST 20
@@ -366,7 +366,6 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_stragglers = {
     .name = "stragglers",
     .about = "ranks that the others wait for in collectives, over many files",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Rank", NVT_IDS},
                 {"File", NVT_NAMES},
                 {"PID", NVT_IDS},

@@ -407,7 +407,6 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_summary = {
     .name = "summary",
     .about = "where time and memory went: devices, kernels, ranges on the devices, CUDA calls",
-    .needs = NVT_NEEDS_TRACES,
     .title = "What was recorded",
     .columns = {{"Span (ns)", NVT_NS},
                 {"Devices", NVT_COUNTS},

@@ -173,7 +173,6 @@ static int put_um_sum_trace(struct nvt_table *table, const struct nvt_trace *tra
 const struct nvt_report nvt_report_um_sum = {
     .name = "um_sum",
     .about = "managed memory by address: migrations, and page faults of host and devices",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Virtual Address", NVT_NAMES},
                 {"HtoD Migration size (MB)", NVT_MB},
                 {"DtoH Migration size (MB)", NVT_MB},
@@ -235,7 +234,6 @@ static int put_total(struct nvt_table *table, const struct nvt_making *making)
 const struct nvt_report nvt_report_um_total_sum = {
     .name = "um_total_sum",
     .about = "managed memory in all: migrations, and page faults of host and devices",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"Total HtoD Migration Size (MB)", NVT_MB},
                 {"Total DtoH Migration Size (MB)", NVT_MB},
                 {"Total CPU Page Faults", NVT_COUNTS},
@@ -265,11 +263,9 @@ static int group_um_sum(struct nvt_groups *groups, const struct nvt_trace *trace
     return 0;
 }
 
-static void put_um_sum_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
-                             const struct nvt_making *making)
+static void put_um_sum_group(struct nvt_table *table, struct nvt_groups *groups, uint32_t number)
 {
     const struct nvt_group *of = &groups->groups[number];
-    (void)making;
     nvt_table_put(table, of->count, nvt_text_if_any(nvt_groups_part(groups, number, 0)),
                   nvt_text_if_any(nvt_groups_part(groups, number, 1)),
                   NVT_IF(of->key[2], of->key[2]));
@@ -278,7 +274,6 @@ static void put_um_sum_group(struct nvt_table *table, struct nvt_groups *groups,
 const struct nvt_report nvt_report_um_cpu_page_faults_sum = {
     .name = "um_cpu_page_faults_sum",
     .about = "page faults of the host in managed memory, by instruction",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"CPU Page Faults", NVT_COUNTS},
                 {"CPU Instruction Address", NVT_NAMES},
                 {"Source File", NVT_NAMES},

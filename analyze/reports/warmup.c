@@ -297,7 +297,6 @@ const struct nvt_report nvt_report_warmup = {
     .name = "warmup",
     .about =
         "how long warming up takes: when iterations become level, what makes the first one slow",
-    .needs = NVT_NEEDS_TRACES,
     .columns = {{"configuration", NVT_NAMES},
                 {"collect", NVT_NAMES},
                 {"processes", NVT_COUNTS},

@@ -9,7 +9,7 @@
 #include "../input/ranks.h"
 #include "../model/cover.h"
 #include "../model/mpi.h"
-#include "../studies/mpi_ranks.h"
+#include "mpi_ranks.h"
 
 static int is_collective(const struct nvt_trace *trace, uint32_t op)
 {
@@ -26,7 +26,7 @@ static int64_t number_of(const struct nvt_input_trace *from, uint32_t process)
 /* --- the ranks of a trace --- */
 
 /* Time with at least one kernel that computes, and from the first operation to the last. */
-static void measure_straggler_ranks(struct nvt_rank *rank, const struct nvt_used_device *device)
+static void measure_device(struct nvt_rank *rank, const struct nvt_used_device *device)
 {
     const struct nvt_ops *ops = &rank->trace->ops;
     int64_t until = INT64_MIN, end = INT64_MIN;
@@ -74,7 +74,7 @@ static int add_devices(struct nvt_ranks *all, const struct nvt_input_trace *from
         const struct nvt_used_device *device = &devices.items[i];
         struct nvt_rank *rank = add_rank(all, from, device->process, device->device);
         if (rank)
-            measure_straggler_ranks(rank, device);
+            measure_device(rank, device);
         for (uint32_t k = 0; rank && k < device->count && !status; k++)
             if (is_collective(from->trace, device->ops[k]))
                 status = add_part(rank, ops->short_name[device->ops[k]], ops->start[device->ops[k]],
@@ -170,8 +170,7 @@ static int add_processes(struct nvt_ranks *all, const struct nvt_mpi_job *job,
 }
 
 /* The processes of all traces, as of one job. 0, or -1 with err. */
-static int add_straggler_ranks_job(struct nvt_ranks *all, const struct nvt_input *input,
-                                   struct nvt_error *err)
+static int add_job(struct nvt_ranks *all, const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_mpi_job job = {0};
     size_t *numbers = calloc(input->trace_count + 1, sizeof(*numbers));
@@ -210,5 +209,5 @@ int nvt_ranks_find(struct nvt_ranks *all, const struct nvt_input *input, struct 
     if (has_parts(all) || !nvt_input_has_mpi(input))
         return 0;
     nvt_ranks_free(all);
-    return add_straggler_ranks_job(all, input, err);
+    return add_job(all, input, err);
 }

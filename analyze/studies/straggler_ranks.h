@@ -5,7 +5,7 @@
 #ifndef NVT_STRAGGLER_RANKS_H
 #define NVT_STRAGGLER_RANKS_H
 
-#include "report.h"
+#include "../input/input.h"
 
 /* A collective on a rank: the string of its name, in its trace. */
 struct nvt_rank_part {
