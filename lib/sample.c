@@ -280,13 +280,6 @@ void nvt_sample_summary_pieces(const struct nvt_piece *pieces, size_t count, dou
     summary->ci95 = nvt_student_t95(n - 1) * summary->std / sqrt((double)n);
 }
 
-void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
-                            struct nvt_summary *summary)
-{
-    const struct nvt_piece piece = {values, n, nvt_sums_of(values, n), 0};
-    nvt_sample_summary_pieces(&piece, 1, scratch, summary);
-}
-
 static int ascending(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;

@@ -57,10 +57,6 @@ struct nvt_piece {
 void nvt_sample_summary_pieces(const struct nvt_piece *pieces, size_t count, double *scratch,
                                struct nvt_summary *summary);
 
-/* The same in one piece. */
-void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
-                            struct nvt_summary *summary);
-
 /* Put the k-th smallest at values[k], k < n, nothing greater before it and nothing less behind it. */
 void nvt_sample_select(double *values, size_t n, size_t k);
 

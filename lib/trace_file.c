@@ -164,13 +164,6 @@ struct nvt_trace_file *nvt_trace_file_open_tables(const char *path, struct nvt_e
     return open_version(path, NVT_FILE_TABLES, err);
 }
 
-int nvt_trace_file_is_tables(const char *path)
-{
-    struct nvt_trace_file *file = nvt_trace_file_open_tables(path, NULL);
-    nvt_trace_file_close(file);
-    return file != NULL;
-}
-
 static int unpack(const struct nvt_trace_file *file, int64_t offset, const struct nvt_chunk *chunk,
                   struct nvt_chunk_memory *memory, struct nvt_error *err)
 {

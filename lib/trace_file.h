@@ -238,9 +238,6 @@ void nvt_trace_file_close(struct nvt_trace_file *file);
 /* Whether somebody is writing it at this moment. Of a file that was copied, and where the file system has no locks, nobody is. */
 int nvt_trace_file_is_written(const struct nvt_trace_file *file);
 
-/* Whether it is there, and a file of tables. */
-int nvt_trace_file_is_tables(const char *path);
-
 /*
  * The next chunk: 1 with *chunk and *payload (chunk->raw_size bytes, the file's own, good until the
  * next call); 0 at the file's end; -1 with err where a chunk is cut or damaged (everything before

@@ -131,9 +131,6 @@ static void recursion_counts_once(void **state)
     assert_int_equal(functions.own_caller[again - 1], main);
     assert_int_equal(functions.own_caller[copy - 1], again);
     assert_int_equal(functions.own_caller[main - 1], 0);
-    assert_int_equal(nvt_own_frame(&functions, 0), again);
-    assert_int_equal(nvt_own_frame(&functions, 2), beside);
-    assert_int_equal(nvt_own_frame(&functions, 3), 0);
     uint32_t most[2];
     assert_int_equal(nvt_hot_most(&hot, most, 2), 3);
     assert_int_equal(most[0], 2);

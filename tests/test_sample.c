@@ -128,7 +128,8 @@ static void test_whole_numbers(void **state)
                 values[i] = whole[i];
             }
             nvt_sample_summary(values, n, &expected);
-            nvt_sample_summary_u32(whole, n, scratch, &summary);
+            const struct nvt_piece piece = {whole, n, nvt_sums_of(whole, n), 0};
+            nvt_sample_summary_pieces(&piece, 1, scratch, &summary);
             assert_int_equal(summary.n, n);
             if (!n)
                 continue;

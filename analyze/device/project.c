@@ -221,7 +221,9 @@ static void release(struct sweep *sweep)
 }
 
 /* Where all of them have a call on record, those are sorted already, and counting does it. */
-int nvt_launch_order(const struct nvt_trace *trace, uint32_t **order)
+/* Operations in the order of their launches, those whose launch is unknown first. *order as
+ * nvt_sort_order gives it. 0, or -1 when out of memory. */
+static int launch_order(const struct nvt_trace *trace, uint32_t **order)
 {
     const struct nvt_ops *ops = &trace->ops;
     uint32_t i = 0;
@@ -253,7 +255,7 @@ int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit
     struct sweep sweep = {.trace = trace, .flags = flags};
     uint32_t *order = NULL;
     int status = -1;
-    if (prepare(&sweep) || nvt_launch_order(trace, &order)) {
+    if (prepare(&sweep) || launch_order(trace, &order)) {
         nvt_fail_at(err, trace->path, -1, "out of memory");
         goto out;
     }

@@ -78,10 +78,6 @@ struct nvt_projected *nvt_project_ranges(const struct nvt_trace *trace, unsigned
 uint32_t *nvt_projected_children(const struct nvt_trace *trace, const struct nvt_projected *ranges,
                                  const uint32_t *parents, struct nvt_error *err);
 
-/* Operations in the order of their launches, those whose launch is unknown first. *order as
- * nvt_sort_order gives it. 0, or -1 when out of memory. */
-int nvt_launch_order(const struct nvt_trace *trace, uint32_t **order);
-
 /* Whether a domain is known to be a library's: of no interest as a part of the program. */
 int nvt_is_library_domain(const char *name);
 

@@ -9,14 +9,14 @@
 
 /* --- statements --- */
 
-int nvt_sql_fail(struct nvt_sql *sql)
+static int fail(struct nvt_sql *sql)
 {
     return nvt_fail_at(sql->err, sql->path, -1, "cannot be written: %s", sqlite3_errmsg(sql->db));
 }
 
 int nvt_sql_run(struct nvt_sql *sql, const char *text)
 {
-    return sqlite3_exec(sql->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : nvt_sql_fail(sql);
+    return sqlite3_exec(sql->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(sql);
 }
 
 int nvt_sql_prepare(struct nvt_sql *sql, const char *table, int columns)
@@ -31,7 +31,7 @@ int nvt_sql_prepare(struct nvt_sql *sql, const char *table, int columns)
     int status = failed ? nvt_fail_at(sql->err, sql->path, -1, "out of memory") : 0;
     if (!status && sqlite3_prepare_v2(sql->db, (const char *)text.data, (int)text.size,
                                       &sql->insert, NULL) != SQLITE_OK)
-        status = nvt_sql_fail(sql);
+        status = fail(sql);
     nvt_buffer_free(&text);
     sql->column = 0;
     return status;
@@ -76,7 +76,7 @@ int nvt_sql_row(struct nvt_sql *sql)
     sql->column = 0;
     int status = sqlite3_step(sql->insert);
     sqlite3_reset(sql->insert);
-    return status == SQLITE_DONE ? 0 : nvt_sql_fail(sql);
+    return status == SQLITE_DONE ? 0 : fail(sql);
 }
 
 void nvt_sql_process(struct nvt_sql *sql, uint32_t process)

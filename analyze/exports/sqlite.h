@@ -23,7 +23,6 @@ struct nvt_sql {
     int has_launches; /* StringIds must hold NVT_EXPORT_LAUNCH, with the id string_count */
 };
 
-int nvt_sql_fail(struct nvt_sql *sql);
 int nvt_sql_run(struct nvt_sql *sql, const char *text);
 
 /* Rows go into this table from now on; it has so many columns. 0, or -1 with err filled. */

@@ -35,7 +35,8 @@ uint32_t nvt_input_rank(const struct nvt_input_trace *from, uint32_t process)
                                             : nvt_rank_of_path(from->trace->path);
 }
 
-uint32_t nvt_trace_rank(const struct nvt_input_trace *from)
+/* The rank of the first of a trace's processes that has one, else that of its row, or that in the name of its file. */
+static uint32_t trace_rank(const struct nvt_input_trace *from)
 {
     const struct nvt_processes *processes = &from->trace->processes;
     for (uint32_t i = 0; i < processes->count; i++)
@@ -84,7 +85,7 @@ static int write_configuration(const struct nvt_input_trace *from, struct nvt_bu
 static int write_run(const struct nvt_input_trace *from, size_t index, struct tally *ranks,
                      struct nvt_buffer *text)
 {
-    const uint32_t rank = nvt_trace_rank(from);
+    const uint32_t rank = trace_rank(from);
     const int is_of_row = from->runs && !from->is_by_name;
     if (is_of_row)
         return write_configuration(from, text) || nvt_buffer_append(text, "", 1);

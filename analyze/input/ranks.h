@@ -13,9 +13,6 @@ uint32_t nvt_rank_of_path(const char *path);
  * is known. */
 uint32_t nvt_input_rank(const struct nvt_input_trace *from, uint32_t process);
 
-/* The rank of a trace: of the first of its processes that has one, else as above. */
-uint32_t nvt_trace_rank(const struct nvt_input_trace *from);
-
 /*
  * Which run each trace is of, from 0 on in the order of the input: malloc'ed, NULL when out of memory. Traces of one row of a
  * directory are of one run. Of others those that say that they were run with the same are, a trace of each rank: the second

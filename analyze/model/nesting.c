@@ -46,7 +46,9 @@ void nvt_nesting_free(struct nvt_nesting *nesting)
 }
 
 /* The ranges of each thread are all of one domain. */
-int nvt_nesting_is_own(const struct nvt_trace *trace)
+/* Whether the nesting is not the model's own: 1; 0 where the ranges of a thread are all of one
+ * domain, -1 when out of memory. */
+static int is_own_nesting(const struct nvt_trace *trace)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     size_t size = (size_t)trace->threads.count * sizeof(uint32_t);
@@ -114,7 +116,7 @@ int nvt_nesting_make(struct nvt_nesting *nesting, const struct nvt_trace *trace,
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     uint32_t *level = calloc((size_t)ranges->count + 1, sizeof(*level));
-    int own_parents = nvt_nesting_is_own(trace);
+    int own_parents = is_own_nesting(trace);
     nesting->own[3] = level;
     nesting->level = level;
     nesting->parent = ranges->parent;

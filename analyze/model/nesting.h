@@ -44,10 +44,6 @@ static inline int64_t nvt_nested_ns(const struct nvt_ranges *ranges, uint32_t i,
  */
 uint32_t *nvt_nest_threads(const struct nvt_trace *trace, struct nvt_error *err);
 
-/* Whether it is not the model's own nesting: 1; 0 where the ranges of a thread are all of one
- * domain, -1 when out of memory. */
-int nvt_nesting_is_own(const struct nvt_trace *trace);
-
 /* How many children each range has by these parents, and the time in at least one of them, ns: one value a range, whatever
  * was there before. 0, or -1 when out of memory. */
 int nvt_nest_children(const struct nvt_ranges *ranges, const uint32_t *parents, uint32_t *children,

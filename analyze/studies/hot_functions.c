@@ -335,14 +335,6 @@ const char *nvt_function_text(const struct nvt_sampled_function *function,
     return out;
 }
 
-uint32_t nvt_own_frame(const struct nvt_sampled_functions *functions, uint32_t sample)
-{
-    uint32_t frame = functions->trace->cpu_samples.frame[sample];
-    if (!frame || nvt_is_own_function(functions, functions->of_frame[frame - 1]))
-        return frame;
-    return functions->own_caller[frame - 1];
-}
-
 /* --- samples --- */
 
 int nvt_hot_begin(struct nvt_hot *hot, const struct nvt_sampled_functions *functions)

@@ -117,10 +117,6 @@ const char *nvt_function_text(const struct nvt_sampled_function *function,
                               char out[NVT_FUNCTION_TEXT_MAX]);
 #define NVT_FUNCTION_TEXT(function) nvt_function_text((function), (char[NVT_FUNCTION_TEXT_MAX]){0})
 
-/* The row of call_frames, and 1, of the function of the program's own that a sample is in, be it the innermost one; 0:
- * none is known. */
-uint32_t nvt_own_frame(const struct nvt_sampled_functions *functions, uint32_t sample);
-
 /* --- some of the samples, added up --- */
 
 struct nvt_hot_function {

@@ -33,7 +33,8 @@ static void roofs_of(const struct nvt_roofline *roofline, const struct nvt_roof_
     *memory = at_peak(point->bytes, roofline->peaks[point->peaks].bytes);
 }
 
-double nvt_roof_ns(const struct nvt_roofline *roofline, const struct nvt_roof_point *point)
+/* A point's time at the roof, ns; NaN: a peak that it needs is not known. */
+static double roof_ns(const struct nvt_roofline *roofline, const struct nvt_roof_point *point)
 {
     double compute, memory;
     roofs_of(roofline, point, &compute, &memory);
@@ -42,17 +43,17 @@ double nvt_roof_ns(const struct nvt_roofline *roofline, const struct nvt_roof_po
 
 double nvt_roof_flops(const struct nvt_roofline *roofline, const struct nvt_roof_point *point)
 {
-    return point->flops / nvt_roof_ns(roofline, point) * 1e9;
+    return point->flops / roof_ns(roofline, point) * 1e9;
 }
 
 double nvt_roof_share(const struct nvt_roofline *roofline, const struct nvt_roof_point *point)
 {
-    return nvt_roof_ns(roofline, point) / point->ns;
+    return roof_ns(roofline, point) / point->ns;
 }
 
 double nvt_roof_gain(const struct nvt_roofline *roofline, const struct nvt_roof_point *point)
 {
-    const double gain = point->ns - nvt_roof_ns(roofline, point);
+    const double gain = point->ns - roof_ns(roofline, point);
     return gain < 0 ? 0 : gain;
 }
 

@@ -61,10 +61,7 @@ int nvt_roofline_make(struct nvt_roofline *roofline, const struct nvt_input *inp
                       struct nvt_error *err);
 void nvt_roofline_free(struct nvt_roofline *roofline);
 
-/* Its time at the roof, ns; NaN: a peak that it needs is not known. */
-double nvt_roof_ns(const struct nvt_roofline *roofline, const struct nvt_roof_point *point);
-
-/* The roof at its intensity, FLOP/s: 0 of work without FLOPs, NaN as above. */
+/* The roof at its intensity, FLOP/s: 0 of work without FLOPs, NaN: a peak that it needs is not known. */
 double nvt_roof_flops(const struct nvt_roofline *roofline, const struct nvt_roof_point *point);
 
 /* Its share of the roof, NaN as above; what would be gained, ns of all of them, 0 at or above the roof. */

@@ -63,11 +63,6 @@ void nvt_unwind_return(const struct nvt_unwind *unwind, void *context)
 #endif
 }
 
-uintptr_t nvt_unwind_stack(const struct nvt_unwind *unwind)
-{
-    return unwind->registers[STACK_POINTER];
-}
-
 /* --- reading ---------------------------------------------------------------------------------------- */
 
 #define PAGE 4096u /* no page is smaller */

@@ -38,7 +38,4 @@ int nvt_unwind_step(struct nvt_unwind *unwind);
 /* Have what was interrupted go on at its caller, as if its function had returned 0: behind a step. */
 void nvt_unwind_return(const struct nvt_unwind *unwind, void *context);
 
-/* The stack pointer. */
-uintptr_t nvt_unwind_stack(const struct nvt_unwind *unwind);
-
 #endif
