@@ -30,7 +30,7 @@ static void the_loop_waits_for_its_answers(void **state)
         run((const char *const[]){"nvtally", "diagnose", TRACE("looped"), NULL});
     static const char first[] = "1. sync-bound: the device has nothing to do after cudaMemcpyAsync";
     assert_non_null(strstr(result.out, first));
-    assert_non_null(strstr(result.out, "128 copies of at most 64 bytes to the host an iteration"));
+    assert_non_null(strstr(result.out, "128 copies of at most 64 bytes to the host per iteration"));
     assert_non_null(strstr(result.out, "3. tiny copies: 128 copies of 4 bytes"));
     assert_non_null(
         strstr(result.out, "(nvtally record --trace memory)")); /* and not nsys's option */

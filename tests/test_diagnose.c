@@ -158,9 +158,10 @@ static void entries_tell_their_own_time(void **state)
     char moments[NVT_MOMENTS_MAX];
     make_study(&input, looped, "looped");
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
-    expect_evidence(&findings, "cudaLaunchKernel is entered 3 times",
-                    "384 entries an iteration at fragments=128, 4.00 µs an entry (median), 1.54 ms "
-                    "in all (");
+    expect_evidence(
+        &findings, "cudaLaunchKernel is entered 3 times",
+        "384 entries per iteration at fragments=128, 4.00 µs an entry (median), 1.54 ms "
+        "in all (");
     expect_evidence(&findings, "cudaLaunchKernel is entered 3 times",
                     "; cost = 0 ns + 12.0 µs·fragments (slope ± 0 ns at 95 %)");
     const struct nvt_finding *finding = find(&findings, "scaling", "find_rows is entered 1 time");
@@ -303,14 +304,14 @@ static void what_traces_share_is_said_once(void **state)
     nvt_finding_title(slow, text, sizeof(text));
     assert_string_equal(text,
                         "slow iterations in 3 of 4 traces: 3 of 24 iterations took far longer, "
-                        "once in every 10 (up to 112 µs an iteration; seen)");
+                        "once in every 10 (up to 112 µs of 918 µs per iteration (12 %); seen)");
     nvt_finding_where(slow, text, sizeof(text));
     assert_string_equal(text, "c.nvt and 2 more, first in a.nvt");
     assert_int_equal(leak->traces, 1);
     nvt_finding_title(leak, text, sizeof(text));
     assert_string_equal(text,
-                        "memory growth: device 0's memory in use grows by 70 KiB an iteration "
-                        "and is not given back (0.0684 MiB an iteration; seen)");
+                        "memory growth: device 0's memory in use grows by 70 KiB per iteration "
+                        "and is not given back (70.0 KiB per iteration; seen)");
     nvt_finding_where(leak, text, sizeof(text));
     assert_string_equal(text, "d.nvt");
     free(findings.items);
@@ -328,7 +329,7 @@ static void what_is_about_different_things_is_not_folded(void **state)
     struct nvt_findings findings = {0};
     for (size_t i = 0; i < 3; i++) {
         inputs[i] = (struct nvt_input_trace){.trace = &traces[i]};
-        struct nvt_view view = {.input = &inputs[i], .trace = &traces[i], .per = "an iteration"};
+        struct nvt_view view = {.input = &inputs[i], .trace = &traces[i], .per = "per iteration"};
         struct nvt_finding finding = nvt_finding_of(&nvt_rule_timing, &view);
         nvt_finding_about(&finding, subjects[i]);
         assert_int_equal(nvt_findings_add(&findings, &finding, NULL), 0);
@@ -397,7 +398,7 @@ static void programs_get_every_finding(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out,
                            "1. slow iterations in 2 of 2 traces: 1 of 24 iterations took "
-                           "far longer (up to 333 µs an iteration; seen)\n"));
+                           "far longer (up to 333 µs of 1.33 ms per iteration (25 %); seen)\n"));
     assert_non_null(strstr(result.out, "look at    20.000 ms\n"));
     size_t rules;
     nvt_rules(&rules);

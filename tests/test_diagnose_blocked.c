@@ -128,10 +128,11 @@ static void a_file_is_named_with_its_bytes(void **state)
         {.call = "read", .file = "/data/a", .range = "load", .ns = 3 * MS, .bytes = 6000000},
         {.call = "pread64", .file = "/data/b", .range = "load", .ns = MS, .bytes = 2000000}};
     loop(&maker, steps, 2, "iteration");
-    kit_find_one(&maker, &nvt_rule_blocked, 4 * MS,
-                 "for 40 % of its time the loop reads files in range load",
-                 "2 calls an iteration, 2.00 ms each, the longest 3.00 ms; 75 % of that time in "
-                 "read(); 75 % of that time on /data/a, one of 2 files; 8 MB an iteration, 2 GB/s");
+    kit_find_one(
+        &maker, &nvt_rule_blocked, 4 * MS,
+        "for 40 % of its time the loop reads files in range load",
+        "2 calls per iteration, 2.00 ms each, the longest 3.00 ms; 75 % of that time in "
+        "read(); 75 % of that time on /data/a, one of 2 files; 8 MB per iteration, 2 GB/s");
 }
 
 /* Of a lock that several threads want, also those without ranges; the thread with most of it counts. */
@@ -153,7 +154,7 @@ static void a_lock_is_named_with_who_waits_for_it(void **state)
     kit_find_one(
         &maker, &nvt_rule_blocked, 4 * MS,
         "for 40 % of its time the loop waits for locks in range update",
-        "lock contention: 2 waits an iteration, 2.00 ms each, the longest 3.00 ms; 100 % of "
+        "lock contention: 2 waits per iteration, 2.00 ms each, the longest 3.00 ms; 100 % of "
         "that time in pthread_mutex_lock(); 75 % of that time for lock 0x7f0010, one of 2 "
         "locks, for which 2 threads wait");
 }
@@ -193,7 +194,7 @@ static void locks_of_python_are_named_by_their_lines(void **state)
     kit_find_one(
         &maker, &nvt_rule_blocked, 4 * MS,
         "for 40 % of its time the loop waits for locks in range iteration",
-        "lock contention: 1 wait an iteration, 4.00 ms each, the longest 4.00 ms; 100 % of "
+        "lock contention: 1 wait per iteration, 4.00 ms each, the longest 4.00 ms; 100 % of "
         "that time in sem_wait(); 100 % of that time by step (train.py:7), where 1 thread "
         "waits; held meanwhile by thread 9 for 100 % of that, most in flush (log.py:40)");
 }
@@ -304,7 +305,7 @@ static void files_of_a_batch_are_told(void **state)
     kit_find_one(
         &maker, &nvt_rule_blocked, 5 * MS,
         "for 50 % of its time the loop reads files in range data",
-        "1 call an iteration, 5.00 ms each, the longest 5.00 ms; 100 % of that time in read()");
+        "1 call per iteration, 5.00 ms each, the longest 5.00 ms; 100 % of that time in read()");
 }
 
 /* One call, or two, that are far longer than the others are no loop; nor is a call that never returns. */
@@ -395,7 +396,7 @@ static void no_range_is_blamed_for_others(void **state)
     loop(&in, steps, 3, "iteration");
     kit_find_one(&in, &nvt_rule_blocked, 6 * MS,
                  "for 60 % of its time the loop reads files in range iteration",
-                 "3 calls an iteration, 2.00 ms each, the longest 2.00 ms; 100 % of that time in "
+                 "3 calls per iteration, 2.00 ms each, the longest 2.00 ms; 100 % of that time in "
                  "read()");
     loop(&out, steps, 3, NULL);
     struct nvt_findings findings = kit_find(&out, &nvt_rule_blocked);
@@ -419,7 +420,7 @@ static void calls_within_calls_count_once(void **state)
     }
     kit_find_one(&maker, &nvt_rule_blocked, 4 * MS,
                  "for 40 % of its time the loop waits for the network in range iteration",
-                 "1 call an iteration, 4.00 ms each, the longest 4.00 ms; 100 % of that time in "
+                 "1 call per iteration, 4.00 ms each, the longest 4.00 ms; 100 % of that time in "
                  "getaddrinfo()");
 }
 

@@ -86,7 +86,7 @@ static void what_lies_behind_a_loop_is_none_of_it(void **state)
     maker.now += 1000 * (int64_t)MS;
     make_launch(&maker, "evaluate", 2 * MS);
     expect_one(&maker, &nvt_rule_idle, 4 * MS,
-               (const char *const[]){"1 gaps an iteration, 4.01 ms each, 20 % of", NULL});
+               (const char *const[]){"1 gaps per iteration, 4.01 ms each, 20 % of", NULL});
     /* The same of what was launched in time: it is held for a second, behind the loop. */
     maker = make_begin();
     loop(&maker, 20, MS);
@@ -326,7 +326,7 @@ static void shares_are_of_all_devices(void **state)
     }
     expect_one(
         &maker, &nvt_rule_pageable, 6 * MS,
-        (const char *const[]){"8 copies an iteration, 6.00 ms each, 30 % of the time", NULL});
+        (const char *const[]){"8 copies per iteration, 6.00 ms each, 30 % of the time", NULL});
 }
 
 /* What ran on other devices before the loop does not make its share less. */

@@ -95,7 +95,7 @@ static const struct trouble {
       {.team_ns = 90000, .host_ns = 910000, .kernels = 1, .kernel_ns = 8000},
       {.host_ns = 900000, .kernels = 1, .kernel_ns = 8000}}},
     {&nvt_rule_loading,
-     "2.938 times an iteration", /* of each three; the first of them begins before the steady half */
+     "2.938 times per iteration", /* of each three; the first of them begins before the steady half */
      {.kernels = 3, .kernel_ns = 80000, .launch_ns = 1000000},
      {{.kernels = 3, .kernel_ns = 80000, .launch_ns = 999000},
       {.kernels = 3, .kernel_ns = 11000000, .launch_ns = 1000000}}},
@@ -144,7 +144,7 @@ static const struct trouble {
      {{.kernels = 10, .kernel_ns = 180000, .questions = 10, .copy_ns = 2000, .copy_bytes = 8}}},
     /* A loop of 3 us a launch: ten pages of 20 us, and what else the device does. */
     {&nvt_rule_unified,
-     "10 times an iteration, 64 KiB each",
+     "10 times per iteration, 64 KiB each",
      {.kernels = 10,
       .kernel_ns = 80000,
       .copies = 10,
@@ -166,13 +166,13 @@ static const struct trouble {
       {.kernels = 10, .kernel_ns = 80000, .copies = 10, .copy_ns = 20000, .copy_bytes = 1 << 16}}},
     /* Ten faults of 7 in a loop of 1 us a kernel and 81 us with it, the first fault begins where its kernel does. */
     {&nvt_rule_faults,
-     "70 faults an iteration, most in gemm",
+     "70 faults per iteration, most in gemm",
      {.kernels = 10, .kernel_ns = 80000, .faults = 10, .fault_ns = 8200},
      {{.kernels = 10, .kernel_ns = 80000, .faults = 9, .fault_ns = 20000},
       {.kernels = 10, .kernel_ns = 80000, .faults = 10, .fault_ns = 8000},
       {.kernels = 10, .kernel_ns = 80000, .faults = 10, .fault_ns = 20000, .fault_late = 1}}},
     {&nvt_rule_allocation,
-     "allocated or freed by 1 call an iteration",
+     "allocated or freed by 1 call per iteration",
      {.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 50000},
      {{.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 40000},
       {.kernels = 10,
@@ -456,7 +456,7 @@ static void faults_say_where_and_what_moves(void **state)
     assert_int_equal(nvt_rule_apply(&nvt_rule_faults, &facts, &findings, NULL), 0);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what, "kernels wait for pages of managed memory: 20 "
-                                                "faults an iteration, most in hungry");
+                                                "faults per iteration, most in hungry");
     /* 22 of 106 us, of which kernels take 100. */
     assert_string_equal(
         findings.items[0].evidence,
@@ -777,7 +777,7 @@ static void exposed_collectives_are_told_from_hidden_ones(void **state)
                                        "it in ncclKernel_AllReduce");
     assert_string_equal(
         finding->evidence,
-        "2 such stretches an iteration, 95.0 µs each, the longest 140 µs; no kernel computes "
+        "2 such stretches per iteration, 95.0 µs each, the longest 140 µs; no kernel computes "
         "during 24 % of the time in communication; ncclKernel_AllReduce is 74 % of that");
     assert_true(finding->cost_ns > 189999 && finding->cost_ns < 190001);
     assert_int_equal(finding->moment_count, 3);

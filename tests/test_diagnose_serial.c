@@ -144,7 +144,7 @@ static void it_is_known_by_calls(void **state)
     kit_find_one(&maker, &nvt_rule_serial, 3 * MS,
                  "for 40 % of its time only one of 4 threads works in range reduce, and the others "
                  "wait",
-                 "4.00 ms of 10.0 ms an iteration, the longest 4.00 ms; 3 threads wait, most in "
+                 "4.00 ms of 10.0 ms per iteration, the longest 4.00 ms; 3 threads wait, most in "
                  "pthread_cond_wait(); for 60 % of the time two threads or more work, up to 4 at "
                  "once; spread over 4, an iteration would take 7.00 ms at best (Amdahl: T - S + "
                  "S/n)");

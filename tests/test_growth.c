@@ -282,21 +282,21 @@ static void findings_tell_the_law(void **state)
         {3,
          {16384000, 65536000, 262144000},
          "step grows as context^2",
-         "cost = 262 ms·(context/512)^2 an iteration (exponent 2 to 2 at 95 %), from context=128 "
+         "cost = 262 ms·(context/512)^2 per iteration (exponent 2 to 2 at 95 %), from context=128 "
          "to 512; at the largest, 262 ms in 1 entry"},
         {4,
          {1600000, 6700000, 26000000, 107000000},
          "step grows as context^2.01 (1.95–2.08)",
-         "cost = 107 ms·(context/1024)^2.01 an iteration (exponent 1.95 to 2.08 at 95 %), from"},
+         "cost = 107 ms·(context/1024)^2.01 per iteration (exponent 1.95 to 2.08 at 95 %), from"},
         {4,
          {1128000, 1256000, 1512000, 2024000},
          "step grows with context",
-         "cost = 1.00 ms + 1.00 µs·context an iteration (slope ± 0 ns at 95 %), from"},
+         "cost = 1.00 ms + 1.00 µs·context per iteration (slope ± 0 ns at 95 %), from"},
         /* A line that begins below 0 is told as one that no cost is. */
         {4,
          {100000, 1124000, 3172000, 7268000},
          "step grows with context",
-         "8.00 µs·context - 924 µs an iteration (slope ± 0 ns at 95 %); a fixed cost below 0 is "
+         "8.00 µs·context - 924 µs per iteration (slope ± 0 ns at 95 %); a fixed cost below 0 is "
          "impossible: the cost grows faster than the line, or this is noise, from"},
         {6,
          {1000000, 1000000, 1000000, 20000000, 20000000, 20000000},

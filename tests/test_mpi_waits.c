@@ -539,9 +539,10 @@ static void the_late_rank_is_found(void **state)
     assert_string_equal(findings.items[0].what,
                         "late sender: rank 0 waits 10 % of its time in MPI_Recv for rank 1, which "
                         "is in range pack then");
-    assert_string_equal(findings.items[0].evidence,
-                        "1 wait an iteration, 1.05 ms each, the longest 1.05 ms; it waits in range "
-                        "exchange");
+    assert_string_equal(
+        findings.items[0].evidence,
+        "1 wait per iteration, 1.05 ms each, the longest 1.05 ms; it waits in range "
+        "exchange");
     assert_int_equal(findings.items[0].moment_count, 3);
     assert_true(findings.items[0].cost_ns > 1.04 * MS && findings.items[0].cost_ns < 1.06 * MS);
     free(findings.items);

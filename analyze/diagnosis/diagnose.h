@@ -66,15 +66,21 @@ const char *nvt_confidence_meaning(enum nvt_confidence confidence);
 /* Moments that a finding points at. */
 #define NVT_MOMENTS 3
 
+struct nvt_rule;
+
 struct nvt_finding {
-    const char *cause; /* "scaling", "sync-bound" …; static text */
-    double cost_ns;    /* what an iteration (without any: the trace's second half) would be spared
+    const char *cause;           /* "scaling", "sync-bound" …; static text */
+    const struct nvt_rule *rule; /* that found it */
+    double cost_ns; /* what an iteration (without any: the trace's second half) would be spared
                           at most (one device's time where there are several), or by how much its
                           measurement is wrong; 0: no time */
-    const char *per;   /* of what: "an iteration" …; static text */
+    double
+        whole_ns; /* that cost_ns is a part of: an iteration, or the time looked at; 0: not known */
+    const char *per; /* of what: "per iteration" …; static text */
     double
         total_ns; /* cost_ns of all iterations that were looked at; 0: no time, or it compares traces */
-    double cost_bytes; /* memory, likewise; 0: none */
+    double cost_bytes;  /* memory, likewise; 0: none */
+    double whole_bytes; /* that cost_bytes are a part of; 0: not known */
     enum nvt_confidence confidence;
     char where[256]; /* configuration or file */
     char
@@ -82,7 +88,9 @@ struct nvt_finding {
     uint64_t
         about; /* of all of what that is the beginning of: who has another is about something else */
     uint32_t process; /* that it is of where processes are looked at apart, else NVT_NONE */
-    size_t traces;    /* that have it: 1, more once folded; 0: it compares several */
+    size_t
+        explained_by; /* the position, from 1 on, of a finding that says why there is this one; 0: none does */
+    size_t traces; /* that have it: 1, more once folded; 0: it compares several */
     size_t
         sweeps; /* of those that compare several, how many find it: 0 or, once folded, more than 1 */
     size_t of;  /* traces in all, once folded */
@@ -120,7 +128,7 @@ struct nvt_view {
      */
     int64_t from, to; /* ns */
     double units;     /* iterations in it, 1 without any: what costs are divided by */
-    const char *per;  /* "an iteration"; "in the second half of the trace" without any */
+    const char *per;  /* "per iteration"; "in the second half of the trace" without any */
     double span_ns;   /* to - from */
     /* With operations in the steady part: sums over devices are divided by how many there are.
      * None for a rule that needs no operations. Of one that looks at gaps a device that several
@@ -152,10 +160,15 @@ struct nvt_rule {
     const char *remedy;
     enum nvt_confidence confidence;
     unsigned needs; /* enum nvt_rule_needs */
-    int is_symptom; /* it says what happens, and not why: it comes behind findings that may say why */
-    int is_along;   /* it compares runs along an axis: what --by leaves */
-    int is_whole;   /* it looks at all processes of a trace at once */
-    int has_gaps;   /* it looks at gaps of devices (nvt_view_gaps) */
+    /* Rules that say why where this one says what happens: its findings come behind theirs of about its cost. Ended by NULL;
+     * NULL: it is no symptom of others. */
+    const struct nvt_rule *const *reasons;
+    int is_fatal; /* the program cannot go on: it comes first */
+    const char *
+        error; /* what its cost is, if not time that could be saved but an error of measurement: it comes behind; else NULL */
+    int is_along; /* it compares runs along an axis: what --by leaves */
+    int is_whole; /* it looks at all processes of a trace at once */
+    int has_gaps; /* it looks at gaps of devices (nvt_view_gaps) */
     int is_of_operations; /* without iterations it looks at all of the devices' time, not at its second half: single
                              operations are its trouble, not a loop */
     /* One of the two is NULL. Both append findings; 0, or -1 with err filled. */
@@ -238,14 +251,31 @@ void nvt_finding_point_longest(struct nvt_finding *finding, const struct nvt_lon
 /* One more moment to look at; those behind the third are dropped. */
 void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns);
 
+/* What it costs of the whole, 0.48; NaN where either is not known, or the cost is more than that. */
+double nvt_finding_share(const struct nvt_finding *finding);
+
+/* Whether its cost is known to be so little, below 1 % of the whole, that it is shown only on request. */
+int nvt_finding_is_minor(const struct nvt_finding *finding);
+
 /*
- * "cause: what (123 µs an iteration; seen)"; "16.0 ms" or "1.2 MiB" of it, empty when it costs
- * neither; and where. Folded: "cause in 10 of 26 traces: what (up to 123 µs an iteration; seen)",
+ * "cause: what (6.98 ms of 14.7 ms per iteration, 48 %; seen)"; "6.98 ms of 14.7 ms per iteration (48 %)" or "16.0 MiB
+ * at the peak" of it, empty when it costs neither; and where. Folded: "cause in 10 of 26 traces: …", "up to 6.98 ms of …",
  * "WHERE and in 9 more, first in FIRST".
  */
 void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size);
 void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size);
 void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size);
+
+/*
+ * A finding in one line of at most `width` columns (0: as long as it is): its cause in `cause_width` columns or more, its cost
+ * with its share, and the name that it is about: "launch-bound   6.98 ms of 14.7 ms per iteration (48 %)   forward". No
+ * line feed. Names are as they are in the trace: print them by nvt_put_visible or the like.
+ */
+void nvt_finding_line(const struct nvt_finding *finding, size_t cause_width, size_t width,
+                      char *out, size_t size);
+
+/* Room for it. */
+#define NVT_FINDING_LINE_MAX 512
 
 /* A moment as ns since the beginning of its trace (first_ns), where exports/chrome.c has its 0; all
  * of them as "11.780 ms, 12.034 ms of FILE", empty without any. */
@@ -258,7 +288,8 @@ void nvt_finding_about(struct nvt_finding *finding, const char *subject);
 /* Whether two findings of one rule are about the same. */
 int nvt_findings_agree(const struct nvt_finding *a, const struct nvt_finding *b);
 
-/* Room for a title, for where, and for all moments. */
+/* Room for a cost, for a title, for where, and for all moments. */
+#define NVT_COST_MAX    128
 #define NVT_TITLE_MAX   640
 #define NVT_WHERE_MAX   640
 #define NVT_MOMENTS_MAX 512
@@ -298,8 +329,8 @@ void nvt_views_free(struct nvt_views *views);
  * share; its evidence tells of how many, of `of` that were looked at. */
 void nvt_views_join(struct nvt_findings *findings, size_t first, size_t of);
 
-/* For qsort: the most expensive first; what costs no time comes last, that with memory before the
- * rest. */
+/* For qsort: what is fatal, then by share of the whole; what has none comes behind, by time, then by memory, then the
+ * rest. Errors of measurement come behind what costs time. */
 int nvt_findings_by_cost(const void *left, const void *right);
 
 /* Those from `first` on, in that order. */

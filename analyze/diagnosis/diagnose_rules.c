@@ -46,7 +46,9 @@ const char *nvt_confidence_meaning(enum nvt_confidence confidence)
 struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view)
 {
     struct nvt_finding finding = {.cause = rule->cause,
-                                  .per = view ? view->per : "an iteration",
+                                  .rule = rule,
+                                  .whole_ns = view ? view->span_ns / view->units : 0,
+                                  .per = view ? view->per : "per iteration",
                                   .confidence = rule->confidence,
                                   .process = view ? view->process : NVT_NONE,
                                   .trace = view ? view->trace : NULL,
@@ -217,43 +219,45 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
     return status;
 }
 
-/* Whether a finding may be why iterations are slow: of the same trace, and of half of that cost at least. */
-/* The rule that a finding of nvt_diagnose is of. */
-static const struct nvt_rule *rule_of(const struct nvt_finding *finding)
+static int is_of_one_process(const struct nvt_finding *a, const struct nvt_finding *b)
 {
-    size_t i = 0;
-    while (rules[i]->cause != finding->cause)
-        i++;
-    return rules[i];
+    return a->trace == b->trace &&
+           (a->process == b->process || a->process == NVT_NONE || b->process == NVT_NONE);
 }
 
-/* Whether a finding may say why there is another one, a symptom: of the same trace and process, with about its cost. What is told of
- * all iterations costs less than the slow ones among them. */
-static int may_explain(const struct nvt_finding *finding, const struct nvt_finding *symptom)
+/* Whether a finding says why there is another one: its rule is among the reasons, and it costs about as much there. */
+static int explains(const struct nvt_finding *finding, const struct nvt_finding *symptom)
 {
-    const int is_slow = symptom->cause == nvt_rule_iterations.cause;
-    const int may = is_slow ? finding->cause != symptom->cause && finding->traces
-                            : !rule_of(finding)->is_symptom;
-    return may && finding->trace == symptom->trace &&
-           finding->cost_ns >= (is_slow ? 0.5 : 0.8) * symptom->cost_ns &&
-           (finding->process == symptom->process || finding->process == NVT_NONE ||
-            symptom->process == NVT_NONE);
+    const struct nvt_rule *const *reason = symptom->rule->reasons;
+    while (reason && *reason && *reason != finding->rule)
+        reason++;
+    return reason && *reason && is_of_one_process(finding, symptom) &&
+           finding->cost_ns >= 0.8 * symptom->cost_ns;
 }
 
-/* What only says what happens, and not why, comes behind those that may say why. */
+/* Whether it may be why iterations are slow, or why others are not: what is told of all of them costs less than the slow ones. */
+static int may_slow(const struct nvt_finding *finding, const struct nvt_finding *slow)
+{
+    return slow->rule == &nvt_rule_iterations && finding->rule != slow->rule && finding->traces &&
+           is_of_one_process(finding, slow) && finding->cost_ns >= 0.5 * slow->cost_ns;
+}
+
+/* What only says what happens, and not why, comes behind those that say why. */
 static void put_causes_first(struct nvt_findings *findings)
 {
     for (size_t i = findings->count; i-- > 0;) {
         const struct nvt_finding symptom = findings->items[i];
         size_t last = i;
-        if (!rule_of(&symptom)->is_symptom)
-            continue;
         for (size_t k = i + 1; k < findings->count; k++)
-            if (may_explain(&findings->items[k], &symptom))
+            if (explains(&findings->items[k], &symptom) || may_slow(&findings->items[k], &symptom))
                 last = k;
         memmove(&findings->items[i], &findings->items[i + 1], (last - i) * sizeof(symptom));
         findings->items[last] = symptom;
     }
+    for (size_t i = 0; i < findings->count; i++)
+        for (size_t k = i; k-- > 0;)
+            if (explains(&findings->items[k], &findings->items[i]))
+                findings->items[i].explained_by = k + 1;
 }
 
 int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findings *findings,

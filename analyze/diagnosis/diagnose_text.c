@@ -3,7 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/people.h"
+#include "../../lib/text.h"
 #include "diagnose.h"
+
+#define MINOR_SHARE 0.01
+/* Of the whole: what is more is no part of it. Costs are rounded sums. */
+#define MOST_SHARE 1.005
 
 int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i)
 {
@@ -23,32 +29,83 @@ void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t si
         snprintf(out + used, size - used, " of %s", path);
 }
 
+double nvt_finding_share(const struct nvt_finding *finding)
+{
+    const int is_time = finding->cost_ns > 0;
+    const double cost = is_time ? finding->cost_ns : finding->cost_bytes;
+    const double whole = is_time ? finding->whole_ns : finding->whole_bytes;
+    return cost > 0 && whole > 0 && cost <= MOST_SHARE * whole ? fmin(cost / whole, 1) : NAN;
+}
+
+int nvt_finding_is_minor(const struct nvt_finding *finding)
+{
+    return nvt_finding_share(finding) < MINOR_SHARE;
+}
+
+static void put_amount(const struct nvt_finding *finding, double ns, double bytes,
+                       char out[NVT_TIME_MAX])
+{
+    if (finding->cost_ns > 0)
+        nvt_time_text(ns, out);
+    else
+        nvt_binary_text(bytes, out);
+}
+
 void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size)
 {
+    const double share = 100 * nvt_finding_share(finding);
+    const char *most = finding->traces > 1 || finding->sweeps ? "up to " : "";
+    const char *error = finding->rule ? finding->rule->error : NULL;
+    char part[16] = "";
+    char cost[NVT_TIME_MAX], whole[NVT_TIME_MAX];
     *out = 0;
-    if (finding->cost_ns > 0)
-        snprintf(out, size, "%s", NVT_TIME(finding->cost_ns));
-    else if (finding->cost_bytes > 0)
-        snprintf(out, size, finding->cost_bytes < 999.5 * 1048576 ? "%.3g MiB" : "%.0f MiB",
-                 finding->cost_bytes / 1048576);
+    if (!(finding->cost_ns > 0) && !(finding->cost_bytes > 0))
+        return;
+    put_amount(finding, finding->cost_ns, finding->cost_bytes, cost);
+    put_amount(finding, finding->whole_ns, finding->whole_bytes, whole);
+    if (!isnan(share))
+        snprintf(part, sizeof(part), share < 9.95 ? " (%.2g %%)" : " (%.0f %%)", share);
+    snprintf(out, size, "%s%s%s%s %s%s%s%s", most, cost, *part ? " of " : "", *part ? whole : "",
+             finding->per, part, error ? ", " : "", error ? error : "");
+}
+
+/* The cause, and how many have it. */
+static void put_cause(const struct nvt_finding *finding, char *out, size_t size)
+{
+    if (finding->traces > 1)
+        snprintf(out, size, "%s in %zu of %zu traces", finding->cause, finding->traces,
+                 finding->of);
+    else if (finding->sweeps)
+        snprintf(out, size, "%s in %zu sweeps", finding->cause, finding->sweeps);
+    else
+        snprintf(out, size, "%s", finding->cause);
 }
 
 void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size)
 {
-    char cost[NVT_TIME_MAX], in[64] = "";
-    const char *most = "";
+    char cost[NVT_COST_MAX], cause[NVT_COST_MAX];
     nvt_finding_cost(finding, cost, sizeof(cost));
-    if (finding->traces > 1) {
-        snprintf(in, sizeof(in), " in %zu of %zu traces", finding->traces, finding->of);
-        most = *cost ? "up to " : "";
-    }
-    if (finding->sweeps) {
-        snprintf(in, sizeof(in), " in %zu sweeps", finding->sweeps);
-        most = *cost ? "up to " : "";
-    }
-    snprintf(out, size, "%s%s: %s (%s%s%s%s%s%s)", finding->cause, in, finding->what, most, cost,
-             *cost ? " " : "", *cost ? finding->per : "", *cost ? "; " : "",
+    put_cause(finding, cause, sizeof(cause));
+    snprintf(out, size, "%s: %s (%s%s%s)", cause, finding->what, cost, *cost ? "; " : "",
              nvt_confidence_name(finding->confidence));
+}
+
+void nvt_finding_line(const struct nvt_finding *finding, size_t cause_width, size_t width,
+                      char *out, size_t size)
+{
+    char cost[NVT_COST_MAX], cause[NVT_COST_MAX];
+    nvt_finding_cost(finding, cost, sizeof(cost));
+    put_cause(finding, cause, sizeof(cause));
+    const int used =
+        snprintf(out, size, "%-*s%s%s", (int)cause_width, cause, *cost ? "   " : "", cost);
+    if (*finding->subject && used > 0 && (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, "   %s", finding->subject);
+    if (!width || nvt_text_width(out) <= width)
+        return;
+    char *end = out + (nvt_text_skip(out, width - 1) - out);
+    while (end > out && end[-1] == ' ')
+        end--;
+    snprintf(end, size - (size_t)(end - out), "…");
 }
 
 void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size)

@@ -1,4 +1,5 @@
 /* What of a trace a rule looks at: its steady part, process by process. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ void nvt_view_steady_part(struct nvt_view *view)
     const struct nvt_trace *trace = view->trace;
     view->to = view->iteration_count ? trace->last_ns : end_of(view);
     view->from = trace->first_ns + (view->to - trace->first_ns) / 2;
-    view->per = view->iteration_count ? "an iteration" : "in the second half of the trace";
+    view->per = view->iteration_count ? "per iteration" : "in the second half of the trace";
     view->units = nvt_steady_iterations(trace, NVT_NONE, view->iterations, view->iteration_count,
                                         &view->from, &view->to);
     if (view->units == 0)
@@ -207,6 +208,8 @@ int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
     if (!apart && !status) {
         add_view(views, rule, from, NVT_NONE, all, count);
         views->items[0].process_count = count && marked ? marked : 1;
+        /* Processes enter their iterations side by side: a unit is one of each. */
+        views->items[0].units = fmax(views->items[0].units / views->items[0].process_count, 1);
     }
     free(is_marked);
     free(all);
@@ -222,9 +225,29 @@ void nvt_views_free(struct nvt_views *views)
     *views = (struct nvt_views){0};
 }
 
+/* Of the whole, 0: not known. */
+static double part_of_time(const struct nvt_finding *finding)
+{
+    const double share = finding->cost_ns > 0 ? nvt_finding_share(finding) : 0;
+    return isnan(share) ? 0 : share;
+}
+
+static int class_of(const struct nvt_finding *finding)
+{
+    return finding->rule && finding->rule->is_fatal ? 0
+           : !(finding->cost_ns > 0)                ? 3
+           : finding->rule && finding->rule->error  ? 2
+                                                    : 1;
+}
+
 int nvt_findings_by_cost(const void *left, const void *right)
 {
     const struct nvt_finding *a = left, *b = right;
+    const double share = part_of_time(a), other = part_of_time(b);
+    if (class_of(a) != class_of(b))
+        return class_of(a) - class_of(b);
+    if (share != other)
+        return share < other ? 1 : -1;
     if (a->cost_ns != b->cost_ns)
         return a->cost_ns < b->cost_ns ? 1 : -1;
     if (a->cost_bytes != b->cost_bytes)

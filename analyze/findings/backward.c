@@ -91,6 +91,7 @@ const struct nvt_rule nvt_rule_backward = {
     .threshold = "10 operations and 5 % of the device's working time that have a range only with "
                  "--across-threads: less does not change what a range seems to cost",
     .remedy = "read reports with --across-threads, or open a range on that thread (hooks)",
+    .error = "not attributed",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
     .is_whole = 1,

@@ -193,7 +193,7 @@ static int tell_between(struct between *between, double share, struct nvt_findin
              "iteration%s",
              100 * share, most);
     nvt_finding_about(finding, nvt_loop_interruption_text(part));
-    nvt_finding_append(finding, "%s an iteration (median), the longest %s",
+    nvt_finding_append(finding, "%s per iteration (median), the longest %s",
                        NVT_TIME(between->median_ns), NVT_TIME(between->longest_ns));
     tell_parts(between, finding);
     tell_remedy(part, finding);

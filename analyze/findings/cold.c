@@ -112,8 +112,9 @@ static void tell_cold(const struct nvt_view *view, const struct cold *cold, doub
                       struct nvt_finding *finding)
 {
     const struct nvt_apis *apis = &view->trace->apis;
-    finding->total_ns = (double)cold->ns;
-    finding->cost_ns = (double)cold->ns / (view->iteration_count ? view->iteration_count : 1);
+    finding->total_ns = finding->cost_ns = (double)cold->ns;
+    finding->whole_ns = (double)view->to - (double)cold->from;
+    finding->per = "in the trace";
     snprintf(finding->what, sizeof(finding->what),
              "first launches, code loading and context creation take %.0f %% of the time",
              100 * share);

@@ -164,6 +164,7 @@ static int tell_deadlock(const struct nvt_rule *rule, const struct nvt_input_tra
     finding.trace = trace;
     finding.cost_ns = (double)(calls->end[deadlock->calls[0]] - deadlock->since);
     finding.per = "at the end";
+    finding.whole_ns = 0;
     nvt_finding_append(&finding, "process %lld",
                        (long long)trace->processes.pid[deadlock->process]);
     for (uint32_t i = 0; i < deadlock->named && !failed; i++)
@@ -207,6 +208,7 @@ const struct nvt_rule nvt_rule_deadlock = {
         "while nothing else of Python runs in the process. Waits for events, conditions and queues "
         "are none",
     .remedy = "take locks in one order, and none that is held already; the finding says what fits",
+    .is_fatal = 1,
     .confidence = NVT_LIKELY,
     .compare = compare_deadlock,
 };

@@ -357,6 +357,7 @@ static int judge_hang(const struct nvt_rule *rule, const struct nvt_process_ends
     finding.trace = first->open->trace;
     finding.cost_ns = (double)nvt_still_ns(first);
     finding.per = "at the end";
+    finding.whole_ns = 0;
     tell_pace(&finding, first);
     nvt_finding_point(&finding, first->last);
     if (!status && in_mpi(first))
@@ -407,6 +408,7 @@ const struct nvt_rule nvt_rule_hang = {
         "meant",
     .remedy = "a debugger shows more while it lives (gdb -p, py-spy dump); -r range_tree and -r "
               "osrt_trace tell what it did before",
+    .is_fatal = 1,
     .confidence = NVT_LIKELY,
     .compare = compare_hang,
 };

@@ -21,6 +21,7 @@ static int tell_held(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(device, sizeof(device), "device %u's memory", series->device);
     nvt_finding_about(&finding, device);
     finding.cost_bytes = (double)(held - used);
+    finding.whole_bytes = (double)held;
     finding.per = "at the peak";
     snprintf(finding.what, sizeof(finding.what),
              "of %s, the allocator holds %s that is never in use", device,

@@ -204,9 +204,13 @@ static int find_idle(const struct nvt_rule *rule, const struct nvt_view *view,
     return nvt_findings_add(findings, &finding, err);
 }
 
+static const struct nvt_rule *const reasons[] = {
+    &nvt_rule_ranks,          &nvt_rule_blocked, &nvt_rule_busy,
+    &nvt_rule_serial,         &nvt_rule_between, &nvt_rule_periodic,
+    &nvt_rule_oversubscribed, &nvt_rule_machine, NULL};
+
 const struct nvt_rule nvt_rule_idle = {
     .cause = "GPU idle",
-    .is_symptom = 1,
     .about = "gaps in which the launching thread does its own work: data, logging, checks",
     .threshold =
         "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two longest "
@@ -215,6 +219,7 @@ const struct nvt_rule nvt_rule_idle = {
         "where the host waits for requests outside of iterations (epoll_wait, accept), nor in MPI",
     .remedy = "do that work on another thread, or one iteration ahead, or after the launches of "
               "the iteration instead of before them",
+    .reasons = reasons,
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,

@@ -68,6 +68,7 @@ static void tell_iterations(struct nvt_finding *finding, const struct slow *slow
     if (slow->count >= 3 && slow->every > 1 && slow->count + 1 >= looked / slow->every)
         snprintf(every, sizeof(every), ", once in every %u", slow->every);
     finding->cost_ns = slow->excess / looked;
+    finding->whole_ns = usual + finding->cost_ns;
     snprintf(finding->what, sizeof(finding->what), "%u of %u iterations took far longer%s",
              slow->count, looked, every);
     snprintf(finding->evidence, sizeof(finding->evidence),
@@ -211,7 +212,6 @@ static int find_iterations(const struct nvt_rule *rule, const struct nvt_view *v
 
 const struct nvt_rule nvt_rule_iterations = {
     .cause = "slow iterations",
-    .is_symptom = 1,
     .about = "single iterations that take far longer than the rest (stragglers in time)",
     .threshold = "from the ninth iteration on, of at least 24: more than 1.5 times the median and "
                  "5 deviations above it (by the median distance, which outliers do not move), and "

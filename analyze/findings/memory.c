@@ -123,7 +123,7 @@ static int tell_memory(const struct nvt_rule *rule, struct pools *pools, const s
         snprintf(device, sizeof(device), "device %u's memory", pool->device);
     nvt_finding_about(&finding, device);
     finding.cost_bytes = growth / steps;
-    snprintf(finding.what, sizeof(finding.what), "%s%s grows by %.4g KiB an iteration and %s",
+    snprintf(finding.what, sizeof(finding.what), "%s%s grows by %.4g KiB per iteration and %s",
              device, pool->course ? "" : " in use", growth / steps / 1024,
              pool->course ? "does not come down" : "is not given back");
     snprintf(finding.evidence, sizeof(finding.evidence),

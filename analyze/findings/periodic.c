@@ -45,7 +45,11 @@ static int tell_periodic(const struct nvt_view *view, const struct nvt_beats *be
     struct nvt_loop_spans spans = {.view = view, .thread = beats->thread};
     struct nvt_longest longest = {{0}, {0}};
     int failed = 0;
-    finding->cost_ns = ns / (beats->count - NVT_PERIODIC_WARMUP);
+    const uint32_t looked = beats->count - NVT_PERIODIC_WARMUP;
+    finding->cost_ns = ns / looked;
+    finding->whole_ns =
+        (double)(beats->items[beats->count - 1].end - beats->items[NVT_PERIODIC_WARMUP].start) /
+        looked;
     tell_periodic_what(beats, found, finding);
     nvt_finding_append(finding,
                        "%u of %u such iterations take %s on average, the median of all is %s",
@@ -76,13 +80,18 @@ static int find_periodic(const struct nvt_rule *rule, const struct nvt_view *vie
     struct nvt_finding finding = nvt_finding_of(rule, view);
     int failed = nvt_beats_make(&beats, view) || nvt_periodic_find(&found, &beats);
     if (!failed && found.every && !found.is_slow) {
-        finding.per = "an iteration";
+        finding.per = "per iteration";
         failed = tell_periodic(view, &beats, &found, &finding) ||
                  nvt_findings_add(findings, &finding, NULL);
     }
     nvt_beats_free(&beats);
     return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
 }
+
+static const struct nvt_rule *const reasons[] = {
+    &nvt_rule_blocked,    &nvt_rule_busy,    &nvt_rule_between,
+    &nvt_rule_allocation, &nvt_rule_sync,    &nvt_rule_communication,
+    &nvt_rule_mpi,        &nvt_rule_loading, NULL};
 
 const struct nvt_rule nvt_rule_periodic = {
     .cause = "periodic work",
@@ -96,6 +105,7 @@ const struct nvt_rule nvt_rule_periodic = {
         "where gradients are accumulated. Without iterations, a loop is known by the outermost "
         "range that repeats",
     .remedy = "do it less often, or beside the loop",
+    .reasons = reasons,
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES,
     .look = find_periodic,

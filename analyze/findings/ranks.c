@@ -334,6 +334,7 @@ static int tell_ranks(const struct nvt_rule *rule, const struct group *group, do
     finding.trace = slow->from->trace;
     finding.process = slow->process;
     finding.cost_ns = fmin(waits, is_host ? later : longer) / slow->units;
+    finding.whole_ns = slow->span_ns / slow->units;
     if (!slow->has_iterations)
         finding.per = "in the trace";
     if (is_host) {

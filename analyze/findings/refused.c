@@ -113,6 +113,7 @@ static int look_at_calls(const struct nvt_rule *rule, const struct nvt_view *vie
     snprintf(call, sizeof(call), "%.*s", (int)nvt_call_name_length(name, strnlen(name, 60)), name);
     nvt_finding_about(&finding, call);
     finding.per = "in these calls";
+    finding.whole_ns = 0;
     snprintf(finding.what, sizeof(finding.what), "%s found no room on the device, %u time%s", call,
              count, count == 1 ? "" : "s");
     snprintf(finding.evidence, sizeof(finding.evidence),

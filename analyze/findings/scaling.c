@@ -34,8 +34,8 @@ static void point_at(struct nvt_finding *finding, const struct nvt_sweep_point *
 }
 
 /*
- * "cost = 12.3 µs + 456 ns·batch an iteration (slope ± 78 ns at 95 %)", or the power as
- * "cost = 4.56 ms·(batch/1024)^1.9 an iteration (exponent 1.8 to 2.1 at 95 %)"; and where that is
+ * "cost = 12.3 µs + 456 ns·batch per iteration (slope ± 78 ns at 95 %)", or the power as
+ * "cost = 4.56 ms·(batch/1024)^1.9 per iteration (exponent 1.8 to 2.1 at 95 %)"; and where that is
  * not to be relied on.
  */
 static void tell_law(const struct nvt_growth *growth, const char *axis, const char *each, char *out,
@@ -87,7 +87,7 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
              "%s %.100s is entered %g time%s for each of the %s", nvt_sweep_kind_name(item->kind),
              item->name, per_unit, per_unit == 1 ? "" : "s", axis);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%g entries an iteration at %s=%g, %s an entry (median), %s in all (%.0f %% of the "
+             "%g entries per iteration at %s=%g, %s an entry (median), %s in all (%.0f %% of the "
              "iteration), compared with %s at %s=%g%s%s",
              largest->count, axis, growth->most, NVT_TIME(entry_ns), NVT_TIME(largest->ns),
              100 * share, NVT_TIME(nvt_sweep_least(item)->ns), axis, growth->least,
@@ -119,7 +119,7 @@ static void tell_growth(struct nvt_finding *finding, const struct nvt_sweep_item
     const struct nvt_sweep_value *largest = nvt_sweep_largest(item);
     const struct nvt_growth_law *law = nvt_growth_law(growth);
     char text[LAW_MAX];
-    tell_law(growth, axis, " an iteration", text, sizeof(text));
+    tell_law(growth, axis, " per iteration", text, sizeof(text));
     finding->cost_ns = law->last - law->first;
     finding->confidence = NVT_TESTED;
     char interval[64] = "";
@@ -270,6 +270,7 @@ static int tell_all(const struct nvt_sweep *sweep, const struct verdict *verdict
             continue;
         if (tell_scaling(&finding, &sweep->items[i], &verdicts[i], family, sweep->axis))
             return nvt_fail(err, "out of memory");
+        finding.whole_ns = nvt_sweep_largest(sweep->iteration)->ns;
         snprintf(finding.where, sizeof(finding.where), "%s", sweep->where);
         status = nvt_findings_add(findings, &finding, err);
     }

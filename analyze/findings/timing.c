@@ -13,6 +13,7 @@
 struct early {
     uint64_t count, all;
     int64_t ns;
+    double until_ns; /* of these, from their beginning to the end of their work */
     int64_t examples[3];
 };
 
@@ -61,6 +62,7 @@ static struct early *add_up_timing(const struct nvt_view *view, struct nvt_error
             early->examples[early->count] = trace->ranges.end[i];
         early->count++;
         early->ns += after;
+        early->until_ns += (double)(projected[i].end - trace->ranges.start[i]);
     }
     free(libraries);
     free(projected);
@@ -94,6 +96,7 @@ static int find_timing(const struct nvt_rule *rule, const struct nvt_view *view,
         struct nvt_finding finding = nvt_finding_of(rule, view);
         finding.per = "each time";
         finding.cost_ns = (double)early->ns / (double)early->count;
+        finding.whole_ns = early->until_ns / (double)early->count;
         nvt_finding_about(&finding, nvt_name(view->trace, worst));
         snprintf(finding.what, sizeof(finding.what),
                  "range %s ends before the device work that it launched", finding.subject);
@@ -117,6 +120,7 @@ const struct nvt_rule nvt_rule_timing = {
                  "tenth of their own length: less would mislead nobody; not PyTorch's own ranges "
                  "(operators, Optimizer.step#…) nor those of libraries, which launch and continue",
     .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
+    .error = "not measured",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
     .is_whole = 1,

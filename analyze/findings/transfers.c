@@ -103,12 +103,15 @@ static int find_transfers(const struct nvt_rule *rule, const struct nvt_view *vi
     return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : status;
 }
 
+static const struct nvt_rule *const reasons[] = {&nvt_rule_pageable, &nvt_rule_copies, NULL};
+
 const struct nvt_rule nvt_rule_transfers = {
     .cause = "exposed copies",
     .about = "copies between host and device that no kernel overlaps",
     .threshold = "20 % of the device's time and 5 copies: below that, kernels and gaps matter more",
     .remedy = "copy less (keep weights and data on the device, smaller types), or copy ahead on a "
               "stream of its own while kernels run",
+    .reasons = reasons,
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .look = find_transfers,

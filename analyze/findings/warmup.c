@@ -97,6 +97,7 @@ static void tell_warmup(struct nvt_finding *finding, const struct nvt_view *view
     if (had)
         snprintf(behind, sizeof(behind), " after %u warm-ups", had);
     finding->cost_ns = excess / count;
+    finding->whole_ns = slow->usual + finding->cost_ns;
     snprintf(finding->what, sizeof(finding->what),
              "the first %u of %u iterations%s are slower and part of the measurement", slow->first,
              count, behind);
@@ -151,6 +152,7 @@ const struct nvt_rule nvt_rule_warmup = {
                  "traces: one slow iteration may have any cause, even if it is the first; not "
                  "after warm-ups most of which were already fast",
     .remedy = "leave them out: --warmup",
+    .error = "too much",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .look = find_warmup,

@@ -1,0 +1,168 @@
+/*
+ * What findings have in common: their cost as a share, the line that says them, their order, and which is a symptom of
+ * which.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/diagnosis/diagnose.h"
+#include "../lib/count_of.h"
+#include "../lib/text.h"
+#include "made_trace.h"
+
+static struct nvt_finding finding_of(const struct nvt_rule *rule, double cost_ns, double whole_ns)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, NULL);
+    finding.cost_ns = cost_ns;
+    finding.whole_ns = whole_ns;
+    return finding;
+}
+
+static void a_cost_is_a_share_of_a_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        double cost_ns, whole_ns, cost_bytes, whole_bytes;
+        const char *text;
+        int is_minor;
+    } cases[] = {
+        {6.98e6, 14.7e6, 0, 0, "6.98 ms of 14.7 ms per iteration (47 %)", 0},
+        {1e6, 10e6, 0, 0, "1.00 ms of 10.0 ms per iteration (10 %)", 0},
+        {0.414e6, 10e6, 0, 0, "414 µs of 10.0 ms per iteration (4.1 %)", 0},
+        {0.095e6, 10e6, 0, 0, "95.0 µs of 10.0 ms per iteration (0.95 %)", 1},
+        {0.1e6, 10e6, 0, 0, "100 µs of 10.0 ms per iteration (1 %)", 0},
+        /* More than the whole is no part of it, but for what sums are rounded by. */
+        {11e6, 10e6, 0, 0, "11.0 ms per iteration", 0},
+        {10.01e6, 10e6, 0, 0, "10.0 ms of 10.0 ms per iteration (100 %)", 0},
+        {10e6, 0, 0, 0, "10.0 ms per iteration", 0},
+        {10e6, NAN, 0, 0, "10.0 ms per iteration", 0},
+        {0, 0, 1 << 30, 4.0 * (1 << 30), "1.00 GiB of 4.00 GiB per iteration (25 %)", 0},
+        {0, 0, 1 << 20, 0, "1.00 MiB per iteration", 0},
+        {0, 10e6, 0, 0, "", 0},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct nvt_finding finding =
+            finding_of(&nvt_rule_launch, cases[i].cost_ns, cases[i].whole_ns);
+        char text[NVT_COST_MAX];
+        finding.cost_bytes = cases[i].cost_bytes;
+        finding.whole_bytes = cases[i].whole_bytes;
+        nvt_finding_cost(&finding, text, sizeof(text));
+        assert_string_equal(text, cases[i].text);
+        assert_int_equal(nvt_finding_is_minor(&finding), cases[i].is_minor);
+    }
+}
+
+static void a_finding_is_a_line(void **state)
+{
+    (void)state;
+    struct nvt_finding finding = finding_of(&nvt_rule_launch, 6.98e6, 14.7e6);
+    char line[NVT_FINDING_LINE_MAX];
+    nvt_finding_line(&finding, 14, 0, line, sizeof(line));
+    assert_string_equal(line, "launch-bound     6.98 ms of 14.7 ms per iteration (47 %)");
+    nvt_finding_about(&finding, "Rückwärtslauf der größten Schicht von allen");
+    nvt_finding_line(&finding, 0, 0, line, sizeof(line));
+    assert_string_equal(line, "launch-bound   6.98 ms of 14.7 ms per iteration (47 %)   "
+                              "Rückwärtslauf der größten Schicht von allen");
+    for (size_t width = 20; width < 110; width++) {
+        nvt_finding_line(&finding, 0, width, line, sizeof(line));
+        assert_true(nvt_text_width(line) <= width);
+    }
+    nvt_finding_line(&finding, 0, 70, line, sizeof(line));
+    assert_string_equal(line,
+                        "launch-bound   6.98 ms of 14.7 ms per iteration (47 %)   Rückwärtslau…");
+    /* Behind a blank, nothing is left of a name. */
+    nvt_finding_line(&finding, 0, 57, line, sizeof(line));
+    assert_string_equal(line, "launch-bound   6.98 ms of 14.7 ms per iteration (47 %)…");
+    finding = finding_of(&nvt_rule_timing, 1e6, 4e6);
+    nvt_finding_line(&finding, 0, 0, line, sizeof(line));
+    assert_string_equal(
+        line, "un-synchronised timing   1.00 ms of 4.00 ms per iteration (25 %), not measured");
+    finding = finding_of(&nvt_rule_memory, 0, 0);
+    nvt_finding_line(&finding, 0, 80, line, sizeof(line));
+    assert_string_equal(line, "memory growth");
+    finding.traces = 3;
+    finding.of = 4;
+    finding.cost_bytes = 2 << 20;
+    nvt_finding_line(&finding, 0, 80, line, sizeof(line));
+    assert_string_equal(line, "memory growth in 3 of 4 traces   up to 2.00 MiB per iteration");
+}
+
+/* The largest share first, whatever it is of; then what has none; errors of measurement behind all that costs time. */
+static void the_largest_share_is_first(void **state)
+{
+    (void)state;
+    const struct nvt_finding items[] = {
+        finding_of(&nvt_rule_memory, 0, 0),      finding_of(&nvt_rule_timing, 9e6, 10e6),
+        finding_of(&nvt_rule_crossing, 1e9, 0),  finding_of(&nvt_rule_cold, 1e9, 10e9),
+        finding_of(&nvt_rule_launch, 2e6, 10e6), finding_of(&nvt_rule_hang, 5e9, 0),
+    };
+    const char *const order[] = {"hang",     "launch-bound",           "cold start",
+                                 "crossing", "un-synchronised timing", "memory growth"};
+    struct nvt_finding copy[NVT_COUNT_OF(items)];
+    memcpy(copy, items, sizeof(copy));
+    struct nvt_findings findings = {.items = copy, .count = NVT_COUNT_OF(items)};
+    nvt_findings_sort(&findings, 0);
+    for (size_t i = 0; i < NVT_COUNT_OF(order); i++)
+        assert_string_equal(copy[i].cause, order[i]);
+}
+
+/* The findings of a program; the caller frees the items and then the trace. */
+static struct nvt_findings diagnose(const struct program *program, struct nvt_trace **trace)
+{
+    struct nvt_input_trace from = {.trace = *trace = make_program(program)};
+    struct nvt_input input = {.traces = &from, .trace_count = 1};
+    struct nvt_findings findings = {0};
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    return findings;
+}
+
+static const struct nvt_finding *find(const struct nvt_findings *findings,
+                                      const struct nvt_rule *rule)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->items[i].rule == rule)
+            return &findings->items[i];
+    fail_msg("no finding %s", rule->cause);
+    return NULL;
+}
+
+/* While a loop reads a file, its device is idle: the reading is why. What launches leave is another gap, however long. */
+static void symptoms_name_what_explains_them(void **state)
+{
+    (void)state;
+    static const struct program reads = {
+        .kernels = 1, .kernel_ns = 80000, .os_call = "read", .os_ns = 900000};
+    static const struct program launches = {.kernels = 60, .kernel_ns = 3000, .host_ns = 120000};
+    struct nvt_trace *trace;
+    struct nvt_findings findings = diagnose(&reads, &trace);
+    const struct nvt_finding *idle = find(&findings, &nvt_rule_idle);
+    assert_true(idle->explained_by > 0 && idle->explained_by <= (size_t)(idle - findings.items));
+    assert_ptr_equal(findings.items[idle->explained_by - 1].rule, &nvt_rule_blocked);
+    free(findings.items);
+    nvt_trace_free(trace);
+    findings = diagnose(&launches, &trace);
+    assert_true(find(&findings, &nvt_rule_launch)->cost_ns >
+                find(&findings, &nvt_rule_idle)->cost_ns);
+    for (size_t i = 0; i < findings.count; i++)
+        assert_int_equal(findings.items[i].explained_by, 0);
+    free(findings.items);
+    nvt_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cost_is_a_share_of_a_whole),
+        cmocka_unit_test(a_finding_is_a_line),
+        cmocka_unit_test(the_largest_share_is_first),
+        cmocka_unit_test(symptoms_name_what_explains_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
