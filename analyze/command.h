@@ -18,7 +18,7 @@ int nvt_command_fail(const struct nvt_error *err);
  */
 void nvt_command_notes(const struct nvt_input *input);
 
-/* The same of lines, each with its end. */
+/* Print lines, each with its end, on stderr: those of notes and warnings start with "nvtally: ". */
 void nvt_command_lines(const void *lines, size_t size);
 
 /*

@@ -106,7 +106,7 @@ static inline int64_t nvt_clock_convert_near(const struct nvt_clock_sample *samp
     return nvt_clock_convert_far(samples, count, origin, line, ticks);
 }
 
-/* The same for many times in place, minus `origin`; quick where neighbours are close in time. */
+/* Convert many ticks in place into times, minus `origin`; quick where neighbours are close in time. */
 void nvt_clock_convert_all(const struct nvt_clock_sample *samples, size_t count, int64_t origin,
                            int64_t *times, size_t n);
 

@@ -17,10 +17,10 @@
  */
 int nvt_create_file(const char *path);
 
-/* The same, with what a file that is there holds left in it. */
+/* Create a file for writing, or open the one that is there and leave what it holds; refused and returned as by nvt_create_file. */
 int nvt_open_file(const char *path);
 
-/* The same as a stream; NULL with errno. */
+/* Create a file with nvt_create_file and open it as a stream; NULL with errno. */
 FILE *nvt_create_stream(const char *path);
 
 /* When all was written: flush a stream, and close it unless it is stdout. `name`: of what, for err. `failed`: something went wrong

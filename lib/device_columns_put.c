@@ -189,7 +189,7 @@ static void weigh_row(struct group *group, uint32_t changed)
     group->taken++;
 }
 
-/* For the second time. 0, or -1 when out of memory. */
+/* Keep a row for the second pass. 0, or -1 when out of memory. */
 static int keep_row(struct maker *maker, const struct group *group, uint32_t changed)
 {
     if (nvt_reserve(&maker->kept, &maker->kept_capacity,

@@ -20,7 +20,7 @@ struct nvt_event_columns {
     uint64_t domain, domain_run;
     uint32_t model_domain;   /* of the run; it is the reader's own */
     uint64_t next_attribute; /* number of the next event with attributes, UINT64_MAX none */
-    uint64_t next_sample;    /* number of the next event that is a sample, likewise */
+    uint64_t next_sample;    /* number of the next event that is a sample, UINT64_MAX none */
     uint64_t range;
 };
 
@@ -51,7 +51,7 @@ int nvt_event_run(struct nvt_event_columns *columns);
 /* Attributes of event columns->next_attribute, which is then that of the one behind it. */
 int nvt_event_attributes(struct nvt_event_columns *columns, struct nvt_event_attributes *out);
 
-/* The head of the sample that is event columns->next_sample, likewise. */
+/* The head of the sample that is event columns->next_sample, which is then the number of the next one. */
 int nvt_event_sample(struct nvt_event_columns *columns, struct nvt_event_sample *out);
 
 /* The id of the start/end range that the event starts or ends. */

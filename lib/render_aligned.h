@@ -31,7 +31,7 @@ void nvt_aligned_free(struct nvt_aligned *view);
 void nvt_aligned_cell(const struct nvt_aligned *view, size_t row, size_t column, int ragged,
                       FILE *out);
 
-/* The same character `count` times. */
+/* Write a character `count` times. */
 void nvt_aligned_fill(char character, size_t count, FILE *out);
 
 #endif

@@ -199,7 +199,7 @@ static size_t all_below(const struct parts *parts, uint64_t bound)
     return count;
 }
 
-/* The same of pieces that ascend: bisection by value. */
+/* The median of pieces that ascend: bisection by value. */
 static double median_of_ascending(const struct parts *parts, const struct nvt_sums *sums)
 {
     uint64_t low = sums->low, high = sums->high, lower = 0;

@@ -20,7 +20,7 @@ static size_t width_at(const char **at)
     return (size_t)nvt_char_width(nvt_char_visible(nvt_utf8_next(at)));
 }
 
-/* From where on a text takes so many columns at most. */
+/* Where the end of a text begins that takes so many columns at most. */
 static const char *last(const char *text, size_t columns)
 {
     size_t left = nvt_text_width(text);

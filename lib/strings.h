@@ -23,7 +23,7 @@ void nvt_strings_free(struct nvt_strings *strings);
  * NVT_NO_STRING when out of memory or past 2^32 - 2 strings. */
 uint32_t nvt_strings_add(struct nvt_strings *strings, const char *text, size_t length);
 
-/* The same for a NUL-terminated text. */
+/* The id of a NUL-terminated text, added when new; NVT_NO_STRING as of nvt_strings_add. */
 uint32_t nvt_strings_add_text(struct nvt_strings *strings, const char *text);
 
 /* The id of this content, or NVT_NO_STRING when it is not in the table. */

@@ -114,7 +114,7 @@ void nvt_table_drop(struct nvt_table *table, const char *heading, size_t count);
 #define nvt_table_put(table, ...)                                                                  \
     nvt_table_put_cells(table, (const struct nvt_cell[]){NVT_CELLS(__VA_ARGS__), NVT_CELLS_END})
 
-/* The same for the columns behind those that the last row has values for so far. */
+/* Put values into the columns behind those that the last row has values for so far; as nvt_table_put takes them. */
 #define nvt_table_more(table, ...)                                                                 \
     nvt_table_more_cells(table, (const struct nvt_cell[]){NVT_CELLS(__VA_ARGS__), NVT_CELLS_END})
 
@@ -155,7 +155,7 @@ int nvt_table_failed(const struct nvt_table *table, struct nvt_error *err);
 /* Sort rows by a column, nulls last, texts by their bytes. Stable: sort by the least key first. */
 void nvt_table_sort(struct nvt_table *table, size_t column, int descending);
 
-/* The same by the headings of up to NVT_ORDER_MOST columns, the most important first, up to a NULL; one with a '-' before it
+/* Sort rows by the headings of up to NVT_ORDER_MOST columns, the most important first, up to a NULL; one with a '-' before it
  * descends: {"Kind", "-Total Time (ns)"}. */
 #define NVT_ORDER_MOST 5
 void nvt_table_order(struct nvt_table *table, const char *const headings[NVT_ORDER_MOST]);

@@ -13,7 +13,7 @@ enum nvt_color { NVT_COLOR_AUTO, NVT_COLOR_ALWAYS, NVT_COLOR_NEVER };
 /* Where a stream goes. */
 struct nvt_screen {
     size_t width;    /* columns; 0: it is no terminal, or nobody knows */
-    size_t height;   /* lines, likewise */
+    size_t height;   /* lines; 0: it is no terminal, or nobody knows */
     int is_coloured; /* escape sequences of colours may be written */
 };
 

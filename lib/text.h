@@ -25,7 +25,7 @@ uint32_t nvt_utf8_next(const char **at);
 /* Write a character as UTF-8, without terminator; returns the number of bytes (1 … 4). */
 size_t nvt_utf8_put(uint32_t character, char out[NVT_UTF8_MAX]);
 
-/* The same into a stream. */
+/* Write a character as UTF-8 into a stream. */
 void nvt_utf8_write(uint32_t character, FILE *out);
 
 /* The last name of a path, without its folders: a part of it. */

@@ -136,7 +136,7 @@ struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *e
     return open_version(path, NVT_FILE_VERSION, err);
 }
 
-/* Its writer holds the lock alone as long as it lives. */
+/* Whether somebody writes the file: its writer holds the lock alone as long as it lives. */
 static int is_locked(int descriptor)
 {
     if (flock(descriptor, LOCK_SH | LOCK_NB))

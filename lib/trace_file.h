@@ -166,7 +166,7 @@ struct nvt_trace_writer;
  * is. `level` is zstd's compression level, 0 stores chunks as they are. */
 struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err);
 
-/* The same of a new file of tables (NVT_FILE_TABLES). */
+/* Create a file of tables (NVT_FILE_TABLES), or cut an existing one, as nvt_trace_writer_new does a trace. */
 struct nvt_trace_writer *nvt_trace_writer_new_tables(const char *path, int level,
                                                      struct nvt_error *err);
 
@@ -199,7 +199,7 @@ int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chu
 /*
  * Append a chunk that another file holds, as it is there: its header and the bytes behind it
  * (nvt_trace_file_stored). 0; 1: readers would take it for a bomb here, so nvt_trace_writer_chunk is to
- * store it anew; -1 as above.
+ * store it anew; -1 with err where it could not be written.
  */
 int nvt_trace_writer_copy(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
                           const struct nvt_buffer *stored, struct nvt_error *err);
@@ -260,9 +260,9 @@ int64_t nvt_trace_file_size(const struct nvt_trace_file *file);
 void nvt_trace_file_grow(struct nvt_trace_file *file, int64_t size);
 
 /*
- * The same in two steps, so that chunks can be unpacked by several threads. The header of the next
- * chunk, which stays the next: 1, 0, -1 as above; the chunk lies in the file as a whole, but
- * nothing of it has been checked but its sizes.
+ * Read a chunk in two steps, so that chunks can be unpacked by several threads. The header of the next
+ * chunk, which stays the next: 1; 0 at the file's end; -1 with err where it is cut or damaged. The chunk
+ * lies in the file as a whole, but nothing of it has been checked except its sizes.
  */
 int nvt_trace_file_header(const struct nvt_trace_file *file, struct nvt_chunk *chunk,
                           struct nvt_error *err);

@@ -91,7 +91,7 @@ static ssize_t read_start(const char *path, char *start, size_t size)
     return got;
 }
 
-/* Of a file that has something in it only a trace is replaced. */
+/* Refuse to replace a file that has something in it and is no trace. */
 static int check_trace(const char *path, struct nvt_error *err)
 {
     char start[8];

@@ -20,7 +20,7 @@ enum nvt_compared_kind {
     NVT_GROUP_KINDS
 };
 
-/* Of a trace, or of one of its ranks, in the order of their starts. */
+/* The times of a trace, or of one of its ranks, in the order of their starts. */
 struct nvt_compared_times {
     double *values;
     size_t count;

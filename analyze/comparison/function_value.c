@@ -6,7 +6,7 @@
 #define DEGREES_KNOWN                                                                              \
     1e5 /* of an error that follows from the counts: t is the normal distribution (student.c) */
 
-/* Squared, of the logarithm, by what chance does to counts. `share`: the number of all samples is no chance. */
+/* The squared error of the logarithm, by what chance does to counts. `share`: the number of all samples is no chance. */
 static double error_of_counts(const struct nvt_function_samples *from, double mean, int share)
 {
     const double spread = fmax(1, from->spread);
@@ -14,7 +14,7 @@ static double error_of_counts(const struct nvt_function_samples *from, double me
     return (1 - (share ? fmin(k / (n + 1), 1) : 0)) / (k + 0.5);
 }
 
-/* The same by the spread between the parts of the iterations. */
+/* The squared error of the logarithm, by the spread between the parts of the iterations. */
 static double error_of_parts(const struct nvt_function_samples *from, double value)
 {
     const double iterations = from->iterations;

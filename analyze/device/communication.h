@@ -20,7 +20,7 @@
 /* Whether a word, in small letters, is in a text: in whatever letters, with or without '_' within it. */
 int nvt_names_word(const char *text, const char *word);
 
-/* Of a kernel's name without parameters and templates, and of the whole. */
+/* Whether a kernel communicates, by its name without parameters and templates, and by the whole name. */
 int nvt_is_communication_name(const char *name, const char *whole);
 
 int nvt_is_communication(const struct nvt_trace *trace, uint32_t op);

@@ -29,7 +29,7 @@ struct nvt_machine_sum {
 void nvt_machine_add(const struct nvt_counter_courses *courses, uint32_t counter, int64_t from,
                      int64_t to, struct nvt_machine_sum *sum);
 
-/* The same of the parts in which the device had an operation that began in [from, to]. */
+/* Add the parts of [from, to] for which the level is known and in which the device had an operation that began in it. */
 void nvt_machine_add_work(const struct nvt_trace *trace, const struct nvt_used_device *device,
                           const struct nvt_counter_courses *courses, uint32_t counter, int64_t from,
                           int64_t to, struct nvt_machine_sum *sum);

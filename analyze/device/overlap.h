@@ -29,7 +29,7 @@ typedef void (*nvt_overlap_visit)(void *context, unsigned running, int64_t from,
 int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device *device,
                      nvt_overlap_visit visit, void *context);
 
-/* The same, added up. 0, or -1 when out of memory. */
+/* Add up the time of a device, which has an operation at least, by the classes that ran. 0, or -1 when out of memory. */
 int nvt_overlap_make(struct nvt_overlap *overlap, const struct nvt_trace *trace,
                      const struct nvt_used_device *device);
 

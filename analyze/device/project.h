@@ -81,7 +81,7 @@ uint32_t *nvt_projected_children(const struct nvt_trace *trace, const struct nvt
 /* Whether a domain is known to be a library's: of no interest as a part of the program. */
 int nvt_is_library_domain(const char *name);
 
-/* The same of every domain of a trace; malloc'ed, NULL when out of memory. */
+/* Whether each domain of a trace is known to be a library's; malloc'ed, NULL when out of memory. */
 uint8_t *nvt_library_domains(const struct nvt_trace *trace);
 
 /* Whether a range is a library's (nvt_library_domains), or an operator or collective of PyTorch:

@@ -23,7 +23,7 @@ int nvt_called_from_begin(struct nvt_called_from *from, const struct nvt_trace *
 /* Time that counts, ns, of a call with this stack (as calls have it; 0: it is not on record). */
 void nvt_called_from_add(struct nvt_called_from *from, uint32_t frame, double time);
 
-/* The same of a call of CUDA: a row of apis, or NVT_NONE. */
+/* Time that counts, ns, of a call of CUDA: a row of apis, or NVT_NONE. */
 void nvt_called_from_add_call(struct nvt_called_from *from, uint32_t call, double ns);
 
 /* "; 92 % of that time called from step (train.py:12)", where that is half of it and more; "at least 92 %" where stacks of some are
@@ -32,12 +32,13 @@ int nvt_called_from_tell(struct nvt_called_from *from, const char *what,
                          struct nvt_finding *finding);
 void nvt_called_from_free(struct nvt_called_from *from);
 
-/* The same of all gaps of a cause that a rule tells of (nvt_view_gaps), by the call that each was spent in. 0, or -1 with err
+/* Say from where the calls are made that all gaps of a cause were spent in that a rule tells of (nvt_view_gaps). 0, or -1 with err
  * filled (out of memory). */
 int nvt_called_from_tell_gaps(const struct nvt_view *view, unsigned cause,
                               struct nvt_finding *finding, struct nvt_error *err);
 
-/* The same of calls of CUDA in the steady part for which `counts` says so by their names, and their time. */
+/* Say from where calls of CUDA in the steady part are made for which `counts` is true of their names, by their time. 0, or -1 with
+ * err filled (out of memory). */
 int nvt_called_from_tell_calls(const struct nvt_view *view, int (*counts)(const char *name),
                                const char *what, struct nvt_finding *finding,
                                struct nvt_error *err);

@@ -39,7 +39,7 @@ static const struct {
 
 #define RECORDS NVT_COUNT_OF(records)
 
-/* Of all traces, ours where several differ. */
+/* The recorder of all traces; ours where several differ. */
 static enum nvt_recorder recorder_of_all(const struct nvt_input *input)
 {
     enum nvt_recorder first =

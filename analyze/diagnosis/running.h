@@ -34,7 +34,8 @@ void nvt_running_add(struct nvt_running *running, uint32_t thread, int64_t start
 int nvt_running_tell(struct nvt_running *running, struct nvt_finding *finding);
 void nvt_running_free(struct nvt_running *running);
 
-/* The same of all gaps of a cause that a rule tells of (nvt_view_gaps). 0, or -1 with err filled (out of memory). */
+/* Put what threads ran in all gaps of a cause that a rule tells of (nvt_view_gaps) behind the evidence. 0, or -1 with err filled
+ * (out of memory). */
 int nvt_running_tell_gaps(const struct nvt_view *view, unsigned cause, struct nvt_finding *finding,
                           struct nvt_error *err);
 

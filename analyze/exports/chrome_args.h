@@ -24,7 +24,7 @@ uint32_t nvt_chrome_rank(const struct nvt_trace *trace);
  * that is known. */
 int nvt_chrome_call(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
 
-/* The same of a call of the operating system: of what it worked with, what is known. */
+/* Append category, name and arguments of a call of the operating system: what is known of what it worked with. */
 int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
 
 /* Append category, name and arguments of a call of MPI. */

@@ -41,7 +41,7 @@ extern const struct nvt_exporter nvt_exporter_nvt;
  */
 extern const struct nvt_exporter nvt_exporter_chrome;
 
-/* The same, and the critical path of each process (critical_path.h) in a row of its own, as events of this category,
+/* Chrome's trace events, with the critical path of each process (critical_path.h) in a row of its own, as events of this category,
  * which our reader leaves out. */
 extern const struct nvt_exporter nvt_exporter_chrome_path;
 

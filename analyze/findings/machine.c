@@ -27,7 +27,7 @@ static void point_at(const struct nvt_view *view, const struct nvt_counter_cours
             nvt_finding_point(finding, course->time[i]);
 }
 
-/* By the hypervisor. */
+/* Look for processor time that the hypervisor has taken. */
 static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *view,
                           const struct nvt_counter_courses *courses, struct nvt_findings *findings,
                           struct nvt_error *err)

@@ -97,7 +97,7 @@ static void point_at_kept(struct pools *pools, const struct pool *pool, const st
     }
 }
 
-/* The same of a counter: samples in the steady part that are higher than the one before. */
+/* Point at the samples of a counter in the steady part that are higher than the one before. */
 static void point_at_rises(const struct pool *pool, const struct nvt_view *view,
                            struct nvt_finding *finding)
 {

@@ -35,7 +35,8 @@ static int is_pytorch(const char *name)
     return 0;
 }
 
-/* By name of the range; malloc'ed, NULL with err when out of memory. */
+/* How often, and by how long, the operations of ranges ended after them, by name of the range; malloc'ed, NULL with err when out of
+ * memory. */
 static struct early *add_up_timing(const struct nvt_view *view, struct nvt_error *err)
 {
     const struct nvt_trace *trace = view->trace;

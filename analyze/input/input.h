@@ -95,13 +95,13 @@ int nvt_input_has_cuda_stacks(const struct nvt_input *input);
 /* What all of the input has in common: what differs reads "several", what only a part states "not
  * stated for all". Texts are the input's, or static. */
 struct nvt_provenance nvt_input_provenance(const struct nvt_input *input);
-/* Of one trace. */
+/* What is stated of one trace. */
 struct nvt_provenance nvt_input_trace_provenance(const struct nvt_input_trace *from);
 
 /* Add a line to the notes; dropped when out of memory. */
 void nvt_note(struct nvt_input *input, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same to notes that belong to no input. */
+/* Add a line to notes that belong to no input; dropped when out of memory. */
 void nvt_note_in(struct nvt_buffer *notes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

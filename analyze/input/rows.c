@@ -276,7 +276,7 @@ struct linked {
     double rank;
 };
 
-/* By record and rank, as a directory has them; those of no record behind. */
+/* Order traces by record and rank, as a directory has them; those of no record come behind. */
 static int compare(const void *left, const void *right)
 {
     const struct linked *a = left, *b = right;

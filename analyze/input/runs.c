@@ -106,7 +106,7 @@ char *nvt_record_configuration(const struct nvt_record *record)
     return (char *)text.data;
 }
 
-/* By their names, those of one in the order of the record. */
+/* Order members by their names, those of one name as the record has them. */
 static int by_key(const void *left, const void *right)
 {
     const struct nvt_member *const *a = left, *const *b = right;

@@ -95,7 +95,8 @@ const char *nvt_record_source(const struct nvt_record *record);
 /* The axes as "size=256 mode=train graph=off", nulls left out, as a trace's range is named: malloc'ed, NULL when out of memory. */
 char *nvt_record_configuration(const struct nvt_record *record);
 
-/* The same but one axis (NULL: all) in the order of their names: what two records have in common however they are written. */
+/* All axes but one (NULL: all), in the order of their names: what two records have in common however they are written. malloc'ed,
+ * NULL when out of memory. */
 char *nvt_record_sorted_axes(const struct nvt_record *record, const char *without);
 
 /* Backend, device and date of the directory; texts belong to it. */

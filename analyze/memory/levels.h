@@ -57,7 +57,7 @@ int64_t nvt_level_maximum(const int64_t *tree, uint32_t count, uint32_t from, ui
  * NVT_NONE: it was so before the first one. Bytes. */
 int64_t nvt_level_most(const struct nvt_level_series *series, uint32_t *event);
 
-/* The same of what it has reserved, which is no less than the most allocated. */
+/* The most that a series has reserved, bytes, which is no less than the most allocated; *event as of nvt_level_most. */
 int64_t nvt_level_most_reserved(const struct nvt_level_series *series, uint32_t *event);
 
 /*

@@ -126,7 +126,7 @@ void nvt_course_bounds(const struct nvt_counter_course *course, uint32_t from, u
     }
 }
 
-/* From the first sample to a time within the course. */
+/* The integral of a course from its first sample to a time within it. */
 static double integral_to(const struct nvt_counter_course *course, int64_t time)
 {
     uint32_t at = nvt_course_until(course, time) - 1;

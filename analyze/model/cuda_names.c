@@ -208,7 +208,7 @@ static size_t reference_length(const char *name, size_t size)
     return at < size && name[at] == '_' ? at + 1 : 0;
 }
 
-/* Of a mangled name without its _Z: 0, or -1 where it begins with none. */
+/* The parts of a mangled name, given without its _Z: 0, or -1 where it begins with none. */
 static int mangled_parts(const char *name, size_t size, struct called *called)
 {
     const int nested = size && name[0] == 'N';
@@ -243,7 +243,7 @@ static void take_letter(struct called *called, const char *scoped, const char *l
         *called = (struct called){.scoped = scoped, .word = letter, .word_size = 1};
 }
 
-/* Of a name as people write it, as nvt_short_name goes through it. */
+/* The parts of a name as people write it, which nvt_short_name goes through in the same order. */
 static int plain_parts(const char *name, size_t size, struct called *called)
 {
     const char *scoped = NULL; /* since the last space outside of brackets */

@@ -146,7 +146,7 @@ uint32_t nvt_groups_key(struct nvt_groups *groups, const uint32_t *parts, int co
     return *group;
 }
 
-/* From 32 bits to 64. */
+/* Turn a group's values of 32 bits into ones of 64. 0, or -1 when out of memory. */
 static int widen(struct nvt_group *group)
 {
     int64_t *wide = malloc(group->capacity * sizeof(*wide));

@@ -53,7 +53,7 @@ struct nvt_groups {
 
 void nvt_groups_free(struct nvt_groups *groups);
 
-/* From now on, texts are those of this trace. */
+/* From now on, numbers of strings are those of this trace. */
 void nvt_groups_trace(struct nvt_groups *groups, const struct nvt_trace *trace);
 
 /* Whether it ran out of memory, for who needs names alone and no nvt_groups_finish. */
@@ -73,7 +73,7 @@ const char *nvt_groups_name(const struct nvt_groups *groups, uint32_t name);
  * domain). */
 uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range);
 
-/* The same of any range with this domain and this name (a string of the current trace). */
+/* "domain:name" of a domain and a name (a string of the current trace). */
 uint32_t nvt_groups_named(struct nvt_groups *groups, uint32_t domain, uint32_t string);
 
 /* The group with this key, added when new; all keys have as many parts. NVT_NONE when out of

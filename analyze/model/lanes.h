@@ -79,7 +79,7 @@ struct nvt_lanes {
     struct nvt_lane_kind *kinds;
     uint32_t kind_count;
     uint32_t loose;   /* of nvt_lanes_link: first operation of no call + 1, 0 none */
-    uint32_t *number; /* likewise: of a kernel's name, by string; NVT_NONE the others */
+    uint32_t *number; /* of nvt_lanes_link: number of a kernel's name, by string, or NVT_NONE */
     uint32_t *name;   /* string of each number */
     uint32_t names;
 };

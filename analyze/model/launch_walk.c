@@ -121,7 +121,7 @@ static void sum_range(struct nvt_walk *walk, const struct nvt_walk_open *open,
     outer->ops += open->ops;
 }
 
-/* From now on the first `count` have operations. */
+/* Number the first `count` open ranges, which have operations from now on. */
 static void name_nodes(struct nvt_walk *walk, uint32_t count)
 {
     uint32_t from = count;

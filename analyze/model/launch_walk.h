@@ -24,7 +24,7 @@ struct nvt_walk_open {
     uint32_t node;     /* among the ranges with operations, from 1; 0: it has none yet */
     uint32_t class, ops;
     uint32_t row;    /* of the lane's ranges */
-    uint32_t parent; /* likewise: of the range which it counts as a child of, NVT_NONE */
+    uint32_t parent; /* row of the range that it counts as a child of, NVT_NONE */
 };
 
 struct nvt_walk {
@@ -50,7 +50,7 @@ struct nvt_walk {
 /* An entry of nvt_lane_ids that was taken by a lane, whose number is below. */
 #define NVT_WALK_TAKEN 0x80000000u
 
-/* Both: 0, or -1 when out of memory. */
+/* Make room for one more time; add one. Both return 0, or -1 when out of memory. */
 int nvt_launch_grow_times(struct nvt_launch_times *times);
 static inline int nvt_launch_add_time(struct nvt_launch_times *times, uint32_t value)
 {

@@ -78,7 +78,7 @@ struct nvt_lane_kind nvt_launch_kind(const struct nvt_launches *launches,
 int nvt_launches_make(struct nvt_launches *launches, const struct nvt_trace *trace, unsigned flags,
                       struct nvt_error *err);
 
-/* The same from linked lanes, whose rows it may put into order. It says nothing about errors. */
+/* Work launches out from linked lanes, whose rows it may put into order. Returns as nvt_launches_make does, but fills no err. */
 int nvt_launches_of(struct nvt_launches *launches, struct nvt_lanes *lanes);
 void nvt_launches_free(struct nvt_launches *launches);
 

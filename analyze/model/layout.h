@@ -85,10 +85,10 @@ void nvt_layout_keep(struct nvt_trace *trace, const struct nvt_layout_table *tab
 void nvt_layout_take(const struct nvt_layout_column *column, const void *values, uint32_t count,
                      uint64_t *out);
 
-/* Of a number: the largest that the column may hold; UINT64_MAX: any. */
+/* The largest number that a column may hold; UINT64_MAX: any. */
 uint64_t nvt_layout_most(const struct nvt_layout_table *table, uint32_t column);
 
-/* Of a column of times: whether it may hold this one. */
+/* Whether a column of times may hold this one. */
 int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value);
 
 /*
@@ -98,7 +98,7 @@ int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value);
 int nvt_layout_check_table(const struct nvt_trace *trace, const struct nvt_layout_table *table,
                            const char **column, uint32_t *row);
 
-/* The same of all tables. NULL, or the name of a table that is wrong. */
+/* Check all tables of a trace with nvt_layout_check_table. NULL, or the name of the first table that is wrong. */
 const char *nvt_layout_check(const struct nvt_trace *trace, const char **column, uint32_t *row);
 
 #endif

@@ -21,7 +21,7 @@ void nvt_os_names_free(struct nvt_os_names *names);
 const struct nvt_os_call_info *nvt_os_names_find(struct nvt_os_names *names,
                                                  const struct nvt_trace *trace, uint32_t name);
 
-/* Its kind; of a name that is not known, others. */
+/* The kind of a call by its name; a name that is not known is of the kind "others". */
 static inline enum nvt_os_kind nvt_os_names_kind(struct nvt_os_names *names,
                                                  const struct nvt_trace *trace, uint32_t name)
 {

@@ -11,7 +11,8 @@
 
 /* The number behind a key, which is given with its quotation marks; NaN where there is none. */
 double nvt_member_number(const char *payload, const char *key);
-/* The same as ns, which a double does not hold exactly; 0 where there is none, or it is none of a clock. */
+/* The time behind a key, ns: a whole number, as a double does not hold it exactly; 0 where there is none, or it is
+ * none of a clock. */
 int64_t nvt_member_time(const char *payload, const char *key);
 
 #endif

@@ -22,7 +22,7 @@ int nvt_is_python_function(const char *name);
  * NVT_NONE: it has none, or nothing else. */
 uint32_t nvt_python_functions(const struct nvt_trace *trace);
 
-/* Whether a range is such a function, not a module of PyTorch's; `functions` as above. */
+/* Whether a range is a function of the Python stack, not a module of PyTorch's; `functions` is what nvt_python_functions gave. */
 int nvt_is_function_of(const struct nvt_trace *trace, uint32_t functions, uint32_t range);
 
 /* Give the ranges of a trace plain names. 0, or -1 with err (out of memory). */

@@ -162,7 +162,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(uint64_t, correlation) /* of the API call that launched it, 0 unknown; per process */        \
     X(nvt_linked_row, api)   /* row of that call, NVT_NONE (set by nvt_trace_finish) */            \
     X(nvt_thread_or_none,                                                                          \
-      thread) /* that launched it, NVT_NONE unknown (likewise, or by the reader) */                \
+      thread) /* that launched it, NVT_NONE unknown (set by nvt_trace_finish, or the reader) */    \
     X(nvt_ns_or_none, launch) /* start of the launching call, or INT64_MIN when unknown */         \
     X(nvt_text, name)         /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */      \
     X(nvt_text, short_name)   /* kernel name without parameters and templates */                   \
@@ -412,7 +412,7 @@ struct nvt_trace {
     char *path;                 /* the file it came from */
     const char *format;         /* the name of a reader: static text */
     enum nvt_recorder recorder; /* as that reader states it (readers/reader.h), */
-    int tells_mpi_peers;        /* likewise */
+    int tells_mpi_peers;        /* which rank each call is about, as that reader states it */
     int64_t origin_ns;          /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
     int64_t first_ns, last_ns;  /* of anything in it (set by nvt_trace_finish) */
     int64_t

@@ -81,7 +81,7 @@ struct span {
     int64_t from, to;
 };
 
-/* Of a process that has no such range the span is empty. */
+/* The span of each process that is kept; it is empty where a process has no such range. */
 struct spans {
     const struct nvt_trace *trace;
     struct span time;
@@ -157,7 +157,7 @@ static int take_number(struct wanted *wanted)
     return 1;
 }
 
-/* "@DOMAIN" likewise. */
+/* Cut "@DOMAIN" off the end of the name that is wanted. 1 where it is there. */
 static int take_domain(struct wanted *wanted)
 {
     const char *at = memrchr(wanted->name, '@', wanted->length);
@@ -171,7 +171,8 @@ static int take_domain(struct wanted *wanted)
     return 1;
 }
 
-/* As it is, then with N, then with DOMAIN, then with both, the first that there is. 0, or -1 with err. */
+/* Look for the whole name, then for what is left of it without "/N", without "@DOMAIN" and without both; the first that
+ * there is counts. 0, or -1 with err. */
 static int place_range(const char *text, struct spans *spans, struct nvt_error *err)
 {
     const struct nvt_trace *trace = spans->trace;
@@ -262,7 +263,7 @@ static void set_stay(struct stay *stay, uint32_t row, int stays)
     stay->place[row] = stays ? stay->count++ : NVT_NONE;
 }
 
-/* Of a table of which rows stay by their own moment. */
+/* Which rows of a table stay by their own moment. */
 static int stay_by_time(const struct spans *spans, const struct nvt_layout_table *table,
                         struct stay *stay)
 {

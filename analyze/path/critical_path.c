@@ -76,7 +76,7 @@ static uint32_t range_of(const struct walk *walk, enum nvt_path_kind kind, uint3
                : nvt_path_range_at(walk->index, ops->thread[row], ops->launch[row]);
 }
 
-/* From `start` until where the walk is, which goes there. */
+/* Put the time from `start` to where the walk is on the path, and move the walk there. */
 static void tell(struct walk *walk, enum nvt_path_kind kind, uint32_t row, int64_t start)
 {
     struct nvt_critical_path *path = walk->path;
@@ -92,7 +92,7 @@ static void tell(struct walk *walk, enum nvt_path_kind kind, uint32_t row, int64
         start, end, row, range_of(walk, kind, row, start), walk->thread, (uint8_t)kind};
 }
 
-/* The same of the host, with the calls of the operating system that its thread is in. */
+/* Put the host's time back to `start` on the path, divided by the calls of the operating system that its thread is in. */
 static void tell_host(struct walk *walk, int64_t start)
 {
     const struct nvt_buckets *calls = &walk->index->os_calls;

@@ -411,7 +411,7 @@ int64_t nvt_path_edge_from(const struct nvt_path_index *index, uint32_t thread, 
 
 /* --- the operating system ---------------------------------------------------------------------------- */
 
-/* Its calls that begin in no other one. */
+/* Sort the calls of the operating system that begin in no other one by their threads. */
 static int group_os_calls(struct nvt_path_index *index)
 {
     const struct nvt_os_calls *calls = &index->trace->os_calls;

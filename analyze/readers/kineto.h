@@ -36,7 +36,7 @@ enum nvt_kineto_number {
     NVT_KN_RECORDED, /* correlation id of the call that recorded the event */
     NVT_KN_RECORDED_STREAM,
     NVT_KN_UNCLOSED, /* 1: of our export, an event that never ended */
-    NVT_KN_PROCESS,  /* likewise, whose the operation or wait is */
+    NVT_KN_PROCESS,  /* of our export, whose the operation or wait is */
     NVT_KN_PUSH_POP, /* of an asynchronous event that our export made of one */
     NVT_KN_RANKS,    /* of a collective: in its group, elements given and taken */
     NVT_KN_GIVEN,
@@ -55,7 +55,7 @@ struct nvt_kineto_event {
     uint32_t collective, type, group; /* of a kernel that communicates */
     uint32_t file;                    /* of a call of the system, in our export, */
     uint32_t caller;                  /* and who makes it */
-    uint64_t address;                 /* likewise */
+    uint64_t address;                 /* of a lock and other things that it works with */
     int64_t pid, tid;
     int is_device_pid; /* pid is a number, so it may be a device's */
     uint32_t have;     /* bit i: number[i] was there */
@@ -107,7 +107,8 @@ int nvt_kineto_add(struct nvt_kineto *reader);
  * facts. 0, or -1 with err filled. */
 int nvt_kineto_finish(struct nvt_kineto *reader);
 
-/* The same, of events of these kinds; `class`: enum nvt_api_class. */
+/* Add the event that was read as an operation, a call (`class`: enum nvt_api_class), a synchronisation … 0, or -1 with err
+ * filled. */
 int nvt_kineto_add_op(struct nvt_kineto *reader, enum nvt_op_kind kind);
 int nvt_kineto_add_api(struct nvt_kineto *reader, uint8_t class);
 int nvt_kineto_add_sync(struct nvt_kineto *reader);

@@ -76,7 +76,7 @@ static uint32_t make_name(struct stacks *stacks, const char *name)
     return made;
 }
 
-/* The same, once for each name. */
+/* The string of a function's name as stacks have it, made once for each name of a range. */
 static uint32_t name_of(struct stacks *stacks, uint32_t range)
 {
     uint32_t name = stacks->trace->ranges.name[range];

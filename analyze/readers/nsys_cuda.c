@@ -285,7 +285,7 @@ static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table
     return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? -1 : 0;
 }
 
-/* Of a context in which operations of several devices are: it tells none. */
+/* Stands for the device of a context in which operations of several devices are. */
 #define SEVERAL_DEVICES (NVT_MAP_NONE - 1)
 
 static uint64_t context_key(int64_t pid, uint32_t context)

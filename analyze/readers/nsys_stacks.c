@@ -172,7 +172,7 @@ static uint32_t named_function(struct nvt_nsys *reader, struct nvt_nsys_table *t
     return function_called(reader, name, module);
 }
 
-/* The same, found once for each pair of ids. */
+/* The function of a row, found once for each pair of ids. */
 static uint32_t function_of(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     int is_kernel = nvt_nsys_int(table, C_KERNEL, 0) != 0;

@@ -3,7 +3,7 @@
  *
  *   SAMPLING_CALLCHAINS  of samples of what threads run (nsys profile --sample), by the sample's id
  *   CUDA_CALLCHAINS      of calls of CUDA (--cudabacktrace), by their callchainId
- *   OSRT_CALLCHAINS      of calls of the operating system (--osrt-backtrace-threshold), likewise
+ *   OSRT_CALLCHAINS      of calls of the operating system (--osrt-backtrace-threshold), by their callchainId
  *
  * What nsys 2023.4 writes, and what is made of it:
  *  - A call without a stack has the callchainId 0 or null. Several calls may have one stack.

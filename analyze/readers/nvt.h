@@ -193,14 +193,15 @@ int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk
 int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin);
 void nvt_file_machine_free(struct nvt_file_machine *machine);
 
-/* A chunk of calls of the operating system's libraries, whose times are ticks until all is read. 0 or -1, likewise. */
+/* A chunk of calls of the operating system's libraries, whose times are ticks until all is read. 0, or -1: it is malformed,
+ * or there is no memory. */
 int nvt_file_read_os(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                      struct nvt_cursor cursor);
 
 /* Behind all chunks, before times are converted: the calls that never ended. 0, or -1 when out of memory. */
 int nvt_file_complete_os(struct nvt_file_reader *reader);
 
-/* A chunk of samples of what a thread runs, likewise. */
+/* A chunk of samples of what a thread runs. 0, or -1: it is malformed, or there is no memory. */
 int nvt_file_read_cpu(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                       struct nvt_cursor cursor);
 
@@ -236,7 +237,7 @@ static inline int nvt_file_has_host_times(const struct nvt_layout_table *table)
  * bring all times on the trace's axis. 0, or -1 when out of memory. */
 int nvt_file_complete(struct nvt_file_reader *reader);
 
-/* The same for lanes. 0; other than that, the file is to be read again. */
+/* When all chunks of a trace of launches are read: make its lanes whole. 0; other than that, the file is to be read again. */
 int nvt_file_complete_lanes(struct nvt_file_reader *reader);
 
 /* What lanes were filled with, unless it was taken by nvt_file_complete_lanes. */

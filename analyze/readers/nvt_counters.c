@@ -207,7 +207,7 @@ static int add_array(const struct plan *plan, const struct nvt_schema_entry *ent
     return 0;
 }
 
-/* Its name behind that of what it is in; its number where it has none. */
+/* The path of an entry: its name behind that of what it is in; its number where it has none. */
 static void extend_path(char *path, size_t size, const char *before,
                         const struct nvt_schema_entry *entry, uint64_t number)
 {

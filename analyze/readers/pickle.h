@@ -82,7 +82,7 @@ int nvt_pickle_next(const struct nvt_pickle *pickle, struct nvt_pickle_walk *wal
 /* What a dict has under a key, the last one put there; NVT_PICKLE_MISSING where it has none, or is no dict. */
 uint32_t nvt_pickle_find(const struct nvt_pickle *pickle, uint32_t dict, const char *key);
 
-/* The same as a number: an INT or BOOL, a REAL cut to one; `absent` where there is none. */
+/* The number that a dict has under a key: an INT or BOOL, a REAL cut to a whole one; `absent` where there is none. */
 int64_t nvt_pickle_integer(const struct nvt_pickle *pickle, uint32_t dict, const char *key,
                            int64_t absent);
 

@@ -6,7 +6,7 @@
 #include "../../lib/grow.h"
 #include "../model/sort.h"
 
-/* Of a device, or of a pool. */
+/* What of a device's memory, or of a pool's, is used, and what is held. */
 struct level {
     uint64_t used, held;
 };

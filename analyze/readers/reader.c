@@ -111,7 +111,7 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
     return read_trace(path, 1, err);
 }
 
-/* By way of lanes: a trace without tables, or NULL. */
+/* Read a file by way of lanes: a trace without tables, or NULL. */
 static struct nvt_trace *read_by_lanes(const struct nvt_reader *reader,
                                        const struct nvt_spool *spool, struct nvt_launches *launches)
 {

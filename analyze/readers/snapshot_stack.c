@@ -93,7 +93,7 @@ static uint32_t traits_of(struct text function, struct text file)
     return traits;
 }
 
-/* The same, found once for each frame. -1 when out of memory. */
+/* What a frame's function and file say of it, found once for each frame. -1 when out of memory. */
 static int64_t known_traits(struct nvt_snapshot *snapshot, uint32_t frame)
 {
     uint32_t *known = nvt_map_at(&snapshot->traits, frame);

@@ -13,7 +13,7 @@
 /* What they are called, and how they get on record. */
 #define NVT_CPU_SAMPLES "samples of what threads run (record --trace cpu, nsys profile --sample)"
 
-/* Of all traces of the input. */
+/* What is known of the samples of all traces of the input. */
 struct nvt_cpu_input {
     uint64_t samples, alone; /* in all; those without callers */
     int64_t weight;          /* ns of all; samples, where any trace has no times */
@@ -21,11 +21,11 @@ struct nvt_cpu_input {
     struct nvt_python_stacks python;
 };
 
-/* Count them. */
+/* Count the samples of an input. */
 struct nvt_cpu_input nvt_cpu_count(const struct nvt_input *input);
 
-/* The same; and note what must be known to read numbers of them: that there are none, or few, or no times; with `totals` also
- * that callers are not known of all; that Python's stacks are missing. */
+/* Count the samples of an input, and note what must be known to read numbers of them: that there are none, or few, or no times;
+ * with `totals` also that callers are not known of all; that Python's stacks are missing. */
 struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals);
 
 /* The title, with how many samples the table is made of. */

@@ -71,7 +71,7 @@ struct range_time {
     int64_t sides[3];
 };
 
-/* Of all traces. Keys: kind and name; of ranges the name ("": none). */
+/* The sums of all traces. Keys: kind and name; of ranges the name ("": none). */
 struct sums {
     struct nvt_groups on_path, all;
     struct nvt_groups ranges; /* which carry a struct range_time */

@@ -5,7 +5,7 @@
 #include "../../lib/clock.h"
 #include "../model/buckets.h"
 
-/* Of a trace. */
+/* The samples of a trace, with their functions. */
 struct sampled {
     const struct nvt_trace *trace;
     struct nvt_sampled_functions functions;

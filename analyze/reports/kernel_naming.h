@@ -38,7 +38,7 @@ const char *nvt_shape_text(uint32_t x, uint32_t y, uint32_t z, char text[NVT_SHA
 uint32_t nvt_kernel_naming_key(const struct nvt_kernel_naming *naming, struct nvt_groups *groups,
                                uint32_t op);
 
-/* Its text, in text until that is used again. NULL when out of memory. */
+/* The name of an operation, in `text` until that is used again. NULL when out of memory. */
 const char *nvt_kernel_naming_text(const struct nvt_kernel_naming *naming, uint32_t op,
                                    struct nvt_buffer *text);
 

@@ -7,7 +7,7 @@
 #include "../device/machine_load.h"
 #include "report.h"
 
-/* Of all processes that use the device, as each numbers it. */
+/* The counter's average while a device worked, for all processes that use it, as each numbers it. */
 static double at_work(const struct nvt_trace *trace, const struct nvt_used_devices *devices,
                       const struct nvt_counter_courses *courses, uint32_t counter)
 {

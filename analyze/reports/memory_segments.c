@@ -27,7 +27,7 @@ static int is_alike(const struct nvt_segments *segments, uint32_t a, uint32_t b)
            segments->stream[a] == segments->stream[b];
 }
 
-/* By what tells the rows apart, then in the order of the file. */
+/* Order segments by what tells the rows apart, then as the file has them. */
 static int by_kind(const void *left, const void *right, void *context)
 {
     const struct nvt_segments *segments = context;

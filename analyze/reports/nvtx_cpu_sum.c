@@ -32,7 +32,7 @@ struct by_range {
     struct nvt_pairs pairs;
 };
 
-/* Of a trace. */
+/* The samples of a trace, with its functions and ranges. */
 struct sampled {
     struct nvt_sampled_functions functions;
     uint32_t *function_groups;

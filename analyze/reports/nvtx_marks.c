@@ -10,7 +10,7 @@
 #include "../model/groups.h"
 #include "report.h"
 
-/* Of a group: times, ns, and payloads that are numbers. */
+/* What a group has: times, ns, and payloads that are numbers. */
 struct sum {
     uint64_t count;
     int64_t first, last;

@@ -6,11 +6,11 @@
 
 #include "report.h"
 
-/* Where there are none. */
+/* The note where the input has no calls of the operating system. */
 #define NVT_NO_OS_CALLS                                                                            \
     "no OS runtime calls (record --trace osrt, nsys profile --trace=osrt) in the input"
 
-/* The same of the reports that tell more of them. */
+/* The note of reports that tell more of such calls than a sum. */
 #define NVT_OS_CALLS_MISSING                                                                       \
     .is_in = nvt_input_has_os_calls,                                                               \
     .missing = "no OS runtime calls in the input (record --trace osrt, nsys profile --trace=osrt)"

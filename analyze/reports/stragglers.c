@@ -158,7 +158,7 @@ static int note_time(struct stragglers *all, struct series *series,
     return 0;
 }
 
-/* With what is known of all ranks. */
+/* Add what a rank waited in a collective, once the times of all ranks are known. */
 static int note_wait(struct stragglers *all, struct series *series,
                      const struct nvt_rank_part *part, uint32_t number)
 {

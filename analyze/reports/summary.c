@@ -23,7 +23,7 @@
 /* Rows of the tables, at most. */
 enum { TOP_KERNELS = 10, TOP_RANGES = 10, TOP_CALLS = 5 };
 
-/* Its tables. */
+/* The tables of the report. */
 enum { TRACES, DEVICES, MEMORY, KERNELS, RANGES, CALLS };
 
 static double share(int64_t part, int64_t whole)
@@ -100,13 +100,13 @@ static int put_parts(const struct nvt_making *making, const struct nvt_trace *tr
 
 /* --- kernels and ranges by telling and plain names --- */
 
-/* Of a name: ns on the device, and on the host for a range. */
+/* What a name has: ns on the device, and on the host for a range. */
 struct sum {
     int64_t total, host;
     uint64_t count;
 };
 
-/* Of a name of the groups, which carry it; NULL when out of memory. */
+/* The sum that the group of a name carries; NULL when out of memory. */
 static struct sum *sum_at(struct nvt_groups *groups, uint32_t name)
 {
     return nvt_groups_item(groups, nvt_groups_key(groups, &name, 1));
@@ -314,7 +314,7 @@ static void put_summary_memory(struct nvt_table *table, const struct nvt_trace *
                   NVT_IF(peak != NVT_NONE, trace->memory.time[series->events[peak]]));
 }
 
-/* Of all traces, but for what would be no hundredth of a MiB. */
+/* Put the memory of all traces, but for what would be no hundredth of a MiB. */
 static int put_memories(const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;

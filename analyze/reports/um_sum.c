@@ -247,7 +247,7 @@ const struct nvt_report nvt_report_um_total_sum = {
 
 /* --- faults of the host ---------------------------------------------------------------------------- */
 
-/* Of the same instruction, file and line. */
+/* Count faults of the same instruction, file and line. */
 static int group_um_sum(struct nvt_groups *groups, const struct nvt_trace *trace,
                         const struct nvt_making *making)
 {

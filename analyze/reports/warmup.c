@@ -138,7 +138,7 @@ static void put_warmup_whole(struct nvt_table *table, const struct nvt_warmup_st
                   first->first_ns, first->later_ns, excess, NVT_IF(excess > 0, 100));
 }
 
-/* And what came before it, which is none of its excess. */
+/* Put what came before the first iteration, which is none of its excess. */
 static void put_before(struct nvt_table *table, const struct nvt_warmup_study *study,
                        const struct nvt_first *first)
 {

@@ -13,7 +13,7 @@ static uint32_t holder_from(const struct nvt_thread_ranges *holders, uint32_t ro
     return row;
 }
 
-/* The one around it, likewise. */
+/* From the range around `row` outwards, the first that ends no earlier; `depth` counts those that were looked at. */
 static uint32_t holder_around(const struct nvt_thread_ranges *holders, uint32_t row, int64_t end,
                               uint32_t *depth)
 {

@@ -43,16 +43,16 @@ struct nvt_change {
     int is_paired;            /* run with run, though they are not known to be ranks */
     double ratio;             /* typical[1] / typical[0] */
     double error, degrees;    /* of its logarithm; NaN when nothing can be said */
-    double p;                 /* that there is no change, NaN likewise */
-    double low, high;         /* interval of the ratio, NaN likewise; set by nvt_change_verdicts */
-    enum nvt_verdict verdict; /* likewise */
+    double p;                 /* that there is no change; NaN when nothing can be said */
+    double low, high;         /* interval of the ratio, or NaN; set by nvt_change_verdicts */
+    enum nvt_verdict verdict; /* set by nvt_change_verdicts */
 };
 
 /* Compare side b with side a. 0, or -1 when out of memory. */
 int nvt_change_measure(const struct nvt_side *a, const struct nvt_side *b,
                        struct nvt_change *change);
 
-/* The same from summaries alone (mean, standard deviation, count of each side), where times are taken
+/* Compare two sides by summaries alone (mean, standard deviation, count of each side), where times are taken
  * for independent, with the interval of 95 %. */
 void nvt_change_from_summaries(const double mean[2], const double std[2], const size_t n[2],
                                struct nvt_change *change);

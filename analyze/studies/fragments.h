@@ -21,7 +21,7 @@ struct nvt_fragment_row {
     int64_t fragments;   /* 0: none, a linear layer */
     struct nvt_time forward, backward, optimizer;
     double peak_mib;   /* NaN: unknown */
-    double parameters; /* likewise */
+    double parameters; /* NaN: unknown */
     const char *status;
     const char *source; /* "measured", "published" */
     const struct nvt_record *record;

@@ -400,7 +400,7 @@ void nvt_hot_free(struct nvt_hot *hot)
     *hot = (struct nvt_hot){0};
 }
 
-/* Of the same time, the one with the lesser number comes first. */
+/* Where two functions have the same time, the one with the lesser number comes first. */
 uint32_t nvt_hot_most(const struct nvt_hot *hot, uint32_t *functions, uint32_t most)
 {
     uint32_t count = 0, with_any = 0;

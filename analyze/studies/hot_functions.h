@@ -39,7 +39,7 @@ struct nvt_sampled_function {
     enum nvt_function_owner owner;
 };
 
-/* Of a row of call_frames. */
+/* Whose the function of a row of call_frames is. */
 enum nvt_function_owner nvt_frame_owner(const struct nvt_trace *trace, uint32_t row);
 
 /* Whether it is what the program's author wrote, as far as that can be told: Python's, or in no library; without what begins every
@@ -138,7 +138,7 @@ struct nvt_hot {
 /* Room, in time linear in the trace's frames. 0, or -1 when out of memory. */
 int nvt_hot_begin(struct nvt_hot *hot, const struct nvt_sampled_functions *functions);
 void nvt_hot_add(struct nvt_hot *hot, uint32_t sample);
-/* Totals, likewise linear. */
+/* Compute the totals, in time linear in the trace's frames. */
 void nvt_hot_finish(struct nvt_hot *hot);
 void nvt_hot_free(struct nvt_hot *hot);
 

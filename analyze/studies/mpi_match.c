@@ -346,7 +346,7 @@ static int by_receive(const void *left, const void *right)
     return (a->receive > b->receive) - (a->receive < b->receive);
 }
 
-/* For each call of all files. */
+/* Call `add` for each call of all files. */
 static int for_each(struct match *match,
                     int (*add)(struct match *match, const struct nvt_mpi_file *file, uint32_t call))
 {

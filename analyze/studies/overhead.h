@@ -9,7 +9,8 @@
  * iterations, side by side. By --interleave within a run is a pair by itself: each of its iterations has a
  * twin next to it without NVTX, its ratio is the median of theirs, and where its memory lies is the same for
  * both; of fewer than three iterations it is no pair, as the first, which may meet a cold machine, moves their
- * median. By --interleave halves likewise, with the medians of a first half, of which nothing is recorded, and of the second.
+ * median. By --interleave halves a run is a pair by itself, too: of the medians of its first half, of which nothing is recorded, and
+ * of the second.
  * These four are not mixed. With two pairs and more the slow-down is the median of the ratios, which
  * between two runs are those of their medians. Its 95 % interval is, from six pairs on, that between
  * the order statistics that the sign test allows (Conover, "Practical Nonparametric Statistics",

@@ -64,7 +64,8 @@ void nvt_roofline_free(struct nvt_roofline *roofline);
 /* The roof at its intensity, FLOP/s: 0 of work without FLOPs, NaN: a peak that it needs is not known. */
 double nvt_roof_flops(const struct nvt_roofline *roofline, const struct nvt_roof_point *point);
 
-/* Its share of the roof, NaN as above; what would be gained, ns of all of them, 0 at or above the roof. */
+/* A point's share of the roof, NaN: a peak that it needs is not known; what would be gained, ns of all of them, 0 at or above
+ * the roof. */
 double nvt_roof_share(const struct nvt_roofline *roofline, const struct nvt_roof_point *point);
 double nvt_roof_gain(const struct nvt_roofline *roofline, const struct nvt_roof_point *point);
 

@@ -26,7 +26,8 @@ static inline int nvt_roofline_has_directory(const struct nvt_input_trace *from)
 int nvt_roofline_add_peaks(struct nvt_roofline *roofline, const struct nvt_peaks *peaks,
                            size_t *at);
 
-/* The same of a directory: as it states them, or else as they are kept; SIZE_MAX: not known. */
+/* Where the peaks of a directory's machine stand in the roofline: as it states them, or else as they are kept; SIZE_MAX: not known.
+ * 0, or -1 when out of memory. */
 int nvt_roofline_peaks_of_runs(struct nvt_roofline *roofline, const struct nvt_runs *runs,
                                size_t *at);
 

@@ -33,7 +33,7 @@ struct nvt_stacks_build {
 uint32_t nvt_stacks_row(struct nvt_stacks_build *build, uint32_t parent, uint32_t name,
                         uint32_t kind);
 
-/* The same of a text. */
+/* The row of a name that is given as a text within another row, new or old. NVT_NONE: out of memory. */
 uint32_t nvt_stacks_row_of(struct nvt_stacks_build *build, uint32_t parent, const char *name,
                            uint32_t kind);
 

@@ -43,7 +43,7 @@ int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_input 
                           const size_t *numbers, size_t run);
 void nvt_process_ends_free(struct nvt_process_ends *ends);
 
-/* For how long nothing more happened. */
+/* For how long nothing more happened in a process. */
 static inline int64_t nvt_still_ns(const struct nvt_process_end *end)
 {
     return end->ended - end->last;

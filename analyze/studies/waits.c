@@ -111,7 +111,7 @@ static enum nvt_wait refine(enum nvt_wait what, const struct wait_frame *frame)
     return frame->what;
 }
 
-/* Of a wait of Python's own, by its stack. */
+/* What a wait of Python's own is for, by its stack. */
 static enum nvt_wait wait_of_stack(const struct nvt_trace *trace, uint32_t frame)
 {
     enum nvt_wait what = NVT_WAIT_NONE;
@@ -135,7 +135,7 @@ static enum nvt_wait wait_of_stack(const struct nvt_trace *trace, uint32_t frame
     return what;
 }
 
-/* The same, kept for each row of call_frames: enum nvt_wait and 1, 0 while it is not known. */
+/* What a stack waits for; of_frame keeps it for each row of call_frames: enum nvt_wait and 1, 0 while it is not known. */
 static enum nvt_wait known_wait(uint8_t *of_frame, const struct nvt_trace *trace, uint32_t frame)
 {
     if (!frame)
@@ -147,7 +147,7 @@ static enum nvt_wait known_wait(uint8_t *of_frame, const struct nvt_trace *trace
 
 /* --- calls ------------------------------------------------------------------------------------------ */
 
-/* Of a name of a call: how Python waits, as far as the name says. */
+/* Whether a call is one by which Python waits, as far as its name says. */
 static int may_be_python(const char *name)
 {
     return !strncmp(name, "sem_", 4) || !strcmp(name, "futex");

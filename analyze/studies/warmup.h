@@ -47,7 +47,7 @@ struct nvt_warmups {
     size_t late; /* traces with iterations that were left out, as the first ones are not in them */
 };
 
-/* Of all traces of the input. NULL with err filled when out of memory. */
+/* The warm-ups of all traces of the input. NULL with err filled when out of memory. */
 struct nvt_warmups *nvt_warmups_of(const struct nvt_input *input, struct nvt_error *err);
 void nvt_warmups_free(struct nvt_warmups *warmups);
 

@@ -63,7 +63,7 @@ static int add(struct work *work, const char *name, enum nvt_first_kind kind, si
     return 0;
 }
 
-/* And page faults. */
+/* Add page faults, and the time that they take, to a part. */
 static int add_fault(struct work *work, const char *name, enum nvt_first_kind kind,
                      size_t iteration, double faults, double ns)
 {

@@ -27,7 +27,7 @@ struct nvt_first_part {
     double first, later;               /* ns an iteration; of a cause CPU time, estimated */
     double faults_first, faults_later; /* page faults an iteration; NaN when nothing tells */
     double
-        faults_ns; /* what those in the first take, likewise; not cut to `first`, so one sees how good
+        faults_ns; /* what those in the first iteration take, estimated; not cut to `first`, so one sees how good
                          the estimate is */
     /* first - later, as a part of the first iteration's excess, of a cause above 1 where the estimate is; NaN when it
      * has none */

@@ -36,7 +36,7 @@ struct work {
     struct nvt_map last_of; /* the outermost range, by thread and item */
 };
 
-/* Its number, from 1 on. NVT_NO_STRING: out of memory. */
+/* The number of an item's name, from 1 on. NVT_NO_STRING: out of memory. */
 static uint32_t add_name(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *domain,
                          const char *name)
 {
