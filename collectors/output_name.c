@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
+
 struct name {
     char *out;
     size_t size, used;
@@ -43,6 +45,37 @@ static void put_host(struct name *name)
     char host[256] = "";
     (void)gethostname(host, sizeof(host) - 1);
     put(name, host, 1);
+}
+
+/* Of launchers that start ranks: the one that is nearest to the command first. */
+static const struct {
+    const char *rank, *size, *name;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "trace-rank%q{OMPI_COMM_WORLD_RANK}.nvt"},
+    {"PMI_RANK", "PMI_SIZE", "trace-rank%q{PMI_RANK}.nvt"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "trace-rank%q{MV2_COMM_WORLD_RANK}.nvt"},
+    {"RANK", "WORLD_SIZE", "trace-rank%q{RANK}.nvt"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "trace-rank%q{SLURM_PROCID}.nvt"},
+};
+
+const char *nvt_output_default(void)
+{
+    for (size_t i = 0; i < NVT_COUNT_OF(launchers); i++) {
+        const char *rank = getenv(launchers[i].rank), *size = getenv(launchers[i].size);
+        if (rank && *rank && size && strtol(size, NULL, 10) > 1)
+            return launchers[i].name;
+    }
+    return "trace.nvt";
+}
+
+void nvt_output_add_hint(struct nvt_error *err)
+{
+    size_t i = 0, used = strlen(err->message);
+    while (i < NVT_COUNT_OF(launchers) && !getenv(launchers[i].rank))
+        i++;
+    if (i < NVT_COUNT_OF(launchers))
+        snprintf(err->message + used, sizeof(err->message) - used,
+                 "; each rank needs a file of its own: -o '%s'", launchers[i].name);
 }
 
 int nvt_output_name(const char *pattern, char *out, size_t size, struct nvt_error *err)

@@ -18,6 +18,16 @@
 
 #include "../lib/error.h"
 
+/*
+ * The name that a trace has where none was given: "trace.nvt", or, for one of several ranks whose launcher says so in the
+ * environment (Open MPI, MPICH, MVAPICH, torchrun, Slurm), "trace-rank%q{RANK}.nvt" with its variable. Static.
+ */
+const char *nvt_output_default(void);
+
+/* The way out where another rank writes the trace: appended to the message, if a launcher's variable says which rank we
+ * are. */
+void nvt_output_add_hint(struct nvt_error *err);
+
 /* Write the name into out[size]. 0, or -1 with err: no such variable, or too long. */
 int nvt_output_name(const char *pattern, char *out, size_t size, struct nvt_error *err);
 

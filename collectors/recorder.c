@@ -11,6 +11,7 @@
 #include "children.h"
 #include "facts.h"
 #include "launch.h"
+#include "levels.h"
 #include "machine_sampler.h"
 #include "recorder.h"
 
@@ -124,6 +125,7 @@ static int keep_latest(struct nvt_output *output, const struct nvt_retain_limits
 static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options *options,
                   char *const argv[], struct nvt_error *err)
 {
+    char levels[128];
     recorder->clock = nvt_clock_best();
     recorder->output = nvt_output_new(options->output, options->level, err);
     if (!recorder->output || (!options->overwrite && nvt_output_keep(recorder->output, err)) ||
@@ -132,7 +134,9 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     nvt_recorder_watch(recorder);
     if (options->trace & NVT_TRACE_CPU)
         nvt_output_take_samples(recorder->output);
+    nvt_levels_text(options->trace, levels, sizeof(levels));
     if (nvt_facts_write(recorder->output, options->facts, argv, recorder->clock) ||
+        nvt_output_fact(recorder->output, "trace", levels) ||
         (options->capture && nvt_output_fact(recorder->output, "capture", options->capture)))
         return nvt_fail(err, "out of memory");
     if (keep_latest(recorder->output, &options->keep, err))

@@ -37,6 +37,13 @@ _nvtally() {
         words=$("$program" stats -r list 2>/dev/null | sed 's/ .*//')
         _nvtally_list "$current" "$words"
         ;;
+    record,-t,* | record,--trace,*)
+        words=$("$program" record --trace list 2>/dev/null | sed 's/ .*//')
+        _nvtally_list "$current" "$words"
+        ;;
+    record,--preset,*)
+        mapfile -t COMPREPLY < <(compgen -W python -- "$current")
+        ;;
     stats,-f,* | stats,--format,* | compare,-f,* | compare,--format,* | diagnose,-f,* | diagnose,--format,* | reference,-f,* | reference,--format,*)
         words=$("$program" stats -f list 2>/dev/null | sed 's/ .*//')
         _nvtally_list "$current" "$words"

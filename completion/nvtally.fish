@@ -39,3 +39,6 @@ complete -c nvtally -n '__nvtally_at stats,compare,diagnose,reference -f,--forma
     -a '(nvtally stats -f list 2>/dev/null | string replace -r " .*" "")'
 complete -c nvtally -n '__nvtally_at run,reference run,reference' -f \
     -a '(nvtally run --help 2>/dev/null | string match -v "usage*" | string replace -rf "^([a-z]+): .*" "\$1")'
+complete -c nvtally -n '__nvtally_at record -t,--trace' -f \
+    -a '(__nvtally_list (nvtally record --trace list 2>/dev/null | string replace -r " .*" ""))'
+complete -c nvtally -n '__nvtally_at record --preset' -f -a python

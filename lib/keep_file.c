@@ -12,9 +12,13 @@
 int nvt_keep_names(const char *path, struct nvt_keep_names *names, struct nvt_error *err)
 {
     struct stat status;
-    if (!realpath(path, names->real))
+    int failed = lstat(path, &status) || (S_ISLNK(status.st_mode) && !realpath(path, names->real));
+    if (failed)
         return nvt_fail_at(err, path, -1, "cannot be found any more: %s", strerror(errno));
-    const char *name = strrchr(names->real, '/') + 1;
+    if (!S_ISLNK(status.st_mode) &&
+        snprintf(names->real, sizeof(names->real), "%s", path) >= (int)sizeof(names->real))
+        return nvt_fail_at(err, path, -1, "has too long a name");
+    const char *slash = strrchr(names->real, '/'), *name = slash ? slash + 1 : names->real;
     int folder = (int)(name - names->real), length = (int)strlen(name);
     int ending = length > (int)strlen(ENDING) && !strcmp(name + length - strlen(ENDING), ENDING)
                      ? (int)strlen(ENDING)

@@ -9,8 +9,9 @@
 #include "error.h"
 
 /*
- * Two names in the folder of a file that is there, where links lead to: of the hidden file that is to take its place,
- * "/a/.trace.nvt.new", and of what it is kept as, "/a/trace.old.nvt" ("/a/x.old" of one that does not end in .nvt).
+ * Names in the folder of a file that is there: its own or, of a link, of what that leads to; of the hidden file that is to
+ * take its place, ".trace.nvt.new"; and of what it is kept as, "trace.old.nvt" ("x.old" of one that does not end in
+ * .nvt).
  */
 struct nvt_keep_names {
     char real[PATH_MAX], fresh[PATH_MAX], kept[PATH_MAX];

@@ -161,6 +161,9 @@ enum nvt_sample_clock {
 
 struct nvt_trace_writer;
 
+/* What the message says of a file that somebody else is writing. */
+#define NVT_WRITTEN_BY_ANOTHER "is being written by another recorder"
+
 /* Create the file, or cut an existing one, and write its header. NULL with err: it cannot be created; a
  * regular file is there that does not begin as a trace, or that another writer has open, and stays as it
  * is. `level` is zstd's compression level, 0 stores chunks as they are. */

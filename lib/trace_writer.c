@@ -115,7 +115,7 @@ static int take_file(int descriptor, const char *path, struct nvt_error *err)
     /* Whoever cuts its trace gives the name to another file, which is locked before, and unlocks the old one. */
     if ((flock(descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) ||
         (!stat(path, &named) && (named.st_ino != status.st_ino || named.st_dev != status.st_dev)))
-        return nvt_fail_at(err, path, -1, "is being written by another recorder");
+        return nvt_fail_at(err, path, -1, NVT_WRITTEN_BY_ANOTHER);
     if (!fstat(descriptor, &status) && !status.st_size)
         return 0;
     return check_trace(path, err);
@@ -240,8 +240,7 @@ static int check_kept(const char *kept, struct nvt_error *err)
     int is_written = file >= 0 && flock(file, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
     if (file >= 0)
         close(file);
-    return is_written ? nvt_fail_at(err, kept, -1, "is being written by another recorder")
-                      : check_trace(kept, err);
+    return is_written ? nvt_fail_at(err, kept, -1, NVT_WRITTEN_BY_ANOTHER) : check_trace(kept, err);
 }
 
 /* The hidden file, empty and locked; -1 with err. */
@@ -252,7 +251,7 @@ static int open_fresh(const char *path, mode_t mode, struct nvt_error *err)
         return nvt_fail_at(err, path, -1, "%s", strerror(errno));
     if (flock(fresh, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
         close(fresh);
-        return nvt_fail_at(err, path, -1, "is being written by another recorder");
+        return nvt_fail_at(err, path, -1, NVT_WRITTEN_BY_ANOTHER);
     }
     (void)fchmod(fresh, mode & 0777);
     return fresh;

@@ -206,6 +206,9 @@ static void offers_names(void **state)
         {"nvtally compare --format pub", "published", "column"},
         {"nvtally stats -r nvtx_kern", "nvtx_kern_sum", "nvtx_sum"},
         {"nvtally stats --report gpu_id", "gpu_idle", "overlap"},
+        {"nvtally record --trace os", "osrt", "cpu"},
+        {"nvtally record -t k", "kernel", "osrt"},
+        {"nvtally record --preset py", "python", "osrt"},
     };
     for (size_t i = 0; i < 3; i++) {
         if (!is_here(&shells[i]))

@@ -168,10 +168,9 @@ static void one_recorder_writes_a_trace(void **state)
 static void expect_kept(struct cli_result result, const char *kept)
 {
     char line[600];
-    snprintf(line, sizeof(line), "/%s\n", kept);
+    snprintf(line, sizeof(line), "nvtally: the trace that was there is now %s\n", kept);
     cli_expect_status(&result, 0);
-    char *said = strstr(result.err, "nvtally: the trace that was there is now ");
-    if (!said || !strstr(said, line))
+    if (!strstr(result.err, line))
         fail_msg("nothing of %s:\n%s", kept, result.err);
     cli_result_free(&result);
 }
@@ -218,7 +217,8 @@ static void a_trace_behind_a_link_is_kept(void **state)
     (void)state;
     expect_good(run_shell("mkdir far && $0 record -o far/l.nvt -- true && cp far/l.nvt before && "
                           "ln -s far/l.nvt last.nvt"));
-    expect_kept(RUN("record", "-o", "last.nvt", "--", cli_client("nested"), "3"), "far/l.old.nvt");
+    expect_kept(RUN("record", "-o", "last.nvt", "--", cli_client("nested"), "3"),
+                cli_in(cli_folder, "far/l.old.nvt"));
     expect_good(run_shell("cmp far/l.old.nvt before && [ -h last.nvt ] && [ ! -h far/l.nvt ] && "
                           "! cmp -s far/l.nvt before && [ ! -e last.old.nvt ]"));
     /* A link in the place of the one that is kept is replaced; what it leads to stays. */

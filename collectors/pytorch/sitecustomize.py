@@ -6,7 +6,7 @@ import sys
 
 _folder = os.path.dirname(os.path.abspath(__file__))
 
-if os.environ.get("NVTALLY_PYTORCH"):
+if os.environ.get("NVTALLY_PYTORCH") and sys.version_info[0] > 2:
     try:
         import nvtally_pytorch
         nvtally_pytorch.begin()

@@ -1,0 +1,99 @@
+#include "nsys_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../lib/count_of.h"
+#include "ring.h"
+
+static const struct nvt_nsys_option options[] = {
+    {"show-output", 'w', "true", NULL, 0, NVT_NSYS_REFUSED,
+     "the command keeps its output; redirect that instead"},
+    {"stats", 0, "false", NULL, 0, NVT_NSYS_NOTED, "nvtally stats FILE prints them"},
+    {"export", 0, "none", NULL, 0, NVT_NSYS_NOTED,
+     "nvtally export FILE --to sqlite (or chrome, csv) writes it"},
+    {"sample", 's', "none", "cpu,process-tree", NVT_TRACE_CPU, NVT_NSYS_REFUSED,
+     "--trace cpu samples the command's processes, and no others"},
+    {"cpuctxsw", 0, "none", NULL, 0, NVT_NSYS_NOTED,
+     "context switches are not recorded; --trace osrt has the calls that block"},
+    {"backtrace", 'b', "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"samples-per-backtrace", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"sampling-frequency", 0, "", NULL, 0, NVT_NSYS_REFUSED,
+     "--cpu-rate N takes N samples a second"},
+    {"sampling-period", 0, "", NULL, 0, NVT_NSYS_REFUSED, "--cpu-rate N takes N samples a second"},
+    {"cudabacktrace", 0, "none,false", NULL, 0, NVT_NSYS_NOTED,
+     "stacks of CUDA calls are not recorded; --trace cpu samples what runs"},
+    {"python-sampling", 0, "false", "true", NVT_TRACE_CPU, NVT_NSYS_REFUSED, "true or false"},
+    {"python-sampling-frequency", 0, "", NULL, 0, NVT_NSYS_REFUSED,
+     "--cpu-rate N takes N samples a second"},
+    {"python-backtrace", 0, "none,false", NULL, 0, NVT_NSYS_NOTED,
+     "--trace osrt,cpu has Python's stacks, in samples and of calls that block"},
+    {"cuda-memory-usage", 0, "false", "true", NVT_TRACE_MEMORY, NVT_NSYS_REFUSED, "true or false"},
+    {"cuda-graph-trace", 0, "node", "graph", NVT_TRACE_GRAPH, NVT_NSYS_REFUSED, "node or graph"},
+    {"cuda-um-cpu-page-faults", 0, "false", "true", NVT_TRACE_UM, NVT_NSYS_REFUSED,
+     "true or false"},
+    {"cuda-um-gpu-page-faults", 0, "false", "true", NVT_TRACE_UM, NVT_NSYS_REFUSED,
+     "true or false"},
+    {"cuda-event-trace", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"cuda-flush-interval", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"gpu-metrics-device", 0, "none", NULL, 0, NVT_NSYS_NOTED,
+     "counters of the GPU are not sampled; --trace machine has its clocks, power and memory"},
+    {"gpu-metrics-devices", 0, "none", NULL, 0, NVT_NSYS_NOTED,
+     "counters of the GPU are not sampled; --trace machine has its clocks, power and memory"},
+    {"gpu-metrics-set", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"gpu-metrics-frequency", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"gpuctxsw", 0, "false", NULL, 0, NVT_NSYS_NOTED, "context switches are not recorded"},
+    {"mpi-impl", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"stop-on-range-end", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"capture-range-end", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"delay", 'y', "0", NULL, 0, NVT_NSYS_REFUSED,
+     "--capture RANGE records while a range is open, and nvtally stats --filter-time FROM/TO reads "
+     "a part of what was recorded"},
+    {"duration", 'd', "0", NULL, 0, NVT_NSYS_REFUSED,
+     "timeout SECONDS nvtally record … ends the command, --max-age TIME keeps the latest part"},
+    {"kill", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"stop-on-exit", 'x', "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"env-var", 'e', "", NULL, 0, NVT_NSYS_REFUSED, "env NAME=VALUE nvtally record … sets it"},
+    {"inherit-environment", 'n', "true", NULL, 0, NVT_NSYS_REFUSED,
+     "the command has our environment; nvtally record … -- env -u NAME COMMAND takes a variable "
+     "away"},
+    {"nvtx-domain-include", 0, "", NULL, 0, NVT_NSYS_NOTED, "all domains are recorded"},
+    {"nvtx-domain-exclude", 0, "", NULL, 0, NVT_NSYS_NOTED, "all domains are recorded"},
+    {"trace-fork-before-exec", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"resolve-symbols", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+};
+
+const struct nvt_nsys_option *nvt_nsys_options(size_t *count)
+{
+    *count = NVT_COUNT_OF(options);
+    return options;
+}
+
+/* Whether a value, up to a ':' in it ("graph:host-only"), is one of a list. */
+static int is_among(const char *value, const char *list)
+{
+    size_t length = strcspn(value, ":");
+    if (!list || !strcmp(list, "*"))
+        return list != NULL;
+    for (const char *at = list; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+        if (strcspn(at, ",") == length && !strncmp(at, value, length))
+            return 1;
+    return 0;
+}
+
+int nvt_nsys_take(const struct nvt_nsys_option *option, const char *value, uint64_t *levels,
+                  char *note, size_t size, struct nvt_error *err)
+{
+    if (is_among(value, option->without))
+        return 0;
+    if (is_among(value, option->with)) {
+        *levels |= option->levels;
+        return 0;
+    }
+    if (option->otherwise == NVT_NSYS_REFUSED)
+        return nvt_fail(err, "--%s=%.80s, an option of nsys: %s", option->name, value,
+                        option->place);
+    snprintf(note + strlen(note), size - strlen(note), "--%s=%.80s: %s\n", option->name, value,
+             option->place);
+    return 0;
+}

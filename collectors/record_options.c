@@ -1,0 +1,419 @@
+/* Options of `record`: see record_options.h. */
+#include "record_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/axis.h"
+#include "../lib/count_of.h"
+#include "capture_wish.h"
+#include "levels.h"
+#include "nsys_options.h"
+#include "output_name.h"
+
+static const char usage_text[] =
+    "usage: nvtally record [OPTIONS] -- COMMAND [ARGUMENTS…]\n\n"
+    "Runs COMMAND and records the NVTX ranges and the GPU work of it and of every\n"
+    "process that it starts. COMMAND keeps its input and output, and its exit status\n"
+    "is passed on.\n\n"
+    "  -o, --output FILE      the trace to write (default: trace.nvt; of ranks,\n"
+    "                         trace-rank0.nvt, …); in its name, %q{NAME} stands for\n"
+    "                         an environment variable, such as a rank, %h for the\n"
+    "                         host, %p for the process; a trace that is there is\n"
+    "                         kept as trace.old.nvt\n"
+    "  -f, --force-overwrite  write over a trace that is there\n"
+    "  -t, --trace LIST       what to record: nvtx, kernel (kernels, copies,\n"
+    "                         memsets), memory, api, sync, overhead, external,\n"
+    "                         graph, um (managed memory), machine (clocks, power,\n"
+    "                         load), mpi, osrt (OS calls that may block), cpu\n"
+    "                         (samples of the functions that run on the host);\n"
+    "                         full: all of these but cpu, graph, mpi, osrt and um;\n"
+    "                         all: all but graph, as far as this machine has it;\n"
+    "                         list prints them (default: nvtx,kernel)\n"
+    "      --preset NAME      python: nvtx,kernel,osrt,cpu,machine, and --pytorch\n"
+    "                         where PyTorch is used; --trace adds to it\n"
+    "      --python           --preset python; COMMAND may be a script:\n"
+    "                         nvtally record --python train.py\n"
+    "      --osrt-threshold NS\n"
+    "                         leave out OS calls that take less\n"
+    "                         (default: 1000)\n"
+    "      --cpu-rate N       samples of --trace cpu per second of CPU time of a\n"
+    "                         thread, 1 to 1000 (default: 200)\n"
+    "      --capture RANGE    record only while this NVTX range is open: RANGE,\n"
+    "                         RANGE@DOMAIN (or DOMAIN@RANGE), RANGE@*; /N selects\n"
+    "                         the N-th of this name, from 0, and /FROM-TO several:\n"
+    "                         step/100-104; or cudaProfilerApi: from\n"
+    "                         cudaProfilerStart to cudaProfilerStop\n"
+    "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
+    "                         recorder: 30s, 5min, 2h\n"
+    "      --max-size SIZE    keep only the latest part, up to this size: 200M, 2G\n"
+    "      --pytorch          add ranges for what PyTorch does, without changing the\n"
+    "                         program: iterations, forward with its modules, loss,\n"
+    "                         backward, optimizer, data\n"
+    "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
+    "      --on-full WHAT     wait: a thread whose buffer is full waits (default);\n"
+    "                         drop: it continues, and lost events are counted\n"
+    "      --wait WHAT        all: record until the last descendant ends (default);\n"
+    "                         primary: only until COMMAND ends\n"
+    "      --level N          compression, 0 (none) to 19 (default: 1)\n"
+    "      --help             this text\n\n"
+    "Options of nsys profile are taken as far as they have a meaning here.\n"
+    "Example:  nvtally record --python train.py && nvtally diagnose trace.nvt\n";
+
+/* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */
+#define TRACE_DEFAULT (NVT_TRACE_NVTX | NVT_TRACE_KERNEL)
+
+enum {
+    OSRT_THRESHOLD = 256,
+    PRESET,
+    PYTHON,
+    CPU_RATE,
+    CAPTURE,
+    MAX_AGE,
+    MAX_SIZE,
+    PYTORCH,
+    RING_SIZE,
+    ON_FULL,
+    WAIT,
+    LEVEL,
+    CAPTURE_RANGE,
+    NSYS /* and on: by their numbers */
+};
+
+static const struct option own[] = {{"output", required_argument, NULL, 'o'},
+                                    {"force-overwrite", optional_argument, NULL, 'f'},
+                                    {"trace", required_argument, NULL, 't'},
+                                    {"preset", required_argument, NULL, PRESET},
+                                    {"python", no_argument, NULL, PYTHON},
+                                    {"osrt-threshold", required_argument, NULL, OSRT_THRESHOLD},
+                                    {"cpu-rate", required_argument, NULL, CPU_RATE},
+                                    {"capture", required_argument, NULL, CAPTURE},
+                                    {"nvtx-capture", required_argument, NULL, CAPTURE},
+                                    {"capture-range", required_argument, NULL, CAPTURE_RANGE},
+                                    {"max-age", required_argument, NULL, MAX_AGE},
+                                    {"max-size", required_argument, NULL, MAX_SIZE},
+                                    {"pytorch", optional_argument, NULL, PYTORCH},
+                                    {"ring-size", required_argument, NULL, RING_SIZE},
+                                    {"on-full", required_argument, NULL, ON_FULL},
+                                    {"wait", required_argument, NULL, WAIT},
+                                    {"level", required_argument, NULL, LEVEL},
+                                    {"help", no_argument, NULL, 'h'}};
+
+enum { OPTIONS_MOST = 128 };
+
+/* getopt's tables: ours, then those of nsys. */
+struct tables {
+    struct option longs[OPTIONS_MOST];
+    char letters[OPTIONS_MOST];
+};
+
+static void make_tables(struct tables *tables)
+{
+    size_t count, used = NVT_COUNT_OF(own);
+    const struct nvt_nsys_option *nsys = nvt_nsys_options(&count);
+    *tables = (struct tables){.letters = "+:o:ft:p:c:h"};
+    memcpy(tables->longs, own, sizeof(own));
+    for (size_t i = 0; i < count && used + 1 < OPTIONS_MOST; i++) {
+        tables->longs[used++] =
+            (struct option){nsys[i].name, required_argument, NULL, NSYS + (int)i};
+        size_t length = strlen(tables->letters);
+        if (nsys[i].letter)
+            snprintf(tables->letters + length, sizeof(tables->letters) - length,
+                     "%c:", nsys[i].letter);
+    }
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static int parse_number(const char *text, int64_t least, int64_t most, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || value < least || value > most)
+        return -1;
+    *number = value;
+    return 0;
+}
+
+/* Rounded down to a power of two. 0 or -1. */
+static int parse_ring(const char *text, uint64_t *bytes)
+{
+    if (nvt_axis_bytes(text, 1u << 30, bytes) || *bytes < 65536)
+        return -1;
+    while (*bytes & (*bytes - 1))
+        *bytes &= *bytes - 1;
+    return 0;
+}
+
+/* Options whose value is a number with a unit or without. 0, or -1 with err; 1: it is none of them. */
+static int take_number(int option, const char *text, struct nvt_record_options *options,
+                       struct nvt_error *err)
+{
+    int64_t number;
+    switch (option) {
+    case CPU_RATE:
+        if (parse_number(text, 1, 1000, &number))
+            return nvt_fail(err, "--cpu-rate %s: must be a number of samples a second, 1 to 1000",
+                            text);
+        options->cpu_period_ns = 1000000000 / number;
+        return 0;
+    case OSRT_THRESHOLD:
+        return parse_number(text, 0, 1000000000000, &options->os_threshold_ns)
+                   ? nvt_fail(err, "--osrt-threshold %s: must be a number of ns, at most 10^12",
+                              text)
+                   : 0;
+    case MAX_AGE:
+        return nvt_axis_duration(text, &options->keep.age_ns)
+                   ? nvt_fail(err, "--max-age %s: must be a time such as 500ms, 30s, 5min or 2h",
+                              text)
+                   : 0;
+    case MAX_SIZE:
+        return nvt_axis_bytes(text, UINT64_C(1) << 50, &options->keep.bytes) ||
+                       options->keep.bytes < 65536
+                   ? nvt_fail(err, "--max-size %s: must be a size from 64K on, such as 200M or 2G",
+                              text)
+                   : 0;
+    case RING_SIZE:
+        return parse_ring(text, &options->ring_bytes)
+                   ? nvt_fail(err, "--ring-size %s: must be from 64K to 1G", text)
+                   : 0;
+    case LEVEL:
+        if (parse_number(text, 0, 19, &number))
+            return nvt_fail(err, "--level %s: must be from 0 to 19", text);
+        options->level = (int)number;
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+/* Those whose value is one of two words. */
+static int take_word(int option, const char *text, struct nvt_record_options *options,
+                     struct nvt_error *err)
+{
+    static const struct {
+        int option;
+        const char *name, *first, *second;
+    } words[] = {{ON_FULL, "on-full", "wait", "drop"},
+                 {WAIT, "wait", "primary", "all"},
+                 {'f', "force-overwrite", "false", "true"}};
+    size_t i = 0;
+    while (i < NVT_COUNT_OF(words) && words[i].option != option)
+        i++;
+    if (i == NVT_COUNT_OF(words))
+        return 1;
+    int is_second = !strcmp(text, words[i].second);
+    if (!is_second && strcmp(text, words[i].first) != 0)
+        return nvt_fail(err, "--%s %s: must be %s or %s", words[i].name, text, words[i].first,
+                        words[i].second);
+    if (option == ON_FULL)
+        options->on_full = is_second ? NVT_ON_FULL_DROP : NVT_ON_FULL_WAIT;
+    else if (option == WAIT)
+        options->wait_for_all = is_second;
+    else
+        options->overwrite = is_second;
+    return 0;
+}
+
+/* "-f true", "--force-overwrite true", as nsys has it, where a command follows. */
+static const char *word_behind(int argc, char **argv)
+{
+    const char *next = optind + 1 < argc ? argv[optind] : "";
+    if (strcmp(next, "true") != 0 && strcmp(next, "false") != 0)
+        return "true";
+    optind++;
+    return next;
+}
+
+/* --- what is recorded ---------------------------------------------------------------------------- */
+
+/* --capture-range of nsys: a range is named by another option there. */
+static int take_capture_range(const char *text, struct nvt_record_options *options,
+                              struct nvt_error *err)
+{
+    if (!strcmp(text, "cudaProfilerApi"))
+        options->capture = "cudaProfilerApi";
+    else if (strcmp(text, "nvtx") != 0 && strcmp(text, "none") != 0)
+        return nvt_fail(
+            err, "--capture-range %s: must be cudaProfilerApi, or nvtx with --capture RANGE", text);
+    return 0;
+}
+
+static int take_levels(const char *text, struct nvt_record_request *request, uint64_t *trace,
+                       struct nvt_error *err)
+{
+    struct nvt_levels levels;
+    size_t used = strlen(request->notes);
+    if (nvt_levels_parse(text, &levels, err))
+        return -1;
+    *trace = levels.trace;
+    request->asked = levels.asked;
+    if (*levels.unrecorded)
+        snprintf(request->notes + used, sizeof(request->notes) - used,
+                 "--trace: calls of %s are not recorded\n", levels.unrecorded);
+    return 0;
+}
+
+/* A range is seen by its NVTX calls, the profiler's calls by CUPTI. */
+static int check_capture(struct nvt_record_options *options, struct nvt_error *err)
+{
+    const char *capture = options->capture;
+    struct nvt_capture_wish wish;
+    if (!capture)
+        return 0;
+    if (nvt_capture_wish_parse(capture, &wish, err))
+        return -1;
+    if (strcmp(wish.range, "cudaProfilerApi") != 0)
+        options->trace |= NVT_TRACE_NVTX;
+    else if (wish.to != UINT64_MAX)
+        return nvt_fail(err, "--capture %s: only ranges can be selected by number", capture);
+    else if (!(options->trace & NVT_TRACE_DEVICE))
+        return nvt_fail(err, "--capture %s needs --trace kernel or another level of CUDA", capture);
+    return 0;
+}
+
+/* Of the options that go with a level of --trace; those that were not given get their defaults. */
+static int check_levels(struct nvt_record_request *request, struct nvt_error *err)
+{
+    const struct nvt_record_options defaults = NVT_RECORD_OPTIONS_INIT;
+    struct nvt_record_options *options = &request->options;
+    if (request->wants_pytorch && !(options->trace & NVT_TRACE_NVTX))
+        return nvt_fail(err, "--pytorch makes NVTX ranges: --trace must include nvtx");
+    if (options->cpu_period_ns && !(options->trace & NVT_TRACE_CPU))
+        return nvt_fail(err, "--cpu-rate needs --trace cpu");
+    if (options->os_threshold_ns >= 0 && !(options->trace & NVT_TRACE_OSRT))
+        return nvt_fail(err, "--osrt-threshold needs --trace osrt");
+    if (!options->cpu_period_ns)
+        options->cpu_period_ns = defaults.cpu_period_ns;
+    if (options->os_threshold_ns < 0)
+        options->os_threshold_ns = defaults.os_threshold_ns;
+    return 0;
+}
+
+/* --- the command line ---------------------------------------------------------------------------- */
+
+/* What was given so far. */
+struct given {
+    uint64_t trace, preset,
+        nsys; /* levels of --trace, of a preset, and what options of nsys add; 0: none */
+};
+
+static int take_nsys(int option, const char *text, struct nvt_record_request *request,
+                     struct given *given, struct nvt_error *err)
+{
+    size_t count, i = 0;
+    const struct nvt_nsys_option *nsys = nvt_nsys_options(&count);
+    while (i < count && option != NSYS + (int)i && option != nsys[i].letter)
+        i++;
+    return i < count ? nvt_nsys_take(&nsys[i], text, &given->nsys, request->notes,
+                                     sizeof(request->notes), err)
+                     : -1;
+}
+
+static int take_preset(const char *name, struct nvt_record_request *request, struct given *given,
+                       struct nvt_error *err)
+{
+    request->is_python = 1;
+    request->options.pytorch = 1;
+    return nvt_levels_preset(name, &given->preset, err);
+}
+
+/* One option with its value. 0, or -1 with err. */
+static int take(int option, const char *text, struct nvt_record_request *request,
+                struct given *given, struct nvt_error *err)
+{
+    struct nvt_record_options *options = &request->options;
+    int status = take_number(option, text, options, err);
+    if (status == 1)
+        status = take_word(option, text, options, err);
+    if (status != 1)
+        return status;
+    switch (option) {
+    case 'o':
+        options->output = text;
+        return 0;
+    case 't':
+        return take_levels(text, request, &given->trace, err);
+    case PRESET:
+        return take_preset(text, request, given, err);
+    case PYTHON:
+        return take_preset("python", request, given, err);
+    case CAPTURE:
+    case 'p':
+        options->capture = text;
+        return 0;
+    case CAPTURE_RANGE:
+    case 'c':
+        return take_capture_range(text, options, err);
+    case PYTORCH:
+        request->wants_pytorch = options->pytorch = !text || strcmp(text, "none") != 0;
+        return 0;
+    default:
+        return take_nsys(option, text, request, given, err);
+    }
+}
+
+/* An option that there is none of, or that lacks its value. */
+static int fail_option(int option, char **argv, struct nvt_error *err)
+{
+    const char *typed = argv[optind - 1];
+    if (option == ':')
+        return nvt_fail(err, "%s needs a value; see nvtally record --help", typed);
+    return nvt_fail(err, "unknown option %s; see nvtally record --help", typed);
+}
+
+/* With --python, an option that only Python has begins the command: "-m module". */
+static int is_of_python(int option, char **argv, const struct nvt_record_request *request)
+{
+    const char *typed = argv[optind - 1];
+    return request->is_python && option == '?' && strlen(typed) == 2 &&
+           strchr("BEIOWXmu", typed[1]);
+}
+
+static void set_defaults(struct nvt_record_request *request)
+{
+    *request = (struct nvt_record_request){.options = NVT_RECORD_OPTIONS_INIT};
+    request->options.output = nvt_output_default();
+    request->options.cpu_period_ns = 0;
+    request->options.os_threshold_ns = -1;
+}
+
+int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *request,
+                             struct nvt_error *err)
+{
+    struct tables tables;
+    struct given given = {0};
+    make_tables(&tables);
+    set_defaults(request);
+    opterr = 0;
+    optind = 0;
+    for (int option;
+         (option = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1;) {
+        int is_list = option == 't' && optarg && !strcmp(optarg, "list");
+        if (is_list)
+            nvt_levels_list(stdout);
+        else if (option == 'h')
+            fputs(usage_text, stdout);
+        if (is_list || option == 'h')
+            return 1;
+        if (is_of_python(option, argv, request)) {
+            optind--;
+            break;
+        }
+        if (option == '?' || option == ':')
+            return fail_option(option, argv, err);
+        const char *text = option == 'f' && !optarg ? word_behind(argc, argv) : optarg;
+        if (take(option, text, request, &given, err))
+            return -1;
+    }
+    request->command = argv + optind;
+    if (optind == argc)
+        return nvt_fail(err, "record needs a command: nvtally record -- COMMAND …");
+    uint64_t trace = given.trace | given.preset;
+    request->options.trace = (trace ? trace : TRACE_DEFAULT) | given.nsys;
+    return check_capture(&request->options, err) || check_levels(request, err) ? -1 : 0;
+}

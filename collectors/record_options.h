@@ -1,0 +1,24 @@
+/*
+ * The command line of `record`.
+ */
+#ifndef NVT_RECORD_OPTIONS_H
+#define NVT_RECORD_OPTIONS_H
+
+#include "session.h"
+
+struct nvt_record_request {
+    struct nvt_record_options options; /* output: as it was given, with its placeholders */
+    uint64_t
+        asked; /* levels of --trace that were named one by one: where nothing of them comes, that is said */
+    int wants_pytorch; /* likewise --pytorch, which a preset has where there is PyTorch */
+    int is_python;     /* a preset: the command may be a Python script */
+    char **command;    /* behind the options; NULL-terminated, of argv */
+    char notes
+        [1024]; /* what was asked for in nsys's words and is not done: whole lines for stderr */
+};
+
+/* 0 to go on, 1 when --help was answered on stdout, -1 with err. What was not given has its default. */
+int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *request,
+                             struct nvt_error *err);
+
+#endif

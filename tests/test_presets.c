@@ -1,0 +1,344 @@
+/*
+ * What `record` takes for its levels: presets, words and options of nsys; a Python script as a command; the name of a trace that
+ * was not given one; and what it says where nothing came.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../collectors/levels.h"
+#include "../collectors/nsys_options.h"
+#include "../collectors/output_name.h"
+#include "../collectors/ring.h"
+#include "../lib/count_of.h"
+#include "cli.h"
+#include "record_kit.h"
+
+static struct nvt_error err;
+
+static uint64_t levels(const char *text)
+{
+    struct nvt_levels parsed;
+    assert_int_equal(nvt_levels_parse(text, &parsed, &err), 0);
+    return parsed.trace;
+}
+
+static void lists_of_levels(void **state)
+{
+    (void)state;
+    struct nvt_levels parsed;
+    char text[128];
+    assert_int_equal(levels("nvtx"), NVT_TRACE_NVTX);
+    assert_int_equal(levels("cpu,osrt,cpu"), NVT_TRACE_CPU | NVT_TRACE_OSRT);
+    /* What is left out of both is what the help says. */
+    assert_int_equal(levels("all") & ~levels("full"),
+                     NVT_TRACE_CPU | NVT_TRACE_MPI | NVT_TRACE_OSRT | NVT_TRACE_UM);
+    assert_int_equal(levels("all,graph") & ~levels("all"), NVT_TRACE_GRAPH);
+    /* Nobody named what `all` has: that there is none of it is no surprise. */
+    assert_int_equal(nvt_levels_parse("all,osrt", &parsed, &err), 0);
+    assert_int_equal(parsed.asked, NVT_TRACE_OSRT);
+    /* Of nsys. */
+    assert_int_equal(nvt_levels_parse("cuda,nvtx,osrt,cudnn,cublas", &parsed, &err), 0);
+    assert_int_equal(parsed.trace,
+                     NVT_TRACE_KERNEL | NVT_TRACE_API | NVT_TRACE_NVTX | NVT_TRACE_OSRT);
+    assert_string_equal(parsed.unrecorded, "cudnn, cublas");
+    assert_int_equal(levels("cublas"), NVT_TRACE_KERNEL);
+    nvt_levels_text(levels("full,mpi"), text, sizeof(text));
+    assert_string_equal(text, "nvtx,kernel,api,memory,sync,overhead,external,machine,mpi");
+    nvt_levels_text(levels("graph,um,cpu"), text, sizeof(text));
+    assert_string_equal(text, "graph,um,cpu");
+    assert_int_equal(levels(text), levels("graph,um,cpu"));
+    nvt_levels_host(levels("nvtx"), text, sizeof(text));
+    assert_string_equal(text, "osrt,cpu,machine");
+    nvt_levels_host(levels("osrt,cpu"), text, sizeof(text));
+    assert_string_equal(text, "machine");
+    nvt_levels_host(levels("all"), text, sizeof(text));
+    assert_string_equal(text, "");
+}
+
+static void wrong_lists(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"", "there is no ''"},           {"nvtx,", "there is no ''"},
+        {",nvtx", "there is no ''"},      {"nvtx,,cpu", "there is no ''"},
+        {"nvtx cpu", "no 'nvtx cpu'"},    {"NVTX", "no 'NVTX'"},
+        {"kernels", "mean 'kernel'?"},    {"cuda,foo", "there is no 'foo'"},
+        {"vulkan", "vulkan are not rec"}, {"none", "there is no 'none'"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
+        struct nvt_levels parsed;
+        assert_int_equal(nvt_levels_parse(wrong[i][0], &parsed, &err), -1);
+        if (!strstr(err.message, wrong[i][1]) || strncmp(err.message, "--trace ", 8) != 0)
+            fail_msg("'%s': %s", wrong[i][0], err.message);
+    }
+    /* All words at once are no more than there is room for, which the last one shows. */
+    char all[2048] = "nvtx";
+    for (size_t i = 0; i < 60; i++)
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), ",tegra-accelerators");
+    struct nvt_levels parsed;
+    assert_int_equal(nvt_levels_parse(all, &parsed, &err), 0);
+    assert_int_equal(strlen(parsed.unrecorded), sizeof(parsed.unrecorded) - 1);
+}
+
+static const struct nvt_nsys_option *find(const char *name)
+{
+    size_t count, i = 0;
+    const struct nvt_nsys_option *options = nvt_nsys_options(&count);
+    while (i < count && strcmp(options[i].name, name) != 0)
+        i++;
+    assert_true(i < count);
+    return &options[i];
+}
+
+static void options_of_nsys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value;
+        uint64_t levels;
+        const char *note; /* NULL: it is refused */
+    } cases[] = {{"show-output", "true", 0, ""},
+                 {"show-output", "false", 0, NULL},
+                 {"stats", "false", 0, ""},
+                 {"stats", "true", 0, "nvtally stats FILE"},
+                 {"sample", "none", 0, ""},
+                 {"sample", "cpu", NVT_TRACE_CPU, ""},
+                 {"sample", "process-tree", NVT_TRACE_CPU, ""},
+                 {"sample", "system-wide", 0, NULL},
+                 {"sample", "", 0, NULL},
+                 {"cuda-memory-usage", "true", NVT_TRACE_MEMORY, ""},
+                 {"cuda-graph-trace", "graph:host-and-device", NVT_TRACE_GRAPH, ""},
+                 {"cuda-graph-trace", "node", 0, ""},
+                 {"cuda-graph-trace", "nod", 0, NULL},
+                 {"backtrace", "dwarf", 0, ""},
+                 {"cudabacktrace", "kernel:1000", 0, "not recorded"},
+                 {"delay", "0", 0, ""},
+                 {"delay", "5", 0, NULL},
+                 {"duration", "10", 0, NULL}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        char note[256] = "";
+        uint64_t more = 0;
+        int status =
+            nvt_nsys_take(find(cases[i].name), cases[i].value, &more, note, sizeof(note), &err);
+        if (status != (cases[i].note ? 0 : -1) || more != cases[i].levels ||
+            (cases[i].note && !strstr(note, cases[i].note)) ||
+            (cases[i].note && !*cases[i].note && *note) ||
+            (!cases[i].note && !strstr(err.message, cases[i].name)))
+            fail_msg("--%s=%s: %d, %s%s", cases[i].name, cases[i].value, status, note, err.message);
+    }
+    /* None has the name or the letter of another one. */
+    size_t count;
+    const struct nvt_nsys_option *options = nvt_nsys_options(&count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(strcmp(options[i].name, options[j].name) != 0 &&
+                        (!options[i].letter || options[i].letter != options[j].letter));
+}
+
+static void ranks_have_names_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+        "MV2_COMM_WORLD_RANK",  "MV2_COMM_WORLD_SIZE",  "RANK",     "WORLD_SIZE",
+        "SLURM_PROCID",         "SLURM_NTASKS"};
+    for (size_t i = 0; i < NVT_COUNT_OF(variables); i++)
+        unsetenv(variables[i]);
+    assert_string_equal(nvt_output_default(), "trace.nvt");
+    nvt_fail(&err, "busy");
+    nvt_output_add_hint(&err);
+    assert_string_equal(err.message, "busy");
+    setenv("SLURM_PROCID", "0", 1);
+    setenv("SLURM_NTASKS", "1", 1); /* one task is no rank among others */
+    assert_string_equal(nvt_output_default(), "trace.nvt");
+    nvt_output_add_hint(&err);
+    assert_string_equal(
+        err.message,
+        "busy; each rank needs a file of its own: -o 'trace-rank%q{SLURM_PROCID}.nvt'");
+    setenv("SLURM_NTASKS", "2", 1);
+    assert_string_equal(nvt_output_default(), "trace-rank%q{SLURM_PROCID}.nvt");
+    /* Within a task of Slurm's, torchrun has started several. */
+    setenv("RANK", "5", 1);
+    setenv("WORLD_SIZE", "8", 1);
+    assert_string_equal(nvt_output_default(), "trace-rank%q{RANK}.nvt");
+    for (size_t i = 0; i < NVT_COUNT_OF(variables); i++)
+        unsetenv(variables[i]);
+}
+
+/* --- recorded ------------------------------------------------------------------------------------- */
+
+/* In the group's folder, with a Python that is no script of a version manager's. */
+static struct cli_result run_here(const char *const argv[])
+{
+    static char path[4200];
+    snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", recorded_in("bin"));
+    const char *const environment[] = {path, "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", NULL};
+    const struct cli_options options = {.directory = recorded_in("."), .environment = environment};
+    return cli_run_with(&options, argv);
+}
+
+#define RUN(...) run_here((const char *const[]){cli_built("nvtally"), __VA_ARGS__, NULL})
+
+static void expect_out(struct cli_result result, const char *out)
+{
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, out);
+    cli_result_free(&result);
+}
+
+static void expect_said(struct cli_result result, const char *said, const char *unsaid)
+{
+    cli_expect_status(&result, 0);
+    if (!strstr(result.err, said) || (*unsaid && strstr(result.err, unsaid)))
+        fail_msg("not '%s', or '%s':\n%s", said, unsaid, result.err);
+    cli_result_free(&result);
+}
+
+static int has_python(void)
+{
+    struct cli_result result =
+        run_here((const char *const[]){"python3", "-c", "import json", NULL});
+    int there = result.status == 0;
+    cli_result_free(&result);
+    if (!there)
+        print_message("not run: there is no python3\n");
+    return there;
+}
+
+static void write_program(const char *name, const char *text, mode_t mode)
+{
+    cli_write_file(recorded_in(name), text, strlen(text));
+    assert_int_equal(chmod(recorded_in(name), mode), 0);
+}
+
+static void a_python_script_is_run(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char script[] = "import sys\nprint(sys.argv)\n";
+    write_program("plain.py", script, 0644);
+    write_program("executable.py", script, 0755); /* nothing says that Python runs it */
+    write_program("own.py", "#!/bin/sh\necho by itself $1\n", 0755);
+    write_program("data.txt", script, 0644);
+    expect_out(RUN("record", "--python", "plain.py", "--lr", "0.1"),
+               "['plain.py', '--lr', '0.1']\n");
+    expect_out(RUN("record", "--python", "--", "./plain.py", "-o"), "['./plain.py', '-o']\n");
+    expect_out(RUN("record", "--preset=python", "./executable.py"), "['./executable.py']\n");
+    expect_out(RUN("record", "--python", "./own.py", "x"), "by itself x\n");
+    expect_out(RUN("record", "--python", "python3", "plain.py"), "['plain.py']\n");
+    expect_out(RUN("record", "--python", "--", "python3", "-B", "plain.py", "1"),
+               "['plain.py', '1']\n");
+    struct cli_result result = RUN("record", "--python", "-m", "plain", "2");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "/plain.py', '2']\n"));
+    cli_result_free(&result);
+    expect_out(RUN("record", "--python", "--", "-c", "print(3)"), "3\n");
+    expect_out(RUN("record", "--python", "-u", "plain.py"), "['plain.py']\n");
+    /* Without the preset, it says what would run it. */
+    result = RUN("record", "plain.py");
+    cli_expect_failure(&result,
+                       "plain.py: is not executable: nvtally record --python plain.py runs it");
+    cli_result_free(&result);
+    result = RUN("record", "--python", "missing.py");
+    cli_expect_failure(&result, "missing.py: command not found");
+    cli_result_free(&result);
+    result = RUN("record", "--python", "data.txt");
+    cli_expect_failure(&result, "data.txt: command not found");
+    cli_result_free(&result);
+    result = RUN("record", "-m", "plain");
+    cli_expect_failure(&result, "unknown option -m");
+    cli_result_free(&result);
+}
+
+/* The trace says what it was recorded with. */
+static void the_preset_records_what_python_does(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    write_program("work.py",
+                  "import time, threading\nend = time.process_time() + 0.3\n"
+                  "while time.process_time() < end: sum(range(1000))\ntime.sleep(0.02)\n",
+                  0644);
+    struct cli_result result = RUN("record", "--python", "-f", "-o", recorded_path(), "work.py");
+    cli_expect_status(&result, 0);
+    /* Of one line: nothing is missed that nobody asked for. */
+    if (!strstr(result.err, " OS calls, ") || strchr(result.err, '\n')[1])
+        fail_msg("%s", result.err);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_true(trace->cpu_samples.count > 10 && trace->os_calls.count > 0);
+    assert_true(trace->counters.count > 0);
+    assert_string_equal(nvt_trace_meta(trace, "trace"), "nvtx,kernel,machine,osrt,cpu");
+    nvt_trace_free(trace);
+    result = RUN("record", "--python", "--trace", "mpi", "-f", "-o", recorded_path(), "work.py");
+    expect_said(result, "no call of MPI was seen", "PyTorch");
+}
+
+static void what_is_missing_has_a_way_out(void **state)
+{
+    (void)state;
+    expect_said(RUN("record", "-f", "true"), "--trace nvtx,osrt,cpu,machine shows", "CUDA");
+    expect_said(RUN("record", "-f", "--trace", "nvtx,osrt", "true"),
+                "--trace nvtx,cpu,machine shows", "did not use CUDA");
+    expect_said(RUN("record", "-f", "--trace", "nvtx,osrt,cpu,machine", "true"),
+                "made no NVTX call", "shows what");
+    expect_said(RUN("record", "-f", "--trace", "all", "sleep", "0.1"), "OS call", "CUDA");
+    expect_said(RUN("record", "-f", "-t", "cuda", "true"), "did not use CUDA", "");
+    if (!has_python())
+        return;
+    expect_said(RUN("record", "-f", "python3", "-c", "1"), "--python records", "linked statically");
+}
+
+static void command_lines_of_nsys(void **state)
+{
+    (void)state;
+    expect_said(RUN("record", "-w", "true", "-t", "cuda,nvtx,osrt,cudnn,cublas", "-s", "none", "-o",
+                    "report", "-f", "true", "-x", "true", "sh", "-c", "exit 0"),
+                "--trace: calls of cudnn, cublas are not recorded\n", "unknown");
+    expect_said(
+        RUN("record", "--force-overwrite", "true", "--stats=true", "-o", "report", "echo", "1"),
+        "--stats=true: nvtally stats FILE prints them\n", "was there");
+    expect_said(RUN("record", "-f", "false", "-o", "report", "echo", "1"),
+                "was there is now report.old", "");
+    /* `true` is a command, too. */
+    expect_said(RUN("record", "-o", "report", "-f", "true"), "report\n", "was there");
+    expect_said(RUN("record", "--force-overwrite", "-o", "report", "--", "true", "1"), "report\n",
+                "was there");
+    struct cli_result result = RUN("record", "--delay", "5", "--", "true");
+    cli_expect_failure(&result, "--delay=5, an option of nsys: --capture RANGE");
+    cli_result_free(&result);
+    result = RUN("record", "-c", "cudaProfilerApi", "-t", "nvtx", "true");
+    cli_expect_failure(&result, "--capture cudaProfilerApi needs --trace kernel");
+    cli_result_free(&result);
+    expect_said(RUN("record", "-f", "-c", "nvtx", "-p", "a@b", "true"), "a@b never began", "");
+    expect_out(RUN("record", "-f", "--pytorch=autograd-nvtx", "echo", "1"), "1\n");
+    result = RUN("record", "--trace", "list");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "\nosrt      OS calls that block"));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_of_levels),
+        cmocka_unit_test(wrong_lists),
+        cmocka_unit_test(options_of_nsys),
+        cmocka_unit_test(ranks_have_names_of_their_own),
+        cmocka_unit_test(a_python_script_is_run),
+        cmocka_unit_test(the_preset_records_what_python_does),
+        cmocka_unit_test(what_is_missing_has_a_way_out),
+        cmocka_unit_test(command_lines_of_nsys),
+    };
+    return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
+}
