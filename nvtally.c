@@ -21,15 +21,15 @@ static const struct nvt_command {
 } commands[] = {
     {"record", nvt_cmd_record, "record the NVTX ranges and CUDA activity of any command"},
     {"run", nvt_cmd_run, "run a documented workload over a sweep of configurations"},
-    {"stats", nvt_cmd_stats, "reports over traces or over a run's directory"},
-    {"diagnose", nvt_cmd_diagnose, "why is it slow? findings with evidence and a remedy"},
-    {"compare", nvt_cmd_compare, "two or more runs or traces, with the noise taken into account"},
-    {"import", nvt_cmd_import, "a benchmark log in a published layout as a run's directory"},
-    {"reference", nvt_cmd_reference, "the published numbers of a workload"},
-    {"plot", nvt_cmd_plot, "charts of a run, of a trace, or of what has changed"},
-    {"report", nvt_cmd_report, "one document of runs and traces, or of what has changed"},
-    {"export", nvt_cmd_export, "a trace as nsys's SQLite, Chrome's trace events or CSV"},
-    {"info", nvt_cmd_info, "what was built in, what is found here, what is missing"},
+    {"stats", nvt_cmd_stats, "print reports over traces or over a run directory"},
+    {"diagnose", nvt_cmd_diagnose, "find what slows it down, with evidence and a remedy"},
+    {"compare", nvt_cmd_compare, "compare runs or traces, with confidence intervals"},
+    {"import", nvt_cmd_import, "convert a published benchmark log into a run directory"},
+    {"reference", nvt_cmd_reference, "print the published numbers of a workload"},
+    {"plot", nvt_cmd_plot, "draw charts of a run, of a trace, or of what has changed"},
+    {"report", nvt_cmd_report, "write a document of runs and traces, or of what has changed"},
+    {"export", nvt_cmd_export, "convert a trace to nsys's SQLite, Chrome's trace events or CSV"},
+    {"info", nvt_cmd_info, "show build options and detected CUDA components"},
 };
 
 #define COMMANDS NVT_COUNT_OF(commands)

@@ -246,8 +246,8 @@ static int note_outcome(const struct request *request, const struct nvt_outcomes
     if (slower)
         nvt_message(stderr, "%zu slower by more than %g %%", slower, percent);
     if (unknown)
-        nvt_message(stderr, "%zu may be slower by more than %g %%, but cannot be told from noise%s",
-                    unknown, percent,
+        nvt_message(stderr, "%zu may be slower by more than %g %%, within noise%s", unknown,
+                    percent,
                     request->fail_unknown ? "" : "; --fail-unknown makes that exit status 1");
     return slower || (unknown && request->fail_unknown);
 }
@@ -261,8 +261,8 @@ static int show_all(const struct request *request, struct nvt_comparison *compar
         return -1;
     if (!isnan(request->fail_memory_above) &&
         !nvt_compared_memory_is_shared(&compared->memory, compared->sides))
-        return nvt_fail(err, "--fail-memory-above has nothing to check: no peak of memory is on "
-                             "record on both sides");
+        return nvt_fail(err, "--fail-memory-above has nothing to check: no peak of memory was "
+                             "recorded on both sides");
     int64_t above = show(request, compared, &compared->outcomes, err);
     const size_t before = compared->notes.size;
     if (above < 0 || nvt_comparison_note_outcomes(compared, err))

@@ -16,11 +16,11 @@
 
 static const char usage_text[] =
     "usage: nvtally info [OPTIONS]\n\n"
-    "Lists what was built into this nvtally, what is found on this machine, and what\n"
-    "is missing and how to get it.\n\n"
-    "      --json     the same as one JSON object\n"
-    "      --peak     measure what matrix products and copies reach here, and keep\n"
-    "                 that for runs and 'stats -r roofline'\n"
+    "Shows build options and detected CUDA components, what is missing, and how to\n"
+    "get it.\n\n"
+    "      --json     print one JSON object\n"
+    "      --peak     measure peak GEMM throughput and copy bandwidth here, and keep\n"
+    "                 them for runs and 'stats -r roofline'\n"
     "      --help     this text\n";
 
 /* Where the second column of the list begins. */

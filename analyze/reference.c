@@ -16,7 +16,7 @@
 static const char usage_head[] =
     "usage: nvtally reference WORKLOAD [OPTIONS]\n\n"
     "Prints the published numbers of a workload. They come from their authors'\n"
-    "machines, not from this one. 'nvtally compare' can set them beside yours.\n\n"
+    "machines, not from this one. 'nvtally compare' compares yours with them.\n\n"
     "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv,\n"
     "                       json, or published\n"
     "      --wide           show all columns, and names at full length\n" NVT_COLOR_HELP

@@ -135,7 +135,7 @@ static void ranks_are_compared_with_themselves(void **state)
     argv[count++] = "5%";
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.out, ", 4 ranks, each with itself"));
+    assert_non_null(strstr(result.out, ", 4 ranks, each compared with itself"));
     assert_non_null(strstr(result.out, "slower"));
     assert_non_null(strstr(result.err, "one run per side"));
     cli_result_free(&result);
@@ -246,8 +246,8 @@ static void what_cannot_be_told_is_told(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "cannot tell"));
-    assert_non_null(strstr(result.err, "1 may be slower by more than 5 %, but cannot be told from "
-                                       "noise; --fail-unknown makes that exit status 1\n"));
+    assert_non_null(strstr(result.err, "1 may be slower by more than 5 %, within noise; "
+                                       "--fail-unknown makes that exit status 1\n"));
     cli_result_free(&result);
     argv[6] = "--fail-unknown";
     result = cli_run(argv);

@@ -208,7 +208,7 @@ static void what_cannot_be_compensated_is_refused(void **state)
     const char *path = process_file(4);
     struct cli_result result =
         cli_run((const char *[]){"nvtally", "stats", "--compensate", path, NULL});
-    cli_expect_failure(&result, "no cost of its collector on record");
+    cli_expect_failure(&result, "not have its collector's overhead");
     cli_result_free(&result);
     path = process_file(11);
     result =

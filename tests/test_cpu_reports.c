@@ -252,8 +252,8 @@ static void traces_add_up(void **state)
 
 static void what_is_not_known_is_said(void **state)
 {
-    static const char nothing[] = "note: no samples of what threads run (record --trace cpu, nsys "
-                                  "profile --sample) in the input\n";
+    static const char nothing[] =
+        "note: no CPU samples (record --trace cpu, nsys profile --sample) in the input\n";
     (void)state;
     struct maker maker = begin();
     struct nvt_trace *trace = make_end(&maker);
@@ -273,20 +273,16 @@ static void what_is_not_known_is_said(void **state)
     make_sample(&maker, 0, 40, -5, 0);
     maker.trace->cpu_samples.flags[1] = NVT_CPU_SAMPLE_NO_CALLERS;
     trace = make_end(&maker);
-    expect(
-        "cpu_functions", trace,
-        FUNCTIONS "75.0,,75.0,,3,f,tool,main,100.0\n"
-                  "25.0,,25.0,,1,[unknown],,,\n"
-                  "0.0,,50.0,,0,main,tool,,\n",
-        "note: only 4 samples of what threads run: shares are rough guesses\n"
-        "note: samples do not say which processor time they stand for: each counts the same, and "
-        "there are no times\n"
-        "note: of 25 % of the samples the function alone is known, not who called it: totals "
-        "are what is known at least\n");
+    expect("cpu_functions", trace,
+           FUNCTIONS "75.0,,75.0,,3,f,tool,main,100.0\n"
+                     "25.0,,25.0,,1,[unknown],,,\n"
+                     "0.0,,50.0,,0,main,tool,,\n",
+           "note: only 4 CPU samples: shares are rough estimates\nnote: the samples have no CPU "
+           "time: each counts the same, and no times are shown\nnote: 25 % of the samples have no "
+           "callers: totals are lower bounds\n");
     expect("cpu_threads", trace, THREADS "1,1,,,,100.0,4,f,tool,75.0\n",
-           "note: only 4 samples of what threads run: shares are rough guesses\n"
-           "note: samples do not say which processor time they stand for: each counts the same, "
-           "and there are no times\n");
+           "note: only 4 CPU samples: shares are rough estimates\nnote: the samples have no CPU "
+           "time: each counts the same, and no times are shown\n");
     nvt_trace_free(trace);
 }
 

@@ -602,12 +602,11 @@ static void paths_of_several_processes_are_added_up(void **state)
         assert_int_equal(nvt_report_make(nvt_report_find("critical_path"), &input, &tables, &err),
                          0);
         assert_string_equal(nvt_table_title(tables.items[1]),
-                            count > 1 ? "What the critical paths consist of, added up, in these "
-                                        "iterations"
-                                      : "What the critical path consists of, in these iterations");
+                            count > 1 ? "Critical paths by operation, added up, in these iterations"
+                                      : "Critical path by operation, in these iterations");
         assert_string_equal(nvt_table_title(tables.items[2]),
-                            count > 1 ? "The critical paths by range, added up, in these iterations"
-                                      : "The critical path by range, in these iterations");
+                            count > 1 ? "Critical paths by range, added up, in these iterations"
+                                      : "Critical path by range, in these iterations");
         nvt_buffer_free(&input.notes);
         nvt_tables_free(&tables);
     }

@@ -899,8 +899,7 @@ static void a_killed_recorder_leaves_a_trace(void **state)
         cli_result_free(&result);
         struct nvt_trace *trace = recorded_trace();
         assert_true(recorded_count(trace, "kernel") > 0);
-        cuts +=
-            trace->notes && strstr(trace->notes, "was cut off, because only the latest 0.0625 MiB");
+        cuts += trace->notes && strstr(trace->notes, "was cut off: only the latest 0.0625 MiB");
         nvt_trace_free(trace);
     }
     assert_true(cuts > 2);

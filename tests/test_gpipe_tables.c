@@ -330,7 +330,7 @@ static void only_mixed_schedules_need_no_times(void **state)
     cli_write_file(path, bad, strlen(bad));
     struct cli_result result = cli_run(
         (const char *const[]){"nvtally", "import", path, "-o", cli_in(cli_folder, "bad"), NULL});
-    cli_expect_failure(&result, "the configuration before this line is not whole");
+    cli_expect_failure(&result, "the configuration before this line is incomplete");
     cli_result_free(&result);
 }
 
@@ -384,7 +384,7 @@ static void published_rows_have_a_remark(void **state)
     assert_non_null(log);
     struct cli_result csv = stats(import("remark", log), "csv");
     for (int row = 1; row <= 84; row++)
-        assert_string_equal(cell(csv.out, row, "remark", got), "samples/s is of launch times");
+        assert_string_equal(cell(csv.out, row, "remark", got), "samples/s from launch times");
     cli_result_free(&csv);
     free(log);
     struct cli_result ours = stats(cli_in(cli_folder, "run"), "published");

@@ -572,7 +572,7 @@ static void payloads_that_laugh_end(void **state)
     struct cli_result result = cli_run_with(
         &options, (const char *[]){"nvtally", "stats", "-r", "nvtx_pushpop_trace", path, NULL});
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "payloads stand for more text"));
+    assert_non_null(strstr(result.err, "payloads hold more text"));
     assert_true(result.out_size < 16 * 1024 * 1024);
     cli_result_free(&result);
     nvt_buffer_free(&bytes);

@@ -127,7 +127,7 @@ static void what_is_cut_off_is_told_again(void **state)
 {
     (void)state;
     pid_t recorder = start("os_calls", "hangs-beside-ranges", "--max-age=1s");
-    free(wait_for("were to be kept"));
+    free(wait_for("were kept"));
     char *said = wait_for(": pthread_mutex_lock 0x");
     assert_non_null(strstr(said, " is within: "));
     free(said);

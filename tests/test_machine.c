@@ -418,9 +418,9 @@ static void comparisons_tell_of_another_machine(void **state)
         {{.clock_mhz = 1980}, {0}, NULL},
         {{.ready = 1, .at_work = 50},
          {.ready = 5, .at_work = 99},
-         "each processor differ: 0.5 on side A, 2.5 on side B"},
+         "per core differs: 0.5 on side A, 2.5 on side B"},
         {{.ready = 0.2, .at_work = 50}, {.ready = 1.8, .at_work = 99}, NULL},
-        {{.taken = 1}, {.taken = 9}, "other machines took differs: 1.0 % on side A, 9.0 % on"},
+        {{.taken = 1}, {.taken = 9}, "CPU steal time differs: 1.0 % on side A, 9.0 % on"},
         {{.taken = 1}, {.taken = 2}, NULL},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {

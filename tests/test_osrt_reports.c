@@ -318,7 +318,7 @@ static void without_calls_it_says_how_to_get_them(void **state)
     struct nvt_trace *trace = make_end(&maker);
     for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         char *note, *out = make_report(names[i], &trace, 1, &note);
-        assert_non_null(strstr(note, "note: no OS runtime calls"));
+        assert_non_null(strstr(note, "note: no OS calls"));
         assert_non_null(strstr(note, "(record --trace osrt, nsys profile --trace=osrt)"));
         assert_null(strchr(strchr(out, '\n') + 1, '\n'));
         free(note);
@@ -332,8 +332,8 @@ static void without_files_and_locks_it_says_so(void **state)
 {
     static const struct call calls[] = {{.name = "read", .start = 10, .end = 20},
                                         {.name = "pthread_mutex_lock", .start = 30, .end = 40}};
-    static const char *const names[][2] = {{"osrt_files", "which file"},
-                                           {"osrt_locks", "which lock"}};
+    static const char *const names[][2] = {{"osrt_files", "names its file"},
+                                           {"osrt_locks", "the lock"}};
     (void)state;
     struct maker maker = begin();
     add_calls(&maker, calls, NVT_COUNT_OF(calls));

@@ -273,7 +273,7 @@ static void few_twins_are_no_pair(void **state)
     const char *argv[] = {"nvtally", "stats", out, "-r", "overhead", NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "note: 2 runs with twins left out: "));
+    assert_non_null(strstr(result.err, "note: 2 runs of interleaved pairs left out: "));
     cli_result_free(&result);
 }
 
@@ -283,9 +283,9 @@ static void the_title_says_what_numbers_are(void **state)
     (void)state;
     const char *runs[] = {make_runs("of_twins", with_twins), make_runs("of_one", single)};
     const char *told[] = {
-        "What collecting costs: times are medians over the pairs, slow-down is the median of the "
+        "Profiling overhead: times are medians over the pairs, slow-down is the median of the "
         "pairs' slow-downs, ",
-        "What collecting costs: times are medians, slow-down is the ratio of the means, "};
+        "Profiling overhead: times are medians, slow-down is the ratio of the means, "};
     for (int i = 0; i < 2; i++) {
         const char *argv[] = {"nvtally", "stats", runs[i], "-r", "overhead", NULL};
         struct cli_result result = cli_run(argv);
@@ -310,7 +310,7 @@ static void without_both_there_is_one_line(void **state)
 {
     (void)state;
     const char *runs[] = {make_runs("bare", bare_only), make_runs("collected", collected_only)};
-    const char *reasons[] = {"holds bare runs only", "holds no bare run"};
+    const char *reasons[] = {"holds baseline runs only", "holds no baseline"};
     for (int i = 0; i < 2; i++) {
         const char *argv[] = {"nvtally", "stats", runs[i], "-r", "overhead", NULL};
         struct cli_result result = cli_run(argv);

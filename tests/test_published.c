@@ -223,7 +223,7 @@ static void test_cut(void **state)
              cut = cut > step ? cut - (cut + 2500 > size ? 1 + step / 70 : step) : 0) {
             struct nvt_published part = {0};
             if (read_text(text, cut, &part)) {
-                if (!strstr(err.message, "no whole configuration") &&
+                if (!strstr(err.message, "no complete configuration") &&
                     !strstr(err.message, "no published layout"))
                     fail_msg("%s cut at %zu: %s", documents[i].path, cut, err.message);
             } else {
@@ -307,7 +307,7 @@ static void test_refused(void **state)
     expect_refused(directory, HEAD "  Forward time: 1e400ms\n", "(at line 4)");
     expect_refused(directory, HEAD "  Forward time: 1ms\nLinear Layer:\n  Forward time: 1ms\n",
                    "no 'Parameters'");
-    expect_refused(directory, HEAD "  Forward time: 1ms\n", "no whole configuration");
+    expect_refused(directory, HEAD "  Forward time: 1ms\n", "no complete configuration");
     expect_refused(directory, "{\"repeat\": 64, \"standard_fwd\": 0.1}\n", "batch_size");
     expect_refused(directory, "{\"standard_fwd\": 0.1,\n{}\n", "JSON");
     expect_refused(directory, "| Experiment_name | Forward time |\n", "Forward std");

@@ -453,7 +453,7 @@ static void idle_of_a_shared_device(void **state)
     assert_int_equal(gaps, 0);
     free(notes);
     notes = share(0, 0, "(0),10,300,200,100,33.3,0,1,100.0,100.0,100\n(0),11,300,200,100,", &gaps);
-    assert_non_null(strstr(notes, "note: processes have devices with the same number"));
+    assert_non_null(strstr(notes, "note: several processes use devices of the same number"));
     assert_int_equal(gaps, 0);
     free(notes);
     notes = share(1, 0, "(0),10,300,200,100,33.3,0,1,100.0,100.0,100\n(1),11,300,200,100,", &gaps);

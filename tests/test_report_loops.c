@@ -242,16 +242,16 @@ static void a_last_iteration_has_no_period(void **state)
     for (int i = 0; i < 5; i++)
         add_iteration(trace, 1000 + 200 * i, 0);
     finish(trace);
-    expect("iterations", &trace, 1,
-           ITERATION_HEADINGS
-           "(0),10,5,200.0,200.0,200,200,0.0,8.0,40.0,100.0,1,0,gemm\n" EACH_ITERATION_HEADINGS
-           "(0),10,1,1000,200,80,120,8,\n"
-           "(0),10,2,1200,200,80,120,8,100.0\n"
-           "(0),10,3,1400,200,80,120,8,100.0\n"
-           "(0),10,4,1600,200,80,120,8,100.0\n"
-           "(0),10,5,1800,,80,,8,100.0\n",
-           "note: nothing follows the last iteration, so it has no period and is not part of the "
-           "times");
+    expect(
+        "iterations", &trace, 1,
+        ITERATION_HEADINGS
+        "(0),10,5,200.0,200.0,200,200,0.0,8.0,40.0,100.0,1,0,gemm\n" EACH_ITERATION_HEADINGS
+        "(0),10,1,1000,200,80,120,8,\n"
+        "(0),10,2,1200,200,80,120,8,100.0\n"
+        "(0),10,3,1400,200,80,120,8,100.0\n"
+        "(0),10,4,1600,200,80,120,8,100.0\n"
+        "(0),10,5,1800,,80,,8,100.0\n",
+        "note: nothing follows the last iteration, so it has no period and its time is left out");
 }
 
 static void no_loop_is_seen_where_none_is(void **state)

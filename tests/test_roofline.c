@@ -23,8 +23,8 @@ static struct nvt_error err = NVT_ERROR_INIT;
     "configuration,phase,range,n,mean (ns),FLOP/byte,GFLOP/s,GB/s,precision,roof (GFLOP/s),of "    \
     "the roof (%),bound by,gained at the roof (ns),clock\n"
 #define BYTES_NOTE                                                                                 \
-    "note: bytes are what must be moved at least, as the program says, and not what was "          \
-    "measured; time in ranges within ranges counts in each of them\n"
+    "note: bytes are the least that must be moved, as the program declares, not a measurement; "   \
+    "nested ranges each count their whole time\n"
 
 /* --- names and payloads --- */
 
@@ -140,12 +140,11 @@ static void times_at_the_roof_are_those_by_hand(void **state)
            "toy n=4 precision=fp32,forward,,10,1000000.0,1.000,20.000,20.000,fp32,10.000,200.0,"
            "memory,0,host\n"
            "toy n=6 precision=tf32,forward,,10,1000000.0,50.000,50.000,1.000,tf32,,,,,host\n",
-           "note: the roof is what products and a copy reached on A toy with 2 threads, measured "
-           "with the run\nnvtally: note: 1 above its roof: faster than the product or the copy "
-           "was, as "
-           "data that stay in a cache are, or work that writes what it has read; or the machine "
-           "had other "
-           "work then\nnvtally: note: what the machine reaches is not known for 1 of 7;");
+           "note: the roofs are what GEMMs and a copy reached on A toy with 2 threads, measured "
+           "with the run\nnvtally: note: 1 above its roof, faster than the GEMM or the copy that "
+           "was measured: data stayed in a cache, the work writes what it has read, or the machine "
+           "had other work when the roof was measured\nnvtally: note: the machine's roof is "
+           "unknown for 1 of 7;");
 }
 
 /* Of a directory that states no peaks: those that are kept of its machine and device, the last ones. */
@@ -172,7 +171,7 @@ static void kept_peaks_are_those_of_the_machine(void **state)
               "{\"host\": \"nowhere\", \"backend\": \"host\", \"device\": \"A toy\"}\n");
     expect(cache,
            "toy n=1 precision=fp32,forward,,10,1000000.0,50.000,50.000,1.000,fp32,,,,,host\n",
-           "not known for 1 of 1;");
+           "unknown for 1 of 1;");
 }
 
 /* --- traces --- */
@@ -234,8 +233,8 @@ static void expect_of(struct nvt_trace *trace, const char *body, const char *not
 }
 
 #define UNKNOWN(count, of)                                                                         \
-    "note: what the machine reaches is not known for " count " of " of                             \
-    "; nvtally info --peak, there, measures and keeps it\n"
+    "note: the machine's roof is unknown for " count " of " of                                     \
+    "; run nvtally info --peak there to measure and keep it\n"
 
 /* Phases with the ranges in them, warm-ups and what did not end left out, loops by their calls. */
 static void ranges_lie_in_their_phases(void **state)
@@ -284,16 +283,16 @@ static void a_device_has_its_own_clock(void **state)
             kernel(trace, 120, 1600, 2000);
             kernel(trace, 300, 2000, 6000);
         }
-        expect_of(trace,
-                  with_operations
-                      ? "toy.nvt,forward,,1,5000.0,4.000,0.800,0.200,fp32,,,,,device\n"
-                        "toy.nvt,forward,mlp,1,1000.0,4.000,4.000,1.000,fp32,,,,,device\n"
-                      : "toy.nvt,forward,,1,8000.0,4.000,0.500,0.125,fp32,,,,,host\n",
-                  with_operations
-                      ? BYTES_NOTE UNKNOWN("2", "2")
-                      : "note: 1 range within phases is left out: nothing waits for the device in "
-                        "it, and its operations are not on record (--collect kernel)\n" BYTES_NOTE
-                            UNKNOWN("1", "1"));
+        expect_of(
+            trace,
+            with_operations ? "toy.nvt,forward,,1,5000.0,4.000,0.800,0.200,fp32,,,,,device\n"
+                              "toy.nvt,forward,mlp,1,1000.0,4.000,4.000,1.000,fp32,,,,,device\n"
+                            : "toy.nvt,forward,,1,8000.0,4.000,0.500,0.125,fp32,,,,,host\n",
+            with_operations
+                ? BYTES_NOTE UNKNOWN("2", "2")
+                : "note: 1 range within phases is left out: nothing waits for the device in it, "
+                  "and its operations were not recorded (--collect kernel)\n" BYTES_NOTE UNKNOWN(
+                      "1", "1"));
     }
 }
 
@@ -304,7 +303,7 @@ static void without_work_there_is_no_row(void **state)
     push(trace, "", "forward", 0, 100, NULL);
     push(trace, "", "at once", 100, 100, "{\"flops\":1,\"bytes\":1}");
     expect_of(trace, "",
-              "note: no range says its FLOPs and bytes: nvtally-stats(1) tells how one does\n");
+              "note: no range declares its FLOPs and bytes; nvtally-stats(1) shows how\n");
 }
 
 /* The phases of a run over ranks carry the work of all of it: those of its first rank count. */

@@ -271,7 +271,7 @@ static void test_a_trace_that_is_given_twice(void **state)
     result =
         cli_run((const char *const[]){"nvtally", "stats", "-r", "cuda_gpu_sum", first, link, NULL});
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "link.json: was given before, and is counted once"));
+    assert_non_null(strstr(result.err, "link.json: was given twice, and is counted once"));
     struct cli_result once =
         cli_run((const char *const[]){"nvtally", "stats", "-r", "cuda_gpu_sum", first, NULL});
     cli_expect_status(&once, 0);

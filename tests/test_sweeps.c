@@ -213,7 +213,7 @@ static void the_report_tells_the_laws(void **state)
     assert_int_equal(row_of(table, "range", "only at 16"), SIZE_MAX);
     assert_int_equal(nvt_buffer_append(&made.input.notes, "", 1), 0);
     assert_string_equal((const char *)made.input.notes.data,
-                        "note: 4 names of growth occur with one value only, and are left out\n");
+                        "note: growth leaves out 4 names that occur with one value only\n");
     nvt_tables_free(&tables);
     unmake(&made);
     make(&made, axes, 2);
@@ -596,8 +596,9 @@ static void zero_is_left_out_and_told(void **state)
     assert_int_equal(named.sweeps.items[0].without, 2);
     assert_int_equal(nvt_report_make(&nvt_report_growth, &named.input, &tables, &err), 0);
     assert_int_equal(nvt_buffer_append(&named.input.notes, "", 1), 0);
-    assert_string_equal((const char *)named.input.notes.data,
-                        "note: growth is over n above 0, without 2 runs of w with 0 or less\n");
+    assert_string_equal(
+        (const char *)named.input.notes.data,
+        "note: growth is over n above 0: it leaves out 2 runs of w with 0 or less\n");
     nvt_tables_free(&tables);
     free_named(&named);
 }
@@ -679,7 +680,7 @@ static void ranges_of_other_domains_are_shown(void **state)
     record("mine", "mine");
     struct cli_result result = ask("stats mine/g*.nvt");
     assert_non_null(strstr(result.out, "[nvtx_sum]"));
-    assert_non_null(strstr(result.out, ":solve"));
+    assert_non_null(strstr(result.out, " solve"));
     assert_null(strstr(result.err, "there is another"));
     cli_result_free(&result);
     result = ask("stats -r growth mine/g*.nvt");

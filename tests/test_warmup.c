@@ -466,9 +466,8 @@ static void calls_that_are_not_on_record_are_told(void **state)
             assert_string_equal(notes, "");
         else
             expect(notes,
-                   "note: toy size=3: not all calls of the device's API are on record, so what "
-                   "they take of the first iteration is not known (run --collect full, record "
-                   "--trace api)");
+                   "note: toy size=3: not all API calls were recorded, so their share of the first "
+                   "iteration is unknown (run --collect full, record --trace api)");
         free(text);
         free(notes);
     }
@@ -489,7 +488,7 @@ static void traces_that_were_cut_are_left_out(void **state)
     traces[0]->is_late = 1;
     text = report(traces, 1, &notes);
     assert_null(strstr(text, "toy"));
-    assert_null(strstr(notes, "no curve"));
+    assert_null(strstr(notes, "no warm-up to show"));
     free(text);
     free(notes);
 }
@@ -577,8 +576,8 @@ static void what_is_nearly_found_is_told(void **state)
         assert_int_equal(nvt_trace_finish(traces[t], &err), 0);
     }
     char *notes, *text = report(traces, 2, &notes);
-    expect(text, "none found in the first 4 (nearly 1: the first took ");
-    expect(text, " times a steady one, at 9");
+    expect(text, "none found in the first 4 (inconclusive: change point 1, first iteration ");
+    expect(text, " times a steady one, confidence 9");
     expect(text, " % of the 95 % needed)");
     free(text);
     free(notes);

@@ -127,14 +127,13 @@ static int can_compare(const struct nvt_compared_functions *functions, size_t si
     if (!with)
         return 0;
     if (with < 2 || first)
-        return nvt_buffer_printf(notes,
-                                 "note: samples of what threads run are not on record on side A "
-                                 "and another one: functions are not compared\n")
+        return nvt_buffer_printf(notes, "note: functions are not compared: no CPU samples were "
+                                        "recorded on side A and another one\n")
                    ? -1
                    : 0;
     if (functions->timed && functions->untimed)
-        return nvt_buffer_printf(notes, "note: some traces' samples do not say which processor "
-                                        "time they stand for: functions are not compared\n")
+        return nvt_buffer_printf(notes, "note: functions are not compared: the samples of some "
+                                        "traces have no CPU time\n")
                    ? -1
                    : 0;
     return 1;
@@ -146,12 +145,12 @@ static int can_compare_trees(const struct nvt_compared_functions *functions, siz
 {
     for (size_t side = 0; side < sides; side++)
         if ((double)functions->alone[side] > ALONE_MOST * (double)functions->samples[side])
-            return nvt_buffer_printf(
-                       notes,
-                       "note: of %.0f %% of the samples of side %c the function alone is known, "
-                       "not who called it: only the functions' own time is compared\n",
-                       100 * (double)functions->alone[side] / (double)functions->samples[side],
-                       (char)('A' + side))
+            return nvt_buffer_printf(notes,
+                                     "note: only the functions' own time is compared: %.0f %% of "
+                                     "the samples of side %c have no callers\n",
+                                     100 * (double)functions->alone[side] /
+                                         (double)functions->samples[side],
+                                     (char)('A' + side))
                        ? -1
                        : 0;
     return 1;
@@ -171,13 +170,12 @@ int nvt_compared_functions_finish(const struct nvt_compared_functions *functions
     groups->functions = (struct nvt_compared_samples){.by_iteration = finishing.by_iteration,
                                                       .are_counts = functions->untimed > 0};
     if (!status && groups->count == before)
-        status = nvt_buffer_printf(notes, "note: no function has %d samples: none is compared\n",
+        status = nvt_buffer_printf(notes, "note: functions are not compared: none has %d samples\n",
                                    NVT_FEW_SAMPLES);
     else if (!status && functions->untimed)
         status = nvt_buffer_printf(
-            notes, "note: samples do not say which processor time they stand for: functions are "
-                   "compared by their number, which is right where both sides were sampled at the "
-                   "same rate\n");
+            notes, "note: the samples have no CPU time: functions are compared by their number of "
+                   "samples, which is right if both sides were sampled at the same rate\n");
     free(finishing.self);
     free(finishing.tree);
     free(finishing.is_own);

@@ -107,12 +107,11 @@ static int tell(const struct nvt_machine_sum *sums, size_t sides, int (*apart)(d
 int nvt_compared_machine_text(const struct nvt_compared_machine *machine, size_t sides,
                               struct nvt_buffer *out)
 {
-    return tell(machine->clock, sides, are_clocks_apart,
-                "the clock of the devices' SMs while they worked differs", " MHz", out) ||
+    return tell(machine->clock, sides, are_clocks_apart, "the SM clock under load differs", " MHz",
+                out) ||
                    tell(machine->ready, sides, is_ready_apart,
-                        "threads ready to run for each processor differ", "", out) ||
-                   tell(machine->taken, sides, is_taken_apart,
-                        "the share of the processors that other machines took differs", " %", out)
+                        "the number of threads ready to run per core differs", "", out) ||
+                   tell(machine->taken, sides, is_taken_apart, "CPU steal time differs", " %", out)
                ? -1
                : 0;
 }

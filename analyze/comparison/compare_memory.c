@@ -232,7 +232,7 @@ int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t s
                               size_t *same, size_t *above, struct nvt_error *err)
 {
     *same = *above = 0;
-    *table = nvt_table_new("compare_memory", "Peaks of memory that differ from side A's, medians",
+    *table = nvt_table_new("compare_memory", "Peak memory that differs from side A, medians",
                            columns, NVT_COUNT_OF(columns));
     if (!*table)
         return nvt_fail(err, "out of memory");

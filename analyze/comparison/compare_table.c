@@ -117,15 +117,16 @@ static void print_title(const struct nvt_outcomes *outcomes, const struct nvt_si
     if (outcomes->level > 1 - NVT_CHANGE_ALPHA)
         snprintf(rows, sizeof(rows), " (%g %% over all rows)", 100 * (1 - NVT_CHANGE_ALPHA));
     size_t used = (size_t)snprintf(
-        out, size, "Change against side A, verdicts and intervals at %s %%%s", level, rows);
+        out, size, "Change from side A, verdicts and intervals at %s %%%s", level, rows);
     if (ranks > 1 && used < size)
-        used += (size_t)snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
+        used += (size_t)snprintf(out + used, size - used, ", %zu ranks, each compared with itself",
+                                 ranks);
     if (runs > 1 && used < size)
         used += (size_t)snprintf(out + used, size - used,
                                  "; totals are per run, n counts all runs of a side");
     if (are_sampled && used < size)
-        snprintf(out + used, size - used, "; of functions: processor time %s, n counts samples",
-                 groups->functions.by_iteration ? "per iteration" : "in all");
+        snprintf(out + used, size - used, "; functions: CPU time %s, n counts samples",
+                 groups->functions.by_iteration ? "per iteration" : "in total");
 }
 
 struct nvt_table *nvt_compare_table(const struct nvt_outcomes *outcomes,

@@ -116,8 +116,7 @@ static void note_twice(struct nvt_buffer *notes, int count, char **arguments)
         for (int k = i; k-- > 0 && strcmp(arguments[k], "vs") != 0;)
             if (is_same_file(arguments[i], arguments[k])) {
                 nvt_note_in(notes,
-                            "note: %.900s is given more than once on a side: that is not another "
-                            "run",
+                            "note: %.900s is given more than once on a side: it is no further run",
                             arguments[i]);
                 return;
             }
@@ -134,9 +133,9 @@ static int note_clocks(struct nvt_comparison *out)
     return records && ranges
                ? nvt_buffer_printf(
                      &out->notes,
-                     "note: phases of one side are timed by the run's own clock, of another by "
-                     "ranges, which include the cost of their events and more: short ones differ "
-                     "by that; stats -r overhead compares the same clock\n")
+                     "note: phases of one side are timed by the run's own clock, those of another "
+                     "by ranges, which include the cost of recording: short phases differ by that; "
+                     "stats -r overhead compares the same clock\n")
                : 0;
 }
 
@@ -146,9 +145,9 @@ static int note_machine(struct nvt_comparison *out)
     struct nvt_buffer text = {0};
     int failed = nvt_compared_machine_text(&out->machine, out->sides, &text);
     if (!failed && text.size)
-        failed = nvt_buffer_printf(
-            &out->notes, "note: %.*s: what has changed may be the machine, not the program\n",
-            (int)text.size, (const char *)text.data);
+        failed = nvt_buffer_printf(&out->notes,
+                                   "note: %.*s: the machine may have changed, not the program\n",
+                                   (int)text.size, (const char *)text.data);
     nvt_buffer_free(&text);
     return failed ? -1 : 0;
 }
@@ -257,20 +256,19 @@ static int note_runs(struct nvt_comparison *comparison)
         left_out += change->left_out > 0;
     }
     if (runs < NVT_CHANGE_RUNS)
-        failed |= nvt_buffer_printf(
-            notes,
-            "%s per side: the noise between runs is not known; five per side show it "
-            "(A1 A2 … vs B1 B2 …)\n",
-            runs == 1 ? "one run" : "two runs");
+        failed |= nvt_buffer_printf(notes,
+                                    "%s per side: the noise between runs is unknown; five per side "
+                                    "show it (A1 A2 … vs B1 B2 …)\n",
+                                    runs == 1 ? "one run" : "two runs");
     if (paired)
         failed |= nvt_buffer_printf(
             notes,
-            "%zu of %zu rows compare the k-th run of a side with the k-th of the "
-            "other, because their times go together (ranks have rank in their names)\n",
+            "%zu of %zu rows compare the k-th run of a side with the k-th of the other, because "
+            "their times are correlated (ranks have rank in their names)\n",
             paired, outcomes->compared);
     if (left_out)
         failed |= nvt_buffer_printf(
-            notes, "%zu rows: ranks or runs that only one side has are left out\n", left_out);
+            notes, "%zu rows leave out ranks or runs that only one side has\n", left_out);
     return failed;
 }
 

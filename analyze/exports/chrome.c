@@ -589,6 +589,6 @@ const struct nvt_exporter nvt_exporter_chrome = {
 
 const struct nvt_exporter nvt_exporter_chrome_path = {
     .name = "chrome-path",
-    .about = "the same, with the critical path of each process as a row",
+    .about = "trace events, with the critical path of each process as a row",
     .of = "critical path (it needs device operations and all CUDA calls)",
     .write = write_chrome_path};

@@ -90,6 +90,6 @@ const struct nvt_exporter nvt_exporter_folded_memory = {
 
 const struct nvt_exporter nvt_exporter_folded_cpu = {
     .name = "folded-cpu",
-    .about = "collapsed stacks: processor time by ranges and functions, from samples",
-    .of = "sample of what threads run",
+    .about = "collapsed stacks: CPU time by ranges and functions, from samples",
+    .of = "CPU sample",
     .write = write_cpu};

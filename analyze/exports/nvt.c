@@ -406,4 +406,4 @@ static int write_file(const struct nvt_trace *trace, const char *path, struct nv
 }
 
 const struct nvt_exporter nvt_exporter_nvt = {
-    .name = "nvt", .about = "small, and read at once", .ending = ".nvt", .write_file = write_file};
+    .name = "nvt", .about = "small, and fast to read", .ending = ".nvt", .write_file = write_file};

@@ -118,7 +118,7 @@ static int add_file(struct nvt_input *input, const char *path, struct nvt_error 
 {
     struct nvt_input_trace item = {0};
     if (was_given(input, path, item.file)) {
-        nvt_note(input, "warning: %s: was given before, and is counted once", path);
+        nvt_note(input, "warning: %s: was given twice, and is counted once", path);
         return 0;
     }
     return read_trace(input, path, &item, err) ? -1 : add_trace(input, item, err);

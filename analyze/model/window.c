@@ -425,7 +425,7 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
         nvt_extent_widen_by(trace, &nvt_layout()[i], spans->all.from, &extent);
     int is_empty = extent.first > extent.last;
     if (is_empty)
-        nvt_trace_note(trace, "nothing begins in the window: the trace goes from %lld to %lld ns",
+        nvt_trace_note(trace, "nothing begins in the window: the trace covers %lld to %lld ns",
                        (long long)trace->first_ns, (long long)trace->last_ns);
     trace->first_ns = is_empty ? 0 : extent.first;
     trace->last_ns = is_empty ? 0 : extent.last;

@@ -31,7 +31,7 @@ struct block {
     int open;
 };
 
-static const char not_whole[] = "the last configuration is not whole: left out";
+static const char not_whole[] = "the last configuration is incomplete and left out";
 
 static void start(struct block *block, double fragments)
 {

@@ -211,8 +211,8 @@ static int finish(const struct nvt_log *log, struct block *block, struct nvt_pub
     if (is_whole(block))
         return put_block(block, out) ? nvt_fail(err, "out of memory") : 0;
     if (!is_end)
-        return nvt_log_fail(log, err, "the configuration before this line is not whole");
-    snprintf(out->note, sizeof(out->note), "the last configuration is not whole: left out");
+        return nvt_log_fail(log, err, "the configuration before this line is incomplete");
+    snprintf(out->note, sizeof(out->note), "the last configuration is incomplete and left out");
     return 0;
 }
 

@@ -38,16 +38,17 @@ int nvt_published_read(const char *path, char *text, size_t size, struct nvt_pub
     if (!out->layout)
         return nvt_fail_at(
             err, path, -1,
-            "is in no published layout that is known here (nvtally import --help lists them)");
+            "is in no published layout that nvtally knows (nvtally import --help lists them)");
     if (memchr(text, 0, size))
         return nvt_fail_at(err, path, (const char *)memchr(text, 0, size) - text,
-                           "is no text: it has a byte 0");
+                           "is not text: it has a byte 0");
     out->backend = out->layout->backend;
     if (out->layout->read(&log, out, err))
         return -1;
-    return out->count ? 0
-                      : nvt_fail_at(err, path, -1, "holds no whole configuration of the layout %s",
-                                    out->layout->name);
+    return out->count
+               ? 0
+               : nvt_fail_at(err, path, -1, "holds no complete configuration of the layout %s",
+                             out->layout->name);
 }
 
 int nvt_published_environment(const struct nvt_published_facts *facts, struct nvt_buffer *out)

@@ -72,7 +72,7 @@ static int read_line(const struct nvt_log *log, const char *object, const char *
     if (nvt_record_parse(&row, object, strlen(object), &broken)) {
         if (!log->unterminated)
             return nvt_log_fail(log, err, "%s", broken.message);
-        snprintf(out->note, sizeof(out->note), "the last line was cut: left out");
+        snprintf(out->note, sizeof(out->note), "the last line was cut and is left out");
         return 0;
     }
     int status = check(log, &row, err);

@@ -131,7 +131,7 @@ static int read_row(const struct nvt_log *log, char *line, const struct conditio
     for (int column = FORWARD; column < COLUMNS && !bad; column++)
         bad = nvt_log_number(cells[column], "", &values[column], NULL) || values[column] > 1e9;
     if (bad && log->unterminated) {
-        snprintf(out->note, sizeof(out->note), "the last row was cut: left out");
+        snprintf(out->note, sizeof(out->note), "the last row was cut and is left out");
         return 0;
     }
     if (bad)

@@ -192,12 +192,12 @@ int nvt_compensate(struct nvt_trace *trace, struct nvt_error *err)
     uint32_t *order = NULL;
     if (!trace->event_costs.count)
         return nvt_fail_at(err, trace->path, -1,
-                           "has no cost of its collector on record: only traces of 'nvtally "
-                           "record' with ranges have it, and the oldest of these do not");
+                           "does not have its collector's overhead: only traces of 'nvtally "
+                           "record' with ranges have it, except those of the oldest versions");
     if (trace->is_part)
-        return nvt_fail_at(err, trace->path, -1,
-                           "is a part of a trace: what its collector cost can be taken off the "
-                           "whole alone");
+        return nvt_fail_at(
+            err, trace->path, -1,
+            "is a part of a trace: the collector's overhead can be subtracted only from the whole");
     if (count >= UINT32_MAX)
         return nvt_fail_at(err, trace->path, -1, "has too many events for --compensate");
     trace->has_extent = 0; /* times move */

@@ -122,7 +122,7 @@ static int read_all(struct nvt_nsys *reader)
     samples->takes_all |= !reader->processes.used && !samples->tree.used;
     if (nvt_nsys_read(reader, &rows))
         return -1;
-    note_left_out(reader, samples->others, "of processes of which nothing else is in the trace");
+    note_left_out(reader, samples->others, "of processes that have nothing else in the trace");
     note_left_out(reader, samples->idle, "of threads that did not run");
     return nvt_nsys_stacks_read(reader, "SAMPLING_CALLCHAINS", reader->trace->cpu_samples.frame,
                                 reader->trace->cpu_samples.flags);

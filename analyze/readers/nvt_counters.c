@@ -438,8 +438,9 @@ static void say_what_is_missing(const struct completion *completion)
 {
     struct nvt_trace *trace = completion->reader->trace;
     if (!completion->left)
-        nvt_trace_warn(trace, "samples of counters stand for more numbers than a recording has: "
-                              "left out from there on");
+        nvt_trace_warn(
+            trace,
+            "samples of counters hold more numbers than a recording has: the rest is left out");
     if (completion->unknown)
         nvt_trace_note(trace, "samples of counters that are not defined are left out: %" PRIu64,
                        completion->unknown);

@@ -258,8 +258,8 @@ static void note_end(struct nvt_file_reader *reader, const struct nvt_device_pro
         return;
     if (process->ended <= process->delivered) {
         nvt_trace_note(trace,
-                       "process %lld ended without a last word about its devices: what they "
-                       "did at the end is unknown",
+                       "process %lld ended without delivering its last device records: what its "
+                       "devices did at the end is unknown",
                        pid);
         return;
     }
@@ -270,8 +270,8 @@ static void note_end(struct nvt_file_reader *reader, const struct nvt_device_pro
         nvt_clock_convert(reader->samples, reader->sample_count, process->ended), until);
     /* Where the disk was full, a last word may be among what was lost, and the end was one as any other. */
     nvt_trace_note(trace,
-                   "process %lld ended %s%.1f ms after the last device records that are here were "
-                   "delivered: later ones are unknown",
+                   "process %lld ended %s%.1f ms after it delivered its last device records: later "
+                   "ones are unknown",
                    pid, nvt_trace_lost(trace) ? "" : "suddenly, ", (double)ns / 1e6);
 }
 

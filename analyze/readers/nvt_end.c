@@ -69,11 +69,11 @@ static int begin_at_cut(struct nvt_file_reader *reader)
     if (!reader->is_cut || !reader->sample_count)
         return 0;
     uint64_t last = samples[reader->sample_count - 1].ticks;
-    nvt_trace_note(reader->trace,
-                   "what ended in the first %.1f of %.1f s was cut off, because only the latest %s "
-                   "were to be kept",
-                   (double)time_of(reader, reader->cut) / 1e9, (double)time_of(reader, last) / 1e9,
-                   kept ? kept : "events");
+    nvt_trace_note(
+        reader->trace,
+        "what ended in the first %.1f of %.1f s was cut off: only the latest %s were kept",
+        (double)time_of(reader, reader->cut) / 1e9, (double)time_of(reader, last) / 1e9,
+        kept ? kept : "events");
     if (keep_begun(reader))
         return -1;
     for (uint32_t i = 0; i < ranges->count; i++) {
@@ -193,8 +193,7 @@ static int decode_payloads(struct nvt_file_reader *reader)
                          &text);
         if (!left) {
             nvt_trace_warn(trace,
-                           "payloads stand for more text than a recording has: left out from there "
-                           "on");
+                           "payloads hold more text than a recording has: the rest is left out");
             break;
         }
         *payload = nvt_strings_add(trace->strings, text.data ? (char *)text.data : "", text.size);

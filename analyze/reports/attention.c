@@ -77,8 +77,8 @@ static int put_all_attention(struct nvt_table *table, const struct nvt_making *m
 
 const struct nvt_report nvt_report_attention = {
     .name = "attention",
-    .about = "softmax against matrix products within attention: time, FLOPs, FLOP/s",
-    .title = "Softmax against products in attention",
+    .about = "softmax compared with GEMMs within attention: time, FLOPs, FLOP/s",
+    .title = "Softmax and GEMMs in attention",
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},
                 {"part", NVT_NAMES},

@@ -145,7 +145,7 @@ int nvt_reference_pairs_find(const struct nvt_input *input, struct nvt_reference
     if (!known)
         return nvt_fail(
             err,
-            "no published figures are known for what was run here; see nvtally reference --help");
+            "there are no published figures for what was run here; see nvtally reference --help");
     return pairs->count
                ? 0
                : nvt_fail(
@@ -169,15 +169,15 @@ static void put_compare_reference_row(struct nvt_table *table,
 
 static void title_of(const struct nvt_reference_pairs *pairs, char *title, size_t size)
 {
-    size_t used = (size_t)snprintf(
-        title, size,
-        "Beside the published figures, which come from other machines (a ratio is no verdict)");
+    size_t used = (size_t)snprintf(title, size,
+                                   "Comparison with published figures, which come from other "
+                                   "machines (a ratio is no verdict)");
     for (size_t i = 0; i < REFERENCES; i++)
         if (pairs->references[i] && used < size)
             used += (size_t)snprintf(title + used, size - used, ". Published: %s; device: %s",
                                      nvt_reference_at(i)->title, nvt_reference_at(i)->device);
     if (used < size)
-        snprintf(title + used, size - used, ". Ours");
+        snprintf(title + used, size - used, ". This run");
 }
 
 int nvt_reference_pairs_table(const struct nvt_input *input,

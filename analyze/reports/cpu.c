@@ -35,16 +35,14 @@ struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals)
     if (!all.samples)
         nvt_note(input, "note: no " NVT_CPU_SAMPLES " in the input");
     else if (all.samples < NVT_FEW_SAMPLES)
-        nvt_note(input,
-                 "note: only %" PRIu64 " sample%s of what threads run: shares are rough guesses",
+        nvt_note(input, "note: only %" PRIu64 " CPU sample%s: shares are rough estimates",
                  all.samples, all.samples == 1 ? "" : "s");
     if (!all.has_times)
-        nvt_note(input, "note: samples do not say which processor time they stand for: each "
-                        "counts the same, and there are no times");
+        nvt_note(
+            input,
+            "note: the samples have no CPU time: each counts the same, and no times are shown");
     if (totals && all.alone)
-        nvt_note(input,
-                 "note: of %.0f %% of the samples the function alone is known, not who called it: "
-                 "totals are what is known at least",
+        nvt_note(input, "note: %.0f %% of the samples have no callers: totals are lower bounds",
                  100 * (double)all.alone / (double)all.samples);
     if (nvt_python_note(&all.python, python, sizeof(python)))
         nvt_note(input, "note: %s", python);

@@ -11,7 +11,7 @@
 #include "report.h"
 
 /* What they are called, and how they get on record. */
-#define NVT_CPU_SAMPLES "samples of what threads run (record --trace cpu, nsys profile --sample)"
+#define NVT_CPU_SAMPLES "CPU samples (record --trace cpu, nsys profile --sample)"
 
 /* What is known of the samples of all traces of the input. */
 struct nvt_cpu_input {

@@ -138,7 +138,7 @@ static int put_all_cpu_functions(struct nvt_table *table, const struct nvt_makin
 
 const struct nvt_report nvt_report_cpu_functions = {
     .name = "cpu_functions",
-    .about = "processor time by function, from samples of what threads run",
+    .about = "CPU time by function, from samples",
     .columns = {{"Self (%)", NVT_PERCENT},
                 {"Self Time (ns)", NVT_NS},
                 {"Total (%)", NVT_PERCENT},
@@ -148,7 +148,7 @@ const struct nvt_report nvt_report_cpu_functions = {
                 {"Module", NVT_NAMES},
                 {"Called From", NVT_NAMES},
                 {"Of It (%)", NVT_PERCENT}},
-    .title = "Processor time by function",
+    .title = "CPU time by function",
     .order = {"-Self (%)", "-Total (%)", "Function"},
     .of = NVT_BY_FUNCTION,
     .of_input = put_all_cpu_functions,
@@ -156,7 +156,7 @@ const struct nvt_report nvt_report_cpu_functions = {
 
 const struct nvt_report nvt_report_cpu_modules = {
     .name = "cpu_modules",
-    .about = "the same by library, program and interpreter",
+    .about = "CPU time by library, program and interpreter, from samples",
     .columns = {{"Self (%)", NVT_PERCENT},
                 {"Self Time (ns)", NVT_NS},
                 {"Total (%)", NVT_PERCENT},
@@ -165,7 +165,7 @@ const struct nvt_report nvt_report_cpu_modules = {
                 {"Module", NVT_NAMES},
                 {"Hottest Function", NVT_NAMES},
                 {"Of It (%)", NVT_PERCENT}},
-    .title = "Processor time by library and program",
+    .title = "CPU time by library and program",
     .order = {"-Self (%)", "-Total (%)", "Module"},
     .of = NVT_BY_MODULE,
     .of_input = put_all_cpu_functions,

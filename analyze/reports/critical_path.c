@@ -58,8 +58,8 @@ static void tell_missing(struct nvt_input *input, const struct nvt_trace *trace,
 {
     if (paths->is_blind)
         nvt_note(input,
-                 "note: %s has no CUDA calls other than launches: what the host waited for is "
-                 "unknown, so no path can be followed%s",
+                 "note: %s has no CUDA calls other than launches: it is unknown what the host "
+                 "waited for, so there is no critical path%s",
                  trace->path,
                  trace->recorder == NVT_BY_NVTALLY ? " (record --trace kernel,api,sync)" : "");
 }
@@ -312,12 +312,10 @@ static int put_sums(const struct nvt_making *making, struct sums *sums)
         nvt_groups_finish(&sums->all, making->err) || nvt_groups_finish(&sums->ranges, making->err))
         return -1;
     snprintf(title, sizeof(title), "%s%s",
-             several ? "What the critical paths consist of, added up"
-                     : "What the critical path consists of",
-             end);
+             several ? "Critical paths by operation, added up" : "Critical path by operation", end);
     nvt_table_set_title(making->tables[NAMES], title);
     snprintf(title, sizeof(title), "%s%s",
-             several ? "The critical paths by range, added up" : "The critical path by range", end);
+             several ? "Critical paths by range, added up" : "Critical path by range", end);
     nvt_table_set_title(making->tables[RANGES], title);
     snprintf(title, sizeof(title), NVT_PATH_CODE_TITLE "%s (%llu sample%s)", end,
              (unsigned long long)sums->code.samples, sums->code.samples == 1 ? "" : "s");
@@ -351,7 +349,7 @@ static int put_critical_path(struct nvt_table *table, const struct nvt_making *m
     if (sums.inferred)
         nvt_note(input,
                  "note: %llu steps from one stream to another are inferred from their times: the "
-                 "event that was waited for is not on record",
+                 "event that was waited for was not recorded",
                  (unsigned long long)sums.inferred);
     nvt_groups_free(&sums.on_path);
     nvt_groups_free(&sums.all);
@@ -361,7 +359,7 @@ static int put_critical_path(struct nvt_table *table, const struct nvt_making *m
 }
 
 static const struct nvt_table_kind more[] = {
-    [NAMES - 1] = {.title = "What the critical path consists of",
+    [NAMES - 1] = {.title = "Critical path by operation",
                    .columns = {{"Path (%)", NVT_PERCENT},
                                {"On Path (ns)", NVT_NS},
                                {"Steps", NVT_COUNTS},
@@ -370,7 +368,7 @@ static const struct nvt_table_kind more[] = {
                                {"Kind", NVT_NAMES},
                                {"Name", NVT_NAMES}},
                    .order = {"-On Path (ns)", "-Total Time (ns)"}},
-    [RANGES - 1] = {.title = "The critical path by range",
+    [RANGES - 1] = {.title = "Critical path by range",
                     .columns = {{"Path (%)", NVT_PERCENT},
                                 {"On Path (ns)", NVT_NS},
                                 {"Device (ns)", NVT_NS},
@@ -384,7 +382,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_critical_path = {
     .name = "critical_path",
-    .about = "what the program's time was spent waiting for: kernels, copies, calls, host",
+    .about = "kernels, copies, calls and host code that decide how long the program takes",
     .columns = {{"PID", NVT_IDS},
                 {"Part", NVT_NAMES},
                 {"Path (ns)", NVT_NS},

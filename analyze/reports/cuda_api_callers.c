@@ -21,7 +21,8 @@ static int group_cuda_api_callers(struct nvt_groups *groups, const struct nvt_tr
 
 const struct nvt_report nvt_report_cuda_api_callers = {
     .name = "cuda_api_callers",
-    .about = "CUDA calls by the function of the program that makes them, where stacks tell",
+    .about =
+        "CUDA calls by the function of the program that makes them, where stacks were recorded",
     .title = "CUDA calls by caller",
     .order = NVT_CALLERS_ORDER,
     .columns = {NVT_CALLERS_COLUMNS},

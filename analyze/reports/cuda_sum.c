@@ -211,7 +211,7 @@ const struct nvt_report nvt_report_cuda_gpu_kern_sum = {
 
 const struct nvt_report nvt_report_cuda_gpu_kern_gb_sum = {
     .name = "cuda_gpu_kern_gb_sum",
-    .about = "kernels by total time, those of other grids and blocks apart",
+    .about = "kernels by total time, each grid and block in a row of its own",
     .title = "CUDA GPU kernel summary by grid and block",
     .columns = {TIME_COLUMNS("Instances"),
                 {"GridXYZ", NVT_NAMES},
@@ -227,7 +227,7 @@ const struct nvt_report nvt_report_cuda_gpu_kern_gb_sum = {
 
 const struct nvt_report nvt_report_cuda_api_sum = {
     .name = "cuda_api_sum",
-    .about = "CUDA calls of the host by total time",
+    .about = "CUDA calls by total time",
     .title = "CUDA API summary",
     .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name"},
@@ -239,7 +239,7 @@ const struct nvt_report nvt_report_cuda_api_sum = {
 
 const struct nvt_report nvt_report_osrt_sum = {
     .name = "osrt_sum",
-    .about = "calls of the operating system's libraries that may block, by total time",
+    .about = "OS calls that may block, by total time",
     .title = "OS runtime summary",
     .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name"},
@@ -263,11 +263,11 @@ const struct nvt_report nvt_report_mpi_event_sum = {
 
 const struct nvt_report nvt_report_profiler_overhead_sum = {
     .name = "profiler_overhead_sum",
-    .about = "what CUPTI and the driver did for a profiler, by total time",
+    .about = "work of CUPTI and the driver for a profiler, by total time",
     .title = "Profiler overhead",
     .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
     .order = {"-Total Time (ns)", "Name"},
-    .nothing = "no records of a profiler's own work (record --trace overhead) in the input",
+    .nothing = "no profiler overhead (record --trace overhead) in the input",
     .of = OVERHEAD,
     .group = group_cuda_sum,
     .put_group = put_cuda_sum_group,

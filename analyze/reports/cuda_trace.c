@@ -125,7 +125,7 @@ const struct nvt_report nvt_report_cuda_gpu_trace = {
 
 const struct nvt_report nvt_report_cuda_api_trace = {
     .name = "cuda_api_trace",
-    .about = "every CUDA call of the host",
+    .about = "every CUDA call",
     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                 {"Duration (ns)", NVT_NS},
                 {"Name", NVT_NAMES},

@@ -80,7 +80,7 @@ static void put_gpipe_row(struct nvt_table *table, const struct nvt_record *reco
         nvt_table_more(table, nvt_condition_text(record, extras->conditions, condition));
     if (extras->has_remarks)
         nvt_table_more(table,
-                       NVT_IF(nvt_gpipe_is_of_launches(record), "samples/s is of launch times"));
+                       NVT_IF(nvt_gpipe_is_of_launches(record), "samples/s from launch times"));
 }
 
 static int put_gpipe(struct nvt_table *table, const struct nvt_making *making)

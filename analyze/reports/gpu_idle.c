@@ -150,8 +150,8 @@ static void tell_gpu_idle(struct nvt_input *input, const struct idles *idles,
     if (!nvt_table_rows(idles->table))
         nvt_note(input, "note: no device operations in the input");
     if (idles->doubtful)
-        nvt_note(input, "note: processes have devices with the same number, which may be the same "
-                        "device: it is then not idle while any of them has work on it");
+        nvt_note(input, "note: several processes use devices of the same number, which may be one "
+                        "device: it is idle only while none of them has work on it");
     if (shared->certain[0])
         nvt_shared_note(input, shared->certain);
 }
@@ -174,7 +174,7 @@ static int put_gpu_idle(struct nvt_table *table, const struct nvt_making *making
 }
 
 static const struct nvt_table_kind more[] = {
-    {.title = "Longest gaps on the devices",
+    {.title = "Longest idle gaps",
      .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                  {"Duration (ns)", NVT_NS},
                  {"Not Launched (ns)", NVT_NS},
@@ -188,8 +188,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_gpu_idle = {
     .name = "gpu_idle",
-    .about =
-        "idle time of each device, how much of it was spent waiting for the host, the longest gaps",
+    .about = "idle time of each device, the part spent waiting for the host, the longest idle gaps",
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_IDS},
                 {"Span (ns)", NVT_NS},
@@ -201,7 +200,7 @@ const struct nvt_report nvt_report_gpu_idle = {
                 {"Avg Gap (ns)", NVT_NS_AVERAGE},
                 {"Med Gap (ns)", NVT_NS_AVERAGE},
                 {"Max Gap (ns)", NVT_NS}},
-    .title = "Idle time of the devices",
+    .title = "Idle time by device",
     .of_input = put_gpu_idle,
     .more = more,
 };

@@ -45,8 +45,8 @@ static int put_gpu_overlap_trace(struct nvt_table *table, const struct nvt_trace
 
 const struct nvt_report nvt_report_overlap = {
     .name = "overlap",
-    .about = "computation, communication and copies of each device, alone and at the same time",
-    .title = "Computation, communication and copies at the same time",
+    .about = "overlap of computation, communication and copies on each device",
+    .title = "Overlap of computation, communication and copies",
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_IDS},
                 {"Span (ns)", NVT_NS},

@@ -315,7 +315,7 @@ static int put_gpu_tree(struct nvt_table *table, const struct nvt_making *making
             add_gpu_tree_trace(&tree, input->traces[i].trace, input->project_flags, making->err);
     }
     if (tree.has_ops)
-        nvt_making_title(making, "Ranges, on the host and on the devices");
+        nvt_making_title(making, "Range tree, host and device time");
     else
         nvt_table_drop(table, "Device Busy (ns)", 5);
     if (!status)
@@ -329,7 +329,7 @@ static int put_gpu_tree(struct nvt_table *table, const struct nvt_making *making
 
 const struct nvt_report nvt_report_range_tree = {
     .name = "range_tree",
-    .about = "ranges as a tree: host and device time, with and without what lies deeper",
+    .about = "ranges as a tree: host and device time, total and self",
     .needs = NVT_TAKES_COMPENSATED,
     .columns = {{"Range", NVT_RANGES},
                 {"Instances", NVT_COUNTS},
@@ -344,7 +344,7 @@ const struct nvt_report nvt_report_range_tree = {
                 {"Device Span (ns)", NVT_SPARE_NS},
                 {"GPU Ops", NVT_COUNTS},
                 {"GPU Ops Self", NVT_SPARE_COUNTS}},
-    .title = "Ranges, on the host",
+    .title = "Range tree, host time",
     .nothing = "no NVTX ranges in the input",
     .of_input = put_gpu_tree,
 };

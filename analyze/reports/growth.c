@@ -73,14 +73,15 @@ static void note_growth_left_out(const struct nvt_making *making, const struct n
 {
     if (alone)
         nvt_note(making->input,
-                 "note: %zu name%s of growth occur%s with one value only, and %s left out", alone,
-                 alone == 1 ? "" : "s", alone == 1 ? "s" : "", alone == 1 ? "is" : "are");
+                 "note: growth leaves out %zu name%s that occur%s with one value only", alone,
+                 alone == 1 ? "" : "s", alone == 1 ? "s" : "");
     for (size_t i = 0; i < sweeps->count; i++)
         if (sweeps->items[i].without)
-            nvt_note(making->input,
-                     "note: growth is over %s above 0, without %zu run%s of %s with 0 or less",
-                     sweeps->items[i].axis, sweeps->items[i].without,
-                     sweeps->items[i].without == 1 ? "" : "s", sweeps->items[i].where);
+            nvt_note(
+                making->input,
+                "note: growth is over %s above 0: it leaves out %zu run%s of %s with 0 or less",
+                sweeps->items[i].axis, sweeps->items[i].without,
+                sweeps->items[i].without == 1 ? "" : "s", sweeps->items[i].where);
 }
 
 static int put_all_growth(struct nvt_table *table, const struct nvt_making *making)
@@ -95,12 +96,12 @@ static int put_all_growth(struct nvt_table *table, const struct nvt_making *maki
     }
     if (!status && !nvt_table_rows(table)) {
         alone = 0;
-        nvt_note(making->input,
-                 nvt_input_has_part(making->input)
-                     ? "note: growth compares whole runs: not parts of them (--filter-nvtx, "
-                       "--filter-time)"
-                     : "note: growth needs three runs with iterations that differ in one number "
-                       "alone");
+        nvt_note(
+            making->input,
+            nvt_input_has_part(making->input)
+                ? "note: growth compares whole runs, not parts of them (--filter-nvtx, "
+                  "--filter-time)"
+                : "note: growth needs three runs with iterations that differ in one number only");
     }
     if (!status)
         note_growth_left_out(making, &sweeps, alone);
@@ -110,8 +111,8 @@ static int put_all_growth(struct nvt_table *table, const struct nvt_making *maki
 
 const struct nvt_report nvt_report_growth = {
     .name = "growth",
-    .about =
-        "how costs of ranges, calls and device operations grow with a number, over several runs",
+    .about = "growth of the cost of ranges, calls and device operations with a number, over "
+             "several runs",
     .columns = {{"configuration", NVT_NAMES},
                 {"axis", NVT_NAMES},
                 {"kind", NVT_NAMES},
@@ -130,6 +131,6 @@ const struct nvt_report nvt_report_growth = {
                 {"low", NVT_REALS("", 2)},
                 {"high", NVT_REALS("", 2)},
                 {"by noise", NVT_REALS("%", 2)}},
-    .title = "Cost over the number that was varied",
+    .title = "Growth of cost with the varied number",
     .of_input = put_all_growth,
 };

@@ -93,13 +93,13 @@ static int put_iterations(struct nvt_table *table, const struct nvt_making *maki
     if (!status && !nvt_table_rows(table))
         nvt_note(input, "note: no device in the input has operations that repeat");
     if (!status && open)
-        nvt_note(input, "note: nothing follows the last iteration, so it has no period and is not "
-                        "part of the times");
+        nvt_note(input, "note: nothing follows the last iteration, so it has no period and its "
+                        "time is left out");
     return status;
 }
 
 static const struct nvt_table_kind more[] = {
-    {.title = "Each iteration",
+    {.title = "Single iterations",
      .columns = {{"Device", NVT_NAMES},
                  {"PID", NVT_IDS},
                  {"Iteration", NVT_COUNTS},
@@ -115,7 +115,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_iterations = {
     .name = "iterations",
-    .about = "the loop of each device, found without annotations: iterations and their period",
+    .about = "iterations of each device and their period, found without annotations",
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_IDS},
                 {"Iterations", NVT_COUNTS},
@@ -126,7 +126,7 @@ const struct nvt_report nvt_report_iterations = {
                 {"Ops Before", NVT_COUNTS},
                 {"Ops Behind", NVT_COUNTS},
                 {"First Operation", NVT_NAMES}},
-    .title = "Iterations, by what repeats",
+    .title = "Iterations by device",
     .of_input = put_iterations,
     .more = more,
 };

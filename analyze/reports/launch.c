@@ -138,9 +138,9 @@ static int put_launch_trace(struct nvt_table *table, const struct nvt_trace *tra
 
 const struct nvt_report nvt_report_launch_latency = {
     .name = "launch_latency",
-    .about =
-        "from launch to start, by stream: operations that the stream waited for, and queued ones",
-    .title = "From launch to start",
+    .about = "time from launch to start by stream: of operations that the stream waited for, and "
+             "of queued ones",
+    .title = "Launch latency",
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_IDS},
                 {"Stream", NVT_IDS},

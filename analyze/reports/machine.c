@@ -70,7 +70,7 @@ static int put_machine_trace(struct nvt_table *table, const struct nvt_trace *tr
 
 const struct nvt_report nvt_report_machine = {
     .name = "machine",
-    .about = "the machine beside the program: clocks, power, heat, load (record --trace machine)",
+    .about = "state of the machine: clocks, power, heat, load (record --trace machine)",
     .columns = {{"Of", NVT_NAMES},
                 {"Quantity", NVT_NAMES},
                 {"Unit", NVT_NAMES},
@@ -80,6 +80,6 @@ const struct nvt_report nvt_report_machine = {
                 {"At Work", NVT_REALS("", NVT_SIX_DIGITS)},
                 {"Max", NVT_REALS("", NVT_SIX_DIGITS)}},
     .title = "State of the machine",
-    .nothing = "nothing was sampled of the machine: record --trace nvtx,kernel,machine does it",
+    .nothing = "no samples of the machine in the input (record --trace nvtx,kernel,machine)",
     .each_trace = put_machine_trace,
 };

@@ -257,7 +257,7 @@ static int put_matmul_share(struct nvt_table *table, const struct nvt_making *ma
 }
 
 static const struct nvt_table_kind more[] = {
-    {.title = "What phases are made of, the longest first",
+    {.title = "Phases by operation, longest first",
      .columns = {{"configuration", NVT_NAMES},
                  {"phase", NVT_NAMES},
                  {"name", NVT_NAMES},
@@ -270,7 +270,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_matmul_share = {
     .name = "matmul_share",
-    .about = "share of matrix products in each phase, and what else it is made of",
+    .about = "share of GEMMs in each phase, and its other operations",
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},
                 {"n", NVT_COUNTS},
@@ -280,7 +280,7 @@ const struct nvt_report nvt_report_matmul_share = {
                 {"share at least", NVT_PERCENT},
                 {"share at most", NVT_PERCENT},
                 {"from", NVT_NAMES}},
-    .title = "Matrix products by phase",
+    .title = "GEMMs by phase",
     .of_input = put_matmul_share,
     .more = more,
 };

@@ -63,7 +63,7 @@ static int put_memory_at_peak_trace(struct nvt_table *table, const struct nvt_tr
 
 const struct nvt_report nvt_report_memory_at_peak = {
     .name = "memory_at_peak",
-    .about = "what memory was in use for at its peak, as a tree of the ranges that allocated it",
+    .about = "memory in use at its peak, as a tree of the ranges that allocated it",
     .columns = {{"Range", NVT_RANGES},
                 {"In Use (MiB)", NVT_MIB},
                 {"Share (%)", NVT_PERCENT},

@@ -113,8 +113,8 @@ static int has_segments(const struct nvt_trace *trace)
 
 const struct nvt_report nvt_report_memory_segments = {
     .name = "memory_segments",
-    .about = "what an allocator held at the end: how much was in use, and free in what pieces",
-    .title = "What an allocator held at the end",
+    .about = "memory that an allocator reserved at the end: in use, and free by kind of piece",
+    .title = "Reserved memory at the end",
     .columns = {{"Device", NVT_NAMES},
                 {"Pool", NVT_NAMES},
                 {"Stream", NVT_NAMES},
@@ -124,7 +124,7 @@ const struct nvt_report nvt_report_memory_segments = {
                 {"Free, Split (MiB)", NVT_MIB},
                 {"Free, Whole (MiB)", NVT_MIB},
                 {"Largest Free (MiB)", NVT_MIB}},
-    .nothing = "no allocator's segments are on record: PyTorch's memory snapshots have them",
+    .nothing = "no segments of an allocator in the input: PyTorch's memory snapshots have them",
     .has = has_segments,
     .each_trace = put_memory_segments_trace,
 };

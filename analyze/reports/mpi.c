@@ -140,7 +140,7 @@ const struct nvt_report nvt_report_mpi_event_trace = {
 
 const struct nvt_report nvt_report_nvtx_mpi_sum = {
     .name = "nvtx_mpi_sum",
-    .about = "MPI calls by the ranges that hold them",
+    .about = "MPI calls by the range that encloses them",
     .title = "MPI calls by range",
     .columns = {{"NVTX Range", NVT_RANGES},
                 {"MPI Call", NVT_NAMES},
@@ -157,7 +157,7 @@ const struct nvt_report nvt_report_nvtx_mpi_sum = {
 
 const struct nvt_report nvt_report_mpi_ranks = {
     .name = "mpi_ranks",
-    .about = "time in MPI and bytes of each rank, by what kind of call",
+    .about = "time in MPI and bytes of each rank, by kind of call",
     .title = "MPI by rank",
     .columns = {{"Rank", NVT_IDS},
                 {"File", NVT_NAMES},

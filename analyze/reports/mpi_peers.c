@@ -145,7 +145,7 @@ static int put_mpi_peers_trace(struct nvt_table *table, const struct nvt_trace *
 
 const struct nvt_report nvt_report_mpi_peers = {
     .name = "mpi_peers",
-    .about = "who sends how much to whom by messages of MPI",
+    .about = "MPI messages and bytes by sender and receiver",
     .columns = {{"Rank", NVT_IDS},
                 {"File", NVT_NAMES},
                 {"PID", NVT_IDS},
@@ -158,6 +158,6 @@ const struct nvt_report nvt_report_mpi_peers = {
                 {"Total Time (ns)", NVT_NS}},
     .title = "MPI messages by rank and peer",
     .order = {"Rank", "Communicator", "Peer"},
-    .nothing = "no messages of MPI in the input (record --trace mpi, nsys profile --trace=mpi)",
+    .nothing = "no MPI messages in the input (record --trace mpi, nsys profile --trace=mpi)",
     .over_traces = put_mpi_peers_trace,
 };

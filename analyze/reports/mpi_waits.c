@@ -92,30 +92,31 @@ static void note_mpi_waits_left_out(struct nvt_input *input, const struct nvt_mp
 {
     const struct nvt_mpi_unmatched *unmatched = &waits->unmatched;
     note_count(input, unmatched->others + waits->others,
-               "calls of MPI are left out: they are on another communicator than the first that "
-               "their process used");
+               "MPI calls are left out: they are on another communicator than the first that their "
+               "process used");
     note_count(input, unmatched->any,
-               "sends and receives are left out: receives of any rank or tag, or what MPI_Sendrecv "
-               "receives, may be of either of several sources");
+               "sends and receives are left out: receives from any rank or tag, or those of "
+               "MPI_Sendrecv, may have one of several sources");
     note_count(input, unmatched->uneven,
-               "sends and receives are left out: there are not as many of one as of the other, and "
-               "calls may be missing in the recording");
+               "sends and receives are left out: their numbers differ, so calls may be missing in "
+               "the recording");
     note_count(input, unmatched->threads,
                "sends and receives are left out: several threads send, or receive, from one rank "
                "to another with the same tag");
     note_count(input, unmatched->impossible,
                "sends and receives are left out: messages would be received before they are sent "
-               "(the clocks of the ranks are apart, or calls are missing)");
+               "(the clocks of the ranks differ, or calls are missing)");
     note_count(input, unmatched->alone,
-               "sends and receives have no other half in the input: left out");
+               "sends and receives are left out: their other half is not in the input");
     note_count(input, waits->persistent,
-               "calls that start persistent requests (MPI_Start, MPI_Startall): who sends or "
-               "receives by them is not on record, and waits for them are left out");
+               "calls start persistent requests (MPI_Start, MPI_Startall): their peer was not "
+               "recorded, and waits for them are left out");
     note_count(input, waits->apart,
-               "collective calls are left out: they do not belong together by their order, or the "
-               "clocks of the ranks are apart");
-    note_count(input, waits->later, "collective calls that are waited for later are not looked at");
-    note_count(input, waits->unclear, "waits may be for either of several messages: left out");
+               "collective calls are left out: their order does not match across ranks, or the "
+               "clocks of the ranks differ");
+    note_count(input, waits->later, "non-blocking collective calls are left out");
+    note_count(input, waits->unclear,
+               "waits are left out: each may be for one of several messages");
 }
 
 /* Why a job cannot be looked at. */
@@ -123,21 +124,21 @@ static void note_job(struct nvt_input *input, const struct nvt_mpi_job *job)
 {
     const char *file = nvt_file_name(job->files[0].from->trace->path);
     if (job->is_ambiguous)
-        nvt_note(input, "note: %s: several processes have the same rank: left out", file);
+        nvt_note(input, "note: %s: left out, as several processes have the same rank", file);
     else if (job->unnumbered)
-        nvt_note(input, "note: %s: %u processes that call MPI have no known rank: left out", file,
-                 job->unnumbered);
+        nvt_note(input, "note: %s: left out, as %u processes that call MPI have no known rank",
+                 file, job->unnumbered);
     else if (job->count < 2)
         nvt_note(input, "note: %s: only one rank: give the files of all ranks", file);
     else if (!job->is_complete)
         nvt_note(input,
-                 "note: %s: %u ranks, of which the last is rank %u: left out, give the files of "
-                 "all ranks",
+                 "note: %s: left out, as it has %u ranks of which the last is rank %u: give the "
+                 "files of all ranks",
                  file, job->count, job->ranks[job->count - 1].number);
     else
         nvt_note(input,
-                 "note: %s: %zu traces do not know the time of day, so that their times cannot be "
-                 "compared: left out",
+                 "note: %s: left out, as %zu traces do not know the time of day, so their times "
+                 "cannot be compared",
                  file, job->unknown_clocks);
 }
 
@@ -193,9 +194,9 @@ const struct nvt_report nvt_report_mpi_waits = {
                 {"Avg (ns)", NVT_NS_AVERAGE},
                 {"Max (ns)", NVT_NS},
                 {"File", NVT_NAMES}},
-    .title = "Wait states of MPI by range",
+    .title = "MPI wait states by range",
     .order = {"-Total Time (ns)"},
     .is_in = nvt_input_has_mpi,
-    .missing = "no calls of MPI in the input (record --trace mpi, nsys profile --trace=mpi)",
+    .missing = "no MPI calls in the input (record --trace mpi, nsys profile --trace=mpi)",
     .of_input = put_mpi_waits,
 };

@@ -236,7 +236,7 @@ static int put_all_threads(struct nvt_table *table, const struct nvt_making *mak
 
 const struct nvt_report nvt_report_nvtx_cpu_sum = {
     .name = "nvtx_cpu_sum",
-    .about = "processor time within ranges, and the functions that took most of it",
+    .about = "CPU time within ranges, and the functions that took most of it",
     .columns = {{"NVTX Range", NVT_RANGES},
                 {"Instances", NVT_COUNTS},
                 {"Total Time (ns)", NVT_NS},
@@ -245,14 +245,14 @@ const struct nvt_report nvt_report_nvtx_cpu_sum = {
                 {"Of All (%)", NVT_PERCENT},
                 {"Samples", NVT_COUNTS},
                 {"Hottest Functions", NVT_NAMES}},
-    .title = "Processor time by range",
+    .title = "CPU time by range",
     .order = {"-Of All (%)", "-Total Time (ns)", "NVTX Range"},
     .of_input = put_nvtx_cpu_sum_ranges,
 };
 
 const struct nvt_report nvt_report_cpu_threads = {
     .name = "cpu_threads",
-    .about = "processor time by thread, and the function that took most of it",
+    .about = "CPU time by thread, and the function that took most of it",
     .columns = {{"PID", NVT_IDS},
                 {"TID", NVT_IDS},
                 {"Thread", NVT_NAMES},
@@ -263,7 +263,7 @@ const struct nvt_report nvt_report_cpu_threads = {
                 {"Hottest Function", NVT_NAMES},
                 {"Module", NVT_NAMES},
                 {"Of It (%)", NVT_PERCENT}},
-    .title = "Processor time by thread",
+    .title = "CPU time by thread",
     .order = {"-Of All (%)", "PID", "TID"},
     .of_input = put_all_threads,
 };

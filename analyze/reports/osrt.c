@@ -151,7 +151,7 @@ static void put_file(struct nvt_table *table, struct nvt_groups *groups, uint32_
 
 const struct nvt_report nvt_report_osrt_trace = {
     .name = "osrt_trace",
-    .about = "every call of the operating system's libraries, with its file or lock and bytes",
+    .about = "every OS call, with its file or lock and bytes",
     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                 {"Duration (ns)", NVT_NS},
                 {"Name", NVT_NAMES},
@@ -171,7 +171,7 @@ const struct nvt_report nvt_report_osrt_trace = {
 
 const struct nvt_report nvt_report_nvtx_osrt_sum = {
     .name = "nvtx_osrt_sum",
-    .about = "calls of the operating system's libraries by the ranges that hold them",
+    .about = "OS calls by the range that encloses them",
     .columns = {{"NVTX Range", NVT_RANGES},
                 {"Call", NVT_NAMES},
                 {"Kind", NVT_NAMES},
@@ -179,7 +179,7 @@ const struct nvt_report nvt_report_nvtx_osrt_sum = {
                 {"Of Range (%)", NVT_PERCENT},
                 {"Read (MB)", NVT_MB},
                 {"Written (MB)", NVT_MB}},
-    .title = "OS runtime calls by range",
+    .title = "OS calls by range",
     .order = NVT_CALLS_BY_RANGE_ORDER("Call"),
     NVT_OS_CALLS_MISSING,
     .group = group_by_range,
@@ -189,7 +189,7 @@ const struct nvt_report nvt_report_nvtx_osrt_sum = {
 
 const struct nvt_report nvt_report_osrt_files = {
     .name = "osrt_files",
-    .about = "files, pipes and sockets by the time in calls: bytes read and written, how fast",
+    .about = "files, pipes and sockets by time in OS calls: bytes read and written, throughput",
     .columns = {{"File", NVT_NAMES},
                 {"Num Calls", NVT_COUNTS},
                 {"Total Time (ns)", NVT_NS},
@@ -200,11 +200,10 @@ const struct nvt_report nvt_report_osrt_files = {
                 {"Write Time (ns)", NVT_NS},
                 {"Write (MB/s)", NVT_REALS("MB/s", 1)},
                 {"Max (ns)", NVT_NS}},
-    .title = "OS runtime calls by file",
+    .title = "OS calls by file",
     .order = {"-Total Time (ns)", "File"},
     NVT_OS_CALLS_MISSING,
-    .nothing =
-        "no OS runtime call of the input says which file it is of (record --trace osrt does)",
+    .nothing = "no OS call in the input names its file (record --trace osrt does)",
     .group = group_by_file,
     .put_group = put_file,
     .group_size = sizeof(struct file),

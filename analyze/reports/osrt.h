@@ -6,14 +6,13 @@
 
 #include "report.h"
 
-/* The note where the input has no calls of the operating system. */
-#define NVT_NO_OS_CALLS                                                                            \
-    "no OS runtime calls (record --trace osrt, nsys profile --trace=osrt) in the input"
+/* The note where the input has no OS calls. */
+#define NVT_NO_OS_CALLS "no OS calls (record --trace osrt, nsys profile --trace=osrt) in the input"
 
 /* The note of reports that tell more of such calls than a sum. */
 #define NVT_OS_CALLS_MISSING                                                                       \
     .is_in = nvt_input_has_os_calls,                                                               \
-    .missing = "no OS runtime calls in the input (record --trace osrt, nsys profile --trace=osrt)"
+    .missing = "no OS calls in the input (record --trace osrt, nsys profile --trace=osrt)"
 
 /* The address of a lock as a text, which is written to `text`; NULL where it is not known. */
 #define NVT_ADDRESS_TEXT 24

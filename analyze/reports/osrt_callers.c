@@ -67,7 +67,7 @@ static int group_functions(struct nvt_groups *groups, const struct nvt_trace *tr
 
 static const struct nvt_report functions = {
     .name = "osrt_caller_functions",
-    .title = "OS runtime calls by function of the program",
+    .title = "OS calls by function of the program",
     .columns = {NVT_CALLERS_COLUMNS},
     .order = NVT_CALLERS_ORDER,
     .group = group_functions,
@@ -87,15 +87,15 @@ static int make_osrt_callers(const struct nvt_report *report, struct nvt_input *
 
 const struct nvt_report nvt_report_osrt_callers = {
     .name = "osrt_callers",
-    .about = "calls of the operating system by the library or program that makes them, and where "
-             "stacks tell by the function",
+    .about = "OS calls by the library or program that makes them, and by function where stacks "
+             "were recorded",
     .columns = {{"Caller", NVT_NAMES},
                 {"Call", NVT_NAMES},
                 {"Kind", NVT_NAMES},
                 NVT_CALLS_COLUMNS,
                 {"Read (MB)", NVT_MB},
                 {"Written (MB)", NVT_MB}},
-    .title = "OS runtime calls by caller",
+    .title = "OS calls by caller",
     .order = {"-Total Time (ns)", "Call"},
     NVT_OS_CALLS_MISSING,
     .group = group_osrt_callers,

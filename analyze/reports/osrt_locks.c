@@ -237,7 +237,6 @@ const struct nvt_report nvt_report_osrt_locks = {
     .title = "Waits by lock",
     .order = {"Kind", "-Total Time (ns)"}, /* "locks" before "threads" */
     NVT_OS_CALLS_MISSING,
-    .nothing = "no OS runtime call of the input says which lock it waited for (record --trace "
-               "osrt does)",
+    .nothing = "no OS call in the input names the lock it waited for (record --trace osrt does)",
     .of_input = put_osrt_locks,
 };

@@ -109,7 +109,7 @@ static int put_osrt_threads(struct nvt_table *table, const struct nvt_trace *tra
 
 const struct nvt_report nvt_report_osrt_threads = {
     .name = "osrt_threads",
-    .about = "time of each thread in calls of the operating system's libraries, by kind",
+    .about = "time of each thread in OS calls, by kind",
     .columns = {{"PID", NVT_IDS},
                 {"TID", NVT_IDS},
                 {"Thread", NVT_NAMES},
@@ -127,7 +127,7 @@ const struct nvt_report nvt_report_osrt_threads = {
                 {"Memory (ns)", NVT_NS},
                 {"Devices (ns)", NVT_NS},
                 {"Other (ns)", NVT_NS}},
-    .title = "OS runtime calls by thread",
+    .title = "OS calls by thread",
     .order = {"PID", "TID"},
     NVT_OS_CALLS_MISSING,
     .over_traces = put_osrt_threads,

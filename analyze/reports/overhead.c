@@ -47,12 +47,11 @@ static void choose_columns(const struct nvt_making *making, const struct nvt_slo
     struct nvt_table *table = making->tables[0];
     /* The ratio of two medians is another number than the median of ratios. */
     if (has_pairs(overheads))
-        nvt_making_title(making, "What collecting costs: times are medians over the pairs, "
-                                 "slow-down is the median of the pairs' slow-downs, with its 95 % "
-                                 "interval");
+        nvt_making_title(making, "Profiling overhead: times are medians over the pairs, slow-down "
+                                 "is the median of the pairs' slow-downs, with its 95 % interval");
     else if (known->intervals)
-        nvt_making_title(making, "What collecting costs: times are medians, slow-down is the ratio "
-                                 "of the means, with its 95 % interval");
+        nvt_making_title(making, "Profiling overhead: times are medians, slow-down is the ratio of "
+                                 "the means, with its 95 % interval");
     if (!known->intervals) {
         nvt_table_drop(table, "low", 2);
         nvt_table_drop(table, "interval from", 1);
@@ -93,8 +92,8 @@ static int refuse_overhead(const struct nvt_input *input, const struct nvt_slowd
     const char *path = input->run_count ? input->runs[0]->path : "input";
     if (!overheads->bare)
         return nvt_fail_at(err, path, -1,
-                           "holds no bare run to compare with: run with --collect off,nvtx");
-    return nvt_fail_at(err, path, -1, "holds bare runs only: run with --collect off,nvtx");
+                           "holds no baseline to compare with: run with --collect off,nvtx");
+    return nvt_fail_at(err, path, -1, "holds baseline runs only: run with --collect off,nvtx");
 }
 
 static int put_overhead(struct nvt_table *table, const struct nvt_making *making)
@@ -110,8 +109,8 @@ static int put_overhead(struct nvt_table *table, const struct nvt_making *making
             put_overhead_row(table, &overheads.rows[i], &known);
         if (overheads.short_runs)
             nvt_note(making->input,
-                     "note: %zu run%s with twins left out: of fewer than 3 iterations the first, "
-                     "which may be cold, decides; give more by --iterations",
+                     "note: %zu run%s of interleaved pairs left out: below 3 iterations the first, "
+                     "which may be cold, decides; ask for more with --iterations",
                      overheads.short_runs, overheads.short_runs == 1 ? "" : "s");
         if (nvt_slowdowns_caution(&overheads))
             nvt_note(making->input, "note: %s", nvt_slowdowns_caution(&overheads));
@@ -122,7 +121,7 @@ static int put_overhead(struct nvt_table *table, const struct nvt_making *making
 
 const struct nvt_report nvt_report_overhead = {
     .name = "overhead",
-    .about = "slow-down of each phase at each level of collection, against runs without",
+    .about = "profiling overhead of each phase at each level of collection",
     .needs = NVT_NEEDS_RUNS,
     .columns = {{"configuration", NVT_NAMES},
                 {"warmup", NVT_COUNTS},
@@ -138,7 +137,7 @@ const struct nvt_report nvt_report_overhead = {
                 {"recorder", NVT_REALS("", 4)},
                 {"interleaved", NVT_NAMES},
                 {"source", NVT_NAMES}},
-    .title = "What collecting costs",
+    .title = "Profiling overhead",
     .of_input = put_overhead,
     .published = nvt_published_transformer,
 };

@@ -122,8 +122,7 @@ static int put_pipeline_memory(struct nvt_table *table, const struct nvt_pipelin
 }
 
 #define MEMORY_TABLE                                                                               \
-    .name = NVT_PIPELINE_MEMORY,                                                                   \
-    .title = "Memory of a pipeline by partition, phase and micro-batch",                           \
+    .name = NVT_PIPELINE_MEMORY, .title = "Pipeline memory by partition, phase and micro-batch",   \
     .columns = {{"configuration", NVT_NAMES},                                                      \
                 {"partition", NVT_COUNTS},                                                         \
                 {"phase", NVT_NAMES},                                                              \
@@ -161,8 +160,8 @@ static int put_pipeline(struct nvt_table *table, const struct nvt_making *making
         put_view(table, view);
         if (view->ranks_here < view->ranks)
             nvt_note(input,
-                     "note: the input has traces of %d of %d ranks: nothing is known of the "
-                     "partitions of the others (%s)",
+                     "note: the input has traces of %d of %d ranks: the partitions of the others "
+                     "are unknown (%s)",
                      view->ranks_here, view->ranks, view->configuration);
         shared |= !view->on_device && !view->has_workers && view->partitions > 1;
         on_one |= is_shared(view);
@@ -170,8 +169,7 @@ static int put_pipeline(struct nvt_table *table, const struct nvt_making *making
     }
     if (on_one)
         nvt_note(input,
-                 "note: partitions share a device: the predicted bubble is that of partitions "
-                 "with a device each");
+                 "note: partitions share a device: the predicted bubble assumes a device for each");
     if (shared)
         nvt_note(input,
                  "note: partitions that one thread runs in turn do not overlap: their bubble "
@@ -197,8 +195,8 @@ const struct nvt_report nvt_report_pipeline = {
                 {"own operations (%)", NVT_PERCENT},
                 {"time of", NVT_NAMES},
                 {"device", NVT_COUNTS}},
-    .title = "Time of a pipeline",
-    .nothing = "no ranges of a pipeline were found",
+    .title = "Pipeline time by partition",
+    .nothing = "no ranges of a pipeline in the input",
     .of_input = put_pipeline,
     .more = more,
 };

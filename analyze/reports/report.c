@@ -175,18 +175,16 @@ void nvt_report_note_calls(struct nvt_input *input)
 {
     if (nvt_input_has_mpi(input))
         nvt_note(input,
-                 "note: there are calls of MPI: -r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers");
+                 "note: there are MPI calls: -r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers");
     if (nvt_input_has_os_calls(input))
-        nvt_note(input,
-                 "note: there are calls of the operating system: -r osrt_sum,nvtx_osrt_sum%s",
+        nvt_note(input, "note: there are OS calls: -r osrt_sum,nvtx_osrt_sum%s",
                  has_subjects(input)              ? ",osrt_files,osrt_locks,osrt_callers"
                  : nvt_input_has_os_stacks(input) ? ",osrt_callers"
                                                   : "");
     if (nvt_input_has_cuda_stacks(input))
         nvt_note(input, "note: there are stacks of CUDA calls: -r cuda_api_callers");
     if (nvt_input_has_cpu_samples(input))
-        nvt_note(input,
-                 "note: there are samples of what threads run: -r cpu_functions,nvtx_cpu_sum");
+        nvt_note(input, "note: there are CPU samples: -r cpu_functions,nvtx_cpu_sum");
 }
 
 /* The costs on record for what was read: "21.4" or "20.9 to 21.4"; 0 when there is none. */

@@ -30,7 +30,7 @@ static void note_peaks(struct nvt_input *input, const struct nvt_roofline *roofl
             snprintf(threads, sizeof(threads), " with %d thread%s", peaks->threads,
                      peaks->threads == 1 ? "" : "s");
         nvt_note(input,
-                 "note: the roof is what products and a copy reached on %.200s%s, measured %s",
+                 "note: the roofs are what GEMMs and a copy reached on %.200s%s, measured %s",
                  *peaks->device ? peaks->device : "that machine", threads,
                  *peaks->date ? peaks->date : "with the run");
     }
@@ -45,30 +45,28 @@ static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
         above += share > 1;
     }
     if (!roofline->count)
-        nvt_note(input,
-                 "note: no range says its FLOPs and bytes: nvtally-stats(1) tells how one does");
+        nvt_note(input, "note: no range declares its FLOPs and bytes; nvtally-stats(1) shows how");
     if (roofline->without)
         nvt_note(input,
                  "note: %zu range%s within phases %s left out: nothing waits for the device in %s, "
-                 "and its operations are not on record (--collect kernel)",
+                 "and its operations were not recorded (--collect kernel)",
                  roofline->without, roofline->without == 1 ? "" : "s",
                  roofline->without == 1 ? "is" : "are", roofline->without == 1 ? "it" : "them");
     if (!roofline->count)
         return;
-    nvt_note(input,
-             "note: bytes are what must be moved at least, as the program says, and not what "
-             "was measured; time in ranges within ranges counts in each of them");
+    nvt_note(input, "note: bytes are the least that must be moved, as the program declares, not a "
+                    "measurement; nested ranges each count their whole time");
     note_peaks(input, roofline);
     if (above)
         nvt_note(input,
-                 "note: %zu above %s roof: faster than the product or the copy was, as data that "
-                 "stay in a cache are, or work that writes what it has read; or the machine had "
-                 "other work then",
+                 "note: %zu above %s roof, faster than the GEMM or the copy that was measured: "
+                 "data stayed in a cache, the work writes what it has read, or the machine had "
+                 "other work when the roof was measured",
                  above, above == 1 ? "its" : "their");
     if (unknown)
         nvt_note(input,
-                 "note: what the machine reaches is not known for %zu of %zu; "
-                 "nvtally info --peak, there, measures and keeps it",
+                 "note: the machine's roof is unknown for %zu of %zu; run nvtally info --peak "
+                 "there to measure and keep it",
                  unknown, roofline->count);
 }
 
@@ -86,7 +84,7 @@ static int put_roofline(struct nvt_table *table, const struct nvt_making *making
 
 const struct nvt_report nvt_report_roofline = {
     .name = "roofline",
-    .about = "FLOP/s and bytes/s of phases and ranges against the roof of the machine",
+    .about = "FLOP/s and bytes/s of phases and ranges compared with the machine's roofline",
     .needs = NVT_TAKES_COMPENSATED,
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},
@@ -102,6 +100,6 @@ const struct nvt_report nvt_report_roofline = {
                 {"bound by", NVT_NAMES},
                 {"gained at the roof", NVT_REALS("ns", 0)},
                 {"clock", NVT_NAMES}},
-    .title = "Phases and ranges below the roof of the machine",
+    .title = "Roofline of phases and ranges",
     .of_input = put_roofline,
 };

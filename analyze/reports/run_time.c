@@ -30,10 +30,9 @@ static int put_run_time_trace(struct nvt_table *table, const struct nvt_trace *t
 
 const struct nvt_report nvt_report_run_time = {
     .name = "run_time",
-    .about =
-        "where the whole run went: start and imports, training, evaluation, checkpoints, waiting, "
-        "the rest",
-    .title = "Where the whole run went",
+    .about = "time of the whole run: start and imports, training, evaluation, checkpoints, "
+             "waiting, the rest",
+    .title = "Time of the whole run",
     .columns = {{"Time (%)", NVT_PERCENT},
                 {"Total Time (ns)", NVT_NS},
                 {"Instances", NVT_COUNTS},

@@ -216,7 +216,7 @@ static void note_name(const struct stragglers *all, struct nvt_input *input,
                       const struct counts *counts, const char *name)
 {
     if (counts->ranks < all->parties)
-        nvt_note(input, "note: not every rank has %s: left out", name);
+        nvt_note(input, "note: %s is left out: not every rank has it", name);
     else
         nvt_note(input, "note: ranks have %u to %u of %s: %s", counts->fewest, counts->most, name,
                  counts->apart ? "left out" : "paired by the gaps between them");
@@ -240,7 +240,8 @@ static int pair_names(struct stragglers *all, struct nvt_input *input)
             note_name(all, input, &counts[i], nvt_strings_get(all->names, i, NULL));
     }
     if (noted > NOTED)
-        nvt_note(input, "note: the same holds for %u more names", noted - NOTED);
+        nvt_note(input, "note: %u more names are left out, or paired by the gaps between them",
+                 noted - NOTED);
     free(counts);
     return 0;
 }
@@ -256,11 +257,10 @@ static int collect_stragglers(struct stragglers *all, struct nvt_input *input,
     if (nvt_ranks_find(&all->ranks, input, err))
         return -1;
     if (all->ranks.left_out)
-        nvt_note(
-            input,
-            "note: %llu collective calls of MPI are left out: they are on another communicator "
-            "than the one that is taken for that of all ranks",
-            (unsigned long long)all->ranks.left_out);
+        nvt_note(input,
+                 "note: %llu collective MPI calls are left out: they are on another communicator "
+                 "than the one that is taken for that of all ranks",
+                 (unsigned long long)all->ranks.left_out);
     for (int pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < all->ranks.count; i++)
             if (for_each(all, i, passes[pass]))
@@ -365,7 +365,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_stragglers = {
     .name = "stragglers",
-    .about = "ranks that the others wait for in collectives, over many files",
+    .about = "stragglers: ranks that the others wait for in collectives, over many files",
     .columns = {{"Rank", NVT_IDS},
                 {"File", NVT_NAMES},
                 {"PID", NVT_IDS},
@@ -378,7 +378,7 @@ const struct nvt_report nvt_report_stragglers = {
                 {"Came Last (%)", NVT_PERCENT},
                 {"Waited (ns)", NVT_NS},
                 {"Waited (%)", NVT_PERCENT}},
-    .title = "Ranks that others wait for",
+    .title = "Stragglers by rank",
     .order = {"Rank"},
     .of_input = put_stragglers,
     .more = more,

@@ -353,7 +353,7 @@ static int put_summary(struct nvt_table *table, const struct nvt_making *making)
 
 static const struct nvt_table_kind more[] = {
     [DEVICES - 1] = {.name = "summary_devices",
-                     .title = "Devices, each from its first operation to its last",
+                     .title = "GPU utilisation, first to last operation (includes start-up)",
                      .columns = {{"Device", NVT_NAMES},
                                  {"PID", NVT_IDS},
                                  {"Span (ns)", NVT_NS},
@@ -367,7 +367,7 @@ static const struct nvt_table_kind more[] = {
                                  {"Exposed Communication (%)", NVT_PERCENT}},
                      .is_optional = 1},
     [MEMORY - 1] = {.name = "summary_memory",
-                    .title = "Memory: -r memory_at_peak shows what it was in use for at its peak",
+                    .title = "Memory (-r memory_at_peak shows the ranges that use it at its peak)",
                     .columns = {{"Device", NVT_NAMES},
                                 {"PID", NVT_IDS},
                                 {"Peak Allocated (MiB)", NVT_MIB},
@@ -385,7 +385,7 @@ static const struct nvt_table_kind more[] = {
                      .order = {"-Total Time (ns)", "Name"},
                      .is_optional = 1},
     [RANGES - 1] = {.name = "summary_ranges",
-                    .title = "Ranges by their time on the devices",
+                    .title = "Ranges by projected GPU span (first to last kernel)",
                     .columns = {{PROJECTED, NVT_NS},
                                 {INSTANCES, NVT_COUNTS},
                                 {"Proj Avg (ns)", NVT_NS_AVERAGE},
@@ -406,8 +406,8 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_summary = {
     .name = "summary",
-    .about = "where time and memory went: devices, kernels, ranges on the devices, CUDA calls",
-    .title = "What was recorded",
+    .about = "overview of time and memory: devices, kernels, ranges on the devices, CUDA calls",
+    .title = "Trace overview",
     .columns = {{"Span (ns)", NVT_NS},
                 {"Devices", NVT_COUNTS},
                 {"Processes", NVT_COUNTS},

@@ -97,7 +97,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_switchback = {
     .name = "switchback",
-    .about = "int8 against fp16, operation by operation: times, quantisation, speed-up",
+    .about = "int8 compared with fp16 by operation: times, quantisation, speed-up",
     .needs = NVT_NEEDS_RUNS,
     .columns = {{"in", NVT_IDS},
                 {"out", NVT_IDS},
@@ -113,7 +113,7 @@ const struct nvt_report nvt_report_switchback = {
                 {"status", NVT_NAMES},
                 {"source", NVT_NAMES},
                 {"measured with", NVT_NAMES}},
-    .title = "SwitchBack, totals against fp16",
+    .title = "SwitchBack, totals compared with fp16",
     .of_input = put_switchback,
     .more = more,
     .published = nvt_published_switchback,

@@ -19,7 +19,7 @@
 
 #define MEGABYTE 1e6
 
-#define NOTHING "no page faults or migrations of managed memory are on record (record --trace um)"
+#define NOTHING "no page faults or migrations of managed memory in the input (record --trace um)"
 
 /* What there is of an address, or of all. */
 struct pages {
@@ -172,14 +172,14 @@ static int put_um_sum_trace(struct nvt_table *table, const struct nvt_trace *tra
 
 const struct nvt_report nvt_report_um_sum = {
     .name = "um_sum",
-    .about = "managed memory by address: migrations, and page faults of host and devices",
+    .about = "managed memory by address: migrations, page faults of CPUs and GPUs",
     .columns = {{"Virtual Address", NVT_NAMES},
                 {"HtoD Migration size (MB)", NVT_MB},
                 {"DtoH Migration size (MB)", NVT_MB},
                 {"CPU Page Faults", NVT_COUNTS},
                 {"GPU Page Faults", NVT_COUNTS},
                 {"Migration Throughput (MB/s)", NVT_REALS("MB/s", 3)}},
-    .title = "Unified memory by address",
+    .title = "Managed memory by address",
     .order = {"-Migration Throughput (MB/s)"},
     .nothing = NOTHING,
     .each_trace = put_um_sum_trace,
@@ -233,14 +233,14 @@ static int put_total(struct nvt_table *table, const struct nvt_making *making)
 
 const struct nvt_report nvt_report_um_total_sum = {
     .name = "um_total_sum",
-    .about = "managed memory in all: migrations, and page faults of host and devices",
+    .about = "managed memory, total: migrations, page faults of CPUs and GPUs",
     .columns = {{"Total HtoD Migration Size (MB)", NVT_MB},
                 {"Total DtoH Migration Size (MB)", NVT_MB},
                 {"Total CPU Page Faults", NVT_COUNTS},
                 {"Total GPU PageFaults", NVT_COUNTS},
                 {"Minimum Virtual Address", NVT_NAMES},
                 {"Maximum Virtual Address", NVT_NAMES}},
-    .title = "Unified memory in all",
+    .title = "Managed memory, total",
     .nothing = NOTHING,
     .of_input = put_total,
 };
@@ -273,14 +273,14 @@ static void put_um_sum_group(struct nvt_table *table, struct nvt_groups *groups,
 
 const struct nvt_report nvt_report_um_cpu_page_faults_sum = {
     .name = "um_cpu_page_faults_sum",
-    .about = "page faults of the host in managed memory, by instruction",
+    .about = "CPU page faults in managed memory, by instruction",
     .columns = {{"CPU Page Faults", NVT_COUNTS},
                 {"CPU Instruction Address", NVT_NAMES},
                 {"Source File", NVT_NAMES},
                 {"Source Line", NVT_IDS}},
-    .title = "Page faults of the host",
+    .title = "CPU page faults in managed memory",
     .order = {"-CPU Page Faults", "CPU Instruction Address"},
-    .nothing = "no page faults of the host are on record (record --trace um)",
+    .nothing = "no CPU page faults in the input (record --trace um)",
     .group = group_um_sum,
     .put_group = put_um_sum_group,
 };

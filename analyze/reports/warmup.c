@@ -36,11 +36,11 @@ static const char *nearly_found(const struct nvt_warmup_study *study, char *text
     const struct nvt_change_point *change = &study->change;
     if (!change->is_slower || change->p >= NEARLY_ALPHA)
         return "";
-    snprintf(
-        text, size,
-        " (nearly %zu: the first took %.2f times a steady one, at %.1f %% of the %.0f %% needed)",
-        change->at, first_of(study) / study->steady, 100 * (1 - change->p),
-        100 * (1 - NVT_WARMUP_ALPHA));
+    snprintf(text, size,
+             " (inconclusive: change point %zu, first iteration %.2f times a steady one, "
+             "confidence %.1f %% of the %.0f %% needed)",
+             change->at, first_of(study) / study->steady, 100 * (1 - change->p),
+             100 * (1 - NVT_WARMUP_ALPHA));
     return text;
 }
 
@@ -233,11 +233,11 @@ static int put_studies(const struct nvt_warmups *warmups, const struct nvt_makin
             add_lacking(&without_calls, study->name);
     }
     tell_lacking(making->input, &untimed,
-                 "no process was timed from its first iteration on (--warmup 0), so what made that "
-                 "one slow is not known");
+                 "no process was timed from its first iteration on (--warmup 0), so the cause of a "
+                 "slow first iteration is unknown");
     tell_lacking(making->input, &without_calls,
-                 "not all calls of the device's API are on record, so what they take of the first "
-                 "iteration is not known (run --collect full, record --trace api)");
+                 "not all API calls were recorded, so their share of the first iteration is "
+                 "unknown (run --collect full, record --trace api)");
     return 0;
 }
 
@@ -250,7 +250,7 @@ static int put_warmup(struct nvt_table *table, const struct nvt_making *making)
     tell_late(making->input, warmups->late);
     if (!warmups->count && !warmups->late)
         nvt_note(making->input,
-                 "note: no trace has ranges named iteration, so there is no curve to show");
+                 "note: no trace has ranges named iteration, so there is no warm-up to show");
     for (size_t i = STUDY; i <= PARTS && !warmups->count; i++)
         nvt_making_leave_out(making, i);
     int status = put_studies(warmups, making);
@@ -259,7 +259,7 @@ static int put_warmup(struct nvt_table *table, const struct nvt_making *making)
 }
 
 static const struct nvt_table_kind more[] = {
-    [EFFECT - 1] = {.title = "What the timed iterations show after that many warm-ups",
+    [EFFECT - 1] = {.title = "Mean after N warm-up iterations",
                     .columns = {{"configuration", NVT_NAMES},
                                 {"collect", NVT_NAMES},
                                 {"warmup", NVT_COUNTS},
@@ -276,8 +276,8 @@ static const struct nvt_table_kind more[] = {
                                {"min", NVT_REALS("ns", 0)},
                                {"max", NVT_REALS("ns", 0)},
                                {"mean/steady", NVT_REALS("", 3)}}},
-    [PARTS - 1] = {.title = "Where the first iteration's time goes: ranges add up to all of its "
-                            "excess, calls and causes describe the same excess again",
+    [PARTS - 1] = {.title = "Time of the first iteration: ranges add up to its excess, calls and "
+                            "causes describe that excess again",
                    .columns = {{"configuration", NVT_NAMES},
                                {"collect", NVT_NAMES},
                                {"processes", NVT_COUNTS},
@@ -295,8 +295,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_warmup = {
     .name = "warmup",
-    .about =
-        "how long warming up takes: when iterations become level, what makes the first one slow",
+    .about = "warm-up length: when iterations become level, what makes the first one slow",
     .columns = {{"configuration", NVT_NAMES},
                 {"collect", NVT_NAMES},
                 {"processes", NVT_COUNTS},
@@ -309,7 +308,7 @@ const struct nvt_report nvt_report_warmup = {
                 {"high", NVT_COUNTS},
                 {"confidence", NVT_REALS("%", 2)},
                 {"warm-ups that are enough", NVT_NAMES}},
-    .title = "How long warming up takes",
+    .title = "Warm-up length",
     .of_input = put_warmup,
     .more = more,
 };

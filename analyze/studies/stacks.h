@@ -45,16 +45,16 @@ enum nvt_stack_kind {
 /* What stands around operations that were launched in no range, and those of which nobody knows where: their launch is not
  * on record. */
 #define NVT_STACKS_NOWHERE "[in no range]"
-#define NVT_STACKS_UNKNOWN "[launch not on record]"
+#define NVT_STACKS_UNKNOWN "[launch not recorded]"
 
 /* What stands around memory taken in no range and with no stack, in a trace that has the stacks of others; and around samples
  * without callers. */
-#define NVT_STACKS_STACKLESS "[stack not on record]"
+#define NVT_STACKS_STACKLESS "[stack not recorded]"
 
 /* What stands for memory whose allocation is not on record, and where allocations have no addresses, so that nobody knows
  * which of them were freed. */
 #define NVT_STACKS_BEFORE   "[allocated before]"
-#define NVT_STACKS_NAMELESS "[without addresses on record]"
+#define NVT_STACKS_NAMELESS "[addresses not recorded]"
 
 struct nvt_stack {
     uint32_t parent; /* a lower row, or NVT_NONE: it is an outermost one */
