@@ -3,6 +3,7 @@
  */
 #include "diagnosis/diagnose.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,11 @@
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
     "Why is it slow? Prints findings over traces and runs, the most expensive first,\n"
-    "each with evidence and a remedy. Several runs that differ in one axis show what\n"
-    "grows with it. Moments to look at count from the beginning of the trace, as in\n"
-    "Perfetto after an export. A problem that several traces share is one finding,\n"
-    "with the evidence of the costliest.\n\n"
+    "each with its share of the iteration, evidence, a remedy and the command that\n"
+    "shows it. Several runs that differ in one axis show what grows with it. Moments\n"
+    "count from the beginning of the trace, as in Perfetto after an export. A problem\n"
+    "that several traces share is one finding, with the evidence of the costliest.\n\n"
+    "      --all            also findings that cost less than 1 % of the iteration\n"
     "      --by AXIS        only along this axis (fragments, batch …): what grows\n"
     "                       with it and where variants cross, but nothing about\n"
     "                       single traces\n"
@@ -46,6 +48,8 @@ static const struct nvt_column columns[] = {
 
 static const struct nvt_column row_columns[] = {{"cause", NVT_NAMES},
                                                 {"cost (ns)", NVT_REALS("ns", 0)},
+                                                {"whole (ns)", NVT_REALS("ns", 0)},
+                                                {"share (%)", NVT_REALS("%", 2)},
                                                 {"memory (B)", NVT_REALS("B", 0)},
                                                 {"per", NVT_NAMES},
                                                 {"confidence", NVT_NAMES},
@@ -69,6 +73,8 @@ struct request {
     const char *by;                  /* axis, NULL: each one that varies */
     const struct nvt_format *format; /* NULL: paragraphs */
     int rules;                       /* print what is looked for */
+    int all;                         /* minor findings, too */
+    char *const *given;              /* files and directories, ended by NULL */
     struct nvt_window window;
     const char *iteration; /* ranges, NULL: those that are called so */
     enum nvt_color color;
@@ -77,10 +83,11 @@ struct request {
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { BY = 256, RULES, HELP };
+    enum { BY = 256, RULES, ALL, HELP };
     static const struct option options[] = {{"by", required_argument, NULL, BY},
                                             {"format", required_argument, NULL, 'f'},
                                             {"rules", no_argument, NULL, RULES},
+                                            {"all", no_argument, NULL, ALL},
                                             NVT_WINDOW_OPTIONS,
                                             NVT_ITERATION_OPTION,
                                             NVT_COLOR_OPTION,
@@ -97,6 +104,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             request->by = optarg;
         else if (option == RULES)
             request->rules = 1;
+        else if (option == ALL)
+            request->all = 1;
         else if (option == 'f' && !(request->format = nvt_format_find(optarg)))
             return nvt_fail(err, "no format '%s'%s; see nvtally diagnose --help", optarg,
                             nvt_format_hint(optarg, hint, sizeof(hint)));
@@ -110,6 +119,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     }
     if (request->rules && optind < argc)
         return nvt_fail(err, "diagnose --rules takes no trace");
+    request->given = argv + optind;
     return request->rules || optind < argc
                ? 0
                : nvt_fail(err,
@@ -159,17 +169,38 @@ static void print_meanings(const struct nvt_screen *screen, const struct nvt_fin
     }
 }
 
-static void print_finding(const struct nvt_screen *screen, const struct nvt_finding *finding,
-                          size_t number)
+/* The line that says whose symptom it is. */
+static void print_explained(const struct nvt_screen *screen, const struct nvt_findings *findings,
+                            const struct nvt_finding *finding)
 {
-    char title[NVT_TITLE_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
-    char line[NVT_TITLE_MAX + 32];
+    char text[128];
+    if (!finding->explained_by)
+        return;
+    snprintf(text, sizeof(text), "mostly explained by finding %zu (%s)", finding->explained_by,
+             findings->items[finding->explained_by - 1].cause);
+    print_labelled(screen, "why", text);
+}
+
+/* 0, or -1 when out of memory. */
+static int print_finding(const struct nvt_screen *screen, const struct nvt_findings *findings,
+                         size_t at, char *const *given)
+{
+    const struct nvt_finding *finding = &findings->items[at];
+    char title[NVT_TITLE_MAX], line[NVT_TITLE_MAX + 32], what[NVT_WHAT_MAX];
+    char where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
+    struct nvt_buffer command = {0};
+    int failed =
+        nvt_finding_command(finding, given, &command) || nvt_buffer_append(&command, "", 1);
     nvt_finding_title(finding, title, sizeof(title));
-    snprintf(line, sizeof(line), "%zu. %s", number, title);
+    snprintf(line, sizeof(line), "%-2zu %s", at + 1, title);
     nvt_paint(screen, NVT_PAINT_TITLE, stdout);
     (void)nvt_wrap(line, 0, 3, screen->width, stdout);
     nvt_paint(screen, NVT_PAINT_NONE, stdout);
+    nvt_finding_what(finding, what, sizeof(what));
+    fputs("\n   ", stdout);
+    (void)nvt_wrap(what, 3, 3, screen->width, stdout);
     putchar('\n');
+    print_explained(screen, findings, finding);
     nvt_finding_where(finding, where, sizeof(where));
     print_labelled(screen, "where", where);
     print_labelled(screen, "evidence", finding->evidence);
@@ -177,19 +208,25 @@ static void print_finding(const struct nvt_screen *screen, const struct nvt_find
     if (*moments)
         print_labelled(screen, "look at", moments);
     print_labelled(screen, "remedy", finding->remedy);
+    if (!failed && command.size > 1)
+        print_labelled(screen, "show", (const char *)command.data);
+    nvt_buffer_free(&command);
+    return failed ? -1 : 0;
 }
 
-/* `idle`: lines of nvt_diagnose_idle, which come first. `why`: lines about what could not be looked at. */
-static void print_paragraphs(const struct nvt_screen *screen, const struct nvt_findings *findings,
-                             const struct nvt_buffer *idle, const struct nvt_buffer *why)
+/* `idle`: lines of nvt_diagnose_idle, which come first. `why`: lines about what was not looked at. */
+static int print_paragraphs(const struct nvt_screen *screen, const struct nvt_findings *findings,
+                            const struct request *request, const struct nvt_buffer *idle,
+                            const struct nvt_buffer *why)
 {
+    int failed = 0;
     print_lines(screen, idle);
     if (idle->size)
         putchar('\n');
-    for (size_t i = 0; i < findings->count; i++) {
+    for (size_t i = 0; i < findings->count && !failed; i++) {
         if (i)
             putchar('\n');
-        print_finding(screen, &findings->items[i], i + 1);
+        failed = print_finding(screen, findings, i, request->given);
     }
     if (findings->count)
         print_meanings(screen, findings);
@@ -198,18 +235,34 @@ static void print_paragraphs(const struct nvt_screen *screen, const struct nvt_f
     if (why->size)
         putchar('\n');
     print_lines(screen, why);
+    return failed;
+}
+
+/* What stands behind the findings: what was left out, what was looked at where nothing was found, and what was not. 0, or -1 with err. */
+static int tell_rest(struct nvt_findings *findings, struct nvt_input *input,
+                     const struct request *request, struct nvt_buffer *why, struct nvt_error *err)
+{
+    size_t minor = 0;
+    if (!request->all && nvt_findings_leave_minor(findings, &minor, err))
+        return -1;
+    if (minor &&
+        nvt_buffer_printf(why, "%zu finding%s of less than 1 %% left out (--all prints %s)\n",
+                          minor, minor == 1 ? "" : "s", minor == 1 ? "it" : "them"))
+        return nvt_fail(err, "out of memory");
+    if (request->by)
+        return nvt_axis_missing(input, request->by, why, err);
+    if (!findings->count && nvt_diagnose_looked(input, why, err))
+        return -1;
+    return nvt_diagnose_run(input, why, err) || nvt_diagnose_missing(input, why, err) ? -1 : 0;
 }
 
 static void fill_shown(struct nvt_table *table, const struct nvt_finding *finding)
 {
-    char cost[NVT_TIME_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
-    char text[NVT_TIME_MAX + 64] = "";
+    char cost[NVT_COST_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
     nvt_finding_cost(finding, cost, sizeof(cost));
     nvt_finding_where(finding, where, sizeof(where));
     nvt_finding_moments(finding, moments, sizeof(moments));
-    if (*cost)
-        snprintf(text, sizeof(text), "%s %s", cost, finding->per);
-    nvt_table_put(table, finding->cause, text, NVT_IF(finding->traces, finding->traces),
+    nvt_table_put(table, finding->cause, cost, NVT_IF(finding->traces, finding->traces),
                   nvt_confidence_name(finding->confidence), where, finding->what, finding->evidence,
                   moments, finding->remedy);
 }
@@ -217,7 +270,9 @@ static void fill_shown(struct nvt_table *table, const struct nvt_finding *findin
 static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
 {
     const struct nvt_trace *trace = finding->trace;
+    const double share = nvt_finding_share(finding);
     nvt_table_put(table, finding->cause, NVT_IF(finding->cost_ns > 0, finding->cost_ns),
+                  NVT_IF(!isnan(share) && finding->cost_ns > 0, finding->whole_ns), 100 * share,
                   NVT_IF(finding->cost_bytes > 0, finding->cost_bytes), finding->per,
                   nvt_confidence_name(finding->confidence), finding->where, finding->what,
                   finding->evidence, NVT_IF(trace, trace->path), NVT_IF(trace, trace->first_ns));
@@ -267,15 +322,13 @@ static int print_findings(struct nvt_findings *findings, struct nvt_input *input
     if (!status)
         status = nvt_diagnose_shared(input, findings, idle.size > 0, err);
     if (!status && !request->format)
-        status = request->by
-                     ? nvt_axis_missing(input, request->by, &why, err)
-                     : nvt_diagnose_run(input, &why, err) || nvt_diagnose_missing(input, &why, err);
+        status = tell_rest(findings, input, request, &why, err);
     if (!status) {
         nvt_command_notes(input);
         if (request->format)
             status = print_table(findings, input, request, err);
-        else
-            print_paragraphs(&screen, findings, &idle, &why);
+        else if (print_paragraphs(&screen, findings, request, &idle, &why))
+            status = nvt_fail(err, "out of memory");
     }
     nvt_buffer_free(&idle);
     nvt_buffer_free(&why);
@@ -326,14 +379,14 @@ static int print_rules(const struct request *request, struct nvt_error *err)
     return 0;
 }
 
-static int diagnose(struct request *request, int count, char **arguments, struct nvt_error *err)
+static int diagnose(struct request *request, struct nvt_error *err)
 {
     struct nvt_input input = {
         .plain_names = 1, .window = &request->window, .iteration = request->iteration};
     struct nvt_findings findings = {0};
     int status = 0;
-    for (int i = 0; i < count && !status; i++)
-        status = nvt_input_add(&input, arguments[i], err);
+    for (char *const *path = request->given; *path && !status; path++)
+        status = nvt_input_add(&input, *path, err);
     if (!status)
         status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
     if (!status)
@@ -355,7 +408,7 @@ int nvt_cmd_diagnose(int argc, char **argv)
     if (request.rules)
         status = print_rules(&request, &err);
     else
-        status = diagnose(&request, argc - optind, argv + optind, &err);
+        status = diagnose(&request, &err);
     if (!status && (fflush(stdout) || ferror(stdout)))
         status = nvt_fail(&err, "standard output cannot be written");
     return status ? nvt_command_fail(&err) : 0;

@@ -388,20 +388,23 @@ static void put_reference(const struct nvt_story *story, struct nvt_document *do
 static int put_findings(const struct nvt_story *story, const struct nvt_findings *findings,
                         struct nvt_document *document, struct nvt_error *err)
 {
-    char title[NVT_TITLE_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX], *text;
+    char title[NVT_TITLE_MAX], what[NVT_WHAT_MAX], where[NVT_WHERE_MAX];
+    char moments[NVT_MOMENTS_MAX], *text;
     if (!story->input->trace_count)
         return 0;
     nvt_document_heading(document, "Findings");
     nvt_document_text(document, "%s",
-                      findings->count ? "What nvtally diagnose found, by the time that it costs."
+                      findings->count ? "What nvtally diagnose found, the largest share first."
                                       : "nvtally diagnose found nothing in these traces.");
     for (size_t i = 0; i < findings->count && i < FINDINGS; i++) {
         const struct nvt_finding *finding = &findings->items[i];
         nvt_finding_title(finding, title, sizeof(title));
         nvt_finding_where(finding, where, sizeof(where));
         nvt_finding_moments(finding, moments, sizeof(moments));
-        if (asprintf(&text, "Where: %s\nEvidence: %s\nLook at: %s\nRemedy: %s\nHow sure: %s", where,
-                     finding->evidence, moments, finding->remedy,
+        nvt_finding_what(finding, what, sizeof(what));
+        if (asprintf(&text,
+                     "What: %s\nWhere: %s\nEvidence: %s\nLook at: %s\nRemedy: %s\nHow sure: %s",
+                     what, where, finding->evidence, moments, finding->remedy,
                      nvt_confidence_meaning(finding->confidence)) < 0)
             return nvt_fail(err, "out of memory");
         nvt_document_item(document, title, text);

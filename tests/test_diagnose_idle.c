@@ -54,7 +54,7 @@ static void findings_that_explain_it_hide_it(void **state)
     } cases[] = {
         {{.trace = traces[0].trace, .traces = 1, .cause = idle, .total_ns = 95e6}, NULL},
         {{.trace = traces[0].trace, .traces = 1, .cause = idle, .total_ns = 45e6},
-         "of 180 ms; the findings explain 25 % of that at most"},
+         "of 180 ms, first to last device operation; findings explain at most 25 % of that."},
         {{.trace = traces[0].trace, .traces = 1, .cause = copies, .total_ns = 95e6},
          "no finding explains it"},
         {{.trace = traces[0].trace, .cause = idle, .total_ns = 95e6}, "no finding explains it"},
@@ -93,9 +93,9 @@ static void the_host_is_told(void **state)
         struct nvt_input input = {.traces = traces, .trace_count = 1};
         const struct nvt_findings findings = {0};
         struct nvt_buffer text = {0};
-        static const char *const says[] = {"thread was outside of CUDA, in range save",
-                                           "thread was in cudaMalloc, in range save",
-                                           "thread was in fsync(), in range save"};
+        static const char *const says[] = {"thread was running non-CUDA code in range save",
+                                           "thread was in cudaMalloc in range save",
+                                           "thread was in fsync() in range save"};
         assert_int_equal(nvt_diagnose_idle(&input, &findings, &text, NULL), 0);
         assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
         if (!strstr((const char *)text.data, says[what]))
@@ -111,8 +111,9 @@ static void one_long_gap_is_told(void **state)
     struct nvt_buffer text = {0};
     told_of(180000000, &text);
     static const char *const parts[] = {
-        "GPU idle for 90 % of 200 ms; no finding explains it; the longest gap, 180 ms",
-        "after before; meanwhile the launching thread was outside of CUDA (made up; ",
+        "GPU idle 90 % of 200 ms, first to last device operation; no finding explains it. Longest "
+        "gap: 180 ms at ",
+        ", after before, while the launching thread was running non-CUDA code (made up; ",
         "nvtally stats -r gpu_idle)\n"};
     for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
         if (!strstr((const char *)text.data, parts[i]))

@@ -925,12 +925,20 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"no device operations on record: 17 of ",
-          " rules had nothing to look at (nvtally record --trace kernel, on a ",
-          "no API calls on record: 1 of ", "no memory events on record: 2 of ",
-          "no iterations on record: 4 of ", "for training, nvtally record --pytorch)\n"}},
-        {1, 1, {"no memory events on record: 2 of ", "no NVTX ranges on record: 8 of "}},
-        {0, 2, {"no memory events on record: 2 of ", "no iterations on record: 4 of "}},
+         {"17 of 38 rules skipped: no device operations in the trace (nvtally record --trace "
+          "kernel, on a ",
+          "1 of 38 rules skipped: no API calls in the trace",
+          "2 of 38 rules skipped: no memory events in the trace",
+          "4 of 38 rules skipped: no iterations in the trace",
+          "; for training, nvtally record --pytorch)\n"}},
+        {1,
+         1,
+         {"2 of 38 rules skipped: no memory events in the trace (",
+          "8 of 38 rules skipped: no NVTX ranges in the trace"}},
+        {0,
+         2,
+         {"2 of 38 rules skipped: no memory events in the traces (",
+          "4 of 38 rules skipped: no iterations in the traces"}},
         {0, 3, {NULL}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
@@ -942,7 +950,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
         for (size_t at = 0; at < text.size; at++)
             lines += text.data[at] == '\n';
         for (size_t j = 0; j < 6 && cases[i].lines[j]; j++) {
-            lines -= cases[i].lines[j][0] == 'n';
+            lines -= cases[i].lines[j][0] != ';';
             if (!strstr((const char *)text.data, cases[i].lines[j]))
                 fail_msg("%zu: no \"%s\" in\n%s", i, cases[i].lines[j], (const char *)text.data);
         }

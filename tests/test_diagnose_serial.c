@@ -335,7 +335,7 @@ static char *diagnose(const char *trace, const char *how, const char *others)
 
 static int has_part_of_reduce(const char *out)
 {
-    return strstr(out, "serial part: for ") && strstr(out, "range reduce");
+    return strstr(out, "serial part   ") && strstr(out, "range reduce");
 }
 
 static int has_no_part(const char *out)

@@ -156,6 +156,89 @@ static void symptoms_name_what_explains_them(void **state)
     nvt_trace_free(trace);
 }
 
+/* What is left keeps pointing at what explains it, or at nothing. */
+static void minor_findings_are_left_out(void **state)
+{
+    (void)state;
+    struct nvt_finding items[] = {
+        finding_of(&nvt_rule_launch, 5e6, 10e6),      finding_of(&nvt_rule_copies, 0.09e6, 10e6),
+        finding_of(&nvt_rule_blocked, 3e6, 10e6),     finding_of(&nvt_rule_idle, 3e6, 10e6),
+        finding_of(&nvt_rule_transfers, 0.1e6, 10e6), finding_of(&nvt_rule_memory, 0, 0)};
+    struct nvt_findings findings = {items, NVT_COUNT_OF(items)};
+    size_t count = 0;
+    items[3].explained_by = 3;
+    items[4].explained_by = 2;
+    assert_int_equal(nvt_findings_leave_minor(&findings, &count, NULL), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(findings.count, 5);
+    assert_ptr_equal(items[2].rule, &nvt_rule_idle);
+    assert_int_equal(items[2].explained_by, 2);
+    assert_int_equal(items[3].explained_by, 0);
+    assert_ptr_equal(items[4].rule, &nvt_rule_memory);
+}
+
+static void expect_command(const struct nvt_finding *finding, char *const *given, const char *text)
+{
+    struct nvt_buffer command = {0};
+    assert_int_equal(nvt_finding_command(finding, given, &command), 0);
+    assert_int_equal(nvt_buffer_append(&command, "", 1), 0);
+    assert_string_equal((const char *)command.data, text);
+    nvt_buffer_free(&command);
+}
+
+static void a_command_shows_a_finding(void **state)
+{
+    (void)state;
+    struct nvt_trace trace = {.path = "a trace.nvt", .first_ns = 5000000000};
+    char *const given[] = {"first.nvt", "second run", NULL};
+    struct nvt_rule shown = nvt_rule_launch;
+    struct nvt_finding finding = finding_of(&nvt_rule_launch, 2e6, 10e6);
+    finding.trace = &trace;
+    finding.traces = 1;
+    expect_command(&finding, given, "");
+    /* An iteration before the first moment, and one behind it. */
+    nvt_finding_point(&finding, 5020000000);
+    nvt_finding_point(&finding, 5090000000);
+    expect_command(&finding, given, "nvtally plot --filter-time 10.000ms/30.000ms 'a trace.nvt'");
+    finding.moments[0] = 5000000000;
+    expect_command(&finding, NULL, "nvtally plot --filter-time 0.000ms/10.000ms 'a trace.nvt'");
+    /* A window's trace begins elsewhere: on its axis moments are what they are in the file. */
+    trace.is_part = 1;
+    finding.per = "in the trace";
+    expect_command(&finding, given,
+                   "nvtally plot --filter-time 4998000000/5002000000 'a trace.nvt'");
+    shown.show = "stats -r gpu_idle";
+    finding.rule = &shown;
+    expect_command(&finding, given, "nvtally stats -r gpu_idle 'a trace.nvt'");
+    finding.traces = 0;
+    expect_command(&finding, given, "nvtally stats -r gpu_idle first.nvt 'second run'");
+    expect_command(&finding, NULL, "");
+}
+
+static void nothing_found_says_what_was_looked_at(void **state)
+{
+    (void)state;
+    struct nvt_input_trace traces[] = {
+        {.trace = make_program(&(struct program){.kernels = 4, .kernel_ns = 80000})},
+        {.trace = make_program(&(struct program){
+             .kernels = 4, .kernel_ns = 80000, .no_ranges = 1, .iterations = 10})}};
+    static const char *const says[] = {
+        "36 of 38 rules looked at iterations 17 to 32 of 32\n",
+        "28 of 38 rules looked at the second half of the trace, 1.63 ms\n",
+        "36 of 38 rules looked at the second half of the iterations, or of the time, of 2 "
+        "traces\n"};
+    for (size_t i = 0; i < 3; i++) {
+        struct nvt_input input = {.traces = traces + i % 2, .trace_count = i < 2 ? 1 : 2};
+        struct nvt_buffer text = {0};
+        assert_int_equal(nvt_diagnose_looked(&input, &text, NULL), 0);
+        assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+        assert_string_equal((const char *)text.data, says[i]);
+        nvt_buffer_free(&text);
+    }
+    nvt_trace_free(traces[0].trace);
+    nvt_trace_free(traces[1].trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +246,9 @@ int main(void)
         cmocka_unit_test(a_finding_is_a_line),
         cmocka_unit_test(the_largest_share_is_first),
         cmocka_unit_test(symptoms_name_what_explains_them),
+        cmocka_unit_test(minor_findings_are_left_out),
+        cmocka_unit_test(a_command_shows_a_finding),
+        cmocka_unit_test(nothing_found_says_what_was_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,9 +76,9 @@ static void a_loop_of_ones_own_is_one(void **state)
     expect(warmup, path, "step", 0, "40", 1);
     expect(phases, path, NULL, 0, ",41,", 1);
     expect(phases, path, "step", 0, ",40,", 1);
-    expect(diagnose, path, NULL, 0, "no iterations on record", 1);
+    expect(diagnose, path, NULL, 0, "no iterations in the trace", 1);
     expect(diagnose, path, NULL, 0, "--iteration NAME", 1);
-    expect(diagnose, path, "step", 0, "no iterations on record", 0);
+    expect(diagnose, path, "step", 0, "no iterations in the trace", 0);
     expect(diagnose, path, "step", 0, "warm-up", 1);
     expect(compare, path, "step", 0, ",40,40,", 1);
     expect(diagnose, path, "stride", 2, "has no range 'stride' (--iteration)", 1);

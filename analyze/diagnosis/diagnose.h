@@ -158,6 +158,7 @@ struct nvt_rule {
     const char *about;     /* what it finds, half a sentence */
     const char *threshold; /* from where on it speaks, and why from there */
     const char *remedy;
+    const char *show; /* the command that shows it best, "stats -r gpu_idle"; NULL: a timeline */
     enum nvt_confidence confidence;
     unsigned needs; /* enum nvt_rule_needs */
     /* Rules that say why where this one says what happens: its findings come behind theirs of about its cost. Ended by NULL;
@@ -212,8 +213,16 @@ int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findi
 int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_input *input,
                       struct nvt_error *err);
 
-/* Append a line for each kind of record that no trace has and rules need: how many of them had
- * nothing to look at for it, and how to record it: with what recorded the traces, with record where that differs. 0, or -1 with err (out of memory). */
+/* Take those out whose cost is minor (nvt_finding_is_minor); *count gets how many. 0, or -1 with err (out of memory). */
+int nvt_findings_leave_minor(struct nvt_findings *findings, size_t *count, struct nvt_error *err);
+
+/* Append a line that says how many rules looked at what: "21 of 38 rules looked at iterations 17 to 32 of 32". 0, or -1 with err
+ * (out of memory). */
+int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
+                        struct nvt_error *err);
+
+/* Append a line for each kind of record that no trace has and rules need: how many of them were skipped for it, and how
+ * to record it: with what recorded the traces, with record where that differs. 0, or -1 with err (out of memory). */
 int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err);
 
@@ -258,13 +267,22 @@ double nvt_finding_share(const struct nvt_finding *finding);
 int nvt_finding_is_minor(const struct nvt_finding *finding);
 
 /*
- * "cause: what (6.98 ms of 14.7 ms per iteration, 48 %; seen)"; "6.98 ms of 14.7 ms per iteration (48 %)" or "16.0 MiB
- * at the peak" of it, empty when it costs neither; and where. Folded: "cause in 10 of 26 traces: …", "up to 6.98 ms of …",
- * "WHERE and in 9 more, first in FIRST".
+ * "launch-bound   6.98 ms of 14.7 ms per iteration (48 %)"; the cost of that, or "16.0 MiB at the peak", empty when it costs
+ * neither; "GPU is idle … (likely)"; and where. Folded: "launch-bound in 10 of 26 traces   up to 6.98 ms of …", "WHERE and
+ * in 9 more, first in FIRST".
  */
 void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size);
 void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size);
+void nvt_finding_what(const struct nvt_finding *finding, char *out, size_t size);
 void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size);
+
+/*
+ * Append the command line that shows a finding: the report that its rule names, or else a timeline around the first moment, of
+ * its trace or, where it compares several, of what was given to the command (ended by NULL; NULL: unknown). Nothing where
+ * there is neither. 0, or -1 when out of memory.
+ */
+int nvt_finding_command(const struct nvt_finding *finding, char *const *given,
+                        struct nvt_buffer *out);
 
 /*
  * A finding in one line of at most `width` columns (0: as long as it is): its cause in `cause_width` columns or more, its cost
@@ -288,8 +306,9 @@ void nvt_finding_about(struct nvt_finding *finding, const char *subject);
 /* Whether two findings of one rule are about the same. */
 int nvt_findings_agree(const struct nvt_finding *a, const struct nvt_finding *b);
 
-/* Room for a cost, for a title, for where, and for all moments. */
+/* Room for a cost, for a title, for what, for where, and for all moments. */
 #define NVT_COST_MAX    128
+#define NVT_WHAT_MAX    288
 #define NVT_TITLE_MAX   640
 #define NVT_WHERE_MAX   640
 #define NVT_MOMENTS_MAX 512

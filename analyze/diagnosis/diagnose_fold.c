@@ -66,13 +66,47 @@ static void sum_up_sweeps(struct nvt_findings *findings, const size_t *group, si
         snprintf(finding->what, sizeof(finding->what), "%s", finding->subject);
 }
 
+/* Keep those that stand for themselves, group[i] == i, and let `explained_by` point at what is left. */
+static void keep_leaders(struct nvt_findings *findings, const size_t *group, size_t *places)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < findings->count; i++)
+        places[i] = group[i] == i ? ++kept : group[i] < i ? places[group[i]] : 0;
+    for (size_t i = 0; i < findings->count; i++)
+        if (group[i] == i) {
+            struct nvt_finding *finding = &findings->items[places[i] - 1];
+            *finding = findings->items[i];
+            if (finding->explained_by)
+                finding->explained_by = places[finding->explained_by - 1];
+        }
+    findings->count = kept;
+}
+
+int nvt_findings_leave_minor(struct nvt_findings *findings, size_t *count, struct nvt_error *err)
+{
+    const size_t all = findings->count;
+    size_t *group = malloc((all + 1) * sizeof(*group)),
+           *places = malloc((all + 1) * sizeof(*places));
+    for (size_t i = 0; i < all && group; i++)
+        group[i] = nvt_finding_is_minor(&findings->items[i]) ? all : i;
+    if (group && places)
+        keep_leaders(findings, group, places);
+    const int failed = !group || !places;
+    free(group);
+    free(places);
+    *count = all - findings->count;
+    return failed ? nvt_fail(err, "out of memory") : 0;
+}
+
 int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_input *input,
                       struct nvt_error *err)
 {
-    size_t *group = calloc(findings->count + 1, sizeof(*group)), kept = 0;
+    size_t *group = calloc(findings->count + 1, sizeof(*group));
+    size_t *places = calloc(findings->count + 1, sizeof(*places));
     unsigned char *is_in = malloc(input->trace_count + 1);
-    if (!group || !is_in) {
+    if (!group || !places || !is_in) {
         free(group);
+        free(places);
         free(is_in);
         return nvt_fail(err, "out of memory");
     }
@@ -83,11 +117,9 @@ int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_input *inp
             sum_up(findings, group, i, input, is_in);
         else if (group[i] == i)
             sum_up_sweeps(findings, group, i);
-    for (size_t i = 0; i < findings->count; i++)
-        if (group[i] == i)
-            findings->items[kept++] = findings->items[i];
-    findings->count = kept;
+    keep_leaders(findings, group, places);
     free(group);
+    free(places);
     free(is_in);
     return 0;
 }

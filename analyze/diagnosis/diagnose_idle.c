@@ -17,6 +17,7 @@
 
 struct idle {
     int64_t from, to; /* what is looked at: the iterations, or without any the devices' time */
+    const char *what; /* that is */
     int64_t ns;       /* of all gaps of all devices */
     struct nvt_gap longest;
 };
@@ -40,6 +41,7 @@ static int begin(struct idle *idle, const struct nvt_trace *trace)
     uint32_t count = 0, *iterations = nvt_iterations(trace, &count);
     if (!iterations)
         return -1;
+    idle->what = count ? "first to last iteration" : "first to last device operation";
     if (count) {
         idle->from = trace->ranges.start[iterations[0]]; /* they come by their starts */
         for (uint32_t i = 0; i < count; i++)
@@ -94,12 +96,12 @@ static uint32_t row_of(const struct nvt_gap *gap, uint32_t count, const int64_t 
     return NVT_NONE;
 }
 
-/* "; meanwhile the launching thread was in cudaMalloc, in range setup", or why that is not known. */
+/* " while the launching thread was in cudaMalloc in range setup", or why that is not known. */
 static void tell_host(const struct nvt_trace *trace, const struct nvt_gap *gap, char *out,
                       size_t size)
 {
     if (gap->thread >= trace->threads.count) {
-        snprintf(out, size, "; what the host did then is unknown: the launch was not recorded");
+        snprintf(out, size, " while what the CPU did is unknown: the next launch was not recorded");
         return;
     }
     const struct nvt_apis *apis = &trace->apis;
@@ -109,7 +111,7 @@ static void tell_host(const struct nvt_trace *trace, const struct nvt_gap *gap, 
     const uint32_t os = call == NVT_NONE
                             ? row_of(gap, calls->count, calls->start, calls->end, calls->thread)
                             : NVT_NONE;
-    size_t used = (size_t)snprintf(out, size, "; meanwhile the launching thread was ");
+    size_t used = (size_t)snprintf(out, size, " while the launching thread was ");
     if (call != NVT_NONE)
         used += (size_t)snprintf(out + used, size - used, "in %.60s",
                                  nvt_name(trace, apis->name[call]));
@@ -117,9 +119,9 @@ static void tell_host(const struct nvt_trace *trace, const struct nvt_gap *gap, 
         used += (size_t)snprintf(out + used, size - used, "in %.40s()",
                                  nvt_name(trace, calls->name[os]));
     else
-        used += (size_t)snprintf(out + used, size - used, "outside of CUDA");
+        used += (size_t)snprintf(out + used, size - used, "running non-CUDA code");
     if (range != NVT_NONE)
-        snprintf(out + used, size - used, ", in range %.80s",
+        snprintf(out + used, size - used, " in range %.80s",
                  nvt_name(trace, trace->ranges.name[range]));
 }
 
@@ -173,7 +175,7 @@ static int put_line(struct nvt_buffer *lines, const char *text)
     return nvt_buffer_append(lines, "\n", 1);
 }
 
-/* "GPU idle for 95 % of 6.4 s; the findings explain 5 % of that at most; the longest gap, …": 0, or -1 when out of memory. */
+/* "GPU idle 95 % of 6.4 s, first to last iteration; findings explain at most 5 % of that. Longest gap: …": 0, or -1 when out of memory. */
 static int tell(const struct nvt_trace *trace, const struct idle *idle, double ns,
                 double explained_ns, struct nvt_buffer *lines)
 {
@@ -183,16 +185,17 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, double n
     char moment[NVT_TIME_MAX], how_much[64] = "no finding explains it", host[256], device[96];
     char line[1200];
     if (explained_ns > 0)
-        snprintf(how_much, sizeof(how_much), "the findings explain %.0f %% of that at most",
+        snprintf(how_much, sizeof(how_much), "findings explain at most %.0f %% of that",
                  100 * explained_ns / ns);
     tell_host(trace, gap, host, sizeof(host));
     if (tell_samples(trace, gap, &samples))
         return -1;
     nvt_device_text(trace, gap->process, gap->device, device, sizeof(device));
     snprintf(line, sizeof(line),
-             "GPU idle for %.0f %% of %s; %s; the longest gap, %s from %s on, is on %s after "
-             "%.60s%s%.300s (%.200s; nvtally stats -r gpu_idle)",
-             100 * ns / span, NVT_TIME(span), how_much, NVT_TIME((double)(gap->end - gap->start)),
+             "GPU idle %.0f %% of %s, %s; %s. Longest gap: %s at %s on %s, after %.60s,%s%.300s "
+             "(%.200s; nvtally stats -r gpu_idle)",
+             100 * ns / span, NVT_TIME(span), idle->what, how_much,
+             NVT_TIME((double)(gap->end - gap->start)),
              nvt_moment_text(gap->start - trace->first_ns, moment), device,
              nvt_name(trace, trace->ops.short_name[gap->before]), host, samples.evidence,
              trace->path);

@@ -1,4 +1,5 @@
-/* What is not on record, and how many rules therefore had nothing to look at. */
+/* What was not recorded, how many rules were skipped for it, and what the others looked at. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "../../lib/count_of.h"
@@ -74,22 +75,64 @@ static size_t first_missing(unsigned needs, unsigned has)
     return i;
 }
 
+/* How many rules were skipped for each of `records`, and behind them how many looked. 0, or -1 when out of memory. */
+static int count_rules(const struct nvt_input *input, size_t skipped[RECORDS + 1], size_t *count)
+{
+    const struct nvt_rule *const *rules = nvt_rules(count);
+    unsigned has = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (add_trace(input->traces[i].trace, &has))
+            return -1;
+    for (size_t i = 0; i < *count; i++)
+        skipped[first_missing(rules[i]->needs, has)]++;
+    return 0;
+}
+
+/* What rules look at in a trace. 0, or -1 when out of memory. */
+static int put_part(const struct nvt_trace *trace, struct nvt_buffer *lines)
+{
+    uint32_t count = 0;
+    uint32_t *rows = nvt_iterations(trace, &count);
+    struct nvt_view view = {
+        .trace = trace, .process = NVT_NONE, .iterations = rows, .iteration_count = count};
+    int failed = !rows;
+    if (!failed && count)
+        failed = nvt_buffer_printf(lines, "iterations %" PRIu32 " to %" PRIu32 " of %" PRIu32,
+                                   count / 2 + 1, count, count);
+    if (!failed && !count) {
+        nvt_view_steady_part(&view);
+        failed =
+            nvt_buffer_printf(lines, "the second half of the trace, %s", NVT_TIME(view.span_ns));
+    }
+    free(rows);
+    return failed ? -1 : 0;
+}
+
+int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
+                        struct nvt_error *err)
+{
+    size_t skipped[RECORDS + 1] = {0}, count;
+    int failed = count_rules(input, skipped, &count) ||
+                 nvt_buffer_printf(lines, "%zu of %zu rules looked at ", skipped[RECORDS], count);
+    if (!failed && input->trace_count == 1)
+        failed = put_part(input->traces[0].trace, lines);
+    else if (!failed)
+        failed = nvt_buffer_printf(
+            lines, "the second half of the iterations, or of the time, of %zu traces",
+            input->trace_count);
+    return failed || nvt_buffer_printf(lines, "\n") ? nvt_fail(err, "out of memory") : 0;
+}
+
 int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err)
 {
-    size_t blind[RECORDS + 1] = {0}, count;
-    const struct nvt_rule *const *rules = nvt_rules(&count);
+    size_t skipped[RECORDS + 1] = {0}, count;
     const enum nvt_recorder recorder = recorder_of_all(input);
-    unsigned has = 0;
-    int failed = 0;
-    for (size_t i = 0; i < input->trace_count && !failed; i++)
-        failed = add_trace(input->traces[i].trace, &has);
-    for (size_t i = 0; i < count && input->trace_count; i++)
-        blind[first_missing(rules[i]->needs, has)]++;
+    int failed = input->trace_count && count_rules(input, skipped, &count);
     for (size_t i = 0; i < RECORDS && !failed; i++)
-        if (blind[i])
+        if (skipped[i])
             failed = nvt_buffer_printf(
-                lines, "no %s on record: %zu of %zu rules had nothing to look at (%s)\n",
-                records[i].what, blind[i], count, records[i].remedies[recorder]);
+                lines, "%zu of %zu rules skipped: no %s in the trace%s (%s)\n", skipped[i], count,
+                records[i].what, input->trace_count > 1 ? "s" : "", records[i].remedies[recorder]);
     return failed ? nvt_fail(err, "out of memory") : 0;
 }

@@ -21,16 +21,14 @@ const struct nvt_rule *const *nvt_rules(size_t *count)
 static const struct {
     const char *name, *meaning;
 } confidences[NVT_CONFIDENCES] = {
-    [NVT_SEEN] = {"seen",
-                  "the times and counts on record are the fact itself; nothing is inferred"},
-    [NVT_TESTED] = {"tested", "lines or powers were fitted to several runs; of all that is "
-                              "found so, some 5 of 100 are noise"},
+    [NVT_SEEN] = {"seen", "measured directly"},
+    [NVT_TESTED] = {"tested", "fitted to several runs; about 5 of 100 such findings are noise"},
     [NVT_LIKELY] = {"likely",
-                    "the numbers are on record, the cause is inferred from their pattern: "
-                    "look at the moments before acting on it"},
+                    "the numbers are measured, the cause is inferred: look at the moments "
+                    "before acting on it"},
     [NVT_POSSIBLE] = {"possible",
-                      "the numbers are on record, but programs without this trouble may have them, "
-                      "too: find out first what happened meanwhile"},
+                      "the numbers are measured, but healthy programs may have them too: "
+                      "find out first what happened then"},
 };
 
 const char *nvt_confidence_name(enum nvt_confidence confidence)

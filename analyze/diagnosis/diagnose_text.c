@@ -1,9 +1,11 @@
 /* What findings have in common as text: lines, moments, titles. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/people.h"
+#include "../../lib/shell.h"
 #include "../../lib/text.h"
 #include "diagnose.h"
 
@@ -86,8 +88,12 @@ void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size
     char cost[NVT_COST_MAX], cause[NVT_COST_MAX];
     nvt_finding_cost(finding, cost, sizeof(cost));
     put_cause(finding, cause, sizeof(cause));
-    snprintf(out, size, "%s: %s (%s%s%s)", cause, finding->what, cost, *cost ? "; " : "",
-             nvt_confidence_name(finding->confidence));
+    snprintf(out, size, "%s%s%s", cause, *cost ? "   " : "", cost);
+}
+
+void nvt_finding_what(const struct nvt_finding *finding, char *out, size_t size)
+{
+    snprintf(out, size, "%s (%s)", finding->what, nvt_confidence_name(finding->confidence));
 }
 
 void nvt_finding_line(const struct nvt_finding *finding, size_t cause_width, size_t width,
@@ -119,4 +125,40 @@ void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size
     else
         snprintf(out, size, "%s and %zu more, first in %s", finding->where, finding->traces - 1,
                  finding->first);
+}
+
+/* Parts of a trace that show a moment: what begins in an iteration before it, and in one behind it. */
+#define LEAST_WINDOW_NS 1000000.0
+
+/* "8822.548ms/8851.748ms" around the first moment, or plain ns on the trace's axis, which a window leaves as it was. */
+static void put_window(const struct nvt_finding *finding, char *out, size_t size)
+{
+    const int is_iteration = !strcmp(finding->per, "per iteration") && finding->whole_ns > 0;
+    const double half = fmax(is_iteration ? finding->whole_ns : finding->cost_ns, LEAST_WINDOW_NS);
+    if (finding->trace->is_part) {
+        snprintf(out, size, "%.0f/%.0f", fmax((double)finding->moments[0] - half, 0),
+                 (double)finding->moments[0] + half);
+        return;
+    }
+    const double moment = (double)nvt_finding_moment(finding, 0);
+    snprintf(out, size, "%.3fms/%.3fms", fmax(moment - half, 0) / 1e6, (moment + half) / 1e6);
+}
+
+int nvt_finding_command(const struct nvt_finding *finding, char *const *given,
+                        struct nvt_buffer *out)
+{
+    const char *show = finding->rule ? finding->rule->show : NULL;
+    const int is_of_trace = finding->traces && finding->trace;
+    char window[96], *const trace[] = {is_of_trace ? strdup(finding->trace->path) : NULL, NULL};
+    char *const *paths = is_of_trace ? trace : given;
+    int failed = is_of_trace && !trace[0];
+    if (!failed && paths && show)
+        failed = nvt_buffer_printf(out, "nvtally %s ", show) || nvt_shell_join(out, paths);
+    else if (!failed && is_of_trace && finding->moment_count) {
+        put_window(finding, window, sizeof(window));
+        failed = nvt_buffer_printf(out, "nvtally plot --filter-time %s ", window) ||
+                 nvt_shell_join(out, trace);
+    }
+    free(trace[0]);
+    return failed ? -1 : 0;
 }
