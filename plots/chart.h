@@ -46,7 +46,8 @@ struct nvt_chart_request {
     FILE *paths;               /* gets the path of each picture, a line each */
     struct nvt_strings *drawn; /* names of its pictures so far; NULL: a name may be taken twice */
     const struct nvt_strings
-        *kept; /* paths of more files that pictures must not go over, or NULL */
+        *kept;              /* paths of more files that pictures must not go over, or NULL */
+    int is_within_document; /* that says where all of it was measured: pictures need not */
 };
 
 /* The part of a report that its pictures belong to. */
@@ -124,6 +125,14 @@ typedef void nvt_chart_put(const struct nvt_chart_request *request, const void *
 int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,
                    nvt_chart_put *put_data, nvt_chart_put *put_script, const void *what,
                    struct nvt_error *err);
+
+/* The same with tips, names that a browser shows of boxes of an SVG (svg.h); its functions write NAME.dat, NAME.gp and the tips. */
+struct nvt_chart_parts {
+    nvt_chart_put *data, *script, *tips;
+};
+int nvt_chart_draw_tipped(const struct nvt_chart_request *request, const char *name,
+                          const struct nvt_chart_parts *parts, const void *what,
+                          struct nvt_error *err);
 
 /* Traces given by themselves, of which charts draw the first ones, each in pictures of its own. */
 enum { NVT_CHART_TRACES = 3 };

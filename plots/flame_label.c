@@ -9,8 +9,8 @@
 #include "../lib/text.h"
 #include "label.h"
 
-/* So many pixels of a box have room for a letter, as a rule. */
-#define LETTER 7.1
+/* No letter is narrower, px. */
+#define LETTER_LEAST 3.3
 
 /* A name from where it goes on behind that of the range around it: ".fc1 (Linear)" of "layers.*.fc1
  * (Linear)" in "layers.* (Block)". */
@@ -98,11 +98,11 @@ static void write_within(const struct nvt_flame_label *what, size_t room, char *
 void nvt_flame_label_write(const struct nvt_flame_label *label, double pixels, char *out,
                            size_t size)
 {
-    const double inner = pixels - 6, letters = inner / LETTER;
-    const size_t most = letters > 0 ? (size_t)letters : 0;
-    size_t room = most;
+    const double inner = pixels - 6;
+    size_t room = inner > 0 ? (size_t)(inner / LETTER_LEAST) : 0;
+    const size_t most = nvt_text_width(label->name) + label->after_room + 8;
+    room = room < most ? room : most;
     write_within(label, room, out, size);
-    /* Shorter where its letters are wide. */
     while (room && nvt_label_pixels(out) > inner)
         write_within(label, --room, out, size);
 }

@@ -21,7 +21,7 @@ struct nvt_flame_label {
     size_t after_room;    /* columns that are kept for that, its own at least */
 };
 
-/* The label of a box so many pixels wide, at 11 px; empty: nothing to be read. */
+/* The label of a box so many pixels wide; empty: nothing to be read. */
 void nvt_flame_label_write(const struct nvt_flame_label *label, double pixels, char *out,
                            size_t size);
 

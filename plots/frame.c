@@ -1,43 +1,46 @@
 #include "frame.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/count_of.h"
 #include "../lib/text.h"
+#include "chart.h"
 #include "gnuplot.h"
 #include "label.h"
 
 enum {
-    TITLE_LINE = 18,
-    NOTE_LINE = 14,
-    KEY_LINE = 16,
-    X_AXIS = 50,       /* one row of tics and label below a panel */
-    X_ROW = 16,        /* another one */
-    Y_AXIS = 64,       /* tics of six characters and label beside it */
-    RIGHT = 14,        /* beside a panel */
-    LABEL_ROWS = 2,    /* at an x axis */
+    TITLE_LINE = 19,
+    NOTE_LINE = 15,
+    KEY_LINE = 18,
+    X_AXIS = 52,       /* one row of tics and label below a panel */
+    X_ROW = 17,        /* another one */
     PANEL_TITLE = 22,  /* above it, with several panels */
-    TITLE_CHARS = 48,  /* of 14 px in a line */
-    NOTE_CHARS = 66,   /* of 11 px */
-    SAMPLE = 30,       /* px of a key's line */
+    SAMPLE = 26,       /* px of a key's line */
+    BOX = 12,          /* px of a key's box */
     FIRST_TAG = 10000, /* of labels, arrows and objects of the frame */
     Y_LABEL_TAG = 9999,
 };
 
-/* DejaVu Sans at 11 px. */
-#define KEY_CHAR 6.7
+/* Letters of the title compared with those of labels, which are smaller and not bold. */
+#define TITLE_SIZE (14.0 / NVT_LABEL_PX * 1.12)
 
-/* Room beside the only value of a logarithmic axis: for its half and its double. */
-#define ALONE 3.0
-
-struct nvt_frame nvt_frame_new(const char *format, const char *name, const char *title)
+struct nvt_frame nvt_frame_new(const struct nvt_chart_request *request, const char *name,
+                               const char *title)
 {
-    struct nvt_frame frame = {.format = format, .name = name};
+    struct nvt_frame frame = {.format = request->format,
+                              .name = name,
+                              .width = NVT_FRAME_WIDTH,
+                              .is_within_document = request->is_within_document};
     snprintf(frame.title, sizeof(frame.title), "%s", title);
     return frame;
+}
+
+void nvt_frame_widen(struct nvt_frame *frame)
+{
+    if (strcmp(frame->format, "pdf") != 0)
+        frame->width = NVT_FRAME_WIDE;
 }
 
 void nvt_frame_key(struct nvt_frame *frame, enum nvt_key_kind kind, const char *color, int dash,
@@ -68,19 +71,22 @@ void nvt_frame_provenance(struct nvt_frame *frame, const char *before,
         if (facts[i] && *facts[i] && used < sizeof(text))
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
                                      used > start ? " · " : "", facts[i]);
-    if (used > start)
+    if (used > start && (start || !frame->is_within_document))
         nvt_frame_note(frame, text);
 }
 
 /* --- lines of text --- */
 
-/* The end of the line that begins at `text`: the last blank within `most` columns, or there. */
-static const char *line_end(const char *text, size_t most)
+/* The end of the line that begins at `text`: the last blank within `room` px of labels, or there. */
+static const char *line_end(const char *text, double room)
 {
     const char *blank = NULL, *at = text, *next = text;
-    for (size_t used = 0; *at; at = next) {
-        used += (size_t)nvt_char_width(nvt_char_visible(nvt_utf8_next(&next)));
-        if (used > most)
+    char letter[8];
+    for (double used = 0; *at; at = next) {
+        (void)nvt_utf8_next(&next);
+        snprintf(letter, sizeof(letter), "%.*s", (int)(next - at), at);
+        used += nvt_label_pixels(letter);
+        if (used > room && at > text)
             return blank ? blank : at;
         if (*at == ' ')
             blank = at;
@@ -88,28 +94,38 @@ static const char *line_end(const char *text, size_t most)
     return at;
 }
 
-static int line_count(const char *text, size_t most)
+static int line_count(const char *text, double room)
 {
     int count = 0;
     for (; *text; count++) {
-        text = line_end(text, most);
+        text = line_end(text, room);
         text += strspn(text, " ");
     }
     return count;
 }
 
+static double note_room(const struct nvt_frame *frame)
+{
+    return frame->width - 2 * NVT_FRAME_MARGIN;
+}
+
+static double title_room(const struct nvt_frame *frame)
+{
+    return note_room(frame) / TITLE_SIZE;
+}
+
 /* Write the lines of a text as labels, the first `y` px below the top. Returns the last tag. */
-static int put_lines(const struct nvt_frame *frame, const char *text, size_t most, int tag, int y,
+static int put_lines(const struct nvt_frame *frame, const char *text, double room, int tag, int y,
                      int step, const char *look, FILE *out)
 {
     char line[NVT_FRAME_TEXT];
     for (; *text; y += step) {
-        const char *end = line_end(text, most);
+        const char *end = line_end(text, room);
         snprintf(line, sizeof(line), "%.*s", (int)(end - text), text);
         fprintf(out, "set label %d ", ++tag);
-        nvt_gnuplot_text(line, most + 1, out);
-        fprintf(out, " at screen 0.5,screen %.4f center noenhanced %s\n",
-                1 - (double)y / frame->height, look);
+        nvt_gnuplot_text(line, NVT_FRAME_TEXT, out);
+        fprintf(out, " at screen %.4f,screen %.4f left noenhanced %s\n",
+                (double)NVT_FRAME_MARGIN / frame->width, 1 - (double)y / frame->height, look);
         text = end + strspn(end, " ");
     }
     return tag;
@@ -117,22 +133,25 @@ static int put_lines(const struct nvt_frame *frame, const char *text, size_t mos
 
 /* --- the legend --- */
 
-static double key_width(const struct nvt_key *key)
+static double sample_width(const struct nvt_key *key)
 {
-    const double usual = KEY_CHAR * (double)nvt_text_width(key->text);
-    return SAMPLE + 18 + fmax(usual, nvt_label_pixels(key->text));
+    return key->kind == NVT_KEY_BOX || key->kind == NVT_KEY_POINT ? BOX : SAMPLE;
 }
 
-/* How many keys from `first` on stand in one row, and how wide they are together. */
-static size_t row_of_keys(const struct nvt_frame *frame, size_t first, double *width)
+static double key_width(const struct nvt_key *key)
+{
+    return sample_width(key) + 22 + nvt_label_pixels(key->text) * 1.03;
+}
+
+/* How many keys from `first` on stand in one row. */
+static size_t row_of_keys(const struct nvt_frame *frame, size_t first)
 {
     size_t count = 0;
-    *width = 0;
+    double width = 0;
     while (first + count < frame->key_count) {
-        double more = key_width(&frame->keys[first + count]);
-        if (count && *width + more > NVT_FRAME_WIDTH - 8)
+        width += key_width(&frame->keys[first + count]);
+        if (count && width > frame->width - NVT_FRAME_MARGIN)
             break;
-        *width += more;
         count++;
     }
     return count;
@@ -140,22 +159,22 @@ static size_t row_of_keys(const struct nvt_frame *frame, size_t first, double *w
 
 static int key_rows(const struct nvt_frame *frame)
 {
-    double width;
     int rows = 0;
     for (size_t first = 0; first < frame->key_count; rows++)
-        first += row_of_keys(frame, first, &width);
+        first += row_of_keys(frame, first);
     return rows;
 }
 
 static void put_key(struct nvt_frame *frame, const struct nvt_key *key, double x, int y, FILE *out)
 {
-    double from = x / NVT_FRAME_WIDTH, to = (x + SAMPLE) / NVT_FRAME_WIDTH;
-    double at = 1 - (double)y / frame->height, half = 5.0 / frame->height;
+    const double sample = sample_width(key);
+    double from = x / frame->width, to = (x + sample) / frame->width;
+    double at = 1 - (double)y / frame->height, half = 5.5 / frame->height;
     if (key->kind == NVT_KEY_BOX)
         fprintf(out,
                 "set object %d rectangle from screen %.4f,screen %.4f to screen %.4f,screen %.4f "
                 "front fillcolor '%s' fillstyle solid 1 noborder\n",
-                FIRST_TAG + ++frame->boxes, (from + to) / 2, at - half, to, at + half, key->color);
+                FIRST_TAG + ++frame->boxes, from, at - half, to, at + half, key->color);
     else if (key->kind != NVT_KEY_POINT) {
         /* The SVG of gnuplot 5.4 takes the dashes of the arrow before, where colour and width are the same. */
         const char *width = ++frame->arrows % 2 ? "1.6" : "1.61";
@@ -172,16 +191,15 @@ static void put_key(struct nvt_frame *frame, const struct nvt_key *key, double x
                 FIRST_TAG + ++frame->labels, (from + to) / 2, at, key->point, key->color);
     fprintf(out, "set label %d ", FIRST_TAG + ++frame->labels);
     nvt_gnuplot_text(key->text, NVT_FRAME_TEXT, out);
-    fprintf(out, " at screen %.4f,screen %.4f left noenhanced font ',11'\n",
-            (x + SAMPLE + 6) / NVT_FRAME_WIDTH, at);
+    fprintf(out, " at screen %.4f,screen %.4f left noenhanced font ',12'\n",
+            (x + sample + 6) / frame->width, at);
 }
 
 static void put_keys(struct nvt_frame *frame, int y, FILE *out)
 {
-    double width;
     for (size_t first = 0; first < frame->key_count; y += KEY_LINE) {
-        size_t count = row_of_keys(frame, first, &width);
-        double x = (NVT_FRAME_WIDTH - width) / 2 + 4;
+        const size_t count = row_of_keys(frame, first);
+        double x = NVT_FRAME_MARGIN;
         for (size_t i = first; i < first + count; i++) {
             put_key(frame, &frame->keys[i], x, y, out);
             x += key_width(&frame->keys[i]);
@@ -203,24 +221,26 @@ static int x_axis(const struct nvt_frame *frame)
     return X_AXIS + (frame->x_rows > 1 ? X_ROW : 0);
 }
 
-void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
+/* Where the notes begin, and with the heights of all of it the frame's own. */
+static int measure(struct nvt_frame *frame, int panel)
 {
-    frame->columns = frame->columns ? frame->columns : 1;
-    frame->rows = frame->rows ? frame->rows : 1;
-    frame->left = frame->left ? frame->left : Y_AXIS;
-    frame->right = frame->right ? frame->right : RIGHT;
-    frame->panel = panel;
     int several = panels(frame) > 1, notes = 0;
-    frame->top = 12 + TITLE_LINE * line_count(frame->title, TITLE_CHARS);
-    int below = frame->top + frame->rows * (panel + x_axis(frame) + (several ? PANEL_TITLE : 8));
+    frame->panel = panel;
+    frame->top = 14 + TITLE_LINE * line_count(frame->title, title_room(frame)) +
+                 KEY_LINE * key_rows(frame) + (frame->key_count ? 6 : 0);
+    int below =
+        frame->top + frame->rows * (panel + x_axis(frame) + (several ? PANEL_TITLE : 8)) + 4;
     for (size_t i = 0; i < frame->note_count; i++)
-        notes += line_count(frame->notes[i], NOTE_CHARS);
-    frame->height =
-        below + KEY_LINE * key_rows(frame) + (frame->key_count ? 6 : 0) + NOTE_LINE * notes + 8;
-    nvt_gnuplot_terminal(frame->format, NVT_FRAME_WIDTH, frame->height, frame->name, out);
-    fputs("set border 3 linecolor '#555555'\n"
-          "set tics nomirror textcolor '#333333' font ',11' scale 0.6\n"
-          "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\nunset key\n"
+        notes += line_count(frame->notes[i], note_room(frame));
+    frame->height = below + NOTE_LINE * notes + 4;
+    return below;
+}
+
+static void put_style(const struct nvt_frame *frame, FILE *out)
+{
+    fputs("set border 3 linecolor '" NVT_DIM "'\n"
+          "set tics nomirror textcolor '" NVT_DIM "' font ',12' scale 0.6\n"
+          "set grid xtics ytics linecolor '" NVT_GRID "' linetype 1 linewidth 0.5\nunset key\n"
           /* gnuplot's own format has ten characters at times */
           "set format x '%g'\nset format y '%g'\nset ytics offset 0.5,0\n"
           /* gnuplot 6 wipes away what lies around the points of lines with errors */
@@ -228,17 +248,27 @@ void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
           out);
     if (!strcmp(frame->format, "svg")) /* where gnuplot leaves more room above the label */
         fputs("set xlabel offset 0,0.5\n", out);
-    int y = 18, tag = put_lines(frame, frame->title, TITLE_CHARS, FIRST_TAG, y, TITLE_LINE,
-                                "font ',14'", out);
-    y = below + KEY_LINE / 2;
+}
+
+void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
+{
+    frame->columns = frame->columns ? frame->columns : 1;
+    frame->rows = frame->rows ? frame->rows : 1;
+    frame->left = frame->left ? frame->left : NVT_FRAME_LEFT;
+    frame->right = frame->right ? frame->right : NVT_FRAME_MARGIN;
+    int several = panels(frame) > 1, y = measure(frame, panel) + NOTE_LINE / 2;
+    nvt_gnuplot_terminal(frame->format, frame->width, frame->height, frame->name, out);
+    put_style(frame, out);
+    int tag = put_lines(frame, frame->title, title_room(frame), FIRST_TAG, 19, TITLE_LINE,
+                        "font 'DejaVu Sans:Bold,14'", out);
     frame->labels = tag - FIRST_TAG;
-    put_keys(frame, y, out);
-    y += KEY_LINE * key_rows(frame) + (frame->key_count ? 6 : 0);
+    put_keys(frame, 16 + TITLE_LINE * line_count(frame->title, title_room(frame)) + KEY_LINE / 2,
+             out);
     for (size_t i = 0; i < frame->note_count; i++) {
-        tag = put_lines(frame, frame->notes[i], NOTE_CHARS, FIRST_TAG + frame->labels, y, NOTE_LINE,
-                        "font ',11' textcolor '#555555'", out);
+        tag = put_lines(frame, frame->notes[i], note_room(frame), FIRST_TAG + frame->labels, y,
+                        NOTE_LINE, "font ',12' textcolor '" NVT_DIM "'", out);
         frame->labels = tag - FIRST_TAG;
-        y += NOTE_LINE * line_count(frame->notes[i], NOTE_CHARS);
+        y += NOTE_LINE * line_count(frame->notes[i], note_room(frame));
     }
     if (several)
         fputs("set multiplot\n", out);
@@ -249,7 +279,7 @@ void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
 void nvt_frame_panel(const struct nvt_frame *frame, int index, const char *title, FILE *out)
 {
     int several = panels(frame) > 1, column = index % frame->columns;
-    double each = (double)NVT_FRAME_WIDTH / frame->columns;
+    double each = (double)frame->width / frame->columns;
     double left = each * column + frame->left, right = each * (column + 1) - frame->right;
     int top = frame->top + (several ? PANEL_TITLE : 8) +
               index / frame->columns * (frame->panel + x_axis(frame) + PANEL_TITLE);
@@ -262,22 +292,22 @@ void nvt_frame_panel(const struct nvt_frame *frame, int index, const char *title
     fprintf(out,
             "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
             "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
-            left / NVT_FRAME_WIDTH, right / NVT_FRAME_WIDTH, 1 - (double)top / frame->height,
+            left / frame->width, right / frame->width, 1 - (double)top / frame->height,
             1 - (double)(top + frame->panel) / frame->height);
     if (title) {
         fputs("set title ", out);
         nvt_gnuplot_text(title, 60, out);
-        fprintf(out, " font ',%d' offset 0,-0.5 noenhanced\n", frame->columns > 1 ? 11 : 12);
+        fprintf(out, " font ',12' offset 0,-0.5 noenhanced\n");
     }
 }
 
 void nvt_frame_y_label(const struct nvt_frame *frame, int index, const char *text, FILE *out)
 {
-    double each = (double)NVT_FRAME_WIDTH / frame->columns;
+    double each = (double)frame->width / frame->columns;
     fprintf(out, "set label %d ", Y_LABEL_TAG);
     nvt_gnuplot_text(text, 60, out);
     fprintf(out, " at screen %.4f,graph 0.5 center rotate noenhanced\n",
-            (each * (index % frame->columns) + 11) / NVT_FRAME_WIDTH);
+            (each * (index % frame->columns) + 11) / frame->width);
 }
 
 void nvt_frame_close(const struct nvt_frame *frame, FILE *out)
@@ -318,225 +348,6 @@ void nvt_frame_series_std(const char *name, const struct nvt_bar_columns *column
                 block, mean, std, mean, y, mean, color);
     }
     putc('\n', out);
-}
-
-struct nvt_extent nvt_extent_new(void)
-{
-    return (struct nvt_extent){.least = INFINITY};
-}
-
-void nvt_extent_add(struct nvt_extent *extent, double low, double high)
-{
-    extent->least = fmin(extent->least, low);
-    extent->most = fmax(extent->most, high);
-}
-
-void nvt_extent_add_bar(struct nvt_extent *extent, double mean, double std)
-{
-    if (isfinite(mean))
-        nvt_extent_add(extent, mean, std > 0 ? mean + std : mean);
-}
-
-/* Tics of a decade, the fewer the better. */
-static const struct {
-    double steps[7];
-    int count;
-} log_tics[] = {{{1, 2, 5}, 3}, {{1, 1.5, 2, 3, 4, 5, 7}, 7}};
-enum { LOG_TICS = NVT_COUNT_OF(log_tics), TICS_LEAST = 3, DECADES_MOST = 7 };
-
-/* Write the tics of a choice that lie on an axis, NULL: only count them. */
-static int put_log_tics(int choice, double low, double high, FILE *out)
-{
-    int count = 0;
-    for (int power = (int)floor(log10(low)); power <= (int)ceil(log10(high)); power++)
-        for (int i = 0; i < log_tics[choice].count; i++) {
-            double tic = log_tics[choice].steps[i] * pow(10, power);
-            if (tic < low || tic > high)
-                continue;
-            if (out)
-                fprintf(out, "%s%.9g", count ? ", " : "", tic);
-            count++;
-        }
-    return count;
-}
-
-/* Powers of ten, and small tics between them: each power where some are left out, else their multiples. */
-static void put_decades(double low, double high, FILE *out)
-{
-    int first = (int)ceil(log10(low)), last = (int)floor(log10(high));
-    int step = 1 + (last - first) / DECADES_MOST, count = 0;
-    for (int power = first - 1; power <= last; power++)
-        for (int i = 1; i < (step > 1 ? 2 : 10); i++) {
-            double tic = i * pow(10, power);
-            int is_small = i > 1 || power % step;
-            if (tic >= low && tic <= high)
-                fprintf(out, "%s%s%.9g%s", count++ ? ", " : "", is_small ? "'' " : "", tic,
-                        is_small ? " 1" : "");
-        }
-}
-
-/* Tics of a logarithmic axis. Which ones gnuplot takes differs with its version: powers of ten until 5.4, which leaves one
- * or none where there is less than a decade or two; with 6 also 5, 10, 15, 20, 25, where they lie on each other. */
-static void put_tics_of_log(char axis, double low, double high, FILE *out)
-{
-    fprintf(out, "set format %c '%s'\nset %ctics (", axis,
-            high >= 100 * low && (low < 1e-3 || high >= 1e6) ? "1e%L" : "%g", axis);
-    int choice = 0;
-    while (choice + 1 < LOG_TICS && put_log_tics(choice, low, high, NULL) < TICS_LEAST)
-        choice++;
-    if (high < 100 * low)
-        put_log_tics(choice, low, high, out);
-    else
-        put_decades(low, high, out);
-    fputs(")\n", out);
-}
-
-static int is_logarithmic(const struct nvt_extent *extent, double log_ratio)
-{
-    return extent->least > 0 && extent->most / extent->least > log_ratio;
-}
-
-double nvt_extent_floor(const struct nvt_extent *extent, double log_ratio)
-{
-    return is_logarithmic(extent, log_ratio) ? extent->least / 1.5 : 0;
-}
-
-int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, double log_ratio,
-                    FILE *out)
-{
-    int is_log = is_logarithmic(extent, log_ratio);
-    double low = nvt_extent_floor(extent, log_ratio) / unit;
-    double high = extent->most > 0 ? extent->most * (is_log ? 1.5 : 1.1) / unit : 1;
-    fprintf(out,
-            "%s logscale %c%s\nset %crange [%.9g:%.9g]\nfloor = %.9g\nceiling = %.9g\n"
-            "lower(value) = value > floor ? value : floor\n"
-            "upper(value) = value < ceiling ? value : ceiling\n"
-            "low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
-            "high(mean, std) = std > 0 ? mean + std : mean\n",
-            is_log ? "set" : "unset", axis, is_log ? " 10" : "", axis, low, high, low, high);
-    if (is_log)
-        put_tics_of_log(axis, low, high, out);
-    else
-        fprintf(out, "set %ctics autofreq\nset format %c '%%g'\n", axis, axis);
-    return is_log;
-}
-
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
-void nvt_frame_log_range(const struct nvt_extent *extent, double factor, double *left,
-                         double *right)
-{
-    factor = extent->most > extent->least ? factor : ALONE;
-    *left = extent->most > 0 ? extent->least / factor : 1;
-    *right = extent->most > 0 ? extent->most * factor : 4;
-}
-
-/* What stands at a tic. Returns its length. */
-static int write_tic(double value, char text[32])
-{
-    return snprintf(text, 32, value == floor(value) && value < 1e7 ? "%.0f" : "%.6g", value);
-}
-
-/* A value with no others has its half and its double beside it. */
-static const char *put_neighbours(double value, double left, double right, FILE *out)
-{
-    const char *separator = "";
-    if (value / 2 >= fmax(left, 1)) {
-        fprintf(out, "\"%.6g\" %.9g", value / 2, value / 2);
-        separator = ", ";
-    }
-    if (value * 2 <= right) {
-        fprintf(out, "%s\"%.6g\" %.9g", separator, value * 2, value * 2);
-        separator = ", ";
-    }
-    return separator;
-}
-
-/* The labels of a logarithmic x axis, from the left to the right. */
-struct labels {
-    double left, right, width; /* of the axis: its ends, and px */
-    double named[LABEL_ROWS];  /* where a row's last label ends */
-    double marked;             /* where the last tic is */
-};
-
-static struct labels labels_of(const struct nvt_frame *frame, double left, double right)
-{
-    struct labels labels = {.left = left, .right = right, .marked = -INFINITY};
-    int columns = frame->columns ? frame->columns : 1;
-    labels.width = (double)NVT_FRAME_WIDTH / columns - (frame->left ? frame->left : Y_AXIS) -
-                   (frame->right ? frame->right : RIGHT);
-    for (int row = 0; row < LABEL_ROWS; row++)
-        labels.named[row] = -INFINITY;
-    return labels;
-}
-
-/* Whether a value has a tic; *row gets the row of its label, the first of `rows` with room for it, `rows` where there
- * is none. */
-static int place_label(struct labels *labels, double value, int rows, int *row)
-{
-    char text[32];
-    double at = labels->width * log(value / labels->left) / log(labels->right / labels->left);
-    if (!(value > 0) || at < labels->marked + 2)
-        return 0;
-    double half = KEY_CHAR / 2 * write_tic(value, text);
-    for (*row = 0; *row < rows && at - half <= labels->named[*row] + KEY_CHAR / 2;)
-        ++*row;
-    if (*row < rows)
-        labels->named[*row] = at + half;
-    labels->marked = at;
-    return 1;
-}
-
-int nvt_frame_log_x_rows(const struct nvt_frame *frame, double left, double right, double *values,
-                         size_t count)
-{
-    struct labels labels = labels_of(frame, left, right);
-    int row, most = 0;
-    if (count)
-        qsort(values, count, sizeof(*values), ascending);
-    for (size_t i = 0; i < count; i++)
-        if (place_label(&labels, values[i], LABEL_ROWS, &row) && row < LABEL_ROWS && row > most)
-            most = row;
-    return most + 1;
-}
-
-void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, double *values,
-                     size_t count, FILE *out)
-{
-    struct labels labels = labels_of(frame, left, right);
-    const int rows = frame->x_rows > 1 ? LABEL_ROWS : 1;
-    const char *separator = "";
-    fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (", left, right);
-    if (count)
-        qsort(values, count, sizeof(*values), ascending);
-    if (count && values[0] == values[count - 1])
-        separator = put_neighbours(values[0], left, right, out);
-    for (size_t i = 0; i < count; i++) {
-        char text[32], label[40] = "";
-        int row;
-        if (!place_label(&labels, values[i], rows, &row))
-            continue;
-        write_tic(values[i], text);
-        if (row < rows)
-            snprintf(label, sizeof(label), "%s%s", row ? "\\n" : "", text);
-        fprintf(out, "%s\"%s\" %.9g", separator, label, values[i]);
-        separator = ", ";
-    }
-    fputs(")\n", out);
-    /* gnuplot leaves room for one row. */
-    if (rows > 1)
-        fprintf(out, "set xlabel offset 0,%g\n", strcmp(frame->format, "svg") ? -0.8 : -0.4);
-}
-
-int nvt_frame_log_x_right(double value)
-{
-    char label[32];
-    const int half = (int)(KEY_CHAR / 2 * write_tic(value, label)) + 2;
-    return half > RIGHT ? half : RIGHT;
 }
 
 struct nvt_time_unit nvt_time_unit_for(double ns)

@@ -1,8 +1,8 @@
 /*
  * The frame of a chart: what all of them look like. A chart is as wide as the column of a paper
- * (8.5 cm), where its text is still 6 pt; the title stands above the panels, the legend and the
- * lines that say what is shown and where it was measured below them, so that nothing can cover
- * data. Sizes are pixels of the SVG.
+ * (8.5 cm), where its text is 7 pt; on a screen those over time are wider. The title and the legend
+ * stand above the panels, the lines that say what is shown and where it was measured below them, so
+ * that nothing can cover data. Sizes are pixels of the SVG.
  *
  * A chart fills a frame (title, keys, notes, provenance), opens it with the height of its panels,
  * writes its axes and plots, and closes it.
@@ -15,7 +15,10 @@
 #include "../lib/table.h"
 
 enum {
-    NVT_FRAME_WIDTH = 440, /* 8.5 cm: 12 px are 6.6 pt there, 11 px 6 pt */
+    NVT_FRAME_WIDTH = 412, /* 8.5 cm, where 12 px are 7 pt: no text is smaller */
+    NVT_FRAME_WIDE = 760,  /* of a chart that a screen has more room for */
+    NVT_FRAME_LEFT = 76,   /* beside a panel: tics of six characters and label */
+    NVT_FRAME_MARGIN = 12, /* beside texts, and right of a panel */
     NVT_FRAME_KEYS = 24,
     NVT_FRAME_NOTES = 8,
     NVT_FRAME_TEXT = 300,
@@ -33,11 +36,13 @@ struct nvt_key {
 
 struct nvt_frame {
     const char *format, *name;
+    int width;
+    int is_within_document; /* which says once where all was measured */
     char title[NVT_FRAME_TEXT];
     struct nvt_key keys[NVT_FRAME_KEYS];
     char notes[NVT_FRAME_NOTES][NVT_FRAME_TEXT];
     size_t key_count, note_count;
-    int left, right;           /* margins beside the panels; 0: 64 and 14 */
+    int left, right;           /* margins beside the panels; 0: the usual ones */
     int columns, rows;         /* of panels; 0: one */
     int x_rows;                /* of labels at the x axis, two at most (nvt_frame_log_x); 0: one */
     int height;                /* of the picture */
@@ -45,18 +50,24 @@ struct nvt_frame {
     int labels, arrows, boxes; /* highest tags used */
 };
 
-/* A new frame of NAME.FORMAT. The texts belong to the caller. */
-struct nvt_frame nvt_frame_new(const char *format, const char *name, const char *title);
+struct nvt_chart_request;
+
+/* A new frame of NAME in the request's format. The texts belong to the caller. */
+struct nvt_frame nvt_frame_new(const struct nvt_chart_request *request, const char *name,
+                               const char *title);
+
+/* Make it NVT_FRAME_WIDE, unless it is for paper. Before anything else. */
+void nvt_frame_widen(struct nvt_frame *frame);
 
 /* Columns (lib/text.h) of a key that has a row of the legend for itself. */
-enum { NVT_FRAME_KEY_ROOM = 57 };
+enum { NVT_FRAME_KEY_ROOM = 47 };
 
 /* Append a key of the legend, a line below it; what is too much is left out, of a text too. */
 void nvt_frame_key(struct nvt_frame *frame, enum nvt_key_kind kind, const char *color, int dash,
                    int point, const char *text);
 void nvt_frame_note(struct nvt_frame *frame, const char *text);
 
-/* "BEFOREcondition · backend · device · date" of what is known, as a note. */
+/* "BEFOREcondition · backend · device · date" of what is known, as a note. Within a document only with a `before`. */
 void nvt_frame_provenance(struct nvt_frame *frame, const char *before,
                           const struct nvt_provenance *from);
 

@@ -53,7 +53,7 @@ void nvt_gnuplot_terminal(const char *format, int width, int height, const char 
     else if (!strcmp(format, "pdf")) /* as wide as the column of a paper */
         fprintf(script,
                 "set terminal pdfcairo noenhanced size 8.5cm,%.2fcm font 'DejaVu Sans,12' "
-                "fontscale 0.41 linewidth 1 pointscale 0.55 background '#ffffff'\n",
+                "fontscale 0.44 linewidth 1 pointscale 0.58 background '#ffffff'\n",
                 8.5 * height / width);
     else
         fprintf(script,

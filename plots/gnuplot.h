@@ -20,6 +20,10 @@
 #define NVT_RED    "#D55E00"
 #define NVT_PURPLE "#CC79A7"
 
+/* Of axes, and of texts that explain; of lines behind data. */
+#define NVT_DIM  "#555555"
+#define NVT_GRID "#dddddd"
+
 /* The formats of pictures, for messages: "svg, png or pdf". */
 #define NVT_PICTURE_FORMATS "svg, png or pdf"
 

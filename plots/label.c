@@ -5,7 +5,7 @@
 
 #include "../lib/text.h"
 
-#define LABEL_MAX   62   /* columns of a name */
+#define LABEL_MAX   52   /* columns of a name */
 #define LABEL_LEAST 8    /* that one can be cut to */
 #define TEXT_MAX    2048 /* bytes of one that are looked at */
 
@@ -142,7 +142,7 @@ double nvt_label_pixels(const char *text)
         else /* of those that take one column most are less wide */
             width += nvt_char_width(character) > 1 ? 1000 : 700 * nvt_char_width(character);
     }
-    return width * 11 / 1000;
+    return width * NVT_LABEL_PX / 1000;
 }
 
 void nvt_label_fit(const struct nvt_labels *labels, size_t which, size_t most, char *out,

@@ -27,11 +27,12 @@ struct nvt_labels {
 void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
                      size_t size);
 
-/* Pixels that a text takes at 11 px in DejaVu Sans, in which pictures are drawn. */
+/* Pixels that a text takes in DejaVu Sans, in which pictures are drawn, at the size of all labels. */
+#define NVT_LABEL_PX 12
 double nvt_label_pixels(const char *text);
 
 /* The same in no more room than so many letters of usual width have: fewer of wide ones, as capitals are. */
-#define NVT_LABEL_LETTER 6.8 /* px */
+#define NVT_LABEL_LETTER 7.4 /* px */
 void nvt_label_fit(const struct nvt_labels *labels, size_t which, size_t most, char *out,
                    size_t size);
 

@@ -5,9 +5,9 @@
 #include "../lib/count_of.h"
 #include "../lib/text.h"
 
-/* DejaVu Sans at 11 px, and between a name and what is beside it. */
-#define CHAR   6.7
-#define HEIGHT 13.0
+/* DejaVu Sans at 12 px, and between a name and what is beside it. */
+#define CHAR   7.3
+#define HEIGHT 14.0
 #define GAP    3.0
 
 /* A name that seems to be another point's is worse than any other place. */

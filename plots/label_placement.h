@@ -11,7 +11,7 @@
 struct nvt_point_label {
     double x, y, radius;
     double weight;    /* the heaviest are placed first */
-    const char *text; /* of 11 px; "": it has none */
+    const char *text; /* of 12 px; "": it has none */
     int is_placed;    /* then its box begins at `left`, its middle is at `middle` */
     double left, middle;
     double anchor; /* where its text begins (align 1), has its middle (0) or ends (-1) */

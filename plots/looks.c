@@ -1,5 +1,6 @@
 #include "looks.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -70,8 +71,10 @@ static const struct {
     {"backward", NVT_ORANGE},      {"bwd", NVT_ORANGE},
     {"optimizer", NVT_GREEN},      {"optimizer step", NVT_GREEN},
     {"optimizer_step", NVT_GREEN}, {"Optimizer.step", NVT_GREEN},
-    {"iteration", "#9AA5B1"},      {"step", "#9AA5B1"},
-    {"ProfilerStep", "#9AA5B1"},   {"warmup", "#5F6B76"},
+    {"iteration", "#B4BEC9"},      {"step", "#B4BEC9"},
+    {"train_step", "#B4BEC9"},     {"iter", "#B4BEC9"},
+    {"batch", "#B4BEC9"},          {"ProfilerStep", "#B4BEC9"},
+    {"warmup", "#8995A1"},
 };
 
 const char *nvt_known_color(const char *name)
@@ -83,9 +86,34 @@ const char *nvt_known_color(const char *name)
     return NULL;
 }
 
+int nvt_is_phase(const char *name)
+{
+    const char *color = nvt_known_color(name);
+    return color &&
+           (!strcmp(color, NVT_SKY) || !strcmp(color, NVT_ORANGE) || !strcmp(color, NVT_GREEN));
+}
+
+const char *nvt_class_color(enum nvt_kernel_class class)
+{
+    static const char *const colors[NVT_KERNEL_CLASSES] = {
+        [NVT_CLASS_GEMM] = NVT_BLUE,          [NVT_CLASS_ATTENTION] = "#882255",
+        [NVT_CLASS_ELEMENTWISE] = NVT_PURPLE, [NVT_CLASS_COPY] = NVT_YELLOW,
+        [NVT_CLASS_COMMUNICATION] = NVT_RED,  [NVT_CLASS_OTHER] = "#999999"};
+    return colors[class];
+}
+
+const char *nvt_ink_on(const char *color)
+{
+    const unsigned long all = strtoul(color + (*color == '#'), NULL, 16);
+    const unsigned long red = all >> 16 & 255, green = all >> 8 & 255, blue = all & 255;
+    return 2126 * red + 7152 * green + 722 * blue < 10000UL * 110 ? "#fefefe" : "#101010";
+}
+
 /* Of the names that are not well-known. */
 static const char *const free_colors[NVT_NAMES_MOST] = {NVT_PURPLE, NVT_BLUE,  NVT_YELLOW, NVT_RED,
                                                         "#44AA99",  "#882255", "#999933"};
+static const char *const free_tints[NVT_NAMES_MOST] = {"#C9D3EE", "#E3D3EC", "#BFD8D2", "#D3E8CF",
+                                                       "#EDE3BD", "#C8E4E6", "#E6D9C8"};
 
 /* FNV-1a. */
 static unsigned hash_of(const char *text)
@@ -107,7 +135,8 @@ static size_t next_name(const char *const *names, size_t count, const char *cons
     return next;
 }
 
-void nvt_name_colors(const char *const *names, size_t count, const char **colors)
+static void color_names(const char *const *names, size_t count, const char *const *palette,
+                        const char **colors)
 {
     int taken[NVT_NAMES_MOST] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -121,6 +150,16 @@ void nvt_name_colors(const char *const *names, size_t count, const char **colors
         while (taken[at])
             at = (at + 1) % NVT_NAMES_MOST;
         taken[at] = 1;
-        colors[i] = free_colors[at];
+        colors[i] = palette[at];
     }
+}
+
+void nvt_name_colors(const char *const *names, size_t count, const char **colors)
+{
+    color_names(names, count, free_colors, colors);
+}
+
+void nvt_name_tints(const char *const *names, size_t count, const char **colors)
+{
+    color_names(names, count, free_tints, colors);
 }

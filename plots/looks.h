@@ -4,6 +4,7 @@
 #ifndef NVT_LOOKS_H
 #define NVT_LOOKS_H
 
+#include "../analyze/device/kernel_class.h"
 #include "../analyze/studies/fragments.h"
 
 /* Of a line or of points. */
@@ -37,7 +38,25 @@ const char *nvt_known_color(const char *name);
  * of well-known names of the same thing the first one has its colour. */
 void nvt_name_colors(const char *const *names, size_t count, const char **colors);
 
-/* What has no name of its own in the legend. */
+/* The same of boxes that are written on, beside those of kernels: names that are not well-known are pale. */
+void nvt_name_tints(const char *const *names, size_t count, const char **colors);
+
+/* Whether a name is that of forward, backward or the optimizer. */
+int nvt_is_phase(const char *name);
+
+/* The colour of a class of kernels. */
+const char *nvt_class_color(enum nvt_kernel_class class);
+
+/* The colour of what is written on a colour: black or white, whichever is read better. Neither is the NVT_BLACK of lines, as it
+ * stays what it is where the paper is dark. */
+const char *nvt_ink_on(const char *color);
+
+/* What has no name of its own in the legend; calls of the operating system; a device that has nothing to do, and what is written on
+ * that; where a device's operations are drawn. */
 #define NVT_OTHERS_COLOR "#D0D0D0"
+#define NVT_CALLS_COLOR  "#4D4D4D"
+#define NVT_IDLE_COLOR   "#F6DDD8"
+#define NVT_IDLE_INK     "#8A2D00"
+#define NVT_LANE_COLOR   "#F2F2F2"
 
 #endif

@@ -213,7 +213,7 @@ static void put_numbers(const struct nvt_pipeline_view *view, int step, const ch
     fprintf(out,
             ", \\\n     for [kind in 'forward backward'] '%s.dat' index kind using "
             "($2-$1>($5>0?%.6f:%.6f)?($1+$2)/2:NaN):3:($5>0?sprintf('%%d.%%d',$4,$5):"
-            "sprintf('%%d',$4)) with labels font ',11'",
+            "sprintf('%%d',$4)) with labels font ',12'",
             data, length_of(view, step) / 13, length_of(view, step) / 24);
 }
 
@@ -221,8 +221,7 @@ static void put_gantt(const struct nvt_chart_request *request, const struct nvt_
                       int step, const struct names *names, FILE *out)
 {
     const struct shades shades = shades_of(view);
-    struct nvt_frame frame =
-        nvt_frame_new(request->format, names->picture, "One step of the pipeline");
+    struct nvt_frame frame = nvt_frame_new(request, names->picture, "One step of the pipeline");
     put_gantt_frame(request, view, step, &shades, &frame);
     nvt_frame_open(&frame, 40 * view->partitions, out);
     nvt_frame_y_label(&frame, 0, "partition", out);
@@ -251,7 +250,7 @@ static void put_memory(const struct nvt_chart_request *request,
     const struct nvt_pipeline_step *at = &view->steps[step];
     char text[32];
     struct nvt_frame frame =
-        nvt_frame_new(request->format, names->picture, "Memory of each partition during one step");
+        nvt_frame_new(request, names->picture, "Memory of each partition during one step");
     for (int p = 0; p < view->partitions; p++) {
         snprintf(text, sizeof(text), "partition %d", p);
         nvt_frame_key(&frame, NVT_KEY_LINE, color_of(p), p % 4 + 1, 0, text);

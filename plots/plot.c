@@ -19,6 +19,7 @@
 #include "frame.h"
 #include "glyphs.h"
 #include "gnuplot.h"
+#include "svg.h"
 
 /* Every chart that fits the input is drawn. */
 #define NVT_CHART_LINE(name) &nvt_chart_##name,
@@ -117,8 +118,9 @@ static int write_picture(const struct nvt_chart_request *request, const char *pa
     return nvt_replacement_end(replacement, path, failed, err);
 }
 
-int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
-                     struct nvt_error *err)
+/* Run NAME.gp, and finish what it drew with these tips (svg.h), or NULL. 0, or -1 with err. */
+static int render(const struct nvt_chart_request *request, const char *name, const char *tips,
+                  struct nvt_error *err)
 {
     char script[512], path[4096];
     struct nvt_buffer picture = {0};
@@ -126,12 +128,21 @@ int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
     if (check_output(request, path, err))
         return -1;
     snprintf(script, sizeof(script), "%s.gp", name);
-    int failed = nvt_gnuplot_run(request->directory, script, &picture, err) ||
-                 write_picture(request, path, &picture, err);
+    int failed = nvt_gnuplot_run(request->directory, script, &picture, err);
+    if (!failed && !strcmp(request->format, "svg") && nvt_svg_finish(&picture, tips))
+        failed = nvt_fail(err, "out of memory");
+    if (!failed)
+        failed = write_picture(request, path, &picture, err);
     nvt_buffer_free(&picture);
     if (!failed)
         fprintf(request->paths, "%s\n", path);
     return failed ? -1 : 0;
+}
+
+int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
+                     struct nvt_error *err)
+{
+    return render(request, name, NULL, err);
 }
 
 void nvt_chart_provenance(const struct nvt_input *input, struct nvt_frame *frame)
@@ -170,13 +181,28 @@ int nvt_chart_draw(const struct nvt_chart_request *request, const char *wanted,
                    nvt_chart_put *put_data, nvt_chart_put *put_script, const void *what,
                    struct nvt_error *err)
 {
-    char name[256];
+    return nvt_chart_draw_tipped(request, wanted,
+                                 &(struct nvt_chart_parts){put_data, put_script, NULL}, what, err);
+}
+
+int nvt_chart_draw_tipped(const struct nvt_chart_request *request, const char *wanted,
+                          const struct nvt_chart_parts *parts, const void *what,
+                          struct nvt_error *err)
+{
+    char name[256], *tips = NULL;
+    size_t size = 0;
     if (take_name(request, wanted, name, sizeof(name), err))
         return -1;
-    if (write_part(request, name, "dat", put_data, what, err) ||
-        write_part(request, name, "gp", put_script, what, err))
+    if (write_part(request, name, "dat", parts->data, what, err) ||
+        write_part(request, name, "gp", parts->script, what, err))
         return -1;
-    return nvt_chart_render(request, name, err);
+    FILE *out = parts->tips ? open_memstream(&tips, &size) : NULL;
+    if (out)
+        parts->tips(request, what, name, out);
+    int failed = parts->tips && (!out || fclose(out)) ? nvt_fail(err, "out of memory")
+                                                      : render(request, name, tips, err);
+    free(tips);
+    return failed;
 }
 
 /* --- traces --- */
@@ -328,8 +354,11 @@ static void default_directory(const char *path, char *directory, size_t size)
 static int draw_charts(struct nvt_input *input, const struct options *options,
                        const char *directory, struct nvt_error *err)
 {
-    const struct nvt_chart_request request = {input,  directory,         options->format,
-                                              stdout, nvt_strings_new(), NULL};
+    const struct nvt_chart_request request = {.input = input,
+                                              .directory = directory,
+                                              .format = options->format,
+                                              .paths = stdout,
+                                              .drawn = nvt_strings_new()};
     int status = request.drawn ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; i < CHARTS && !status; i++)
         if (charts[i]->fits(input))
@@ -366,8 +395,12 @@ static int draw_comparison(const struct nvt_changes *changes, const struct optio
                            const char *directory, struct nvt_error *err)
 {
     struct nvt_input none = {0};
-    const struct nvt_chart_request request = {&none,  directory,         options->format,
-                                              stdout, nvt_strings_new(), changes->paths};
+    const struct nvt_chart_request request = {.input = &none,
+                                              .directory = directory,
+                                              .format = options->format,
+                                              .paths = stdout,
+                                              .drawn = nvt_strings_new(),
+                                              .kept = changes->paths};
     int status = request.drawn ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; i < CHANGE_CHARTS && !status; i++)
         status = change_charts[i]->draw(&request, changes, err);

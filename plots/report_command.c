@@ -250,8 +250,12 @@ static int draw(struct request *request, const struct drawing *drawing, struct n
     FILE *list = open_memstream(&paths, &size);
     if (!list)
         return nvt_fail(err, "out of memory");
-    const struct nvt_chart_request how = {
-        &request->input, request->folder, request->format->picture, list, nvt_strings_new(), NULL};
+    const struct nvt_chart_request how = {.input = &request->input,
+                                          .directory = request->folder,
+                                          .format = request->format->picture,
+                                          .paths = list,
+                                          .drawn = nvt_strings_new(),
+                                          .is_within_document = 1};
     if (!how.drawn)
         failed = nvt_fail(&trouble, "out of memory");
     else

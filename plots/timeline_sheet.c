@@ -1,6 +1,5 @@
 #include "timeline_sheet.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,9 +72,8 @@ static int choose_window(struct nvt_timeline_sheet *sheet)
         int64_t chosen = lengths[count / 2][1];
         sheet->from = trace->ranges.start[rows[chosen]];
         sheet->to = trace->ranges.end[rows[chosen]];
-        snprintf(sheet->part, sizeof(sheet->part),
-                 "Iteration %" PRId64 " of %" PRIu32 ", the one of median length.", chosen + 1,
-                 count);
+        sheet->iteration = (uint32_t)chosen + 1;
+        sheet->iterations = count;
     }
     choose_ranges(sheet);
     int failed = !rows || !lengths;
@@ -89,6 +87,19 @@ static int by_time(const void *left, const void *right)
     const struct nvt_timeline_source *a = left, *b = right;
     if (a->is_stream != b->is_stream)
         return a->is_stream - b->is_stream;
+    return (a->ns < b->ns) - (a->ns > b->ns);
+}
+
+/* Streams of a device behind each other. */
+static int by_device(const void *left, const void *right)
+{
+    const struct nvt_timeline_source *a = left, *b = right;
+    if (a->is_stream != b->is_stream)
+        return a->is_stream - b->is_stream;
+    if (a->is_stream && a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->is_stream && a->device != b->device)
+        return a->device < b->device ? -1 : 1;
     return (a->ns < b->ns) - (a->ns > b->ns);
 }
 
@@ -114,7 +125,8 @@ static struct nvt_timeline_source stream_of(const struct nvt_trace *trace, uint3
     return (struct nvt_timeline_source){.is_stream = 1,
                                         .process = trace->ops.process[op],
                                         .device = trace->ops.device[op],
-                                        .stream = trace->ops.stream[op]};
+                                        .stream = trace->ops.stream[op],
+                                        .until = INT64_MIN};
 }
 
 /* How deep a range lies within others of its thread, of whatever domain: they come by their starts. */
@@ -128,7 +140,19 @@ static int depth_of(struct nvt_timeline_source *thread, int64_t start, int64_t e
     return depth;
 }
 
-/* Threads first, then streams, each the busiest first. -1: out of memory. */
+/* Time within the window in which a stream had an operation. */
+static void add_busy(const struct nvt_timeline_sheet *sheet, struct nvt_timeline_source *stream,
+                     uint32_t op)
+{
+    const struct nvt_ops *ops = &sheet->trace->ops;
+    int64_t start = ops->start[op] > sheet->from ? ops->start[op] : sheet->from;
+    int64_t end = ops->end[op] < sheet->to ? ops->end[op] : sheet->to;
+    start = start > stream->until ? start : stream->until;
+    stream->ns += end > start ? (double)(end - start) : 0;
+    stream->until = end > stream->until ? end : stream->until;
+}
+
+/* Threads first, then streams, each the busiest first; streams of a device stay together. -1: out of memory. */
 static int choose_sources(struct nvt_timeline_sheet *sheet)
 {
     const struct nvt_trace *trace = sheet->trace;
@@ -151,7 +175,7 @@ static int choose_sources(struct nvt_timeline_sheet *sheet)
             continue;
         struct nvt_timeline_source *at = source_of(seen, &count, &stream);
         if (at) {
-            at->ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
+            add_busy(sheet, at, i);
             at->depth = 1;
         }
     }
@@ -167,11 +191,13 @@ static int choose_sources(struct nvt_timeline_sheet *sheet)
         seen[i].open_count = 0;
         sheet->sources[sheet->source_count++] = seen[i];
     }
+    qsort(sheet->sources, (size_t)sheet->source_count, sizeof(*sheet->sources), by_device);
     free(seen);
     return seen ? 0 : -1;
 }
 
-static int place_of(const struct nvt_timeline_sheet *sheet, const struct nvt_timeline_source *what)
+int nvt_timeline_source_at(const struct nvt_timeline_sheet *sheet,
+                           const struct nvt_timeline_source *what)
 {
     for (int i = 0; i < sheet->source_count; i++) {
         const struct nvt_timeline_source *at = &sheet->sources[i];
@@ -184,153 +210,233 @@ static int place_of(const struct nvt_timeline_sheet *sheet, const struct nvt_tim
     return -1;
 }
 
+static void put_lane(struct nvt_timeline_sheet *sheet, double apart, double height)
+{
+    sheet->bottom += apart;
+    sheet->lanes[sheet->lane_count++] = (struct nvt_timeline_lane){sheet->bottom, height};
+    sheet->bottom += height;
+}
+
 /* Which threads are in calls of the operating system, and all lanes, from above. */
 static void place_lanes(struct nvt_timeline_sheet *sheet)
 {
     const struct nvt_os_calls *calls = &sheet->trace->os_calls;
     for (uint32_t i = 0; i < calls->count; i++) {
         const struct nvt_timeline_source thread = {.thread = calls->thread[i]};
-        int place = within(sheet, calls->start[i], calls->end[i]) ? place_of(sheet, &thread) : -1;
+        int place = within(sheet, calls->start[i], calls->end[i])
+                        ? nvt_timeline_source_at(sheet, &thread)
+                        : -1;
         if (place >= 0)
             sheet->sources[place].waits = 1;
     }
+    sheet->spans = -1;
+    sheet->is_alone = nvt_timeline_is_alone(sheet);
     for (int i = 0; i < sheet->source_count; i++) {
         struct nvt_timeline_source *source = &sheet->sources[i];
-        source->lane = sheet->lanes;
-        for (int k = 0; k < source->depth + source->waits; k++) {
-            int is_of_waits = k == source->depth;
-            /* It lies close below the ranges, and is low. */
-            sheet->place[sheet->lanes] = is_of_waits ? sheet->bottom - 0.46 : sheet->bottom;
-            sheet->height[sheet->lanes++] = is_of_waits ? 0.4 : 1;
-            sheet->bottom += is_of_waits ? 0.54 : 1;
+        const int is_first_stream = source->is_stream && (!i || !source[-1].is_stream);
+        const double apart = i && !source->is_stream ? 0.3 : is_first_stream && i ? 0.4 : 0.1;
+        if (is_first_stream && nvt_timeline_has_spans(sheet)) {
+            sheet->spans = sheet->lane_count;
+            put_lane(sheet, apart, 1);
         }
+        source->lane = sheet->lane_count;
+        for (int k = 0; k < source->depth; k++)
+            put_lane(sheet, k || (is_first_stream && sheet->spans >= 0) ? 0.06 : apart,
+                     source->is_stream ? 1.6 : 1);
+        /* It lies close below the ranges, and is low. */
+        if (source->waits)
+            put_lane(sheet, 0.04, 0.4);
     }
 }
 
-/* What begins in the column of a lane's last box makes that longer, and names it where it is the
- * longest there: thousands of them would be no more to be seen than one. Lanes' boxes come by their
- * starts. */
-static void add_box(struct nvt_timeline_sheet *sheet, int lane, int64_t start, int64_t end,
-                    uint32_t name)
+void nvt_timeline_add(struct nvt_timeline_sheet *sheet, const struct nvt_timeline_box *what)
 {
-    int64_t column = (sheet->to - sheet->from) / NVT_TIMELINE_COLUMNS + 1;
-    struct nvt_timeline_box *last = sheet->last[lane];
-    start = start > sheet->from ? start : sheet->from;
-    end = end < sheet->to ? end : sheet->to;
-    if (name != NVT_NONE)
-        sheet->shares[name] += (double)(end - start);
-    if (last && start < last->start + column && end < last->start + column) {
+    const int64_t column = (sheet->to - sheet->from) / sheet->columns + 1;
+    const int64_t start = what->start > sheet->from ? what->start : sheet->from;
+    const int64_t end = what->end < sheet->to ? what->end : sheet->to;
+    struct nvt_timeline_box *last = sheet->last[what->lane];
+    if (last && last->kind == what->kind && start < last->start + column &&
+        end < last->start + column) {
         if (end - start > last->longest) {
             last->longest = end - start;
-            last->name = name;
+            last->row = what->row;
         }
+        last->count++;
         last->filled += end - start;
         last->end = end > last->end ? end : last->end;
+        sheet->are_merged = 1;
     } else if (sheet->count < NVT_TIMELINE_BOXES) {
-        sheet->last[lane] = &sheet->boxes[sheet->count++];
-        *sheet->last[lane] =
-            (struct nvt_timeline_box){start, end, end - start, end - start, name, lane};
+        sheet->last[what->lane] = last = &sheet->boxes[sheet->count++];
+        *last = *what;
+        last->count = 1;
+        last->start = start;
+        last->end = end;
+        last->longest = last->filled = end - start;
     }
 }
 
-static int take_boxes(struct nvt_timeline_sheet *sheet)
+static double shown_time(const struct nvt_timeline_sheet *sheet, int64_t start, int64_t end)
+{
+    start = start > sheet->from ? start : sheet->from;
+    end = end < sheet->to ? end : sheet->to;
+    return (double)(end - start);
+}
+
+static void take_ranges(struct nvt_timeline_sheet *sheet)
 {
     const struct nvt_trace *trace = sheet->trace;
-    sheet->boxes = calloc(NVT_TIMELINE_BOXES, sizeof(*sheet->boxes));
-    sheet->shares = calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(*sheet->shares));
-    if (!sheet->boxes || !sheet->shares)
-        return -1;
     for (uint32_t i = 0; i < trace->ranges.count; i++) {
         const struct nvt_timeline_source thread = {.thread = trace->ranges.thread[i]};
         int64_t start = trace->ranges.start[i], end = end_of(sheet, i);
-        int place = is_shown(sheet, i) ? place_of(sheet, &thread) : -1;
+        int place = is_shown(sheet, i) ? nvt_timeline_source_at(sheet, &thread) : -1;
         int depth = place < 0 ? -1 : depth_of(&sheet->sources[place], start, end);
         sheet->deeper += depth >= NVT_TIMELINE_DEPTH;
         if (depth < 0 || depth >= NVT_TIMELINE_DEPTH)
             continue;
-        add_box(sheet, sheet->sources[place].lane + depth, start, end, trace->ranges.name[i]);
+        sheet->shares[trace->ranges.name[i]] += shown_time(sheet, start, end);
+        nvt_timeline_add(sheet,
+                         &(struct nvt_timeline_box){.start = start,
+                                                    .end = end,
+                                                    .row = i,
+                                                    .lane = sheet->sources[place].lane + depth,
+                                                    .kind = NVT_TIMELINE_RANGE});
         sheet->may_cross |= trace->ranges.style[i] != NVT_PUSH_POP;
         sheet->are_open |= end > trace->ranges.end[i];
     }
-    for (uint32_t i = 0; i < trace->os_calls.count; i++) {
-        const struct nvt_timeline_source thread = {.thread = trace->os_calls.thread[i]};
-        int64_t start = trace->os_calls.start[i], end = trace->os_calls.end[i];
-        int place = within(sheet, start, end) ? place_of(sheet, &thread) : -1;
+}
+
+static void take_calls(struct nvt_timeline_sheet *sheet)
+{
+    const struct nvt_os_calls *calls = &sheet->trace->os_calls;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        const struct nvt_timeline_source thread = {.thread = calls->thread[i]};
+        int place = within(sheet, calls->start[i], calls->end[i])
+                        ? nvt_timeline_source_at(sheet, &thread)
+                        : -1;
         if (place >= 0)
-            add_box(sheet, sheet->sources[place].lane + sheet->sources[place].depth, start, end,
-                    NVT_NONE);
+            nvt_timeline_add(sheet, &(struct nvt_timeline_box){.start = calls->start[i],
+                                                               .end = calls->end[i],
+                                                               .row = i,
+                                                               .lane = sheet->sources[place].lane +
+                                                                       sheet->sources[place].depth,
+                                                               .kind = NVT_TIMELINE_CALL});
     }
+}
+
+static void take_ops(struct nvt_timeline_sheet *sheet)
+{
+    const struct nvt_trace *trace = sheet->trace;
     for (uint32_t i = 0; i < trace->ops.count; i++) {
         const struct nvt_timeline_source stream = stream_of(trace, i);
         int64_t start = trace->ops.start[i], end = trace->ops.end[i];
-        int place = within(sheet, start, end) ? place_of(sheet, &stream) : -1;
-        if (place >= 0)
-            add_box(sheet, sheet->sources[place].lane, start, end, nvt_op_name(trace, i));
+        int place = within(sheet, start, end) ? nvt_timeline_source_at(sheet, &stream) : -1;
+        if (place < 0)
+            continue;
+        if (nvt_kernel_class_of(trace, i) == NVT_CLASS_OTHER)
+            sheet->kernel_shares[nvt_op_name(trace, i)] += shown_time(sheet, start, end);
+        nvt_timeline_add(sheet, &(struct nvt_timeline_box){.start = start,
+                                                           .end = end,
+                                                           .row = i,
+                                                           .lane = sheet->sources[place].lane,
+                                                           .kind = NVT_TIMELINE_OP});
     }
-    return 0;
+}
+
+static int take_boxes(struct nvt_timeline_sheet *sheet, struct nvt_error *err)
+{
+    const size_t ids = (size_t)nvt_strings_count(sheet->trace->strings) + 1;
+    sheet->boxes = calloc(NVT_TIMELINE_BOXES, sizeof(*sheet->boxes));
+    sheet->shares = calloc(ids, sizeof(*sheet->shares));
+    sheet->kernel_shares = calloc(ids, sizeof(*sheet->kernel_shares));
+    if (!sheet->boxes || !sheet->shares || !sheet->kernel_shares)
+        return nvt_fail(err, "out of memory");
+    take_ranges(sheet);
+    take_calls(sheet);
+    take_ops(sheet);
+    return nvt_timeline_add_spans(sheet, err) || nvt_timeline_add_gaps(sheet, err) ? -1 : 0;
 }
 
 /* --- names --- */
 
-struct share {
-    uint32_t name;
-    double ns;
-};
-
-static int by_share(const void *left, const void *right)
+/* The names with most time, of `most` at most: each is taken from the shares. Returns how many. */
+static size_t pick_names(double *shares, uint32_t ids, uint32_t *names, size_t most)
 {
-    const struct share *a = left, *b = right;
-    return (a->ns < b->ns) - (a->ns > b->ns);
+    size_t count = 0;
+    for (uint32_t best = 0; count < most; count++) {
+        for (uint32_t id = 0; id < ids; id++)
+            best = shares[id] > shares[best] ? id : best;
+        if (!(shares[best] > 0))
+            break;
+        names[count] = best;
+        shares[best] = 0;
+    }
+    return count;
 }
 
-static int choose_names(struct nvt_timeline_sheet *sheet)
+static void choose_looks(struct nvt_timeline_sheet *sheet)
 {
-    uint32_t ids = nvt_strings_count(sheet->trace->strings);
-    struct share *shares = malloc(((size_t)ids + 1) * sizeof(*shares));
-    size_t count = 0;
-    /* Of names that some box has: each once, as its time is taken away when it is seen. */
-    for (size_t i = 0; shares && i < sheet->count; i++) {
-        uint32_t id = sheet->boxes[i].name;
-        if (id == NVT_NONE)
-            continue;
-        if (sheet->shares[id] > 0)
-            shares[count++] = (struct share){id, sheet->shares[id]};
-        sheet->shares[id] = 0;
-    }
-    if (count)
-        qsort(shares, count, sizeof(*shares), by_share);
-    for (size_t i = 0; i < count && i < NVT_NAMES_MOST; i++)
-        sheet->names[sheet->name_count++] = shares[i].name;
-    free(shares);
+    static const char *const kernel_colors[NVT_TIMELINE_KERNELS_MOST] = {"#44AA99", "#999933",
+                                                                         "#AA4499"};
+    const uint32_t ids = nvt_strings_count(sheet->trace->strings);
     const char *names[NVT_NAMES_MOST];
+    sheet->name_count = pick_names(sheet->shares, ids, sheet->names, NVT_NAMES_MOST);
+    sheet->kernel_count =
+        pick_names(sheet->kernel_shares, ids, sheet->kernels, NVT_TIMELINE_KERNELS_MOST);
     for (size_t i = 0; i < sheet->name_count; i++)
         names[i] = nvt_name(sheet->trace, sheet->names[i]);
-    nvt_name_colors(names, sheet->name_count, sheet->colors);
-    return shares ? 0 : -1;
+    nvt_name_tints(names, sheet->name_count, sheet->colors);
+    sheet->colors[NVT_TIMELINE_OTHER_RANGES] = NVT_OTHERS_COLOR;
+    for (int i = 0; i < NVT_KERNEL_CLASSES; i++)
+        sheet->colors[NVT_TIMELINE_CLASSES + i] = nvt_class_color((enum nvt_kernel_class)i);
+    for (int i = 0; i < NVT_TIMELINE_KERNELS_MOST; i++)
+        sheet->colors[NVT_TIMELINE_KERNELS + i] = kernel_colors[i];
+    sheet->colors[NVT_TIMELINE_CALLS] = NVT_CALLS_COLOR;
+    sheet->colors[NVT_TIMELINE_GAPS] = NVT_IDLE_COLOR;
 }
 
-size_t nvt_timeline_color(const struct nvt_timeline_sheet *sheet,
-                          const struct nvt_timeline_box *box)
+static size_t look_of_name(const uint32_t *names, size_t count, uint32_t name, size_t first,
+                           size_t other)
 {
-    size_t i = 0;
-    if (box->name == NVT_NONE)
-        return NVT_TIMELINE_WAITS;
-    while (i < sheet->name_count && sheet->names[i] != box->name)
-        i++;
-    return i < sheet->name_count ? i : NVT_TIMELINE_OTHERS;
+    for (size_t i = 0; i < count; i++)
+        if (names[i] == name)
+            return first + i;
+    return other;
 }
 
-int nvt_timeline_make(struct nvt_timeline_sheet *sheet, const struct nvt_trace *trace)
+size_t nvt_timeline_look(const struct nvt_timeline_sheet *sheet, const struct nvt_timeline_box *box)
 {
-    *sheet = (struct nvt_timeline_sheet){.trace = trace};
+    const struct nvt_trace *trace = sheet->trace;
+    if (box->kind == NVT_TIMELINE_CALL)
+        return NVT_TIMELINE_CALLS;
+    if (box->kind == NVT_TIMELINE_IDLE)
+        return NVT_TIMELINE_GAPS;
+    if (box->kind != NVT_TIMELINE_OP)
+        return look_of_name(sheet->names, sheet->name_count, trace->ranges.name[box->row], 0,
+                            NVT_TIMELINE_OTHER_RANGES);
+    const enum nvt_kernel_class class = nvt_kernel_class_of(trace, box->row);
+    return class == NVT_CLASS_OTHER
+               ? look_of_name(sheet->kernels, sheet->kernel_count, nvt_op_name(trace, box->row),
+                              NVT_TIMELINE_KERNELS, NVT_TIMELINE_CLASSES + NVT_CLASS_OTHER)
+               : NVT_TIMELINE_CLASSES + (size_t) class;
+}
+
+int nvt_timeline_make(struct nvt_timeline_sheet *sheet, const struct nvt_trace *trace, int columns,
+                      struct nvt_error *err)
+{
+    *sheet = (struct nvt_timeline_sheet){.trace = trace, .columns = columns};
     if (choose_window(sheet) || choose_sources(sheet))
-        return -1;
+        return nvt_fail(err, "out of memory");
+    sheet->unit = nvt_time_unit_for((double)(sheet->to - sheet->from));
     place_lanes(sheet);
-    return take_boxes(sheet) || choose_names(sheet) ? -1 : 0;
+    if (take_boxes(sheet, err))
+        return -1;
+    choose_looks(sheet);
+    return 0;
 }
 
 void nvt_timeline_free(struct nvt_timeline_sheet *sheet)
 {
     free(sheet->boxes);
     free(sheet->shares);
+    free(sheet->kernel_shares);
 }

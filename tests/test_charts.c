@@ -1,6 +1,6 @@
 /*
- * What all charts have in common, whatever they show: they are as wide as the column of a paper, no
- * text is smaller than 6 pt there, none lies on another or out of the picture, axes have their
+ * What all charts have in common, whatever they show: they are as wide as the column of a paper, or as a
+ * screen has room for, no text is smaller than 7 pt in that column, none lies on another or out of the picture, axes have their
  * units, where it was measured stands below, and script and data lie beside it.
  */
 #include <math.h>
@@ -19,6 +19,7 @@
 #include "../lib/count_of.h"
 #include "../plots/chart.h"
 #include "../plots/frame.h"
+#include "../plots/label.h"
 #include "../plots/looks.h"
 #include "../lib/words.h"
 #include "cli.h"
@@ -39,14 +40,6 @@ struct picture {
     size_t count;
 };
 
-static size_t characters(const char *text)
-{
-    size_t count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    return count;
-}
-
 /* What stands between the tags up to `end`, entities as one character. */
 static void copy_text(const char *at, const char *end, char *out)
 {
@@ -65,7 +58,7 @@ static void copy_text(const char *at, const char *end, char *out)
     memmove(out, out + strspn(out, " "), strlen(out + strspn(out, " ")) + 1);
 }
 
-/* Boxes are a little less than what is drawn: letters of DejaVu Sans are 0.6 of its size wide. */
+/* Boxes are a little less than what is drawn. */
 static void add_text(struct picture *picture, const char *group, const char *end)
 {
     struct text *text = &picture->texts[picture->count];
@@ -80,7 +73,7 @@ static void add_text(struct picture *picture, const char *group, const char *end
     assert_true(size && anchor && size < end && anchor < end);
     text->size = strtod(size + 11, NULL);
     copy_text(strstr(group, "<text>"), end, text->text);
-    double length = 0.55 * text->size * (double)characters(text->text);
+    double length = 0.97 * text->size / NVT_LABEL_PX * nvt_label_pixels(text->text);
     double before = anchor[13] == 'm' ? length / 2 : anchor[13] == 'e' ? length : 0;
     double up = 0.78 * text->size, down = 0.2 * text->size;
     if (is_rotated) {
@@ -114,7 +107,7 @@ static void expect_apart(const char *path, const struct picture *picture)
 {
     for (size_t i = 0; i < picture->count; i++) {
         const struct text *a = &picture->texts[i];
-        if (a->size < 11)
+        if (a->size < NVT_LABEL_PX)
             fail_msg("%s: '%s' is too small", path, a->text);
         if (a->left < -1 || a->right > picture->width + 1 || a->top < -1 ||
             a->bottom > picture->height + 1)
@@ -150,7 +143,7 @@ static const struct {
     {"warmup-", {"time (", "iteration since the start", "--warmup 0, 2 processes"}},
     {"overhead", {"slow-down (1: none)", "collection / bare time"}},
     {"reference-", {"ours / published", "Published: ", "Ours: "}},
-    {"made-timeline", {"time (", "GPU 0:7", "matmul", "forward"}},
+    {"made-timeline", {"time since the iteration began (", "GPU 0 stream 7", "GEMM", "forward"}},
     {"made-flame-device", {"time (", "matmul", "launched them"}},
     {"made-flame-host", {"time (", "forward", "own time"}},
     {"made-ranges", {"total time (", "forward"}},
@@ -210,7 +203,8 @@ static void expect_pictures(const char *paths, int seen[CHARTS])
         assert_non_null(svg);
         read_picture(svg, picture);
         free(svg);
-        assert_int_equal((int)picture->width, NVT_FRAME_WIDTH);
+        if ((int)picture->width != NVT_FRAME_WIDTH && (int)picture->width != NVT_FRAME_WIDE)
+            fail_msg("%s is %g px wide", path, picture->width);
         expect_apart(path, picture);
         expect_said(path, picture, seen);
         expect_provenance(path, picture);
@@ -582,7 +576,8 @@ static char *draw_charts(struct nvt_trace *trace, const char *directory)
     char *paths = NULL;
     size_t size = 0, count;
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};
+    struct nvt_chart_request request = {
+        .input = &input, .directory = directory, .format = "svg", .paths = out};
     const struct nvt_chart *const *charts = nvt_charts(&count);
     for (size_t i = 0; i < count; i++)
         if (charts[i]->fits(&input) && charts[i]->draw(&request, &err))
@@ -704,10 +699,14 @@ static void test_trace(void **state)
     /* The iteration of median length is shown, 100 µs of it; each kernel in the lane of its stream,
      * below the two of the ranges. */
     char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
-    assert_non_null(strstr(data, "0\t100\t0\t1\n"));
-    assert_non_null(strstr(data, "0\t60\t1\t1\n"));
-    assert_non_null(strstr(data, "60\t100\t1\t1\n"));
-    assert_non_null(strstr(data, "0.5\t9\t2\t1\n"));
+    assert_non_null(strstr(data, "\n0\t100\t0.1\t1.1\titeration 100 µs\n"));
+    assert_non_null(strstr(data, "\n0\t60\t1.16\t2.16\tforward 60.0 µs\n"));
+    assert_non_null(strstr(data, "\n60\t100\t1.16\t2.16\tbackward 40.0 µs\n"));
+    /* From the first kernel that a phase launched to its last; kernels by what they are. */
+    assert_non_null(strstr(data, "\n11.5\t75\t2.56\t3.56\tforward 63.5 µs\n"));
+    const char *gemm = strstr(data, "# c8\n"), *elementwise = strstr(data, "# c10\n");
+    assert_non_null(gemm && elementwise ? strstr(gemm, "\n11.5\t20\t3.62\t5.22\tmatmul\n") : NULL);
+    assert_non_null(strstr(elementwise, "\n0.5\t9\t3.62\t5.22\tsoftm…\n"));
     free(data);
     /* The kernels that lie in each phase; the host's time in both iterations. */
     data = cli_read_file(cli_in(directory, "made-flame-device.dat"), NULL);
@@ -827,7 +826,8 @@ static void test_stack(void **state)
     struct nvt_input_trace given = {.trace = trace};
     struct nvt_input input = {.traces = &given, .trace_count = 1};
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out, NULL, NULL};
+    struct nvt_chart_request request = {
+        .input = &input, .directory = directory, .format = "svg", .paths = out};
     assert_int_equal(nvt_chart_timeline.draw(&request, &err), 0);
     fclose(out);
     free(paths);
@@ -835,9 +835,8 @@ static void test_stack(void **state)
     char *script = cli_read_file(cli_in(directory, "made-timeline.gp"), NULL);
     assert_non_null(strstr(svg, "forward"));
     assert_null(strstr(svg, "module"));
-    assert_non_null(strstr(svg, "2 more threads not drawn."));
-    assert_non_null(strstr(svg, "Functions of the Python stack not drawn."));
-    assert_non_null(strstr(script, "until(start, end) = end - start > 0.44"));
+    assert_non_null(strstr(svg, "Not drawn: 2 more threads, functions of the Python"));
+    assert_non_null(strstr(script, "until(start, end) = end - start > 0.23"));
     assert_non_null(strstr(script, nvt_known_color("forward")));
     free(svg);
     free(script);
@@ -871,15 +870,15 @@ static void test_calls_and_hangs(void **state)
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     free(draw_charts(trace, directory));
     char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
-    assert_non_null(strstr(data, "\n0\t0.4\t0\t1\n"));
-    assert_non_null(strstr(data, "\n0.5\t1\t0\t1\n"));
-    const char *calls = strstr(data, "# c8\n");
+    assert_non_null(strstr(data, "\n0\t0.4\t0.1\t1.1\tstep 400 ns\n"));
+    assert_non_null(strstr(data, "\n0.5\t1\t0.1\t1.1\tstep 500 ns\n"));
+    const char *calls = strstr(data, "# c17\n");
     assert_non_null(calls);
-    assert_non_null(strstr(calls, "\n0.1\t0.2\t0.54\t0.4\n"));
-    assert_non_null(strstr(calls, "\n0.6\t1\t0.54\t0.4\n"));
+    assert_non_null(strstr(calls, "\n0.1\t0.2\t1.14\t1.54\t\n"));
+    assert_non_null(strstr(calls, "\n0.6\t1\t1.14\t1.54\t\n"));
     free(data);
     char *svg = cli_read_file(cli_in(directory, "made-timeline.svg"), NULL);
-    assert_non_null(strstr(svg, "in calls of the system"));
+    assert_non_null(strstr(svg, "system calls"));
     assert_non_null(strstr(svg, "Ranges that never ended are drawn until"));
     free(svg);
     svg = cli_read_file(cli_in(directory, "made-flame-host.svg"), NULL);
@@ -901,22 +900,23 @@ static void test_large_trace(void **state)
     draw_trace(make_large_trace(), directory);
     /* The whole step, each depth in a lane of its own; small boxes as one a column. */
     char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
-    assert_non_null(strstr(data, "\n0\t1\t0\t1\n"));
-    assert_non_null(strstr(data, "\n0\t0.4\t1\t1\n"));
-    assert_in_range(lines_of(data), 500, 2000);
-    double last[4] = {0}, end;
-    int lane;
+    assert_non_null(strstr(data, "\n0\t1\t0.1\t1.1\tProfilerStep#7 1.00 s\n"));
+    assert_non_null(strstr(data, "\n0\t0.4\t1.16\t2.16\tforward and backward 400 ms\n"));
+    assert_in_range(lines_of(data), 500, 3000);
+    static const double bottoms[] = {1.1, 2.16, 3.22,
+                                     5.22}; /* of the lanes; the last is 1.6 high */
+    double last[4] = {0}, filled = 0, start, end, top, bottom;
     for (const char *at = data; at; at = strchr(at + 1, '\n'))
-        if (sscanf(at, "\n%*f\t%lf\t%d", &end, &lane) == 2 && lane >= 0 && lane < 4)
-            last[lane] = fmax(last[lane], end);
+        for (int lane = 0; lane < 4; lane++)
+            if (sscanf(at, "\n%lf\t%lf\t%lf\t%lf", &start, &end, &top, &bottom) == 4 &&
+                fabs(bottom - bottoms[lane]) < 1e-6) {
+                last[lane] = fmax(last[lane], end);
+                filled += lane == 3 ? (end - start) * (bottom - top) / 1.6 : 0;
+            }
     assert_true(last[1] > 0.799 && last[1] < 0.801); /* operators behind the range */
     assert_true(last[2] > 0.399 && last[2] < 0.401); /* and within it */
     assert_true(last[3] > 0.799 && last[3] < 0.801); /* kernels */
     /* Boxes that stand for many are as high as those fill their time. */
-    double filled = 0, start, share;
-    for (const char *at = data; at; at = strchr(at + 1, '\n'))
-        if (sscanf(at, "\n%lf\t%lf\t%d\t%lf", &start, &end, &lane, &share) == 4 && lane == 3)
-            filled += (end - start) * share;
     assert_true(fabs(filled / 0.4 - 1) < 0.02);
     free(data);
     /* Memory that grows without a rest has its points all the same. */

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../plots/chart.h"
 #include "../plots/frame.h"
 #include "../plots/looks.h"
 #include "../lib/words.h"
@@ -57,7 +58,8 @@ static void test_looks(void **state)
 static void test_tics(void **state)
 {
     (void)state;
-    struct nvt_frame frame = nvt_frame_new("svg", "a", "a");
+    const struct nvt_chart_request request = {.format = "svg"};
+    struct nvt_frame frame = nvt_frame_new(&request, "a", "a");
     frame.columns = 1;
     for (int i = 0; i < 240; i++)
         for (int k = 0; k < 26; k++) {

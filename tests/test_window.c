@@ -333,7 +333,8 @@ static void levels_end_with_the_window(void **state)
     assert_int_equal(trace->levels_ns, 36000);
     struct nvt_input_trace given = {.trace = trace};
     struct nvt_input input = {.traces = &given, .trace_count = 1};
-    const struct nvt_chart_request request = {&input, cli_folder, "svg", stdout, NULL, NULL};
+    const struct nvt_chart_request request = {
+        .input = &input, .directory = cli_folder, .format = "svg", .paths = stdout};
     static const struct {
         const struct nvt_chart *chart;
         const char *data;

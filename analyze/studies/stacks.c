@@ -7,6 +7,7 @@
 #include "../../lib/grow.h"
 #include "alike_names.h"
 #include "../model/cover.h"
+#include "../model/cuda_names.h"
 #include "../model/plain_names.h"
 #include "../device/project.h"
 #include "calls_by_range.h"
@@ -24,6 +25,7 @@ static uint32_t new_row(struct nvt_stacks_build *build, uint32_t parent, uint32_
         .name = name,
         .depth = parent == NVT_NONE ? 0 : stacks->items[parent].depth + 1,
         .kind = kind,
+        .op = NVT_NONE,
         .at = INT64_MIN,
     };
     return stacks->count++;
@@ -224,17 +226,40 @@ static int row_around(struct nvt_stacks_build *build, uint32_t op, uint32_t *row
     return 0;
 }
 
+/* What a kernel is called (nvt_telling_name), by its whole name. */
+static uint32_t kernel_name(struct nvt_stacks_build *build, uint32_t name)
+{
+    char telling[NVT_TELLING_NAME_MAX];
+    uint32_t *known = &build->kernels[name];
+    if (*known == NVT_NONE) {
+        const char *whole = nvt_name(build->trace, name);
+        *known = nvt_strings_add_text(build->stacks->names,
+                                      nvt_telling_name(whole, strlen(whole), telling));
+    }
+    return *known;
+}
+
 static int add_ops(struct nvt_stacks_build *build)
 {
     const struct nvt_ops *ops = &build->trace->ops;
+    const size_t strings = (size_t)nvt_strings_count(build->trace->strings) + 1;
+    build->kernels = malloc(strings * sizeof(*build->kernels));
+    if (!build->kernels)
+        return -1;
+    for (size_t i = 0; i < strings; i++)
+        build->kernels[i] = NVT_NONE;
     for (uint32_t i = 0; i < ops->count; i++) {
-        uint32_t around, name = nvt_op_name(build->trace, i);
-        uint32_t kind = ops->kind[i] == NVT_OP_KERNEL ? NVT_STACK_KERNEL : NVT_STACK_MEMORY;
+        const int is_kernel = ops->kind[i] == NVT_OP_KERNEL;
+        uint32_t around, name = is_kernel ? kernel_name(build, ops->name[i])
+                                          : nvt_stacks_name_of(build, ops->name[i]);
         if (row_around(build, i, &around))
             return -1;
-        uint32_t row = nvt_stacks_row(build, around, nvt_stacks_name_of(build, name), kind);
+        uint32_t row =
+            nvt_stacks_row(build, around, name, is_kernel ? NVT_STACK_KERNEL : NVT_STACK_MEMORY);
         if (row == NVT_NONE)
             return -1;
+        if (build->stacks->items[row].op == NVT_NONE)
+            build->stacks->items[row].op = i;
         nvt_stacks_add(&build->stacks->items[row], 1, ops->end[i] - ops->start[i]);
     }
     return 0;
@@ -356,6 +381,7 @@ out:
     nvt_nesting_free(&build.nesting);
     nvt_map_free(&build.by_path);
     free(build.translated);
+    free(build.kernels);
     free(build.row_of);
     free(build.places);
     free(build.is_wanted);

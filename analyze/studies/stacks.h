@@ -10,7 +10,7 @@
  * across domains (nesting.h). Start/end ranges do not nest, and are left out. Calls of MPI and of the operating system that
  * a range holds (calls_by_range.h) stand below it; of calls within calls, the outermost.
  *
- * NVT_STACKS_DEVICE: time of kernels, copies and memsets, those at the same time each counted. They
+ * NVT_STACKS_DEVICE: time of kernels, copies and memsets, those at the same time each counted; kernels by nvt_telling_name. They
  * stand at the end of the path of the push/pop ranges that they belong to (project.h), else of the
  * start/end range opened last, else of NVT_STACKS_NOWHERE, which is left out where there are no
  * ranges at all, or of NVT_STACKS_UNKNOWN. With NVT_ACROSS_THREADS, a library's ranges of the launching thread stand below those
@@ -62,6 +62,7 @@ struct nvt_stack {
     uint32_t depth;  /* 0: outermost */
     uint32_t
         kind; /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets; NVT_STACK_CALL: of MPI, of the system */
+    uint32_t op;    /* of kernels, copies and memsets the first of them, else NVT_NONE */
     uint64_t count; /* of ranges, operations, allocations or samples of its own */
     int64_t self;   /* ns, bytes, or samples (counts_samples) */
     int64_t total;  /* the same with all stacks below */

@@ -19,6 +19,7 @@ struct nvt_stacks_build {
     const struct nvt_trace *trace;
     struct nvt_map by_path; /* (parent + 1) << 32 | name -> row */
     uint32_t *translated;   /* strings of the trace -> names, plain; NVT_NONE: not yet */
+    uint32_t *kernels;      /* the same of whole names of kernels, which get telling ones */
     uint32_t functions;     /* name of the domain that is left out, or NVT_NONE */
     struct nvt_nesting nesting;
     uint32_t *row_of; /* ranges -> rows, of what is left out those around it; NVT_NONE: none */

@@ -173,11 +173,11 @@ static void put_texts(const struct sheet *sheet, FILE *out)
         write_change_label(sheet, i, text, sizeof(text));
         fprintf(out, "set label %zu ", 2 * i + 1);
         nvt_gnuplot_text(text, NAME_ROOM + 4, out);
-        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.25);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',12'\n", (double)i + 0.25);
         write_times(sheet, i, text, sizeof(text));
         fprintf(out, "set label %zu ", 2 * i + 2);
         nvt_gnuplot_text(text, 30, out);
-        fprintf(out, " at graph 1,first %.2f right noenhanced font ',11' textcolor '#333333'\n",
+        fprintf(out, " at graph 1,first %.2f right noenhanced font ',12' textcolor '#333333'\n",
                 (double)i + 0.25);
     }
 }
@@ -265,7 +265,7 @@ static void put_change_script(const struct nvt_chart_request *request, const voi
 {
     const struct sheet *sheet = what;
     const struct nvt_extent extent = extent_of(sheet);
-    struct nvt_frame frame = nvt_frame_new(request->format, name, "What has changed");
+    struct nvt_frame frame = nvt_frame_new(request, name, "What has changed");
     frame.left = frame.right = SIDE;
     put_change_keys(sheet, &frame);
     put_change_notes(sheet, &frame);

@@ -184,7 +184,7 @@ static void put_counters_script(const struct nvt_chart_request *request, const v
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text), "Counters over time: %s",
              nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
-    struct nvt_frame frame = nvt_frame_new(request->format, name, text);
+    struct nvt_frame frame = nvt_frame_new(request, name, text);
     frame.rows = (int)sheet->count;
     nvt_bands_keys(&sheet->bands, sheet->trace, &frame);
     snprintf(text, sizeof(text), "%zu further counters are not shown.", sheet->left_out);

@@ -181,7 +181,7 @@ static void put_critical_path_script(const struct nvt_chart_request *request, co
     char title[NVT_FRAME_TEXT];
     snprintf(title, sizeof(title), "What the time of %s was spent waiting for",
              nvt_label_file(bars->trace->path, (char[NVT_LABEL_FILE]){0}));
-    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    struct nvt_frame frame = nvt_frame_new(request, name, title);
     frame.left = frame.right = 16;
     put_critical_path_keys(bars, &frame);
     put_critical_path_notes(bars, &frame);
@@ -196,9 +196,9 @@ static void put_critical_path_script(const struct nvt_chart_request *request, co
             "boxxyerror fillstyle solid noborder linecolor rgb variable, \\\n"
             "     '' using 1:($0+0.7):1:(end($1,$2)):($0+0.52):($0+0.88) with boxxyerror "
             "fillstyle solid noborder fillcolor '%s', \\\n"
-            "     '' using (0):($0+0.27):5 with labels left font ',11', \\\n"
+            "     '' using (0):($0+0.27):5 with labels left font ',12', \\\n"
             "     '' using (end($1,$2)):($0+0.7):(sprintf('%%s · %%.1f %%%%', of_time($1), $3)) "
-            "with labels left offset 0.5,0 font ',11' textcolor '#333333'\n",
+            "with labels left offset 0.5,0 font ',12' textcolor '#333333'\n",
             bars->unit.name, longest * 1.75, bars->count, longest * 1.25, name, NVT_OTHERS_COLOR);
     nvt_frame_close(&frame, out);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../analyze/device/kernel_class.h"
 #include "../../analyze/device/project.h"
 #include "../../analyze/studies/stacks.h"
 #include "../chart.h"
@@ -16,13 +17,14 @@
 #include "../gnuplot.h"
 #include "../label.h"
 #include "../looks.h"
+#include "../svg.h"
 
 enum {
-    SIDE = 14,                                /* pixels beside the boxes */
-    WIDTH = NVT_FRAME_WIDTH - 2 * SIDE,       /* of the boxes, all together */
-    LEVEL = 20,                               /* pixels: height of a level */
-    DEPTH_MOST = 40,                          /* levels that are drawn */
-    BOXES_MOST = DEPTH_MOST * (WIDTH / 2 + 1) /* a box is two pixels wide at least */
+    SIDE = 14,                                     /* pixels beside the boxes */
+    WIDTH_MOST = NVT_FRAME_WIDE - 2 * SIDE,        /* of the boxes, all together */
+    LEVEL = 22,                                    /* pixels: height of a level */
+    DEPTH_MOST = 40,                               /* levels that are drawn */
+    BOXES_MOST = DEPTH_MOST * (WIDTH_MOST / 2 + 1) /* a box is two pixels wide at least */
 };
 
 enum look {
@@ -30,9 +32,8 @@ enum look {
     FORWARD,
     BACKWARD,
     OPTIMIZER,
-    KERNEL,
-    MEMORY,
-    CALL,
+    KERNEL, /* and its classes */
+    CALL = KERNEL + NVT_KERNEL_CLASSES,
     PYTHON,
     PROGRAM,
     LIBRARY,
@@ -41,29 +42,40 @@ enum look {
     LOOKS
 };
 
-/* Pale enough to be written on. `known` is the colour of the names that have it in all charts. */
+/* Those of names and kernels are the colours that these have in all charts. */
 static const struct {
-    const char *color, *key, *known;
+    const char *color, *key;
 } looks[LOOKS] = {
-    [RANGE] = {"#CFD8E0", "ranges", NULL},
-    [FORWARD] = {"#B3DCF4", "forward", NVT_SKY},
-    [BACKWARD] = {"#F6D58C", "backward", NVT_ORANGE},
-    [OPTIMIZER] = {"#9FD8C5", "optimizer", NVT_GREEN},
-    [KERNEL] = {"#E6BCD3", "kernels", NULL},
-    [MEMORY] = {"#F4EE9A", "copies and memsets", NULL},
-    [CALL] = {"#F2C1A0", "calls of the system, and of MPI", NULL},
-    [PYTHON] = {"#F4EE9A", "Python", NULL},
-    [PROGRAM] = {"#C5E2A3", "the program", NULL},
-    [LIBRARY] = {"#F2C1A0", "libraries", NULL},
-    [SYSTEM] = {"#D6C6EA", "the kernel", NULL},
-    [OTHERS] = {NVT_OTHERS_COLOR, "too narrow to be drawn, together", NULL},
+    [RANGE] = {"#D3DAE1", "ranges"},
+    [FORWARD] = {NVT_SKY, "forward"},
+    [BACKWARD] = {NVT_ORANGE, "backward"},
+    [OPTIMIZER] = {NVT_GREEN, "optimizer"},
+    [CALL] = {"#F2C1A0", "calls of the system, and of MPI"},
+    [PYTHON] = {"#F4EE9A", "Python"},
+    [PROGRAM] = {"#C5E2A3", "the program"},
+    [LIBRARY] = {"#F2C1A0", "libraries"},
+    [SYSTEM] = {"#D6C6EA", "the kernel"},
+    [OTHERS] = {NVT_OTHERS_COLOR, "too narrow to draw, together"},
 };
+
+static const char *color_of(int look)
+{
+    return look >= KERNEL && look < CALL ? nvt_class_color((enum nvt_kernel_class)(look - KERNEL))
+                                         : looks[look].color;
+}
+
+static const char *key_of(int look)
+{
+    return look >= KERNEL && look < CALL
+               ? nvt_kernel_class_name((enum nvt_kernel_class)(look - KERNEL))
+               : looks[look].key;
+}
 
 /* `row` of the stacks, NVT_NONE: several of them. */
 struct box {
     uint32_t row, depth;
     double from, to; /* shares of all */
-    enum look look;
+    int look;        /* enum look */
 };
 
 /* Of the axis; in it, `one` is 1. */
@@ -78,6 +90,7 @@ struct sheet {
     enum nvt_stacks_of what;
     struct box *boxes;
     size_t count;
+    int width; /* pixels of the boxes, all together */
     uint32_t levels;
     int is_cut; /* there are deeper ones */
     struct unit unit;
@@ -88,22 +101,16 @@ static const struct {
     const char *file, *title, *axis, *note; /* note: NULL of memory, see put_notes */
     uint32_t depth;                         /* levels that are drawn */
 } pictures[] = {
-    [NVT_STACKS_HOST] =
-        {"flame-host", "Where host time went", "time",
-         "Below each range what lies within it, the widest first. All times it ran and "
-         "all threads are added up. The bare part below a range is its own time.",
-         20},
-    [NVT_STACKS_DEVICE] = {"flame-device", "Where device time went", "time",
-                           "Kernels and copies below the ranges that launched them, the widest "
-                           "first. All times they ran are added up, even those at the same time.",
-                           20},
-    [NVT_STACKS_MEMORY] = {"memory-at-peak", "What memory was in use for at its peak", "memory",
-                           NULL, 20},
+    [NVT_STACKS_HOST] = {"flame-host", "Host time by range", "time",
+                         "Threads added up. A range's own time is bare below it.", 20},
+    [NVT_STACKS_DEVICE] = {"flame-device", "Device time by range and kernel", "time",
+                           "Kernels and copies below the ranges that launched them, added up.", 20},
+    [NVT_STACKS_MEMORY] = {"memory-at-peak", "Memory at its peak", "memory", NULL, 20},
     [NVT_STACKS_CPU] =
-        {"cpu", "What processors worked on", "processor time",
-         "Functions in samples, below what called them and the ranges that their thread was in, "
-         "the widest first. Left out: what starts programs and threads, and calls between "
-         "functions of libraries that spend no time of their own.",
+        {"cpu", "Processor time by function", "processor time",
+         "Functions in samples, below their callers and the ranges of their thread. Left out: what "
+         "starts programs and threads, and calls between functions of libraries that spend no time "
+         "of their own.",
          DEPTH_MOST},
 };
 
@@ -112,22 +119,26 @@ static const struct {
 /* Where the next one within a row begins; for those drawn, else negative. */
 struct place {
     double next;
-    enum look look;
+    int look;
     size_t others; /* the box of what is too narrow within it, 0: none */
 };
 
-static enum look look_of(const struct sheet *sheet, uint32_t row, enum look around)
+static int look_of(const struct sheet *sheet, uint32_t row, int around)
 {
-    static const enum look kinds[] = {
-        [NVT_STACK_KERNEL] = KERNEL, [NVT_STACK_MEMORY] = MEMORY,   [NVT_STACK_CALL] = CALL,
-        [NVT_STACK_PYTHON] = PYTHON, [NVT_STACK_PROGRAM] = PROGRAM, [NVT_STACK_LIBRARY] = LIBRARY,
-        [NVT_STACK_SYSTEM] = SYSTEM};
-    if (sheet->stacks.items[row].kind != NVT_STACK_RANGE)
-        return kinds[sheet->stacks.items[row].kind];
+    static const int kinds[] = {[NVT_STACK_CALL] = CALL,
+                                [NVT_STACK_PYTHON] = PYTHON,
+                                [NVT_STACK_PROGRAM] = PROGRAM,
+                                [NVT_STACK_LIBRARY] = LIBRARY,
+                                [NVT_STACK_SYSTEM] = SYSTEM};
+    const struct nvt_stack *stack = &sheet->stacks.items[row];
+    if (stack->op != NVT_NONE)
+        return KERNEL + (int)nvt_kernel_class_of(sheet->trace, stack->op);
+    if (stack->kind != NVT_STACK_RANGE)
+        return kinds[stack->kind];
     const char *color = nvt_known_color(nvt_stacks_name(&sheet->stacks, row));
     for (int look = FORWARD; color && look <= OPTIMIZER; look++)
-        if (!strcmp(looks[look].known, color))
-            return (enum look)look;
+        if (!strcmp(looks[look].color, color))
+            return look;
     return around;
 }
 
@@ -152,7 +163,7 @@ static void place_row(struct sheet *sheet, uint32_t row, struct place *around, s
     if (sheet->count == BOXES_MOST)
         return;
     box.look = look_of(sheet, row, around->look);
-    if (share * WIDTH < 2) {
+    if (share * sheet->width < 2) {
         around->others = sheet->count;
         box.row = NVT_NONE;
         box.look = OTHERS;
@@ -220,7 +231,7 @@ static void write_flame_label(const struct sheet *sheet, const struct box *box, 
         .after = share,
         .after_room = 6};
     snprintf(share, sizeof(share), " %.3g %%", 100 * share_of(sheet, box));
-    nvt_flame_label_write(&label, (box->to - box->from) * WIDTH, out, size);
+    nvt_flame_label_write(&label, (box->to - box->from) * sheet->width, out, size);
 }
 
 static void put_flame_data(const struct nvt_chart_request *request, const void *what,
@@ -237,7 +248,7 @@ static void put_flame_data(const struct nvt_chart_request *request, const void *
         fprintf(out, "%s# c%d\n-1\t-1\t-9\t\n", look ? "\n\n" : "", look);
         for (size_t i = 1; i < sheet->count; i++) {
             const struct box *box = &sheet->boxes[i];
-            if ((int)box->look != look)
+            if (box->look != look)
                 continue;
             *label = 0;
             if (box->row != NVT_NONE)
@@ -247,6 +258,34 @@ static void put_flame_data(const struct nvt_chart_request *request, const void *
             putc('\n', out);
         }
     }
+}
+
+/* The whole name of a box, and how much it is. */
+static void put_flame_tips(const struct nvt_chart_request *request, const void *what,
+                           const char *name, FILE *out)
+{
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
+    for (int look = 0; look < LOOKS; look++)
+        for (size_t i = 1; i < sheet->count; i++) {
+            const struct box *box = &sheet->boxes[i];
+            char *tip;
+            if (box->look != look)
+                continue;
+            const double amount =
+                (box->to - box->from) * (double)sheet->stacks.total / sheet->unit.one;
+            const uint32_t op = box->row == NVT_NONE ? NVT_NONE : sheet->stacks.items[box->row].op;
+            const char *whole = box->row == NVT_NONE ? "too narrow to draw, together"
+                                : op != NVT_NONE
+                                    ? nvt_name(sheet->trace, sheet->trace->ops.name[op])
+                                    : nvt_stacks_name(&sheet->stacks, box->row);
+            if (asprintf(&tip, "%s · %.3g %s · %.3g %%", whole, amount, sheet->unit.name,
+                         100 * share_of(sheet, box)) < 0)
+                continue;
+            nvt_svg_put_tip(2 * look + 1, tip, out);
+            free(tip);
+        }
 }
 
 /* What the boxes are of that are no operations: of memory it may be the program's stack that is known. */
@@ -261,11 +300,11 @@ static void put_flame_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     for (int look = 0; look < LOOKS; look++) {
         size_t i = 1;
-        while (i < sheet->count && (int)sheet->boxes[i].look != look)
+        while (i < sheet->count && sheet->boxes[i].look != look)
             i++;
         if (i < sheet->count)
-            nvt_frame_key(frame, NVT_KEY_BOX, looks[look].color, 1, 0,
-                          look == RANGE ? callers(sheet) : looks[look].key);
+            nvt_frame_key(frame, NVT_KEY_BOX, color_of(look), 1, 0,
+                          look == RANGE ? callers(sheet) : key_of(look));
     }
 }
 
@@ -314,7 +353,7 @@ static void put_flame_notes(const struct nvt_chart_request *request, const struc
     if (sheet->what == NVT_STACKS_MEMORY)
         snprintf(note, sizeof(note),
                  "What was allocated and not yet freed when most was allocated, below the %s that "
-                 "allocated it, the widest first.",
+                 "allocated it.",
                  callers(sheet));
     else
         snprintf(note, sizeof(note), "%s", pictures[sheet->what].note);
@@ -335,10 +374,11 @@ static void put_flame_script(const struct nvt_chart_request *request, const void
 {
     const struct sheet *sheet = what;
     char title[NVT_FRAME_TEXT];
-    double all = (double)sheet->stacks.total / sheet->unit.one, pixel = all / WIDTH;
+    double all = (double)sheet->stacks.total / sheet->unit.one, pixel = all / sheet->width;
     snprintf(title, sizeof(title), "%s: %s", pictures[sheet->what].title,
              nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
-    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    struct nvt_frame frame = nvt_frame_new(request, name, title);
+    nvt_frame_widen(&frame);
     frame.left = frame.right = SIDE;
     put_flame_keys(sheet, &frame);
     put_flame_notes(request, sheet, &frame);
@@ -354,8 +394,9 @@ static void put_flame_script(const struct nvt_chart_request *request, const void
             out,
             "%s'%s.dat' index 'c%d' using 1:3:1:(until($1,$2)):($3-0.47):($3+0.47) with "
             "boxxyerror fillcolor '%s', \\\n     '' index 'c%d' using ($1+%.9g):3:4 with labels "
-            "left font ',11'",
-            look ? ", \\\n     " : "plot ", name, look, looks[look].color, look, 3 * pixel);
+            "left font ',12' textcolor '%s'",
+            look ? ", \\\n     " : "plot ", name, look, color_of(look), look, 3 * pixel,
+            nvt_ink_on(color_of(look)));
     putc('\n', out);
     nvt_frame_close(&frame, out);
 }
@@ -377,8 +418,12 @@ static struct unit unit_for(enum nvt_stacks_of part, const struct nvt_stacks *st
 static int draw_part(const struct nvt_chart_request *request, const char *base,
                      enum nvt_stacks_of part, struct nvt_error *err)
 {
+    static const struct nvt_chart_parts parts = {put_flame_data, put_flame_script, put_flame_tips};
+    struct nvt_frame frame = nvt_frame_new(request, base, "");
     struct sheet sheet = {.trace = request->input->traces[0].trace, .what = part};
     char name[160];
+    nvt_frame_widen(&frame);
+    sheet.width = frame.width - 2 * SIDE;
     int status =
         nvt_stacks_make(&sheet.stacks, sheet.trace, part,
                         NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
@@ -390,7 +435,7 @@ static int draw_part(const struct nvt_chart_request *request, const char *base,
         status = place_all(&sheet) ? nvt_fail(err, "out of memory") : 0;
     }
     if (!status && (sheet.levels > 1 || (part == NVT_STACKS_CPU && sheet.levels)))
-        status = nvt_chart_draw(request, name, put_flame_data, put_flame_script, &sheet, err);
+        status = nvt_chart_draw_tipped(request, name, &parts, &sheet, err);
     nvt_stacks_free(&sheet.stacks);
     free(sheet.boxes);
     return status;

@@ -302,7 +302,7 @@ static void put_boxes(const char *name, double pixel, FILE *out)
             fprintf(out, "border rgb '%s' linewidth 0.7", looks[look].line);
         else
             fputs("noborder", out);
-        fprintf(out, ", \\\n     '' index 'c%d' using ($1+%.9g):3:4 with labels left font ',11'",
+        fprintf(out, ", \\\n     '' index 'c%d' using ($1+%.9g):3:4 with labels left font ',12'",
                 look, 3 * pixel);
     }
     putc('\n', out);
@@ -314,8 +314,7 @@ static void put_flame_change_script(const struct nvt_chart_request *request, con
     const struct sheet *sheet = what;
     const uint32_t levels = levels_above(sheet, 1) + sheet->halves[1].levels;
     const double most = sheet->most / sheet->one, pixel = most / WIDTH;
-    struct nvt_frame frame =
-        nvt_frame_new(request->format, name, pictures[sheet->stacks->what].title);
+    struct nvt_frame frame = nvt_frame_new(request, name, pictures[sheet->stacks->what].title);
     frame.left = frame.right = SIDE;
     put_flame_change_keys(sheet, &frame);
     put_flame_change_notes(sheet, &frame);

@@ -299,7 +299,7 @@ static void put_fragments_script(const struct nvt_chart_request *request, const 
     snprintf(title, sizeof(title),
              "Fragmented linear layer, %" PRId64 " × %" PRId64 ", batch %" PRId64, row->size,
              row->size, row->batch);
-    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    struct nvt_frame frame = nvt_frame_new(request, name, title);
     frame.columns = frame.rows = 2;
     put_fragments_frame(request->input, sheet, &frame);
     nvt_frame_open(&frame, 120, out);

@@ -194,7 +194,7 @@ static void put_study(const struct nvt_chart_request *request, const struct nvt_
 {
     char text[64];
     const struct nvt_extent extent = extent_of(rows, column);
-    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    struct nvt_frame frame = nvt_frame_new(request, name, title);
     frame.columns = rows->engines[0] + rows->engines[1];
     put_study_frame(request, rows, column, &frame);
     nvt_frame_open(&frame, 180, out);

@@ -277,7 +277,7 @@ static void put_growth_script(const struct nvt_chart_request *request, const voi
     int panel = 0;
     const char *workload = workload_of(sweep);
     snprintf(text, sizeof(text), "Cost of %.100s over %.100s", workload, sweep->axis);
-    struct nvt_frame frame = nvt_frame_new(request->format, name, text);
+    struct nvt_frame frame = nvt_frame_new(request, name, text);
     frame.columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
     frame.right = nvt_frame_log_x_right(sheet->values[sheet->value_count - 1]);
     put_growth_keys(sheet, &frame);

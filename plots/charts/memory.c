@@ -162,7 +162,7 @@ static void put_memory_script(const struct nvt_chart_request *request, const voi
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text), "Memory over time: %s",
              nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
-    struct nvt_frame frame = nvt_frame_new(request->format, name, text);
+    struct nvt_frame frame = nvt_frame_new(request, name, text);
     put_memory_keys(sheet, &frame);
     snprintf(text, sizeof(text), "%zu events of more devices are not shown.", sheet->left_out);
     nvt_frame_note(&frame, sheet->left_out ? text : "");

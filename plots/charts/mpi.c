@@ -93,7 +93,7 @@ static void put_mpi_script(const struct nvt_chart_request *request, const void *
 {
     const struct bars *bars = what;
     char text[NVT_FRAME_TEXT];
-    struct nvt_frame frame = nvt_frame_new(request->format, name, "Time of ranks in MPI");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Time of ranks in MPI");
     frame.left = frame.right = 16;
     for (size_t part = 0; part < PARTS; part++)
         nvt_frame_key(&frame, NVT_KEY_BOX, parts[part].color, 1, 0, parts[part].key);
@@ -116,7 +116,7 @@ static void put_mpi_script(const struct nvt_chart_request *request, const void *
                 name, parts[part].key, parts[part].color);
     fprintf(out,
             "'%s.dat' index '%s' using (0):($3+0.25):(sprintf('%%s · %%.1f %%%% in MPI', "
-            "stringcolumn(4), $5)) with labels left font ',11'\n",
+            "stringcolumn(4), $5)) with labels left font ',12'\n",
             name, parts[0].key);
     nvt_frame_close(&frame, out);
 }

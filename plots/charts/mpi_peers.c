@@ -63,7 +63,7 @@ static void put_mpi_peers_script(const struct nvt_chart_request *request, const 
                                  const char *name, FILE *out)
 {
     const struct squares *squares = what;
-    struct nvt_frame frame = nvt_frame_new(request->format, name, "Messages between ranks of MPI");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Messages between ranks of MPI");
     char text[NVT_FRAME_TEXT];
     frame.right = 92;
     nvt_frame_note(&frame, squares->has_bytes

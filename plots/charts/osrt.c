@@ -226,8 +226,7 @@ static void put_osrt_script(const struct nvt_chart_request *request, const void 
 {
     const struct bars *bars = what;
     const char *separator = "plot ";
-    struct nvt_frame frame =
-        nvt_frame_new(request->format, name, "Time in calls of the operating system");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Time in calls of the operating system");
     frame.left = frame.right = 16;
     for (size_t part = 0; part < PARTS; part++)
         if (occurs(bars, part))
@@ -247,7 +246,7 @@ static void put_osrt_script(const struct nvt_chart_request *request, const void 
                 separator, name, parts[part].key, parts[part].color);
         separator = ", \\\n     ";
     }
-    fprintf(out, "%s'%s.dat' index '%s' using (0):($3+0.25):4 with labels left font ',11'\n",
+    fprintf(out, "%s'%s.dat' index '%s' using (0):($3+0.25):4 with labels left font ',12'\n",
             separator, name, parts[0].key);
     nvt_frame_close(&frame, out);
 }

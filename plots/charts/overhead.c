@@ -215,7 +215,7 @@ static void put_overhead_script(const struct nvt_chart_request *request, const v
     const struct sheet *sheet = what;
     const double margin = 0.06 * (sheet->most - sheet->least) + 0.005;
     const char *separator = "plot ";
-    struct nvt_frame frame = nvt_frame_new(request->format, name, "What collecting costs");
+    struct nvt_frame frame = nvt_frame_new(request, name, "What collecting costs");
     put_overhead_frame(request, sheet, &frame);
     nvt_frame_open(&frame, 46 * (int)sheet->count, out);
     fprintf(out,
@@ -229,7 +229,7 @@ static void put_overhead_script(const struct nvt_chart_request *request, const v
     for (size_t line = 0; line < sheet->count; line++) {
         fprintf(out, "set label %zu ", line + 1);
         put_overhead_label(sheet, sheet->lines[line], out);
-        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)line + 0.2);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',12'\n", (double)line + 0.2);
     }
     for (size_t level = 0; level < LEVELS; level++) {
         if (!has_level(sheet, styles[level].level))

@@ -228,7 +228,7 @@ static void put_phases_script(const struct nvt_chart_request *request, const voi
                               const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
-    struct nvt_frame frame = nvt_frame_new(request->format, name, "Time of each phase");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Time of each phase");
     struct nvt_series shown[PHASES];
     size_t series = shown_phases(sheet, shown);
     nvt_frame_series_keys(&frame, shown, series);
@@ -242,7 +242,7 @@ static void put_phases_script(const struct nvt_chart_request *request, const voi
     for (size_t i = 0; i < sheet->count; i++) {
         fprintf(out, "set label %zu ", i + 1);
         put_phases_label(sheet, &sheet->rows[i], out);
-        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.24);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',12'\n", (double)i + 0.24);
     }
     nvt_frame_series_std(name, &(struct nvt_bar_columns){"$1", "$2", "$3"}, shown, series, out);
     nvt_frame_close(&frame, out);

@@ -78,7 +78,7 @@ static void put_ranges_script(const struct nvt_chart_request *request, const voi
     char title[NVT_FRAME_TEXT];
     snprintf(title, sizeof(title), "%s of %s by total time", bars->what,
              nvt_label_file(bars->trace->path, (char[NVT_LABEL_FILE]){0}));
-    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    struct nvt_frame frame = nvt_frame_new(request, name, title);
     frame.left = frame.right = 16;
     nvt_frame_note(&frame, bars->are_kernels
                                ? "Total time, its share, and how often it ran."
@@ -97,9 +97,9 @@ static void put_ranges_script(const struct nvt_chart_request *request, const voi
         "set yrange [%zu:0]\n"
         "plot '%s.dat' using (0):($0+0.7):(0):1:($0+0.52):($0+0.88) with boxxyerror "
         "fillstyle solid noborder fillcolor '%s', \\\n"
-        "     '' using (0):($0+0.27):4 with labels left font ',11', \\\n"
+        "     '' using (0):($0+0.27):4 with labels left font ',12', \\\n"
         "     '' using 1:($0+0.7):(sprintf('%%s · %%.1f %%%% · %%d×', of_time($1), $2, int($3))) "
-        "with labels left offset 0.5,0 font ',11' textcolor '#333333'\n",
+        "with labels left offset 0.5,0 font ',12' textcolor '#333333'\n",
         bars->unit.name, longest > 0 ? longest * 1.75 : 1, bars->count, name, NVT_SKY);
     nvt_frame_close(&frame, out);
 }

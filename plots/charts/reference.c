@@ -147,7 +147,7 @@ static void put_reference_names(const struct sheet *sheet, FILE *out)
             nvt_gnuplot_text(text, 64, out);
         else
             nvt_gnuplot_text(configurations[i] ? configurations[i] : "?", 64, out);
-        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.25);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',12'\n", (double)i + 0.25);
     }
     for (size_t i = 0; i < count; i++)
         free((char *)configurations[i]);
@@ -230,8 +230,7 @@ static void put_reference_script(const struct nvt_chart_request *request, const 
     struct nvt_series shown[SERIES];
     size_t series = shown_series(sheet, shown);
     const struct nvt_extent extent = extent_of(sheet);
-    struct nvt_frame frame = nvt_frame_new(
-        request->format, name, "Our time / published time (other machines: no verdict)");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Time compared with published results");
     frame.left = frame.right = 20;
     nvt_frame_series_keys(&frame, shown, series);
     put_reference_notes(sheet, &frame);

@@ -410,7 +410,7 @@ static void put_roofline_names(const struct sheet *sheet, double width, FILE *ou
             continue;
         fprintf(out, "set label %zu ", 1 + i);
         nvt_gnuplot_text(beside->text, TEXT_MOST + 1, out);
-        fprintf(out, " at graph %.4f,graph %.4f %s front noenhanced font ',11'\n",
+        fprintf(out, " at graph %.4f,graph %.4f %s front noenhanced font ',12'\n",
                 beside->anchor / width, 1 - beside->middle / PANEL,
                 beside->align > 0   ? "left"
                 : beside->align < 0 ? "right"
@@ -430,7 +430,7 @@ static void put_roofline_script(const struct nvt_chart_request *request, const v
     const struct sheet *sheet = what;
     const double width = NVT_FRAME_WIDTH - MARGIN_LEFT - MARGIN_RIGHT;
     struct nvt_frame frame =
-        nvt_frame_new(request->format, name, "Roofline: what was reached, and what could be");
+        nvt_frame_new(request, name, "Roofline: what was reached, and what could be");
     frame.left = MARGIN_LEFT;
     frame.right = MARGIN_RIGHT;
     put_roofline_keys(sheet, &frame);

@@ -491,7 +491,7 @@ static void put_scaling_script(const struct nvt_chart_request *request, const vo
     snprintf(text, sizeof(text), "Cost of %.*s over %s%s%s", (int)strcspn(sheet->key, " "),
              sheet->key, sheet->axis, columns > 1 ? "" : ", ",
              columns > 1 ? "" : phases[!sheet->counts[0]]);
-    struct nvt_frame frame = nvt_frame_new(request->format, name, text);
+    struct nvt_frame frame = nvt_frame_new(request, name, text);
     frame.columns = columns;
     put_scaling_frame(sheet, &frame);
     nvt_frame_open(&frame, 180, out);

@@ -314,7 +314,7 @@ static void put_times(const struct nvt_chart_request *request, const struct poin
     int64_t batch = batch_to_show(points);
     int bars = has_deviations(points, batch);
     snprintf(title, sizeof(title), "SwitchBack: time of each operation, batch %" PRId64, batch);
-    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    struct nvt_frame frame = nvt_frame_new(request, name, title);
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, styles[i].color, styles[i].dash, styles[i].point,
                       nvt_switchback_steps[i].name);
@@ -352,7 +352,7 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
     char text[64];
     size_t count = lines_of(points, lines);
     struct nvt_frame frame =
-        nvt_frame_new(request->format, name, "SwitchBack: how much sooner int8 is done than fp16");
+        nvt_frame_new(request, name, "SwitchBack: how much sooner int8 is done than fp16");
     for (size_t i = 0; i < count; i++) {
         snprintf(text, sizeof(text), "batch %" PRId64, lines[i]);
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, colors[i], 1, marks[i], text);

@@ -1,7 +1,7 @@
 /*
- * timeline: what ran when: the ranges of the busiest threads, a lane for each depth and a low one of calls of the system, above the
- * kernels and copies of the busiest streams, during one iteration where the trace names them, else
- * from its beginning on. The names with the most time have a colour each. Functions of a Python
+ * timeline: what ran when: the ranges of the busiest threads, a lane for each depth and a low one of calls of the system, then on
+ * the device its phases, and the kernels and copies of the busiest streams, coloured by what they do, with the times at which
+ * the device had nothing to do; during one iteration where the trace names them, else from its beginning on. Functions of a Python
  * stack are drawn only where there is nothing else: a hundred of them lie around each range.
  */
 #include <inttypes.h>
@@ -9,73 +9,236 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../analyze/device/gaps.h"
 #include "../../analyze/diagnosis/diagnose.h"
+#include "../../analyze/model/cuda_names.h"
+#include "../../analyze/studies/stacks.h"
 #include "../../lib/text.h"
 #include "../chart.h"
+#include "../flame_label.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../label.h"
 #include "../looks.h"
+#include "../svg.h"
 #include "../timeline_sheet.h"
 
-/* Of calls of the operating system. */
-#define WAITS_COLOR "#4D4D4D"
+enum {
+    LABEL_MOST = 13, /* columns beside a lane */
+    LEFT = 112,      /* px there */
+    RIGHT = 16,
+    LINE = 15,       /* px of a line of text */
+    LANE_LEAST = 22, /* px of a lane of height 1, and at most */
+    LANE_MOST = 40,
+    PANEL = 230 /* px, if these allow */
+};
 
-enum { LABEL_MOST = 13 }; /* columns beside a lane */
+struct timeline {
+    struct nvt_timeline_sheet sheet;
+    double lane; /* px of a lane of height 1 */
+    int has_label[NVT_TIMELINE_LOOKS], is_there[NVT_TIMELINE_LOOKS];
+    int has_idle;
+};
+
+/* --- texts --- */
+
+static int64_t length_of(const struct nvt_timeline_box *box)
+{
+    return box->end - box->start;
+}
+
+static double pixels_of(const struct timeline *timeline, const struct nvt_timeline_box *box)
+{
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
+    return (double)length_of(box) / (double)(sheet->to - sheet->from) * sheet->columns;
+}
+
+static void write_idle(const struct nvt_timeline_box *box, double pixels, char *out, size_t size)
+{
+    snprintf(out, size, "idle %s", NVT_TIME((double)length_of(box)));
+    if (nvt_label_pixels(out) > pixels - 6)
+        snprintf(out, size, "%s", NVT_TIME((double)length_of(box)));
+    if (nvt_label_pixels(out) > pixels - 6)
+        *out = 0;
+}
+
+/* What stands in a box; empty: it has no room, or nothing to say. */
+static void write_box(const struct timeline *timeline, const struct nvt_timeline_box *box,
+                      char *out, size_t size)
+{
+    const struct nvt_trace *trace = timeline->sheet.trace;
+    const double pixels = pixels_of(timeline, box);
+    char telling[NVT_TELLING_NAME_MAX], length[32];
+    struct nvt_flame_label label = {.kind = NVT_STACK_RANGE, .after = length};
+    *out = 0;
+    /* Of several, the box is none of them. */
+    if (box->filled < length_of(box) || box->kind == NVT_TIMELINE_CALL)
+        return;
+    if (box->kind == NVT_TIMELINE_IDLE) {
+        write_idle(box, pixels, out, size);
+        return;
+    }
+    if (box->kind == NVT_TIMELINE_OP) {
+        const char *name = nvt_name(trace, trace->ops.name[box->row]);
+        label.name = trace->ops.kind[box->row] == NVT_OP_KERNEL
+                         ? nvt_telling_name(name, strlen(name), telling)
+                         : name;
+        label.kind = NVT_STACK_KERNEL;
+    } else {
+        label.name = nvt_name(trace, trace->ranges.name[box->row]);
+    }
+    snprintf(length, sizeof(length), " %s", NVT_TIME((double)length_of(box)));
+    label.after_room = nvt_text_width(length);
+    nvt_flame_label_write(&label, pixels, out, size);
+}
+
+static const char *const gap_causes[] = {
+    [NVT_GAP_LATENCY] = "although the next operation was launched",
+    [NVT_GAP_WAIT] = "the host waited for the device before it launched more",
+    [NVT_GAP_LAUNCH] = "the host was launching, slower than the device works",
+    [NVT_GAP_LOAD] = "a launch took 1 ms or more, as when code is loaded",
+    [NVT_GAP_CALL] = "the host was in another CUDA call",
+    [NVT_GAP_HOST] = "the host was outside of CUDA",
+};
+
+static const char *name_of(const struct nvt_trace *trace, const struct nvt_timeline_box *box)
+{
+    if (box->kind == NVT_TIMELINE_OP)
+        return nvt_name(trace, trace->ops.name[box->row]);
+    return nvt_name(trace, box->kind == NVT_TIMELINE_CALL ? trace->os_calls.name[box->row]
+                                                          : trace->ranges.name[box->row]);
+}
+
+static void write_tip(const struct timeline *timeline, const struct nvt_timeline_box *box,
+                      struct nvt_buffer *out)
+{
+    const struct nvt_trace *trace = timeline->sheet.trace;
+    const char *length = NVT_TIME((double)length_of(box));
+    out->size = 0;
+    if (box->kind == NVT_TIMELINE_IDLE) {
+        nvt_buffer_printf(out, "GPU idle for %s: %s", length, gap_causes[box->row]);
+    } else if (box->count > 1) {
+        nvt_buffer_printf(out, "%" PRIu32 " in %s, ", box->count, length);
+        nvt_buffer_printf(out, "%s of it filled; the longest: ", NVT_TIME((double)box->filled));
+        nvt_buffer_printf(out, "%s, %s", name_of(trace, box), NVT_TIME((double)box->longest));
+    } else {
+        const char *class = box->kind == NVT_TIMELINE_OP
+                                ? nvt_kernel_class_name(nvt_kernel_class_of(trace, box->row))
+                            : box->kind == NVT_TIMELINE_SPAN
+                                ? "from its first operation to its last"
+                                : "";
+        nvt_buffer_printf(out, "%s · %s%s%s", name_of(trace, box), length, *class ? " · " : "",
+                          class);
+    }
+    nvt_buffer_append(out, "", 1);
+}
 
 /* --- files --- */
 
 /* How much of its time a box is filled. */
 static double filled_share(const struct nvt_timeline_box *box)
 {
-    return box->end > box->start ? fmin((double)box->filled / (double)(box->end - box->start), 1)
-                                 : 1;
+    return length_of(box) > 0 ? fmin((double)box->filled / (double)length_of(box), 1) : 1;
+}
+
+static void put_box(const struct timeline *timeline, const struct nvt_timeline_box *box, FILE *out)
+{
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
+    const struct nvt_timeline_lane *lane = &sheet->lanes[box->lane];
+    const double bottom = lane->top + lane->height;
+    char label[512];
+    write_box(timeline, box, label, sizeof(label));
+    fprintf(out, "%.9g\t%.9g\t%.4g\t%.4g\t", (double)(box->start - sheet->from) / sheet->unit.ns,
+            (double)(box->end - sheet->from) / sheet->unit.ns,
+            bottom - lane->height * filled_share(box), bottom);
+    nvt_label_text(label, out);
+    putc('\n', out);
 }
 
 static void put_timeline_data(const struct nvt_chart_request *request, const void *what,
                               const char *name, FILE *out)
 {
-    const struct nvt_timeline_sheet *sheet = what;
+    const struct timeline *timeline = what;
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
     (void)request;
     (void)name;
-    fprintf(out, "# start_%s end_%s lane filled; a block a colour\n", sheet->unit.name,
+    fprintf(out, "# start_%s\tend_%s\ttop\tbottom\tlabel; a block a colour\n", sheet->unit.name,
             sheet->unit.name);
-    for (size_t color = 0; color < NVT_TIMELINE_COLORS; color++) {
-        fprintf(out, "%s# c%zu\n-1\t-1\t0\t1\n", color ? "\n\n" : "", color);
-        for (size_t i = 0; i < sheet->count; i++) {
-            const struct nvt_timeline_box *box = &sheet->boxes[i];
-            if (nvt_timeline_color(sheet, box) == color)
-                fprintf(out, "%.9g\t%.9g\t%.4g\t%.3g\n",
-                        (double)(box->start - sheet->from) / sheet->unit.ns,
-                        (double)(box->end - sheet->from) / sheet->unit.ns, sheet->place[box->lane],
-                        filled_share(box) * sheet->height[box->lane]);
-        }
+    for (size_t look = 0; look < NVT_TIMELINE_LOOKS; look++) {
+        fprintf(out, "%s# c%zu\n-1\t-1\t-9\t-9\t\n", look ? "\n\n" : "", look);
+        for (size_t i = 0; i < sheet->count; i++)
+            if (nvt_timeline_look(sheet, &sheet->boxes[i]) == look)
+                put_box(timeline, &sheet->boxes[i], out);
     }
 }
 
-static void put_timeline_keys(const struct nvt_timeline_sheet *sheet, struct nvt_frame *frame)
+/* Of each colour that some box has two plots: boxes, and what stands in them. */
+static void put_timeline_tips(const struct nvt_chart_request *request, const void *what,
+                              const char *name, FILE *out)
+{
+    const struct timeline *timeline = what;
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
+    struct nvt_buffer tip = {0};
+    int plot = 1;
+    (void)request;
+    (void)name;
+    for (size_t look = 0; look < NVT_TIMELINE_LOOKS; look++) {
+        if (!timeline->is_there[look])
+            continue;
+        for (size_t i = 0; i < sheet->count; i++)
+            if (nvt_timeline_look(sheet, &sheet->boxes[i]) == look) {
+                write_tip(timeline, &sheet->boxes[i], &tip);
+                nvt_svg_put_tip(plot, tip.failed ? "" : (const char *)tip.data, out);
+            }
+        plot += 2;
+    }
+    nvt_buffer_free(&tip);
+}
+
+/* Which colours there are, and which of them say by themselves what they are. */
+static void survey(struct timeline *timeline)
+{
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
+    char label[512];
+    for (size_t i = 0; i < sheet->count; i++) {
+        const size_t look = nvt_timeline_look(sheet, &sheet->boxes[i]);
+        write_box(timeline, &sheet->boxes[i], label, sizeof(label));
+        timeline->is_there[look] = 1;
+        timeline->has_label[look] |= *label && !strstr(label, "…");
+    }
+    for (int i = 0; i < sheet->source_count && sheet->is_alone; i++)
+        timeline->has_idle |=
+            sheet->sources[i].is_stream && sheet->sources[i].ns < (double)(sheet->to - sheet->from);
+    timeline->has_idle |= timeline->is_there[NVT_TIMELINE_GAPS];
+}
+
+static void put_key(const struct timeline *timeline, size_t look, const char *name,
+                    struct nvt_frame *frame)
 {
     char text[256];
-    int others = 0, waits = 0;
-    struct nvt_label items[NVT_NAMES_MOST];
-    struct nvt_labels labels = {items, sheet->name_count};
-    for (size_t i = 0; i < sheet->name_count; i++) {
-        const char *full = nvt_name(sheet->trace, sheet->names[i]);
-        items[i] = (struct nvt_label){*full ? full : "(no name)", 0};
-    }
-    for (size_t i = 0; i < sheet->name_count; i++) {
-        nvt_label_write(&labels, i, 48, text, sizeof(text));
-        nvt_frame_key(frame, NVT_KEY_BOX, sheet->colors[i], 1, 0, text);
-    }
-    for (size_t i = 0; i < sheet->count; i++) {
-        size_t color = nvt_timeline_color(sheet, &sheet->boxes[i]);
-        others |= color == NVT_TIMELINE_OTHERS;
-        waits |= color == NVT_TIMELINE_WAITS;
-    }
-    if (others)
-        nvt_frame_key(frame, NVT_KEY_BOX, NVT_OTHERS_COLOR, 1, 0, "others");
-    if (waits)
-        nvt_frame_key(frame, NVT_KEY_BOX, WAITS_COLOR, 1, 0, "in calls of the system");
+    nvt_label_cut(*name ? name : "(no name)", 40, text, sizeof(text));
+    if (timeline->is_there[look])
+        nvt_frame_key(frame, NVT_KEY_BOX, timeline->sheet.colors[look], 1, 0, text);
+}
+
+static void put_timeline_keys(const struct timeline *timeline, struct nvt_frame *frame)
+{
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
+    for (size_t i = 0; i < sheet->name_count; i++)
+        if (!timeline->has_label[i])
+            put_key(timeline, i, nvt_name(sheet->trace, sheet->names[i]), frame);
+    put_key(timeline, NVT_TIMELINE_OTHER_RANGES, "other ranges", frame);
+    put_key(timeline, NVT_TIMELINE_CALLS, "system calls", frame);
+    for (int i = 0; i < NVT_CLASS_OTHER; i++)
+        put_key(timeline, NVT_TIMELINE_CLASSES + (size_t)i,
+                nvt_kernel_class_name((enum nvt_kernel_class)i), frame);
+    for (size_t i = 0; i < sheet->kernel_count; i++)
+        put_key(timeline, NVT_TIMELINE_KERNELS + i, nvt_name(sheet->trace, sheet->kernels[i]),
+                frame);
+    put_key(timeline, NVT_TIMELINE_CLASSES + NVT_CLASS_OTHER,
+            nvt_kernel_class_name(NVT_CLASS_OTHER), frame);
+    if (timeline->has_idle)
+        nvt_frame_key(frame, NVT_KEY_BOX, NVT_IDLE_COLOR, 1, 0, "GPU idle");
 }
 
 static const char *thread_name(const struct nvt_timeline_sheet *sheet, int source)
@@ -104,16 +267,11 @@ static void name_with_number(const char *name, int64_t tid, char *out, size_t si
     snprintf(out, size, "%s %s", few, number);
 }
 
-/* "thread 123" or the name of the thread, "GPU 0:7" for stream 7 of device 0. */
-static void name_source(const struct nvt_timeline_sheet *sheet, int index, char *out, size_t size)
+/* The name of a thread, or "thread 123". */
+static void name_thread(const struct nvt_timeline_sheet *sheet, int index, char *out, size_t size)
 {
-    const struct nvt_timeline_source *source = &sheet->sources[index];
-    if (source->is_stream) {
-        snprintf(out, size, "GPU %" PRIu32 ":%" PRIu32, source->device, source->stream);
-        return;
-    }
     const char *name = thread_name(sheet, index);
-    int64_t tid = sheet->trace->threads.tid[source->thread];
+    int64_t tid = sheet->trace->threads.tid[sheet->sources[index].thread];
     if (!*name)
         snprintf(out, size, "thread %" PRId64, tid);
     else if (has_namesake(sheet, index))
@@ -122,112 +280,157 @@ static void name_source(const struct nvt_timeline_sheet *sheet, int index, char 
         nvt_label_cut(name, 40, out, size);
 }
 
-static void put_lanes(const struct nvt_timeline_sheet *sheet, FILE *out)
+/* A label beside the middle of a lane. */
+static void put_beside(int tag, const char *text, double middle, FILE *out)
 {
-    char text[NVT_LABEL_SIZE(40)];
-    fputs("set ytics scale 0 (", out);
-    for (int i = 0; i < sheet->source_count; i++) {
-        name_source(sheet, i, text, sizeof(text));
-        fputs(i ? ", " : "", out);
-        nvt_gnuplot_text(text, LABEL_MOST, out);
-        fprintf(out, " %.4g", sheet->place[sheet->sources[i].lane]);
-    }
-    fputs(")\n", out);
+    fprintf(out, "set label %d ", tag);
+    nvt_gnuplot_text(text, LABEL_MOST + 5, out);
+    fprintf(out,
+            " at graph 0,first %.4g right offset -0.7,0 noenhanced font ',12' textcolor "
+            "'" NVT_DIM "'\n",
+            middle);
 }
 
-/* "2 more threads and 1 more stream not drawn." and what else was left out. */
+static void put_source(const struct timeline *timeline, int index, FILE *out)
+{
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
+    const struct nvt_timeline_source *source = &sheet->sources[index];
+    const struct nvt_timeline_lane *lane = &sheet->lanes[source->lane];
+    const double middle = lane->top + lane->height / 2, line = LINE / timeline->lane;
+    char text[NVT_LABEL_SIZE(40)];
+    if (!source->is_stream) {
+        name_thread(sheet, index, text, sizeof(text));
+        put_beside(3 * index + 1, text, middle, out);
+        return;
+    }
+    snprintf(text, sizeof(text), "GPU %" PRIu32 " stream %" PRIu32, source->device, source->stream);
+    put_beside(3 * index + 1, text, middle - line / 2, out);
+    snprintf(text, sizeof(text), "%.3g %% busy",
+             100 * source->ns / (double)(sheet->to - sheet->from));
+    put_beside(3 * index + 2, text, middle + line / 2, out);
+    fprintf(out,
+            "set object %d rectangle from graph 0,first %.4g to graph 1,first %.4g behind "
+            "fillcolor '%s' fillstyle solid 1 noborder\n",
+            index + 1, lane->top, lane->top + lane->height,
+            sheet->is_alone ? NVT_IDLE_COLOR : NVT_LANE_COLOR);
+}
+
+static void put_lanes(const struct timeline *timeline, FILE *out)
+{
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
+    for (int i = 0; i < sheet->source_count; i++)
+        put_source(timeline, i, out);
+    if (sheet->spans >= 0)
+        put_beside(3 * sheet->source_count + 1, "phases on GPU",
+                   sheet->lanes[sheet->spans].top + sheet->lanes[sheet->spans].height / 2, out);
+}
+
+/* "2 more threads and 1 more stream are not drawn." and what else was left out. */
 static void put_undrawn(const struct nvt_timeline_sheet *sheet, struct nvt_frame *frame)
 {
-    char text[NVT_FRAME_TEXT], streams[64] = "", threads[64] = "";
-    size_t t = sheet->undrawn[0], s = sheet->undrawn[1];
+    char text[NVT_FRAME_TEXT], streams[64] = "", threads[64] = "", deeper[64] = "";
+    size_t t = sheet->undrawn[0], s = sheet->undrawn[1], d = sheet->deeper;
     if (t)
         snprintf(threads, sizeof(threads), "%zu more thread%s", t, t > 1 ? "s" : "");
     if (s)
-        snprintf(streams, sizeof(streams), "%zu more stream%s", s, s > 1 ? "s" : "");
-    snprintf(text, sizeof(text), "%s%s%s not drawn.", threads, t && s ? " and " : "", streams);
-    nvt_frame_note(frame, t || s ? text : "");
-    snprintf(text, sizeof(text), "%zu range%s that %s deeper not drawn.", sheet->deeper,
-             sheet->deeper > 1 ? "s" : "", sheet->deeper > 1 ? "lie" : "lies");
-    nvt_frame_note(frame, sheet->deeper ? text : "");
+        snprintf(streams, sizeof(streams), "%s%zu more stream%s", t ? ", " : "", s,
+                 s > 1 ? "s" : "");
+    if (d)
+        snprintf(deeper, sizeof(deeper), "%s%zu deeper range%s", t || s ? ", " : "", d,
+                 d > 1 ? "s" : "");
+    snprintf(text, sizeof(text), "Not drawn: %s%s%s%s.", threads, streams, deeper,
+             sheet->functions == NVT_NONE ? ""
+             : t || s || d                ? ", functions of the Python stack"
+                                          : "functions of the Python stack");
+    nvt_frame_note(frame, t || s || d || sheet->functions != NVT_NONE ? text : "");
     if (sheet->are_open)
         nvt_frame_note(frame, "Ranges that never ended are drawn until their threads did.");
-    if (sheet->functions != NVT_NONE)
-        nvt_frame_note(frame, "Functions of the Python stack not drawn.");
+    if (sheet->may_cross)
+        nvt_frame_note(frame, "Start/end ranges may end after the range that they begin in.");
+    if (sheet->are_merged)
+        nvt_frame_note(frame, "What is too narrow to draw is merged: the height of a bar is the "
+                              "share of its time that is filled.");
 }
 
-/* How lanes and boxes are read, of those that are there. */
-static void put_explanation(const struct nvt_timeline_sheet *sheet, struct nvt_frame *frame)
+static void put_title(const struct nvt_timeline_sheet *sheet, char *out, size_t size)
 {
-    int threads = 0, streams = 0;
-    for (int i = 0; i < sheet->source_count; i++) {
-        streams += sheet->sources[i].is_stream;
-        threads += !sheet->sources[i].is_stream;
+    char file[NVT_LABEL_FILE];
+    nvt_label_file(sheet->trace->path, file);
+    if (sheet->iteration)
+        snprintf(out, size, "Timeline of %s: iteration %" PRIu32 " of %" PRIu32 " (median, %s)",
+                 file, sheet->iteration, sheet->iterations,
+                 NVT_TIME((double)(sheet->to - sheet->from)));
+    else
+        snprintf(out, size, "Timeline of %s", file);
+}
+
+static void put_plots(const struct timeline *timeline, const char *name, FILE *out)
+{
+    const char *separator = "plot ";
+    for (size_t look = 0; look < NVT_TIMELINE_LOOKS; look++) {
+        const char *color = timeline->sheet.colors[look];
+        if (!timeline->is_there[look])
+            continue;
+        fprintf(out,
+                "%s'%s.dat' index 'c%zu' using 1:3:1:(until($1,$2)):3:4 with boxxyerror fillcolor "
+                "'%s', \\\n     '' index 'c%zu' using ($1+%.9g):(($3+$4)/2):5 with labels left "
+                "font ',12' textcolor '%s'",
+                separator, name, look, color, look,
+                3 * (double)(timeline->sheet.to - timeline->sheet.from) / timeline->sheet.unit.ns /
+                    timeline->sheet.columns,
+                look == NVT_TIMELINE_GAPS ? NVT_IDLE_INK : nvt_ink_on(color));
+        separator = ", \\\n     ";
     }
-    char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text),
-             "%s%sWhat is too narrow to be seen is drawn together as the longest of it, as high as "
-             "the share of time that it fills.",
-             !threads           ? ""
-             : sheet->may_cross ? "Threads: ranges, each begun within the one above it; start/end "
-                                  "ranges need not end there. "
-                                : "Threads: ranges, each lane within the one above it. ",
-             streams ? "GPU D:S: kernels and copies of stream S of device D. " : "");
-    nvt_frame_note(frame, text);
+    putc('\n', out);
 }
 
 static void put_timeline_script(const struct nvt_chart_request *request, const void *what,
                                 const char *name, FILE *out)
 {
-    const struct nvt_timeline_sheet *sheet = what;
-    const char *separator = "plot ";
+    const struct timeline *timeline = what;
+    const struct nvt_timeline_sheet *sheet = &timeline->sheet;
     char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text), "What ran when: %s",
-             nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
-    struct nvt_frame frame = nvt_frame_new(request->format, name, text);
-    frame.left = 104;
-    put_timeline_keys(sheet, &frame);
-    nvt_frame_note(&frame, sheet->part);
+    put_title(sheet, text, sizeof(text));
+    struct nvt_frame frame = nvt_frame_new(request, name, text);
+    nvt_frame_widen(&frame);
+    frame.left = LEFT;
+    frame.right = RIGHT;
+    put_timeline_keys(timeline, &frame);
     put_undrawn(sheet, &frame);
-    put_explanation(sheet, &frame);
     nvt_chart_provenance(request->input, &frame);
-    nvt_frame_open(&frame, (int)(sheet->bottom * 20) + 6, out);
-    put_lanes(sheet, out);
+    nvt_frame_open(&frame, (int)(sheet->bottom * timeline->lane) + 6, out);
+    put_lanes(timeline, out);
     /* Boxes wide enough end a little sooner, so that neighbours of a colour are told apart. */
-    double pixel = (double)(sheet->to - sheet->from) / sheet->unit.ns / NVT_TIMELINE_COLUMNS;
-    fprintf(out, "until(start, end) = end - start > %.9g ? end - %.9g : end\n", 3 * pixel,
-            0.8 * pixel);
+    const double span = (double)(sheet->to - sheet->from) / sheet->unit.ns;
     fprintf(out,
-            "set grid noytics\nset style fill solid 1 noborder\nset xrange [0:%.9g]\n"
-            "set yrange [%.2f:-0.6]\nset xlabel 'time (%s)'\n",
-            (double)(sheet->to - sheet->from) / sheet->unit.ns, sheet->bottom - 0.4,
-            sheet->unit.name);
-    for (size_t color = 0; color < NVT_TIMELINE_COLORS; color++) {
-        fprintf(out,
-                "%s'%s.dat' index 'c%zu' using 1:3:1:(until($1,$2)):"
-                "($3+0.42-0.84*$4):($3+0.42) with boxxyerror fillcolor '%s'",
-                separator, name, color,
-                color == NVT_TIMELINE_WAITS ? WAITS_COLOR
-                : color < sheet->name_count ? sheet->colors[color]
-                                            : NVT_OTHERS_COLOR);
-        separator = ", \\\n     ";
-    }
-    putc('\n', out);
+            "until(start, end) = end - start > %.9g ? end - %.9g : end\n"
+            "set datafile separator '\\t'\nset grid noytics\nset border 1\nunset ytics\n"
+            "set style fill solid 1 noborder\nset xrange [0:%.9g]\nset yrange [%.4g:0]\n"
+            "set xlabel 'time%s (%s)'\n",
+            3 * span / sheet->columns, 0.8 * span / sheet->columns, span, sheet->bottom + 0.15,
+            sheet->iteration ? " since the iteration began" : "", sheet->unit.name);
+    put_plots(timeline, name, out);
     nvt_frame_close(&frame, out);
 }
 
 static int draw_timeline_trace(const struct nvt_chart_request *request, const char *base,
                                struct nvt_error *err)
 {
-    struct nvt_timeline_sheet sheet;
+    static const struct nvt_chart_parts parts = {put_timeline_data, put_timeline_script,
+                                                 put_timeline_tips};
+    struct nvt_frame frame = nvt_frame_new(request, base, "");
+    struct timeline timeline = {.lane = LANE_LEAST};
     char name[160];
-    int status = nvt_timeline_make(&sheet, request->input->traces[0].trace)
-                     ? nvt_fail(err, "out of memory")
-                     : 0;
-    sheet.unit = nvt_time_unit_for((double)(sheet.to - sheet.from));
+    nvt_frame_widen(&frame);
+    int status = nvt_timeline_make(&timeline.sheet, request->input->traces[0].trace,
+                                   frame.width - LEFT - RIGHT, err);
     snprintf(name, sizeof(name), "%s-timeline", base);
-    if (!status && sheet.count && sheet.to > sheet.from)
-        status = nvt_chart_draw(request, name, put_timeline_data, put_timeline_script, &sheet, err);
-    nvt_timeline_free(&sheet);
+    if (!status && timeline.sheet.count && timeline.sheet.to > timeline.sheet.from) {
+        timeline.lane = fmin(LANE_MOST, fmax(LANE_LEAST, PANEL / timeline.sheet.bottom));
+        survey(&timeline);
+        status = nvt_chart_draw_tipped(request, name, &parts, &timeline, err);
+    }
+    nvt_timeline_free(&timeline.sheet);
     return status;
 }
 
