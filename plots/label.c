@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "../analyze/model/cuda_names.h"
 #include "../lib/text.h"
 
 #define LABEL_MAX   52   /* columns of a name */
@@ -64,12 +65,17 @@ static size_t in_common(const char *a, const char *b)
     return common;
 }
 
-/* What is shown of a name that has room; in `buffer` or the name itself. */
+/* What is shown of a name that has room; in `buffer` or the name itself. Of a kernel whose own name says nothing
+ * (cutlass::Kernel2<…>) it is what it is called instead. */
 static const char *text_of(const struct nvt_label *label, char *buffer, size_t size)
 {
+    char telling[NVT_TELLING_NAME_MAX];
     if (!label->is_kernel)
         return label->name;
     shorten(label->name, buffer, size);
+    nvt_telling_name(label->name, strlen(label->name), telling);
+    if (strncmp(buffer, telling, strlen(telling)) != 0 && strlen(telling) < size)
+        snprintf(buffer, size, "%s", telling);
     return buffer;
 }
 

@@ -51,6 +51,9 @@ const char *nvt_class_color(enum nvt_kernel_class class);
  * stays what it is where the paper is dark. */
 const char *nvt_ink_on(const char *color);
 
+/* Of ranges that are no well-known ones, where they need no colours of their own. */
+#define NVT_RANGE_COLOR "#A9BCCF"
+
 /* What has no name of its own in the legend; calls of the operating system; a device that has nothing to do, and what is written on
  * that; where a device's operations are drawn. */
 #define NVT_OTHERS_COLOR "#D0D0D0"

@@ -8,44 +8,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../analyze/device/kernel_class.h"
+#include "../../analyze/model/cuda_names.h"
 #include "../../analyze/path/critical_path.h"
-#include "../frame.h"
+#include "../../lib/quantity_text.h"
+#include "../bars.h"
 #include "../gnuplot.h"
-#include "../label.h"
 #include "../looks.h"
 
-enum { BARS_MAX = 12 };
+enum { BARS_MAX = 12, LABEL_MOST = 52 };
 
-/* How kinds look, in the order of the legend. Kinds without a label have a bar for each name. */
+/* Of what passes between things on the path. */
+#define BETWEEN "#2F3640"
+
+/* Kinds as they are told: each with a bar for each name, or one for all of them. */
 static const struct {
     enum nvt_path_kind kind;
-    const char *color, *key, *label;
+    const char *color, *key; /* NULL: those of the kernel's class */
+    const char *all;         /* what the bar of all of them says */
 } looks[NVT_PATH_KINDS] = {
-    {NVT_PATH_COMPUTE, NVT_BLUE, "computation", NULL},
-    {NVT_PATH_COMMUNICATION, NVT_ORANGE, "communication", NULL},
-    {NVT_PATH_COPY, NVT_GREEN, "copies", NULL},
-    {NVT_PATH_CALL, NVT_PURPLE, "CUDA calls", NULL},
-    {NVT_PATH_SYSTEM, NVT_YELLOW, "calls of the operating system", NULL},
-    {NVT_PATH_HOST, NVT_RED, "host, outside of calls", NULL},
-    {NVT_PATH_GAP, NVT_BLACK, "in between", "gaps between operations that follow each other"},
-    {NVT_PATH_STALL, NVT_BLACK, "in between", "late for no reason that is on record"},
-    {NVT_PATH_LAUNCH, NVT_BLACK, "in between", "from a launch to its start"},
-    {NVT_PATH_WAKE, NVT_BLACK, "in between", "from an end to the return of the call that waited"},
+    {NVT_PATH_COMPUTE, NULL, NULL, NULL},
+    {NVT_PATH_COMMUNICATION, NULL, NULL, NULL},
+    {NVT_PATH_COPY, NULL, NULL, NULL},
+    {NVT_PATH_CALL, "#5F6B76", "CUDA call", NULL},
+    {NVT_PATH_SYSTEM, NVT_CALLS_COLOR, "system call", NULL},
+    {NVT_PATH_HOST, NVT_RANGE_COLOR, "host code, by its range", NULL},
+    {NVT_PATH_GAP, BETWEEN, "in between", "gaps between operations that follow each other"},
+    {NVT_PATH_STALL, BETWEEN, "in between", "late for no recorded reason"},
+    {NVT_PATH_LAUNCH, BETWEEN, "in between", "from a launch to its start"},
+    {NVT_PATH_WAKE, BETWEEN, "in between", "from an end to the return of the call that waited"},
 };
 
 struct bar {
     double ns, hidden; /* hidden: 0 also where there is no such time */
     size_t look;
-    const char *name; /* the table's */
+    enum nvt_kernel_class class; /* of an operation */
+    const char *name;            /* the table's */
 };
 
-struct bars {
+struct path {
     const struct nvt_trace *trace;
     const struct nvt_table *paths;
     struct bar *items; /* descending */
     size_t count;
     double path_ns;
-    struct nvt_time_unit unit;
+    struct nvt_bar drawn[BARS_MAX];
+    char labels[BARS_MAX][NVT_LABEL_SIZE(LABEL_MOST)];
+    struct nvt_bars bars;
 };
 
 static size_t look_of(const char *kind)
@@ -62,8 +71,17 @@ static int by_time(const void *left, const void *right)
     return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : 0;
 }
 
+static enum nvt_kernel_class class_of(const char *name)
+{
+    size_t length;
+    char own[NVT_TELLING_NAME_MAX];
+    const char *at = nvt_short_name(name, strlen(name), &length);
+    snprintf(own, sizeof(own), "%.*s", (int)(length < sizeof(own) ? length : 0), at);
+    return nvt_kernel_class_of_name(own, name);
+}
+
 /* A bar for each row of the table of names, or one for all of their kind. 0, or -1 when out of memory. */
-static int gather(struct bars *bars, const struct nvt_table *names)
+static int gather(struct path *bars, const struct nvt_table *names)
 {
     size_t kind = nvt_table_find(names, "Kind"), name = nvt_table_find(names, "Name");
     size_t time = nvt_table_find(names, "On Path (ns)");
@@ -83,69 +101,107 @@ static int gather(struct bars *bars, const struct nvt_table *names)
             continue;
         }
         struct bar *bar = &bars->items[bars->count++];
-        *bar = (struct bar){ns, all > ns ? all - ns : 0, look, nvt_table_text(names, row, name)};
-        if (looks[look].label)
+        const char *text = nvt_table_text(names, row, name);
+        *bar = (struct bar){ns, all > ns ? all - ns : 0, look, class_of(text), text};
+        if (looks[look].all)
             of_kind[look] = bar;
     }
     qsort(bars->items, bars->count, sizeof(*bars->items), by_time);
     bars->count = bars->count < BARS_MAX ? bars->count : BARS_MAX;
-    bars->unit = nvt_time_unit_for(bars->count ? bars->items[0].ns : 0);
     return 0;
 }
 
-static struct nvt_label label_of(const struct bar *bar)
+/* "host in forward", or the name of an operation or a call. */
+static const char *write_name(const struct bar *bar, char *out, size_t size)
 {
-    if (looks[bar->look].label)
-        return (struct nvt_label){looks[bar->look].label, 0};
-    if (looks[bar->look].kind == NVT_PATH_HOST)
-        return (struct nvt_label){*bar->name ? bar->name : "outside of ranges", 0};
-    return (struct nvt_label){bar->name, 1};
+    const char *name = bar->name + (*bar->name == ':' && bar->name[1]);
+    if (looks[bar->look].all)
+        snprintf(out, size, "%s", looks[bar->look].all);
+    else if (looks[bar->look].kind == NVT_PATH_HOST)
+        snprintf(out, size, *name ? "host in %s" : "host outside of ranges", name);
+    else
+        snprintf(out, size, "%s", name);
+    return out;
+}
+
+/* A range of the host that is a phase has that colour, as everywhere. */
+static const char *color_of(const struct bar *bar)
+{
+    const char *range = strrchr(bar->name, ':');
+    const char *known = nvt_known_color(range ? range + 1 : bar->name);
+    if (looks[bar->look].kind == NVT_PATH_HOST && known)
+        return known;
+    return looks[bar->look].color ? looks[bar->look].color : nvt_class_color(bar->class);
+}
+
+static const char *key_of(const struct bar *bar)
+{
+    return looks[bar->look].key ? looks[bar->look].key : nvt_kernel_class_name(bar->class);
+}
+
+static void make_bars(struct path *path)
+{
+    char names[BARS_MAX][512];
+    struct nvt_label items[BARS_MAX];
+    const struct nvt_labels labels = {items, path->count};
+    for (size_t i = 0; i < path->count; i++)
+        items[i] = (struct nvt_label){write_name(&path->items[i], names[i], sizeof(names[i])),
+                                      !looks[path->items[i].look].key};
+    for (size_t i = 0; i < path->count; i++) {
+        const struct bar *bar = &path->items[i];
+        nvt_label_fit(&labels, i, LABEL_MOST, path->labels[i], sizeof(path->labels[i]));
+        path->drawn[i] = (struct nvt_bar){.value = bar->ns,
+                                          .more = bar->hidden,
+                                          .color = color_of(bar),
+                                          .label = {path->labels[i], 0},
+                                          .tip = *bar->name ? bar->name : path->labels[i]};
+        snprintf(path->drawn[i].text, sizeof(path->drawn[i].text), "%s · %.1f %%",
+                 NVT_TIME(bar->ns), 100 * bar->ns / path->path_ns);
+    }
+    path->bars = (struct nvt_bars){.items = path->drawn,
+                                   .count = path->count,
+                                   .unit = nvt_time_unit_for(path->items[0].ns),
+                                   .axis = "time"};
 }
 
 static void put_critical_path_data(const struct nvt_chart_request *request, const void *what,
                                    const char *name, FILE *out)
 {
-    const struct bars *bars = what;
     (void)request;
     (void)name;
-    fprintf(out, "# on_path_%s\thidden_%s\tpercent_of_path\tcolor\tname\n", bars->unit.name,
-            bars->unit.name);
-    struct nvt_label items[BARS_MAX];
-    struct nvt_labels labels = {items, bars->count};
-    for (size_t i = 0; i < bars->count; i++)
-        items[i] = label_of(&bars->items[i]);
-    for (size_t i = 0; i < bars->count; i++) {
-        const struct bar *bar = &bars->items[i];
-        fprintf(out, "%.9g\t%.9g\t%.1f\t0x%s\t", bar->ns / bars->unit.ns,
-                bar->hidden / bars->unit.ns, 100 * bar->ns / bars->path_ns,
-                looks[bar->look].color + 1);
-        nvt_label_put(&labels, i, out);
-        putc('\n', out);
-    }
+    nvt_bars_put_data(&((const struct path *)what)->bars, out);
 }
 
-/* Kinds that have a bar, each way to look once. */
-static void put_critical_path_keys(const struct bars *bars, struct nvt_frame *frame)
+static void put_critical_path_tips(const struct nvt_chart_request *request, const void *what,
+                                   const char *name, FILE *out)
+{
+    (void)request;
+    (void)name;
+    nvt_bars_put_tips(&((const struct path *)what)->bars, out);
+}
+
+/* Each colour that says what kind a bar is once. */
+static void put_critical_path_keys(const struct path *path, struct nvt_frame *frame)
 {
     int has_hidden = 0;
-    for (size_t look = 0; look < NVT_PATH_KINDS; look++) {
-        int is_there = 0, was_there = 0;
-        for (size_t i = 0; i < bars->count; i++) {
-            size_t other = bars->items[i].look;
-            is_there |= other == look;
-            was_there |= other < look && !strcmp(looks[other].key, looks[look].key);
-            has_hidden |= bars->items[i].hidden > 0;
-        }
-        if (is_there && !was_there)
-            nvt_frame_key(frame, NVT_KEY_BOX, looks[look].color, 1, 0, looks[look].key);
+    for (size_t i = 0; i < path->count; i++) {
+        const struct bar *bar = &path->items[i];
+        const int is_phase =
+            looks[bar->look].kind == NVT_PATH_HOST && strcmp(color_of(bar), NVT_RANGE_COLOR) != 0;
+        int was_there = is_phase;
+        for (size_t k = 0; k < i; k++)
+            was_there |= !strcmp(key_of(&path->items[k]), key_of(bar)) &&
+                         !strcmp(color_of(&path->items[k]), color_of(bar));
+        has_hidden |= bar->hidden > 0;
+        if (!was_there)
+            nvt_frame_key(frame, NVT_KEY_BOX, color_of(bar), 1, 0, key_of(bar));
     }
     if (has_hidden)
-        nvt_frame_key(frame, NVT_KEY_BOX, NVT_OTHERS_COLOR, 1, 0,
-                      "the same, hidden beside the path");
+        nvt_frame_key(frame, NVT_KEY_BOX, NVT_OTHERS_COLOR, 1, 0, "beside the path");
 }
 
 /* Which part of the trace it is, and how much of it was inferred. */
-static void put_critical_path_notes(const struct bars *bars, struct nvt_frame *frame)
+static void put_critical_path_notes(const struct path *bars, struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
     const struct nvt_table *paths = bars->paths;
@@ -160,11 +216,9 @@ static void put_critical_path_notes(const struct bars *bars, struct nvt_frame *f
     }
     of = strcmp(of, "whole") ? of : "whole trace";
     if (processes > 1)
-        snprintf(text, sizeof(text),
-                 "Critical paths of %d processes, of the %s, added up: time and share.", processes,
-                 of);
+        snprintf(text, sizeof(text), "Of %d processes, of the %s, added up.", processes, of);
     else
-        snprintf(text, sizeof(text), "Critical path of the %s: time and share.", of);
+        snprintf(text, sizeof(text), "Of the %s: time on the path, and its share of it.", of);
     nvt_frame_note(frame, text);
     if (!guesses)
         return;
@@ -172,53 +226,41 @@ static void put_critical_path_notes(const struct bars *bars, struct nvt_frame *f
     nvt_frame_note(frame, text);
 }
 
-/* A bar that goes out of the picture is cut: what is hidden may be many times what is not. */
 static void put_critical_path_script(const struct nvt_chart_request *request, const void *what,
                                      const char *name, FILE *out)
 {
-    const struct bars *bars = what;
-    double longest = bars->items[0].ns / bars->unit.ns;
+    const struct path *path = what;
     char title[NVT_FRAME_TEXT];
-    snprintf(title, sizeof(title), "What the time of %s was spent waiting for",
-             nvt_label_file(bars->trace->path, (char[NVT_LABEL_FILE]){0}));
+    snprintf(title, sizeof(title), "Critical path of %s",
+             nvt_label_file(path->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request, name, title);
-    frame.left = frame.right = 16;
-    put_critical_path_keys(bars, &frame);
-    put_critical_path_notes(bars, &frame);
-    nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->paths));
-    nvt_frame_open(&frame, 30 * (int)bars->count, out);
-    nvt_frame_time_text(&bars->unit, out);
-    fprintf(out,
-            "set datafile separator '\\t'\nset border 1\nunset ytics\n"
-            "set grid noytics\nset xlabel 'time (%s)'\nset xrange [0:%.9g]\n"
-            "set yrange [%zu:0]\nmost = %.9g\nend(a, b) = a + b < most ? a + b : most\n"
-            "plot '%s.dat' using (0):($0+0.7):(0):1:($0+0.52):($0+0.88):4 with "
-            "boxxyerror fillstyle solid noborder linecolor rgb variable, \\\n"
-            "     '' using 1:($0+0.7):1:(end($1,$2)):($0+0.52):($0+0.88) with boxxyerror "
-            "fillstyle solid noborder fillcolor '%s', \\\n"
-            "     '' using (0):($0+0.27):5 with labels left font ',12', \\\n"
-            "     '' using (end($1,$2)):($0+0.7):(sprintf('%%s · %%.1f %%%%', of_time($1), $3)) "
-            "with labels left offset 0.5,0 font ',12' textcolor '#333333'\n",
-            bars->unit.name, longest * 1.75, bars->count, longest * 1.25, name, NVT_OTHERS_COLOR);
+    put_critical_path_keys(path, &frame);
+    put_critical_path_notes(path, &frame);
+    nvt_frame_provenance(&frame, "", nvt_table_provenance(path->paths));
+    nvt_bars_open(&path->bars, &frame, out);
+    nvt_bars_put_plot(&path->bars, &frame, out);
     nvt_frame_close(&frame, out);
 }
 
 static int draw_critical_path_trace(const struct nvt_chart_request *request, const char *base,
                                     struct nvt_error *err)
 {
+    static const struct nvt_chart_parts parts = {put_critical_path_data, put_critical_path_script,
+                                                 put_critical_path_tips};
     char name[160];
     struct nvt_tables tables = {0};
-    struct bars bars = {.trace = request->input->traces[0].trace};
+    struct path path = {.trace = request->input->traces[0].trace};
     int status = nvt_report_make(nvt_report_find("critical_path"), request->input, &tables, err);
     snprintf(name, sizeof(name), "%s-critical-path", base);
     if (!status && tables.count > 1) {
-        bars.paths = tables.items[0];
-        status = gather(&bars, tables.items[1]) ? nvt_fail(err, "out of memory") : 0;
+        path.paths = tables.items[0];
+        status = gather(&path, tables.items[1]) ? nvt_fail(err, "out of memory") : 0;
     }
-    if (!status && bars.count)
-        status = nvt_chart_draw(request, name, put_critical_path_data, put_critical_path_script,
-                                &bars, err);
-    free(bars.items);
+    if (!status && path.count) {
+        make_bars(&path);
+        status = nvt_chart_draw_tipped(request, name, &parts, &path, err);
+    }
+    free(path.items);
     nvt_tables_free(&tables);
     return status;
 }
