@@ -4,8 +4,11 @@
  *     diagnosis [SEED [CASES]]      CASES of each trouble and variant; without a seed one is drawn
  *
  * Prints a table by trouble, one by variant, false findings of healthy traces, and how often findings of each confidence are
- * right. With NVTALLY_BENCH_MISSES=1 a line for each case that was missed, misplaced, of a wrong size, or false.
+ * right. With NVTALLY_BENCH_MISSES=1 a line for each case that was missed, misplaced, of a wrong size, or false. With
+ * NVTALLY_BENCH_WRITE=FOLDER the cases of one trace with a device become files of nsys's schema there, and a line each in
+ * FOLDER/cases.tsv: file, trouble ("healthy": none), variant, cost in ns (beside.py reads them).
  */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +24,7 @@
 
 #include "../../../lib/count_of.h"
 #include "../../../analyze/diagnosis/diagnose.h"
+#include "../../../analyze/exports/export.h"
 #include "bench.h"
 
 #define RANKS         BENCH_RANKS
@@ -261,6 +265,9 @@ struct bench {
     unsigned healthy[MOST_HEALTHY], healthy_false[MOST_HEALTHY];
     struct bench_sweep *sweeps;
     size_t sweep_count;
+    const char *folder; /* that cases are written to; NULL: they are not */
+    FILE *list;         /* of the cases there */
+    unsigned written;
 };
 
 static int tells_of(const struct nvt_finding *finding, const char *const *causes)
@@ -376,6 +383,19 @@ static void score_confidences(struct bench *bench, const struct bench_case *give
     }
 }
 
+static void write_case(struct bench *bench, const struct nvt_input *input, const char *trouble,
+                       const char *variant, double cost_ns)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char path[PATH_MAX];
+    if (!bench->folder || input->trace_count > 1 || !input->traces->trace->ops.count)
+        return;
+    snprintf(path, sizeof(path), "%s/case-%04u.sqlite", bench->folder, bench->written++);
+    if (nvt_exporter_sqlite.write_file(input->traces->trace, path, &err))
+        fail_msg("%s: %s", path, err.message);
+    fprintf(bench->list, "%s\t%s\t%s\t%.0f\n", path, trouble, variant, cost_ns);
+}
+
 static void run_case(struct bench *bench, struct bench_case *given)
 {
     const uint32_t ranks = has_ranks(given) ? RANKS : 1;
@@ -389,6 +409,9 @@ static void run_case(struct bench *bench, struct bench_case *given)
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     for (size_t i = 0; i < given->count; i++)
         most = fmax(most, given->truths[i].cost_ns);
+    if (given->count == 1 && given->variant != AT_START)
+        write_case(bench, &input, given->truths[0].trouble->name, variant_names[given->variant],
+                   most);
     for (size_t i = 0; i < given->count; i++)
         if (given->variant == AT_START)
             score_silence(bench, given, &given->truths[i], &findings);
@@ -463,6 +486,7 @@ static void run_healthy(struct bench *bench, size_t which)
         traces[i].trace = make_end(&program.maker);
     }
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    write_case(bench, &input, "healthy", bench_healthy[which].name, 0);
     bench->healthy[which]++;
     for (size_t i = 0; i < findings.count; i++) {
         if (tells_of(&findings.items[i], bench_healthy[which].may_be_told))
@@ -548,6 +572,13 @@ static void print(const struct bench *bench)
     }
 }
 
+static const char *list_name(const char *folder)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/cases.tsv", folder);
+    return path;
+}
+
 int main(int argc, char **argv)
 {
     static struct bench bench;
@@ -557,6 +588,11 @@ int main(int argc, char **argv)
     bench.random.state = seed;
     bench.cases = argc > 2 ? atoi(argv[2]) : 5;
     bench.shows_misses = getenv("NVTALLY_BENCH_MISSES") != NULL;
+    bench.folder = getenv("NVTALLY_BENCH_WRITE");
+    if (bench.folder && !(bench.list = fopen(list_name(bench.folder), "w"))) {
+        perror(bench.folder);
+        return 2;
+    }
     printf("seed %llu, %d cases of each trouble and variant\n", (unsigned long long)seed,
            bench.cases);
     for (size_t i = 0; i < bench_trouble_count; i++)
@@ -575,5 +611,9 @@ int main(int argc, char **argv)
     bench.sweep_count = bench_sweeps(&bench.random, (unsigned)(SWEEPS * bench.cases),
                                      bench.shows_misses, &bench.sweeps);
     print(&bench);
+    if (bench.list && fclose(bench.list)) {
+        perror(bench.folder);
+        return 2;
+    }
     return 0;
 }
