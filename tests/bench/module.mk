@@ -34,6 +34,19 @@ $(BUILD)/bench/diagnosis: $(call obj,$(BENCH_DIAGNOSIS_SRC) tests/made_trace.c) 
 bench-diagnosis: $(BUILD)/bench/diagnosis ## how often diagnose is right, on traces with a known truth (SEED=, CASES=)
 	$(Q)$< $(SEED) $(CASES)
 
+$(BUILD)/bench/loop: tests/bench/diagnosis/programs/loop.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $< -ldl -lpthread -o $@
+
+bench-programs: all $(BUILD)/bench/loop ## the same of programs that run here, known troubles (NVTALLY_TORCH_PYTHON=, CASES=, SEED=)
+	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; BUILD=$(BUILD) tests/bench/diagnosis/programs/run.py $(BUILD)/bench/loop $(or $(CASES),3) $(SEED)
+
+NSYS_AI ?= $(shell command -v nsys-ai 2>/dev/null)
+bench-beside: all $(BUILD)/bench/diagnosis ## nsys-ai (NSYS_AI=) and nsys's expert rules on the traces that bench-diagnosis makes (SEED=)
+	$(Q)rm -rf $(BUILD)/bench/cases && mkdir -p $(BUILD)/bench/cases
+	$(Q)NVTALLY_BENCH_WRITE=$(BUILD)/bench/cases $(BUILD)/bench/diagnosis $(or $(SEED),$$(date +%s%N)) 1 | head -n 1
+	$(Q)BUILD=$(BUILD) tests/bench/diagnosis/beside.py $(BUILD)/bench/cases $(NSYS_AI)
+
 bench-columns: $(BUILD)/bench/columns ## device rows as columns against one after the other: bytes, writing, reading
 	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; echo "$$(nproc) cores, $$(date -u +%Y-%m-%dT%H:%MZ), load $$(cut -d' ' -f1 /proc/loadavg), host"; $<
 
@@ -96,4 +109,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-columns bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
+.PHONY: bench bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
