@@ -137,6 +137,7 @@ static void says_once_that_nothing_was_captured(void **state)
         const char *argv[] = {"nvtally",   "record",           "--trace", levels,
                               "--capture", captures[i],        "-o",      recorded_path(),
                               "--",        cli_client("life"), "many",    NULL};
+        (void)remove(recorded_path());
         struct cli_result result = cli_run(argv);
         cli_expect_status(&result, 0);
         snprintf(expected, sizeof(expected),

@@ -171,3 +171,26 @@ const char *nvt_device_text(const struct nvt_trace *trace, uint32_t process, uin
         snprintf(out, size, "%.200s%s(%u)", name, *name ? " " : "", device);
     return out;
 }
+
+void nvt_each_alone(const struct nvt_trace *trace, const struct nvt_used_device *device,
+                    int64_t from, int64_t to,
+                    void (*each)(void *context, uint32_t op, int64_t alone_ns), void *context)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    int64_t until = from;
+    for (uint32_t i = 0; i < device->count; i++) {
+        const uint32_t op = device->ops[i];
+        uint32_t next = i + 1;
+        if (ops->kind[op] != NVT_OP_KERNEL)
+            continue;
+        while (next < device->count && ops->kind[device->ops[next]] != NVT_OP_KERNEL)
+            next++;
+        const int64_t begin = ops->start[op] > until ? ops->start[op] : until;
+        int64_t end = ops->end[op] < to ? ops->end[op] : to;
+        if (next < device->count && ops->start[device->ops[next]] < end)
+            end = ops->start[device->ops[next]];
+        if (end > begin)
+            each(context, op, end - begin);
+        until = ops->end[op] > until ? ops->end[op] : until;
+    }
+}

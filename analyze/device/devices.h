@@ -59,4 +59,12 @@ const char *nvt_device_text(const struct nvt_trace *trace, uint32_t process, uin
 #define NVT_DEVICE(trace, process, device)                                                         \
     nvt_device_text(trace, process, device, (char[NVT_DEVICE_TEXT]){0}, NVT_DEVICE_TEXT)
 
+/*
+ * Hands over each kernel of a device that is alone there for some time between `from` and `to`, and how long: from the end of every
+ * earlier kernel until the next one begins. Kernels of other streams fill what it leaves free.
+ */
+void nvt_each_alone(const struct nvt_trace *trace, const struct nvt_used_device *device,
+                    int64_t from, int64_t to,
+                    void (*each)(void *context, uint32_t op, int64_t alone_ns), void *context);
+
 #endif

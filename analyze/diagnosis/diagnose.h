@@ -27,6 +27,7 @@
     X(cold)                                                                                        \
     X(kernels)                                                                                     \
     X(grid)                                                                                        \
+    X(tail)                                                                                        \
     X(idle)                                                                                        \
     X(input)                                                                                       \
     X(between)                                                                                     \

@@ -526,8 +526,12 @@ static void put_head(struct writer *writer)
     for (uint32_t i = 0; i < devices->count; i++) {
         put(writer, "%s{\"id\":%" PRIu32, i ? "," : "", devices->device[i]);
         put_quoted(writer, ",\"name\":", nvt_name(trace, devices->name[i]));
-        put(writer, ",\"totalGlobalMem\":%" PRIu64 ",\"numSms\":%" PRIu32 "}",
-            devices->memory_bytes[i], devices->multiprocessors[i]);
+        put(writer, ",\"totalGlobalMem\":%" PRIu64 ",\"numSms\":%" PRIu32, devices->memory_bytes[i],
+            devices->multiprocessors[i]);
+        if (devices->capability[i])
+            put(writer, ",\"computeMajor\":%" PRIu32 ",\"computeMinor\":%" PRIu32,
+                devices->capability[i] / 10, devices->capability[i] % 10);
+        put(writer, "}");
     }
     put(writer, "]");
     if (nvt_chrome_rank(trace) != NVT_NONE)

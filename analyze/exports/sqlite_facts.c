@@ -64,10 +64,24 @@ static void put_uuid(struct nvt_sql *sql, uint32_t gpu)
         nvt_sql_name(sql, gpu);
 }
 
+static void put_capability(struct nvt_sql *sql, uint32_t capability)
+{
+    if (capability) {
+        nvt_sql_int(sql, capability / 10);
+        nvt_sql_int(sql, capability % 10);
+        return;
+    }
+    nvt_sql_null(sql);
+    nvt_sql_null(sql);
+}
+
 static int put_devices(struct nvt_sql *sql)
 {
     const struct nvt_devices *devices = &sql->trace->devices;
-    if (nvt_sql_prepare(sql, "TARGET_INFO_GPU (vmId, id, name, totalMemory, smCount, uuid)", 6))
+    if (nvt_sql_prepare(sql,
+                        "TARGET_INFO_GPU (vmId, id, name, totalMemory, smCount, computeMajor, "
+                        "computeMinor, uuid)",
+                        8))
         return -1;
     for (uint32_t i = 0; i < devices->count; i++) {
         nvt_sql_int(sql, 0);
@@ -75,6 +89,7 @@ static int put_devices(struct nvt_sql *sql)
         nvt_sql_name(sql, devices->name[i]);
         nvt_sql_int(sql, (int64_t)devices->memory_bytes[i]);
         nvt_sql_int(sql, devices->multiprocessors[i]);
+        put_capability(sql, devices->capability[i]);
         put_uuid(sql, devices->gpu[i]);
         if (nvt_sql_row(sql))
             return -1;

@@ -4,6 +4,7 @@
 
 #include "../device/communication.h"
 #include "../device/devices.h"
+#include "../device/occupancy.h"
 #include "../diagnosis/diagnose.h"
 
 #define LEAST_SHARE 0.1
@@ -25,17 +26,12 @@ struct small_grids {
     struct nvt_longest longest;
 };
 
-static uint64_t blocks_of(const struct nvt_kernels *kernels, uint32_t row)
-{
-    return (uint64_t)kernels->grid_x[row] * kernels->grid_y[row] * kernels->grid_z[row];
-}
-
 static void add_kernel(const struct nvt_trace *trace, uint32_t op, uint32_t multiprocessors,
                        double alone_ns, struct small_grids *grids)
 {
     const struct nvt_kernels *kernels = &trace->kernels;
-    uint32_t row = trace->ops.detail[op];
-    uint64_t blocks = blocks_of(kernels, row);
+    const uint32_t row = trace->ops.detail[op];
+    const uint64_t blocks = nvt_grid(trace, op);
     struct small_name *name = &grids->names[trace->ops.short_name[op]];
     double idle = alone_ns * (1 - (double)blocks / multiprocessors);
     name->least = !name->count || blocks < name->least ? blocks : name->least;
@@ -52,39 +48,33 @@ static void add_kernel(const struct nvt_trace *trace, uint32_t op, uint32_t mult
 /* Collectives have few blocks by design: what limits them is the link. */
 static int is_small(const struct nvt_trace *trace, uint32_t op, uint32_t multiprocessors)
 {
-    const struct nvt_ops *ops = &trace->ops;
-    if (ops->kind[op] != NVT_OP_KERNEL || ops->detail[op] == NVT_NONE ||
-        ops->end[op] - ops->start[op] < LEAST_NS || nvt_is_communication(trace, op))
-        return 0;
-    uint64_t blocks = blocks_of(&trace->kernels, ops->detail[op]);
-    return blocks > 0 && 2 * blocks <= multiprocessors;
+    const uint64_t blocks = nvt_grid(trace, op);
+    return blocks && trace->ops.end[op] - trace->ops.start[op] >= LEAST_NS &&
+           !nvt_is_communication(trace, op) && 2 * blocks <= multiprocessors;
 }
 
-/* Counts of each small kernel only the time between the end of every earlier kernel and the start of the next one: kernels
- * of other streams fill the other SMs. */
+struct small_device {
+    const struct nvt_trace *trace;
+    struct small_grids *grids;
+    uint32_t multiprocessors; /* 0: unknown */
+};
+
+static void add_alone(void *context, uint32_t op, int64_t alone_ns)
+{
+    const struct small_device *device = context;
+    if (is_small(device->trace, op, device->multiprocessors))
+        add_kernel(device->trace, op, device->multiprocessors, (double)alone_ns, device->grids);
+}
+
 static void add_grid_device(const struct nvt_view *view, const struct nvt_used_device *device,
                             struct small_grids *grids)
 {
     const struct nvt_trace *trace = view->trace;
-    const struct nvt_ops *ops = &trace->ops;
     const uint32_t row = nvt_device_row(trace, device->process, device->device);
-    const uint32_t count =
-        row == NVT_NONE ? 0 : trace->devices.multiprocessors[row]; /* 0: unknown */
-    int64_t until = view->from;
-    for (uint32_t i = 0; i < device->count && count; i++) {
-        uint32_t op = device->ops[i], next = i + 1;
-        if (ops->kind[op] != NVT_OP_KERNEL)
-            continue;
-        while (next < device->count && ops->kind[device->ops[next]] != NVT_OP_KERNEL)
-            next++;
-        int64_t from = ops->start[op] > until ? ops->start[op] : until;
-        int64_t to = ops->end[op] < view->to ? ops->end[op] : view->to;
-        if (next < device->count && ops->start[device->ops[next]] < to)
-            to = ops->start[device->ops[next]];
-        if (to > from && is_small(trace, op, count))
-            add_kernel(trace, op, count, (double)(to - from), grids);
-        until = ops->end[op] > until ? ops->end[op] : until;
-    }
+    struct small_device small = {trace, grids,
+                                 row == NVT_NONE ? 0 : trace->devices.multiprocessors[row]};
+    if (small.multiprocessors)
+        nvt_each_alone(trace, device, view->from, view->to, add_alone, &small);
 }
 
 static void tell_grid(const struct nvt_view *view, const struct small_grids *grids,

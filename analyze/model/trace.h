@@ -341,6 +341,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(nvt_text, name)                                                                              \
     X(uint64_t, memory_bytes)                                                                      \
     X(uint32_t, multiprocessors)                                                                   \
+    X(uint32_t, capability) /* compute capability times 10: 90; 0 unknown */                       \
     X(nvt_text, gpu) /* its UUID or place on the bus, the same for all processes; 0 unknown */
 
 /* Names that the program gave to its devices, contexts, streams, events … */

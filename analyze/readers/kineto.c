@@ -33,6 +33,8 @@ enum key {
     KEY_WORLD,
     KEY_MEMORY,
     KEY_SMS,
+    KEY_MAJOR,
+    KEY_MINOR,
     KEY_COLLECTIVE,
     KEY_TYPE,
     KEY_GROUP,
@@ -95,6 +97,8 @@ static const struct {
     {"world_size", KEY_WORLD},
     {"totalGlobalMem", KEY_MEMORY},
     {"numSms", KEY_SMS},
+    {"computeMajor", KEY_MAJOR},
+    {"computeMinor", KEY_MINOR},
 };
 
 struct parser {
@@ -351,6 +355,10 @@ static int device_value(struct parser *parser, enum nvt_json_type type, const ch
         parser->device.memory_bytes = (uint64_t)number;
     if (parser->key == KEY_SMS)
         parser->device.multiprocessors = (uint32_t)number;
+    if (parser->key == KEY_MAJOR)
+        parser->device.capability += (uint32_t)(number % 1000) * 10;
+    if (parser->key == KEY_MINOR)
+        parser->device.capability += (uint32_t)(number % 10);
     return 0;
 }
 

@@ -12,7 +12,7 @@
 
 /* --- devices --- */
 
-enum { GPU_ID, GPU_NAME, GPU_MEMORY, GPU_MULTIPROCESSORS, GPU_UUID, GPU_BUS };
+enum { GPU_ID, GPU_NAME, GPU_MEMORY, GPU_MULTIPROCESSORS, GPU_UUID, GPU_BUS, GPU_MAJOR, GPU_MINOR };
 
 /* What a GPU is, its UUID as other traces have it. NVT_NO_STRING when out of memory. */
 static uint32_t identity(struct nvt_nsys *reader, struct nvt_nsys_table *table)
@@ -34,6 +34,8 @@ static int gpu(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                                       .memory_bytes = nvt_nsys_size(table, GPU_MEMORY),
                                       .multiprocessors =
                                           nvt_nsys_u32(table, GPU_MULTIPROCESSORS, 0),
+                                      .capability = nvt_nsys_u32(table, GPU_MAJOR, 0) % 1000 * 10 +
+                                                    nvt_nsys_u32(table, GPU_MINOR, 0) % 10,
                                       .gpu = identity(reader, table)};
     uint32_t *row = nvt_map_at(&reader->gpus, device.device);
     if (!row || device.name == NVT_NO_STRING || device.gpu == NVT_NO_STRING)
@@ -60,6 +62,7 @@ static int cuda_device(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                                       .name = devices->name[at],
                                       .memory_bytes = devices->memory_bytes[at],
                                       .multiprocessors = devices->multiprocessors[at],
+                                      .capability = devices->capability[at],
                                       .gpu = devices->gpu[at]};
     return nvt_device_add(reader->trace, &device) == NVT_NONE ? -1 : 0;
 }
@@ -199,7 +202,8 @@ static const struct nvt_nsys_spec tables[] = {
     {"TARGET_INFO_GPU",
      NULL,
      2,
-     {"id", "name", "totalMemory", "smCount", "uuid", "busLocation"},
+     {"id", "name", "totalMemory", "smCount", "uuid", "busLocation", "computeMajor",
+      "computeMinor"},
      gpu},
     {"TARGET_INFO_CUDA_DEVICE", NULL, 3, {"gpuId", "cudaId", "pid"}, cuda_device},
     {"TARGET_INFO_NVTX_CUDA_DEVICE", NULL, 2, {"name", "deviceId"}, named_device},

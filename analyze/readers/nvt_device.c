@@ -316,13 +316,16 @@ static int read_external(const struct nvt_device_chunk *chunk, const struct nvt_
 static int read_device(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_devices *known = &chunk->trace->devices;
-    struct nvt_device device = {.process = chunk->owner,
-                                .device = narrow(row, NVT_DEV_ID),
-                                .name = name_of(chunk, row, NVT_DEV_NAME),
-                                .memory_bytes = row->fields[NVT_DEV_MEMORY],
-                                .multiprocessors = narrow(row, NVT_DEV_MULTIPROCESSORS),
-                                .gpu = row->count > NVT_DEV_GPU ? name_of(chunk, row, NVT_DEV_GPU)
-                                                                : 0};
+    struct nvt_device device = {
+        .process = chunk->owner,
+        .device = narrow(row, NVT_DEV_ID),
+        .name = name_of(chunk, row, NVT_DEV_NAME),
+        .memory_bytes = row->fields[NVT_DEV_MEMORY],
+        .multiprocessors = narrow(row, NVT_DEV_MULTIPROCESSORS),
+        .capability = narrow(row, NVT_DEV_MAJOR) < 1000
+                          ? 10 * narrow(row, NVT_DEV_MAJOR) + narrow(row, NVT_DEV_MINOR) % 10
+                          : 0,
+        .gpu = row->count > NVT_DEV_GPU ? name_of(chunk, row, NVT_DEV_GPU) : 0};
     for (uint32_t i = 0; i < known->count; i++) {
         if (known->process[i] != device.process || known->device[i] != device.device)
             continue;
@@ -330,6 +333,7 @@ static int read_device(const struct nvt_device_chunk *chunk, const struct nvt_de
             known->name[i] = device.name;
             known->memory_bytes[i] = device.memory_bytes;
             known->multiprocessors[i] = device.multiprocessors;
+            known->capability[i] = device.capability;
             known->gpu[i] = device.gpu;
         }
         return 0;

@@ -151,6 +151,20 @@ static void put_grid(struct bench_program *program, int64_t ns, int is_well)
     make_wait(maker);
 }
 
+/* A tenth of a wave behind a whole one, against the same work in one wave and a tenth: 100 SMs hold 16 blocks of 128 threads each. */
+static void put_tail(struct bench_program *program, int64_t ns, int is_well)
+{
+    struct maker *maker = &program->maker;
+    const int64_t bad = ns * 20 / 9;
+    if (!maker->trace->devices.count) {
+        make_device(maker, 100);
+        maker->trace->devices.capability[0] = 90;
+    }
+    make_launch(maker, "filter_rows", is_well ? bad * 11 / 20 : bad);
+    make_grid(maker, is_well ? 1600 : 1760);
+    make_wait(maker);
+}
+
 static void put_pages(struct bench_program *program, int64_t ns, int is_well)
 {
     const int64_t count = ns / 20000 > 11 ? ns / 20000 : 11;
@@ -378,6 +392,12 @@ static const struct bench_trouble troubles[] = {
      .place = "scan_table",
      .least = 0.1,
      .put = put_grid,
+     .has_device = 1},
+    {.name = "tail effect",
+     .causes = {"tail effect"},
+     .place = "filter_rows",
+     .least = 0.1,
+     .put = put_tail,
      .has_device = 1},
     {.name = "pages on demand",
      .causes = {"pages on demand"},
