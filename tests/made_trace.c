@@ -114,8 +114,10 @@ void make_launch(struct maker *maker, const char *name, int64_t ns)
 
 void make_device(struct maker *maker, uint32_t multiprocessors)
 {
-    const struct nvt_device row = {
-        .process = maker->process, .device = maker->number, .multiprocessors = multiprocessors};
+    const struct nvt_device row = {.process = maker->process,
+                                   .device = maker->number,
+                                   .multiprocessors = multiprocessors,
+                                   .capability = 90};
     assert_int_not_equal(nvt_device_add(maker->trace, &row), NVT_NONE);
 }
 

@@ -40,7 +40,7 @@ void make_sample(struct maker *maker, uint32_t thread, int64_t time, int64_t cpu
                  uint32_t function);
 /* A kernel of so many ns: launched now, 5 us later on the device, or when that is free. */
 void make_launch(struct maker *maker, const char *name, int64_t ns);
-/* The device has so many SMs; the kernel launched last has a grid of so many blocks, of 128 threads each. */
+/* The device has so many SMs of compute capability 9.0; the kernel launched last has a grid of so many blocks, of 128 threads each. */
 void make_device(struct maker *maker, uint32_t multiprocessors);
 void make_grid(struct maker *maker, uint32_t blocks);
 /* MPI_Allreduce of 8000 bytes, which takes so long. */

@@ -176,6 +176,7 @@ static void a_kernel_keeps_its_fields(void **state)
     assert_int_equal(kernels->graph_node[detail], 9);
     assert_string_equal(nvt_name(trace, trace->devices.name[0]), "stand-in");
     assert_int_equal(trace->devices.multiprocessors[0], 12);
+    assert_int_equal(trace->devices.capability[0], 90);
     assert_int_equal(trace->devices.count, 1);
     assert_string_equal(nvt_name(trace, trace->devices.gpu[0]),
                         "GPU-5f5f5f5f-5f5f-5f5f-5f5f-5f5f5f5f5f5f");

@@ -286,11 +286,20 @@ static struct nvt_trace *make_trace(uint64_t seed)
                 add_rest(&maker, process, thread, from + below(&maker, 3000));
         }
     }
-    const struct nvt_device everywhere = {NVT_NONE, 0, text(&maker, "GPU"), 80000000000, 132, 0};
-    const struct nvt_device second = {NVT_NONE, 1, text(&maker, "GPU"), 80000000000, 132, 0};
-    const struct nvt_device own = {
-        1,           1,   text(&maker, "GPU"),
-        40000000000, 108, nvt_strings_add_text(maker.trace->strings, UUID)};
+    const struct nvt_device everywhere = {.process = NVT_NONE,
+                                          .name = text(&maker, "GPU"),
+                                          .memory_bytes = 80000000000,
+                                          .multiprocessors = 132,
+                                          .capability = 90};
+    struct nvt_device second = everywhere;
+    second.device = 1;
+    const struct nvt_device own = {.process = 1,
+                                   .device = 1,
+                                   .name = text(&maker, "GPU"),
+                                   .memory_bytes = 40000000000,
+                                   .multiprocessors = 108,
+                                   .capability = 80,
+                                   .gpu = nvt_strings_add_text(maker.trace->strings, UUID)};
     const struct nvt_resource stream = {1, nvt_strings_add_text(maker.trace->strings, "stream"), 7,
                                         text(&maker, "copies")};
     nvt_device_add(maker.trace, &everywhere);

@@ -50,7 +50,8 @@ static const char *name_of(const struct nvt_trace *trace, uint32_t id)
 static const char pytorch[] =
     "{\n\"schemaVersion\": 1,\n"
     "\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H100\", \"totalGlobalMem\": 85000000000,"
-    " \"numSms\": 132}, {\"id\": 1, \"name\": \"NVIDIA H100\"}],\n"
+    " \"computeMajor\": 9, \"computeMinor\": 0, \"numSms\": 132}, {\"id\": 1, \"name\": \"NVIDIA "
+    "H100\"}],\n"
     "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8},\n"
     "\"baseTimeNanoseconds\": 1712000000000000000, \"displayTimeUnit\": \"ms\",\n"
     "\"traceEvents\": [\n"
@@ -180,6 +181,8 @@ static void check_pytorch(const struct nvt_trace *trace)
     check_pytorch_rest(trace);
     assert_int_equal(trace->devices.count, 2);
     assert_int_equal(trace->devices.multiprocessors[0], 132);
+    assert_int_equal(trace->devices.capability[0], 90);
+    assert_int_equal(trace->devices.capability[1], 0);
     assert_string_equal(nvt_trace_meta(trace, "device"), "NVIDIA H100");
     assert_string_equal(nvt_trace_meta(trace, "world_size"), "8");
     assert_string_equal(nvt_trace_meta(trace, "date"), "2024-04-01T19:33:20Z");

@@ -119,9 +119,9 @@ static void keeps_processes_and_devices_apart(void **state)
         "CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);"
         "INSERT INTO ThreadNames VALUES (3, 20, " T67 ");"
         "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER, smCount "
-        "INTEGER, uuid TEXT);"
+        "INTEGER, uuid TEXT, computeMajor INTEGER, computeMinor INTEGER);"
         "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 85000000000, 132, "
-        "'01125f41-ed43-3b5b-770d-0ef62e701d55');"
+        "'01125f41-ed43-3b5b-770d-0ef62e701d55', 9, 0);"
         "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);"
         "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 1, 6);"));
     const struct nvt_ops *ops = &trace->ops;
@@ -147,6 +147,7 @@ static void keeps_processes_and_devices_apart(void **state)
     assert_int_equal(trace->apis.result[1], 700);
     assert_int_equal(trace->devices.count, 2);
     assert_int_equal(trace->devices.multiprocessors[1], 132);
+    assert_int_equal(trace->devices.capability[1], 90);
     assert_int_equal(trace->devices.device[1], 1);
     assert_string_equal(name_of(trace, trace->devices.gpu[1]),
                         "GPU-01125f41-ed43-3b5b-770d-0ef62e701d55");

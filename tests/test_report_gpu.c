@@ -88,7 +88,8 @@ static struct nvt_trace *make_trace(void)
     uint32_t process = nvt_trace_process(trace, 10);
     uint32_t main_thread = nvt_trace_thread(trace, process, 11);
     uint32_t other = nvt_trace_thread(trace, process, 12);
-    const struct nvt_device device = {NVT_NONE, 0, string(trace, "H100"), 0, 132, 0};
+    const struct nvt_device device = {
+        .process = NVT_NONE, .name = string(trace, "H100"), .multiprocessors = 132};
     const struct nvt_op copy = {.start = 280,
                                 .end = 380,
                                 .context = 1,

@@ -156,10 +156,8 @@ static void put_tail(struct bench_program *program, int64_t ns, int is_well)
 {
     struct maker *maker = &program->maker;
     const int64_t bad = ns * 20 / 9;
-    if (!maker->trace->devices.count) {
+    if (!maker->trace->devices.count)
         make_device(maker, 100);
-        maker->trace->devices.capability[0] = 90;
-    }
     make_launch(maker, "filter_rows", is_well ? bad * 11 / 20 : bad);
     make_grid(maker, is_well ? 1600 : 1760);
     make_wait(maker);
