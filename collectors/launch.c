@@ -222,8 +222,8 @@ static int find_preload(const char *name, char absolute[PATH_MAX], struct nvt_er
         return -1;
     return strpbrk(absolute, " :")
                ? nvt_fail_at(err, absolute, -1,
-                             "cannot be put in front of others: LD_PRELOAD takes no path with a "
-                             "blank or a colon; set NVTALLY_LIBDIR to another folder")
+                             "cannot be preloaded: LD_PRELOAD takes no path with a blank or a "
+                             "colon; set NVTALLY_LIBDIR to another folder")
                : 0;
 }
 

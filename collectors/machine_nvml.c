@@ -231,6 +231,6 @@ int nvt_machine_open_nvml(struct nvt_machine_source *source)
         if (add_device(source, i))
             return -1;
     if (!source->count)
-        snprintf(source->absent, sizeof(source->absent), "devices: NVML knows none");
+        snprintf(source->absent, sizeof(source->absent), "devices: NVML reports none");
     return 0;
 }

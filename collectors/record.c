@@ -40,17 +40,15 @@ static void report_no_ranges(const struct nvt_record_request *request,
     char levels[32];
     nvt_levels_host(request->options.trace, levels, sizeof(levels));
     if (request->wants_pytorch)
-        nvt_message(stderr,
-                    "nothing of PyTorch was called, or Python was told to ignore PYTHONPATH "
-                    "(-E, -I, -S)");
+        nvt_message(stderr, "no PyTorch calls were recorded: the command did not use PyTorch, or "
+                            "Python ignored PYTHONPATH (-E, -I, -S)");
     else if (is_python(request->command[0]) && *levels)
-        nvt_message(stderr,
-                    "the command made no NVTX call; --python records what it runs and waits for, "
-                    "and ranges of PyTorch if it uses that");
+        nvt_message(stderr, "no NVTX calls were recorded; --python records what the command runs "
+                            "and waits for, and PyTorch's ranges if it uses PyTorch");
     else if (!result->used_devices)
         nvt_message(stderr,
-                    "the command made no NVTX call (an executable must use NVTX v3, must not be "
-                    "linked statically, and must get our environment)%s%s%s",
+                    "no NVTX calls were recorded (the program must use NVTX 3, be dynamically "
+                    "linked, and inherit nvtally's environment)%s%s%s",
                     *levels ? "; --trace nvtx," : "", levels,
                     *levels ? " shows what it runs and waits for" : "");
 }
@@ -85,11 +83,10 @@ static void report_lost(const struct nvt_record_options *options,
                     " in signal handlers",
                     lost, result->dropped, result->unwritten, result->homeless, result->nested);
     if (result->homeless)
-        nvt_message(
-            stderr,
-            "a thread has no buffer if there is no room for 64 KiB (/dev/shm or "
-            "NVTALLY_TMPDIR full, a limit on file sizes), or if it runs as another user: give a "
-            "smaller --ring-size, or set NVTALLY_TMPDIR to another folder");
+        nvt_message(stderr,
+                    "a thread gets no buffer if there is no room for 64 KiB (/dev/shm or "
+                    "NVTALLY_TMPDIR full, a limit on file sizes), or if it runs as another user: "
+                    "give a smaller --ring-size, or set NVTALLY_TMPDIR to another folder");
     if (result->too_deep)
         nvt_message(stderr,
                     "ranges were nested deeper than a buffer of %" PRIu64
@@ -130,17 +127,14 @@ static void report_nothing(const struct nvt_record_request *request,
     if (is_told || lost)
         return;
     if ((request->asked & NVT_TRACE_MPI) && !result->events && !result->other_tool)
-        nvt_message(stderr,
-                    "no call of MPI was seen (MPI must be a shared library; see nvtally-record(1) "
-                    "for what is recorded)");
+        nvt_message(stderr, "no MPI calls were recorded (MPI must be a shared library; see "
+                            "nvtally-record(1) for what is recorded)");
     if ((request->asked & NVT_TRACE_OSRT) && !result->os_calls)
-        nvt_message(stderr,
-                    "no call of the operating system was seen: none took as long as "
-                    "--osrt-threshold, or the command is linked statically or drops LD_PRELOAD");
+        nvt_message(stderr, "no OS calls were recorded: none took as long as --osrt-threshold, or "
+                            "the command is statically linked or drops LD_PRELOAD");
     if ((request->asked & NVT_TRACE_CPU) && !result->cpu_samples)
-        nvt_message(stderr,
-                    "no sample of what ran was taken: the command took too little processor "
-                    "time, or it is linked statically or drops LD_PRELOAD");
+        nvt_message(stderr, "no CPU samples were recorded: the command took too little CPU time, "
+                            "is statically linked or drops LD_PRELOAD");
     /* Of a preset, what the program has of all that is enough. */
     int has_some = !request->asked && !request->wants_pytorch &&
                    result->os_calls + result->cpu_samples + result->device_records > 0;
@@ -162,7 +156,7 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
     if (result->write_error.message[0])
         nvt_message(stderr, "%s", nvt_error_text(&result->write_error, text, sizeof(text)));
     if (result->cut_error.message[0])
-        nvt_message(stderr, "the part older than was to be kept could not be cut off: %s",
+        nvt_message(stderr, "the older part of the trace could not be cut off: %s",
                     nvt_error_text(&result->cut_error, text, sizeof(text)));
     report_lost(options, result, lost);
     report_counts(options, request->asked, result);

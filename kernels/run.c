@@ -27,8 +27,8 @@ static const char options_text[] =
     "Options\n"
     "  --backend NAME     auto, host or cuda; auto is cuda if a device answers\n"
     "                     (auto)\n"
-    "  --collect LIST     off, nvtx, kernel (also what the device ran), full (also\n"
-    "                     every API call), nsys (a trace of nsys, not ours), control\n"
+    "  --collect LIST     off, nvtx, kernel (also device operations), full (also\n"
+    "                     every API call), nsys (recorded by nsys instead), control\n"
     "                     (off once more); several levels are interleaved (nvtx)\n"
     "  --nsys PATH        the program for --collect nsys (nsys on PATH)\n"
     "  --warmup LIST      iterations before the timed ones (10)\n"
@@ -36,13 +36,14 @@ static const char options_text[] =
     "  --repeat N         runs of each configuration at each level, interleaved (1)\n"
     "  --interleave HOW   how levels take turns. runs: one level after the other;\n"
     "                     iterations: all at once, one iteration each in turn;\n"
-    "                     within: each run is its own baseline, with a twin of every\n"
-    "                     iteration without NVTX; halves: likewise, with as many\n"
-    "                     iterations in front of which nothing is recorded (runs)\n"
-    "  --machine          sample the machine beside runs that are recorded: clocks,\n"
+    "                     within: each run is its own baseline, every iteration is\n"
+    "                     paired with one without NVTX; halves: each run is its\n"
+    "                     own baseline, with as many iterations before recording\n"
+    "                     begins (runs)\n"
+    "  --machine          sample the machine during runs that are recorded: clocks,\n"
     "                     power, heat, load; 'stats -r machine', 'diagnose' and\n"
     "                     'compare' read it\n"
-    "  --peak             measure what the backend reaches, for 'phases' and\n"
+    "  --peak             measure the backend's peaks, for 'phases' and\n"
     "                     'roofline'\n"
     "  --seed N           seed for weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most; K, M or G may\n"
@@ -481,10 +482,10 @@ static void tell_sizes(const struct request *request)
     for (size_t i = 0; i < request->given_count; i++)
         if (is_among(axes->sized_by, request->given[i].option))
             return;
-    nvt_message(stderr,
-                "the published sizes are meant for a GPU; for a size that suits a processor: "
-                "nvtally run %s %s",
-                axes->workload, axes->small);
+    nvt_message(
+        stderr,
+        "the published sizes are meant for a GPU; for a size that suits a CPU: nvtally run %s %s",
+        axes->workload, axes->small);
 }
 
 /* Say what is to be known before, run, and tell how it ended. */

@@ -31,9 +31,9 @@ static int has_rows(const struct nvt_sweep *sweep)
 /* What is left of a sweep that a signal ended. The exit status. */
 static int tell_signal(const struct nvt_sweep *sweep, int is_temporary, int number)
 {
-    const char *left = !is_temporary     ? "what was finished is kept"
-                       : has_rows(sweep) ? "the table is of what was finished"
-                                         : "nothing was finished";
+    const char *left = !is_temporary     ? "finished runs are kept"
+                       : has_rows(sweep) ? "the table shows finished runs"
+                                         : "no run finished";
     nvt_message(stderr, "stopped by signal %d; %s%s", number, left,
                 sweep->ranks.size > 1 ? " (a launcher of MPI ends all ranks when one has ended)"
                                       : "");
@@ -47,14 +47,13 @@ static int tell_end(const struct nvt_sweep *sweep, int is_temporary,
     char text[1200];
     int not_ok = end->not_ok;
     if (not_ok > 0 && sweep->ranks.size > 1)
-        nvt_message(stderr, "rank %d of %d did not end well: %s", sweep->ranks.rank,
-                    sweep->ranks.size, nvt_error_text(err, text, sizeof(text)));
+        nvt_message(stderr, "rank %d of %d failed: %s", sweep->ranks.rank, sweep->ranks.size,
+                    nvt_error_text(err, text, sizeof(text)));
     else if (not_ok > 0)
-        nvt_message(stderr, "%d of %zu configurations did not end well: %s%s%s", not_ok,
-                    nvt_sweep_runs(sweep),
-                    is_temporary ? "-o DIR keeps the reason of each"
-                                 : "see their status and message in ",
-                    is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
+        nvt_message(
+            stderr, "%d of %zu configurations failed: %s%s%s", not_ok, nvt_sweep_runs(sweep),
+            is_temporary ? "-o DIR keeps the reason of each" : "see their status and message in ",
+            is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
     if (!is_temporary && !sweep->ranks.rank)
         nvt_message(stderr, "results in %s", sweep->directory);
     if (end->interrupted)

@@ -432,7 +432,7 @@ static int read_words(struct part *part, const char *path, struct nvt_error *err
         part->words[count++] = part->text + at;
     return count == WORDS && !part->text[size - 1]
                ? 0
-               : nvt_fail_at(err, path, -1, "is not what a sweep tells its ranks");
+               : nvt_fail_at(err, path, -1, "is not what a sweep hands to its ranks");
 }
 
 /* Our own part, as a run by itself. 0, or -1 with err. */
@@ -447,7 +447,7 @@ static int set_part(struct part *part, struct nvt_error *err)
     size_t size = strcspn(settings, "\n");
     sweep->axes = nvt_axes_of(words[WORKLOAD]);
     if (length <= 0 || !sweep->axes || !size)
-        return nvt_fail(err, "a rank cannot do what it is told");
+        return nvt_fail(err, "a rank cannot run its part of the sweep");
     sweep->iterations = strtoll(words[ITERATIONS], NULL, 10);
     sweep->seed = strtoull(words[SEED], NULL, 10);
     sweep->memory_limit = strtoull(words[LIMIT], NULL, 10);

@@ -15,22 +15,22 @@
 
 /* X(id, name, unit, what it is). */
 #define NVT_MACHINE_HOST_QUANTITIES(X)                                                             \
-    X(BUSY, "processors at work", "%", "share of all processors that ran something")               \
+    X(BUSY, "processors at work", "%", "share of all CPUs that ran something")                     \
     X(STOLEN, "processors taken away", "%",                                                        \
-      "share of all processors that the hypervisor gave to other machines (steal)")                \
+      "steal time: share of all CPUs that the hypervisor gave to other machines")                  \
     X(WAITING, "waiting for storage", "%",                                                         \
-      "share of all processors that were idle while a thread of theirs waited for storage")        \
+      "share of all CPUs that were idle while a thread of theirs waited for storage")              \
     X(RUNNABLE, "threads ready to run", "", "threads that ran or could have run, of all programs") \
     X(PROCESSORS, "processors", "", "that are online")                                             \
-    X(PROCESSOR_CLOCK, "processor clock", "MHz", "average over some of the processors")            \
-    X(AVAILABLE, "memory available", "B", "what programs could still take without swapping")
+    X(PROCESSOR_CLOCK, "processor clock", "MHz", "average over some of the CPUs")                  \
+    X(AVAILABLE, "memory available", "B", "what programs could still allocate without swapping")
 
 #define NVT_MACHINE_GPU_QUANTITIES(X)                                                              \
     X(SM_CLOCK, "SM clock", "MHz", "clock of the multiprocessors")                                 \
     X(SM_CLOCK_MOST, "SM clock, highest", "MHz", "the highest clock that the device has")          \
     X(MEMORY_CLOCK, "memory clock", "MHz", "clock of the device's memory")                         \
-    X(POWER, "power", "W", "what the board draws")                                                 \
-    X(POWER_LIMIT, "power limit", "W", "what the board may draw")                                  \
+    X(POWER, "power", "W", "power draw of the board")                                              \
+    X(POWER_LIMIT, "power limit", "W", "highest power draw that the board may have")               \
     X(TEMPERATURE, "temperature", "°C", "of the GPU's die")                                        \
     X(WORK, "at work", "%", "share of the driver's sample period in which a kernel ran")           \
     X(IN_USE, "memory in use", "B", "by all processes and the driver")                             \

@@ -117,9 +117,9 @@ static void probe_built_in(struct probe *probe, bool has_workloads)
         {"zlib", VERSION_OF_ZLIB, "reads .json.gz: zlib1g-dev, then make", false},
         {"yajl", yajl_text(yajl, sizeof(yajl)), "reads Kineto's .json: libyajl-dev, then make",
          false},
-        {"cblas", NAME_OF_CBLAS, "fast products of the host backend: libopenblas-dev, then make",
+        {"cblas", NAME_OF_CBLAS, "fast GEMMs of the host backend: libopenblas-dev, then make",
          true},
-        {"dnnl", NAME_OF_DNNL, "int8 products of the host backend: libdnnl-dev, then make", true},
+        {"dnnl", NAME_OF_DNNL, "int8 GEMMs of the host backend: libdnnl-dev, then make", true},
     };
     probe->section = "built in";
     for (size_t i = 0; i < NVT_COUNT_OF(parts); i++) {
@@ -350,7 +350,7 @@ static void probe_cuda(struct probe *probe)
     if (version)
         found(item, "%d.%d in %s", version / 1000, version % 1000 / 10, toolkit());
     probe_shared(probe, "CUPTI", cupti, "records device activity: part of the CUDA toolkit");
-    probe_shared(probe, "cuBLAS", cublas, "matrix products on a GPU: part of the CUDA toolkit");
+    probe_shared(probe, "cuBLAS", cublas, "GEMMs on a GPU: part of the CUDA toolkit");
     probe_shared(probe, "NCCL", nccl, "tensors between GPUs: NVIDIA's libnccl2");
 }
 

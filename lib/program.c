@@ -63,7 +63,7 @@ int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error 
     }
     return nvt_fail(
         err,
-        "%s is neither beside the program nor in ../lib/nvtally; set NVTALLY_LIBDIR to its folder",
+        "%s is neither next to the program nor in ../lib/nvtally; set NVTALLY_LIBDIR to its folder",
         name);
 }
 

@@ -94,7 +94,7 @@ static int check_header(struct nvt_trace_file *file, unsigned version, struct nv
     if (get(header + 8, 4) == version)
         return 0;
     if (get(header + 8, 4) == NVT_FILE_TABLES)
-        return nvt_fail_at(err, file->path, 8, "is no recording, but was made of one by export");
+        return nvt_fail_at(err, file->path, 8, "is an export, not a recording");
     return nvt_fail_at(err, file->path, 8,
                        "has trace format %u, this program reads formats %u and %u: use a newer "
                        "nvtally",

@@ -253,7 +253,7 @@ const char *nvtally_status_text(int status)
         return "the process is watched already: NVTX_INJECTION64_PATH, CUDA_INJECTION64_PATH or "
                "NVTALLY_SESSION is set";
     case NVTALLY_NO_COLLECTOR:
-        return "libnvtally-inject.so is not beside libnvtally.so nor in nvtally/ there; set "
+        return "libnvtally-inject.so is neither next to libnvtally.so nor in nvtally/ there; set "
                "NVTALLY_LIBDIR to its folder";
     case NVTALLY_NO_SESSION:
         return "the session belongs to another process";

@@ -314,12 +314,11 @@ static void managed_memory_that_is_refused(void **state)
         uint32_t events, ops;
     } cases[] = {
         {"managed",
-         "CUPTI refuses to record unified memory (CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED)", 0, 0},
-        {"up", "CUPTI refuses to record unified memory (CUPTI_ERROR_NOT_INITIALIZED)", 0, 0},
+         "CUPTI refuses to record managed memory (CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED)", 0, 0},
+        {"up", "CUPTI refuses to record managed memory (CUPTI_ERROR_NOT_INITIALIZED)", 0, 0},
         {"thrashing",
-         "CUPTI refuses to record thrashing of unified memory "
-         "(CUPTI_ERROR_INVALID_PARAMETER)",
-         2, 2}};
+         "CUPTI refuses to record thrashing of managed memory (CUPTI_ERROR_INVALID_PARAMETER)", 2,
+         2}};
     (void)state;
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_trace *trace = record(
@@ -450,8 +449,9 @@ static void what_cupti_says_is_told(void **state)
     struct nvt_trace *trace = record_plainly("warned", "nvtx,kernel");
     assert_true(has_note(trace, "CUPTI warns: a stand-in has its reasons "
                                 "(CUPTI_ERROR_NOT_SUPPORTED)"));
-    assert_true(has_note(trace, "CUPTI has ended itself, and what comes behind this has no device "
-                                "records: a stand-in has its reasons"));
+    assert_true(has_note(
+        trace,
+        "CUPTI stopped, and later device operations are not recorded: a stand-in has its reasons"));
     assert_true(has_note(trace, "CUPTI warns: no reason is given"));
     assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 2);
     nvt_trace_free(trace);
@@ -465,7 +465,7 @@ static void kernels_without_calls_are_told(void **state)
         record(&(struct run){.how = "plain", .levels = "nvtx,kernel", .refuses = "silently"}, NULL);
     assert_true(count_ops(trace, NVT_OP_KERNEL) > 0);
     assert_int_equal(trace->apis.count, 0);
-    assert_true(has_note(trace, "CUPTI does not tell which calls launched the kernels"));
+    assert_true(has_note(trace, "CUPTI does not report which calls launched the kernels"));
     nvt_trace_free(trace);
     trace = record(
         &(struct run){.how = "plain", .levels = "nvtx,kernel,api", .refuses = "silently"}, NULL);
@@ -480,8 +480,8 @@ static void all_calls_are_recorded_where_single_ones_are_not(void **state)
     (void)state;
     struct nvt_trace *trace =
         record(&(struct run){.how = "long", .levels = "nvtx,kernel", .refuses = "silently"}, NULL);
-    assert_true(has_note(trace, "CUPTI does not tell of single calls"));
-    assert_null(strstr(trace->notes, "which are in no range"));
+    assert_true(has_note(trace, "CUPTI ignores filters on API calls"));
+    assert_null(strstr(trace->notes, "so they are in no range"));
     assert_true(trace->apis.count > 0);
     uint32_t linked = 0;
     for (uint32_t i = 0; i < trace->ops.count; i++)

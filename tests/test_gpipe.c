@@ -418,8 +418,7 @@ static void one_rank_that_dies_ends_all(void **state)
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
     assert_true(atoi(took + 5) <= 10);
-    assert_non_null(
-        strstr(result.err, "nvtally: rank 2 of 4 did not end well: killed by signal 9"));
+    assert_non_null(strstr(result.err, "nvtally: rank 2 of 4 failed: killed by signal 9"));
     cli_result_free(&result);
     for (int rank = 0; rank < 4; rank++) {
         char pattern[200], range[32];

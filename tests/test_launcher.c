@@ -117,7 +117,7 @@ static void memory_that_runs_out_is_a_row(void **state)
     struct cli_result result =
         sweep("1,2", "2", "mpi", MPIRUN "-n {partitions}", "--memory-limit", "3M");
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "1 of 2 configurations did not end well"));
+    assert_non_null(strstr(result.err, "1 of 2 configurations failed"));
     cli_result_free(&result);
     struct nvt_runs *runs = read_rows(2);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
@@ -261,8 +261,7 @@ static void memory_that_runs_out_in_one_rank_ends_all(void **state)
         assert_false(result.timed_out);
         cli_expect_status(&result, 0);
         if (!is_launched)
-            assert_non_null(
-                strstr(result.err, "rank 0 of 2 did not end well: rank 1: out of memory: "));
+            assert_non_null(strstr(result.err, "rank 0 of 2 failed: rank 1: out of memory: "));
         cli_result_free(&result);
         struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "short"));
         assert_int_equal(runs->count, 1);

@@ -251,7 +251,7 @@ static void it_needs_a_recorder_of_ranges(void **state)
                                    "-c",      "0",      NULL};
     result = cli_run(without);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "and ranges of PyTorch if it uses that"));
+    assert_non_null(strstr(result.err, "and PyTorch's ranges if it uses PyTorch"));
     cli_result_free(&result);
 }
 

@@ -209,8 +209,7 @@ static struct cli_result kill_one_rank(const char *option)
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
     assert_true(atoi(took + 5) < 30);
-    assert_non_null(
-        strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
+    assert_non_null(strstr(result.err, "nvtally: rank 1 of 2 failed: killed by signal 9"));
     assert_non_null(strstr(result.out, "\n2\n"));
     return result;
 }
@@ -249,9 +248,8 @@ static void a_rank_that_is_gone_is_noticed(void **state)
     if (!option)
         skip();
     struct cli_result result = kill_one_rank(option);
-    assert_non_null(strstr(result.err,
-                           "nvtally: rank 0 of 2 did not end well: NCCL: a rank has ended: "
-                           "remote process exited"));
+    assert_non_null(strstr(
+        result.err, "nvtally: rank 0 of 2 failed: NCCL: a rank has ended: remote process exited"));
     cli_result_free(&result);
 }
 
@@ -313,8 +311,7 @@ static void a_rank_without_memory_ends_all(void **state)
         struct cli_result result = run("2", words);
         assert_false(result.timed_out);
         cli_expect_status(&result, 0);
-        assert_non_null(
-            strstr(result.err, "rank 0 of 2 did not end well: rank 1: out of memory: "));
+        assert_non_null(strstr(result.err, "rank 0 of 2 failed: rank 1: out of memory: "));
         cli_result_free(&result);
         expect_row_without_memory();
     }

@@ -140,7 +140,7 @@ static void record_replaces_traces_only(void **state)
     /* A trace with nothing in it says so. */
     struct cli_result result = RUN("record", "-o", "empty", "--", "true");
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "nvtally: the command made no NVTX call"));
+    assert_non_null(strstr(result.err, "nvtally: no NVTX calls were recorded"));
     cli_result_free(&result);
     /* What is no regular file is written to as it is. */
     expect_good(RUN("record", "-o", "/dev/null", "--", "true"));
@@ -356,7 +356,7 @@ static void an_interrupt_shows_what_was_finished(void **state)
         "1; "
         "kill -TERM $p; wait $p; said=$?; [ -e \"$folder\" ] && exit 1; exit $said");
     cli_expect_status(&result, 128 + 15);
-    assert_non_null(strstr(result.err, "stopped by signal 15; the table is of what was finished"));
+    assert_non_null(strstr(result.err, "stopped by signal 15; the table shows finished runs"));
     assert_non_null(strstr(result.out, " 32 "));
     assert_null(strstr(result.out, "4096"));
     cli_result_free(&result);

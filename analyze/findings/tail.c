@@ -117,9 +117,10 @@ const struct nvt_rule nvt_rule_tail = {
                  "unknown without the number of SMs "
                  "or the compute capability. With more waves, blocks no longer end together. "
                  "Collectives are left out",
-    .remedy = "choose block and tile sizes so that the grid is just below a whole number of waves, "
-              "let blocks loop over tiles "
-              "(persistent kernels, stream-K), or run another kernel beside it on a second stream",
+    .remedy =
+        "choose block and tile sizes so that the grid is just below a whole number of waves, "
+        "let blocks loop over tiles "
+        "(persistent kernels, stream-K), or run another kernel alongside it on a second stream",
     .confidence = NVT_POSSIBLE,
     .needs = NVT_RULE_OPS,
     .is_of_operations = 1,

@@ -20,10 +20,10 @@ static int check_version(struct nvt_cupti_api *api, char *why, size_t size)
         (api->cuptiGetResultString(result, &name) != CUPTI_SUCCESS || !name))
         name = "unknown error";
     if (result != CUPTI_SUCCESS)
-        snprintf(why, size,
-                 "libcupti does not answer (%s, %d): it may be of a later CUDA version than the "
-                 "driver",
-                 name, (int)result);
+        snprintf(
+            why, size,
+            "libcupti does not answer (%s, %d): its CUDA version may be later than the driver's",
+            name, (int)result);
     else if (api->version < NVT_CUPTI_OLDEST)
         snprintf(why, size,
                  "libcupti has API version %u; that of CUDA 11.8 (%u) or later is needed",

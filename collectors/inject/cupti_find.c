@@ -183,8 +183,8 @@ static void *open_given(const char *given, char *why, size_t size)
                  problem ? problem : "");
     else if (loaded && loaded != library)
         snprintf(why, size,
-                 "the program has loaded another libcupti than NVTALLY_CUPTI (%s), and only one "
-                 "gets records",
+                 "the program has loaded another libcupti than NVTALLY_CUPTI (%s), and only one of "
+                 "them gets records",
                  path);
     if (loaded)
         dlclose(loaded);

@@ -30,7 +30,7 @@ int nvt_cupti_state(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain
         name = "unknown error";
     snprintf(text, size, "%s: %.300s (%s)",
              id == CUPTI_CBID_STATE_FATAL_ERROR
-                 ? "CUPTI has ended itself, and what comes behind this has no device records"
+                 ? "CUPTI stopped, and later device operations are not recorded"
                  : "CUPTI warns",
              state->notification.message ? state->notification.message : "no reason is given",
              name);

@@ -200,11 +200,11 @@ static void tell_of_others(int64_t asked)
 {
     const int64_t oldest = nvt_cupti_buffers_oldest();
     if (oldest && oldest < asked)
-        problem("CUPTI has not given back all buffers with device records: another tool, such as "
-                "PyTorch's profiler, may have taken over what they and later ones hold");
+        problem("CUPTI did not return all buffers with device records: another tool, such as "
+                "PyTorch's profiler, may have taken over the records in them and later ones");
     if (nvt_cupti_buffers_foreign())
-        problem("CUPTI has handed over buffers of another tool that used it before: that tool "
-                "misses them");
+        problem("CUPTI returned buffers of another tool that used it before: that tool does not "
+                "get them");
 }
 
 static void hand_over(int final)
@@ -226,11 +226,11 @@ static void hand_over(int final)
     if (final && result == CUPTI_SUCCESS) {
         tell_of_others(asked);
         if (nvt_cupti_lacks_calls(nvt_session.control->trace, &cupti.seen))
-            problem("CUPTI does not tell which calls launched the kernels, which are in no range: "
-                    "--trace api may help");
+            problem("CUPTI does not report which calls launched the kernels, so they are in no "
+                    "range: --trace api may help");
     }
     if (final && atomic_load(&cupti.um_waits) && atomic_load(&cupti.is_up))
-        problem("CUPTI refuses to record unified memory (CUPTI_ERROR_NOT_INITIALIZED)");
+        problem("CUPTI refuses to record managed memory (CUPTI_ERROR_NOT_INITIALIZED)");
 }
 
 /* Of devices there should be records by now. */
@@ -271,8 +271,8 @@ static void *flush(void *memory)
             if (has_records && ++rounds == ROUNDS)
                 ask_for_devices();
             if (nvt_cupti_ask_for_calls(&cupti.api, nvt_session.control->trace, &cupti.seen))
-                problem("CUPTI does not tell of single calls: behind the first second, all of them "
-                        "are recorded, which costs more");
+                problem("CUPTI ignores filters on API calls: after the first second all calls are "
+                        "recorded, which adds overhead");
             if (atomic_load(&cupti.is_up))
                 try_um();
             uint32_t made = nvt_cupti_buffers_made();
@@ -484,7 +484,7 @@ static int subscribe(void)
     else if (result != CUPTI_ERROR_NOT_INITIALIZED)
         return 0;
     if (nvt_capture_mode() == NVT_CAPTURE_PROFILER)
-        problem("CUPTI does not report cudaProfilerStart: there is no subscription to it");
+        problem("CUPTI does not report cudaProfilerStart: nvtally could not subscribe to it");
     return -1;
 }
 
@@ -524,7 +524,7 @@ static void set_up_clock(void)
                       api->cuptiActivityRegisterTimestampCallback(timestamp) == CUPTI_SUCCESS;
     if (!api->cuptiSetThreadIdType ||
         api->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) != CUPTI_SUCCESS)
-        problem("CUPTI cannot say which thread called: launches are not linked to ranges");
+        problem("CUPTI does not report the calling thread: launches are not linked to ranges");
 }
 
 static void start(void)
@@ -553,7 +553,7 @@ static void start(void)
     CUptiResult result = cupti.api.cuptiActivityRegisterCallbacks(nvt_cupti_buffer_requested,
                                                                   nvt_cupti_buffer_completed);
     if (result != CUPTI_SUCCESS) {
-        nvt_cupti_refuse(&cupti.api, "CUPTI does not take our buffers", result, refused,
+        nvt_cupti_refuse(&cupti.api, "CUPTI does not accept nvtally's buffers", result, refused,
                          sizeof(refused));
         problem(refused);
         return;

@@ -60,9 +60,9 @@ int nvt_cupti_um(const struct nvt_cupti_api *api, int on, char *refused, size_t 
     if (result == CUPTI_ERROR_NOT_INITIALIZED)
         return 1;
     if (result != CUPTI_SUCCESS)
-        nvt_cupti_refuse(api, "unified memory", result, refused, size);
+        nvt_cupti_refuse(api, "managed memory", result, refused, size);
     else if (all != CUPTI_SUCCESS)
-        nvt_cupti_refuse(api, "thrashing of unified memory", all, refused, size);
+        nvt_cupti_refuse(api, "thrashing of managed memory", all, refused, size);
     return 0;
 }
 

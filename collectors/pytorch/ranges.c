@@ -111,9 +111,9 @@ void nvtally_pytorch_memory(int64_t allocated, int64_t highest, int64_t reserved
 {
     static uint64_t counters[3];
     if (!counters[0]) {
-        counters[0] = counter("allocated", "in use, as PyTorch's allocator says");
-        counters[1] = counter("highest allocated", "most that was in use since it was last reset");
-        counters[2] = counter("reserved", "held by PyTorch's allocator");
+        counters[0] = counter("allocated", "allocated by PyTorch's allocator");
+        counters[1] = counter("highest allocated", "peak of allocated since it was last reset");
+        counters[2] = counter("reserved", "reserved by PyTorch's allocator");
     }
     nvtxCounterSampleInt64(domain, counters[0], allocated);
     nvtxCounterSampleInt64(domain, counters[1], highest);

@@ -207,8 +207,8 @@ static int run_span(struct nvt_run_context *context, void *state, const struct n
                     struct nvt_error *err)
 {
     if (timing == NVT_TIME_LOOP && (context->settings->within || context->settings->halves))
-        return nvt_fail(err, "all calls of a phase are timed together here: there are no "
-                             "iterations to compare within the run");
+        return nvt_fail(err, "all calls of a phase are timed together: there are no iterations to "
+                             "compare within the run");
     if (warm_up(context, state, names, first, end, err))
         return -1;
     forget_peaks(context, first, end);
@@ -313,9 +313,8 @@ static int run_workload(struct nvt_run_context *context, struct nvt_error *err)
     if (!status && workload->loss)
         result->loss = workload->loss(state);
     if (!status && workload->loss && !isfinite(result->loss))
-        snprintf(
-            result->message, sizeof(result->message),
-            "the loss is not a finite number: the times are those of other numbers than intended");
+        snprintf(result->message, sizeof(result->message),
+                 "the loss is not finite: the times are of other numbers than intended");
     if (!status && workload->finish)
         status = workload->finish(context, state, err);
     if (!status && result->number_count > NVT_NUMBERS_MOST)

@@ -195,7 +195,7 @@ int nvt_workload_peak(struct nvt_peak *peak, struct nvt_error *err)
     give_back(&trial);
     if (nvt_backend_failed(err))
         return -1;
-    return lacks ? nvt_fail(err, "no memory to measure the peak with: %.0f MiB are needed",
+    return lacks ? nvt_fail(err, "too little memory to measure the peak: %.0f MiB are needed",
                             (double)(2 * copied_bytes(&trial.sizes) + matrix_bytes(&trial.sizes)) /
                                 1048576)
                  : 0;

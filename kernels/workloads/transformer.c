@@ -104,10 +104,9 @@ static void describe(struct nvt_run_context *context, struct state *state)
     if (shape->pass < NVT_PASS_TRAIN)
         nvt_phase_absent(context, OPTIMIZER);
     if (nvt_backend_emulates(shape->precision))
-        snprintf(
-            result->message, sizeof(result->message),
-            "emulated precision: inputs of products are rounded, then multiplied as float; its "
-            "times say nothing about a device of that precision");
+        snprintf(result->message, sizeof(result->message),
+                 "emulated precision: inputs of GEMMs are rounded, then multiplied as float; its "
+                 "times say nothing about a device of that precision");
 }
 
 static int setup(struct nvt_run_context *context, void **result, struct nvt_error *err)
