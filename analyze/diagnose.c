@@ -214,14 +214,14 @@ static int print_finding(const struct nvt_screen *screen, const struct nvt_findi
     return failed ? -1 : 0;
 }
 
-/* `idle`: lines of nvt_diagnose_idle, which come first. `why`: lines about what was not looked at. */
+/* `first`: lines of nvt_diagnose_end and nvt_diagnose_idle. `why`: lines about what was not looked at. */
 static int print_paragraphs(const struct nvt_screen *screen, const struct nvt_findings *findings,
-                            const struct request *request, const struct nvt_buffer *idle,
+                            const struct request *request, const struct nvt_buffer *first,
                             const struct nvt_buffer *why)
 {
     int failed = 0;
-    print_lines(screen, idle);
-    if (idle->size)
+    print_lines(screen, first);
+    if (first->size)
         putchar('\n');
     for (size_t i = 0; i < findings->count && !failed; i++) {
         if (i)
@@ -251,7 +251,8 @@ static int tell_rest(struct nvt_findings *findings, struct nvt_input *input,
         return nvt_fail(err, "out of memory");
     if (request->by)
         return nvt_axis_missing(input, request->by, why, err);
-    if (!findings->count && nvt_diagnose_looked(input, why, err))
+    if (!findings->count &&
+        (nvt_diagnose_looked(input, why, err) || nvt_diagnose_more(input, why, err)))
         return -1;
     return nvt_diagnose_run(input, why, err) || nvt_diagnose_missing(input, why, err) ? -1 : 0;
 }
@@ -313,24 +314,27 @@ static int print_findings(struct nvt_findings *findings, struct nvt_input *input
                           const struct request *request, struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_buffer idle = {0}, why = {0};
+    struct nvt_buffer first = {0}, why = {0};
     int status = 0;
     if (!request->format && !request->by)
-        status = nvt_diagnose_idle(input, findings, &idle, err);
+        status = nvt_diagnose_end(input, &first, err);
+    const size_t ends = first.size;
+    if (!status && !request->format && !request->by)
+        status = nvt_diagnose_idle(input, findings, &first, err);
     if (!status && (!request->format || request->format->captions))
         status = nvt_findings_fold(findings, input, err);
     if (!status)
-        status = nvt_diagnose_shared(input, findings, idle.size > 0, err);
+        status = nvt_diagnose_shared(input, findings, first.size > ends, err);
     if (!status && !request->format)
         status = tell_rest(findings, input, request, &why, err);
     if (!status) {
         nvt_command_notes(input);
         if (request->format)
             status = print_table(findings, input, request, err);
-        else if (print_paragraphs(&screen, findings, request, &idle, &why))
+        else if (print_paragraphs(&screen, findings, request, &first, &why))
             status = nvt_fail(err, "out of memory");
     }
-    nvt_buffer_free(&idle);
+    nvt_buffer_free(&first);
     nvt_buffer_free(&why);
     return status;
 }

@@ -135,6 +135,8 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     if (options->trace & NVT_TRACE_CPU)
         nvt_output_take_samples(recorder->output);
     nvt_levels_text(options->trace, levels, sizeof(levels));
+    snprintf(levels + strlen(levels), sizeof(levels) - strlen(levels), "%s",
+             options->pytorch ? ",pytorch" : "");
     if (nvt_facts_write(recorder->output, options->facts, argv, recorder->clock) ||
         nvt_output_fact(recorder->output, "trace", levels) ||
         (options->capture && nvt_output_fact(recorder->output, "capture", options->capture)))

@@ -160,6 +160,8 @@ struct nvt_rule {
     const char *threshold; /* from where on it speaks, and why from there */
     const char *remedy;
     const char *show; /* the command that shows it best, "stats -r gpu_idle"; NULL: a timeline */
+    const char
+        *in_pytorch; /* the remedy for a program that uses PyTorch, in its words; NULL: the same */
     enum nvt_confidence confidence;
     unsigned needs; /* enum nvt_rule_needs */
     /* Rules that say why where this one says what happens: its findings come behind theirs of about its cost. Ended by NULL;
@@ -223,9 +225,17 @@ int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
                         struct nvt_error *err);
 
 /* Append a line for each kind of record that no trace has and rules need: how many of them were skipped for it, and how
- * to record it: with what recorded the traces, with record where that differs. 0, or -1 with err (out of memory). */
+ * to record it: with what recorded the traces, with record where that differs. A level that was on is not asked for. 0, or -1 with err (out of memory). */
 int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err);
+
+/* Whether a level of record, or "pytorch", was on in one of the traces, as far as they say so. */
+int nvt_was_recorded(const struct nvt_input *input, const char *level);
+
+/* For who finds nothing: append a line with the levels of record that show more of a program on any machine, and were not on.
+ * 0, or -1 with err (out of memory). */
+int nvt_diagnose_more(const struct nvt_input *input, struct nvt_buffer *lines,
+                      struct nvt_error *err);
 
 /*
  * Append a line for each trace, three at most, whose devices are idle for half of their time and more (gaps between
@@ -234,6 +244,11 @@ int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines
  */
 int nvt_diagnose_idle(const struct nvt_input *input, const struct nvt_findings *findings,
                       struct nvt_buffer *lines, struct nvt_error *err);
+
+/* Append a line for each trace, three at most, whose command was killed or crashed, or ended with another status than 0 in the
+ * middle of an iteration or a range: how, and where it was. 0, or -1 with err (out of memory). */
+int nvt_diagnose_end(const struct nvt_input *input, struct nvt_buffer *lines,
+                     struct nvt_error *err);
 
 /* Append a line that says where the whole run of one recorded program went that has iterations, if less than 80 % of it is training.
  * 0, or -1 with err (out of memory). */

@@ -9,27 +9,33 @@
 /* In this order: a rule is counted for the first that it needs and that no trace has. */
 static const struct {
     unsigned need;
+    const char *level; /* of record --trace, or its other option */
     const char *what, *remedies[NVT_RECORDERS];
 } records[] = {
     {NVT_RULE_OPS,
+     "kernel",
      "device operations",
      {"nvtally record --trace kernel, on a machine with a GPU",
       "nsys profile --trace=cuda, on a machine with a GPU",
       "activities with ProfilerActivity.CUDA in torch.profiler, on a machine with a GPU"}},
     {NVT_RULE_CALLS,
+     "api",
      "API calls",
      {"nvtally record --trace api", "nsys profile --trace=cuda",
       "activities with ProfilerActivity.CUDA in torch.profiler"}},
     {NVT_RULE_MEMORY,
+     "memory",
      "memory events",
      {"nvtally record --trace memory", "nsys profile --cuda-memory-usage=true",
       "profile_memory=True in torch.profiler"}},
     {NVT_RULE_RANGES,
+     "pytorch",
      "NVTX ranges",
      {"annotate the program with NVTX, or nvtally record --pytorch",
       "annotate the program with NVTX; nsys profile --trace=nvtx",
       "annotate the program with torch.profiler.record_function"}},
     {NVT_RULE_ITERATIONS,
+     "pytorch",
      "iterations",
      {"a range 'iteration' around each, or --iteration NAME; for training, nvtally record "
       "--pytorch",
@@ -37,6 +43,8 @@ static const struct {
       "a range 'iteration' around each, ProfilerStep (step() of torch.profiler), or --iteration "
       "NAME"}},
 };
+
+#define OF_DEVICE (NVT_RULE_OPS | NVT_RULE_CALLS | NVT_RULE_MEMORY)
 
 #define RECORDS NVT_COUNT_OF(records)
 
@@ -76,15 +84,16 @@ static size_t first_missing(unsigned needs, unsigned has)
 }
 
 /* How many rules were skipped for each of `records`, and behind them how many looked. 0, or -1 when out of memory. */
-static int count_rules(const struct nvt_input *input, size_t skipped[RECORDS + 1], size_t *count)
+static int count_rules(const struct nvt_input *input, size_t skipped[RECORDS + 1], size_t *count,
+                       unsigned *has)
 {
     const struct nvt_rule *const *rules = nvt_rules(count);
-    unsigned has = 0;
+    *has = 0;
     for (size_t i = 0; i < input->trace_count; i++)
-        if (add_trace(input->traces[i].trace, &has))
+        if (add_trace(input->traces[i].trace, has))
             return -1;
     for (size_t i = 0; i < *count; i++)
-        skipped[first_missing(rules[i]->needs, has)]++;
+        skipped[first_missing(rules[i]->needs, *has)]++;
     return 0;
 }
 
@@ -112,7 +121,8 @@ int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
                         struct nvt_error *err)
 {
     size_t skipped[RECORDS + 1] = {0}, count;
-    int failed = count_rules(input, skipped, &count) ||
+    unsigned has;
+    int failed = count_rules(input, skipped, &count, &has) ||
                  nvt_buffer_printf(lines, "%zu of %zu rules looked at ", skipped[RECORDS], count);
     if (!failed && input->trace_count == 1)
         failed = put_part(input->traces[0].trace, lines);
@@ -123,16 +133,46 @@ int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
     return failed || nvt_buffer_printf(lines, "\n") ? nvt_fail(err, "out of memory") : 0;
 }
 
+/* What to do about a kind of record that is missing; "" where the level that has it was on. */
+static const char *remedy_of(const struct nvt_input *input, size_t record)
+{
+    const char *remedy = records[record].remedies[recorder_of_all(input)];
+    if (!nvt_was_recorded(input, records[record].level))
+        return remedy;
+    return records[record].need == NVT_RULE_RANGES ? "annotate the program with NVTX"
+           : records[record].need == NVT_RULE_ITERATIONS
+               ? "a range 'iteration' around each, or --iteration NAME"
+               : "";
+}
+
+/* Of a program that did nothing on a device, although that was recorded, no other level would have more of one. */
+static int put_no_device(size_t skipped[RECORDS + 1], size_t rules, struct nvt_buffer *lines)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < RECORDS; i++)
+        if (records[i].need & OF_DEVICE) {
+            count += skipped[i];
+            skipped[i] = 0;
+        }
+    return nvt_buffer_printf(lines, "%zu of %zu rules skipped: no GPU work was recorded\n", count,
+                             rules);
+}
+
 int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err)
 {
-    size_t skipped[RECORDS + 1] = {0}, count;
-    const enum nvt_recorder recorder = recorder_of_all(input);
-    int failed = input->trace_count && count_rules(input, skipped, &count);
-    for (size_t i = 0; i < RECORDS && !failed; i++)
+    size_t skipped[RECORDS + 1] = {0}, count = 0;
+    unsigned has = 0;
+    int failed = input->trace_count && count_rules(input, skipped, &count, &has);
+    if (!failed && nvt_was_recorded(input, "kernel") && !(has & OF_DEVICE))
+        failed = put_no_device(skipped, count, lines);
+    for (size_t i = 0; i < RECORDS && !failed; i++) {
+        const char *remedy = remedy_of(input, i);
         if (skipped[i])
             failed = nvt_buffer_printf(
-                lines, "%zu of %zu rules skipped: no %s in the trace%s (%s)\n", skipped[i], count,
-                records[i].what, input->trace_count > 1 ? "s" : "", records[i].remedies[recorder]);
+                lines, "%zu of %zu rules skipped: no %s in the trace%s%s%s%s\n", skipped[i], count,
+                records[i].what, input->trace_count > 1 ? "s" : "", *remedy ? " (" : "", remedy,
+                *remedy ? ")" : "");
+    }
     return failed ? nvt_fail(err, "out of memory") : 0;
 }

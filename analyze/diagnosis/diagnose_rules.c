@@ -8,6 +8,7 @@
 #include "../../lib/grow.h"
 #include "diagnose.h"
 #include "../device/gaps.h"
+#include "../model/recording.h"
 
 #define RULE_ENTRY(name) &nvt_rule_##name,
 static const struct nvt_rule *const rules[] = {NVT_RULES(RULE_ENTRY)};
@@ -51,7 +52,9 @@ struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_
                                   .process = view ? view->process : NVT_NONE,
                                   .trace = view ? view->trace : NULL,
                                   .traces = view != NULL};
-    snprintf(finding.remedy, sizeof(finding.remedy), "%s", rule->remedy);
+    const int is_pytorch = rule->in_pytorch && view && nvt_is_pytorch_program(view->trace);
+    snprintf(finding.remedy, sizeof(finding.remedy), "%s",
+             is_pytorch ? rule->in_pytorch : rule->remedy);
     if (view)
         nvt_case_name(view->input, finding.where, sizeof(finding.where));
     return finding;

@@ -6,6 +6,7 @@
 #include "../../lib/grow.h"
 #include "../../lib/os_calls.h"
 #include "../model/cover.h"
+#include "../model/recording.h"
 #include "running.h"
 
 #define CALLS_TOLD 2
@@ -153,7 +154,8 @@ int nvt_loop_spans_tell(const struct nvt_loop_spans *spans, struct nvt_finding *
 {
     const struct nvt_trace *trace = spans->view->trace;
     if (!trace->os_calls.count && !trace->cpu_samples.count) {
-        nvt_finding_append(finding, "; what it does there was not recorded (--trace osrt,cpu)");
+        nvt_finding_append(finding, "; what it does there was not recorded%s",
+                           nvt_recording_level(trace, "osrt") < 1 ? " (--trace osrt,cpu)" : "");
         return 0;
     }
     return (trace->os_calls.count && tell_calls(spans, finding)) ||

@@ -8,6 +8,7 @@
 #include "../diagnosis/diagnose.h"
 #include "../diagnosis/running.h"
 #include "../input/ranks.h"
+#include "../model/recording.h"
 #include "../studies/standstill.h"
 
 /* Processes and threads that are told of by what they are in. */
@@ -322,7 +323,7 @@ static int judge_process(const struct nvt_process_ends *ends, const struct nvt_p
     if (tell_ended(ends, finding) || tell_front(finding, end) || tell_threads(end, finding) ||
         tell_running(end, finding))
         return -1;
-    if (!trace->os_calls.count)
+    if (!trace->os_calls.count && nvt_recording_level(trace, "osrt") < 1)
         nvt_finding_append(finding, "; record --trace nvtx,osrt,cpu tells what it waits for");
     return 0;
 }

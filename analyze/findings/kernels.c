@@ -118,6 +118,9 @@ const struct nvt_rule nvt_rule_kernels = {
         "longer than the work; kernels of CUDA graphs do not count",
     .remedy = "fuse elementwise kernels, do one grouped or batched operation instead of many, or "
               "capture the iteration into a CUDA graph",
+    .in_pytorch = "torch.compile, which fuses elementwise kernels (mode=\"reduce-overhead\" "
+                  "captures CUDA graphs), a larger batch, fused=True in the optimizer, operations "
+                  "on a whole batch instead of loops",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS,
     .look = find_kernels,

@@ -60,6 +60,8 @@ const struct nvt_rule nvt_rule_launch = {
                  "only at its beginning; gaps of 100 us or more outside of CUDA are the program's "
                  "own work, not a launch (2 to 10 us, some tens with a framework's operator)",
     .remedy = "fuse kernels, batch them, or capture them into a CUDA graph",
+    .in_pytorch = "torch.compile (mode=\"reduce-overhead\" captures CUDA graphs), a larger batch, "
+                  "CUDA graphs by hand (torch.cuda.graph), fused=True in the optimizer",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,

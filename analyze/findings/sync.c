@@ -57,6 +57,10 @@ const struct nvt_rule nvt_rule_sync = {
                  "that are timed one by one wait four times, and that is no problem",
     .remedy = "keep the decision on the device, or ask for the answer later (pinned memory, an "
               "event) and wait once at the end",
+    .in_pytorch =
+        "no .item(), .cpu(), print or if of a tensor at every step: every n-th, or at the "
+        "end; copies with non_blocking=True from pinned memory; torch.where instead of "
+        "an if",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,

@@ -6,6 +6,7 @@
 #include "../../lib/count_of.h"
 #include "../diagnosis/diagnose.h"
 #include "../device/project.h"
+#include "../model/recording.h"
 
 #define LEAST_COUNT 3
 #define LEAST_AFTER 0.1
@@ -52,7 +53,7 @@ static struct early *add_up_timing(const struct nvt_view *view, struct nvt_error
     for (uint32_t i = 0; i < trace->ranges.count && names; i++) {
         struct early *early = &names[trace->ranges.name[i]];
         if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_PARTIAL) ||
-            nvt_is_operator(trace, libraries, i) ||
+            nvt_is_operator(trace, libraries, i) || nvt_is_recorders_range(trace, i) ||
             is_pytorch(nvt_name(trace, trace->ranges.name[i])))
             continue;
         int64_t after = projected[i].end - trace->ranges.end[i];
@@ -119,7 +120,8 @@ const struct nvt_rule nvt_rule_timing = {
     .about = "ranges whose time on the host is not that of their work; the cost is the error",
     .threshold = "at least 3 ranges of a name, half of which end before their device work by a "
                  "tenth of their own length: less would mislead nobody; not PyTorch's own ranges "
-                 "(operators, Optimizer.step#…) nor those of libraries, which launch and continue",
+                 "(operators, Optimizer.step#…), those of record --pytorch, nor those of "
+                 "libraries, which launch and continue",
     .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
     .error = "not measured",
     .confidence = NVT_SEEN,

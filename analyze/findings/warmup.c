@@ -107,8 +107,15 @@ static void tell_warmup(struct nvt_finding *finding, const struct nvt_view *view
              "all is %s too high",
              NVT_TIME(length_of(view, 0)), NVT_TIME(slow->usual), slow->all, NVT_TIME(slow->limit),
              slow->first, 100 * chance_of(slow, count), NVT_TIME(excess / count));
-    snprintf(finding->remedy, sizeof(finding->remedy), "leave out the first %u%s: --warmup %u",
-             slow->first, had ? " too" : "", had + slow->first);
+    /* What the program measures by itself is its own; only `run` has an option for it. */
+    const int64_t end = view->trace->ranges.end[view->iterations[slow->first - 1]];
+    if (nvt_input_is_own(view->input))
+        snprintf(finding->remedy, sizeof(finding->remedy),
+                 "leave the first %u out of what is measured; reports do with --filter-time %.6gs/",
+                 slow->first, (double)(end - view->trace->first_ns) / 1e9);
+    else
+        snprintf(finding->remedy, sizeof(finding->remedy), "leave out the first %u%s: --warmup %u",
+                 slow->first, had ? " too" : "", had + slow->first);
 }
 
 static int find_warmup(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -151,7 +158,7 @@ const struct nvt_rule nvt_rule_warmup = {
                  "mean by 5 %, and which would all come first by chance in at most 1 of 100 "
                  "traces: one slow iteration may have any cause, even if it is the first; not "
                  "after warm-ups most of which were already fast",
-    .remedy = "leave them out: --warmup",
+    .remedy = "leave them out of what is measured (nvtally run: --warmup)",
     .error = "too much",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,

@@ -7,6 +7,7 @@
 
 #include "../../lib/mpi_payload.h"
 #include "../../lib/grow.h"
+#include "../model/recording.h"
 #include "reader.h"
 
 static int recognizes(const uint8_t *head, size_t size)
@@ -31,6 +32,15 @@ static int extend(void *array, uint32_t index, uint32_t *count, size_t width)
 static uint32_t string_of(const struct nvt_file_reader *reader, uint64_t id)
 {
     return nvt_file_string(&reader->strings, id);
+}
+
+/* How the command ended. */
+static int read_end(struct nvt_file_reader *reader, struct nvt_cursor cursor)
+{
+    const uint64_t wait_status = nvt_cursor_varint(&cursor);
+    reader->ended = 1;
+    reader->trace->was_stopped = wait_status != 0;
+    return wait_status && nvt_recording_set_ended(reader->trace, (int)(wait_status & 0xffff));
 }
 
 static int read_facts(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
@@ -305,8 +315,7 @@ static int read_chunk(struct nvt_file_reader *reader, const struct nvt_chunk *ch
         status = nvt_file_read_cpu(reader, chunk, cursor);
         break;
     case NVT_CHUNK_END:
-        reader->ended = 1;
-        reader->trace->was_stopped = nvt_cursor_varint(&cursor) != 0;
+        status = read_end(reader, cursor);
         break;
     case NVT_CHUNK_CUT:
         reader->is_cut = 1;
