@@ -199,6 +199,7 @@ static void others(uint64_t at)
     CUpti_ActivityDevice5 device = {.kind = CUPTI_ACTIVITY_KIND_DEVICE,
                                     .globalMemorySize = UINT64_C(1) << 34,
                                     .numMultiprocessors = 12,
+                                    .computeCapabilityMajor = 9,
                                     .name = "stand-in",
                                     .isCudaVisible = 1};
     /* CUDA_VISIBLE_DEVICES has left it out; its number may be that of another one. */
