@@ -21,7 +21,7 @@ static const struct nvt_command {
 } commands[] = {
     {"record", nvt_cmd_record, "record the NVTX ranges and CUDA activity of any command"},
     {"run", nvt_cmd_run, "run a documented workload over a sweep of configurations"},
-    {"stats", nvt_cmd_stats, "print reports over traces or over a run directory"},
+    {"stats", nvt_cmd_stats, "show where the time went, on one screen or in tables"},
     {"diagnose", nvt_cmd_diagnose, "find what slows it down, with evidence and a remedy"},
     {"compare", nvt_cmd_compare, "compare runs or traces, with confidence intervals"},
     {"import", nvt_cmd_import, "convert a published benchmark log into a run directory"},

@@ -1,6 +1,7 @@
 #include "command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../lib/wrap.h"
@@ -26,6 +27,20 @@ void nvt_command_lines(const void *lines, size_t size)
         nvt_message(stderr, "%.*s", (int)(line_end - at), at);
         at = line_end + 1;
     }
+}
+
+size_t nvt_command_note_lines(const struct nvt_input *input)
+{
+    const size_t width = nvt_terminal_width(stderr), hang = strlen("nvtally: ");
+    char *copy = width && input->notes.size
+                     ? strndup((const char *)input->notes.data, input->notes.size)
+                     : NULL;
+    char *rest = copy;
+    size_t lines = 0;
+    for (char *line; (line = strsep(&rest, "\n"));)
+        lines += rest ? nvt_wrap_lines(line, hang, hang, width) : 0;
+    free(copy);
+    return lines;
 }
 
 int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err)

@@ -21,6 +21,20 @@ void nvt_command_notes(const struct nvt_input *input);
 /* Print lines, each with its end, on stderr: those of notes and warnings start with "nvtally: ". */
 void nvt_command_lines(const void *lines, size_t size);
 
+/* How many lines of a terminal the notes of an input take; 0 where stderr is none. */
+size_t nvt_command_note_lines(const struct nvt_input *input);
+
+/*
+ * Print the overview (overview/overview.h) of an input with its traces read; notes that belong to it are added to the input's.
+ * `arguments`: of a command that looks at the same. 0, or -1 with err. analyze/overview_command.c
+ */
+int nvt_command_overview(struct nvt_input *input, const char *arguments, enum nvt_color color,
+                         FILE *out, struct nvt_error *err);
+
+/* The same of directories of runs, around the tables of their study, of which a terminal shows the first rows. */
+int nvt_command_study(struct nvt_input *input, const char *arguments, enum nvt_color color,
+                      struct nvt_tables *tables, FILE *out, struct nvt_error *err);
+
 /*
  * The next option of a command: what getopt_long returns; -1 behind the last one; '?' with err
  * filled for one that is not known or lacks its value. Begin with optind 0. `letters` start with

@@ -14,6 +14,7 @@
 #include "reports/compare_reference.h"
 #include "comparison/compare_table.h"
 #include "comparison/comparison.h"
+#include "comparison/headline.h"
 
 static const char usage_text[] =
     "usage: nvtally compare A B [C…] [OPTIONS]\n"
@@ -213,6 +214,46 @@ static int64_t add_memory(const struct request *request, const struct nvt_compar
     return (int64_t)above;
 }
 
+static int is_for_people(const struct request *request)
+{
+    return request->format == nvt_format_find("table");
+}
+
+static void put_headline(const struct nvt_headline *headline, const struct nvt_screen *screen)
+{
+    char text[NVT_HEADLINE_MAX], counts[NVT_HEADLINE_MAX];
+    const enum nvt_verdict verdict =
+        headline->main ? headline->main->change->verdict : NVT_CANNOT_TELL;
+    nvt_paint(screen, NVT_PAINT_TITLE, stdout);
+    if (verdict == NVT_SLOWER || verdict == NVT_FASTER)
+        nvt_paint(screen, verdict == NVT_SLOWER ? NVT_PAINT_BAD : NVT_PAINT_GOOD, stdout);
+    (void)nvt_wrap(nvt_headline_text(headline, text), 0, 2, screen->width, stdout);
+    nvt_paint(screen, NVT_PAINT_NONE, stdout);
+    putchar('\n');
+    if (!headline->main || !*nvt_headline_counts(headline, counts))
+        return;
+    fputs("  ", stdout);
+    (void)nvt_wrap(counts, 2, 2, screen->width, stdout);
+    putchar('\n');
+}
+
+/* A line a side. Returns how many rows of the table a screen has room for behind them; 0: all. */
+static size_t put_headlines(const struct request *request, const struct nvt_comparison *compared,
+                            const struct nvt_screen *screen)
+{
+    enum { CAPTION = 12, LEAST = 6 };
+    const size_t lines = CAPTION + 2 * compared->sides;
+    for (size_t side = 1; side < compared->sides && compared->outcomes.count; side++) {
+        const struct nvt_headline headline = nvt_headline_of(compared, side);
+        put_headline(&headline, screen);
+    }
+    if (compared->outcomes.count)
+        putchar('\n');
+    if (!screen->height || request->top || request->is_wide)
+        return 0;
+    return screen->height > lines + LEAST ? screen->height - lines : LEAST;
+}
+
 /* How many peaks of memory are above the bound, or -1 with err. */
 static int64_t show(const struct request *request, const struct nvt_comparison *compared,
                     const struct nvt_outcomes *outcomes, struct nvt_error *err)
@@ -221,6 +262,9 @@ static int64_t show(const struct request *request, const struct nvt_comparison *
     struct nvt_tables tables = {
         .terminal = screen.width, .is_coloured = screen.is_coloured, .is_wide = request->is_wide};
     int64_t status = 0;
+    if (is_for_people(request))
+        tables.most_rows = put_headlines(request, compared, &screen);
+    tables.more = "--top N shows N of them, --wide all";
     if (outcomes->count &&
         nvt_tables_add(
             &tables, nvt_compare_table(outcomes, &compared->groups, compared->sides, request->top)))

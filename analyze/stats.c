@@ -8,11 +8,14 @@
 
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
+#include "../lib/shell.h"
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
 #include "command.h"
 #include "model/counters.h"
+#include "overview/overview.h"
 #include "studies/stacks.h"
 #include "model/parallel.h"
 #include "device/project.h"
@@ -26,8 +29,8 @@
 
 static const char usage_text[] =
     "usage: nvtally stats [OPTIONS] FILE|DIRECTORY…\n\n"
-    "Prints reports over traces, or over directories that 'nvtally run' wrote or\n"
-    "that hold traces. Without -r, the input decides which report is printed.\n\n"
+    "Where did the time go? Shows a trace, or a directory that 'nvtally run' wrote,\n"
+    "on one screen; with -r, as tables.\n\n"
     "  -r, --report LIST    reports, separated by commas; may be repeated; 'list'\n"
     "                       lists them, 'all' is those that have something to say of\n"
     "                       what is there\n"
@@ -55,13 +58,16 @@ struct request {
     const struct nvt_format *format; /* NULL: published */
     const char *output;              /* NULL: stdout */
     int list, list_formats;
-    int is_default; /* no report was asked for */
-    int all;        /* those that have something to say */
+    int is_default;  /* no report was asked for */
+    int is_overview; /* nor a format: what people see first, of traces */
+    int is_study;    /* likewise, of directories of runs */
+    int all;         /* those that have something to say */
     unsigned project_flags;
     int compensate, plain_names, is_wide;
     enum nvt_color color;
     struct nvt_window window;
-    const char *iteration; /* ranges, NULL: those that are called so */
+    const char *iteration;       /* ranges, NULL: those that are called so */
+    struct nvt_buffer arguments; /* of a command that looks at the same, as they are typed */
 };
 
 static int add_report(struct request *request, const char *name, struct nvt_error *err)
@@ -254,17 +260,30 @@ static int check(const struct request *request, const struct nvt_report *report,
     return 0;
 }
 
+/* Whether what was given stands for itself: no directory of runs has it, nor does it name configurations as they do. */
+static int takes_overview(struct request *request, const struct nvt_input *input)
+{
+    request->is_overview = request->is_overview && !request->count && !request->all &&
+                           !input->run_count && !input->compensate && nvt_overview_fits(input);
+    return request->is_overview;
+}
+
 /* What the reports ask of the input, before anything is computed or printed. */
 static int prepare(struct request *request, struct nvt_input *input, struct nvt_error *err)
 {
     int reads_traces = 0;
     request->is_default = !request->count && !request->all;
+    if (input->trace_count == 1 && takes_overview(request, input))
+        return 0;
     /* A trace by itself is looked into; of several, as of a directory, the study is asked for, which is what has a
      * published layout. */
     if (request->is_default && request->format && input->trace_count == 1 && !input->run_count)
         request->reports[request->count++] = choose(input);
     if (nvt_input_rows(input, err))
         return -1;
+    request->is_study = request->is_overview && input->run_count > 0;
+    if (takes_overview(request, input))
+        return 0;
     if (request->is_default && !request->count) {
         request->reports[request->count++] = choose(input);
         nvt_report_note_left_out(input, request->reports[0]);
@@ -402,6 +421,9 @@ static int print_published(const struct request *request, struct nvt_input *inpu
 static int print(const struct request *request, struct nvt_input *input, FILE *out,
                  struct nvt_error *err)
 {
+    if (request->is_overview)
+        return nvt_command_overview(input, (const char *)request->arguments.data, request->color,
+                                    out, err);
     const struct nvt_screen screen = nvt_screen_of(out, request->color);
     struct nvt_tables tables = {
         .terminal = screen.width, .is_coloured = screen.is_coloured, .is_wide = request->is_wide};
@@ -411,7 +433,10 @@ static int print(const struct request *request, struct nvt_input *input, FILE *o
     /* Without it, each report does for itself what several need. */
     input->launches = request->count > 1 ? nvt_launch_cache_new(input) : NULL;
     status = make_all(request, input, &tables, err);
-    if (!status && request->format->render(&tables, out))
+    if (!status && request->is_study)
+        status = nvt_command_study(input, (const char *)request->arguments.data, request->color,
+                                   &tables, out, err);
+    else if (!status && request->format->render(&tables, out))
         status = nvt_fail(err, "out of memory");
     nvt_tables_free(&tables);
     nvt_launch_cache_free(input->launches);
@@ -447,6 +472,24 @@ static int write_out(const struct request *request, struct nvt_input *input, str
     return nvt_replacement_end(replacement, path, status, err);
 }
 
+/* 0, or -1 with err. */
+static int join_arguments(struct request *request, char **files, struct nvt_error *err)
+{
+    const char *const options[] = {"--iteration",         request->iteration, "--filter-nvtx",
+                                   request->window.range, "--filter-time",    request->window.time};
+    int failed = 0;
+    for (size_t i = 0; i < NVT_COUNT_OF(options); i += 2) {
+        char *const words[] = {(char *)(uintptr_t)options[i], (char *)(uintptr_t)options[i + 1],
+                               NULL};
+        if (options[i + 1])
+            failed |= nvt_shell_join(&request->arguments, words) ||
+                      nvt_buffer_append(&request->arguments, " ", 1);
+    }
+    failed |=
+        nvt_shell_join(&request->arguments, files) || nvt_buffer_append(&request->arguments, "", 1);
+    return failed ? nvt_fail(err, "out of memory") : 0;
+}
+
 int nvt_cmd_stats(int argc, char **argv)
 {
     struct request request = {.format = nvt_format_find("table")};
@@ -467,7 +510,9 @@ int nvt_cmd_stats(int argc, char **argv)
     }
     input.project_flags = request.project_flags;
     input.compensate = request.compensate;
-    input.plain_names = request.plain_names;
+    request.is_overview = !request.count && !request.all && !request.is_wide &&
+                          request.format == nvt_format_find("table");
+    input.plain_names = request.plain_names || request.is_overview;
     input.iteration = request.iteration;
     input.only_launches = takes_launches(&request);
     if (optind == argc)
@@ -476,16 +521,19 @@ int nvt_cmd_stats(int argc, char **argv)
         status = nvt_input_add(&input, argv[i], &err);
     if (!status)
         status = prepare(&request, &input, &err);
+    if (!status && (request.is_overview || request.is_study))
+        status = join_arguments(&request, argv + optind, &err);
     if (!status)
         status = write_out(&request, &input, &err);
-    if (!status && request.is_default)
+    if (!status && request.is_default && !request.is_overview) {
         status = nvt_note_unfinished(&input, &err);
-    if (!status && request.is_default)
         nvt_report_note_counters(&input);
+    }
     if (!status) {
         nvt_report_note_costs(&input);
         nvt_command_notes(&input);
     }
     nvt_input_free(&input);
+    nvt_buffer_free(&request.arguments);
     return status ? nvt_command_fail(&err) : 0;
 }

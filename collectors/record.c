@@ -247,6 +247,7 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
     if (result.exec_error)
         return fail_to_start(request.command[0], result.exec_error, err);
     report(&request, &result);
+    nvt_show_recording(request.options.output);
     return end_like(result.wait_status);
 }
 

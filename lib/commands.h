@@ -26,6 +26,12 @@ int nvt_cmd_export(int argc, char **argv);    /* analyze/export.c */
 int nvt_cmd_info(int argc, char **argv);      /* analyze/info.c */
 
 /*
+ * Show on stderr, where that is a terminal, what people see first of a trace that was just recorded; nothing of one that has
+ * nothing to show, cannot be read, or takes long to be read. analyze/overview_command.c
+ */
+void nvt_show_recording(const char *path);
+
+/*
  * Measure what each backend reaches that answers here, in a process of its own each: a large product of every precision that
  * it does not emulate, one of 8-bit integers and a large copy. It takes seconds. Fills at most `room` items of the section
  * "peak" (probe_peak.h) and returns how many. What was measured is kept (peak_cache.h). kernels/measure_peaks.c

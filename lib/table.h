@@ -47,20 +47,23 @@ struct nvt_column {
 };
 
 /* What columns hold, for their descriptions: {"Total Time (ns)", NVT_NS}. */
-#define NVT_NAMES        "", NVT_TEXT, 0, 0
-#define NVT_COUNTS       "", NVT_INT, 0, 0
-#define NVT_SPARE_NAMES  "", NVT_TEXT, 0, NVT_SPARE
-#define NVT_SPARE_COUNTS "", NVT_INT, 0, NVT_SPARE
-#define NVT_RANGES       "", NVT_TEXT, 0, NVT_OF_RANGES
-#define NVT_VERDICTS     "", NVT_TEXT, 0, NVT_JUDGED
-#define NVT_IDS          "", NVT_INT, 0, NVT_PLAIN | NVT_SPARE
-#define NVT_NS           "ns", NVT_INT, 0, 0
-#define NVT_SPARE_NS     "ns", NVT_INT, 0, NVT_SPARE
-#define NVT_MOMENTS_NS   "ns", NVT_INT, 0, NVT_MOMENT
-#define NVT_NS_AVERAGE   "ns", NVT_REAL, 1, 0
-#define NVT_PERCENT      "%", NVT_REAL, 1, 0
-#define NVT_MB           "MB", NVT_REAL, 3, 0
-#define NVT_MIB          "MiB", NVT_REAL, 2, 0
+#define NVT_NAMES                       "", NVT_TEXT, 0, 0
+#define NVT_COUNTS                      "", NVT_INT, 0, 0
+#define NVT_SPARE_NAMES                 "", NVT_TEXT, 0, NVT_SPARE
+#define NVT_SPARE_COUNTS                "", NVT_INT, 0, NVT_SPARE
+#define NVT_RANGES                      "", NVT_TEXT, 0, NVT_OF_RANGES
+#define NVT_VERDICTS                    "", NVT_TEXT, 0, NVT_JUDGED
+#define NVT_IDS                         "", NVT_INT, 0, NVT_PLAIN
+#define NVT_SPARE_IDS                   "", NVT_INT, 0, NVT_PLAIN | NVT_SPARE
+#define NVT_NS                          "ns", NVT_INT, 0, 0
+#define NVT_SPARE_NS                    "ns", NVT_INT, 0, NVT_SPARE
+#define NVT_SPARE_NS_AVERAGE            "ns", NVT_REAL, 1, NVT_SPARE
+#define NVT_SPARE_REALS(unit, decimals) unit, NVT_REAL, decimals, NVT_SPARE
+#define NVT_MOMENTS_NS                  "ns", NVT_INT, 0, NVT_MOMENT
+#define NVT_NS_AVERAGE                  "ns", NVT_REAL, 1, 0
+#define NVT_PERCENT                     "%", NVT_REAL, 1, 0
+#define NVT_MB                          "MB", NVT_REAL, 3, 0
+#define NVT_MIB                         "MiB", NVT_REAL, 2, 0
 /* Numbers with this unit and so many decimals. */
 #define NVT_REALS(unit, decimals) unit, NVT_REAL, decimals, 0
 
@@ -182,8 +185,10 @@ struct nvt_tables {
     size_t count;
     size_t
         terminal; /* columns of the terminal that the formats table, column and grid write for, 0 unknown or none */
-    int is_coloured; /* and whether colours are wanted there */
-    int is_wide;     /* nothing is to be shortened, left out or said but once (compact_table.h) */
+    int is_coloured;  /* and whether colours are wanted there */
+    size_t most_rows; /* of each table that the format table writes; 0: all */
+    const char *more; /* how to see the others; NULL: by the report's name */
+    int is_wide;      /* nothing is to be shortened, left out or said but once (compact_table.h) */
 };
 
 /* Append, taking ownership also on failure. 0, or -1 when out of memory, `table` is NULL, or it has

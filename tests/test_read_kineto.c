@@ -643,7 +643,7 @@ static void survives_cuts_and_changes(void **state)
     free(text);
 }
 
-/* Without -r: the ranges where there are any, else the device's operations, else the calls. */
+/* With a format and without -r: the ranges where there are any, else the device's operations, else the calls. */
 static void the_report_is_one_that_fits(void **state)
 {
     (void)state;
@@ -668,7 +668,7 @@ static void the_report_is_one_that_fits(void **state)
     char text[2000];
     for (size_t i = 0; i < NVT_COUNT_OF(events); i++) {
         snprintf(text, sizeof(text), "{\"schemaVersion\": 1, \"traceEvents\": [%s]}", events[i][0]);
-        const char *argv[] = {"nvtally", "stats", make(text), NULL};
+        const char *argv[] = {"nvtally", "stats", "-f", "column", make(text), NULL};
         struct cli_result result = cli_run(argv);
         cli_expect_status(&result, 0);
         assert_non_null(strstr(result.out, events[i][1]));

@@ -120,7 +120,7 @@ static void test_note_of_a_crash(void **state)
     struct cli_result result = cli_run(plain);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, needle));
-    assert_non_null(strstr(result.out, "[nvtx_sum]"));
+    assert_non_null(strstr(result.out, "\nwhole "));
     cli_result_free(&result);
     result = cli_run(named);
     cli_expect_status(&result, 0);
@@ -132,7 +132,10 @@ static void test_default_of_a_device(void **state)
 {
     (void)state;
     const char *path = with_device();
-    const char *const argv[] = {"nvtally", "stats", path, NULL};
+    const char *const people[] = {"nvtally", "stats", path, NULL};
+    const char *const argv[] = {"nvtally", "stats", "-f", "column", path, NULL};
+    expect_out(people, "\nGPU busy ");
+    expect_out(people, "\ntrain ");
     expect_out(argv, "[summary]");
     expect_out(argv, "[summary_devices]");
     expect_out(argv, "a_kernel_of_a_name_that_takes_much_of_a_line\n");

@@ -436,7 +436,7 @@ static void commands_take_windows(void **state)
     cli_result_free(&result);
     result = COMMAND("stats", "t.nvt", "--filter-nvtx", "iteration/2", "--filter-time", "0s/");
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, " · within iteration/2, time 0s/"));
+    assert_non_null(strstr(result.out, "\nwithin iteration/2, time 0s/\n"));
     cli_result_free(&result);
     result = COMMAND("diagnose", "t.nvt", "--filter-nvtx", "iteration/2");
     cli_expect_status(&result, 0);

@@ -212,7 +212,7 @@ static const struct nvt_column columns[] = {{"configuration", NVT_NAMES},
                                             {"peak", NVT_MIB},
                                             {"change", NVT_MIB},
                                             {"change", NVT_REALS("%", 2)},
-                                            {"verdict", NVT_NAMES}};
+                                            {"verdict", NVT_VERDICTS}};
 
 static void put_row(struct nvt_table *table, const struct nvt_peaks *peaks, size_t side,
                     const struct change *change)

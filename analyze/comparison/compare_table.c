@@ -13,15 +13,15 @@ static const struct nvt_column columns[] = {{"configuration", NVT_NAMES},
                                             {"kind", NVT_NAMES},
                                             {"name", NVT_NAMES},
                                             {"side", NVT_NAMES},
-                                            {"n A", NVT_COUNTS},
-                                            {"n", NVT_COUNTS},
+                                            {"n A", NVT_SPARE_COUNTS},
+                                            {"n", NVT_SPARE_COUNTS},
                                             {"change of total", NVT_REALS("ns", 0)},
                                             {"typical A", NVT_NS_AVERAGE},
                                             {"typical", NVT_NS_AVERAGE},
                                             {"change", NVT_REALS("%", 2)},
                                             {"low", NVT_REALS("%", 2)},
                                             {"high", NVT_REALS("%", 2)},
-                                            {"verdict", NVT_NAMES}};
+                                            {"verdict", NVT_VERDICTS}};
 
 static const char *verdict_of(const struct nvt_outcome *row)
 {

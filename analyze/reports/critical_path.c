@@ -383,7 +383,7 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_critical_path = {
     .name = "critical_path",
     .about = "kernels, copies, calls and host code that decide how long the program takes",
-    .columns = {{"PID", NVT_IDS},
+    .columns = {{"PID", NVT_SPARE_IDS},
                 {"Part", NVT_NAMES},
                 {"Path (ns)", NVT_NS},
                 {"Compute (%)", NVT_PERCENT},
@@ -441,10 +441,10 @@ const struct nvt_report nvt_report_critical_path_trace = {
                 {"Kind", NVT_NAMES},
                 {"Name", NVT_NAMES},
                 {"Range", NVT_RANGES},
-                {"PID", NVT_IDS},
-                {"TID", NVT_IDS},
+                {"PID", NVT_SPARE_IDS},
+                {"TID", NVT_SPARE_IDS},
                 {"Device", NVT_NAMES},
-                {"Stream", NVT_IDS}},
+                {"Stream", NVT_SPARE_IDS}},
     .title = "Critical path, step by step",
     .over_traces = put_critical_path_trace,
 };

@@ -48,7 +48,7 @@ const struct nvt_report nvt_report_overlap = {
     .about = "overlap of computation, communication and copies on each device",
     .title = "Overlap of computation, communication and copies",
     .columns = {{"Device", NVT_NAMES},
-                {"PID", NVT_IDS},
+                {"PID", NVT_SPARE_IDS},
                 {"Span (ns)", NVT_NS},
                 {"Idle (ns)", NVT_NS},
                 {"Compute (ns)", NVT_NS},

@@ -101,7 +101,7 @@ static int put_iterations(struct nvt_table *table, const struct nvt_making *maki
 static const struct nvt_table_kind more[] = {
     {.title = "Single iterations",
      .columns = {{"Device", NVT_NAMES},
-                 {"PID", NVT_IDS},
+                 {"PID", NVT_SPARE_IDS},
                  {"Iteration", NVT_COUNTS},
                  {"Start (ns)", NVT_MOMENTS_NS},
                  {"Duration (ns)", NVT_NS},
@@ -117,7 +117,7 @@ const struct nvt_report nvt_report_iterations = {
     .name = "iterations",
     .about = "iterations of each device and their period, found without annotations",
     .columns = {{"Device", NVT_NAMES},
-                {"PID", NVT_IDS},
+                {"PID", NVT_SPARE_IDS},
                 {"Iterations", NVT_COUNTS},
                 NVT_SUMMARY_COLUMNS(""),
                 {"Med Operations", NVT_REALS("", 1)},

@@ -148,7 +148,7 @@ const struct nvt_report nvt_report_mpi_peers = {
     .about = "MPI messages and bytes by sender and receiver",
     .columns = {{"Rank", NVT_IDS},
                 {"File", NVT_NAMES},
-                {"PID", NVT_IDS},
+                {"PID", NVT_SPARE_IDS},
                 {"Communicator", NVT_IDS},
                 {"Peer", NVT_IDS},
                 {"Sends", NVT_COUNTS},

@@ -64,7 +64,7 @@ static int put_nvtx_counters_trace(struct nvt_table *table, const struct nvt_tra
 const struct nvt_report nvt_report_nvtx_counters = {
     .name = "nvtx_counters",
     .about = "NVTX counters: samples, minimum, maximum, average, change per second",
-    .columns = {{"PID", NVT_IDS},
+    .columns = {{"PID", NVT_SPARE_IDS},
                 {"Domain", NVT_NAMES},
                 {"Counter", NVT_NAMES},
                 {"Unit", NVT_NAMES},

@@ -253,8 +253,8 @@ const struct nvt_report nvt_report_nvtx_cpu_sum = {
 const struct nvt_report nvt_report_cpu_threads = {
     .name = "cpu_threads",
     .about = "CPU time by thread, and the function that took most of it",
-    .columns = {{"PID", NVT_IDS},
-                {"TID", NVT_IDS},
+    .columns = {{"PID", NVT_SPARE_IDS},
+                {"TID", NVT_SPARE_IDS},
                 {"Thread", NVT_NAMES},
                 {"CPU Time (ns)", NVT_NS},
                 {"Of Trace (%)", NVT_PERCENT},

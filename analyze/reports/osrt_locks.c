@@ -219,7 +219,7 @@ static int put_osrt_locks(struct nvt_table *table, const struct nvt_making *maki
 const struct nvt_report nvt_report_osrt_locks = {
     .name = "osrt_locks",
     .about = "what threads wait for: locks, then queues, events and the like, by call site",
-    .columns = {{"PID", NVT_IDS},
+    .columns = {{"PID", NVT_SPARE_IDS},
                 {"Address", NVT_NAMES},
                 {"Call", NVT_NAMES},
                 {"Kind", NVT_NAMES},

@@ -110,8 +110,8 @@ static int put_osrt_threads(struct nvt_table *table, const struct nvt_trace *tra
 const struct nvt_report nvt_report_osrt_threads = {
     .name = "osrt_threads",
     .about = "time of each thread in OS calls, by kind",
-    .columns = {{"PID", NVT_IDS},
-                {"TID", NVT_IDS},
+    .columns = {{"PID", NVT_SPARE_IDS},
+                {"TID", NVT_SPARE_IDS},
                 {"Thread", NVT_NAMES},
                 {"Span (ns)", NVT_NS},
                 {"Num Calls", NVT_COUNTS},

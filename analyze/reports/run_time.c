@@ -37,8 +37,8 @@ const struct nvt_report nvt_report_run_time = {
                 {"Total Time (ns)", NVT_NS},
                 {"Instances", NVT_COUNTS},
                 {"Part", NVT_NAMES},
-                {"PID", NVT_IDS},
-                {"TID", NVT_IDS}},
+                {"PID", NVT_SPARE_IDS},
+                {"TID", NVT_SPARE_IDS}},
     .nothing = "no process in the input has ranges",
     .over_traces = put_run_time_trace,
 };

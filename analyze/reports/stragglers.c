@@ -368,7 +368,7 @@ const struct nvt_report nvt_report_stragglers = {
     .about = "stragglers: ranks that the others wait for in collectives, over many files",
     .columns = {{"Rank", NVT_IDS},
                 {"File", NVT_NAMES},
-                {"PID", NVT_IDS},
+                {"PID", NVT_SPARE_IDS},
                 {"Device", NVT_NAMES},
                 {"Span (ns)", NVT_NS},
                 {"Compute (ns)", NVT_NS},

@@ -216,6 +216,17 @@ static int put_absent(const struct writing *writing, const struct nvt_people_lay
     return failed ? -1 : 0;
 }
 
+/* How many rows are not shown, and how to see them. */
+static void put_rest(const struct writing *writing, const struct nvt_table *table, size_t rows)
+{
+    char text[200];
+    if (writing->tables->more)
+        snprintf(text, sizeof(text), "… %zu more rows: %s", rows, writing->tables->more);
+    else
+        snprintf(text, sizeof(text), "… %zu more rows: -r %s", rows, nvt_table_name(table));
+    put_faint(writing, text);
+}
+
 static int put_table(const struct writing *writing, const struct nvt_table *table)
 {
     struct nvt_people_layout layout;
@@ -228,8 +239,12 @@ static int put_table(const struct writing *writing, const struct nvt_table *tabl
         put_headings(writing, &layout, 1);
         put_rule(writing, &layout);
     }
-    for (size_t row = 0; row < nvt_table_rows(table) && !failed; row++)
+    const size_t rows = nvt_table_rows(table), most = writing->tables->most_rows;
+    const size_t shown = most && most < rows ? most : rows;
+    for (size_t row = 0; row < shown && !failed; row++)
         put_row(writing, &layout, row);
+    if (shown < rows && !failed)
+        put_rest(writing, table, rows - shown);
     if (!failed)
         failed = put_absent(writing, &layout, NVT_PEOPLE_LEFT_OUT);
     nvt_people_layout_free(&layout);

@@ -1,0 +1,94 @@
+/*
+ * The overview: what a person wants to see first of a recording, as values. How long an iteration takes, how busy the GPU is in it,
+ * what it consists of, and what it is slow for. Whoever shows it reads these structs: on a terminal overview_text.c does.
+ *
+ * All is of a unit: of an iteration (named_iterations.h), over all iterations of all processes, or, where there are none, of
+ * the whole recording. A value of an iteration is the median over iterations, so that the first ones, which are slow, do
+ * not count; what less than half of the iterations have is the mean. A range belongs to an iteration when it lies in it on its
+ * thread.
+ */
+#ifndef NVT_OVERVIEW_H
+#define NVT_OVERVIEW_H
+
+#include "../diagnosis/diagnose.h"
+#include "../input/input.h"
+
+/* A range, within those above it of lower levels; or, where there are no ranges, a kernel. */
+struct nvt_overview_row {
+    char *name; /* without domain and numbers (plain_names.h, alike_names.h) */
+    uint32_t level;
+    double cpu_ns; /* of a unit; NaN: not known */
+    double gpu_ns; /* time in which the GPU worked for it; NaN: not known */
+    double calls;  /* in a unit */
+    double
+        weight; /* where there is no room for all, those with most are shown; none has more than the one around it */
+};
+
+/* One of several ranks or processes, or traces. */
+struct nvt_overview_part {
+    char name[64];
+    double unit_ns;    /* the median of its units */
+    double gpu_share;  /* of a unit; NaN: not known */
+    double peak_bytes; /* of a GPU's memory; NaN: not known */
+    uint32_t units;
+};
+
+struct nvt_overview_finding {
+    const struct nvt_finding *finding; /* the overview's */
+    double share;                      /* of a unit; NaN: not known */
+};
+
+/* Findings and rows of an overview, at most. */
+enum { NVT_OVERVIEW_FINDINGS = 3, NVT_OVERVIEW_ROWS = 64 };
+
+/* Zero-initialise; release with nvt_overview_free, also after a failure. */
+struct nvt_overview {
+    int has_iterations; /* a unit is one; else it is the recording */
+    uint32_t units;
+    double unit_ns;         /* median */
+    double low_ns, high_ns; /* between them lies the middle half of all; NaN: too few */
+    double first_ns;        /* the first iteration of the first process; NaN: there are none */
+    double gpu_ns; /* of a unit, the mean of its GPUs; NaN: none worked, or none was recorded */
+    double
+        gpu_share; /* of a unit; without iterations of the time from their first operations to their last */
+    uint32_t gpus; /* that worked */
+    double peak_bytes,
+        reserved_bytes; /* of the GPU with most, or of the host without any; NaN: not known */
+    int peak_is_host;
+    double start_ns,
+        start_share; /* before the first iteration, and of the whole run; NaN: not known */
+
+    const char *device;  /* that did the work, NULL: not known; the input's */
+    const char *command; /* that was run, or the configuration that it names; likewise */
+    const char *date;
+    size_t date_length;    /* its first bytes alone; 0: all */
+    const char *condition; /* a window, and what else must be known; NULL: nothing */
+
+    struct nvt_overview_row *rows; /* in the order in which they run, each before those in it */
+    uint32_t row_count,
+        left_out;    /* left_out: ranges with less than a hundredth of a unit, or too many */
+    int are_kernels; /* rows are */
+    int lends;       /* GPU work of one thread counts for ranges of another (project.h) */
+
+    struct nvt_overview_part *parts; /* the slowest first, if there are several */
+    uint32_t part_count;
+
+    struct nvt_findings all; /* folded, by cost */
+    uint32_t found;          /* of them, but for those that cost next to nothing */
+    struct nvt_overview_finding findings[NVT_OVERVIEW_FINDINGS];
+    uint32_t finding_count;
+    uint32_t rules, idle_rules; /* that looked, and that had nothing to look at */
+};
+
+/* Whether there is something to show: ranges, GPU work or memory, of traces that stand for themselves. */
+int nvt_overview_fits(const struct nvt_input *input);
+
+/* Of the traces of an input, which are read and stay. 0, or -1 with err. */
+int nvt_overview_make(struct nvt_overview *overview, const struct nvt_input *input,
+                      struct nvt_error *err);
+/* Its findings alone, of directories, too. */
+int nvt_overview_find(struct nvt_overview *overview, const struct nvt_input *input,
+                      struct nvt_error *err);
+void nvt_overview_free(struct nvt_overview *overview);
+
+#endif

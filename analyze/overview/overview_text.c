@@ -1,0 +1,592 @@
+#include "overview_text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/people.h"
+#include "../../lib/quantity_text.h"
+#include "../../lib/render.h"
+#include "../../lib/shorten.h"
+#include "../../lib/text.h"
+
+/* Where nobody says how large a screen is. */
+enum { WIDTH = 80, HEIGHT = 24 };
+/* Lines of rows at least, and at most where it is no terminal; ranks that are shown. */
+enum { ROWS_LEAST = 3, ROWS_MOST = 12, PARTS_MOST = 4 };
+
+struct print {
+    const struct nvt_overview *overview;
+    const struct nvt_screen *screen;
+    size_t width;
+    FILE *out;
+};
+
+size_t nvt_overview_lines(const struct nvt_screen *screen, size_t taken)
+{
+    const size_t height = screen->height ? screen->height : HEIGHT;
+    return height > taken + 1 ? height - taken - 1 : 1;
+}
+
+/* --- texts --- */
+
+/* A text in so many columns, without its end where it has no room. Returns how many it took. */
+static size_t put_start(const struct print *print, const char *text, size_t room)
+{
+    const size_t width = nvt_text_width(text);
+    if (width <= room) {
+        nvt_render_visible(text, print->out);
+        return width;
+    }
+    const char *end = nvt_text_skip(text, room ? room - 1 : 0);
+    while (text < end)
+        nvt_utf8_write(nvt_char_visible(nvt_utf8_next(&text)), print->out);
+    fputs(room ? "…" : "", print->out);
+    return room;
+}
+
+static void put_part_of(const struct print *print, const char *text, const char *end)
+{
+    while (text < end)
+        nvt_utf8_write(nvt_char_visible(nvt_utf8_next(&text)), print->out);
+}
+
+/* The same without its middle. */
+static size_t put_ends(const struct print *print, const char *text, size_t room)
+{
+    static const struct nvt_shorten none = {0};
+    const size_t width = nvt_text_width(text);
+    if (width <= room || room < 4) {
+        nvt_render_visible(text, print->out);
+        return width;
+    }
+    return nvt_shorten_put(&none, text, room, print->out);
+}
+
+static void put_painted(const struct print *print, enum nvt_paint paint, const char *text)
+{
+    nvt_paint(print->screen, paint, print->out);
+    nvt_render_visible(text, print->out);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+}
+
+static void put_line(const struct print *print, enum nvt_paint paint, const char *text)
+{
+    nvt_paint(print->screen, paint, print->out);
+    (void)put_start(print, text, print->width);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    putc('\n', print->out);
+}
+
+static void put_blanks(const struct print *print, size_t count)
+{
+    fprintf(print->out, "%*s", (int)count, "");
+}
+
+/* "26 %", "0.9 %" of a fraction. */
+static const char *share_text(double share, char out[NVT_TIME_MAX])
+{
+    const double percent = 100 * share;
+    snprintf(out, NVT_TIME_MAX, percent > 0 && percent < 0.995 ? "%.1f %%" : "%.0f %%", percent);
+    return out;
+}
+
+/* --- what it is of --- */
+
+/* The minute of a moment "2026-11-26T08:20:51Z", or its day. */
+static void minute_of(const struct nvt_overview *overview, char out[17])
+{
+    const size_t length = overview->date_length ? overview->date_length : 16;
+    snprintf(out, 17, "%.*s", length < 16 ? (int)length : 16, overview->date ? overview->date : "");
+    if (strlen(out) > 10 && out[10] == 'T')
+        out[10] = ' ';
+}
+
+static void put_title(const struct print *print, const char *input)
+{
+    const struct nvt_overview *overview = print->overview;
+    char text[NVT_TITLE_MAX], date[17], gpus[32] = "";
+    const char *what = overview->command ? overview->command : input;
+    const int has_device = overview->device && *overview->device;
+    if (overview->gpus > 1)
+        snprintf(gpus, sizeof(gpus), has_device ? "%u × " : "%u GPUs", overview->gpus);
+    minute_of(overview, date);
+    snprintf(text, sizeof(text), "%s%s%s%s%s", has_device || *gpus ? " · " : "", gpus,
+             has_device ? overview->device : "", *date ? " · " : "", date);
+    const size_t width = print->width, least = width / 3, taken = nvt_text_width(text);
+    nvt_paint(print->screen, NVT_PAINT_TITLE, print->out);
+    const size_t room = width > taken + least ? width - taken : least;
+    const size_t used = put_ends(print, what, room);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
+    (void)put_start(print, text, width - used);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    putc('\n', print->out);
+    if (overview->condition)
+        put_line(print, NVT_PAINT_FAINT, overview->condition);
+    putc('\n', print->out);
+}
+
+/* --- the headline: a number each, and what it is --- */
+
+static void put_fact(const struct print *print, const char *label, const char *value,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static void put_fact(const struct print *print, const char *label, const char *value,
+                     const char *format, ...)
+{
+    enum { LABEL = 13, VALUE = 9, BETWEEN = 3 };
+    char text[256];
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof(text), format, values);
+    va_end(values);
+    fprintf(print->out, "%-*s", LABEL, label);
+    put_blanks(print, VALUE - nvt_text_width(value));
+    put_painted(print, NVT_PAINT_TITLE, value);
+    put_blanks(print, BETWEEN);
+    nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
+    (void)put_start(print, text, print->width - LABEL - VALUE - BETWEEN);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    putc('\n', print->out);
+}
+
+static void put_iteration(const struct print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    const char *time = NVT_TIME(overview->unit_ns);
+    const unsigned units = overview->units;
+    if (!overview->has_iterations && units > 1)
+        put_fact(print, "Recording", time, "median of %u", units);
+    else if (!overview->has_iterations)
+        put_fact(print, "Recording", time, "no iterations: --iteration RANGE says which they are");
+    else if (units == 1)
+        put_fact(print, "Iteration", time, "a single one");
+    else if (isnan(overview->low_ns))
+        put_fact(print, "Iteration", time, "median of %u", units);
+    else
+        put_fact(print, "Iteration", time, "median of %u, half of them from %s to %s", units,
+                 NVT_TIME(overview->low_ns), NVT_TIME(overview->high_ns));
+}
+
+static void put_gpu(const struct print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    char share[NVT_TIME_MAX], each[32] = "";
+    if (isnan(overview->gpu_share))
+        return;
+    if (overview->gpus > 1)
+        snprintf(each, sizeof(each), ", the mean of %u GPUs", overview->gpus);
+    share_text(overview->gpu_share, share);
+    if (overview->has_iterations)
+        put_fact(print, "GPU busy", share, "within an iteration: %s%s", NVT_TIME(overview->gpu_ns),
+                 each);
+    else
+        put_fact(print, "GPU busy", share, "from its first operation to its last%s", each);
+}
+
+static void put_memory(const struct print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    char peak[NVT_TIME_MAX], reserved[NVT_TIME_MAX];
+    if (isnan(overview->peak_bytes)) {
+        if (!isnan(overview->gpu_share))
+            put_fact(print, "Peak memory", "-", "not recorded: record --trace kernel,memory");
+        return;
+    }
+    nvt_binary_text(overview->peak_bytes, peak);
+    if (isnan(overview->reserved_bytes))
+        put_fact(print, "Peak memory", peak, "allocated%s",
+                 overview->peak_is_host ? " by the host" : " on a GPU");
+    else
+        put_fact(print, "Peak memory", peak, "allocated%s, %s reserved",
+                 overview->peak_is_host ? " by the host" : " on a GPU",
+                 nvt_binary_text(overview->reserved_bytes, reserved));
+}
+
+/* Whether the first iteration is worth a word. */
+static int is_cold(const struct nvt_overview *overview)
+{
+    return overview->units > 1 && overview->first_ns > 2 * overview->unit_ns;
+}
+
+static void put_start_up(const struct print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    char share[NVT_TIME_MAX], first[64] = "";
+    if (is_cold(overview))
+        snprintf(first, sizeof(first), " (%s)", NVT_TIME(overview->first_ns));
+    if (isnan(overview->start_ns) && is_cold(overview))
+        put_fact(print, "Warm-up", NVT_TIME(overview->first_ns), "of the first iteration");
+    else if (!isnan(overview->start_ns) && isnan(overview->start_share))
+        put_fact(print, "Start-up", NVT_TIME(overview->start_ns), "before the first iteration%s",
+                 first);
+    else if (!isnan(overview->start_ns))
+        put_fact(print, "Start-up", NVT_TIME(overview->start_ns),
+                 "%s of the run, until the first iteration%s",
+                 share_text(overview->start_share, share), first);
+}
+
+/* How many lines these take. */
+static size_t fact_lines(const struct nvt_overview *overview)
+{
+    size_t lines = 1;
+    if (!isnan(overview->gpu_share))
+        lines += 2;
+    else if (!isnan(overview->peak_bytes))
+        lines++;
+    if (!isnan(overview->start_ns) || is_cold(overview))
+        lines++;
+    return lines + 1;
+}
+
+/* --- ranks --- */
+
+static void put_part(const struct print *print, const struct nvt_overview_part *part, size_t name)
+{
+    char share[NVT_TIME_MAX] = "", peak[NVT_TIME_MAX] = "";
+    if (!isnan(part->gpu_share))
+        share_text(part->gpu_share, share);
+    if (!isnan(part->peak_bytes))
+        nvt_binary_text(part->peak_bytes, peak);
+    const size_t taken = put_ends(print, part->name, name);
+    const char *time = NVT_TIME(part->unit_ns);
+    put_blanks(print, name - taken + 2 + 9 - nvt_text_width(time));
+    fprintf(print->out, "%s  %9s", time, share);
+    fprintf(print->out, *peak ? "  %9s\n" : "\n", peak);
+}
+
+static size_t parts_shown(const struct nvt_overview *overview)
+{
+    if (overview->part_count < 2)
+        return 0;
+    return overview->part_count > PARTS_MOST ? PARTS_MOST : overview->part_count;
+}
+
+static size_t part_lines(const struct nvt_overview *overview)
+{
+    return parts_shown(overview) ? parts_shown(overview) + 2 : 0;
+}
+
+/* The slowest ones and, where not all have room, the fastest. */
+static void put_parts(const struct print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    const size_t shown = parts_shown(overview);
+    size_t name = 6;
+    char heading[64] = "";
+    for (size_t i = 0; i < overview->part_count; i++) {
+        const size_t width = nvt_text_width(overview->parts[i].name);
+        name = width > name ? width : name;
+    }
+    name = name > 30 ? 30 : name;
+    if (!shown)
+        return;
+    if (shown < overview->part_count)
+        snprintf(heading, sizeof(heading), "slowest %zu and the fastest of %u", shown - 1,
+                 overview->part_count);
+    nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
+    fprintf(print->out, "%-*s  %9s  %9s  %9s  %s", (int)name, "",
+            overview->has_iterations ? "Iteration" : "Recording", "GPU busy", "Peak", heading);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    putc('\n', print->out);
+    for (size_t i = 0; i < shown; i++) {
+        const size_t at = i + 1 == shown ? overview->part_count - 1 : i;
+        put_part(print, &overview->parts[at], name);
+    }
+    putc('\n', print->out);
+}
+
+/* --- ranges, or kernels --- */
+
+/* How the columns of rows lie. */
+struct columns {
+    size_t name, bar;
+    int has_cpu, has_gpu;
+    double whole; /* ns that shares are of */
+};
+
+/* Of a time and its share, in front of a bar. */
+enum { TIME = 10, SHARE = 7, GAP = 1 };
+/* Of a name, at least. */
+enum { NAME = 14 };
+
+/* Returns how many columns it takes. */
+static size_t put_bar(const struct print *print, double share, size_t width, enum nvt_paint paint)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    share = share > 1 ? 1 : share;
+    size_t parts = (size_t)lround(share * (double)(8 * width)), taken = 0;
+    if (!parts && share > 0)
+        parts = 1;
+    nvt_paint(print->screen, paint, print->out);
+    for (; taken < parts / 8; taken++)
+        fputs("█", print->out);
+    fputs(eighths[parts % 8], print->out);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    return taken + (parts % 8 > 0);
+}
+
+/* A time, its share and a bar. Returns the blanks that belong behind it, which stand in front of what follows. */
+static size_t put_share(const struct print *print, const struct columns *columns, double ns,
+                        size_t behind, enum nvt_paint paint)
+{
+    char share[NVT_TIME_MAX];
+    if (isnan(ns) || ns <= 0)
+        return behind + TIME + SHARE + GAP + columns->bar;
+    const char *time = NVT_TIME(ns);
+    put_blanks(print, behind + TIME - nvt_text_width(time));
+    fprintf(print->out, "%s%*s%*s", time, SHARE, share_text(ns / columns->whole, share), GAP, "");
+    return columns->bar - put_bar(print, ns / columns->whole, columns->bar, paint);
+}
+
+static void put_row(const struct print *print, const struct columns *columns,
+                    const struct nvt_overview_row *row)
+{
+    const size_t indent = 2 * (size_t)row->level, most = columns->name;
+    const size_t blanks = indent + 8 < most ? indent : most > 8 ? most - 8 : 0;
+    put_blanks(print, blanks);
+    const size_t taken = blanks + put_ends(print, row->name, most - blanks);
+    size_t behind = most - taken;
+    if (columns->has_cpu)
+        behind = put_share(print, columns, row->cpu_ns, behind, NVT_PAINT_CPU);
+    if (columns->has_gpu)
+        (void)put_share(print, columns, row->gpu_ns, behind, NVT_PAINT_GPU);
+    putc('\n', print->out);
+}
+
+static int by_weight(const void *left, const void *right)
+{
+    const double *a = left, *b = right;
+    return *a < *b ? 1 : *a > *b ? -1 : 0;
+}
+
+/* The least weight of the rows that are shown when there is room for `room`. */
+static double least_weight(const struct nvt_overview *overview, size_t room)
+{
+    double weights[NVT_OVERVIEW_ROWS];
+    for (uint32_t i = 0; i < overview->row_count; i++)
+        weights[i] = overview->rows[i].weight;
+    if (overview->row_count <= room)
+        return -INFINITY;
+    qsort(weights, overview->row_count, sizeof(*weights), by_weight);
+    return weights[room - 1];
+}
+
+static struct columns columns_of(const struct print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    struct columns columns = {.whole =
+                                  overview->are_kernels ? overview->gpu_ns : overview->unit_ns};
+    size_t name = 16;
+    for (uint32_t i = 0; i < overview->row_count; i++) {
+        const struct nvt_overview_row *row = &overview->rows[i];
+        const size_t width = 2 * (size_t)row->level + nvt_text_width(row->name);
+        name = width > name ? width : name;
+        columns.has_cpu |= !isnan(row->cpu_ns);
+        columns.has_gpu |= row->gpu_ns > 0;
+    }
+    const size_t count = (size_t)columns.has_cpu + (size_t)columns.has_gpu;
+    const size_t fixed = count * (TIME + SHARE + GAP), room = print->width - fixed;
+    columns.bar = 10;
+    while (columns.bar > 4 && room < count * columns.bar + NAME)
+        columns.bar--;
+    columns.name = room - count * columns.bar;
+    if (columns.name > name) {
+        columns.bar += (columns.name - name) / (count ? count : 1);
+        columns.name = name;
+    }
+    columns.bar = columns.bar > 20 ? 20 : columns.bar;
+    return columns;
+}
+
+static void put_headings(const struct print *print, const struct columns *columns)
+{
+    const struct nvt_overview *overview = print->overview;
+    const char *heading = overview->are_kernels      ? "Kernels, of the GPU's work"
+                          : overview->has_iterations ? "Ranges, per iteration"
+                                                     : "Ranges";
+    const size_t place = TIME + SHARE + GAP + columns->bar;
+    nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
+    const size_t taken = put_start(print, heading, columns->name + TIME - 4);
+    put_blanks(print, columns->name + TIME - 3 - taken);
+    if (columns->has_cpu)
+        fprintf(print->out, columns->has_gpu ? "CPU%*s" : "CPU", (int)place - 3, "");
+    if (columns->has_gpu)
+        fputs("GPU", print->out);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    putc('\n', print->out);
+}
+
+static void put_rows(const struct print *print, size_t room)
+{
+    const struct nvt_overview *overview = print->overview;
+    const struct columns columns = columns_of(print);
+    const double least = least_weight(overview, room);
+    size_t left = room;
+    if (!overview->row_count)
+        return;
+    put_headings(print, &columns);
+    /* Of those with the same weight, the first. */
+    for (uint32_t i = 0; i < overview->row_count && left; i++)
+        if (overview->rows[i].weight >= least) {
+            put_row(print, &columns, &overview->rows[i]);
+            left--;
+        }
+    if (overview->lends)
+        put_line(print, NVT_PAINT_FAINT,
+                 "GPU work of other threads counts for the range around it (--by-thread: not)");
+    putc('\n', print->out);
+}
+
+/* --- findings --- */
+
+static void put_finding(const struct print *print, size_t number, size_t cause)
+{
+    enum { NUMBER = 3 };
+    const struct nvt_overview_finding *finding = &print->overview->findings[number];
+    char line[NVT_FINDING_LINE_MAX];
+    nvt_finding_line(finding->finding, cause, print->width - NUMBER, line, sizeof(line));
+    fprintf(print->out, "%zu  ", number + 1);
+    nvt_paint(print->screen, finding->share >= 0.2 ? NVT_PAINT_BAD : NVT_PAINT_WARN, print->out);
+    const char *rest = nvt_text_skip(line, cause);
+    put_part_of(print, line, rest);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    nvt_render_visible(rest, print->out);
+    putc('\n', print->out);
+}
+
+static size_t finding_lines(const struct nvt_overview *overview)
+{
+    return overview->finding_count + 2u;
+}
+
+/* And how many there are of them all. */
+static void put_finding_heading(const struct print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    char text[120], more[48] = "";
+    if (overview->found > overview->finding_count)
+        snprintf(more, sizeof(more), ", the first %u of %u", overview->finding_count,
+                 overview->found);
+    snprintf(text, sizeof(text), "Findings%s", more);
+    put_line(print, NVT_PAINT_FAINT, text);
+}
+
+static void put_findings(const struct print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    char text[160];
+    size_t cause = 8;
+    for (uint32_t i = 0; i < overview->finding_count; i++) {
+        const size_t width = nvt_text_width(overview->findings[i].finding->cause);
+        cause = width > cause ? width : cause;
+    }
+    if (overview->finding_count)
+        put_finding_heading(print);
+    else {
+        snprintf(text, sizeof(text), "No findings: nothing that %u rules look for was seen",
+                 overview->rules);
+        put_line(print, NVT_PAINT_GOOD, text);
+    }
+    for (size_t i = 0; i < overview->finding_count; i++)
+        put_finding(print, i, cause > 28 ? 28 : cause);
+    putc('\n', print->out);
+}
+
+/* --- what to type next --- */
+
+enum { COMMANDS = 2 };
+
+/* Other commands that look at the same. */
+static const char *others_of(const struct nvt_overview *overview)
+{
+    if (overview->are_kernels)
+        return "and plot (timeline), stats -r cuda_gpu_sum, stats -r list";
+    return overview->row_count
+               ? "and plot (timeline, flame graphs), stats -r range_tree, stats -r list"
+               : "and plot (charts), report (all in one document), stats -r list";
+}
+
+static void put_commands(const struct print *print, const char *input)
+{
+    static const char label[] = "Next  ", what[] = "   evidence, remedies";
+    const size_t indent = sizeof(label) - 1;
+    char text[NVT_TITLE_MAX];
+    put_painted(print, NVT_PAINT_FAINT, label);
+    snprintf(text, sizeof(text), "nvtally diagnose %s", input);
+    const size_t taken = indent + put_ends(print, text, print->width - indent);
+    if (taken + sizeof(what) <= print->width + 1)
+        put_painted(print, NVT_PAINT_FAINT, what);
+    putc('\n', print->out);
+    put_blanks(print, indent);
+    nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
+    (void)put_start(print, others_of(print->overview), print->width - indent);
+    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    putc('\n', print->out);
+}
+
+static struct print print_of(const struct nvt_overview *overview,
+                             const struct nvt_overview_view *view, FILE *out)
+{
+    enum { NARROWEST = 60 };
+    const size_t width = view->screen.width ? view->screen.width : WIDTH;
+    return (struct print){overview, &view->screen, width < NARROWEST ? NARROWEST : width, out};
+}
+
+void nvt_overview_print(const struct nvt_overview *overview, const struct nvt_overview_view *view,
+                        FILE *out)
+{
+    const struct print print = print_of(overview, view, out);
+    const size_t notes = (overview->condition ? 1u : 0u) + (overview->lends ? 1u : 0u);
+    const size_t taken = 4 + notes + fact_lines(overview) + part_lines(overview) +
+                         finding_lines(overview) + COMMANDS;
+    size_t rows = view->lines > taken + ROWS_LEAST ? view->lines - taken : ROWS_LEAST;
+    if (!view->screen.height)
+        rows = ROWS_MOST;
+    put_title(&print, view->input);
+    put_iteration(&print);
+    put_gpu(&print);
+    put_memory(&print);
+    put_start_up(&print);
+    putc('\n', out);
+    put_parts(&print);
+    put_rows(&print, rows);
+    put_findings(&print);
+    put_commands(&print, view->input);
+}
+
+/* --- directories of runs --- */
+
+void nvt_overview_print_study(const struct nvt_overview_study *study,
+                              const struct nvt_overview_view *view, FILE *out)
+{
+    const struct print print = print_of(NULL, view, out);
+    char runs[NVT_TIME_MAX], peak[NVT_TIME_MAX], bad[64] = ", all ok";
+    snprintf(runs, sizeof(runs), "%u", study->runs);
+    if (study->out_of_memory || study->failed)
+        snprintf(bad, sizeof(bad), ", %u out of memory, %u failed", study->out_of_memory,
+                 study->failed);
+    put_fact(&print, "Runs", runs, "%s%s%s", *study->workloads ? "of " : "", study->workloads, bad);
+    if (study->peak_of)
+        put_fact(&print, "Peak memory", nvt_binary_text(study->peak_bytes, peak), "at most, of %s",
+                 study->peak_of);
+    putc('\n', out);
+}
+
+size_t nvt_overview_end_lines(const struct nvt_overview *overview)
+{
+    return 1 + (overview->finding_count ? finding_lines(overview) : 0) + COMMANDS;
+}
+
+void nvt_overview_print_end(const struct nvt_overview *overview,
+                            const struct nvt_overview_view *view, FILE *out)
+{
+    const struct print print = print_of(overview, view, out);
+    putc('\n', out);
+    if (overview->finding_count)
+        put_findings(&print);
+    put_commands(&print, view->input);
+}

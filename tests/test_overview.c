@@ -1,0 +1,432 @@
+/*
+ * What is seen first: the values of an overview, against what was put into traces, and the screen that shows them.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/overview/overview_text.h"
+#include "cli.h"
+#include "made_trace.h"
+#include "terminal_kit.h"
+
+#define TRAIN "docs/results/h100/traces/train.nvt"
+
+/* --- values --- */
+
+static struct nvt_overview look(struct nvt_trace *const *traces, size_t count)
+{
+    struct nvt_input_trace from[8] = {{0}};
+    struct nvt_input input = {.traces = from, .trace_count = count};
+    struct nvt_overview overview = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    for (size_t i = 0; i < count; i++)
+        from[i].trace = traces[i];
+    assert_true(nvt_overview_fits(&input));
+    if (nvt_overview_make(&overview, &input, &err))
+        fail_msg("%s", err.message);
+    return overview;
+}
+
+static const struct nvt_overview_row *row_named(const struct nvt_overview *overview,
+                                                const char *name)
+{
+    for (uint32_t i = 0; i < overview->row_count; i++)
+        if (!strcmp(overview->rows[i].name, name))
+            return &overview->rows[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+static void expect_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-6 * fabs(expected)))
+        fail_msg("%.9g is not %.9g", value, expected);
+}
+
+/* Five iterations of 1 ms, the first of 9 ms; in each, forward of 400 µs with a kernel of 100 µs; every fifth, save of 500 µs. */
+static struct nvt_trace *make_loop(void)
+{
+    struct maker maker = make_begin();
+    for (int i = 0; i < 5; i++) {
+        const int64_t start = maker.now;
+        make_launch(&maker, "gemm", 100000);
+        maker.now = start + 400000;
+        make_range(&maker, "forward", start);
+        maker.now = start + (i ? 1000000 : 9000000);
+        if (i == 4)
+            make_range(&maker, "save", maker.now - 500000);
+        make_range(&maker, "iteration", start);
+        maker.now += 50000;
+    }
+    return make_end(&maker);
+}
+
+static void iterations_are_medians(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = make_loop();
+    struct nvt_overview overview = look(&trace, 1);
+    assert_true(overview.has_iterations);
+    assert_int_equal(overview.units, 5);
+    expect_near(overview.unit_ns, 1e6);
+    expect_near(overview.low_ns, 1e6);
+    expect_near(overview.high_ns, 1e6);
+    expect_near(overview.first_ns, 9e6);
+    expect_near(overview.gpu_ns, 1e5);
+    expect_near(overview.gpu_share, 0.1);
+    assert_true(isnan(overview.peak_bytes));
+    assert_int_equal(overview.row_count, 3);
+    assert_string_equal(overview.rows[0].name, "iteration");
+    assert_int_equal(overview.rows[0].level, 0);
+    expect_near(overview.rows[0].cpu_ns, 1e6);
+    expect_near(overview.rows[0].gpu_ns, 1e5);
+    expect_near(row_named(&overview, "forward")->cpu_ns, 4e5);
+    expect_near(row_named(&overview, "forward")->gpu_ns, 1e5);
+    expect_near(row_named(&overview, "forward")->calls, 1);
+    /* Of what is not in most of them, the mean. */
+    expect_near(row_named(&overview, "save")->cpu_ns, 1e5);
+    assert_int_equal(row_named(&overview, "save")->level, 1);
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+static void ranges_that_are_all_of_another_stand_for_it(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < 4; i++) {
+        const int64_t start = maker.now;
+        for (int layer = 0; layer < 6; layer++) {
+            char name[32];
+            snprintf(name, sizeof(name), "layer %d", layer);
+            maker.now += 100000;
+            make_range(&maker, name, maker.now - 100000);
+        }
+        make_range(&maker, "model", start);
+        maker.now += 2000;
+        make_range(&maker, "tiny", maker.now - 2000);
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_overview overview = look(&trace, 1);
+    /* model is all of the iteration; the layers are all of the model, and one row; tiny is too little. */
+    assert_int_equal(overview.row_count, 1);
+    assert_string_equal(overview.rows[0].name, "iteration");
+    assert_true(isnan(overview.gpu_share));
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+static void layers_are_one_row(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < 4; i++) {
+        const int64_t start = maker.now;
+        for (int layer = 0; layer < 6; layer++) {
+            char name[32];
+            snprintf(name, sizeof(name), "layer %d", layer);
+            maker.now += 100000;
+            make_range(&maker, name, maker.now - 100000);
+        }
+        maker.now += 400000;
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_overview overview = look(&trace, 1);
+    assert_int_equal(overview.row_count, 2);
+    expect_near(row_named(&overview, "layer *")->cpu_ns, 6e5);
+    expect_near(row_named(&overview, "layer *")->calls, 6);
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+/* What the backward pass launches on a thread of its own is backward's. */
+static void backward_is_not_empty(void **state)
+{
+    (void)state;
+    const struct program program = {
+        .iterations = 8, .kernels = 40, .kernel_ns = 20000, .backward = 20};
+    struct nvt_trace *trace = make_program(&program);
+    struct nvt_overview overview = look(&trace, 1);
+    assert_true(overview.lends);
+    assert_true(row_named(&overview, "iteration")->gpu_ns > 39 * 20000.0);
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+static void recordings_without_iterations(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const int64_t start = maker.now;
+    maker.now += 1000000;
+    make_launch(&maker, "gemm", 300000);
+    make_launch(&maker, "gemm", 300000);
+    maker.now += 3000000;
+    make_range(&maker, "load", start);
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_overview overview = look(&trace, 1);
+    assert_false(overview.has_iterations);
+    assert_int_equal(overview.units, 1);
+    expect_near(overview.unit_ns, (double)(trace->last_ns - trace->first_ns));
+    expect_near(overview.gpu_ns, 6e5);
+    assert_true(overview.gpu_share > 0.99);
+    expect_near(row_named(&overview, "load")->cpu_ns, (double)(maker.now - start));
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+static void kernels_where_there_are_no_ranges(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    make_launch(&maker, "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64>(int)", 300000);
+    make_launch(&maker, "small", 1000);
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_overview overview = look(&trace, 1);
+    assert_true(overview.are_kernels);
+    assert_int_equal(overview.row_count, 2);
+    assert_string_equal(overview.rows[1].name, "small");
+    expect_near(overview.rows[0].gpu_ns, 3e5);
+    assert_true(isnan(overview.rows[0].cpu_ns));
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+/* Ranks are apart, the slowest first; an iteration of the job is the median of all of theirs. */
+static void ranks_are_parts(void **state)
+{
+    (void)state;
+    struct nvt_trace *traces[3];
+    for (int i = 0; i < 3; i++) {
+        const struct program program = {
+            .iterations = 10, .kernels = 10 + 5 * i, .kernel_ns = 50000, .rank = i + 1};
+        traces[i] = make_program(&program);
+    }
+    struct nvt_overview overview = look(traces, 3);
+    assert_int_equal(overview.part_count, 3);
+    assert_string_equal(overview.parts[0].name, "rank 2");
+    assert_string_equal(overview.parts[2].name, "rank 0");
+    assert_true(overview.parts[0].unit_ns > overview.parts[1].unit_ns);
+    assert_true(overview.unit_ns < overview.parts[0].unit_ns);
+    assert_int_equal(overview.parts[1].units, 10);
+    assert_int_equal(overview.units, 30);
+    nvt_overview_free(&overview);
+    for (int i = 0; i < 3; i++)
+        nvt_trace_free(traces[i]);
+}
+
+/* A device that waits for launches of 8 µs with kernels of 2 µs: three quarters of each iteration. */
+static void findings_are_shares_of_an_iteration(void **state)
+{
+    (void)state;
+    const struct program program = {
+        .iterations = 32, .kernels = 100, .kernel_ns = 2000, .launch_ns = 8000};
+    struct nvt_trace *trace = make_program(&program);
+    struct nvt_overview overview = look(&trace, 1);
+    double largest = 0;
+    assert_in_range(overview.finding_count, 1, NVT_OVERVIEW_FINDINGS);
+    for (uint32_t i = 0; i < overview.finding_count; i++)
+        largest = fmax(largest, overview.findings[i].share);
+    assert_true(largest > 0.5 && largest <= 1);
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+/* --- the screen --- */
+
+static char *print(const struct nvt_overview *overview, size_t width, size_t height, size_t taken)
+{
+    struct nvt_overview_view view = {.screen = {.width = width, .height = height},
+                                     .input = "a/trace/of/mine.nvt"};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    view.lines = nvt_overview_lines(&view.screen, taken);
+    nvt_overview_print(overview, &view, out);
+    fclose(out);
+    return text;
+}
+
+/* Whatever is shown fits a screen, with the line of the prompt below it. */
+static void screens_fit(void **state)
+{
+    (void)state;
+    const struct program programs[] = {
+        {.iterations = 32, .kernels = 100, .kernel_ns = 2000, .launch_ns = 8000, .backward = 40},
+        {.iterations = 4, .kernels = 3, .kernel_ns = 2000000},
+        {.no_ranges = 1, .kernels = 30, .kernel_ns = 20000},
+        {.iterations = 16, .data_ns = 3000000, .kernels = 5, .kernel_ns = 50000},
+        {.iterations = 16, .host_ns = 400000, .held_bytes = 1 << 30, .kernels = 4, .rank = 3}};
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        struct nvt_trace *traces[2] = {make_program(&programs[i]), make_program(&programs[0])};
+        for (size_t count = 1; count < 3; count++) {
+            struct nvt_overview overview = look(traces, count);
+            for (size_t width = 60; width < 180; width += 20) {
+                char *text = print(&overview, width, 24, 0);
+                assert_in_range(kit_expect_fits(text, width), 8, 23);
+                free(text);
+            }
+            char *text = print(&overview, 80, 24, 4);
+            assert_in_range(kit_expect_fits(text, 80), 8, 23);
+            free(text);
+            nvt_overview_free(&overview);
+        }
+        nvt_trace_free(traces[0]);
+        nvt_trace_free(traces[1]);
+    }
+}
+
+/* Rows and ranks beyond what a screen holds are left out, none of which takes more than one that is shown. */
+static void what_takes_most_is_shown(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < 4; i++) {
+        const int64_t start = maker.now;
+        for (int part = 0; part < 20; part++) {
+            static const char letters[] = "abcdefghijklmnopqrst";
+            const char name[] = {letters[part], letters[part], 0};
+            maker.now += 100000 + 10000 * part;
+            make_range(&maker, name, maker.now - 100000 - 10000 * part);
+        }
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_overview overview = look(&trace, 1);
+    assert_int_equal(overview.row_count, 21);
+    char *text = print(&overview, 80, 24, 0);
+    kit_expect_fits(text, 80);
+    assert_non_null(strstr(text, "\n  tt "));
+    assert_non_null(strstr(text, "\n  ss "));
+    assert_null(strstr(text, "\n  aa "));
+    assert_true(strstr(text, "\n  ss ") < strstr(text, "\n  tt "));
+    free(text);
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+static char *stats_of(int columns, const char *const argv[])
+{
+    int status;
+    char *text = kit_on_terminal(columns, 24, NULL, argv, &status);
+    assert_int_equal(status, 0);
+    kit_uncolour(text);
+    return text;
+}
+
+static void expect_line(const char *text, const char *start, const char *const parts[])
+{
+    const char *at = strstr(text, start);
+    char line[512];
+    if (!at)
+        fail_msg("no '%s' in\n%s", start, text);
+    snprintf(line, sizeof(line), "%.*s", (int)strcspn(at + 1, "\n") + 1, at);
+    for (; *parts; parts++)
+        if (!strstr(line, *parts))
+            fail_msg("no '%s' in '%s'", *parts, line);
+}
+
+#define LINE(text, start, ...) expect_line(text, start, (const char *const[]){__VA_ARGS__, NULL})
+
+/* A training step of PyTorch, as it was recorded on an H100. */
+static void a_training_step_is_read_at_once(void **state)
+{
+    (void)state;
+    char *text = stats_of(80, (const char *const[]){"nvtally", "stats", TRAIN, NULL});
+    assert_in_range(kit_expect_fits(text, 80), 15, 23);
+    LINE(text, "\nIteration ", "14.7 ms", "median of 10");
+    LINE(text, "\nGPU busy ", "26 %", "3.8");
+    LINE(text, "\nPeak memory ", "537 MiB");
+    LINE(text, "\nStart-up ", "8.38 s");
+    LINE(text, "\niteration ", "14.7 ms", "100 %", "26 %");
+    LINE(text, "\n  forward ", "4.42 ms", "30 %", "1.19 ms", "8 %");
+    LINE(text, "\n  backward ", "8.79 ms", "60 %", "2.18 ms", "15 %");
+    LINE(text, "\n  optimizer ", "1.61 ms", "11 %", "µs", "3 %");
+    LINE(text, "\n1  launch-bound ", "6.98 ms", "(48 %)");
+    LINE(text, "\nNext  ", "nvtally diagnose " TRAIN);
+    free(text);
+}
+
+static void options_go_on(void **state)
+{
+    (void)state;
+    char *text = stats_of(120, (const char *const[]){"nvtally", "stats", "--iteration", "forward",
+                                                     "--filter-time", "0s/20s", TRAIN, NULL});
+    LINE(text, "\nIteration ", "4.42 ms");
+    LINE(text, "\nNext  ", "nvtally diagnose --iteration forward --filter-time 0s/20s " TRAIN);
+    free(text);
+}
+
+#ifdef HAVE_YAJL
+static void directories_have_their_study(void **state)
+{
+    (void)state;
+    char *text = stats_of(
+        80, (const char *const[]){"nvtally", "stats", "docs/results/h100/transformer-small", NULL});
+    assert_in_range(kit_expect_fits(text, 80), 15, 24);
+    LINE(text, "Runs ", "24", "of transformer, all ok");
+    LINE(text, "\nPeak memory ", "2.04 GiB");
+    assert_non_null(strstr(text, "Phases by configuration  [phases]\n"));
+    LINE(text, "\n… ", "more rows: -r phases");
+    LINE(text, "\nNext  ", "nvtally diagnose docs/results/h100/transformer-small");
+    free(text);
+    struct cli_result all = cli_run(
+        (const char *const[]){"nvtally", "stats", "docs/results/h100/transformer-small", NULL});
+    cli_expect_status(&all, 0);
+    assert_null(strstr(all.out, "more rows"));
+    cli_result_free(&all);
+}
+#endif
+
+/* The end of a recording shows what was recorded, on a terminal alone. */
+static void recordings_end_with_it(void **state)
+{
+    (void)state;
+    const char *const argv[] = {
+        "nvtally", "record", "-o", cli_in(cli_folder, "t.nvt"), "--", cli_client("nested"), NULL};
+    char *text = stats_of(80, argv);
+    LINE(text, "\nRanges", "CPU");
+    LINE(text, "\nouter ", "ms");
+    LINE(text, "\nNext  ", "nvtally diagnose ");
+    kit_expect_fits(text, 80);
+    free(text);
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "record", "-f", "-o", cli_in(cli_folder, "t.nvt"),
+                                      "--", cli_client("nested"), NULL});
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "outer"));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(iterations_are_medians),
+        cmocka_unit_test(ranges_that_are_all_of_another_stand_for_it),
+        cmocka_unit_test(layers_are_one_row),
+        cmocka_unit_test(backward_is_not_empty),
+        cmocka_unit_test(recordings_without_iterations),
+        cmocka_unit_test(kernels_where_there_are_no_ranges),
+        cmocka_unit_test(ranks_are_parts),
+        cmocka_unit_test(findings_are_shares_of_an_iteration),
+        cmocka_unit_test(screens_fit),
+        cmocka_unit_test(what_takes_most_is_shown),
+        cmocka_unit_test(a_training_step_is_read_at_once),
+        cmocka_unit_test(options_go_on),
+#ifdef HAVE_YAJL
+        cmocka_unit_test(directories_have_their_study),
+#endif
+        cmocka_unit_test(recordings_end_with_it),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
