@@ -108,7 +108,7 @@ static int dnnl_is_exact(void)
         a[i * DEPTH + DEPTH - 1] = ends[i % 3];
     int exact = !dnnl_product(SIDE, SIDE, DEPTH, a, b, c);
     for (int i = 0; i < SIDE * SIDE; i++) {
-        int left = a[i / SIDE * DEPTH], last = a[i / SIDE * DEPTH + DEPTH - 1];
+        const int left = (int)a[i / SIDE * DEPTH], last = (int)a[i / SIDE * DEPTH + DEPTH - 1];
         exact &= c[i] == ((DEPTH - 1) * left + last) * b[i % SIDE * DEPTH];
     }
     free(a);
