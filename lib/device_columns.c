@@ -2,26 +2,18 @@
 
 #include <string.h>
 
-/* A varint within the bytes; *at is NULL when there is none. */
-static uint64_t number(const uint8_t **at, const uint8_t *end)
-{
-    uint64_t value = 0;
-    if (*at)
-        *at = nvt_varint_get(*at, end, &value);
-    return *at ? value : 0;
-}
-
 static const uint8_t *open_group(struct nvt_device_group *group, const uint8_t *at,
                                  const uint8_t *end)
 {
-    uint64_t kind = number(&at, end), rows = number(&at, end), columns = number(&at, end);
+    uint64_t kind = nvt_varint_next(&at, end), rows = nvt_varint_next(&at, end),
+             columns = nvt_varint_next(&at, end);
     if (!at || kind > UINT32_MAX || rows > UINT32_MAX || columns > NVT_DEVICE_FIELDS_MAX ||
         (kind < NVT_DEVICE_TIMED && columns <= NVT_ROW_END))
         return NULL;
     *group = (struct nvt_device_group){
         .kind = (uint32_t)kind, .rows = (uint32_t)rows, .columns = (uint32_t)columns};
     for (uint64_t i = 0; i < columns; i++) {
-        uint64_t size = number(&at, end);
+        uint64_t size = nvt_varint_next(&at, end);
         if (!at || size >> 3 > (uint64_t)(end - at))
             return NULL;
         if (nvt_packed_open(&group->column[i], at, at + (size >> 3), size & 7, (uint32_t)rows))
@@ -42,7 +34,8 @@ static int is_order(const struct nvt_device_columns *columns)
     for (uint32_t i = 0; i < groups; i++)
         left[i] = columns->group[i].rows;
     while (at && at < columns->end) {
-        uint64_t value = number(&at, columns->end), run = value / groups, group = value % groups;
+        uint64_t value = nvt_varint_next(&at, columns->end), run = value / groups,
+                 group = value % groups;
         if (!at || !run || run > left[group])
             return 0;
         left[group] -= run;
@@ -57,7 +50,7 @@ int nvt_device_columns_open(struct nvt_device_columns *columns, const uint8_t *a
                             const uint8_t *end)
 {
     size_t size = (size_t)(end - at);
-    uint64_t groups = number(&at, end);
+    uint64_t groups = nvt_varint_next(&at, end);
     columns->groups = 0;
     columns->rows = 0;
     if (!at || groups > NVT_DEVICE_GROUPS)
@@ -102,7 +95,7 @@ int nvt_device_group_row(struct nvt_device_group *group, struct nvt_device_row *
 int nvt_device_columns_next(struct nvt_device_columns *columns, struct nvt_device_row *row)
 {
     if (columns->order && !columns->run_left && columns->order < columns->end) {
-        uint64_t run = number(&columns->order, columns->end);
+        uint64_t run = nvt_varint_next(&columns->order, columns->end);
         columns->run = (uint32_t)(run % columns->groups);
         columns->run_left = (uint32_t)(run / columns->groups);
     }

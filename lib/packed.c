@@ -6,21 +6,12 @@
 #include <emmintrin.h>
 #endif
 
-/* A varint within the bytes; *at is NULL when there is none. */
-static uint64_t number(const uint8_t **at, const uint8_t *end)
-{
-    uint64_t value = 0;
-    if (*at)
-        *at = nvt_varint_get(*at, end, &value);
-    return *at ? value : 0;
-}
-
 /* Whether runs are of so many rows in all. */
 static int are_runs(const uint8_t *at, const uint8_t *end, uint64_t rows)
 {
     while (at && at < end) {
-        number(&at, end);
-        uint64_t count = number(&at, end);
+        nvt_varint_next(&at, end);
+        uint64_t count = nvt_varint_next(&at, end);
         if (!at || !count || count > rows)
             return 0;
         rows -= count;
@@ -47,12 +38,12 @@ int nvt_packed_open(struct nvt_packed *column, const uint8_t *at, const uint8_t 
     case NVT_PACKED_ZERO:
         return column->at == column->end ? 0 : -1;
     case NVT_PACKED_CONSTANT:
-        column->value = number(&column->at, column->end);
+        column->value = nvt_varint_next(&column->at, column->end);
         return column->at == column->end ? 0 : -1;
     case NVT_PACKED_PLAIN:
         return open_planes(column, rows);
     case NVT_PACKED_DELTA:
-        column->value = number(&column->at, column->end);
+        column->value = nvt_varint_next(&column->at, column->end);
         return column->at ? open_planes(column, rows) : -1;
     case NVT_PACKED_RUNS:
         return are_runs(column->at, column->end, rows) ? 0 : -1;
@@ -126,8 +117,8 @@ static void take_runs(struct nvt_packed *column, uint64_t *values, size_t count)
 {
     while (count) {
         if (!column->left) {
-            column->value = number(&column->at, column->end);
-            column->left = number(&column->at, column->end);
+            column->value = nvt_varint_next(&column->at, column->end);
+            column->left = nvt_varint_next(&column->at, column->end);
         }
         size_t now = column->left < count ? (size_t)column->left : count;
         for (size_t i = 0; i < now; i++)

@@ -8,6 +8,15 @@
 
 #include "buffer.h"
 
+/* The varint at *at, which then is behind it; 0, and *at NULL, where there is none or was none before. */
+static inline uint64_t nvt_varint_next(const uint8_t **at, const uint8_t *end)
+{
+    uint64_t value = 0;
+    if (*at)
+        *at = nvt_varint_get(*at, end, &value);
+    return *at ? value : 0;
+}
+
 enum nvt_packing {
     NVT_PACKED_ZERO,     /* all 0; no bytes */
     NVT_PACKED_CONSTANT, /* a varint: what all of them are */

@@ -144,6 +144,8 @@ size_t nvt_chart_own_traces(const struct nvt_input *input);
 int nvt_chart_any_trace(const struct nvt_input *input, int (*has)(const struct nvt_trace *trace));
 /* Whether it has ranges or device operations. */
 int nvt_chart_has_time(const struct nvt_trace *trace);
+/* Whether any trace of the input has. */
+int nvt_chart_has_times(const struct nvt_input *input);
 
 /* Ranges of a trace that never ended, as in a hang; all of them, or push/pop ranges alone. */
 size_t nvt_chart_unclosed(const struct nvt_trace *trace, int push_pop);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../lib/count_of.h"
+#include "../lib/sample.h"
 #include "frame.h"
 
 enum { LABEL_ROWS = 2 }; /* at an x axis */
@@ -115,12 +116,6 @@ int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, dou
     return is_log;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 void nvt_frame_log_range(const struct nvt_extent *extent, double factor, double *left,
                          double *right)
 {
@@ -191,7 +186,7 @@ int nvt_frame_log_x_rows(const struct nvt_frame *frame, double left, double righ
     struct labels labels = labels_of(frame, left, right);
     int row, most = 0;
     if (count)
-        qsort(values, count, sizeof(*values), ascending);
+        nvt_sample_sort(values, count);
     for (size_t i = 0; i < count; i++)
         if (place_label(&labels, values[i], LABEL_ROWS, &row) && row < LABEL_ROWS && row > most)
             most = row;
@@ -206,7 +201,7 @@ void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, d
     const char *separator = "";
     fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (", left, right);
     if (count)
-        qsort(values, count, sizeof(*values), ascending);
+        nvt_sample_sort(values, count);
     if (count && values[0] == values[count - 1])
         separator = put_neighbours(values[0], left, right, out);
     for (size_t i = 0; i < count; i++) {

@@ -220,6 +220,11 @@ int nvt_chart_has_time(const struct nvt_trace *trace)
     return trace->ranges.count || trace->ops.count;
 }
 
+int nvt_chart_has_times(const struct nvt_input *input)
+{
+    return nvt_chart_any_trace(input, nvt_chart_has_time);
+}
+
 size_t nvt_chart_unclosed(const struct nvt_trace *trace, int push_pop)
 {
     size_t count = 0;

@@ -7,6 +7,7 @@
 #include "../analyze/input/merged_records.h"
 #include "../lib/buffer.h"
 #include "../lib/count_of.h"
+#include "../lib/sample.h"
 
 /* From the one that disturbs least on; what else a record says comes behind them. */
 static const char *const levels[] = {"off", "control", "nvtx", "kernel", "full", "nsys"};
@@ -144,12 +145,6 @@ static int ends_in(const char *key, const char *end)
     return length >= size && !strcmp(key + length - size, end);
 }
 
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 static double mean_of(const double *values, size_t count)
 {
     double sum = 0;
@@ -177,7 +172,7 @@ static size_t numbers_of(const struct nvt_record *const *records, size_t count, 
             values[found++] = value;
     }
     if (found)
-        qsort(values, found, sizeof(*values), ascending);
+        nvt_sample_sort(values, found);
     return found;
 }
 

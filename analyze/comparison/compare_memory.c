@@ -7,6 +7,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
+#include "../../lib/sample.h"
 #include "../input/ranks.h"
 #include "../memory/levels.h"
 
@@ -164,12 +165,6 @@ int nvt_compared_memory_join(struct nvt_compared_memory *memory)
 
 /* --- comparing --- */
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 enum verdict { SAME, LESS, MORE, UNKNOWN };
 
 /* A side's medians against those of side A; `ratio` is infinite where A has 0. Both have some. */
@@ -187,7 +182,7 @@ static struct change change_of(const struct nvt_peaks *peaks, size_t side, doubl
     for (int i = 0; i < 2; i++) {
         double *values = peaks->sides[sides[i]].values;
         size_t n = peaks->sides[sides[i]].count;
-        qsort(values, n, sizeof(*values), by_value);
+        nvt_sample_sort(values, n);
         least[i] = values[0];
         most[i] = values[n - 1];
         median[i] = (values[(n - 1) / 2] + values[n / 2]) / 2;

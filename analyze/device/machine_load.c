@@ -64,3 +64,12 @@ double nvt_machine_average(const struct nvt_machine_sum *sum)
 {
     return sum->ns > 0 ? sum->integral / sum->ns : NAN;
 }
+
+double nvt_machine_host_average(const struct nvt_trace *trace,
+                                const struct nvt_counter_courses *courses, enum nvt_machine_host id,
+                                int64_t from, int64_t to)
+{
+    struct nvt_machine_sum sum = {0, 0};
+    nvt_machine_add(courses, nvt_machine_host_counter(trace, id), from, to, &sum);
+    return nvt_machine_average(&sum);
+}

@@ -29,6 +29,11 @@ struct nvt_machine_sum {
 void nvt_machine_add(const struct nvt_counter_courses *courses, uint32_t counter, int64_t from,
                      int64_t to, struct nvt_machine_sum *sum);
 
+/* The average of a quantity of the host over [from, to]; NaN: it is not known. */
+double nvt_machine_host_average(const struct nvt_trace *trace,
+                                const struct nvt_counter_courses *courses, enum nvt_machine_host id,
+                                int64_t from, int64_t to);
+
 /* Add the parts of [from, to] for which the level is known and in which the device had an operation that began in it. */
 void nvt_machine_add_work(const struct nvt_trace *trace, const struct nvt_used_device *device,
                           const struct nvt_counter_courses *courses, uint32_t counter, int64_t from,

@@ -5,14 +5,6 @@
 
 #include "../device/machine_load.h"
 
-static double average(const struct nvt_view *view, const struct nvt_counter_courses *courses,
-                      enum nvt_machine_host id)
-{
-    struct nvt_machine_sum sum = {0, 0};
-    nvt_machine_add(courses, nvt_machine_host_counter(view->trace, id), view->from, view->to, &sum);
-    return nvt_machine_average(&sum);
-}
-
 /* Processor time in the steady part, ns: of each thread, and of each process behind them. NULL when out of memory. */
 static double *processor_times(const struct nvt_view *view)
 {
@@ -70,9 +62,12 @@ int nvt_crowd_make(struct nvt_crowd *crowd, const struct nvt_view *view, struct 
     *crowd = (struct nvt_crowd){.own = NAN, .process = NVT_NONE};
     int has = nvt_machine_courses(view->trace, &courses, err);
     if (has > 0) {
-        crowd->ready = average(view, &courses, NVT_MACHINE_RUNNABLE);
-        crowd->processors = average(view, &courses, NVT_MACHINE_PROCESSORS);
-        crowd->at_work = average(view, &courses, NVT_MACHINE_BUSY);
+        crowd->ready = nvt_machine_host_average(view->trace, &courses, NVT_MACHINE_RUNNABLE,
+                                                view->from, view->to);
+        crowd->processors = nvt_machine_host_average(view->trace, &courses, NVT_MACHINE_PROCESSORS,
+                                                     view->from, view->to);
+        crowd->at_work =
+            nvt_machine_host_average(view->trace, &courses, NVT_MACHINE_BUSY, view->from, view->to);
         crowd->is_crowded = crowd->ready >= NVT_CROWD_READY * crowd->processors &&
                             crowd->at_work >= NVT_CROWD_AT_WORK;
         if (crowd->is_crowded)

@@ -387,6 +387,14 @@ static inline int nvt_is_viewed_thread(const struct nvt_view *view, uint32_t thr
            (thread != NVT_NONE && view->trace->threads.process[thread] == view->process);
 }
 
+/* How long an iteration of the view takes, ns. */
+static inline double nvt_iteration_ns(const struct nvt_view *view, uint32_t iteration)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    return (double)(ranges->end[view->iterations[iteration]] -
+                    ranges->start[view->iterations[iteration]]);
+}
+
 /* Whether a moment lies in the steady part; whether an operation, or a call, of the view begins in
  * it. */
 static inline int nvt_is_steady(const struct nvt_view *view, int64_t moment)

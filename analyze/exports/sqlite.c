@@ -52,6 +52,14 @@ void nvt_sql_null(struct nvt_sql *sql)
     sqlite3_bind_null(sql->insert, ++sql->column);
 }
 
+void nvt_sql_bytes(struct nvt_sql *sql, uint64_t bytes)
+{
+    if (bytes == UINT64_MAX)
+        nvt_sql_null(sql);
+    else
+        nvt_sql_int(sql, (int64_t)bytes);
+}
+
 void nvt_sql_text(struct nvt_sql *sql, const char *text)
 {
     sqlite3_bind_text(sql->insert, ++sql->column, text, -1, SQLITE_STATIC);
@@ -77,6 +85,13 @@ int nvt_sql_row(struct nvt_sql *sql)
     int status = sqlite3_step(sql->insert);
     sqlite3_reset(sql->insert);
     return status == SQLITE_DONE ? 0 : fail(sql);
+}
+
+int nvt_sql_pair(struct nvt_sql *sql, const char *name, const char *value)
+{
+    nvt_sql_text(sql, name);
+    nvt_sql_text(sql, value);
+    return nvt_sql_row(sql);
 }
 
 void nvt_sql_process(struct nvt_sql *sql, uint32_t process)

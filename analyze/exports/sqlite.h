@@ -33,6 +33,7 @@ int nvt_sql_prepare(struct nvt_sql *sql, const char *table, int columns);
 void nvt_sql_int(struct nvt_sql *sql, int64_t value);
 void nvt_sql_real(struct nvt_sql *sql, double value);
 void nvt_sql_null(struct nvt_sql *sql);
+void nvt_sql_bytes(struct nvt_sql *sql, uint64_t bytes); /* UINT64_MAX: nothing */
 void nvt_sql_text(struct nvt_sql *sql, const char *text);
 void nvt_sql_name(struct nvt_sql *sql, uint32_t id);
 void nvt_sql_string(struct nvt_sql *sql, uint32_t id);
@@ -41,6 +42,9 @@ void nvt_sql_thread(struct nvt_sql *sql, uint32_t thread);
 
 /* Insert the row. 0, or -1 with err filled. */
 int nvt_sql_row(struct nvt_sql *sql);
+
+/* Insert a row of two texts. 0, or -1 with err filled. */
+int nvt_sql_pair(struct nvt_sql *sql, const char *name, const char *value);
 
 /* The rows of an enumeration: number, name, label. 0, or -1 with err filled. */
 int nvt_sql_labels(struct nvt_sql *sql, const char *table, unsigned count,

@@ -339,14 +339,6 @@ static int64_t source_kind(const struct nvt_sql *sql, uint32_t event)
     return memory_kind(on_host ? NVT_KIND_PAGEABLE : NVT_KIND_DEVICE);
 }
 
-static void put_level(struct nvt_sql *sql, uint64_t level)
-{
-    if (level == UINT64_MAX)
-        nvt_sql_null(sql);
-    else
-        nvt_sql_int(sql, (int64_t)level);
-}
-
 static int put_sqlite_cuda_memory(struct nvt_sql *sql)
 {
     const struct nvt_memory *memory = &sql->trace->memory;
@@ -365,8 +357,8 @@ static int put_sqlite_cuda_memory(struct nvt_sql *sql)
         nvt_sql_name(sql, memory->source[i]);
         for (int column = 0; column < 4; column++)
             nvt_sql_null(sql);
-        put_level(sql, memory->reserved[i]);
-        put_level(sql, memory->allocated[i]);
+        nvt_sql_bytes(sql, memory->reserved[i]);
+        nvt_sql_bytes(sql, memory->allocated[i]);
         nvt_sql_null(sql);
         nvt_sql_null(sql);
         nvt_sql_thread(sql, memory->thread[i]);

@@ -165,13 +165,6 @@ static int put_session(struct nvt_sql *sql)
     return nvt_sql_row(sql);
 }
 
-static int put_pair(struct nvt_sql *sql, const char *name, const char *value)
-{
-    nvt_sql_text(sql, name);
-    nvt_sql_text(sql, value);
-    return nvt_sql_row(sql);
-}
-
 static int put_facts(struct nvt_sql *sql)
 {
     const struct nvt_meta *facts = &sql->trace->meta;
@@ -182,9 +175,9 @@ static int put_facts(struct nvt_sql *sql)
     if (nvt_sql_prepare(sql, "META_DATA_EXPORT", 2))
         return -1;
     for (size_t i = 0; i < NVT_COUNT_OF(ours); i++)
-        if (put_pair(sql, ours[i][0], ours[i][1]))
+        if (nvt_sql_pair(sql, ours[i][0], ours[i][1]))
             return -1;
-    if (put_pair(sql, NVT_EXPORT_FORMAT, sql->trace->format))
+    if (nvt_sql_pair(sql, NVT_EXPORT_FORMAT, sql->trace->format))
         return -1;
     for (uint32_t i = 0; i < facts->count; i++) {
         struct nvt_buffer name = {0};
@@ -194,7 +187,8 @@ static int put_facts(struct nvt_sql *sql)
         if (status)
             nvt_fail_at(sql->err, sql->path, -1, "out of memory");
         else
-            status = put_pair(sql, (const char *)name.data, nvt_name(sql->trace, facts->value[i]));
+            status =
+                nvt_sql_pair(sql, (const char *)name.data, nvt_name(sql->trace, facts->value[i]));
         nvt_buffer_free(&name);
         if (status)
             return -1;

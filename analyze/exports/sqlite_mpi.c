@@ -26,14 +26,6 @@ static void put_rank(struct nvt_sql *sql, int32_t rank)
         nvt_sql_int(sql, rank);
 }
 
-static void put_size(struct nvt_sql *sql, uint64_t bytes)
-{
-    if (bytes == UINT64_MAX)
-        nvt_sql_null(sql);
-    else
-        nvt_sql_int(sql, (int64_t)bytes);
-}
-
 static void put_start(struct nvt_sql *sql, uint32_t call)
 {
     const struct nvt_mpi_calls *calls = &sql->trace->mpi_calls;
@@ -53,7 +45,7 @@ static void put_message(struct nvt_sql *sql, uint32_t call)
     nvt_sql_int(sql, (int64_t)calls->communicator[call]);
     put_rank(sql, calls->tag[call]);
     put_rank(sql, calls->peer[call]);
-    put_size(sql, sent == UINT64_MAX ? calls->received[call] : sent);
+    nvt_sql_bytes(sql, sent == UINT64_MAX ? calls->received[call] : sent);
     nvt_sql_null(sql);
 }
 
@@ -62,8 +54,8 @@ static void put_collective(struct nvt_sql *sql, uint32_t call)
     const struct nvt_mpi_calls *calls = &sql->trace->mpi_calls;
     nvt_sql_int(sql, (int64_t)calls->communicator[call]);
     put_rank(sql, calls->peer[call]);
-    put_size(sql, calls->sent[call]);
-    put_size(sql, calls->received[call]);
+    nvt_sql_bytes(sql, calls->sent[call]);
+    nvt_sql_bytes(sql, calls->received[call]);
     nvt_sql_null(sql);
 }
 

@@ -55,13 +55,6 @@ static int put_sqlite_samples_stacks(struct nvt_sql *sql)
     return 0;
 }
 
-static int put_setting(struct nvt_sql *sql, const char *name, const char *value)
-{
-    nvt_sql_text(sql, name);
-    nvt_sql_text(sql, value);
-    return nvt_sql_row(sql);
-}
-
 /* The period is there if all samples have the same. */
 static int put_settings(struct nvt_sql *sql)
 {
@@ -72,12 +65,12 @@ static int put_settings(struct nvt_sql *sql)
         same++;
     snprintf(period, sizeof(period), "%" PRId64, samples->cpu_ns[0]);
     if (nvt_sql_prepare(sql, "META_DATA_CAPTURE", 2) ||
-        put_setting(sql, "LINUX_PERF_OPTIONS:COLLECTION_MODE", "ProcessTree"))
+        nvt_sql_pair(sql, "LINUX_PERF_OPTIONS:COLLECTION_MODE", "ProcessTree"))
         return -1;
     if (same < samples->count || samples->cpu_ns[0] <= 0)
         return 0;
-    return put_setting(sql, "LINUX_PERF_OPTIONS:CPU_IP_TRIGGER_TYPE", "Software") ||
-                   put_setting(sql, "LINUX_PERF_OPTIONS:SAMPLING_PERIOD", period)
+    return nvt_sql_pair(sql, "LINUX_PERF_OPTIONS:CPU_IP_TRIGGER_TYPE", "Software") ||
+                   nvt_sql_pair(sql, "LINUX_PERF_OPTIONS:SAMPLING_PERIOD", period)
                ? -1
                : 0;
 }

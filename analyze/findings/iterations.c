@@ -18,13 +18,6 @@
 #define LEAST_READIER 0.5
 #define MOST_CLOCK    0.9
 
-static double length_of(const struct nvt_view *view, uint32_t iteration)
-{
-    const struct nvt_ranges *ranges = &view->trace->ranges;
-    return (double)(ranges->end[view->iterations[iteration]] -
-                    ranges->start[view->iterations[iteration]]);
-}
-
 /* Median, and the median distance from it, scaled to a normal distribution's deviation. */
 static int find_usual(const struct nvt_view *view, double *median, double *deviation)
 {
@@ -33,7 +26,7 @@ static int find_usual(const struct nvt_view *view, double *median, double *devia
     if (!values)
         return -1;
     for (uint32_t i = 0; i < count; i++)
-        values[i] = length_of(view, WARMUP + i);
+        values[i] = nvt_iteration_ns(view, WARMUP + i);
     nvt_sample_sort(values, count);
     *median = nvt_sample_quantile(values, count, 0.5);
     for (uint32_t i = 0; i < count; i++)
@@ -93,7 +86,7 @@ static void average(const struct nvt_view *view, const struct nvt_counter_course
     for (uint32_t i = WARMUP; i < view->iteration_count; i++) {
         uint32_t range = view->iterations[i];
         nvt_machine_add(courses, counter, ranges->start[range], ranges->end[range],
-                        length_of(view, i) > limit ? &slow : &others);
+                        nvt_iteration_ns(view, i) > limit ? &slow : &others);
     }
     *in_slow = nvt_machine_average(&slow);
     *in_others = nvt_machine_average(&others);
@@ -196,8 +189,8 @@ static int find_iterations(const struct nvt_rule *rule, const struct nvt_view *v
     double limit = fmax(LEAST_SLOWER * usual, usual + DEVIATIONS * deviation);
     uint32_t looked = view->iteration_count - WARMUP;
     for (uint32_t i = WARMUP; i < view->iteration_count; i++)
-        if (length_of(view, i) > limit && !told[i]) {
-            add_iterations(&slow, i, length_of(view, i), usual);
+        if (nvt_iteration_ns(view, i) > limit && !told[i]) {
+            add_iterations(&slow, i, nvt_iteration_ns(view, i), usual);
             nvt_finding_point(&finding, view->trace->ranges.start[view->iterations[i]]);
         }
     free(told);

@@ -8,14 +8,6 @@
 
 #define LEAST_TAKEN 5 /* % */
 
-static double average(const struct nvt_view *view, const struct nvt_counter_courses *courses,
-                      enum nvt_machine_host id)
-{
-    struct nvt_machine_sum sum = {0, 0};
-    nvt_machine_add(courses, nvt_machine_host_counter(view->trace, id), view->from, view->to, &sum);
-    return nvt_machine_average(&sum);
-}
-
 /* Where a quantity, which has an average, was at least that much. */
 static void point_at(const struct nvt_view *view, const struct nvt_counter_courses *courses,
                      enum nvt_machine_host id, double least, struct nvt_finding *finding)
@@ -33,7 +25,8 @@ static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *vi
                           struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    double taken = average(view, courses, NVT_MACHINE_STOLEN);
+    double taken =
+        nvt_machine_host_average(view->trace, courses, NVT_MACHINE_STOLEN, view->from, view->to);
     if (!(taken >= LEAST_TAKEN))
         return 0;
     finding.cost_ns = taken / 100 * view->span_ns / view->units;

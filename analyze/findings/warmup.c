@@ -16,13 +16,6 @@
 #define LEAST_SHARE  0.05
 #define MOST_CHANCE  0.01
 
-static double length_of(const struct nvt_view *view, uint32_t iteration)
-{
-    const struct nvt_ranges *ranges = &view->trace->ranges;
-    return (double)(ranges->end[view->iterations[iteration]] -
-                    ranges->start[view->iterations[iteration]]);
-}
-
 /* Iterations that are slow, and how slow that is. */
 struct slow {
     double usual, limit; /* ns: the median behind the first ones, and from where on one is slow */
@@ -38,7 +31,7 @@ static int find_limit(const struct nvt_view *view, struct slow *slow)
     if (!values)
         return -1;
     for (uint32_t i = 0; i < count; i++)
-        values[i] = length_of(view, MOST_WARMUP + i);
+        values[i] = nvt_iteration_ns(view, MOST_WARMUP + i);
     nvt_sample_sort(values, count);
     slow->usual = nvt_sample_quantile(values, count, 0.5);
     for (uint32_t i = 0; i < count; i++)
@@ -105,8 +98,9 @@ static void tell_warmup(struct nvt_finding *finding, const struct nvt_view *view
              "the first took %s, the median from the ninth on is %s; %u in all take more than %s, "
              "and the first %u would be among them by chance in %.2g %% of cases; the mean over "
              "all is %s too high",
-             NVT_TIME(length_of(view, 0)), NVT_TIME(slow->usual), slow->all, NVT_TIME(slow->limit),
-             slow->first, 100 * chance_of(slow, count), NVT_TIME(excess / count));
+             NVT_TIME(nvt_iteration_ns(view, 0)), NVT_TIME(slow->usual), slow->all,
+             NVT_TIME(slow->limit), slow->first, 100 * chance_of(slow, count),
+             NVT_TIME(excess / count));
     /* What the program measures by itself is its own; only `run` has an option for it. */
     const int64_t end = view->trace->ranges.end[view->iterations[slow->first - 1]];
     if (nvt_input_is_own(view->input))
@@ -130,12 +124,12 @@ static int find_warmup(const struct nvt_rule *rule, const struct nvt_view *view,
     if (find_limit(view, &slow))
         return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < count; i++) {
-        if (length_of(view, i) <= slow.limit)
+        if (nvt_iteration_ns(view, i) <= slow.limit)
             continue;
         slow.all++;
         if (i == slow.first && i < MOST_WARMUP) {
             nvt_finding_point(&finding, view->trace->ranges.start[view->iterations[i]]);
-            excess += length_of(view, i) - slow.usual;
+            excess += nvt_iteration_ns(view, i) - slow.usual;
             slow.first++;
         }
     }

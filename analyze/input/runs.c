@@ -69,6 +69,13 @@ double nvt_record_number(const struct nvt_record *record, const char *key)
     return member && member->type == NVT_VALUE_NUMBER ? member->number : NAN;
 }
 
+double nvt_record_phase_ns(const struct nvt_record *record, const char *phase, const char *what)
+{
+    char key[128];
+    snprintf(key, sizeof(key), "%s_ns_%s", phase, what);
+    return nvt_record_number(record, key);
+}
+
 int nvt_record_is_of(const struct nvt_record *record, const char *workload)
 {
     const char *of = nvt_record_text(record, "workload");

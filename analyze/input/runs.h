@@ -86,6 +86,9 @@ const char *nvt_record_text(const struct nvt_record *record, const char *key);
 /* A member's number, or NaN when it is missing or none. */
 double nvt_record_number(const struct nvt_record *record, const char *key);
 
+/* What was measured of a phase ("mean", "median" …), ns: the number PHASE_ns_WHAT, or NaN. */
+double nvt_record_phase_ns(const struct nvt_record *record, const char *phase, const char *what);
+
 /* Whether a record is of this workload. */
 int nvt_record_is_of(const struct nvt_record *record, const char *workload);
 

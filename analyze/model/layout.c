@@ -243,13 +243,6 @@ uint64_t nvt_layout_most(const struct nvt_layout_table *table, uint32_t column)
 
 /* --- checking --- */
 
-static inline int is_finite(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof(value));
-    return isfinite(value);
-}
-
 static inline int is_time(enum nvt_column_meaning meaning, int64_t value)
 {
     return nvt_clock_within(value) == value ||
@@ -334,7 +327,7 @@ static uint32_t find_wrong(const struct nvt_trace *trace, const struct nvt_layou
     case NVT_MEANS_NUMBER:
         return find_large(trace, table, number, nvt_layout_most(table, number));
     case NVT_MEANS_REAL:
-        FIND_WRONG(uint64_t, !is_finite(values[i]));
+        FIND_WRONG(uint64_t, !nvt_bits_are_finite(values[i]));
     case NVT_MEANS_TEXT: /* the empty one is always there */
         return find_large(trace, table, number, nvt_strings_count(trace->strings) - 1);
     case NVT_MEANS_ROW:

@@ -6,6 +6,9 @@
 #ifndef NVT_LAYOUT_H
 #define NVT_LAYOUT_H
 
+#include <math.h>
+#include <string.h>
+
 #include "trace.h"
 
 /* NVT_TABLE_processes, …: a table's number. */
@@ -90,6 +93,14 @@ uint64_t nvt_layout_most(const struct nvt_layout_table *table, uint32_t column);
 
 /* Whether a column of times may hold this one. */
 int nvt_layout_is_time(const struct nvt_layout_column *column, uint64_t value);
+
+/* Whether a column of doubles, kept as their bits, may hold this one. */
+static inline int nvt_bits_are_finite(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return isfinite(value);
+}
 
 /*
  * Whether all that a table refers to is there, and no number is too large: readers see to that, nvt_trace_finish makes sure

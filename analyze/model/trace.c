@@ -211,3 +211,11 @@ uint64_t nvt_trace_lost(const struct nvt_trace *trace)
         lost += trace->threads.dropped[i];
     return lost;
 }
+
+void nvt_ranges_close(struct nvt_trace *trace)
+{
+    struct nvt_ranges *ranges = &trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            ranges->end[i] = trace->threads.last_ns[ranges->thread[i]];
+}

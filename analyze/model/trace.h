@@ -497,6 +497,9 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
  */
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err);
 
+/* End the ranges whose end was never seen at the last moment of their threads, as threads.last_ns has it. */
+void nvt_ranges_close(struct nvt_trace *trace);
+
 /* What an operation is called for short: the id of a name. */
 static inline uint32_t nvt_op_name(const struct nvt_trace *trace, uint32_t op)
 {

@@ -96,14 +96,6 @@ static int own_operations(struct nvt_kineto *reader)
     return status;
 }
 
-static void close_ranges(struct nvt_trace *trace)
-{
-    struct nvt_ranges *ranges = &trace->ranges;
-    for (uint32_t i = 0; i < ranges->count; i++)
-        if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
-            ranges->end[i] = trace->threads.last_ns[ranges->thread[i]];
-}
-
 /* Leave out ranges whose end was told to be before their start. */
 static void leave_out_untimed(struct nvt_kineto *reader)
 {
@@ -167,7 +159,7 @@ int nvt_kineto_finish(struct nvt_kineto *reader)
 {
     if (own_operations(reader))
         return -1;
-    close_ranges(reader->trace);
+    nvt_ranges_close(reader->trace);
     leave_out_untimed(reader);
     if (reader->untimed)
         nvt_trace_note(reader->trace, NVT_UNTIMED_NOTE, (unsigned long long)reader->untimed);

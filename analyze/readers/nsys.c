@@ -167,15 +167,6 @@ static int measure(struct nvt_nsys *reader)
     return 0;
 }
 
-/* A range that was still open ends with the last thing that its thread did. */
-static void close_ranges(struct nvt_trace *trace)
-{
-    struct nvt_ranges *ranges = &trace->ranges;
-    for (uint32_t i = 0; i < ranges->count; i++)
-        if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
-            ranges->end[i] = trace->threads.last_ns[ranges->thread[i]];
-}
-
 static int read_all(struct nvt_nsys *reader)
 {
     if (open_file(reader) || measure(reader) || nvt_nsys_read(reader, &strings) ||
@@ -192,7 +183,7 @@ static int read_all(struct nvt_nsys *reader)
     if (nvt_nsys_read_facts(reader) || nvt_nsys_read_metrics(reader) ||
         nvt_nsys_note_unread(reader))
         return -1;
-    close_ranges(reader->trace);
+    nvt_ranges_close(reader->trace);
     if (reader->untimed)
         nvt_trace_note(reader->trace, NVT_UNTIMED_NOTE, (unsigned long long)reader->untimed);
     return 0;

@@ -10,11 +10,6 @@
 #include "../../lib/read_file.h"
 #include "reader.h"
 
-static int out_of_memory(struct nvt_snapshot *snapshot)
-{
-    return nvt_fail_at(snapshot->err, snapshot->path, -1, "out of memory");
-}
-
 int nvt_snapshot_take_room(struct nvt_snapshot *snapshot)
 {
     if (!snapshot->room)
@@ -135,7 +130,7 @@ static int set_facts(struct nvt_snapshot *snapshot)
         status = copy ? nvt_trace_set_meta(trace, "PYTORCH_CUDA_ALLOC_CONF", copy) : -1;
         free(copy);
     }
-    return status ? out_of_memory(snapshot) : 0;
+    return status ? nvt_snapshot_no_memory(snapshot) : 0;
 }
 
 static void add_notes(const struct nvt_snapshot *snapshot)
@@ -163,10 +158,10 @@ static int read_snapshot(struct nvt_snapshot *snapshot)
     snapshot->process = nvt_trace_process(trace, 0);
     snapshot->source = nvt_strings_add_text(trace->strings, "PyTorch");
     if (snapshot->process == NVT_NONE || snapshot->source == NVT_NO_STRING)
-        return out_of_memory(snapshot);
+        return nvt_snapshot_no_memory(snapshot);
     snapshot->thread = nvt_trace_thread(trace, snapshot->process, 0);
     if (snapshot->thread == NVT_NONE)
-        return out_of_memory(snapshot);
+        return nvt_snapshot_no_memory(snapshot);
     if (find_origin(snapshot, &histories) || read_devices(snapshot, &histories) ||
         nvt_snapshot_ranges(snapshot, histories.annotations) || set_facts(snapshot))
         return -1;

@@ -47,6 +47,12 @@ int nvt_snapshot_take_room(struct nvt_snapshot *snapshot);
  */
 uint32_t nvt_snapshot_stack(struct nvt_snapshot *snapshot, uint32_t frames);
 
+/* -1, and err says so. */
+static inline int nvt_snapshot_no_memory(const struct nvt_snapshot *snapshot)
+{
+    return nvt_fail_at(snapshot->err, snapshot->path, -1, "out of memory");
+}
+
 /* A moment on the trace's axis, ns; no more than 127 years behind the first one. */
 #define NVT_SNAPSHOT_LONGEST_US UINT64_C(4000000000000000)
 static inline int64_t nvt_snapshot_time(const struct nvt_snapshot *snapshot, int64_t us)

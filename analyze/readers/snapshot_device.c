@@ -52,11 +52,6 @@ struct device {
     int is_told;               /* whether they do */
 };
 
-static int out_of_memory(struct nvt_snapshot *snapshot)
-{
-    return nvt_fail_at(snapshot->err, snapshot->path, -1, "out of memory");
-}
-
 static int add_entry(struct entries *entries, const struct entry *entry)
 {
     if (nvt_grow(&entries->items, entries->count, sizeof(*entries->items)))
@@ -147,7 +142,7 @@ static int read_history(struct device *device, uint32_t entries)
         entry.free = number_of(pickle, values[DEVICE_FREE], UINT64_MAX);
         entry.frame = entry.action == ALLOC ? nvt_snapshot_stack(snapshot, values[FRAMES]) : 0;
         if (entry.frame == NVT_NONE || add_entry(&device->history, &entry))
-            return out_of_memory(snapshot);
+            return nvt_snapshot_no_memory(snapshot);
     }
     return 0;
 }
@@ -196,13 +191,14 @@ static int add_block(struct device *device, uint32_t block, uint64_t address)
     device->in_use += entry.bytes;
     uint32_t *open = nvt_map_at(&device->open, address);
     if (!open)
-        return out_of_memory(snapshot);
+        return nvt_snapshot_no_memory(snapshot);
     if (*open == 1)
         return 0;
     *open = 1;
     entry.frame = nvt_snapshot_stack(snapshot, frames_of(pickle, block));
-    return entry.frame == NVT_NONE || add_entry(&device->before, &entry) ? out_of_memory(snapshot)
-                                                                         : 0;
+    return entry.frame == NVT_NONE || add_entry(&device->before, &entry)
+               ? nvt_snapshot_no_memory(snapshot)
+               : 0;
 }
 
 /* "large", and whose pool it is where that is not the one of all: "large, pool 0.1"; "" where it has none. */
@@ -261,7 +257,7 @@ static int read_segment(struct device *device, uint32_t segment)
         address += size;
     }
     return held.pool == NVT_NO_STRING || nvt_segment_add(snapshot->trace, &held) == NVT_NONE
-               ? out_of_memory(snapshot)
+               ? nvt_snapshot_no_memory(snapshot)
                : 0;
 }
 
@@ -318,7 +314,9 @@ static int add_event(const struct device *device, const struct entry *entry, int
                                      .kind =
                                          entry->action == FREE ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC,
                                      .is_earlier = (uint8_t)is_earlier};
-    return nvt_memory_event_add(snapshot->trace, &event) == NVT_NONE ? out_of_memory(snapshot) : 0;
+    return nvt_memory_event_add(snapshot->trace, &event) == NVT_NONE
+               ? nvt_snapshot_no_memory(snapshot)
+               : 0;
 }
 
 static int add_refusal(const struct device *device, const struct entry *entry)
@@ -326,7 +324,7 @@ static int add_refusal(const struct device *device, const struct entry *entry)
     struct nvt_refusal refusal = {
         .time = entry->time, .device = device->device, .bytes = entry->bytes, .free = entry->free};
     return nvt_refusal_add(device->snapshot->trace, device->snapshot->thread, &refusal)
-               ? out_of_memory(device->snapshot)
+               ? nvt_snapshot_no_memory(device->snapshot)
                : 0;
 }
 
@@ -368,7 +366,7 @@ int nvt_snapshot_device(struct nvt_snapshot *snapshot, uint32_t device, uint32_t
     memset(of.action_values, 0xff, sizeof(of.action_values));
     int status = read_history(&of, entries);
     if (!status && find_freed(&of))
-        status = out_of_memory(snapshot);
+        status = nvt_snapshot_no_memory(snapshot);
     if (!status)
         status = read_segments(&of, segments);
     if (!status)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../lib/packed.h"
+#include "../model/layout.h"
 #include "../model/parallel.h"
 #include "tables.h"
 
@@ -33,13 +34,6 @@ struct filling {
     uint64_t *values;
 };
 
-static int is_finite(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof(value));
-    return isfinite(value);
-}
-
 /* Whether all values may be there. */
 static int are_right(const struct filling *filling)
 {
@@ -60,7 +54,7 @@ static int are_right(const struct filling *filling)
         break;
     case NVT_MEANS_REAL:
         for (uint32_t i = 0; i < filling->count; i++)
-            wrong |= !is_finite(values[i]);
+            wrong |= !nvt_bits_are_finite(values[i]);
         break;
     case NVT_MEANS_ROW_AND_1: /* of its own table a lower one */
         for (uint32_t i = 0; i < filling->count; i++)

@@ -172,18 +172,11 @@ static const struct run *bare_of(const struct runs *runs, const struct run *run)
 
 /* --- ratios ----------------------------------------------------------------------------------- */
 
-static double number(const struct nvt_record *record, const char *phase, const char *what)
-{
-    char key[128];
-    snprintf(key, sizeof(key), "%s_ns_%s", phase, what);
-    return nvt_record_number(record, key);
-}
-
 /* What a run took: the median of its iterations, or their mean where that is all there is. */
 static double typical(const struct nvt_record *record, const char *phase)
 {
-    double median = number(record, phase, "median");
-    return isfinite(median) ? median : number(record, phase, "mean");
+    double median = nvt_record_phase_ns(record, phase, "median");
+    return isfinite(median) ? median : nvt_record_phase_ns(record, phase, "mean");
 }
 
 static void measure_one_pair(struct nvt_slowdown_row *row, const struct nvt_record *bare,
@@ -195,8 +188,8 @@ static void measure_one_pair(struct nvt_slowdown_row *row, const struct nvt_reco
     struct nvt_change change;
     for (int side = 0; side < 2; side++) {
         double iterations = nvt_record_number(sides[side], "iterations");
-        mean[side] = number(sides[side], row->phase, "mean");
-        std[side] = number(sides[side], row->phase, "std");
+        mean[side] = nvt_record_phase_ns(sides[side], row->phase, "mean");
+        std[side] = nvt_record_phase_ns(sides[side], row->phase, "std");
         n[side] = iterations >= 1 && iterations < 1e15 ? (size_t)iterations : 0;
     }
     row->ratio = mean[1] / mean[0];
@@ -258,9 +251,10 @@ static struct pair pair_of(const struct runs *runs, const struct run *run, const
     if (is_short(run))
         return pair;
     if (bare == run) {
-        pair.without = number(run->record, phase, "mute_median");
-        pair.ratio = strcmp(run->interleave, "halves") ? number(run->record, phase, "twins_ratio")
-                                                       : pair.with / pair.without;
+        pair.without = nvt_record_phase_ns(run->record, phase, "mute_median");
+        pair.ratio = strcmp(run->interleave, "halves")
+                         ? nvt_record_phase_ns(run->record, phase, "twins_ratio")
+                         : pair.with / pair.without;
     } else if (bare) {
         pair.without = typical(bare->record, phase);
         pair.ratio = pair.with / pair.without;

@@ -286,13 +286,6 @@ static int add_trace(struct nvt_phases *phases, const struct nvt_trace *trace,
     return status;
 }
 
-static double measured(const struct nvt_record *record, const char *phase, const char *what)
-{
-    char key[128];
-    snprintf(key, sizeof(key), "%s_ns_%s", phase, what);
-    return nvt_record_number(record, key);
-}
-
 static struct nvt_work declared(const struct nvt_record *record, const char *phase,
                                 const char *what, double mean)
 {
@@ -353,7 +346,7 @@ struct named {
 static int add_phase(struct nvt_phases *phases, const struct named *of, const char *phase)
 {
     const struct nvt_record *record = of->record;
-    double mean = measured(record, phase, "mean");
+    double mean = nvt_record_phase_ns(record, phase, "mean");
     double iterations = nvt_record_number(record, "iterations");
     if (isnan(mean))
         return 0;
@@ -365,10 +358,10 @@ static int add_phase(struct nvt_phases *phases, const struct named *of, const ch
         .n = n,
         .sum = mean * (double)n,
         .mean = mean,
-        .std = measured(record, phase, "std"),
-        .min = measured(record, phase, "min"),
-        .median = measured(record, phase, "median"),
-        .max = measured(record, phase, "max"),
+        .std = nvt_record_phase_ns(record, phase, "std"),
+        .min = nvt_record_phase_ns(record, phase, "min"),
+        .median = nvt_record_phase_ns(record, phase, "median"),
+        .max = nvt_record_phase_ns(record, phase, "max"),
         .ci95 = NAN,
     };
     group->row.source = nvt_record_source(record);

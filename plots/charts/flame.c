@@ -453,16 +453,11 @@ static int draw_flame(const struct nvt_chart_request *request, struct nvt_error 
     return nvt_chart_each_trace(request, draw_flame_trace, err);
 }
 
-static int flame_fits(const struct nvt_input *input)
-{
-    return nvt_chart_any_trace(input, nvt_chart_has_time);
-}
-
 const struct nvt_chart nvt_chart_flame = {
     .name = "flame",
     .about = "where host and device time of a trace went, ranges within ranges",
     .part = NVT_CHART_TIME,
-    .fits = flame_fits,
+    .fits = nvt_chart_has_times,
     .draw = draw_flame,
 };
 

@@ -219,15 +219,10 @@ static int draw_ranges(const struct nvt_chart_request *request, struct nvt_error
     return nvt_chart_each_trace(request, draw_ranges_trace, err);
 }
 
-static int ranges_fits(const struct nvt_input *input)
-{
-    return nvt_chart_any_trace(input, nvt_chart_has_time);
-}
-
 const struct nvt_chart nvt_chart_ranges = {
     .name = "ranges",
     .about = "the ranges and kernels of a trace with the most total time",
     .part = NVT_CHART_TIME,
-    .fits = ranges_fits,
+    .fits = nvt_chart_has_times,
     .draw = draw_ranges,
 };

@@ -48,12 +48,6 @@ struct point {
     double n, median, low, high; /* ns; NaN: unknown */
 };
 
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 static double number_of(const struct nvt_curve *curve, size_t point, const char *what)
 {
     char key[64];
@@ -72,7 +66,7 @@ static struct point point_at(const struct nvt_curve *curve, size_t first, size_t
         if (count < MOST)
             medians[count++] = curve->points[at].ns;
     *next = at;
-    qsort(medians, count, sizeof(*medians), ascending);
+    nvt_sample_sort(medians, count);
     struct point point = {curve->points[first].n,
                           (medians[(count - 1) / 2] + medians[count / 2]) / 2, medians[0],
                           medians[count - 1]};

@@ -439,15 +439,10 @@ static int draw_timeline(const struct nvt_chart_request *request, struct nvt_err
     return nvt_chart_each_trace(request, draw_timeline_trace, err);
 }
 
-static int timeline_fits(const struct nvt_input *input)
-{
-    return nvt_chart_any_trace(input, nvt_chart_has_time);
-}
-
 const struct nvt_chart nvt_chart_timeline = {
     .name = "timeline",
     .about = "what ran when on the busiest threads and streams of a trace",
     .part = NVT_CHART_TIME,
-    .fits = timeline_fits,
+    .fits = nvt_chart_has_times,
     .draw = draw_timeline,
 };
