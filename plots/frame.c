@@ -16,11 +16,12 @@ enum {
     KEY_LINE = 18,
     X_AXIS = 52,       /* one row of tics and label below a panel */
     X_ROW = 17,        /* another one */
-    PANEL_TITLE = 22,  /* above it, with several panels */
+    PANEL_TITLE = 26,  /* above it, with several panels */
     SAMPLE = 26,       /* px of a key's line */
     BOX = 12,          /* px of a key's box */
     FIRST_TAG = 10000, /* of labels, arrows and objects of the frame */
     Y_LABEL_TAG = 9999,
+    PANEL_TAG = 9998,
 };
 
 /* Letters of the title compared with those of labels, which are smaller and not bold. */
@@ -244,7 +245,7 @@ static void put_style(const struct nvt_frame *frame, FILE *out)
           /* gnuplot's own format has ten characters at times */
           "set format x '%g'\nset format y '%g'\nset ytics offset 0.5,0\n"
           /* gnuplot 6 wipes away what lies around the points of lines with errors */
-          "set pointintervalbox 0\n",
+          "set pointintervalbox 0\nset errorbars 0\n",
           out);
     if (!strcmp(frame->format, "svg")) /* where gnuplot leaves more room above the label */
         fputs("set xlabel offset 0,0.5\n", out);
@@ -295,9 +296,11 @@ void nvt_frame_panel(const struct nvt_frame *frame, int index, const char *title
             left / frame->width, right / frame->width, 1 - (double)top / frame->height,
             1 - (double)(top + frame->panel) / frame->height);
     if (title) {
-        fputs("set title ", out);
+        fprintf(out, "set label %d ", PANEL_TAG);
         nvt_gnuplot_text(title, 60, out);
-        fprintf(out, " font ',12' offset 0,-0.5 noenhanced\n");
+        fprintf(out, " at screen %.4f,screen %.4f left noenhanced\n",
+                (each * column + (column ? 24 : NVT_FRAME_MARGIN)) / frame->width,
+                1 - (double)(top - 17) / frame->height);
     }
 }
 
@@ -330,22 +333,16 @@ void nvt_frame_series_keys(struct nvt_frame *frame, const struct nvt_series *ser
         nvt_frame_key(frame, NVT_KEY_POINT, series[i].color, 1, series[i].point, series[i].title);
 }
 
-void nvt_frame_series_std(const char *name, const struct nvt_bar_columns *columns,
-                          const struct nvt_series *series, size_t count, FILE *out)
+void nvt_frame_series_spread(const char *name, const char *y, const struct nvt_series *series,
+                             size_t count, FILE *out)
 {
-    const char *mean = columns->mean, *std = columns->std, *y = columns->y;
     for (size_t i = 0; i < count; i++) {
         const char *block = series[i].block, *color = series[i].color;
         fprintf(out,
-                "%s'%s.dat' index '%s' using (%s):(%s):(%s-%s<floor?%s:low(%s,%s)):(high(%s,%s)) "
-                "with xerrorbars",
-                i ? ", \\\n     " : "plot ", name, block, mean, y, mean, std, mean, mean, std, mean,
-                std);
+                "%s'%s.dat' index '%s' using 1:%s:2:3 with xerrorbars pointtype 0 linecolor '%s' "
+                "linewidth 1.2, \\\n     '' index '%s' using 1:%s with points",
+                i ? ", \\\n     " : "plot ", name, block, y, color, block, y);
         nvt_frame_style(NVT_KEY_POINT, color, 1, series[i].point, out);
-        fprintf(out,
-                ", \\\n     '' index '%s' using (%s-%s<floor?%s:NaN):(%s):(floor-%s):(0) with "
-                "vectors head filled size screen 0.016,25 linecolor '%s' linewidth 1.6",
-                block, mean, std, mean, y, mean, color);
     }
     putc('\n', out);
 }

@@ -17,7 +17,7 @@
 enum {
     NVT_FRAME_WIDTH = 412, /* 8.5 cm, where 12 px are 7 pt: no text is smaller */
     NVT_FRAME_WIDE = 760,  /* of a chart that a screen has more room for */
-    NVT_FRAME_LEFT = 76,   /* beside a panel: tics of six characters and label */
+    NVT_FRAME_LEFT = 68,   /* beside a panel: tics of six characters and label */
     NVT_FRAME_MARGIN = 12, /* beside texts, and right of a panel */
     NVT_FRAME_KEYS = 24,
     NVT_FRAME_NOTES = 8,
@@ -96,16 +96,10 @@ struct nvt_series {
 /* A key for each of them. */
 void nvt_frame_series_keys(struct nvt_frame *frame, const struct nvt_series *series, size_t count);
 
-/* Where blocks of means have them, their deviations and their places on y: columns ("$1") of gnuplot, or what it makes of
- * some. */
-struct nvt_bar_columns {
-    const char *mean, *std, *y;
-};
-
-/* Plot them with bars of the deviation along x, on an axis of nvt_frame_scale: one that goes on before the axis begins has a
- * triangle there and no cap. */
-void nvt_frame_series_std(const char *name, const struct nvt_bar_columns *columns,
-                          const struct nvt_series *series, size_t count, FILE *out);
+/* Plot them with a bar each along x: columns of the blocks are the value, its least and its most (NaN: no bar), and `y`, what gnuplot
+ * makes the place of. */
+void nvt_frame_series_spread(const char *name, const char *y, const struct nvt_series *series,
+                             size_t count, FILE *out);
 
 /* The least and the most of values that an axis has to hold; as long as there are none, the most is
  * zero and the least above it. */
@@ -119,13 +113,9 @@ void nvt_extent_add(struct nvt_extent *extent, double low, double high);
  * than its mean ends anywhere near zero, and a logarithmic axis would be made of that. */
 void nvt_extent_add_bar(struct nvt_extent *extent, double mean, double std);
 
-/* Where an axis of nvt_frame_scale begins, in the extent's unit: a bar that ends before is cut. */
-double nvt_extent_floor(const struct nvt_extent *extent, double log_ratio);
-
 /* Scale `axis` ('x' or 'y') for an extent whose unit is worth `unit`: from zero, or logarithmic
  * where the most is more than `log_ratio` times the least (0: wherever nothing is zero). The script
- * gets low(mean, std) and high(mean, std) for the ends of bars, which stop where the axis begins,
- * and lower(value) and upper(value), which cut at its ends, floor and ceiling.
+ * gets lower(value) and upper(value), which cut at its ends, floor and ceiling.
  * Whether it is logarithmic. */
 int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, double log_ratio,
                     FILE *out);

@@ -75,7 +75,7 @@ static void put_decades(double low, double high, FILE *out)
 static void put_tics_of_log(char axis, double low, double high, FILE *out)
 {
     fprintf(out, "set format %c '%s'\nset %ctics (", axis,
-            high >= 100 * low && (low < 1e-3 || high >= 1e6) ? "1e%L" : "%g", axis);
+            high >= 100 * low && (low < 1e-4 || high >= 1e6) ? "1e%L" : "%g", axis);
     int choice = 0;
     while (choice + 1 < LOG_TICS && put_log_tics(choice, low, high, NULL) < TICS_LEAST)
         choice++;
@@ -91,28 +91,22 @@ static int is_logarithmic(const struct nvt_extent *extent, double log_ratio)
     return extent->least > 0 && extent->most / extent->least > log_ratio;
 }
 
-double nvt_extent_floor(const struct nvt_extent *extent, double log_ratio)
-{
-    return is_logarithmic(extent, log_ratio) ? extent->least / 1.5 : 0;
-}
-
 int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, double log_ratio,
                     FILE *out)
 {
     int is_log = is_logarithmic(extent, log_ratio);
-    double low = nvt_extent_floor(extent, log_ratio) / unit;
+    double low = is_log ? extent->least / 1.5 / unit : 0;
     double high = extent->most > 0 ? extent->most * (is_log ? 1.5 : 1.1) / unit : 1;
     fprintf(out,
             "%s logscale %c%s\nset %crange [%.9g:%.9g]\nfloor = %.9g\nceiling = %.9g\n"
             "lower(value) = value > floor ? value : floor\n"
-            "upper(value) = value < ceiling ? value : ceiling\n"
-            "low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
-            "high(mean, std) = std > 0 ? mean + std : mean\n",
+            "upper(value) = value < ceiling ? value : ceiling\n",
             is_log ? "set" : "unset", axis, is_log ? " 10" : "", axis, low, high, low, high);
     if (is_log)
         put_tics_of_log(axis, low, high, out);
     else
-        fprintf(out, "set %ctics autofreq\nset format %c '%%g'\n", axis, axis);
+        fprintf(out, "set %ctics autofreq\nset format %c '%s'\n", axis, axis,
+                high >= 1e6 ? "%.1te%T" : "%g");
     return is_log;
 }
 

@@ -289,3 +289,50 @@ void nvt_studied_notes(const struct nvt_studied *studied, const char *bars, stru
     nvt_frame_note(frame, text);
     nvt_frame_note(frame, studied->left_out);
 }
+
+struct nvt_spread nvt_spread_of(const struct nvt_record *record, const char *name)
+{
+    static const char *const ends[] = {"_median", "_min", "_max", "_mean"};
+    double values[NVT_COUNT_OF(ends)];
+    char key[96];
+    for (size_t i = 0; i < NVT_COUNT_OF(ends); i++) {
+        snprintf(key, sizeof(key), "%s%s", name, ends[i]);
+        values[i] = nvt_record_number(record, key);
+    }
+    if (!(values[0] > 0))
+        return (struct nvt_spread){values[3], NAN, NAN, 1};
+    if (!(values[1] > 0 && values[1] <= values[0] && values[2] >= values[0]))
+        return (struct nvt_spread){values[0], NAN, NAN, 0};
+    return (struct nvt_spread){values[0], values[1], values[2], 0};
+}
+
+void nvt_extent_add_spread(struct nvt_extent *extent, const struct nvt_spread *spread)
+{
+    if (spread->at > 0)
+        nvt_extent_add(extent, spread->at, spread->at);
+    if (spread->low > 0)
+        nvt_extent_add(extent, spread->low, spread->high);
+}
+
+unsigned nvt_spread_kinds(const struct nvt_spread *spread)
+{
+    if (!(spread->at > 0))
+        return 0;
+    return (spread->is_mean ? NVT_SPREAD_MEANS : NVT_SPREAD_MEDIANS) |
+           (spread->low > 0 ? NVT_SPREAD_BARS : 0);
+}
+
+void nvt_studied_spread_notes(const struct nvt_studied *studied, unsigned kinds,
+                              struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT], of[64] = "";
+    if (studied->repeats > 1)
+        snprintf(of, sizeof(of), " of up to %zu repetitions", studied->repeats);
+    snprintf(text, sizeof(text), "%s%s%s%s.", kinds & NVT_SPREAD_MEDIANS ? "Medians" : "Means", of,
+             !(kinds & NVT_SPREAD_BARS) ? "" : "; bars: from the shortest iteration to the longest",
+             (kinds & NVT_SPREAD_MEANS) && (kinds & NVT_SPREAD_MEDIANS)
+                 ? "; means where no median is known"
+                 : "");
+    nvt_frame_note(frame, text);
+    nvt_frame_note(frame, studied->left_out);
+}

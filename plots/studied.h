@@ -18,7 +18,7 @@ enum nvt_studied_flags {
 struct nvt_studied {
     /* Directories with other records, the rest theirs; without traces. In a record of repetitions
      * X_mean is the mean of their means, X_std the standard deviation between those, X_median
-     * their median, X_min and X_max the least and the most; other numbers are means. Texts are
+     * the median of their medians, X_min and X_max the least and the most; other numbers are means. Texts are
      * those of the first repetition. */
     struct nvt_input input;
     struct nvt_merged_runs made;   /* the input's */
@@ -36,5 +36,27 @@ void nvt_studied_free(struct nvt_studied *studied);
  * `bars` NULL: there are none. */
 void nvt_studied_notes(const struct nvt_studied *studied, const char *bars,
                        struct nvt_frame *frame);
+
+/*
+ * What a time of a record comes to: the median of its iterations (of repetitions, of their medians), and the shortest and the
+ * longest one. Of published figures the mean alone is known. ns.
+ */
+struct nvt_spread {
+    double at, low, high; /* NaN: unknown */
+    int is_mean;
+};
+
+/* Of a time by its name in the record without "_median", "forward_ns". */
+struct nvt_spread nvt_spread_of(const struct nvt_record *record, const char *name);
+
+void nvt_extent_add_spread(struct nvt_extent *extent, const struct nvt_spread *spread);
+
+/* What points and bars of spreads mean, in a note, and what was left out. */
+enum nvt_spread_kinds { NVT_SPREAD_BARS = 1, NVT_SPREAD_MEANS = 2, NVT_SPREAD_MEDIANS = 4 };
+void nvt_studied_spread_notes(const struct nvt_studied *studied, unsigned kinds,
+                              struct nvt_frame *frame);
+
+/* Which of these a spread has. */
+unsigned nvt_spread_kinds(const struct nvt_spread *spread);
 
 #endif

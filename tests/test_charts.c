@@ -138,8 +138,8 @@ static const struct {
     {"gpipe-throughput", {"samples per s", "micro-batches M"}},
     {"gpipe-schedule", {"partition", "time since the step began (ms)"}},
     {"scaling-", {"median (", ", log scale"}},
-    {"phases-", {"time (", "forward", "one standard deviation"}},
-    {"roofline", {"FLOP/s, log scale", "arithmetic intensity (FLOP/byte)", "copy: ", "Roof: "}},
+    {"phases-", {"time (", "forward"}},
+    {"roofline", {"FLOP/s, log scale", "arithmetic intensity (FLOP/byte)", "copy ", "Roof: "}},
     {"warmup-", {"time (", "iteration since the start", "--warmup 0, 2 processes"}},
     {"overhead", {"slow-down (1: none)", "collection / bare time"}},
     {"reference-", {"ours / published", "Published: ", "Ours: "}},
@@ -1020,7 +1020,7 @@ static void test_changes(void **state)
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     data = cli_read_file(cli_in(directory, "flame-change-host.gp"), NULL);
-    assert_non_null(strstr(data, "'within 5 %'"));
+    assert_non_null(strstr(data, "'within 5 %, or cannot tell'"));
     assert_null(strstr(data, "half or less"));
     assert_null(strstr(data, "'more (outlined)'"));
     free(data);

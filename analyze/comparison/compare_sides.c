@@ -7,6 +7,7 @@
 #include "../../lib/grow.h"
 #include "../input/ranks.h"
 #include "../../lib/map.h"
+#include "../model/cuda_names.h"
 #include "../model/plain_names.h"
 #include "../studies/phases.h"
 
@@ -201,11 +202,13 @@ static int add_kernels(const struct adding *adding)
     struct nvt_sides *groups = adding->groups;
     const struct nvt_trace *trace = adding->trace;
     const struct nvt_ops *ops = &trace->ops;
+    char telling[NVT_TELLING_NAME_MAX];
     for (uint32_t i = 0; i < ops->count; i++) {
         if (ops->kind[i] != NVT_OP_KERNEL)
             continue;
+        const char *name = nvt_name(trace, ops->name[i]);
         struct nvt_compared *group = find_group(groups, NVT_GROUP_KERNEL, adding->configuration,
-                                                nvt_name(trace, ops->short_name[i]));
+                                                nvt_telling_name(name, strlen(name), telling));
         if (!group || add_time(&group->sides[adding->side],
                                rank_of_process(trace, ops->process[i], adding->rank),
                                (double)(ops->end[i] - ops->start[i])))

@@ -24,8 +24,8 @@ enum { ROWS_MOST = 24, ROW = 34 /* pixels */, NAME_ROOM = 40, SIDE = 20, NAME_SI
 
 /* By verdict: a colour and a mark of its own, so that they are told apart in print, too. */
 static const struct nvt_series verdicts[] = {
-    [NVT_CANNOT_TELL] = {"unclear", "cannot tell", "#777777", 6},
-    [NVT_SAME] = {"same", "same", "#777777", 5},
+    [NVT_CANNOT_TELL] = {"unclear", "cannot tell", "#888888", 6},
+    [NVT_SAME] = {"same", "same", "#888888", 5},
     [NVT_FASTER] = {"faster", "faster", NVT_BLUE, 11},
     [NVT_SLOWER] = {"slower", "slower", NVT_RED, 9},
 };
@@ -265,7 +265,7 @@ static void put_change_script(const struct nvt_chart_request *request, const voi
 {
     const struct sheet *sheet = what;
     const struct nvt_extent extent = extent_of(sheet);
-    struct nvt_frame frame = nvt_frame_new(request, name, "What has changed");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Largest changes");
     frame.left = frame.right = SIDE;
     put_change_keys(sheet, &frame);
     put_change_notes(sheet, &frame);

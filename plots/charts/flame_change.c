@@ -15,13 +15,16 @@
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../label.h"
+#include "../svg.h"
+#include "../verdicts.h"
 
 enum {
-    SIDE = 14,                                 /* pixels beside the boxes */
-    WIDTH = NVT_FRAME_WIDTH - 2 * SIDE,        /* of the longer side */
-    LEVEL = 20,                                /* pixels: height of a level */
-    DEPTH_MOST = 30,                           /* levels of a side that are drawn */
-    BOXES_MOST = DEPTH_MOST * (WIDTH / 2 + 1), /* of a side: a box is two pixels wide at least */
+    SIDE = 14,                              /* pixels beside the boxes */
+    WIDTH_MOST = NVT_FRAME_WIDE - 2 * SIDE, /* of the longer side */
+    LEVEL = 22,                             /* pixels: height of a level */
+    DEPTH_MOST = 30,                        /* levels of a side that are drawn */
+    BOXES_MOST =
+        DEPTH_MOST * (WIDTH_MOST / 2 + 1), /* of a side: a box is two pixels wide at least */
 };
 
 #define SAME   0.05 /* of the time, within which a box has not changed */
@@ -39,7 +42,7 @@ static const struct {
     [UNCHANGED] = {"#ECECE6", NULL, NULL},
     [MORE] = {"#FBDCC8", "#B04A1A", "more (outlined)"},
     [MUCH_MORE] = {"#F4A67C", "#8A2D00", "twice or more (outlined)"},
-    [OTHERS] = {"#C8C8C8", NULL, "too narrow to be drawn, together"},
+    [OTHERS] = {"#C8C8C8", NULL, "too narrow to draw, together"},
 };
 
 struct box {
@@ -60,8 +63,10 @@ struct half {
 struct sheet {
     const struct nvt_changes *changes;
     const struct nvt_stack_changes *stacks;
+    const struct nvt_verdicts *verdicts; /* of the second half's side */
     struct half halves[2];
     double most;
+    int width; /* pixels of the longer side */
     int is_cut;
     const char *unit;
     double one; /* of the unit */
@@ -70,11 +75,11 @@ struct sheet {
 static const struct {
     const char *file, *title, *axis, *what;
 } pictures[] = {
-    [NVT_STACKS_HOST] = {"flame-change-host", "What became of host time", "time", "ranges"},
-    [NVT_STACKS_DEVICE] = {"flame-change-device", "What became of device time", "time",
-                           "ranges, and kernels and copies below those that launched them"},
-    [NVT_STACKS_CPU] = {"flame-change-cpu", "What became of processor time", "processor time",
-                        "functions in samples, below what called them and the ranges of their "
+    [NVT_STACKS_HOST] = {"flame-change-host", "Changes of host time", "time", "ranges"},
+    [NVT_STACKS_DEVICE] = {"flame-change-device", "Changes of device time", "time",
+                           "kernels and copies, below the ranges that launched them"},
+    [NVT_STACKS_CPU] = {"flame-change-cpu", "Changes of processor time", "processor time",
+                        "functions in samples, below their callers and the ranges of their "
                         "thread"},
 };
 
@@ -102,7 +107,16 @@ static int is_told(const struct sheet *sheet, uint32_t row)
 static enum look look_of(const struct sheet *sheet, uint32_t row)
 {
     const double a = value_of(sheet, row, 0), b = value_of(sheet, row, 1);
-    if (fabs(b - a) <= SAME * a || (sheet->stacks->what == NVT_STACKS_CPU && !is_told(sheet, row)))
+    const struct nvt_stack_change *stack = &sheet->stacks->items[row];
+    const int is_only_one = !(a > 0) || !(b > 0);
+    if (fabs(b - a) <= SAME * a)
+        return UNCHANGED;
+    if (sheet->stacks->what == NVT_STACKS_CPU
+            ? !is_told(sheet, row)
+            : !is_only_one &&
+                  !nvt_verdicts_tell(sheet->verdicts,
+                                     nvt_strings_get(sheet->stacks->names, stack->name, NULL),
+                                     stack->kind, b > a))
         return UNCHANGED;
     if (b < a)
         return b * MUCH <= a ? MUCH_LESS : LESS;
@@ -130,7 +144,7 @@ static void place_row(struct sheet *sheet, struct half *half, uint32_t row, doub
         sheet->is_cut = 1;
         return;
     }
-    const int is_narrow = value / sheet->most * WIDTH < 2;
+    const int is_narrow = value / sheet->most * sheet->width < 2;
     if (is_narrow && around->others) {
         half->boxes[around->others].to = to;
         return;
@@ -197,7 +211,7 @@ static void write_flame_change_label(const struct sheet *sheet, const struct box
         .kind = stack->kind,
         .after = change,
         .after_room = nvt_text_width(change)};
-    nvt_flame_label_write(&label, (box->to - box->from) / sheet->most * WIDTH, out, size);
+    nvt_flame_label_write(&label, (box->to - box->from) / sheet->most * sheet->width, out, size);
 }
 
 /* Levels above those of a half: its heading, and the first half with room behind it. */
@@ -233,6 +247,35 @@ static void put_flame_change_data(const struct nvt_chart_request *request, const
     }
 }
 
+/* "matmul · 4.00 → 1.50 ms −62 %" of each box; of several their time. */
+static void put_flame_change_tips(const struct nvt_chart_request *request, const void *what,
+                                  const char *name, FILE *out)
+{
+    const struct sheet *sheet = what;
+    char tip[1024], change[24];
+    (void)request;
+    (void)name;
+    for (int look = 0; look < LOOKS; look++)
+        for (int half = 0; half < 2; half++)
+            for (size_t i = 1; i < sheet->halves[half].count; i++) {
+                const struct box *box = &sheet->halves[half].boxes[i];
+                if ((int)box->look != look)
+                    continue;
+                if (box->row == NVT_NONE) {
+                    snprintf(tip, sizeof(tip), "too narrow to draw, together · %.3g %s",
+                             (box->to - box->from) / sheet->one, sheet->unit);
+                } else {
+                    write_change(sheet, box, change, sizeof(change));
+                    snprintf(tip, sizeof(tip), "%.800s · %.3g → %.3g %s%s",
+                             nvt_strings_get(sheet->stacks->names,
+                                             sheet->stacks->items[box->row].name, NULL),
+                             value_of(sheet, box->row, 0) / sheet->one,
+                             value_of(sheet, box->row, 1) / sheet->one, sheet->unit, change);
+                }
+                nvt_svg_put_tip(2 * look + 1, tip, out);
+            }
+}
+
 /* --- the picture --- */
 
 static void put_flame_change_keys(const struct sheet *sheet, struct nvt_frame *frame)
@@ -246,10 +289,7 @@ static void put_flame_change_keys(const struct sheet *sheet, struct nvt_frame *f
                 is_there |= sheet->halves[half].boxes[i].look == look;
         if (is_there)
             nvt_frame_key(frame, NVT_KEY_BOX, looks[look].color, 1, 0,
-                          look != UNCHANGED                       ? looks[look].key
-                          : sheet->stacks->what == NVT_STACKS_CPU ? "within 5 %, or not told from "
-                                                                    "chance"
-                                                                  : "within 5 %");
+                          look != UNCHANGED ? looks[look].key : "within 5 %, or cannot tell");
     }
 }
 
@@ -260,8 +300,8 @@ static void put_flame_change_notes(const struct sheet *sheet, struct nvt_frame *
         stacks->lacks_iterations ? "All time over the traces" : "All time over the iterations";
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text),
-             "%s: %s. Both on one scale, in one order. Colours: what became of each from A to %c.",
-             per, pictures[stacks->what].what, (char)('A' + sheet->halves[1].side));
+             "%s: %s. Both on one scale, in one order; coloured by the change from A to %c.", per,
+             pictures[stacks->what].what, (char)('A' + sheet->halves[1].side));
     nvt_frame_note(frame, text);
     if (stacks->unseen[sheet->halves[0].side] > 0 || stacks->unseen[sheet->halves[1].side] > 0)
         nvt_frame_note(frame, "Samples whose callers are not on record are not drawn.");
@@ -313,8 +353,9 @@ static void put_flame_change_script(const struct nvt_chart_request *request, con
 {
     const struct sheet *sheet = what;
     const uint32_t levels = levels_above(sheet, 1) + sheet->halves[1].levels;
-    const double most = sheet->most / sheet->one, pixel = most / WIDTH;
+    const double most = sheet->most / sheet->one, pixel = most / sheet->width;
     struct nvt_frame frame = nvt_frame_new(request, name, pictures[sheet->stacks->what].title);
+    nvt_frame_widen(&frame);
     frame.left = frame.right = SIDE;
     put_flame_change_keys(sheet, &frame);
     put_flame_change_notes(sheet, &frame);
@@ -337,9 +378,16 @@ static int draw_flame_change_sheet(const struct nvt_chart_request *request,
                                    struct nvt_error *err)
 {
     struct sheet sheet = {.changes = changes, .stacks = stacks, .unit = "samples", .one = 1};
+    static const struct nvt_chart_parts parts = {put_flame_change_data, put_flame_change_script,
+                                                 put_flame_change_tips};
     uint32_t *order = nvt_stack_changes_order(stacks, 0, side);
+    struct nvt_verdicts verdicts = {0};
+    struct nvt_frame frame = nvt_frame_new(request, "", "");
     char name[64];
-    int status = order ? 0 : -1;
+    nvt_frame_widen(&frame);
+    sheet.width = frame.width - 2 * SIDE;
+    sheet.verdicts = &verdicts;
+    int status = order ? nvt_verdicts_make(&verdicts, &changes->comparison, side) : -1;
     sheet.halves[1].side = side;
     for (int half = 0; half < 2; half++) {
         struct half *of = &sheet.halves[half];
@@ -357,8 +405,8 @@ static int draw_flame_change_sheet(const struct nvt_chart_request *request,
     if (side > 1)
         snprintf(name, sizeof(name), "%s-%c", pictures[stacks->what].file, (char)('a' + side));
     status = status ? nvt_fail(err, "out of memory")
-                    : nvt_chart_draw(request, name, put_flame_change_data, put_flame_change_script,
-                                     &sheet, err);
+                    : nvt_chart_draw_tipped(request, name, &parts, &sheet, err);
+    nvt_verdicts_free(&verdicts);
     free(order);
     free(sheet.halves[0].boxes);
     free(sheet.halves[1].boxes);

@@ -1,8 +1,8 @@
 /*
  * fragments: the fragment study, a sheet for each size and batch. Forward and backward time, peak
  * memory and parameters against the number of fragments; a line for the layer in training and for
- * each way of inference, with error bars of one standard deviation, and the linear layer as the
- * horizontal line to beat. Linear layers with no fragments of their size beside them are left to
+ * each way of inference, medians with bars from the shortest iteration to the
+ * longest, and the linear layer as the horizontal line to beat. Linear layers with no fragments of their size beside them are left to
  * the chart of phases.
  */
 #include "../chart.h"
@@ -22,7 +22,13 @@
 /* Above this spread of the means a time axis is logarithmic. */
 #define LOG_RATIO 15
 /* Columns of the data file, from 1. */
-enum { FRAGMENTS = 1, FORWARD, FORWARD_STD, BACKWARD, BACKWARD_STD, PEAK, PARAMETERS };
+enum {
+    FRAGMENTS = 1,
+    FORWARD, /* with its least and its most behind it, as BACKWARD has them */
+    BACKWARD = FORWARD + 3,
+    PEAK = BACKWARD + 3,
+    PARAMETERS
+};
 
 /* One sheet: the measured rows of one size and batch, by line and fragments. */
 struct sheet {
@@ -48,34 +54,31 @@ static const struct style styles[NVT_FRAGMENT_LINES] = {
 struct panel {
     const char *title, *unit;
     int column;
-    int std; /* column, 0: none */
+    int is_time; /* it has bars */
 };
 
 static const struct panel panels[] = {
-    {"Forward", "time (ms)", FORWARD, FORWARD_STD},
-    {"Backward and optimizer", "time (ms)", BACKWARD, BACKWARD_STD},
+    {"Forward", "time (ms)", FORWARD, 1},
+    {"Backward and optimizer", "time (ms)", BACKWARD, 1},
     {"Peak memory", "memory (MiB)", PEAK, 0},
     {"Parameters", "", PARAMETERS, 0},
 };
 
+static struct nvt_spread time_of(const struct nvt_fragment_row *row, int column)
+{
+    return nvt_spread_of(row->record, column == FORWARD ? "forward_ns" : "backward_ns");
+}
+
+/* The least and the most of a time are in the columns behind it. */
 static double value_of(const struct nvt_fragment_row *row, int column)
 {
-    switch (column) {
-    case FRAGMENTS:
-        return (double)row->fragments;
-    case FORWARD:
-        return row->forward.mean_ms;
-    case FORWARD_STD:
-        return row->forward.std_ms;
-    case BACKWARD:
-        return row->backward.mean_ms;
-    case BACKWARD_STD:
-        return row->backward.std_ms;
-    case PEAK:
+    if (column == PEAK)
         return row->peak_mib;
-    default:
+    if (column == PARAMETERS)
         return row->parameters;
-    }
+    const struct nvt_spread time = time_of(row, column < BACKWARD ? FORWARD : BACKWARD);
+    const double values[] = {time.at, time.low, time.high};
+    return values[(column - FORWARD) % 3] / 1e6;
 }
 
 static int by_line_and_fragments(const void *left, const void *right)
@@ -129,7 +132,7 @@ static void put_values(const struct nvt_fragment_row *row, double x, FILE *out)
 /* A block a line, named for gnuplot's `index`; the linear layer spans the axis. */
 static void put_fragments_data(const struct sheet *sheet, FILE *out)
 {
-    fputs("# fragments forward_ms forward_std_ms backward_ms backward_std_ms peak_mib "
+    fputs("# fragments, median, least and most of forward_ms and of backward_ms, peak_mib, "
           "parameters\n",
           out);
     static const char *const blocks[] = {"linear", "train", "looped", "grouped"};
@@ -150,8 +153,11 @@ static struct nvt_extent extent_of(const struct sheet *sheet, const struct panel
 {
     struct nvt_extent extent = nvt_extent_new();
     for (size_t i = 0; i < sheet->count; i++)
-        nvt_extent_add_bar(&extent, value_of(sheet->rows[i], panel->column),
-                           panel->std ? value_of(sheet->rows[i], panel->std) : NAN);
+        for (int k = 0; k < (panel->is_time ? 3 : 1); k++) {
+            const double value = value_of(sheet->rows[i], panel->column + k);
+            if (isfinite(value))
+                nvt_extent_add(&extent, value, value);
+        }
     return extent;
 }
 
@@ -163,41 +169,29 @@ static int has_line(const struct sheet *sheet, enum nvt_fragment_line line)
     return 0;
 }
 
-/* Whether any deviation is known: published figures come without. */
-static int has_bars(const struct sheet *sheet, int std)
+/* What the times of a panel are: of which nvt_spread_kinds. */
+static unsigned kinds_of(const struct sheet *sheet)
 {
+    unsigned kinds = 0;
     for (size_t i = 0; i < sheet->count; i++)
-        if (value_of(sheet->rows[i], std) > 0)
-            return 1;
-    return 0;
+        for (int k = 0; k < 2; k++) {
+            const struct nvt_spread time = time_of(sheet->rows[i], k ? BACKWARD : FORWARD);
+            kinds |= nvt_spread_kinds(&time);
+        }
+    return kinds;
 }
 
-/* Whether some bar goes on before its axis begins; the plain layer has a band. */
-static int has_cut(const struct sheet *sheet, const struct panel *panel)
-{
-    const struct nvt_extent extent = extent_of(sheet, panel);
-    const double floor = nvt_extent_floor(&extent, LOG_RATIO);
-    for (size_t i = 0; i < sheet->count; i++) {
-        const struct nvt_fragment_row *row = sheet->rows[i];
-        if (row->line != NVT_LINEAR &&
-            value_of(row, panel->column) - value_of(row, panel->std) < floor)
-            return 1;
-    }
-    return 0;
-}
-
-/* Means with bars, where one goes on before the axis a head and no cap. */
+/* Medians joined by a line, and their bars. */
 static void put_bars(const char *name, const char *block, const struct style *style,
                      const struct panel *panel, const struct nvt_look *look, FILE *out)
 {
-    const int mean = panel->column, std = panel->std;
+    const int at = panel->column;
     fprintf(out,
-            "'%s.dat' index '%s' using ($1*%g):%d:($%d-$%d<floor?$%d:low($%d,$%d)):(high($%d,$%d)) "
-            "with yerrorlines linecolor '%s' pointtype %d pointsize 0.6 linewidth 1.3, \\\n     "
-            "'' index '%s' using ($1*%g):($%d-$%d<floor?$%d:NaN):(0):(floor-$%d) with vectors head "
-            "filled size screen 0.016,25 linecolor '%s' linewidth 1.3",
-            name, block, style->shift, mean, mean, std, mean, mean, std, mean, std, look->color,
-            look->point, block, style->shift, mean, std, mean, mean, look->color);
+            "'%s.dat' index '%s' using ($1*%g):%d:%d:%d with yerrorbars pointtype 0 linecolor '%s' "
+            "linewidth 1, \\\n     '' index '%s' using ($1*%g):%d with linespoints linecolor '%s' "
+            "pointtype %d pointsize 0.6 linewidth 1.3",
+            name, block, style->shift, at, at + 1, at + 2, look->color, block, style->shift, at,
+            look->color, look->point);
 }
 
 static void put_plot(const struct sheet *sheet, const struct panel *panel, const char *name,
@@ -205,7 +199,7 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
 {
     static const char *const blocks[] = {"linear", "train", "looped", "grouped"};
     const char *separator = "plot ";
-    int with_bars = panel->std && has_bars(sheet, panel->std);
+    const int with_bars = panel->is_time && kinds_of(sheet) & NVT_SPREAD_BARS;
     for (int line = 0; line < NVT_FRAGMENT_LINES; line++) {
         const struct style *style = &styles[line];
         const struct nvt_look look = nvt_look_of_fragments((enum nvt_fragment_line)line);
@@ -214,11 +208,10 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
         fprintf(out, "%s", separator);
         separator = ", \\\n     ";
         if (line == NVT_LINEAR && with_bars)
-            fprintf(
-                out,
-                "'%s.dat' index 'linear' using 1:(low($%d,$%d)):(high($%d,$%d)) with filledcurves "
-                "fillcolor '%s' fillstyle transparent solid 0.15 noborder%s",
-                name, panel->column, panel->std, panel->column, panel->std, look.color, separator);
+            fprintf(out,
+                    "'%s.dat' index 'linear' using 1:%d:%d with filledcurves "
+                    "fillcolor '%s' fillstyle transparent solid 0.15 noborder%s",
+                    name, panel->column + 1, panel->column + 2, look.color, separator);
         if (line == NVT_LINEAR)
             fprintf(out,
                     "'%s.dat' index 'linear' using 1:($%d/%g) with lines linecolor '%s' "
@@ -249,7 +242,7 @@ static void put_fragments_panel(const struct sheet *sheet, size_t index,
                                       : "number";
     nvt_frame_panel(frame, (int)index, panel->title, out);
     /* Time axes go logarithmic when one line would flatten the others; others start at zero. */
-    int is_log = nvt_frame_scale('y', &extent, scale, panel->std ? LOG_RATIO : INFINITY, out);
+    int is_log = nvt_frame_scale('y', &extent, scale, panel->is_time ? LOG_RATIO : INFINITY, out);
     snprintf(text, sizeof(text), "%s%s", unit, is_log ? ", log scale" : "");
     nvt_frame_y_label(frame, (int)index, text, out);
     if (isfinite(extent.least))
@@ -280,11 +273,7 @@ static void put_fragments_frame(const struct nvt_input *input, const struct shee
             nvt_frame_key(frame, line == NVT_LINEAR ? NVT_KEY_LINE : NVT_KEY_LINE_POINT, look.color,
                           look.dash, look.point, styles[line].title);
     }
-    int bars = has_bars(sheet, FORWARD_STD) || has_bars(sheet, BACKWARD_STD);
-    nvt_studied_notes(sheet->studied, bars ? "bars and band" : NULL, frame);
-    nvt_frame_note(frame, has_cut(sheet, &panels[0]) || has_cut(sheet, &panels[1])
-                              ? "A bar that extends beyond the chart ends in a triangle."
-                              : "");
+    nvt_studied_spread_notes(sheet->studied, kinds_of(sheet), frame);
     snprintf(failed, sizeof(failed), "%zu not measured (out of memory or error).", sheet->failed);
     if (sheet->failed)
         nvt_frame_note(frame, failed);

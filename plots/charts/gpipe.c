@@ -218,9 +218,8 @@ static int draw_study(const struct nvt_chart_request *request, const struct nvt_
     static const struct {
         const char *name, *title;
         int column;
-    } pictures[] = {
-        {"gpipe-memory", "Peak activation memory of a pipeline of K partitions", MEMORY},
-        {"gpipe-throughput", "Throughput of a pipeline of K partitions", THROUGHPUT}};
+    } pictures[] = {{"gpipe-memory", "Pipeline of K partitions: peak activation memory", MEMORY},
+                    {"gpipe-throughput", "Pipeline of K partitions: throughput", THROUGHPUT}};
     char name[64], file[64];
     snprintf(file, sizeof(file), "gpipe%s", suffix);
     FILE *data = nvt_chart_open(request, file, "dat", err);

@@ -226,7 +226,7 @@ static void put_osrt_script(const struct nvt_chart_request *request, const void 
 {
     const struct bars *bars = what;
     const char *separator = "plot ";
-    struct nvt_frame frame = nvt_frame_new(request, name, "Time in calls of the operating system");
+    struct nvt_frame frame = nvt_frame_new(request, name, "System calls");
     frame.left = frame.right = 16;
     for (size_t part = 0; part < PARTS; part++)
         if (occurs(bars, part))

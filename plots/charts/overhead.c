@@ -215,7 +215,7 @@ static void put_overhead_script(const struct nvt_chart_request *request, const v
     const struct sheet *sheet = what;
     const double margin = 0.06 * (sheet->most - sheet->least) + 0.005;
     const char *separator = "plot ";
-    struct nvt_frame frame = nvt_frame_new(request, name, "What collecting costs");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Profiling overhead");
     put_overhead_frame(request, sheet, &frame);
     nvt_frame_open(&frame, 46 * (int)sheet->count, out);
     fprintf(out,

@@ -1,6 +1,6 @@
 /*
- * phases: mean time of each phase of runs that have no chart of their own (linear layers without
- * fragments among them), with error bars of one standard deviation; a row a configuration, a mark a phase, a sheet for each thirty rows.
+ * phases: time of each phase of runs that have no chart of their own (linear layers without fragments among them), the median with
+ * a bar from the shortest iteration to the longest; a row a configuration, a mark a phase, a sheet for each thirty rows.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@ enum { SHEET_ROWS = 30, PHASES = 3, NAME_LONGEST = 400, FAILED_MOST = 3 };
 
 #define LOG_RATIO 15
 
-static const struct nvt_series phases[PHASES] = {{"forward", "forward", NVT_BLUE, 7},
-                                                 {"backward", "backward", NVT_RED, 5},
+static const struct nvt_series phases[PHASES] = {{"forward", "forward", NVT_SKY, 7},
+                                                 {"backward", "backward", NVT_ORANGE, 5},
                                                  {"optimizer", "optimizer", NVT_GREEN, 9}};
 
 struct row {
     char name[NAME_LONGEST];
-    double mean[PHASES], std[PHASES]; /* ns, NaN: unknown */
-    const char *status;               /* of one that did not end well, else NULL */
+    struct nvt_spread times[PHASES];
+    const char *status; /* of one that did not end well, else NULL */
 };
 
 /* Of a directory: those that are drawn, and behind them those that did not end well. */
@@ -93,11 +93,9 @@ static int read_row(const struct source *source, const struct nvt_record *record
         return 0;
     *row = (struct row){.status = status && strcmp(status, "ok") ? status : NULL};
     for (int i = 0; i < PHASES; i++) {
-        snprintf(key, sizeof(key), "%s_ns_mean", phases[i].block);
-        row->mean[i] = nvt_record_number(record, key);
-        snprintf(key, sizeof(key), "%s_ns_std", phases[i].block);
-        row->std[i] = nvt_record_number(record, key);
-        any |= row->mean[i] > 0;
+        snprintf(key, sizeof(key), "%s_ns", phases[i].block);
+        row->times[i] = nvt_spread_of(record, key);
+        any |= row->times[i].at > 0;
     }
     row->status = any ? NULL : row->status;
     configuration = any || row->status ? nvt_record_configuration(record) : NULL;
@@ -154,14 +152,22 @@ static void put_failed(const struct sheet *sheet, struct nvt_frame *frame)
 
 static void measure_phases(struct sheet *sheet)
 {
-    sheet->extent = nvt_extent_new();
-    for (size_t i = 0; i < sheet->count; i++)
-        for (int p = 0; p < PHASES; p++) {
-            double mean = sheet->rows[i].mean[p], std = sheet->rows[i].std[p];
-            if (mean > 0)
-                nvt_extent_add_bar(&sheet->extent, mean, std);
-        }
+    struct nvt_extent extent = nvt_extent_new();
+    for (size_t i = 0; i < sheet->count * PHASES; i++)
+        nvt_extent_add_spread(&extent, &sheet->rows[i / PHASES].times[i % PHASES]);
+    sheet->extent = extent;
     sheet->unit = nvt_time_unit_for(sheet->extent.most);
+}
+
+static void put_point(const struct nvt_spread *time, double unit, double place, FILE *out)
+{
+    if (!(time->at > 0))
+        return;
+    fprintf(out, "%.9g\t", time->at / unit);
+    if (time->low > 0)
+        fprintf(out, "%.9g\t%.9g\t%.2f\n", time->low / unit, time->high / unit, place);
+    else
+        fprintf(out, "NaN\tNaN\t%.2f\n", place);
 }
 
 static void put_phases_data(const struct nvt_chart_request *request, const void *what,
@@ -170,13 +176,12 @@ static void put_phases_data(const struct nvt_chart_request *request, const void 
     const struct sheet *sheet = what;
     (void)request;
     (void)name;
-    fprintf(out, "# mean_%s std_%s place; a block a phase\n", sheet->unit.name, sheet->unit.name);
+    fprintf(out, "# median_%s least_%s most_%s place; a block a phase\n", sheet->unit.name,
+            sheet->unit.name, sheet->unit.name);
     for (int p = 0; p < PHASES; p++) {
         fprintf(out, "%s# %s\n", p ? "\n\n" : "", phases[p].block);
         for (size_t i = 0; i < sheet->count; i++)
-            if (sheet->rows[i].mean[p] > 0)
-                fprintf(out, "%.9g\t%.9g\t%.2f\n", sheet->rows[i].mean[p] / sheet->unit.ns,
-                        sheet->rows[i].std[p] / sheet->unit.ns, (double)i + 0.56 + 0.16 * p);
+            put_point(&sheet->rows[i].times[p], sheet->unit.ns, (double)i + 0.56 + 0.16 * p, out);
     }
 }
 
@@ -186,23 +191,11 @@ static size_t shown_phases(const struct sheet *sheet, struct nvt_series shown[PH
     size_t count = 0;
     for (int p = 0; p < PHASES; p++)
         for (size_t i = 0; i < sheet->count; i++)
-            if (sheet->rows[i].mean[p] > 0) {
+            if (sheet->rows[i].times[p].at > 0) {
                 shown[count++] = phases[p];
                 break;
             }
     return count;
-}
-
-/* Whether some row has a bar, and whether one goes on before the axis begins. */
-static void look_for_bars(const struct sheet *sheet, int *bars, int *cut)
-{
-    const double floor = nvt_extent_floor(&sheet->extent, LOG_RATIO);
-    *bars = *cut = 0;
-    for (int p = 0; p < PHASES; p++)
-        for (size_t i = 0; i < sheet->count; i++) {
-            *bars |= sheet->rows[i].std[p] > 0;
-            *cut |= sheet->rows[i].mean[p] - sheet->rows[i].std[p] < floor;
-        }
 }
 
 static void put_phases_frame(const struct sheet *sheet, struct nvt_frame *frame)
@@ -210,13 +203,12 @@ static void put_phases_frame(const struct sheet *sheet, struct nvt_frame *frame)
     const struct nvt_words words = words_of(sheet);
     struct nvt_provenance from = nvt_runs_provenance(sheet->runs);
     char text[NVT_FRAME_TEXT];
-    int bars, cut;
+    unsigned kinds = 0;
     frame->left = frame->right = 20;
-    look_for_bars(sheet, &bars, &cut);
-    if (sheet->source->studied.repeats < 2)
-        nvt_frame_note(frame, "Means over the iterations.");
-    nvt_studied_notes(&sheet->source->studied, bars ? "bars" : NULL, frame);
-    nvt_frame_note(frame, cut ? "A bar that extends beyond the chart ends in a triangle." : "");
+    for (size_t i = 0; i < sheet->count; i++)
+        for (int p = 0; p < PHASES; p++)
+            kinds |= nvt_spread_kinds(&sheet->rows[i].times[p]);
+    nvt_studied_spread_notes(&sheet->source->studied, kinds, frame);
     put_failed(sheet, frame);
     if (nvt_words_pick(&words, sheet->rows[0].name, 1, text, sizeof(text)))
         nvt_frame_note(frame, text);
@@ -244,7 +236,7 @@ static void put_phases_script(const struct nvt_chart_request *request, const voi
         put_phases_label(sheet, &sheet->rows[i], out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',12'\n", (double)i + 0.24);
     }
-    nvt_frame_series_std(name, &(struct nvt_bar_columns){"$1", "$2", "$3"}, shown, series, out);
+    nvt_frame_series_spread(name, "4", shown, series, out);
     nvt_frame_close(&frame, out);
 }
 
@@ -323,7 +315,7 @@ static int phases_fits(const struct nvt_input *input)
 
 const struct nvt_chart nvt_chart_phases = {
     .name = "phases",
-    .about = "mean time of each phase of runs that have no chart of their own",
+    .about = "time of each phase of runs that have no chart of their own",
     .fits = phases_fits,
     .draw = draw_phases,
 };

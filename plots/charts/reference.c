@@ -20,10 +20,10 @@ enum { SHEET_ROWS = 30 };
 
 /* A block of the data for each quantity. */
 static const struct nvt_series all_series[] = {
-    {"forward", "forward", NVT_BLUE, 7},
-    {"backward", "backward", NVT_RED, 5},
-    {"forward_launch", "forward, launch", NVT_BLUE, 6},
-    {"backward_launch", "backward, launch", NVT_RED, 4},
+    {"forward", "forward", NVT_SKY, 7},
+    {"backward", "backward", NVT_ORANGE, 5},
+    {"forward_launch", "forward, launch", NVT_SKY, 6},
+    {"backward_launch", "backward, launch", NVT_ORANGE, 4},
     {"time_standard", "fp16", NVT_BLUE, 7},
     {"time_rowwise", "int8, by row", NVT_RED, 5},
     {"time_global", "int8, one scale", NVT_GREEN, 9},
@@ -50,14 +50,6 @@ static int is_shown(const struct nvt_reference_pair *pair)
 static double ratio_of(const struct nvt_reference_pair *pair)
 {
     return pair->our_value / pair->their_value;
-}
-
-/* Of the ratio, first order, from the deviations that are known; 0 where none is. */
-static double deviation_of(const struct nvt_reference_pair *pair)
-{
-    double ours = pair->our_std > 0 ? pair->our_std / pair->our_value : 0;
-    double theirs = pair->their_std > 0 ? pair->their_std / pair->their_value : 0;
-    return ratio_of(pair) * sqrt(ours * ours + theirs * theirs);
 }
 
 /* A part of the pairs with at most SHEET_ROWS configurations. */
@@ -94,7 +86,7 @@ static void put_reference_data(const struct nvt_chart_request *request, const vo
     const struct sheet *sheet = what;
     (void)request;
     (void)name;
-    fputs("# row ours/published ours_ms published_ms deviation_of_ratio\n", out);
+    fputs("# ours/published row ours_ms published_ms\n", out);
     for (size_t s = 0, blocks = 0; s < SERIES; s++) {
         const struct nvt_record *last = NULL;
         size_t row = 0, in_block = 0;
@@ -108,8 +100,8 @@ static void put_reference_data(const struct nvt_chart_request *request, const vo
                 continue;
             if (!in_block++)
                 fprintf(out, "%s# %s\n", blocks++ ? "\n\n" : "", all_series[s].block);
-            fprintf(out, "%zu\t%.9g\t%.9g\t%.9g\t%.9g\n", row, ratio_of(pair), pair->our_value,
-                    pair->their_value, deviation_of(pair));
+            fprintf(out, "%.9g\t%zu\t%.9g\t%.9g\n", ratio_of(pair), row, pair->our_value,
+                    pair->their_value);
         }
     }
 }
@@ -158,28 +150,8 @@ static struct nvt_extent extent_of(const struct sheet *sheet)
     struct nvt_extent extent = {1, 1}; /* with the line of equal times */
     for (size_t i = 0; i < sheet->count; i++)
         if (is_shown(&sheet->pairs[i]))
-            nvt_extent_add_bar(&extent, ratio_of(&sheet->pairs[i]), deviation_of(&sheet->pairs[i]));
+            nvt_extent_add(&extent, ratio_of(&sheet->pairs[i]), ratio_of(&sheet->pairs[i]));
     return extent;
-}
-
-/* Whether a bar goes on before the axis begins. */
-static int has_cut(const struct sheet *sheet)
-{
-    const struct nvt_extent extent = extent_of(sheet);
-    const double floor = nvt_extent_floor(&extent, 0);
-    for (size_t i = 0; i < sheet->count; i++)
-        if (is_shown(&sheet->pairs[i]) &&
-            ratio_of(&sheet->pairs[i]) - deviation_of(&sheet->pairs[i]) < floor)
-            return 1;
-    return 0;
-}
-
-static int has_bars(const struct sheet *sheet)
-{
-    for (size_t i = 0; i < sheet->count; i++)
-        if (is_shown(&sheet->pairs[i]) && deviation_of(&sheet->pairs[i]) > 0)
-            return 1;
-    return 0;
 }
 
 static void put_reference_notes(const struct sheet *sheet, struct nvt_frame *frame)
@@ -199,11 +171,8 @@ static void put_reference_notes(const struct sheet *sheet, struct nvt_frame *fra
     for (size_t i = 0; i < count; i++)
         free((char *)configurations[i]);
     nvt_frame_note(frame, text);
-    nvt_studied_notes(sheet->studied,
-                      has_bars(sheet) ? "bars of the ratio, from those that are known" : NULL,
-                      frame);
-    nvt_frame_note(frame,
-                   has_cut(sheet) ? "A bar that extends beyond the chart ends in a triangle." : "");
+    nvt_frame_note(frame, "Means. The machines differ, so a ratio is no verdict.");
+    nvt_frame_note(frame, sheet->studied->left_out);
     nvt_frame_provenance(frame, "Ours: ", &from);
     snprintf(text, sizeof(text), "Published: %s; device: %s", theirs ? theirs->title : "?",
              theirs ? theirs->device : "not stated");
@@ -244,8 +213,12 @@ static void put_reference_script(const struct nvt_chart_request *request, const 
         fprintf(out, "set arrow %zu from 1,%zu.44 to 1,%zu nohead linecolor '#333333' dashtype 2\n",
                 row + 1, row, row + 1);
     put_reference_names(sheet, out);
-    nvt_frame_series_std(name, &(struct nvt_bar_columns){"$2", "$5", "($1-0.32)"}, shown, series,
-                         out);
+    for (size_t i = 0; i < series; i++) {
+        fprintf(out, "%s'%s.dat' index '%s' using 1:($2-0.32) with points",
+                i ? ", \\\n     " : "plot ", name, shown[i].block);
+        nvt_frame_style(NVT_KEY_POINT, shown[i].color, 1, shown[i].point, out);
+    }
+    putc('\n', out);
     nvt_frame_close(&frame, out);
 }
 

@@ -181,10 +181,10 @@ static void name_points(struct sheet *sheet)
                         sizeof(sheet->texts[i]));
 }
 
-/* A ceiling that is shown: what is multiplied, or what floats may be. */
+/* A ceiling that is shown: of what is multiplied. */
 static int has_ceiling(const struct sheet *sheet, int roof)
 {
-    int used = roof != NVT_ROOF_INT8;
+    int used = 0;
     for (size_t i = 0; i < sheet->count && !used; i++)
         used = (int)sheet->points[i]->roof == roof;
     return used && sheet->peaks->flops[roof] > 0;
@@ -197,7 +197,7 @@ static void measure_roofline(struct sheet *sheet)
         if (has_ceiling(sheet, roof))
             sheet->top = fmax(sheet->top, sheet->peaks->flops[roof]);
     const double ridge = sheet->top / sheet->peaks->bytes;
-    nvt_extent_add(&sheet->x, ridge / 3, ridge * 3);
+    nvt_extent_add(&sheet->x, ridge / 2, ridge * 1.2);
     nvt_extent_add(&sheet->y, sheet->top, sheet->top);
     for (size_t i = 0; i < sheet->count; i++) {
         const struct nvt_roof_point *point = sheet->points[i];
@@ -266,16 +266,30 @@ static int place_names(struct sheet *sheet)
 
 /* --- data and script -------------------------------------------------------------------------- */
 
-/* Whether a mark is filled: of a phase, or of what lies in none. */
-static int is_filled(const struct nvt_roof_point *point)
+/* What a mark is like: a full circle of a phase, or of what lies in none; an open one of a range in a phase; a triangle above the
+ * roof. */
+enum mark { OPEN, FULL, ABOVE, MARKS };
+static const int marks[MARKS] = {6, 7, 9}; /* gnuplot's pointtype */
+
+static enum mark mark_of(const struct sheet *sheet, const struct nvt_roof_point *point)
 {
-    return !*point->range || !*point->phase;
+    if (nvt_roof_share(sheet->roofline, point) > 1)
+        return ABOVE;
+    return !*point->range || !*point->phase ? FULL : OPEN;
 }
 
-static int has_kind(const struct sheet *sheet, size_t kind, int filled)
+static int has_kind(const struct sheet *sheet, size_t kind, enum mark mark)
 {
     for (size_t i = 0; i < sheet->count; i++)
-        if (kind_at(sheet, sheet->points[i]) == kind && is_filled(sheet->points[i]) == filled)
+        if (kind_at(sheet, sheet->points[i]) == kind && mark_of(sheet, sheet->points[i]) == mark)
+            return 1;
+    return 0;
+}
+
+static int has_mark(const struct sheet *sheet, enum mark mark)
+{
+    for (size_t i = 0; i < sheet->count; i++)
+        if (mark_of(sheet, sheet->points[i]) == mark)
             return 1;
     return 0;
 }
@@ -299,15 +313,17 @@ static void put_roofline_data(const struct nvt_chart_request *request, const voi
                     flops / bytes, flops / sheet->unit, right, flops / sheet->unit);
     }
     for (size_t kind = 0; kind <= sheet->kind_count; kind++)
-        for (int filled = 0; filled < 2; filled++) {
-            if (!has_kind(sheet, kind, filled))
+        for (enum mark mark = OPEN; mark < MARKS; mark++) {
+            static const char *const which[MARKS] = {", ranges in it\n", "\n",
+                                                     ", above the roof\n"};
+            if (!has_kind(sheet, kind, mark))
                 continue;
             fputs("\n\n# ", out);
             nvt_label_text(kind < sheet->kind_count ? sheet->kinds[kind] : "others", out);
-            fputs(filled ? "\n" : ", ranges in it\n", out);
+            fputs(which[mark], out);
             for (size_t i = 0; i < sheet->count; i++)
                 if (kind_at(sheet, sheet->points[i]) == kind &&
-                    is_filled(sheet->points[i]) == filled)
+                    mark_of(sheet, sheet->points[i]) == mark)
                     fprintf(out, "%.9g\t%.9g\t%.3f\n", intensity_of(sheet->points[i]),
                             rate_of(sheet->points[i]) / sheet->unit, sheet->sizes[i]);
         }
@@ -323,27 +339,57 @@ static const char *const copy_color = "#555555";
 static const struct nvt_look ceilings[NVT_ROOFS] = {
     {NVT_BLACK, 1, 0}, {"#666666", 2, 0}, {"#888888", 4, 0}, {"#AAAAAA", 5, 0}, {"#333333", 3, 0}};
 
-/* "fp32: 239 GFLOP/s", "copy: 95.7 GB/s". */
+/* "239 GFLOP/s", "1,370 TOP/s": three digits. */
+static void write_rate(double rate, const char *unit, char *out, size_t size)
+{
+    const int tera = rate >= 1e12;
+    const double value = rate / (tera ? 1e12 : 1e9);
+    const double step = value >= 1e4 ? 100 : 10;
+    const double rounded = round(value / step) * step;
+    if (value >= 999.5 && value < 1e6)
+        snprintf(out, size, "%.0f,%03.0f %c%s", floor(rounded / 1000), fmod(rounded, 1000),
+                 tera ? 'T' : 'G', unit);
+    else
+        snprintf(out, size, "%.3g %c%s", value, tera ? 'T' : 'G', unit);
+}
+
+/* "fp32 239 GFLOP/s", "copy 95.7 GB/s". */
 static void put_roofline_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
-    char text[64];
-    const double rate = sheet->peaks->bytes;
+    char text[64], rate[32];
     for (size_t kind = 0; kind <= sheet->kind_count; kind++)
-        if (has_kind(sheet, kind, 1) || has_kind(sheet, kind, 0))
+        if (has_kind(sheet, kind, FULL) || has_kind(sheet, kind, OPEN) ||
+            has_kind(sheet, kind, ABOVE))
             nvt_frame_key(frame, NVT_KEY_POINT, color_of(sheet, kind), 1,
-                          has_kind(sheet, kind, 1) ? 7 : 6,
+                          has_kind(sheet, kind, FULL)   ? marks[FULL]
+                          : has_kind(sheet, kind, OPEN) ? marks[OPEN]
+                                                        : marks[ABOVE],
                           kind < sheet->kind_count ? sheet->kinds[kind] : "others");
-    snprintf(text, sizeof(text), "copy: %.3g %s", rate / (rate >= 1e12 ? 1e12 : 1e9),
-             rate >= 1e12 ? "TB/s" : "GB/s");
+    write_rate(sheet->peaks->bytes, "B/s", rate, sizeof(rate));
+    snprintf(text, sizeof(text), "copy %s", rate);
     nvt_frame_key(frame, NVT_KEY_LINE, copy_color, 1, 0, text);
     for (int roof = 0; roof < NVT_ROOFS; roof++) {
-        const double flops = sheet->peaks->flops[roof];
-        snprintf(text, sizeof(text), "%s: %.3g %s%s", nvt_roof_name((enum nvt_roof)roof),
-                 flops / (flops >= 1e12 ? 1e12 : 1e9), flops >= 1e12 ? "T" : "G",
-                 roof == NVT_ROOF_INT8 ? "OP/s" : "FLOP/s");
+        write_rate(sheet->peaks->flops[roof], roof == NVT_ROOF_INT8 ? "OP/s" : "FLOP/s", rate,
+                   sizeof(rate));
+        snprintf(text, sizeof(text), "%s %s", nvt_roof_name((enum nvt_roof)roof), rate);
         if (has_ceiling(sheet, roof))
             nvt_frame_key(frame, NVT_KEY_LINE, ceilings[roof].color, ceilings[roof].dash, 0, text);
     }
+}
+
+/* "The 40 of 117 with the most time; 31 names had no room." */
+static void put_left_out(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    char points[80] = "", names[80] = "", text[NVT_FRAME_TEXT];
+    if (sheet->left_out)
+        snprintf(points, sizeof(points), "The %zu of %zu with the most time. ", sheet->count,
+                 sheet->count + sheet->left_out);
+    if (sheet->nameless)
+        snprintf(names, sizeof(names), "%zu name%s had no room.", sheet->nameless,
+                 sheet->nameless > 1 ? "s" : "");
+    snprintf(text, sizeof(text), "%s%s%s", points, names,
+             *points || *names ? " All: nvtally stats -r roofline." : "");
+    nvt_frame_note(frame, text);
 }
 
 static void put_roofline_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
@@ -351,28 +397,18 @@ static void put_roofline_notes(const struct nvt_chart_request *request, const st
 {
     const struct nvt_words words = {sheet, sheet->count, configuration_at};
     char text[NVT_FRAME_TEXT], keys[NVT_FRAME_TEXT - 1];
-    int open = 0;
-    for (size_t kind = 0; kind <= sheet->kind_count; kind++)
-        open |= has_kind(sheet, kind, 0);
-    snprintf(text, sizeof(text), "Area: share of a configuration's time.%s",
-             open ? " Open: ranges in the phase of that colour." : "");
+    snprintf(text, sizeof(text), "Area: share of the time.%s",
+             has_mark(sheet, OPEN) ? " Open: ranges in the phase of that colour." : "");
     nvt_frame_note(frame, text);
-    nvt_frame_note(frame, "Bytes: the least to move, as the program says. Work in a cache, or that "
-                          "writes what it has read, may be above the roof.");
-    if (sheet->left_out) {
-        snprintf(text, sizeof(text),
-                 "The %zu with the most time; %zu more: nvtally stats -r roofline.", sheet->count,
-                 sheet->left_out);
-        nvt_frame_note(frame, text);
-    }
-    if (sheet->nameless) {
-        snprintf(text, sizeof(text), "%zu of the names had no room.", sheet->nameless);
-        nvt_frame_note(frame, text);
-    }
+    if (has_mark(sheet, ABOVE))
+        nvt_frame_note(frame, "Triangles are above their roof: their data stays in a cache, or "
+                              "their products are faster than those that the roof was measured "
+                              "with.");
+    put_left_out(sheet, frame);
     nvt_short_words_tell(&sheet->words, keys, sizeof(keys));
     snprintf(text, sizeof(text), "%s.", keys);
     nvt_frame_note(frame, *keys ? text : "");
-    snprintf(text, sizeof(text), "Roof: large products and a copy, measured %s.",
+    snprintf(text, sizeof(text), "Roof: large products and a copy, measured %.10s.",
              *sheet->peaks->date ? sheet->peaks->date : "with the run");
     nvt_frame_note(frame, text);
     if (nvt_words_pick(&words, sheet->points[0]->configuration, 1, text, sizeof(text)))
@@ -392,12 +428,12 @@ static void put_plots(const struct sheet *sheet, const char *name, FILE *out)
                     "linewidth 1.6",
                     block++, ceilings[roof].color, ceilings[roof].dash);
     for (size_t kind = 0; kind <= sheet->kind_count; kind++)
-        for (int filled = 0; filled < 2; filled++)
-            if (has_kind(sheet, kind, filled))
+        for (enum mark mark = OPEN; mark < MARKS; mark++)
+            if (has_kind(sheet, kind, mark))
                 fprintf(out,
                         ", \\\n     '' index %d using 1:2:3 with points pointtype %d pointsize "
                         "variable linewidth 1.4 linecolor '%s'",
-                        block++, filled ? 7 : 6, color_of(sheet, kind));
+                        block++, marks[mark], color_of(sheet, kind));
     putc('\n', out);
 }
 
@@ -429,8 +465,7 @@ static void put_roofline_script(const struct nvt_chart_request *request, const v
 {
     const struct sheet *sheet = what;
     const double width = NVT_FRAME_WIDTH - MARGIN_LEFT - MARGIN_RIGHT;
-    struct nvt_frame frame =
-        nvt_frame_new(request, name, "Roofline: what was reached, and what could be");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Roofline");
     frame.left = MARGIN_LEFT;
     frame.right = MARGIN_RIGHT;
     put_roofline_keys(sheet, &frame);

@@ -1,7 +1,7 @@
 /*
  * switchback: the two published charts of the SwitchBack study. The time of each operation against
- * the layer's narrow side at one batch, both axes logarithmic; and how much sooner than fp16 the
- * layer is done in int8, in %, against the narrow side, a line a batch. Both directions of a layer
+ * the layer's narrow side at one batch, both axes logarithmic; and how much faster than fp16 int8 is,
+ * in %, against the narrow side, a line a batch. Both directions of a layer
  * are averaged; where a side was measured with several multipliers, the one nearest to 4 is shown.
  */
 #include "../chart.h"
@@ -177,7 +177,7 @@ static struct nvt_extent extent_of(const struct points *points, int64_t batch)
     struct nvt_extent extent = nvt_extent_new();
     for (size_t i = 0; i < points->count; i++)
         for (int k = 0; k < NVT_SWITCHBACK_STEPS && points->items[i].batch == batch; k++)
-            nvt_extent_add_bar(&extent, points->items[i].ms[k], sqrt(points->items[i].variance[k]));
+            nvt_extent_add(&extent, points->items[i].ms[k], points->items[i].ms[k]);
     return extent;
 }
 
@@ -312,30 +312,20 @@ static void put_times(const struct nvt_chart_request *request, const struct poin
 {
     char title[128];
     int64_t batch = batch_to_show(points);
-    int bars = has_deviations(points, batch);
     snprintf(title, sizeof(title), "SwitchBack: time of each operation, batch %" PRId64, batch);
     struct nvt_frame frame = nvt_frame_new(request, name, title);
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, styles[i].color, styles[i].dash, styles[i].point,
                       nvt_switchback_steps[i].name);
-    put_switchback_frame(
-        request->input, points, &frame,
-        bars ? "Mean of the directions measured."
-             : "Mean of the directions measured; calls were timed in one loop, which has no "
-               "deviation.",
-        bars ? "bars" : NULL);
+    put_switchback_frame(request->input, points, &frame, "Mean of the directions measured.", NULL);
     open_frame(&frame, 240, points, batch, out);
     nvt_frame_y_label(&frame, 0, "time (ms), log scale", out);
     const struct nvt_extent extent = extent_of(points, batch);
     nvt_frame_scale('y', &extent, 1, 0, out);
     fputs("plot ", out);
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++) {
-        int column = i + 2, std = column + FIRST_STD;
-        fprintf(out, "%s'switchback.dat' index 'batch%" PRId64 "' using 1:%d",
-                i ? ", \\\n     " : "", batch, column);
-        if (bars)
-            fprintf(out, ":(low($%d,$%d)):(high($%d,$%d))", column, std, column, std);
-        fputs(bars ? " with yerrorlines" : " with linespoints", out);
+        fprintf(out, "%s'switchback.dat' index 'batch%" PRId64 "' using 1:%d with linespoints",
+                i ? ", \\\n     " : "", batch, i + 2);
         nvt_frame_style(NVT_KEY_LINE_POINT, styles[i].color, styles[i].dash, styles[i].point, out);
     }
     putc('\n', out);
@@ -351,8 +341,7 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
     int64_t lines[LINES_MOST];
     char text[64];
     size_t count = lines_of(points, lines);
-    struct nvt_frame frame =
-        nvt_frame_new(request, name, "SwitchBack: how much sooner int8 is done than fp16");
+    struct nvt_frame frame = nvt_frame_new(request, name, "SwitchBack: speed-up of int8 over fp16");
     for (size_t i = 0; i < count; i++) {
         snprintf(text, sizeof(text), "batch %" PRId64, lines[i]);
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, colors[i], 1, marks[i], text);

@@ -153,7 +153,7 @@ static void put_warmup_script(const struct nvt_chart_request *request, const voi
                               const char *name, FILE *out)
 {
     const struct sheet *sheet = what;
-    struct nvt_frame frame = nvt_frame_new(request, name, "How long warming up takes");
+    struct nvt_frame frame = nvt_frame_new(request, name, "Warm-up");
     put_warmup_frame(request, sheet, &frame);
     nvt_frame_open(&frame, 190, out);
     put_axes(sheet, &frame, out);
