@@ -3,21 +3,27 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "../lib/grow.h"
+#include "machine_processes.h"
+#include "ring.h"
 
-#define PERIOD_NS    INT64_C(100000000)
-#define ROUNDS_REST  50 /* a round is followed by that many times its length, at least */
-#define CHUNK_NS     INT64_C(1000000000) /* samples of so long are worth a chunk */
-#define STOP_NS      INT64_C(1000000000) /* the longest wait for the thread's end */
-#define MOMENTS_MOST 1024                /* that wait to be written; later ones are dropped */
+#define PERIOD_NS     INT64_C(100000000)
+#define ROUNDS_REST   50 /* a round is followed by that many times its length, at least */
+#define CHUNK_NS      INT64_C(1000000000) /* samples of so long are worth a chunk */
+#define STOP_NS       INT64_C(1000000000) /* the longest wait for the thread's end */
+#define MOMENTS_MOST  1024                /* that wait to be written; later ones are dropped */
+#define FOLLOWED_MOST 256
 
 /* Samplers have two owners, the recorder and the thread: the last one frees it. */
 struct nvt_machine {
     enum nvt_clock clock;
+    uint64_t trace;       /* enum nvt_trace_what */
+    uint32_t seen;        /* owners that were looked at, by the recorder alone */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
     int owners, stopping, ended, failed; /* for want of memory */
@@ -31,6 +37,9 @@ struct nvt_machine {
     size_t moments;
     double *values; /* [MOMENTS_MOST][series_count] */
     int64_t begun;  /* CLOCK_MONOTONIC of the first of them */
+    struct nvt_followed *followed[FOLLOWED_MOST];
+    size_t followed_count;
+    int64_t followed_due; /* CLOCK_MONOTONIC: when what was sampled of them is worth a chunk */
 };
 
 /* --- sources -------------------------------------------------------------------------------------------- */
@@ -71,6 +80,10 @@ static void give_up(struct nvt_machine *machine)
     pthread_cond_destroy(&machine->changed);
     pthread_mutex_destroy(&machine->lock);
     nvt_buffer_free(&machine->absent);
+    for (size_t i = 0; i < machine->followed_count; i++) {
+        nvt_followed_close(machine->followed[i]);
+        free(machine->followed[i]);
+    }
     free(machine->series);
     free(machine->values);
     free(machine);
@@ -137,22 +150,67 @@ static int rest(struct nvt_machine *machine, int64_t round_ns)
     return goes_on;
 }
 
+/* One that is followed. It stays where it is until the last owner frees all; the lock is held for what others touch. Returns
+ * how long the kernel walked over its pages. */
+static int64_t sample_process(struct nvt_machine *machine, struct nvt_followed *followed)
+{
+    double values[NVT_MACHINE_PROCESS_COUNT];
+    int64_t walk_ns;
+    const uint64_t ticks = nvt_ticks(machine->clock);
+    pthread_mutex_lock(&machine->lock);
+    const int is_over = followed->is_over;
+    pthread_mutex_unlock(&machine->lock);
+    if (is_over)
+        nvt_followed_close(followed);
+    if (followed->folder < 0 || !nvt_followed_read(followed, values, &walk_ns))
+        return 0;
+    pthread_mutex_lock(&machine->lock);
+    const size_t most = sizeof(followed->ticks) / sizeof(*followed->ticks);
+    if (followed->moments < most) {
+        followed->ticks[followed->moments] = ticks;
+        memcpy(followed->values[followed->moments++], values, sizeof(values));
+    }
+    pthread_mutex_unlock(&machine->lock);
+    return walk_ns;
+}
+
+/* What takes no part in how often there is a round, as it is seldom, is returned: ns. */
+static int64_t sample_processes(struct nvt_machine *machine)
+{
+    int64_t walk_ns = 0;
+    pthread_mutex_lock(&machine->lock);
+    const size_t count = machine->followed_count;
+    pthread_mutex_unlock(&machine->lock);
+    for (size_t i = 0; i < count; i++)
+        walk_ns += sample_process(machine, machine->followed[i]);
+    return walk_ns;
+}
+
+static void run_rounds(struct nvt_machine *machine, struct nvt_machine_source *sources,
+                       double *values)
+{
+    for (int goes_on = 1; goes_on;) {
+        int64_t start = nvt_monotonic_ns(), walk_ns = 0;
+        if (machine->series_count)
+            sample(machine, sources, values);
+        walk_ns = sample_processes(machine);
+        goes_on = rest(machine, nvt_monotonic_ns() - start - walk_ns);
+        if (!goes_on && machine->series_count)
+            sample(machine, sources, values);
+    }
+}
+
 static void *run(void *argument)
 {
     struct nvt_machine *machine = argument;
     struct nvt_machine_source sources[SOURCES] = {{0}};
     int failed = 0;
-    for (int i = 0; i < SOURCES && !failed; i++)
+    for (int i = 0; i < SOURCES && machine->trace & NVT_TRACE_MACHINE && !failed; i++)
         failed = open_source[i](&sources[i]);
     failed = failed || publish(machine, sources);
     double *values = failed ? NULL : malloc((machine->series_count + 1) * sizeof(*values));
-    for (int goes_on = 1; values && machine->series_count && goes_on;) {
-        int64_t start = nvt_monotonic_ns();
-        sample(machine, sources, values);
-        goes_on = rest(machine, nvt_monotonic_ns() - start);
-        if (!goes_on)
-            sample(machine, sources, values);
-    }
+    if (values)
+        run_rounds(machine, sources, values);
     machine->failed = !values;
     free(values);
     for (int i = 0; i < SOURCES; i++)
@@ -161,7 +219,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-struct nvt_machine *nvt_machine_start(enum nvt_clock clock, struct nvt_error *err)
+struct nvt_machine *nvt_machine_start(enum nvt_clock clock, uint64_t trace, struct nvt_error *err)
 {
     pthread_t thread;
     pthread_condattr_t attributes;
@@ -171,6 +229,7 @@ struct nvt_machine *nvt_machine_start(enum nvt_clock clock, struct nvt_error *er
         return NULL;
     }
     machine->clock = clock;
+    machine->trace = trace;
     machine->owners = 2;
     pthread_mutex_init(&machine->lock, NULL);
     pthread_condattr_init(&attributes);
@@ -191,6 +250,31 @@ struct nvt_machine *nvt_machine_start(enum nvt_clock clock, struct nvt_error *er
     machine->owners = 1;
     give_up(machine);
     return NULL;
+}
+
+/* Of two images of a process the older one has ended. */
+static void follow(struct nvt_machine *machine, uint32_t process, pid_t pid)
+{
+    struct nvt_followed *followed = calloc(1, sizeof(*followed));
+    if (!followed || nvt_followed_open(followed, process, pid)) {
+        free(followed);
+        return;
+    }
+    pthread_mutex_lock(&machine->lock);
+    for (size_t i = 0; i < machine->followed_count; i++)
+        if (machine->followed[i]->pid == pid)
+            machine->followed[i]->is_over = 1;
+    machine->followed[machine->followed_count++] = followed;
+    pthread_mutex_unlock(&machine->lock);
+}
+
+void nvt_machine_follow(struct nvt_machine *machine, const struct nvt_owners *owners)
+{
+    for (; machine->seen < owners->count; machine->seen++) {
+        const struct nvt_owner *owner = &owners->items[machine->seen];
+        if (!owner->foreign && !owner->ended && machine->followed_count < FOLLOWED_MOST)
+            follow(machine, machine->seen, owner->pid);
+    }
 }
 
 /* --- writing -------------------------------------------------------------------------------------------- */
@@ -224,23 +308,48 @@ static int put_value(struct nvt_buffer *rows, double value)
     return nvt_buffer_append(rows, bytes, sizeof(bytes));
 }
 
+/* Moments of some series: values[k * count + i] is that of series i at moment k. */
+struct rows {
+    const struct nvt_machine_series *series;
+    size_t count, moments;
+    const uint64_t *ticks;
+    const double *values;
+};
+
 /* See docs/trace-format.md, MACHINE. 0, or -1 when out of memory. */
-static int put_rows(struct nvt_machine *machine, struct nvt_output *output, struct nvt_buffer *rows)
+static int put_rows(const struct rows *rows, struct nvt_output *output, struct nvt_buffer *out)
 {
-    size_t count = machine->series_count;
-    if (nvt_buffer_varint(rows, count))
+    if (nvt_buffer_varint(out, rows->count))
         return -1;
-    for (size_t i = 0; i < count; i++)
-        if (put_series(rows, output, &machine->series[i]))
+    for (size_t i = 0; i < rows->count; i++)
+        if (put_series(out, output, &rows->series[i]))
             return -1;
-    for (size_t k = 0; k < machine->moments; k++)
-        if (nvt_buffer_varint(rows, k ? machine->ticks[k] - machine->ticks[k - 1] : 0))
+    for (size_t k = 0; k < rows->moments; k++)
+        if (nvt_buffer_varint(out, k ? rows->ticks[k] - rows->ticks[k - 1] : 0))
             return -1;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < machine->moments; k++)
-            if (put_value(rows, machine->values[k * count + i]))
+    for (size_t i = 0; i < rows->count; i++)
+        for (size_t k = 0; k < rows->moments; k++)
+            if (put_value(out, rows->values[k * rows->count + i]))
                 return -1;
     return 0;
+}
+
+/* process: as the output numbers it, NVT_NO_INDEX: none. 0, or -1 with err. */
+static int write_rows(const struct rows *rows, uint32_t process, struct nvt_output *output,
+                      struct nvt_error *err)
+{
+    struct nvt_buffer bytes = {0};
+    const struct nvt_chunk chunk = {.kind = NVT_CHUNK_MACHINE,
+                                    .process = process,
+                                    .thread = NVT_NO_INDEX,
+                                    .count = (uint32_t)rows->moments,
+                                    .first = rows->ticks[0],
+                                    .last = rows->ticks[rows->moments - 1]};
+    int status = put_rows(rows, output, &bytes)
+                     ? nvt_fail(err, "out of memory")
+                     : nvt_output_chunk(output, &chunk, bytes.data, bytes.size, err);
+    nvt_buffer_free(&bytes);
+    return status;
 }
 
 /* Why there is less than was asked for, as a fact. */
@@ -258,23 +367,35 @@ static int tell(struct nvt_machine *machine, struct nvt_output *output)
 static int write_locked(struct nvt_machine *machine, struct nvt_output *output,
                         struct nvt_error *err)
 {
-    struct nvt_buffer rows = {0};
     int status = 0;
     if (!machine->is_told && tell(machine, output))
         status = nvt_fail(err, "out of memory");
-    if (!status && machine->moments) {
-        const struct nvt_chunk chunk = {.kind = NVT_CHUNK_MACHINE,
-                                        .process = NVT_NO_INDEX,
-                                        .thread = NVT_NO_INDEX,
-                                        .count = (uint32_t)machine->moments,
-                                        .first = machine->ticks[0],
-                                        .last = machine->ticks[machine->moments - 1]};
-        status = put_rows(machine, output, &rows)
-                     ? nvt_fail(err, "out of memory")
-                     : nvt_output_chunk(output, &chunk, rows.data, rows.size, err);
-    }
+    if (!status && machine->moments)
+        status = write_rows(&(struct rows){machine->series, machine->series_count, machine->moments,
+                                           machine->ticks, machine->values},
+                            NVT_NO_INDEX, output, err);
     machine->moments = 0;
-    nvt_buffer_free(&rows);
+    return status ? -1 : 0;
+}
+
+static int write_processes(struct nvt_machine *machine, struct nvt_output *output,
+                           struct nvt_error *err)
+{
+    struct nvt_machine_series series[NVT_MACHINE_PROCESS_COUNT] = {{.quantity = NULL}};
+    int status = 0;
+    for (int i = 0; i < NVT_MACHINE_PROCESS_COUNT; i++) {
+        snprintf(series[i].domain, sizeof(series[i].domain), NVT_MACHINE_PROCESS);
+        series[i].quantity = nvt_machine_process_quantity((enum nvt_machine_process)i);
+    }
+    for (size_t i = 0; i < machine->followed_count; i++) {
+        struct nvt_followed *followed = machine->followed[i];
+        if (!status && followed->moments)
+            status = write_rows(&(struct rows){series, NVT_MACHINE_PROCESS_COUNT, followed->moments,
+                                               followed->ticks, followed->values[0]},
+                                followed->process, output, err);
+        followed->moments = 0;
+    }
+    machine->followed_due = nvt_monotonic_ns() + CHUNK_NS;
     return status ? -1 : 0;
 }
 
@@ -282,10 +403,14 @@ int nvt_machine_write(struct nvt_machine *machine, struct nvt_output *output, in
                       struct nvt_error *err)
 {
     int status = 0;
+    const int64_t now = nvt_monotonic_ns();
     pthread_mutex_lock(&machine->lock);
-    int is_due = machine->moments && nvt_monotonic_ns() - machine->begun >= CHUNK_NS;
+    int is_due = machine->moments && now - machine->begun >= CHUNK_NS;
     if (machine->is_open && (all || is_due))
         status = write_locked(machine, output, err);
+    if (machine->followed_count && (all || now >= machine->followed_due) &&
+        write_processes(machine, output, status ? NULL : err))
+        status = -1;
     pthread_mutex_unlock(&machine->lock);
     return status;
 }

@@ -1,10 +1,10 @@
 /*
- * The state of the machine while something is recorded: a thread of the recorder's samples it, the recorder writes what
- * it sampled. The traced program takes no part.
+ * The state of the machine while something is recorded, and the memory of the recorded processes: a thread of the
+ * recorder's samples them, the recorder writes what it sampled. The traced program takes no part.
  *
- * A sampler reads quantities from its sources, the host's (machine_host.c) and the devices' (machine_nvml.c), every
- * 100 ms; less often where a round takes so long that it would be more than 2 % of a processor's time. A quantity that a
- * source has not is none of the trace's.
+ * A sampler reads quantities from its sources, the host's (machine_host.c) and the devices' (machine_nvml.c), and of the
+ * processes that it follows (machine_processes.h), every 100 ms; less often where a round takes so long that it would be more
+ * than 2 % of a processor's time. A quantity that a source has not is none of the trace's.
  */
 #ifndef NVT_MACHINE_SAMPLER_H
 #define NVT_MACHINE_SAMPLER_H
@@ -12,14 +12,19 @@
 #include "../lib/clock.h"
 #include "../lib/machine_quantities.h"
 #include "output.h"
+#include "owners.h"
 
 /* --- the sampler ---------------------------------------------------------------------------------------- */
 
 struct nvt_machine;
 
-/* Start sampling, in ticks of that clock; the sources are opened by the thread, as a driver may take its time. NULL with
- * err: there is no thread to be had, or no memory. */
-struct nvt_machine *nvt_machine_start(enum nvt_clock clock, struct nvt_error *err);
+/* Start sampling, in ticks of that clock, what `trace` asks for: NVT_TRACE_MACHINE, which has both, or NVT_TRACE_PROCESS
+ * alone. The sources are opened by the thread, as a driver may take its time. NULL with err: there is no thread to be had, or
+ * no memory. */
+struct nvt_machine *nvt_machine_start(enum nvt_clock clock, uint64_t trace, struct nvt_error *err);
+
+/* Follow the processes that are new among the owners of rings, and can be seen, up to 256 in all. Quick where there is none. */
+void nvt_machine_follow(struct nvt_machine *machine, const struct nvt_owners *owners);
 
 /* Write what was sampled since the last time as a chunk, if that is a second's worth or `all`; else that is quick. 0, or -1
  * with err; then the samples are lost, as the events of a chunk are. */

@@ -28,8 +28,9 @@ static const char usage_text[] =
     "  -t, --trace LIST       what to record: nvtx, kernel (kernels, copies,\n"
     "                         memsets), memory, api, sync, overhead, external,\n"
     "                         graph, um (managed memory), machine (clocks, power,\n"
-    "                         load), mpi, osrt (OS calls that may block), cpu\n"
-    "                         (samples of the functions that run on the host);\n"
+    "                         load, and process), process (memory of each one),\n"
+    "                         mpi, osrt (OS calls that may block), cpu (samples of\n"
+    "                         the functions that run on the host);\n"
     "                         full: all of these but cpu, graph, mpi, osrt and um;\n"
     "                         all: all but graph, as far as this machine has it;\n"
     "                         list prints them (default: nvtx,kernel)\n"
@@ -415,5 +416,8 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
         return nvt_fail(err, "record needs a command: nvtally record -- COMMAND …");
     uint64_t trace = given.trace | given.preset;
     request->options.trace = (trace ? trace : TRACE_DEFAULT) | given.nsys;
+    /* A training loop that leaks is known by it, and the program takes no part. */
+    if (request->options.pytorch)
+        request->options.trace |= NVT_TRACE_PROCESS;
     return check_capture(&request->options, err) || check_levels(request, err) ? -1 : 0;
 }

@@ -61,8 +61,9 @@ static void note_error(struct nvt_recorder *recorder, const struct nvt_error *er
 static struct nvt_machine *start_machine(struct nvt_recorder *recorder, uint64_t trace)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_machine *machine =
-        trace & NVT_TRACE_MACHINE ? nvt_machine_start(recorder->clock, &err) : NULL;
+    struct nvt_machine *machine = trace & (NVT_TRACE_MACHINE | NVT_TRACE_PROCESS)
+                                      ? nvt_machine_start(recorder->clock, trace, &err)
+                                      : NULL;
     if (err.message[0])
         note_error(recorder, &err);
     return machine;
@@ -89,6 +90,8 @@ static void record_until_end(struct nvt_recorder *recorder, const struct nvt_lau
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
+        if (machine)
+            nvt_machine_follow(machine, &recorder->owners);
         write_machine(recorder, machine, 0);
         nvt_recorder_sleep(recorder, fullest, &hearing);
     }

@@ -86,13 +86,15 @@ enum nvt_trace_what {
     NVT_TRACE_OSRT =
         2048, /* calls of the operating system's libraries, by a library in front of them */
     NVT_TRACE_CPU = 4096, /* samples of what threads run */
+    NVT_TRACE_PROCESS =
+        8192, /* the memory of processes, which the recorder samples; part of MACHINE */
 };
 /* All but the coarser view of graphs, and what slows managed memory down. */
 #define NVT_TRACE_FULL 127u
 /* What needs CUPTI. */
 #define NVT_TRACE_DEVICE                                                                           \
     (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE | NVT_TRACE_MPI | NVT_TRACE_OSRT |             \
-                 NVT_TRACE_CPU))
+                 NVT_TRACE_CPU | NVT_TRACE_PROCESS))
 
 enum nvt_ring_state {
     NVT_RING_OPEN = 0,

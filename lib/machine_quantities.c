@@ -13,3 +13,10 @@ const struct nvt_machine_quantity *nvt_machine_gpu_quantity(enum nvt_machine_gpu
     static const struct nvt_machine_quantity quantities[] = {NVT_MACHINE_GPU_QUANTITIES(QUANTITY)};
     return &quantities[id];
 }
+
+const struct nvt_machine_quantity *nvt_machine_process_quantity(enum nvt_machine_process id)
+{
+    static const struct nvt_machine_quantity quantities[] = {
+        NVT_MACHINE_PROCESS_QUANTITIES(QUANTITY)};
+    return &quantities[id];
+}

@@ -1,17 +1,18 @@
 /*
- * What `record --trace machine` samples of the machine beside the program: names, units and what they mean, as the recorder
- * writes them (chunk MACHINE of docs/trace-format.md) and analyses look for them.
+ * What `record --trace machine` samples of the machine beside the program, and `--trace process` of each process: names,
+ * units and what they mean, as the recorder writes them (chunk MACHINE of docs/trace-format.md) and analyses look for them.
  *
- * A quantity belongs to the host or to a device. Shares are in % of the time since the sample before, all processors
- * together being 100. "limited" is 1 while the driver holds the SMs' clock down for that reason, else 0.
+ * A quantity belongs to the host, to a device or to a process. Shares are in % of the time since the sample before, all
+ * processors together being 100. "limited" is 1 while the driver holds the SMs' clock down for that reason, else 0.
  */
 #ifndef NVT_MACHINE_QUANTITIES_H
 #define NVT_MACHINE_QUANTITIES_H
 
 #include <stddef.h>
 
-#define NVT_MACHINE_HOST "host"   /* domain of what is of the host */
-#define NVT_MACHINE_GPU  "GPU %u" /* of a device, by NVML's number, which nsys's samples have, too */
+#define NVT_MACHINE_HOST    "host" /* domain of what is of the host */
+#define NVT_MACHINE_GPU     "GPU %u" /* of a device, by NVML's number, which nsys's samples have, too */
+#define NVT_MACHINE_PROCESS "process"
 
 /* X(id, name, unit, what it is). */
 #define NVT_MACHINE_HOST_QUANTITIES(X)                                                             \
@@ -40,17 +41,31 @@
       "a slowdown that the board asks for: heat, power brake or supply")                           \
     X(BY_SETTING, "clock limited by setting", "", "application clocks, or those of another GPU")
 
+/* The first two every time; those behind them seldom, as the kernel walks over all pages for them. */
+#define NVT_MACHINE_PROCESS_QUANTITIES(X)                                                          \
+    X(RESIDENT, "resident memory", "B", "of the process in main memory (RSS)")                     \
+    X(FILE_BACKED, "file-backed memory", "B",                                                      \
+      "part of the resident memory: mapped files and shared memory")                               \
+    X(PROPORTIONAL, "proportional memory", "B",                                                    \
+      "resident memory with shared pages divided among the processes that share them (PSS)")       \
+    X(PINNED, "pinned memory", "B", "locked or pinned, so that it cannot be swapped out")          \
+    X(SWAPPED, "swapped memory", "B", "swapped out")
+
 #define NVT_MACHINE_ID(id, name, unit, about) NVT_MACHINE_##id,
 enum nvt_machine_host { NVT_MACHINE_HOST_QUANTITIES(NVT_MACHINE_ID) NVT_MACHINE_HOST_COUNT };
 enum nvt_machine_gpu { NVT_MACHINE_GPU_QUANTITIES(NVT_MACHINE_ID) NVT_MACHINE_GPU_COUNT };
+enum nvt_machine_process {
+    NVT_MACHINE_PROCESS_QUANTITIES(NVT_MACHINE_ID) NVT_MACHINE_PROCESS_COUNT
+};
 #undef NVT_MACHINE_ID
 
 struct nvt_machine_quantity {
     const char *name, *unit, *about;
 };
 
-/* Of the host by enum nvt_machine_host, of a device by enum nvt_machine_gpu. Static. */
+/* Of the host by enum nvt_machine_host, of a device by enum nvt_machine_gpu, of a process by enum nvt_machine_process. Static. */
 const struct nvt_machine_quantity *nvt_machine_host_quantity(enum nvt_machine_host id);
 const struct nvt_machine_quantity *nvt_machine_gpu_quantity(enum nvt_machine_gpu id);
+const struct nvt_machine_quantity *nvt_machine_process_quantity(enum nvt_machine_process id);
 
 #endif

@@ -312,7 +312,8 @@ static void a_flight_recorder_forgets_it(void **state)
 
 /* --- chunks that are not as they should be -------------------------------------------------------------- */
 
-static void append_chunk(const char *path, uint32_t count, const void *payload, size_t size)
+static void append_chunk_of(const char *path, uint32_t process, uint32_t count, const void *payload,
+                            size_t size)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     static const uint8_t strings[] = {0, 4, 'h', 'o', 's', 't'};
@@ -322,10 +323,16 @@ static void append_chunk(const char *path, uint32_t count, const void *payload, 
         .kind = NVT_CHUNK_STRINGS, .process = NVT_NO_INDEX, .thread = NVT_NO_INDEX, .count = 2};
     assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, strings, sizeof(strings), &err), 0);
     chunk.kind = NVT_CHUNK_MACHINE;
+    chunk.process = process;
     chunk.count = count;
     chunk.first = 1000;
     assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, payload, size, &err), 0);
     assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
+}
+
+static void append_chunk(const char *path, uint32_t count, const void *payload, size_t size)
+{
+    append_chunk_of(path, NVT_NO_INDEX, count, payload, size);
 }
 
 #define VALUE 0, 0, 0, 0, 0, 0, 0xf0, 0x3f /* 1.0 */
@@ -367,6 +374,20 @@ static void malformed_chunks_are_told(void **state)
             assert_int_equal(trace->counter_samples.count, cases[i].samples);
         nvt_trace_free(trace);
     }
+}
+
+static void a_process_must_be_known(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {1, 1, 1, 0, 0, 0, 0, VALUE};
+    struct nvt_error err = NVT_ERROR_INIT;
+    const char *path = cli_in(cli_folder, "bad.nvt");
+    append_chunk_of(path, 0, 1, bytes, 15);
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    assert_non_null(trace);
+    assert_non_null(strstr(trace->warning, "malformed"));
+    assert_int_equal(trace->counter_samples.count, 0);
+    nvt_trace_free(trace);
 }
 
 /* --- what is made of it --------------------------------------------------------------------------------- */
@@ -596,6 +617,7 @@ int main(void)
         cmocka_unit_test(the_trace_is_as_long_as_the_program),
         cmocka_unit_test(a_flight_recorder_forgets_it),
         cmocka_unit_test(malformed_chunks_are_told),
+        cmocka_unit_test(a_process_must_be_known),
         cmocka_unit_test(clocks_count_while_the_device_works),
         cmocka_unit_test(comparisons_tell_of_another_machine),
         cmocka_unit_test(slow_iterations_tell_of_the_machine),

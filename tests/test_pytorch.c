@@ -784,6 +784,8 @@ static const char *values_of(const struct nvt_trace *trace, const char *name)
     *text = 0;
     for (uint32_t i = 0; i < samples->count; i++) {
         uint32_t counter = samples->counter[i];
+        if (trace->counters.is_of_process[counter])
+            continue;
         assert_string_equal(nvt_name(trace, trace->counters.unit[counter]), "bytes");
         if (!strcmp(nvt_name(trace, trace->counters.name[counter]), name))
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%.0f ", samples->value[i]);

@@ -160,6 +160,33 @@ int nvt_has_machine_samples(const struct nvt_trace *trace)
     return trace->counter_samples.count && nvt_machine_counters(trace);
 }
 
+static int is_resident(const struct nvt_trace *trace, uint32_t counter)
+{
+    return trace->counters.is_of_process[counter] &&
+           !strcmp(nvt_name(trace, trace->counters.name[counter]),
+                   nvt_machine_process_quantity(NVT_MACHINE_RESIDENT)->name);
+}
+
+uint32_t nvt_processes_sampled(const struct nvt_trace *trace)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->counters.count; i++)
+        count += (uint32_t)is_resident(trace, i);
+    return count;
+}
+
+uint32_t nvt_process_counter(const struct nvt_trace *trace, uint32_t process,
+                             enum nvt_machine_process id)
+{
+    const char *name = nvt_machine_process_quantity(id)->name;
+    const uint32_t known = nvt_strings_find(trace->strings, name, strlen(name));
+    for (uint32_t i = 0; known != NVT_NO_STRING && i < trace->counters.count; i++)
+        if (trace->counters.is_of_process[i] && trace->counters.name[i] == known &&
+            trace->counters.process[i] == process)
+            return i;
+    return NVT_NONE;
+}
+
 int nvt_is_memory_counter(const struct nvt_trace *trace, uint32_t counter)
 {
     static const char *const others[] = {"high", "peak", "max"};

@@ -6,6 +6,7 @@
 #ifndef NVT_COUNTERS_H
 #define NVT_COUNTERS_H
 
+#include "../../lib/machine_quantities.h"
 #include "trace.h"
 
 /* The level behind a sample, from that before it (0 before the first). */
@@ -54,8 +55,21 @@ int nvt_counts_memory(const struct nvt_trace *trace);
 double nvt_course_integral(const struct nvt_counter_course *course, int64_t from, int64_t to,
                            double *known);
 
+/* Whether the recorder samples it, beside the program: no thread of that has a part in it. */
+static inline int nvt_is_sampled_counter(const struct nvt_trace *trace, uint32_t counter)
+{
+    return trace->counters.is_of_machine[counter] || trace->counters.is_of_process[counter];
+}
+
 /* How many counters are of the machine, and whether there are samples of those. */
 uint32_t nvt_machine_counters(const struct nvt_trace *trace);
 int nvt_has_machine_samples(const struct nvt_trace *trace);
+
+/* How many processes have samples of their memory. */
+uint32_t nvt_processes_sampled(const struct nvt_trace *trace);
+
+/* The counter of a quantity of a process's memory, NVT_NONE when there is none. */
+uint32_t nvt_process_counter(const struct nvt_trace *trace, uint32_t process,
+                             enum nvt_machine_process id);
 
 #endif

@@ -1,13 +1,14 @@
 #include "extent.h"
 #include "../../lib/count_of.h"
 
+#include "counters.h"
 #include "mpi.h"
 
 static void widen_by_samples(const struct nvt_trace *trace, int64_t from, struct nvt_extent *extent)
 {
     const struct nvt_counter_samples *samples = &trace->counter_samples;
     for (uint32_t i = 0; i < samples->count; i++)
-        if (samples->time[i] >= from && !trace->counters.is_of_machine[samples->counter[i]])
+        if (samples->time[i] >= from && !nvt_is_sampled_counter(trace, samples->counter[i]))
             nvt_extent_widen(extent, samples->time[i], samples->time[i]);
 }
 

@@ -131,7 +131,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(nvt_text, payload)                                                                           \
     X(uint8_t, flags)
 
-/* NVTX counters, and those of the machine that a recorder samples. A group is a row for each of its numbers, `name` then "group.entry". */
+/* NVTX counters, and those of the machine and of processes that a recorder samples. A group is a row for each of its numbers, `name` then "group.entry". */
 #define NVT_COUNTER_COLUMNS(X)                                                                     \
     X(nvt_process_row, process)                                                                    \
     X(nvt_domain_row, domain)                                                                      \
@@ -141,6 +141,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(uint8_t, values)        /* enum nvt_counter_values */                                        \
     X(uint8_t, is_further)    /* of a group whose first row is another: the same event */          \
     X(uint8_t, is_of_machine) /* not of its process alone: it counts within ranges of all */       \
+    X(uint8_t, is_of_process) /* of its process, whose memory the recorder samples: no event */    \
     X(nvt_text, gpu)          /* that it is of, as devices have it; 0 none, or unknown */
 
 /* Samples of counters, sorted by time. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../model/counters.h"
 #include "../model/sort.h"
 
 /* A moment's own cost, ps: what of it lies before the time that was taken, and what behind. */
@@ -120,7 +121,7 @@ static struct moment identify(struct nvt_trace *trace, const struct moments *mom
     if (i < moments->samples) {
         uint32_t thread = trace->counter_samples.thread[i];
         uint32_t counter = trace->counter_samples.counter[i];
-        if (counter < trace->counters.count && trace->counters.is_of_machine[counter])
+        if (counter < trace->counters.count && nvt_is_sampled_counter(trace, counter))
             thread = NVT_NONE; /* the thread had no part in it */
         return (struct moment){&trace->counter_samples.time[i], thread,
                                cost_of_sample(trace, of_thread(trace, costs, thread), i)};

@@ -103,14 +103,16 @@ struct nvt_file_lanes {
     int complex_events, complex_rows;
 };
 
-/* What was sampled of the machine, kept until all threads are known: samples are of none of them. */
+/* What was sampled of the machine and of processes, kept until all threads are known: samples are of none of them. */
 struct nvt_file_machine {
     struct nvt_file_machine_series {
         uint32_t domain, name, unit, about, gpu; /* strings of the model */
+        uint32_t process;                        /* of the model, NVT_NONE: the machine's */
         uint32_t row;                            /* of counters, when complete */
     } * items;
     size_t count;
-    struct nvt_map places; /* domain << 32 | name -> place in `items` */
+    struct nvt_map places;       /* domain << 32 | name -> place in `items`, of the machine; */
+    struct nvt_map of_processes; /* process << 32 | name -> place, of processes */
     struct nvt_file_machine_sample {
         uint64_t ticks;
         double value;

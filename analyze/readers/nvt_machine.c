@@ -1,5 +1,6 @@
 /*
- * Chunks MACHINE of our own format: what was sampled of the machine, as counters of the trace (docs/trace-format.md).
+ * Chunks MACHINE of our own format: what was sampled of the machine and of processes, as counters of the trace
+ * (docs/trace-format.md).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,22 +9,26 @@
 #include "../../lib/grow.h"
 #include "nvt.h"
 
-/* What a series has, strings of the model. */
+/* What a series has, strings of the model; the process is a row of it, or NVT_NONE. */
 struct series {
-    uint32_t domain, name, unit, about, gpu;
+    uint32_t domain, name, unit, about, gpu, process;
 };
 
 /* The place of a series among those of the file, NVT_MAP_NONE when out of memory. What an earlier one of its domain and name
  * had for unit and device holds. */
 static uint32_t place_of(struct nvt_file_machine *machine, const struct series *series)
 {
-    uint32_t *place = nvt_map_at(&machine->places, (uint64_t)series->domain << 32 | series->name);
+    uint32_t *place =
+        series->process == NVT_NONE
+            ? nvt_map_at(&machine->places, (uint64_t)series->domain << 32 | series->name)
+            : nvt_map_at(&machine->of_processes, (uint64_t)series->process << 32 | series->name);
     if (!place || *place != NVT_MAP_NONE)
         return place ? *place : NVT_MAP_NONE;
     if (nvt_grow(&machine->items, machine->count, sizeof(*machine->items)))
         return NVT_MAP_NONE;
     machine->items[machine->count] = (struct nvt_file_machine_series){
-        series->domain, series->name, series->unit, series->about, series->gpu, NVT_NONE};
+        series->domain, series->name,    series->unit, series->about,
+        series->gpu,    series->process, NVT_NONE};
     *place = (uint32_t)machine->count;
     return (uint32_t)machine->count++;
 }
@@ -72,12 +77,15 @@ int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk
                           struct nvt_cursor cursor)
 {
     uint64_t count = nvt_cursor_varint(&cursor);
-    if (!cursor.at || !count || count > (uint64_t)(cursor.end - cursor.at))
+    if (!cursor.at || !count || count > (uint64_t)(cursor.end - cursor.at) ||
+        (chunk->process != NVT_NO_INDEX && chunk->process >= reader->process_count))
         return -1;
     uint32_t *places = malloc(count * sizeof(*places));
     int status = places ? 0 : -1;
     for (uint64_t i = 0; i < count && !status; i++) {
-        struct series series;
+        struct series series = {.process = chunk->process == NVT_NO_INDEX
+                                               ? NVT_NONE
+                                               : reader->processes[chunk->process].row};
         series.domain = string(reader, &cursor);
         series.name = string(reader, &cursor);
         series.unit = string(reader, &cursor);
@@ -92,9 +100,12 @@ int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk
     return status;
 }
 
+/* `process`: whose row the machine's are kept with. */
 static int add_counter(struct nvt_trace *trace, struct nvt_file_machine_series *series,
                        uint32_t process)
 {
+    const int is_of_process = series->process != NVT_NONE;
+    process = is_of_process ? series->process : process;
     struct nvt_counter counter = {
         .process = process,
         .domain = nvt_trace_domain(trace, process, nvt_name(trace, series->domain)),
@@ -102,7 +113,8 @@ static int add_counter(struct nvt_trace *trace, struct nvt_file_machine_series *
         .unit = series->unit,
         .description = series->about,
         .values = NVT_COUNTER_ABSOLUTE,
-        .is_of_machine = 1,
+        .is_of_machine = (uint8_t)!is_of_process,
+        .is_of_process = (uint8_t)is_of_process,
         .gpu = series->gpu};
     if (counter.domain == NVT_NONE)
         return -1;
@@ -110,25 +122,33 @@ static int add_counter(struct nvt_trace *trace, struct nvt_file_machine_series *
     return series->row == NVT_NONE ? -1 : 0;
 }
 
-int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin)
+/* The first thread of each process, NVT_NONE where it has none; NULL when out of memory. */
+static uint32_t *first_threads(const struct nvt_trace *trace)
+{
+    uint32_t *first = malloc(((size_t)trace->processes.count + 1) * sizeof(*first));
+    for (uint32_t i = 0; first && i < trace->processes.count; i++)
+        first[i] = NVT_NONE;
+    for (uint32_t i = trace->threads.count; first && i-- > 0;)
+        first[trace->threads.process[i]] = i;
+    return first;
+}
+
+/* thread: that samples of no process are of. */
+static int add_samples(struct nvt_file_reader *reader, int64_t origin, uint32_t thread,
+                       const uint32_t *first_thread)
 {
     struct nvt_file_machine *machine = &reader->machine;
     struct nvt_clock_line line = {0};
-    if (!machine->sample_count)
-        return 0;
-    uint32_t thread = nvt_trace_any_thread(reader->trace);
-    if (thread == NVT_NONE)
-        return -1;
-    for (size_t i = 0; i < machine->count; i++)
-        if (add_counter(reader->trace, &machine->items[i], reader->trace->threads.process[thread]))
-            return -1;
     for (size_t i = 0; i < machine->sample_count; i++) {
         const struct nvt_file_machine_sample *sample = &machine->samples[i];
+        const uint32_t process = machine->items[sample->series].process;
         const struct nvt_counter_sample row = {
             .time = nvt_clock_convert_near(reader->samples, reader->sample_count, origin, &line,
                                            sample->ticks),
             .counter = machine->items[sample->series].row,
-            .thread = thread,
+            .thread = process == NVT_NONE || first_thread[process] == NVT_NONE
+                          ? thread
+                          : first_thread[process],
             .value = sample->value};
         if (nvt_counter_sample_add(reader->trace, &row) == NVT_NONE)
             return -1;
@@ -136,9 +156,38 @@ int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin)
     return 0;
 }
 
+/* Of those without a sample, as what is read seldom may be, there is no counter. */
+static int add_counters(struct nvt_file_reader *reader, uint32_t process)
+{
+    struct nvt_file_machine *machine = &reader->machine;
+    uint8_t *has_samples = calloc(machine->count + 1, 1);
+    int failed = !has_samples;
+    for (size_t i = 0; has_samples && i < machine->sample_count; i++)
+        has_samples[machine->samples[i].series] = 1;
+    for (size_t i = 0; i < machine->count && !failed; i++)
+        if (has_samples[i] || machine->items[i].process == NVT_NONE)
+            failed = add_counter(reader->trace, &machine->items[i], process);
+    free(has_samples);
+    return failed ? -1 : 0;
+}
+
+int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin)
+{
+    if (!reader->machine.sample_count)
+        return 0;
+    const uint32_t thread = nvt_trace_any_thread(reader->trace);
+    if (thread == NVT_NONE || add_counters(reader, reader->trace->threads.process[thread]))
+        return -1;
+    uint32_t *first = first_threads(reader->trace);
+    int status = first ? add_samples(reader, origin, thread, first) : -1;
+    free(first);
+    return status;
+}
+
 void nvt_file_machine_free(struct nvt_file_machine *machine)
 {
     nvt_map_free(&machine->places);
+    nvt_map_free(&machine->of_processes);
     free(machine->items);
     free(machine->samples);
     *machine = (struct nvt_file_machine){0};

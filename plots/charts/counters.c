@@ -28,12 +28,17 @@ struct sheet {
     struct nvt_time_unit unit;
 };
 
-/* What is sampled of the machine is much, and of interest where it changes. */
+/* What is sampled beside the program is much, and of interest where it changes; of a process its resident memory. */
 static int is_flat(const struct sheet *sheet, const struct nvt_counter_course *course)
 {
+    const struct nvt_counters *counters = &sheet->trace->counters;
     double lowest, highest;
-    if (!sheet->trace->counters.is_of_machine[course->counter])
+    if (!nvt_is_sampled_counter(sheet->trace, course->counter))
         return 0;
+    if (counters->is_of_process[course->counter] &&
+        nvt_process_counter(sheet->trace, counters->process[course->counter],
+                            NVT_MACHINE_RESIDENT) != course->counter)
+        return 1;
     nvt_course_bounds(course, 0, course->count, &lowest, &highest);
     return lowest == highest;
 }
