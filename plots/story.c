@@ -98,28 +98,25 @@ static void put_results(const struct nvt_story *story, struct nvt_document *docu
         nvt_document_text(document, "Charts left out: %s.", story->no_pictures);
 }
 
-static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"overhead", NULL},
-                         *const memory[] = {"memory_peak", "memory_at_peak", "memory_segments",
-                                            NULL},
-                         *const growth[] = {"growth", NULL}, *const none[] = {NULL},
-                         *const roofline[] = {"roofline", NULL},
-                         *const ranges[] = {"nvtx_sum", NULL},
-                         *const device[] = {"cuda_gpu_kern_sum",
-                                            "cuda_gpu_mem_time_sum",
-                                            "critical_path",
-                                            "gpu_idle",
-                                            "overlap",
-                                            "collectives",
-                                            NULL},
-                         *const calls[] = {"cuda_api_sum", NULL},
-                         *const mpi[] = {"mpi_ranks", "nvtx_mpi_sum", "mpi_waits", "stragglers",
-                                         NULL},
-                         *const system_calls[] = {"nvtx_osrt_sum", "osrt_files", "osrt_locks",
-                                                  "osrt_callers", NULL},
-                         *const cpu[] = {"nvtx_cpu_sum", "cpu_functions", "cpu_modules",
-                                         "cpu_threads", NULL},
-                         *const machine[] = {"machine", NULL},
-                         *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
+static const char *const
+    warmup[] = {"warmup", NULL},
+    *const overhead[] = {"overhead", NULL},
+    *const memory[] = {"memory_peak", "memory_at_peak", "memory_segments", NULL},
+    *const growth[] = {"growth", NULL}, *const none[] = {NULL},
+    *const roofline[] = {"roofline", NULL}, *const ranges[] = {"nvtx_sum", NULL},
+    *const device[] = {"cuda_gpu_kern_sum",
+                       "cuda_gpu_mem_time_sum",
+                       "critical_path",
+                       "gpu_idle",
+                       "overlap",
+                       "collectives",
+                       NULL},
+    *const calls[] = {"cuda_api_sum", NULL},
+    *const mpi[] = {"mpi_ranks", "nvtx_mpi_sum", "mpi_waits", "stragglers", NULL},
+    *const system_calls[] = {"nvtx_osrt_sum", "osrt_files", "osrt_locks", "osrt_callers", NULL},
+    *const cpu[] = {"nvtx_cpu_sum", "cpu_functions", "cpu_modules", "cpu_threads", NULL},
+    *const machine[] = {"machine", NULL}, *const processes[] = {"process_memory", NULL},
+    *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 
 static const struct part
     growth_part =
@@ -173,6 +170,12 @@ static const struct part
                      TOP_ROWS,
                      NVT_CHART_COUNTERS,
                      NULL},
+    process_part = {"Memory of processes",
+                    "What was resident of each process, and what grew steadily.",
+                    processes,
+                    TOP_ROWS,
+                    NVT_CHART_NOWHERE,
+                    NULL},
     machine_part = {"The machine",
                     "The state of the machine beside the program; of devices also on average while "
                     "they worked.",
@@ -318,23 +321,24 @@ static void put_time(const struct nvt_story *story, struct nvt_document *documen
     nvt_buffer_free(&text);
 }
 
-/* What the program counts, and what was sampled beside it. One chart has both. */
+/* What the program counts, and what was sampled beside it. One chart has all of it, with the first that is there. */
 static void put_counters(const struct nvt_story *story, struct nvt_document *document)
 {
-    size_t all = 0, sampled = 0;
-    struct part beside = machine_part;
+    struct part parts[] = {counters_part, process_part, machine_part};
+    size_t counts[] = {0, 0, 0};
+    int has_chart = 0;
     for (size_t i = 0; i < story->input->trace_count; i++) {
         const struct nvt_counters *rows = &story->input->traces[i].trace->counters;
-        all += rows->count;
         for (uint32_t k = 0; k < rows->count; k++)
-            sampled += rows->is_of_machine[k];
+            counts[rows->is_of_machine[k] ? 2 : rows->is_of_process[k] ? 1 : 0]++;
     }
-    if (all > sampled)
-        put_part(story, &counters_part, document);
-    else
-        beside.pictures = NVT_CHART_COUNTERS;
-    if (sampled)
-        put_part(story, &beside, document);
+    for (int i = 0; i < 3; i++) {
+        if (!counts[i])
+            continue;
+        parts[i].pictures = has_chart ? NVT_CHART_NOWHERE : NVT_CHART_COUNTERS;
+        has_chart = 1;
+        put_part(story, &parts[i], document);
+    }
 }
 
 static void put_trace_reports(const struct nvt_story *story, struct nvt_document *document)

@@ -332,6 +332,35 @@ static uint32_t counter_of(struct maker *maker, const struct nvt_machine_quantit
     return nvt_counter_add(maker->trace, &row);
 }
 
+void make_resident(struct maker *maker, int64_t time, double bytes)
+{
+    struct nvt_trace *trace = maker->trace;
+    struct nvt_counter_sample row = {
+        .time = time,
+        .counter = nvt_process_counter(trace, maker->process, NVT_MACHINE_RESIDENT),
+        .thread = maker->thread,
+        .value = bytes};
+    if (row.counter == NVT_NONE) {
+        row.counter = counter_of(maker, nvt_machine_process_quantity(NVT_MACHINE_RESIDENT),
+                                 NVT_MACHINE_PROCESS, 0);
+        trace->counters.is_of_machine[row.counter] = 0;
+        trace->counters.is_of_process[row.counter] = 1;
+    }
+    assert_int_not_equal(nvt_counter_sample_add(trace, &row), NVT_NONE);
+}
+
+/* Over all of the trace, which has so many iterations. */
+static void sample_resident(struct maker *maker, const struct program *program, int iterations)
+{
+    for (int i = 0; i <= SAMPLES; i++) {
+        double grown = (double)iterations * i / SAMPLES;
+        if (program->resident_until && grown > program->resident_until)
+            grown = program->resident_until;
+        make_resident(maker, maker->now * i / SAMPLES,
+                      500 * 1048576.0 + grown * program->resident_bytes);
+    }
+}
+
 /* Over all of the trace; `share`: % of the samples that have the value, the others 0. */
 static void sample(struct maker *maker, uint32_t counter, double value, int share)
 {
@@ -471,5 +500,7 @@ struct nvt_trace *make_program(const struct program *program)
         make_os_call(&maker, "pthread_cond_wait", nvt_trace_thread(maker.trace, maker.process, 9),
                      waits_since, maker.now);
     sample_machine(&maker, program);
+    if (program->resident_bytes > 0)
+        sample_resident(&maker, program, program->iterations ? program->iterations : 32);
     return make_end(&maker);
 }

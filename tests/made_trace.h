@@ -45,6 +45,8 @@ void make_device(struct maker *maker, uint32_t multiprocessors);
 void make_grid(struct maker *maker, uint32_t blocks);
 /* MPI_Allreduce of 8000 bytes, which takes so long. */
 void make_mpi_call(struct maker *maker, int64_t ns);
+/* A sample of the process's resident memory. */
+void make_resident(struct maker *maker, int64_t time, double bytes);
 /* A wait until the device has done everything, and 1 us more. */
 void make_wait(struct maker *maker);
 /* What was sampled of the machine over all of the trace so far: a quantity of the host; one of GPU `gpu` (its id in strings), which
@@ -113,6 +115,8 @@ struct program {
     int limited;           /* % of the samples at which the power limit holds it */
     double ready;          /* threads, on 2 processors */
     double at_work, taken; /* % */
+    double resident_bytes; /* that the process grows by in each iteration, from 500 MiB on, */
+    int resident_until;    /* up to this one; 0: all */
     int crowd;             /* so many more threads take 2 ms of processor time in each iteration */
 };
 

@@ -204,6 +204,13 @@ static const struct trouble {
        .kernel_ns = 80000,
        .leak_bytes = 70 << 10,
        .leak_counter = "highest allocated"}}},
+    /* 30 iterations of 150 ms are looked at: 300 KiB make more than 8 MiB, 260 less. */
+    {&nvt_rule_resident,
+     "the resident memory of the process grows by 0.29",
+     {.host_ns = 150000000, .iterations = 40, .resident_bytes = 300 << 10},
+     {{.host_ns = 150000000, .iterations = 40, .resident_bytes = 260 << 10},
+      {.host_ns = 290000000, .iterations = 20, .resident_bytes = 3 << 20},
+      {.host_ns = 150000000, .iterations = 40, .resident_bytes = 3 << 20, .resident_until = 30}}},
     {&nvt_rule_held,
      "holds 1.07 GB that",
      {.kernels = 1,
@@ -937,20 +944,20 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"18 of 39 rules skipped: no device operations in the trace (nvtally record --trace "
+         {"18 of 40 rules skipped: no device operations in the trace (nvtally record --trace "
           "kernel, on a ",
-          "1 of 39 rules skipped: no API calls in the trace",
-          "2 of 39 rules skipped: no memory events in the trace",
-          "4 of 39 rules skipped: no iterations in the trace",
+          "1 of 40 rules skipped: no API calls in the trace",
+          "2 of 40 rules skipped: no memory events in the trace",
+          "4 of 40 rules skipped: no iterations in the trace",
           "; for training, nvtally record --pytorch)\n"}},
         {1,
          1,
-         {"2 of 39 rules skipped: no memory events in the trace (",
-          "8 of 39 rules skipped: no NVTX ranges in the trace"}},
+         {"2 of 40 rules skipped: no memory events in the trace (",
+          "9 of 40 rules skipped: no NVTX ranges in the trace"}},
         {0,
          2,
-         {"2 of 39 rules skipped: no memory events in the traces (",
-          "4 of 39 rules skipped: no iterations in the traces"}},
+         {"2 of 40 rules skipped: no memory events in the traces (",
+          "4 of 40 rules skipped: no iterations in the traces"}},
         {0, 3, {NULL}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {

@@ -42,6 +42,7 @@
     X(faults)                                                                                      \
     X(allocation)                                                                                  \
     X(memory)                                                                                      \
+    X(resident)                                                                                    \
     X(held)                                                                                        \
     X(refused)                                                                                     \
     X(communication)                                                                               \

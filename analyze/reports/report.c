@@ -158,12 +158,20 @@ static int has_subjects(const struct nvt_input *input)
 
 void nvt_report_note_counters(struct nvt_input *input)
 {
-    uint64_t counters = 0, of_machine = 0;
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->counter_samples.count) {
-            counters += input->traces[i].trace->counters.count;
-            of_machine += nvt_machine_counters(input->traces[i].trace);
-        }
+    uint64_t counters = 0, of_machine = 0, of_processes = 0;
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        if (!trace->counter_samples.count)
+            continue;
+        of_machine += nvt_machine_counters(trace);
+        of_processes += nvt_processes_sampled(trace);
+        for (uint32_t k = 0; k < trace->counters.count; k++)
+            counters += !trace->counters.is_of_process[k];
+    }
+    if (of_processes)
+        nvt_note(input,
+                 "note: the memory of %" PRIu64 " process%s was sampled: process_memory has it",
+                 of_processes, of_processes > 1 ? "es" : "");
     if (counters)
         nvt_note(input,
                  "note: %" PRIu64 " counter%s: nvtx_counters and nvtx_counter_ranges have %s%s",

@@ -85,7 +85,8 @@
     X(memory_peak)                                                                                 \
     X(memory_at_peak)                                                                              \
     X(memory_segments)                                                                             \
-    X(memory_timeline)
+    X(memory_timeline)                                                                             \
+    X(process_memory)
 
 enum nvt_report_needs {
     NVT_NEEDS_RUNS =

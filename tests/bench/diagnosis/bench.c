@@ -232,7 +232,7 @@ static double measure_truths(struct bench_case *given)
  * until each truly costs its share. */
 static void settle_truths(struct bench_case *given)
 {
-    for (int tries = 0; tries < 12; tries++) {
+    for (int tries = 0; tries < 24; tries++) {
         const double whole = measure_truths(given);
         int is_settled = 1;
         for (size_t i = 0; i < given->count && given->variant != AT_START; i++) {

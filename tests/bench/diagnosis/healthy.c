@@ -1,4 +1,5 @@
 /* Healthy programs of the benchmark of diagnosis: nothing is wrong with them, however they may look. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -224,6 +225,41 @@ static void busy_enough(struct bench_program *program)
     make_host_samples(&program->maker, NVT_MACHINE_BUSY, bench_even(&program->random, 30, 100));
 }
 
+#define MIB 1048576.0
+
+/* Resident memory that levels off, or is given back: at a share of the loop, MiB. */
+static double level_at(int kind, double turn, double at)
+{
+    switch (kind) {
+    case 0: /* a cache that is full by then */
+        return 400 * fmin(at / turn, 1);
+    case 1: /* one with random keys */
+        return 400 * (1 - exp(-3 * at / turn));
+    case 2: /* garbage that is collected now and then */
+        return 200 * fmod(at * 10 * turn, 1);
+    default: /* batches of all sizes */
+        return 300 * fmod(at * 977 * turn, 1);
+    }
+}
+
+/* Iterations that are long enough for samples of memory. */
+static void level_process(struct bench_program *program)
+{
+    struct maker *maker = &program->maker;
+    const int kind = (int)(bench_random(&program->random) % 4);
+    const double turn = bench_even(&program->random, 0.3, 0.9);
+    for (program->iteration = 0; program->iteration < program->iterations; program->iteration++) {
+        const int64_t start = maker->now;
+        bench_body(program);
+        for (int i = 0; i < 2; i++) {
+            const double at = (program->iteration + i / 2.0) / program->iterations;
+            maker->now += 75 * MS;
+            make_resident(maker, maker->now, (600 + level_at(kind, turn, at)) * MIB);
+        }
+        bench_iteration(program, start);
+    }
+}
+
 const struct bench_healthy bench_healthy[] = {
     {.name = "training", .make = training, .has_device = 1},
     {.name = "overlapped", .make = overlapped, .has_device = 1},
@@ -239,6 +275,7 @@ const struct bench_healthy bench_healthy[] = {
     {.name = "ranks late by turns", .make = ranks, .has_device = 1, .is_of_ranks = 1},
     {.name = "stages of a pipeline", .make = stages, .has_device = 1, .is_of_ranks = 1},
     {.name = "level memory", .make = level_memory, .has_device = 1},
+    {.name = "process that levels off", .make = level_process},
     {.name = "even team", .make = team},
     {.name = "busy enough", .make = busy_enough},
 };

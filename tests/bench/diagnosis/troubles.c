@@ -12,6 +12,9 @@
 #include "../../../lib/count_of.h"
 #include "bench.h"
 
+#define MS  INT64_C(1000000)
+#define MIB 1048576.0
+
 static const char *kernel_of(struct bench_program *program)
 {
     return program->names->kernels[bench_random(&program->random) % 6];
@@ -243,6 +246,18 @@ static void put_leak(struct bench_program *program, int64_t ns, int is_well)
     }
 }
 
+/* The process keeps 12 MiB and more over the loop, in iterations that are long enough to be seen by samples. */
+static void put_resident(struct bench_program *program, int64_t ns, int is_well)
+{
+    struct maker *maker = &program->maker;
+    const double times = ns > 3 * MS ? (double)ns / (3 * MS) : 1;
+    const double each = is_well ? 0 : times * 12 * MIB / program->iterations;
+    for (int i = 0; i < 2; i++) {
+        maker->now += 75 * MS;
+        make_resident(maker, maker->now, 600 * MIB + each * (program->iteration + i));
+    }
+}
+
 /* One iteration in ten takes far longer. */
 static void put_outlier(struct bench_program *program, int64_t ns, int is_well)
 {
@@ -423,6 +438,13 @@ static const struct bench_trouble troubles[] = {
      .least = 0.2,
      .put = put_leak,
      .has_device = 1,
+     .is_once = 1,
+     .no_size = 1},
+    {.name = "process memory growth",
+     .causes = {"process memory growth"},
+     .place = "the process",
+     .least = 0.3,
+     .put = put_resident,
      .is_once = 1,
      .no_size = 1},
     {.name = "slow iterations",
