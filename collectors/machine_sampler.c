@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../lib/count_of.h"
 #include "../lib/grow.h"
 #include "machine_processes.h"
 #include "ring.h"
@@ -165,7 +166,7 @@ static int64_t sample_process(struct nvt_machine *machine, struct nvt_followed *
     if (followed->folder < 0 || !nvt_followed_read(followed, values, &walk_ns))
         return 0;
     pthread_mutex_lock(&machine->lock);
-    const size_t most = sizeof(followed->ticks) / sizeof(*followed->ticks);
+    const size_t most = NVT_COUNT_OF(followed->ticks);
     if (followed->moments < most) {
         followed->ticks[followed->moments] = ticks;
         memcpy(followed->values[followed->moments++], values, sizeof(values));

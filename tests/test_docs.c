@@ -183,7 +183,7 @@ static void test_links(void **state)
     (void)state;
     static const char *const patterns[][2] = {{"*.md", "docs/*.md"},
                                               {"docs/results/*.md", "tests/device/*.md"}};
-    for (size_t p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++) {
+    for (size_t p = 0; p < NVT_COUNT_OF(patterns); p++) {
         glob_t documents = files(patterns[p][0], patterns[p][1]);
         for (size_t i = 0; i < documents.gl_pathc; i++)
             expect_links(documents.gl_pathv[i]);

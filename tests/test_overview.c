@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/overview/overview_text.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "made_trace.h"
 #include "terminal_kit.h"
@@ -267,7 +268,7 @@ static void screens_fit(void **state)
         {.no_ranges = 1, .kernels = 30, .kernel_ns = 20000},
         {.iterations = 16, .data_ns = 3000000, .kernels = 5, .kernel_ns = 50000},
         {.iterations = 16, .host_ns = 400000, .held_bytes = 1 << 30, .kernels = 4, .rank = 3}};
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(programs); i++) {
         struct nvt_trace *traces[2] = {make_program(&programs[i]), make_program(&programs[0])};
         for (size_t count = 1; count < 3; count++) {
             struct nvt_overview overview = look(traces, count);

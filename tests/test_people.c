@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "../lib/people.h"
 #include "../lib/people_layout.h"
 #include "../lib/render.h"
@@ -84,7 +85,7 @@ static void ranges_have_no_marks(void **state)
                                            {"", ""}};
     char text[NVT_NUMBER_MAX];
     struct nvt_table *table = nvt_table_new("t", "", spec, 1);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         nvt_table_put(table, names[i][0]);
         assert_string_equal(nvt_people_cell(table, i, 0, text), names[i][1]);
     }

@@ -16,6 +16,7 @@
 #include "../analyze/studies/process_memory.h"
 #include "../collectors/machine_processes.h"
 #include "../lib/clock.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "finding_kit.h"
 
@@ -158,7 +159,7 @@ static void it_is_sampled_when_asked_for(void **state)
         const char *what;
         uint32_t processes;
     } cases[] = {{"nvtx", 0}, {"nvtx,process", 1}, {"nvtx,machine", 1}, {"full", 1}, {"", 1}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_trace *trace = record(cases[i].what, "leak", "8");
         assert_int_equal(nvt_processes_sampled(trace), cases[i].processes);
         /* What is sampled beside it makes the trace no longer. */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "terminal_kit.h"
 
@@ -20,13 +21,13 @@
 static const char *const traces[] = {TRACES "train.nvt", TRACES "pytorch.nvt",
                                      TRACES "transformer.nvt", TRACES "looped.nvt",
                                      TRACES "managed.nvt"};
-enum { TRACE_COUNT = sizeof(traces) / sizeof(traces[0]) };
+enum { TRACE_COUNT = NVT_COUNT_OF(traces) };
 static const int widths[] = {80, 120};
 
 /* What it prints fits, at both widths. It may end with 2 where a report is not for that input. */
 static void expect_fits(const char *const argv[])
 {
-    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(widths); i++) {
         int status;
         char *text = kit_on_terminal(widths[i], 24, NULL, argv, &status);
         assert_in_range(status, 0, 2);
@@ -70,7 +71,7 @@ static void studies_fit(void **state)
 {
     (void)state;
     static const char *const studies[] = {"fragmented", "switchback", "transformer", "gpipe"};
-    for (size_t i = 0; i < sizeof(studies) / sizeof(studies[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(studies); i++)
         expect_fits((const char *const[]){"nvtally", "reference", studies[i], NULL});
 }
 #endif
@@ -118,7 +119,7 @@ static void colours_are_where_they_are_wanted(void **state)
     expect_colours(1, "NO_COLOR=1", "always");
     expect_colours(0, NULL, "never");
     static const char *const commands[] = {"stats", "compare", "diagnose", "reference"};
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(commands); i++) {
         const char *const wrong[] = {"nvtally", commands[i], "--color", "red", traces[0], NULL};
         struct cli_result result = cli_run(wrong);
         cli_expect_failure(&result, "--color red: must be auto, always or never");

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../analyze/studies/steady_growth.h"
+#include "../lib/count_of.h"
 #include "random_kit.h"
 
 #define MIB     1048576.0
@@ -159,7 +160,7 @@ static void leaks_are_found(void **state)
         leaks,        leaks_in_steps,          leaks_below_batches, leaks_below_garbage,
         leaks_little, leaks_faster_and_faster, leaks_more_at_first};
     (void)state;
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++)
         if (!judge(all[i], SAMPLES, 60, 0))
             fail_msg("leak %zu is not found", i);
     assert_true(judge(leaks, NVT_STEADY_GROWTH_SAMPLES + 1, 4.1, 0));
@@ -175,7 +176,7 @@ static void what_levels_off_is_none(void **state)
                                  jumps_twice,    falls,
                                  creeps,         creeps_in_much};
     (void)state;
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++)
         for (size_t samples = 60; samples <= 6000; samples *= 10)
             if (judge(all[i], samples, (double)samples / 10, 0))
                 fail_msg("level %zu of %zu samples is taken for a leak", i, samples);

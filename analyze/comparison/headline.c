@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/quantity_text.h"
 
 /* The name of a range behind its domain. */
@@ -105,9 +106,9 @@ const char *nvt_headline_counts(const struct nvt_headline *headline, char out[NV
                  {headline->cannot_tell, "not to be told from noise"}};
     size_t used = 0, all = 0;
     *out = 0;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
         all += parts[i].count;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && all > 1; i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(parts) && all > 1; i++)
         if (parts[i].count)
             used += (size_t)snprintf(out + used, NVT_HEADLINE_MAX - used, "%s%zu %s",
                                      used ? ", " : "", parts[i].count, parts[i].what);

@@ -8,6 +8,7 @@
 
 #include "../buffer.h"
 #include "../compact_table.h"
+#include "../count_of.h"
 #include "../people_layout.h"
 #include "../render.h"
 #include "../terminal.h"
@@ -37,7 +38,7 @@ static void put_origin(const struct writing *writing, const struct nvt_table *ta
     const char *const facts[] = {from->device, from->backend, from->date, from->condition};
     struct nvt_buffer text = {0};
     int failed = 0;
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(facts); i++)
         if (facts[i] && *facts[i])
             failed |= nvt_buffer_printf(&text, "%s%s", text.size ? " · " : "", facts[i]);
     if (text.size && !failed)
@@ -146,7 +147,7 @@ static enum nvt_paint verdict_paint(const char *verdict)
                  {"faster", NVT_PAINT_GOOD},
                  {"less", NVT_PAINT_GOOD},
                  {"same", NVT_PAINT_FAINT}};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(words); i++)
         if (!strncmp(verdict, words[i].word, strlen(words[i].word)))
             return words[i].paint;
     return NVT_PAINT_NONE;
