@@ -35,6 +35,14 @@ const char *nvt_count_text(double count, char out[NVT_TIME_MAX])
     return out;
 }
 
+const char *nvt_counted_text(double count, const char *one, const char *many,
+                             char out[NVT_COUNTED_MAX])
+{
+    const char *number = NVT_COUNT(count);
+    snprintf(out, NVT_COUNTED_MAX, "%s %s", number, strcmp(number, "1") ? many : one);
+    return out;
+}
+
 const char *nvt_bytes_text(double bytes, char out[NVT_TIME_MAX])
 {
     const char *units[] = {"B", "kB", "MB", "GB", "TB"};

@@ -19,6 +19,13 @@ const char *nvt_time_text(double ns, char out[NVT_TIME_MAX]);
 const char *nvt_count_text(double count, char out[NVT_TIME_MAX]);
 #define NVT_COUNT(count) nvt_count_text((count), (char[NVT_TIME_MAX]){0})
 
+/* "1 copy", "16.4 copies": a count of what is called so, one and many. */
+#define NVT_COUNTED_MAX 64
+const char *nvt_counted_text(double count, const char *one, const char *many,
+                             char out[NVT_COUNTED_MAX]);
+#define NVT_COUNTED(count, one, many)                                                              \
+    nvt_counted_text((count), (one), (many), (char[NVT_COUNTED_MAX]){0})
+
 /* "999 B", "1.05 MB", "49.7 GB": three digits in the unit that fits, of 1000 of the one below. */
 const char *nvt_bytes_text(double bytes, char out[NVT_TIME_MAX]);
 #define NVT_BYTES(bytes) nvt_bytes_text((bytes), (char[NVT_TIME_MAX]){0})

@@ -77,10 +77,10 @@ static void the_programs_own_threads_are_counted(void **state)
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_oversubscribed);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what, "8 computing threads and 4 worker "
-                                                "processes on 2 processors");
+                                                "processes on 2 cores");
     assert_string_equal(findings.items[0].evidence,
-                        "8.0 threads of all programs are ready to run on average, and the "
-                        "processors are at work for 98 % of their time; this program's threads had "
+                        "8.0 threads of all programs are runnable on average, and the cores "
+                        "are busy 98 % of the time; this program's threads use "
                         "1.8 of them, most of it process 1");
     assert_non_null(strstr(findings.items[0].remedy, "torch.set_num_threads()"));
     free(findings.items);
@@ -97,8 +97,8 @@ static void others_are_told_as_such(void **state)
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_machine);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what,
-                        "8.0 threads want to run on 2 processors: each has to wait for its turn");
-    assert_non_null(strstr(findings.items[0].evidence, "; this program's threads had 0.5 of them"));
+                        "8.0 runnable threads on 2 cores: the CPU is oversubscribed");
+    assert_non_null(strstr(findings.items[0].evidence, "; this program's threads used 0.5 cores"));
     free(findings.items);
     maker = make_load(&load);
     kit_find_nothing(&maker, &nvt_rule_oversubscribed);

@@ -69,9 +69,9 @@ static void a_lock_of_python_that_is_taken_again(void **state)
     struct maker maker = begin();
     wait(&maker, 0, 1, 4, again(&maker));
     expect(&maker, 6 * S,
-           "a lock taken again by the thread that holds it, by again (a.py:9) < get (a.py:6)",
+           "a thread waits for a lock that it holds itself, by again (a.py:9) < get (a.py:6)",
            "process 1; thread 1 has waited for 6.00 s in sem_wait(), by again (a.py:9) < get "
-           "(a.py:6); it took that lock itself, and nothing else of Python runs in the process");
+           "(a.py:6); it holds that lock itself, and nothing else of Python runs in the process");
 }
 
 static void a_mutex_that_is_locked_again(void **state)
@@ -80,9 +80,9 @@ static void a_mutex_that_is_locked_again(void **state)
     struct maker maker = begin();
     wait(&maker, 1, 2, 4, 0);
     expect(&maker, 6 * S,
-           "a lock taken again by the thread that holds it, by pthread_mutex_lock 0x7f40",
+           "a thread waits for a lock that it holds itself, by pthread_mutex_lock 0x7f40",
            "process 1; thread 2 has waited for 6.00 s in pthread_mutex_lock(), by "
-           "pthread_mutex_lock 0x7f40; it took that lock itself");
+           "pthread_mutex_lock 0x7f40; it holds that lock itself");
 }
 
 static void threads_that_hold_each_others_locks(void **state)
@@ -96,7 +96,7 @@ static void threads_that_hold_each_others_locks(void **state)
     uint32_t other = nvt_trace_thread(maker.trace, maker.process, 4);
     make_sample(&maker, other, 9 * S, MS, python(&maker, "run (b.py:30)", "work (b.py:1)"));
     expect(&maker, 5 * S,
-           "2 threads wait for each other's locks, by transfer (b.py:6) < work (b.py:1) and by "
+           "2 threads hold each other's locks, by transfer (b.py:6) < work (b.py:1) and by "
            "audit (b.py:10) < work (b.py:1)",
            "process 1; thread 1 has waited for 6.00 s in sem_wait(), by transfer (b.py:6) < work "
            "(b.py:1); thread 2 has waited for 5.00 s in sem_wait(), by audit (b.py:10) < work "
@@ -110,12 +110,11 @@ static void a_lock_that_was_held_at_the_fork(void **state)
     uint32_t child = nvt_trace_process(maker.trace, 50);
     maker.trace->processes.parent_pid[child] = 1;
     wait(&maker, nvt_trace_thread(maker.trace, child, 50), 3, 4, again(&maker));
-    expect(
-        &maker, 6 * S,
-        "a lock that another thread held at the fork is never released, wanted by again (a.py:9) "
-        "< get (a.py:6)",
-        "process 50; thread 50 has waited for 6.00 s in sem_wait(), by again (a.py:9) < get "
-        "(a.py:6); thread 3 of process 1 held it, of which fork() has made no copy");
+    expect(&maker, 6 * S,
+           "a lock that another thread held at the fork is never released; waited for by "
+           "again (a.py:9) < get (a.py:6)",
+           "process 50; thread 50 has waited for 6.00 s in sem_wait(), by again (a.py:9) < get "
+           "(a.py:6); thread 3 of process 1 held it, which fork() did not copy");
 }
 
 static void a_lock_whose_holder_has_ended(void **state)
@@ -125,8 +124,8 @@ static void a_lock_whose_holder_has_ended(void **state)
     maker.trace->threads.ended_ns[2] = 1 * S;
     wait(&maker, 0, 3, 4, again(&maker));
     expect(&maker, 6 * S,
-           "a lock whose holder has ended is never released, wanted by again (a.py:9) < get "
-           "(a.py:6)",
+           "a lock whose holder has ended is never released; waited for by again "
+           "(a.py:9) < get (a.py:6)",
            "process 1; thread 1 has waited for 6.00 s in sem_wait(), by again (a.py:9) < get "
            "(a.py:6); thread 3 took it, and ended 3.00 s before that");
 }
@@ -146,12 +145,13 @@ static void a_worker_of_a_data_loader(void **state)
     uint32_t get = make_function(&maker, loop, "get (a.py:6)", NULL);
     wait(&maker, nvt_trace_thread(maker.trace, worker, 50), 50, 4,
          make_function(&maker, get, "again (a.py:9)", NULL));
-    expect(&maker, 6 * S,
-           "in a DataLoader worker, a lock taken again by the thread that holds it, by again "
-           "(a.py:9) < get (a.py:6) < _worker_loop (worker.py:308)",
-           "process 50; thread 50 has waited for 6.00 s in sem_wait(), by again (a.py:9) < get "
-           "(a.py:6) < _worker_loop (worker.py:308); it took that lock itself, and nothing else of "
-           "Python runs in the process; process 1 waits for its batch");
+    expect(
+        &maker, 6 * S,
+        "in a DataLoader worker, a thread waits for a lock that it holds itself, by again "
+        "(a.py:9) < get (a.py:6) < _worker_loop (worker.py:308)",
+        "process 50; thread 50 has waited for 6.00 s in sem_wait(), by again (a.py:9) < get "
+        "(a.py:6) < _worker_loop (worker.py:308); it holds that lock itself, and nothing else of "
+        "Python runs in the process; process 1 waits for its batch");
 }
 
 /* --- what is none --------------------------------------------------------------------------------- */
@@ -188,12 +188,13 @@ static void what_others_may_release_is_none(void **state)
                  (struct nvt_os_call){.start = 4 * S, .end = 9 * S, .thread = 1});
         else { /* a thread of a library, which knows no lock of Python */
             make_sample(&maker, 1, 9 * S, MS, make_function(&maker, 0, "gemm", "/x/libblas.so"));
-            expect(&maker, 6 * S,
-                   "a lock taken again by the thread that holds it, by again (a.py:9) < get "
-                   "(a.py:6)",
-                   "process 1; thread 1 has waited for 6.00 s in sem_wait(), by again (a.py:9) < "
-                   "get (a.py:6); it took that lock itself, and nothing else of Python runs in the "
-                   "process");
+            expect(
+                &maker, 6 * S,
+                "a thread waits for a lock that it holds itself, by again (a.py:9) < get "
+                "(a.py:6)",
+                "process 1; thread 1 has waited for 6.00 s in sem_wait(), by again (a.py:9) < "
+                "get (a.py:6); it holds that lock itself, and nothing else of Python runs in the "
+                "process");
             continue;
         }
         nothing(&maker);

@@ -131,11 +131,11 @@ static void names_what_is_done_for_each_fragment(void **state)
     struct nvt_findings findings = {0};
     make_study(&input, looped, "looped");
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
-    assert_true(is_found(&findings, "scaling", "cudaLaunchKernel is entered 3 times for each"));
+    assert_true(is_found(&findings, "scaling", "cudaLaunchKernel runs 3 times per fragments"));
     assert_true(is_found(&findings, "scaling", "cudaStreamSynchronize grows with fragments"));
     assert_true(is_found(&findings, "scaling", "forward grows with fragments"));
     assert_true(is_found(&findings, "sync-bound", "cudaStreamSynchronize"));
-    assert_true(is_found(&findings, "many small kernels", "shorter than it takes to launch"));
+    assert_true(is_found(&findings, "many small kernels", "shorter than a launch"));
     free(findings.items);
     nvt_input_free(&input);
 }
@@ -158,13 +158,12 @@ static void entries_tell_their_own_time(void **state)
     char moments[NVT_MOMENTS_MAX];
     make_study(&input, looped, "looped");
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
-    expect_evidence(
-        &findings, "cudaLaunchKernel is entered 3 times",
-        "384 entries per iteration at fragments=128, 4.00 µs an entry (median), 1.54 ms "
-        "in all (");
-    expect_evidence(&findings, "cudaLaunchKernel is entered 3 times",
+    expect_evidence(&findings, "cudaLaunchKernel runs 3 times",
+                    "384 entries per iteration at fragments=128, 4.00 µs each (median), 1.54 ms "
+                    "in all (");
+    expect_evidence(&findings, "cudaLaunchKernel runs 3 times",
                     "; cost = 0 ns + 12.0 µs·fragments (slope ± 0 ns at 95 %)");
-    const struct nvt_finding *finding = find(&findings, "scaling", "find_rows is entered 1 time");
+    const struct nvt_finding *finding = find(&findings, "scaling", "find_rows runs 1 time");
     assert_non_null(finding);
     assert_ptr_equal(finding->trace, input.traces[3].trace);
     nvt_finding_moments(finding, moments, sizeof(moments));
@@ -193,11 +192,11 @@ static void only_what_has_grown_is_what_entries_cost(void **state)
     struct nvt_findings findings = {0};
     make_study(&input, partly_shared, "partly");
     assert_int_equal(nvt_diagnose(&input, "fragments", &findings, NULL), 0);
-    const struct nvt_finding *finding = find(&findings, "scaling", "fragment is entered 1 time");
+    const struct nvt_finding *finding = find(&findings, "scaling", "fragment runs 1 time");
     assert_non_null(finding);
     assert_true(fabs(finding->cost_ns - 126 * 5000) < 1000);
     expect_evidence(
-        &findings, "fragment is entered 1 time",
+        &findings, "fragment runs 1 time",
         "1.64 ms in all (100 % of the iteration), compared with 1.01 ms at fragments=2");
     free(findings.items);
     nvt_input_free(&input);
@@ -255,7 +254,7 @@ static void the_looped_trace_alone_names_its_cause(void **state)
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     assert_true(is_found(&findings, "sync-bound", "cudaStreamSynchronize"));
-    assert_true(is_found(&findings, "many small kernels", "shorter than it takes to launch"));
+    assert_true(is_found(&findings, "many small kernels", "shorter than a launch"));
     free(findings.items);
     nvt_trace_free(trace.trace);
 }
@@ -305,7 +304,7 @@ static void what_traces_share_is_said_once(void **state)
     assert_string_equal(
         text, "slow iterations in 3 of 4 traces   up to 112 µs of 918 µs per iteration (12 %)");
     nvt_finding_what(slow, text, sizeof(text));
-    assert_string_equal(text, "3 of 24 iterations took far longer, once in every 10 (seen)");
+    assert_string_equal(text, "3 of 24 iterations take far longer, every 10 iterations (seen)");
     nvt_finding_where(slow, text, sizeof(text));
     assert_string_equal(text, "c.nvt and 2 more, first in a.nvt");
     assert_int_equal(leak->traces, 1);
@@ -313,8 +312,7 @@ static void what_traces_share_is_said_once(void **state)
     assert_string_equal(text, "memory growth   70.0 KiB per iteration");
     nvt_finding_what(leak, text, sizeof(text));
     assert_string_equal(
-        text,
-        "device 0's memory in use grows by 70 KiB per iteration and is not given back (seen)");
+        text, "device 0's memory in use grows by 70.0 KiB per iteration and is never freed (seen)");
     nvt_finding_where(leak, text, sizeof(text));
     assert_string_equal(text, "d.nvt");
     free(findings.items);
@@ -401,7 +399,7 @@ static void programs_get_every_finding(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out,
                            "1  slow iterations in 2 of 2 traces   up to 333 µs of 1.33 ms per "
-                           "iteration (25 %)\n   1 of 24 iterations took far longer (seen)\n"));
+                           "iteration (25 %)\n   1 of 24 iterations takes far longer (seen)\n"));
     assert_non_null(strstr(result.out, "look at    20.000 ms\n"));
     size_t rules;
     nvt_rules(&rules);
@@ -593,23 +591,22 @@ static void the_host_study_is_explained(void **state)
     const char *diagnose[] = {"nvtally", "diagnose", out, "--by", "fragments", "-f", "csv", NULL};
     result = cli_run(diagnose);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out,
-                           "variant=looped,range fragment is entered 1 time for each of "
-                           "the fragments"));
+    assert_non_null(strstr(result.out, "variant=looped,range fragment runs 1 time per "
+                                       "fragments"));
     for (char *line = result.out; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         char row[2048];
         snprintf(row, sizeof(row), "%.*s", (int)strcspn(line, "\n"), line);
         /* That a time grows is a matter of chance on a busy machine; how often a range is entered is not. */
         assert_false(!strncmp(row, "scaling", 7) && strstr(row, "grouped") &&
-                     strstr(row, "is entered"));
+                     strstr(row, "runs 1 time"));
     }
     cli_result_free(&result);
     const char *along[] = {"nvtally", "diagnose", out, "--by", "batch", NULL};
     result = cli_run(along);
     cli_expect_status(&result, 0);
     assert_string_equal(result.out,
-                        "Nothing was found.\n\n1 value of batch above 0 on record: rules "
+                        "Nothing was found.\n\n1 value of batch above 0 in the runs: rules "
                         "along it need three runs with two values\n");
     cli_result_free(&result);
     const char *bogus[] = {"nvtally", "diagnose", out, "--by", "bogus", NULL};

@@ -82,20 +82,20 @@ static const struct kind_case {
     const char *call, *file, *does, *remedy;
     enum nvt_confidence confidence;
 } kind_cases[] = {
-    {"read", "/data/a", "reads files", "read ahead on another thread", NVT_SEEN},
-    {"pwrite64", "/data/a", "writes files", "write on another thread", NVT_SEEN},
-    {"fsync", NULL, "writes files", "fsync() only", NVT_SEEN},
-    {"openat", "/data/a", "works with files", "open files once", NVT_SEEN},
-    {"recv", "socket 10.0.0.1:80", "waits for the network", "keep connections open", NVT_SEEN},
-    {"read", "socket 10.0.0.1:80", "waits for the network", "keep connections open", NVT_SEEN},
-    {"read", "pipe", "waits for events or other processes", "find out who", NVT_POSSIBLE},
-    {"pthread_mutex_lock", NULL, "waits for locks", "outside of the lock", NVT_SEEN},
-    {"pthread_cond_wait", NULL, "waits for other threads", "work earlier", NVT_POSSIBLE},
-    {"epoll_wait", NULL, "waits for events or other processes", "find out who", NVT_POSSIBLE},
-    {"usleep", NULL, "sleeps", "wait for the event itself", NVT_SEEN},
-    {"waitpid", NULL, "starts other programs or waits for them", "a library", NVT_SEEN},
-    {"munmap", NULL, "maps, unmaps or locks memory", "before the loop", NVT_SEEN},
-    {"ioctl", "/dev/nvidia0", "is in calls of device drivers", "before the loop", NVT_LIKELY},
+    {"read", "/data/a", "reading files", "read ahead on another thread", NVT_SEEN},
+    {"pwrite64", "/data/a", "writing files", "write on another thread", NVT_SEEN},
+    {"fsync", NULL, "writing files", "fsync() only", NVT_SEEN},
+    {"openat", "/data/a", "opening, listing and looking up files", "open files once", NVT_SEEN},
+    {"recv", "socket 10.0.0.1:80", "waiting for the network", "keep connections open", NVT_SEEN},
+    {"read", "socket 10.0.0.1:80", "waiting for the network", "keep connections open", NVT_SEEN},
+    {"read", "pipe", "waiting for events or other processes", "find out who", NVT_POSSIBLE},
+    {"pthread_mutex_lock", NULL, "waiting for locks", "outside of the lock", NVT_SEEN},
+    {"pthread_cond_wait", NULL, "waiting for other threads", "work earlier", NVT_POSSIBLE},
+    {"epoll_wait", NULL, "waiting for events or other processes", "find out who", NVT_POSSIBLE},
+    {"usleep", NULL, "sleeping", "wait for the event itself", NVT_SEEN},
+    {"waitpid", NULL, "starting other programs and waiting for them", "a library", NVT_SEEN},
+    {"munmap", NULL, "mapping, unmapping or locking memory", "before the loop", NVT_SEEN},
+    {"ioctl", "/dev/nvidia0", "in calls of device drivers", "before the loop", NVT_LIKELY},
 };
 
 static void each_kind_has_its_words(void **state)
@@ -107,7 +107,7 @@ static void each_kind_has_its_words(void **state)
         const struct step step = {
             .call = kind->call, .file = kind->file, .range = "a", .ns = 2 * MS};
         char what[256];
-        snprintf(what, sizeof(what), "for 20 %% of its time the loop %s in range a", kind->does);
+        snprintf(what, sizeof(what), "the loop spends 20 %% of its time %s in range a", kind->does);
         loop(&maker, &step, 1, "iteration");
         struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
         assert_int_equal(findings.count, 1);
@@ -130,7 +130,7 @@ static void a_file_is_named_with_its_bytes(void **state)
     loop(&maker, steps, 2, "iteration");
     kit_find_one(
         &maker, &nvt_rule_blocked, 4 * MS,
-        "for 40 % of its time the loop reads files in range load",
+        "the loop spends 40 % of its time reading files in range load",
         "2 calls per iteration, 2.00 ms each, the longest 3.00 ms; 75 % of that time in "
         "read(); 75 % of that time on /data/a, one of 2 files; 8 MB per iteration, 2 GB/s");
 }
@@ -153,7 +153,7 @@ static void a_lock_is_named_with_who_waits_for_it(void **state)
                                               .address = 0x7f0010});
     kit_find_one(
         &maker, &nvt_rule_blocked, 4 * MS,
-        "for 40 % of its time the loop waits for locks in range update",
+        "the loop spends 40 % of its time waiting for locks in range update",
         "lock contention: 2 waits per iteration, 2.00 ms each, the longest 3.00 ms; 100 % of "
         "that time in pthread_mutex_lock(); 75 % of that time for lock 0x7f0010, one of 2 "
         "locks, for which 2 threads wait");
@@ -193,10 +193,10 @@ static void locks_of_python_are_named_by_their_lines(void **state)
     struct maker maker = in_python(4 * MS, NULL, 9);
     kit_find_one(
         &maker, &nvt_rule_blocked, 4 * MS,
-        "for 40 % of its time the loop waits for locks in range iteration",
+        "the loop spends 40 % of its time waiting for locks in range iteration",
         "lock contention: 1 wait per iteration, 4.00 ms each, the longest 4.00 ms; 100 % of "
         "that time in sem_wait(); 100 % of that time by step (train.py:7), where 1 thread "
-        "waits; held meanwhile by thread 9 for 100 % of that, most in flush (log.py:40)");
+        "waits; thread 9 holds it for 100 % of that, most in flush (log.py:40)");
 }
 
 static void a_full_queue_is_no_lock(void **state)
@@ -207,9 +207,9 @@ static void a_full_queue_is_no_lock(void **state)
     assert_int_equal(findings.count, 1);
     assert_string_equal(
         findings.items[0].what,
-        "for 40 % of its time the loop waits for room in a queue in range iteration");
+        "the loop spends 40 % of its time waiting for room in a queue in range iteration");
     assert_non_null(strstr(findings.items[0].evidence, "called from step (train.py:7)"));
-    assert_non_null(strstr(findings.items[0].remedy, "whoever empties the queue"));
+    assert_non_null(strstr(findings.items[0].remedy, "the consumer is slower"));
     free(findings.items);
 }
 
@@ -247,8 +247,9 @@ static void other_threads_have_locks_alone(void **state)
         struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
         assert_int_equal(findings.count, i == 3);
         if (i == 3)
-            assert_string_equal(findings.items[0].what,
-                                "for 50 % of its time a thread waits for locks in range worker");
+            assert_string_equal(
+                findings.items[0].what,
+                "a thread spends 50 % of its time waiting for locks in range worker");
         free(findings.items);
     }
 }
@@ -304,7 +305,7 @@ static void files_of_a_batch_are_told(void **state)
     loop(&maker, &step, 1, "iteration");
     kit_find_one(
         &maker, &nvt_rule_blocked, 5 * MS,
-        "for 50 % of its time the loop reads files in range data",
+        "the loop spends 50 % of its time reading files in range data",
         "1 call per iteration, 5.00 ms each, the longest 5.00 ms; 100 % of that time in read()");
 }
 
@@ -358,8 +359,7 @@ static void a_device_that_works_meanwhile_is_no_trouble(void **state)
             struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
             assert_int_equal(findings.count, works < 3);
             if (works == 2)
-                assert_non_null(
-                    strstr(findings.items[0].evidence, "; a device works for 33 % of it"));
+                assert_non_null(strstr(findings.items[0].evidence, "; a GPU works for 33 % of it"));
             if (works == 2)
                 assert_true(fabs(findings.items[0].cost_ns - 4 * MS) < 10000);
             free(findings.items);
@@ -378,10 +378,11 @@ static void kinds_are_told_apart(void **state)
     loop(&maker, steps, 4, "iteration");
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
     assert_int_equal(findings.count, 2);
-    assert_string_equal(findings.items[0].what,
-                        "for 50 % of its time the loop reads files, 60 % of that in range load");
+    assert_string_equal(
+        findings.items[0].what,
+        "the loop spends 50 % of its time reading files, 60 % of that in range load");
     assert_string_equal(findings.items[1].what,
-                        "for 20 % of its time the loop sleeps in range pause");
+                        "the loop spends 20 % of its time sleeping in range pause");
     free(findings.items);
 }
 
@@ -395,13 +396,13 @@ static void no_range_is_blamed_for_others(void **state)
     struct maker in = make_begin(), out = make_begin();
     loop(&in, steps, 3, "iteration");
     kit_find_one(&in, &nvt_rule_blocked, 6 * MS,
-                 "for 60 % of its time the loop reads files in range iteration",
+                 "the loop spends 60 % of its time reading files in range iteration",
                  "3 calls per iteration, 2.00 ms each, the longest 2.00 ms; 100 % of that time in "
                  "read()");
     loop(&out, steps, 3, NULL);
     struct nvt_findings findings = kit_find(&out, &nvt_rule_blocked);
     assert_int_equal(findings.count, 1);
-    assert_string_equal(findings.items[0].what, "for 61 % of its time a thread reads files");
+    assert_string_equal(findings.items[0].what, "a thread spends 61 % of its time reading files");
     free(findings.items);
 }
 
@@ -419,7 +420,7 @@ static void calls_within_calls_count_once(void **state)
         make_range(&maker, "iteration", start);
     }
     kit_find_one(&maker, &nvt_rule_blocked, 4 * MS,
-                 "for 40 % of its time the loop waits for the network in range iteration",
+                 "the loop spends 40 % of its time waiting for the network in range iteration",
                  "1 call per iteration, 4.00 ms each, the longest 4.00 ms; 100 % of that time in "
                  "getaddrinfo()");
 }

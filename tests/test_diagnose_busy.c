@@ -65,24 +65,24 @@ static void waiting_in_mpi_is_not_told(void **state)
 static const struct kind_case {
     const char *name, *module, *does, *remedy;
 } kind_cases[] = {
-    {"gomp_team_barrier_wait_end", "/lib/libgomp.so.1", "spins, waiting for other threads",
+    {"gomp_team_barrier_wait_end", "/lib/libgomp.so.1", "spinning while other threads work",
      "OMP_NUM_THREADS"},
-    {"sched_yield", LIBC, "spins, waiting for other threads", "processors that are free"},
-    {"gc_collect_main", PYTHON, "collects garbage", "gc.freeze"},
-    {"deepcopy (copy.py:146)", NULL, "copies objects of Python deeply", "or none"},
-    {"save", "/x/_pickle.cpython-312.so", "serialises or parses", "shared memory"},
-    {"iterencode (encoder.py:258)", NULL, "serialises or parses", "binary form"},
-    {"inflate_fast", TOOL, "compresses or unpacks", "codec"},
-    {"[libz.so.1]", "/lib/libz.so.1", "compresses or unpacks", "codec"},
-    {"decode_mcu", "/lib/libjpeg.so.62", "decodes or encodes images or video", "on the device"},
-    {"gauss (random.py:598)", NULL, "draws random numbers", "at once"},
-    {"__vfprintf_internal", LIBC, "formats or reads text", "binary form"},
-    {"_int_malloc", LIBC, "takes and frees memory", "before the loop"},
-    {"brk", LIBC, "takes and frees memory", "before the loop"},
-    {"clear_page_erms", "[kernel]", "takes and frees memory", "before the loop"},
-    {"__memmove_avx512_unaligned_erms", LIBC, "copies or fills memory", "views"},
-    {"_PyEval_EvalFrameDefault", PYTHON, "is in the interpreter of Python", "whole arrays"},
-    {"step (model.py:3)", NULL, "is in the interpreter of Python", "whole arrays"},
+    {"sched_yield", LIBC, "spinning while other threads work", "no more threads than free cores"},
+    {"gc_collect_main", PYTHON, "collecting garbage", "gc.freeze"},
+    {"deepcopy (copy.py:146)", NULL, "in copy.deepcopy()", "copy once or not at all"},
+    {"save", "/x/_pickle.cpython-312.so", "serialising and parsing", "shared memory"},
+    {"iterencode (encoder.py:258)", NULL, "serialising and parsing", "binary form"},
+    {"inflate_fast", TOOL, "compressing and unpacking", "codec"},
+    {"[libz.so.1]", "/lib/libz.so.1", "compressing and unpacking", "codec"},
+    {"decode_mcu", "/lib/libjpeg.so.62", "decoding and encoding images or video", "on the GPU"},
+    {"gauss (random.py:598)", NULL, "drawing random numbers", "at once"},
+    {"__vfprintf_internal", LIBC, "formatting and parsing text", "binary form"},
+    {"_int_malloc", LIBC, "allocating and freeing memory", "before the loop"},
+    {"brk", LIBC, "allocating and freeing memory", "before the loop"},
+    {"clear_page_erms", "[kernel]", "allocating and freeing memory", "before the loop"},
+    {"__memmove_avx512_unaligned_erms", LIBC, "copying and filling memory", "views"},
+    {"_PyEval_EvalFrameDefault", PYTHON, "in the Python interpreter", "whole arrays"},
+    {"step (model.py:3)", NULL, "in the Python interpreter", "whole arrays"},
 };
 
 static void each_kind_has_its_words(void **state)
@@ -94,7 +94,7 @@ static void each_kind_has_its_words(void **state)
         char what[256];
         uint32_t main = make_function(&maker, 0, "main", TOOL);
         uint32_t function = make_function(&maker, main, kind->name, kind->module);
-        snprintf(what, sizeof(what), "for 60 %% of its time the loop %s in range a", kind->does);
+        snprintf(what, sizeof(what), "the loop spends 60 %% of its time %s in range a", kind->does);
         loop(&maker, "a", function, 6, 0, 0);
         struct nvt_findings findings = kit_find(&maker, &nvt_rule_busy);
         if (findings.count != 1 || strcmp(findings.items[0].what, what) != 0)
@@ -118,10 +118,10 @@ static void who_asked_for_it_is_named(void **state)
     loop(&maker, "load", inner, 6, other, 3);
     kit_find_one(
         &maker, &nvt_rule_busy, 6e6,
-        "for 60 % of its time the loop copies objects of Python deeply in range load",
-        "60 of 90 samples of its processor time (67 %, between 56 and 76 %); of them in "
+        "the loop spends 60 % of its time in copy.deepcopy() in range load",
+        "60 of 90 samples of its CPU time (67 %, 95 % interval 56 to 76 %), of them in "
         "_deepcopy_dict (copy.py) 100 %; 100 % of them from train (train.py:9); the thread "
-        "is at work for 90 % of the time");
+        "runs for 90 % of the time");
 }
 
 /* Of one stack the kind that explains the most: memory within unpacking is unpacking; user's code ends the search. */
@@ -169,7 +169,7 @@ static void one_function_has_a_higher_threshold(void **state)
     assert_int_equal(findings.count, 1);
     assert_string_equal(
         findings.items[0].what,
-        "for 60 % of its time the loop is in one function, solve (tool) in range iteration");
+        "the loop spends 60 % of its time in one function, solve (tool) in range iteration");
     assert_non_null(strstr(findings.items[0].evidence, "; 100 % of them from main (tool);"));
     assert_int_equal(findings.items[0].confidence, NVT_POSSIBLE);
     free(findings.items);
@@ -223,7 +223,7 @@ static void programs_without_ranges_have_their_main_thread(void **state)
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_busy);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what,
-                        "for 100 % of its time a thread copies or fills memory");
+                        "a thread spends 100 % of its time copying and filling memory");
     free(findings.items);
 }
 
@@ -248,7 +248,7 @@ static void gaps_tell_what_ran_meanwhile(void **state)
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_idle);
     assert_int_equal(findings.count, 1);
     if (!strstr(findings.items[0].evidence,
-                "; meanwhile, in 16 samples: load (data.py) 75 %, memcpy (libc.so.6) 25 %; "
+                "; running then, in 16 samples: load (data.py) 75 %, memcpy (libc.so.6) 25 %; "
                 "100 % of them from load (data.py:7)"))
         fail_msg("%s", findings.items[0].evidence);
     free(findings.items);
@@ -269,7 +269,7 @@ static void waits_for_batches_tell_what_ran_meanwhile(void **state)
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_input);
     assert_int_equal(findings.count, 1);
     assert_non_null(strstr(findings.items[0].evidence,
-                           "; meanwhile, in 20 samples: decode (libimage.so) 100 %"));
+                           "; running then, in 20 samples: decode (libimage.so) 100 %"));
     free(findings.items);
 }
 

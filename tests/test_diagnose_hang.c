@@ -97,7 +97,7 @@ static void a_process_whose_threads_wait_for_each_other(void **state)
     stop(&maker, 8 * S, 1);
     expect(
         &maker, 8 * S,
-        "process 1 stands still for the last 8.00 s, in pthread_join: every thread waits for "
+        "process 1 has made no progress for 8.00 s, in pthread_join: every thread waits for "
         "another",
         PACE(12) "; process 1: save (8.00 s) > pthread_join (8.00 s); thread 2: write (8.00 s) > "
                  "pthread_mutex_lock 0x7f10 (8.00 s)");
@@ -111,7 +111,7 @@ static void one_that_waits_for_a_file_names_it(void **state)
     open_range(&maker, maker.thread, "load");
     open_call(&maker, maker.thread, "read", "/net/data/a", 0);
     stop(&maker, 6 * S, 1);
-    expect(&maker, 6 * S, "process 1 stands still for the last 6.00 s, in read /net/data/a",
+    expect(&maker, 6 * S, "process 1 has made no progress for 6.00 s, in read /net/data/a",
            PACE(13) "; process 1: load (6.00 s) > read /net/data/a (6.00 s)");
 }
 
@@ -124,9 +124,9 @@ static void one_with_nothing_but_ranges(void **state)
     open_range(&maker, maker.thread, "load");
     stop(&maker, 6 * S, 1);
     expect(
-        &maker, 6 * S, "process 1 stands still for the last 6.00 s, in load",
+        &maker, 6 * S, "process 1 has made no progress for 6.00 s, in load",
         PACE(
-            13) "; process 1: load (6.00 s); record --trace nvtx,osrt,cpu tells what it waits for");
+            13) "; process 1: load (6.00 s); record --trace nvtx,osrt,cpu shows what it waits for");
 }
 
 /* A consumer without work is idle while somebody may bring some: there is a thread that waits for requests. When all others have
@@ -151,7 +151,7 @@ static void consumers_without_work_are_idle(void **state)
         assert_int_equal(findings.count, !is_fed);
         if (!is_fed) {
             assert_string_equal(findings.items[0].what,
-                                "process 1 stands still for the last 6.00 s, in sem_wait for work "
+                                "process 1 has made no progress for 6.00 s, in sem_wait for work "
                                 "from a queue: every thread waits for another");
             assert_non_null(strstr(findings.items[0].evidence, "by serve (server.py:12)"));
         }
@@ -172,10 +172,10 @@ static void one_that_spins_is_told_with_its_function(void **state)
     for (int i = 1; i <= 20; i++)
         make_sample(&maker, maker.thread, maker.now + i * 300 * MS, 300 * MS, function);
     stop(&maker, 6 * S, 1);
-    expect(
-        &maker, 6 * S, "process 1 stands still for the last 6.00 s, in converge",
-        PACE(13) "; process 1: converge (6.00 s); meanwhile, in 20 samples: iterate (tool) 100 %; "
-                 "100 % of them from iterate");
+    expect(&maker, 6 * S, "process 1 has made no progress for 6.00 s, in converge",
+           PACE(13) "; process 1: converge (6.00 s); running then, in 20 samples: iterate (tool) "
+                    "100 %; "
+                    "100 % of them from iterate");
 }
 
 /* --- from when on --------------------------------------------------------------------------------------- */
@@ -287,7 +287,8 @@ static void the_rank_that_has_not_come_is_named(void **state)
     }
     stop(&maker, 30 * S, 1);
     expect(&maker, 30 * S,
-           "3 of 4 ranks stand still in MPI_Allreduce for the last 30.0 s: rank 2 has not come",
+           "3 of 4 ranks have been blocked in MPI_Allreduce for 30.0 s: rank 2 has not reached the "
+           "call",
            PACE(22) "; rank 2: step (30.0 s) > load (30.0 s) > read /net/a (30.0 s); rank 0: step "
                     "(30.0 s) > MPI_Allreduce (30.0 s)");
 }
@@ -308,12 +309,13 @@ static void a_rank_outside_of_ranges_has_not_come(void **state)
     for (int i = 1; i <= 20; i++)
         make_sample(&maker, maker.thread, maker.now + i * 300 * MS, 300 * MS, function);
     stop(&maker, 9 * S, 1);
-    expect(
-        &maker, 9 * S,
-        "1 of 2 ranks stands still in MPI_Allreduce for the last 9.00 s: rank 1 has not come",
-        PACE(22) "; rank 1 is in no range and no call of MPI; rank 0: step (9.00 s) > "
-                 "MPI_Allreduce (9.00 s); meanwhile, in 20 samples: refine (tool) 100 %; 100 % of "
-                 "them from refine");
+    expect(&maker, 9 * S,
+           "1 of 2 ranks has been blocked in MPI_Allreduce for 9.00 s: rank 1 has not reached the "
+           "call",
+           PACE(22) "; rank 1 is in no range and no MPI call; rank 0: step (9.00 s) > "
+                    "MPI_Allreduce (9.00 s); running then, in 20 samples: refine (tool) 100 %; 100 "
+                    "% of "
+                    "them from refine");
 }
 
 static void a_rank_that_has_ended_does_not_come(void **state)
@@ -327,11 +329,10 @@ static void a_rank_that_has_ended_does_not_come(void **state)
     ranges->flags[ranges->count - 1] = 0;
     maker.trace->threads.ended_ns[maker.thread] = maker.now + 50 * MS;
     stop(&maker, 9 * S, 1);
-    expect(
-        &maker, 9 * S,
-        "1 of 2 ranks stands still in MPI_Recv with rank 1 for the last 9.00 s: rank 1 has ended",
-        PACE(22) "; rank 1 ended, and was not within anything; rank 0: step (9.00 s) > MPI_Recv "
-                 "(9.00 s) with rank 1");
+    expect(&maker, 9 * S,
+           "1 of 2 ranks has been blocked in MPI_Recv with rank 1 for 9.00 s: rank 1 has ended",
+           PACE(22) "; rank 1 ended, in no range and no call; rank 0: step (9.00 s) > MPI_Recv "
+                    "(9.00 s) with rank 1");
 }
 
 /* Killed in the middle of something, be it of MPI, long before the others. */
@@ -347,7 +348,7 @@ static void a_rank_that_was_killed_does_not_come(void **state)
     }
     stop(&maker, 9 * S, 1);
     expect(&maker, 9 * S,
-           "2 of 3 ranks stand still in MPI_Allreduce for the last 9.00 s: rank 1 has ended",
+           "2 of 3 ranks have been blocked in MPI_Allreduce for 9.00 s: rank 1 has ended",
            PACE(22) "; rank 1 ended within: step (50.0 ms) > MPI_Allreduce (50.0 ms); rank 0: step "
                     "(9.00 s) > MPI_Allreduce (9.00 s)");
 }
@@ -366,9 +367,9 @@ static void ranks_that_have_ended_are_told(void **state)
             maker.trace->threads.ended_ns[maker.thread] = maker.now + 50 * MS;
     }
     stop(&maker, 9 * S, 1);
-    expect(&maker, 9 * S, "rank 0 stands still for the last 9.00 s, in wait",
+    expect(&maker, 9 * S, "rank 0 has made no progress for 9.00 s, in wait",
            PACE(13) "; rank 1 ended within: save (50.0 ms); rank 0: wait (9.00 s); record --trace "
-                    "nvtx,osrt,cpu tells what it waits for");
+                    "nvtx,osrt,cpu shows what it waits for");
 }
 
 static void ranks_that_wait_for_each_other(void **state)
@@ -382,7 +383,7 @@ static void ranks_that_wait_for_each_other(void **state)
     stop(&maker, 9 * S, 1);
     expect(
         &maker, 9 * S,
-        "all 2 ranks stand still in MPI for the last 9.00 s, rank 0 in MPI_Recv with rank 1",
+        "all 2 ranks have been blocked in MPI for 9.00 s, rank 0 in MPI_Recv with rank 1",
         PACE(22) "; rank 0: step (9.00 s) > MPI_Recv (9.00 s) with rank 1; rank 1: step (9.00 s) "
                  "> MPI_Recv (9.00 s) with rank 0");
 }
@@ -397,12 +398,11 @@ static void ranks_in_different_calls(void **state)
                  1);
     }
     stop(&maker, 9 * S, 1);
-    expect(
-        &maker, 9 * S,
-        "all 2 ranks stand still in MPI for the last 9.00 s, rank 0 in MPI_Allreduce: they are not "
-        "in the same call",
-        PACE(22) "; rank 0: step (9.00 s) > MPI_Allreduce (9.00 s); rank 1: step (9.00 s) > "
-                 "MPI_Barrier (9.00 s)");
+    expect(&maker, 9 * S,
+           "all 2 ranks have been blocked in MPI for 9.00 s, rank 0 in MPI_Allreduce: not all "
+           "in the same call",
+           PACE(22) "; rank 0: step (9.00 s) > MPI_Allreduce (9.00 s); rank 1: step (9.00 s) > "
+                    "MPI_Barrier (9.00 s)");
 }
 
 /* A file for each rank, as mpirun -n 2 nvtally record makes them. */
@@ -426,8 +426,8 @@ static void ranks_in_files_of_their_own(void **state)
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_rule_apply(&nvt_rule_hang, &facts, &findings, NULL), 0);
     assert_int_equal(findings.count, 1);
-    assert_string_equal(findings.items[0].what, "1 of 2 ranks stands still in MPI_Bcast for the "
-                                                "last 9.00 s: rank 1 has not come");
+    assert_string_equal(findings.items[0].what, "1 of 2 ranks has been blocked in MPI_Bcast for "
+                                                "9.00 s: rank 1 has not reached the call");
     assert_string_equal(findings.items[0].where, "t.rank0.nvt");
     assert_non_null(strstr(findings.items[0].remedy, "rank 1"));
     free(findings.items);
@@ -458,10 +458,10 @@ static void collectives_of_nccl_are_counted(void **state)
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_hang);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what,
-                        "rank 0 and 1 more processes stand still for the last "
+                        "rank 0 and 1 more processes have made no progress for "
                         "9.00 s, in wait");
     assert_non_null(
-        strstr(findings.items[0].evidence, "; rank 1 has begun 19 collectives of NCCL, rank 0 20"));
+        strstr(findings.items[0].evidence, "; rank 1 has begun 19 NCCL collectives, rank 0 20"));
     free(findings.items);
 }
 

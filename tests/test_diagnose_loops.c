@@ -86,7 +86,7 @@ static void what_lies_behind_a_loop_is_none_of_it(void **state)
     maker.now += 1000 * (int64_t)MS;
     make_launch(&maker, "evaluate", 2 * MS);
     expect_one(&maker, &nvt_rule_idle, 4 * MS,
-               (const char *const[]){"1 gaps per iteration, 4.01 ms each, 20 % of", NULL});
+               (const char *const[]){"1 gap per iteration, 4.01 ms each, 20 % of", NULL});
     /* The same of what was launched in time: it is held for a second, behind the loop. */
     maker = make_begin();
     loop(&maker, 20, MS);
@@ -103,10 +103,10 @@ static void the_host_is_where_it_is_most_of_the_time(void **state)
     static const struct {
         int64_t load, check;
         const char *says;
-    } cases[] = {{4 * MS, 0, "while the host works in range load"},
-                 {3 * MS, MS, "while the host works, 74 % of it in range load"},
-                 {MS, 3 * MS, "while the host works, 74 % of it in range check"},
-                 {0, 0, "while the host works in range iteration"}};
+    } cases[] = {{4 * MS, 0, "while the CPU runs other code in range load"},
+                 {3 * MS, MS, "while the CPU runs other code, 74 % of it in range load"},
+                 {MS, 3 * MS, "while the CPU runs other code, 74 % of it in range check"},
+                 {0, 0, "while the CPU runs other code in range iteration"}};
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct maker maker = make_begin();
         for (int k = 0; k < 40; k++) {
@@ -151,12 +151,13 @@ static void the_host_is_in_a_call_of_the_system(void **state)
         const char *says, *file; /* of what is read */
     } cases[] = {
         {4 * MS, 0, 0, 0,
-         "while the host works or waits in range iteration, for 100 % of that time in read()",
+         "while the CPU runs other code or waits in range iteration, for 100 % of that time in "
+         "read()",
          NULL},
         {3 * MS, MS, 0, 0, "in range iteration, for 75 % of that time in read()", NULL},
         {MS, 3 * MS, 0, 0, "in range iteration, for 75 % of that time in write()", "/data/a"},
-        {MS, MS, 0, 0, "while the host works in range iteration", "/data/a"},
-        {4 * MS, 0, 1, 0, "while the host works in range iteration", "/data/a"},
+        {MS, MS, 0, 0, "while the CPU runs other code in range iteration", "/data/a"},
+        {4 * MS, 0, 1, 0, "while the CPU runs other code in range iteration", "/data/a"},
         {4 * MS, 0, 0, 0, "for 100 % of that time in read() of /data/train.bin", "/data/train.bin"},
         {4 * MS, 0, 0, 2, "for 100 % of that time in read() of /data/train.bin", "/data/train.bin"},
         {4 * MS, 0, 0, 4, "in range iteration, for 100 % of that time in read()",
@@ -225,7 +226,7 @@ static void ranks_in_one_trace_are_not_added_up(void **state)
     (void)state;
     for (int64_t ranks = 1; ranks <= 8; ranks *= 2) {
         struct maker maker = make_begin();
-        char said[96] = "33 % of the device's time";
+        char said[96] = "33 % of the GPU's time";
         for (int64_t i = 1; i <= ranks; i++) {
             make_process(&maker, i, (uint32_t)i - 1);
             for (int k = 0; k < 20; k++)
@@ -344,7 +345,7 @@ static void devices_that_were_only_touched_do_not_count(void **state)
         maker.device = 0;
         loop(&maker, 20, 6 * MS);
         expect_one(&maker, &nvt_rule_idle, 6 * MS,
-                   (const char *const[]){"30 % of the device's time", NULL});
+                   (const char *const[]){"30 % of the GPU's time", NULL});
     }
 }
 
@@ -386,7 +387,7 @@ static void a_shared_device_is_idle_when_nobody_uses_it(void **state)
             expect_nothing(&maker, &nvt_rule_idle);
         else
             expect_one(&maker, &nvt_rule_idle, 10.0 * MS,
-                       (const char *const[]){"50 % of the device's time", NULL});
+                       (const char *const[]){"50 % of the GPU's time", NULL});
     }
 }
 
@@ -577,8 +578,8 @@ static void the_dearer_half_of_a_batch_is_told(void **state)
         assert_int_equal(nvt_rule_apply(&nvt_rule_input, &facts, &findings, NULL), 0);
         assert_int_equal(findings.count, 1);
         const struct nvt_finding *finding = &findings.items[0];
-        const char *told = dear ? "takes 5.00 ms in the dataset (its __getitem__) and 25.0 ms to"
-                                : "takes 25.0 ms in the dataset (its __getitem__) and 5.00 ms to";
+        const char *told = dear ? "takes 5.00 ms in the dataset (__getitem__) and 25.0 ms to"
+                                : "takes 25.0 ms in the dataset (__getitem__) and 5.00 ms to";
         if (!strstr(finding->evidence, told))
             fail_msg("%s", finding->evidence);
         assert_int_equal(strstr(finding->remedy, "collate_fn=") != NULL, dear);

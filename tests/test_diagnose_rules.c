@@ -39,7 +39,7 @@ static const struct trouble {
       {.kernels = 2, .kernel_ns = 200000, .questions = 6, .copy_ns = 2000, .copy_bytes = 8}}},
     /* A launch takes 6 us: the device waits 1.5 of them, or 1. */
     {&nvt_rule_launch,
-     "waits for the next launch",
+     "waiting for kernel launches",
      {.kernels = 60, .kernel_ns = 4500},
      {{.kernels = 60, .kernel_ns = 5000},
       {.kernels = 60, .kernel_ns = 7000},
@@ -50,7 +50,7 @@ static const struct trouble {
      {{.kernels = 19, .kernel_ns = 5900}, {.kernels = 20, .kernel_ns = 6100}}},
     /* Ten of 100 us and a wait: 90 % of the SMs are idle for as good as all of the time, or 49 % for a fifth. */
     {&nvt_rule_grid,
-     "gemm runs in 10 blocks, on a device of 100 SMs",
+     "gemm runs in 10 blocks on a GPU of 100 SMs",
      {.kernels = 10, .kernel_ns = 100000, .blocks = 10},
      {{.kernels = 10, .kernel_ns = 100000, .blocks = 51},
       {.kernels = 10, .kernel_ns = 19000, .blocks = 10},
@@ -71,33 +71,33 @@ static const struct trouble {
       {.kernels = 10, .kernel_ns = 400000, .cold_ns = 13000000},
       {.kernels = 10, .kernel_ns = 100000}}},
     {&nvt_rule_idle,
-     "while the host works in range iteration",
+     "while the CPU runs other code in range iteration",
      {.kernels = 10, .kernel_ns = 80000, .host_ns = 120000},
      {{.kernels = 10, .kernel_ns = 120000, .host_ns = 120000},
       {.kernels = 10, .kernel_ns = 40000, .host_ns = 90000}}},
     /* A wait of the host and 100 ns between iterations are the rest of each. */
     {&nvt_rule_input,
-     "for 10 % of its time the loop waits for the next batch",
+     "the loop spends 10 % of its time waiting for the DataLoader",
      {.data_ns = 101000, .host_ns = 900000},
      {{.data_ns = 99000, .host_ns = 900000},
       {.data_ns = 101000, .host_ns = 100000, .kernels = 1, .kernel_ns = 80000}}},
     /* A wait of the host and 100 ns between iterations are the rest of each, too. */
     {&nvt_rule_blocked,
-     "for 15 % of its time the loop reads files in range iteration",
+     "the loop spends 15 % of its time reading files in range iteration",
      {.os_call = "read", .os_ns = 151000, .host_ns = 849000},
      {{.os_call = "read", .os_ns = 149000, .host_ns = 851000},
       {.os_call = "read", .os_ns = 151000, .host_ns = 100000, .kernels = 10, .kernel_ns = 80000},
       {.os_call = "pthread_setname_np", .os_ns = 900000, .kernels = 1, .kernel_ns = 8000}}},
     /* 64 samples of 64 are a share of 94 % at least. */
     {&nvt_rule_busy,
-     "for 16 % of its time the loop copies or fills memory in range iteration",
+     "the loop spends 16 % of its time copying and filling memory in range iteration",
      {.busy = "memmove", .busy_ns = 160000, .host_ns = 840000},
      {{.busy = "memmove", .busy_ns = 158000, .host_ns = 842000},
       {.busy = "memmove", .busy_ns = 160000, .host_ns = 840000, .iterations = 25},
       {.busy = "sqrt", .busy_ns = 390000, .host_ns = 610000}}},
     /* Half of the part of one thread alone could be spared. */
     {&nvt_rule_serial,
-     "for 31 % of its time only one of 2 threads works in range iteration",
+     "one of 2 threads works alone 31 % of the time in range iteration",
      {.team_ns = 690000, .host_ns = 309000},
      {{.team_ns = 710000, .host_ns = 289000},
       {.team_ns = 90000, .host_ns = 910000, .kernels = 1, .kernel_ns = 8000},
@@ -135,7 +135,7 @@ static const struct trouble {
        .copy_bytes = 65535,
        .pageable = 1}}},
     {&nvt_rule_transfers,
-     "only copies",
+     "24 % of GPU time is host-device copies",
      {.kernels = 10, .kernel_ns = 80000, .copies = 1, .copy_ns = 250000, .copy_bytes = 1 << 23},
      {{.kernels = 10, .kernel_ns = 80000, .copies = 1, .copy_ns = 190000, .copy_bytes = 1 << 23}}},
     /* 3 us each: while one is done, the host is in the call of the next. */
@@ -180,7 +180,7 @@ static const struct trouble {
       {.kernels = 10, .kernel_ns = 80000, .faults = 10, .fault_ns = 8000},
       {.kernels = 10, .kernel_ns = 80000, .faults = 10, .fault_ns = 20000, .fault_late = 1}}},
     {&nvt_rule_allocation,
-     "allocated or freed by 1 call per iteration",
+     "1 call per iteration allocates or frees device memory",
      {.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 50000},
      {{.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 40000},
       {.kernels = 10,
@@ -190,13 +190,13 @@ static const struct trouble {
        .allocation = "cudaMallocAsync"}}},
     /* 15 steps in the second half: 70 KiB make more than 1 MiB, 68 less. */
     {&nvt_rule_memory,
-     "grows by 70 KiB",
+     "grows by 70.0 KiB",
      {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 70 << 10},
      {{.kernels = 1, .kernel_ns = 80000, .leak_bytes = 68 << 10},
       {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 4 << 20, .leak_until = 16},
       {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 4 << 20, .leak_freed_every = 2}}},
     {&nvt_rule_memory,
-     "the counter pool allocated grows by 70 KiB",
+     "the counter pool allocated grows by 70.0 KiB",
      {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 70 << 10, .leak_counter = "pool allocated"},
      {{.kernels = 1, .kernel_ns = 80000, .leak_bytes = 68 << 10, .leak_counter = "pool allocated"},
       {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 70 << 10, .leak_counter = "sent"},
@@ -212,7 +212,7 @@ static const struct trouble {
       {.host_ns = 290000000, .iterations = 20, .resident_bytes = 3 << 20},
       {.host_ns = 150000000, .iterations = 40, .resident_bytes = 3 << 20, .resident_until = 30}}},
     {&nvt_rule_held,
-     "holds 1.07 GB that",
+     "1.00 GiB of device 0's memory is reserved and never used",
      {.kernels = 1,
       .kernel_ns = 80000,
       .leak_bytes = UINT64_C(3) << 30,
@@ -230,12 +230,12 @@ static const struct trouble {
        .held_bytes = UINT64_C(5) << 30},
       {.kernels = 1, .kernel_ns = 80000, .leak_bytes = UINT64_C(3) << 30, .leak_until = 1}}},
     {&nvt_rule_refused,
-     "there was no room in device 0's memory: 32 times, for 1024 MiB at most",
+     "failed to allocate up to 1.00 GiB of device 0's memory, 32 times",
      {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 1 << 20, .refused_bytes = 1 << 30},
      {{.kernels = 1, .kernel_ns = 80000, .leak_bytes = 1 << 20}}},
     /* 719 is a failed launch. */
     {&nvt_rule_refused,
-     "cudaMalloc found no room on the device, 32 times",
+     "cudaMalloc failed, 32 times",
      {.kernels = 1, .kernel_ns = 80000, .malloc_result = 2},
      {{.kernels = 1, .kernel_ns = 80000, .malloc_result = 719}}},
     {&nvt_rule_communication,
@@ -244,18 +244,18 @@ static const struct trouble {
      {{.kernels = 10, .kernel_ns = 80000, .communication_ns = 85000},
       {.kernels = 10, .kernel_ns = 80000, .communication_ns = 95000, .iterations = 4}}},
     {&nvt_rule_mpi,
-     "11 % of the time is spent in MPI, most in MPI_Allreduce",
+     "11 % of the time is spent in MPI, most of it in MPI_Allreduce",
      {.kernels = 10, .kernel_ns = 80000, .mpi_ns = 95000},
      {{.kernels = 10, .kernel_ns = 80000, .mpi_ns = 85000}}},
     /* Behind the step; of 14 iterations too few are looked at. */
     {&nvt_rule_between,
-     "for 16 % of its time the loop is between the optimizer's step and the next iteration",
+     "the loop spends 16 % of its time between the optimizer's step and the next iteration",
      {.kernels = 10, .kernel_ns = 80000, .after_ns = 160000},
      {{.kernels = 10, .kernel_ns = 80000, .after_ns = 130000},
       {.kernels = 10, .kernel_ns = 80000, .after_ns = 160000, .iterations = 14}}},
     /* Too little; what training consists of, as where gradients are accumulated; and not as often as it would be. */
     {&nvt_rule_periodic,
-     "once in every 10 iterations, an evaluation takes 450",
+     "every 10 iterations, an evaluation takes 450",
      {.kernels = 10,
       .kernel_ns = 80000,
       .slow_every = 10,
@@ -277,7 +277,7 @@ static const struct trouble {
        .slow_ns = 900000,
        .slow_range = "evaluate"}}},
     {&nvt_rule_iterations,
-     "3 of 24 iterations took far longer, once in every 10",
+     "3 of 24 iterations take far longer, every 10 iterations",
      {.kernels = 10, .kernel_ns = 80000, .slow_every = 10, .slow_ns = 450000},
      {{.kernels = 10, .kernel_ns = 80000, .slow_every = 10, .slow_ns = 390000},
       {.kernels = 10, .kernel_ns = 80000, .slow_every = 29, .slow_ns = 900000}}},
@@ -295,30 +295,30 @@ static const struct trouble {
       {.kernels = 10, .kernel_ns = 80000, .tail_ns = 90000, .domain = "cpu_op"},
       {.kernels = 10, .kernel_ns = 80000, .tail_ns = 90000, .domain = "NCCL"}}},
     {&nvt_rule_backward,
-     "range iteration looks empty",
+     "kernels of range iteration are not attributed to it",
      {.kernels = 20, .kernel_ns = 80000, .backward = 1},
      {{.kernels = 21, .kernel_ns = 80000, .backward = 1},
       {.kernels = 10, .kernel_ns = 80000, .backward = 5, .no_ranges = 1}}},
     /* A third of the samples, and 90 % of the clock; a fifth, or 96 %; a device that hardly works. */
     {&nvt_rule_clocks,
-     "the power limit holds the clock of (0) at 1800 MHz while it works; its highest is 2000",
+     "the power limit throttles (0) to 1800 MHz under load (maximum 2000 MHz)",
      {.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1800, .limited = 33},
      {{.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1800, .limited = 20},
       {.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1920, .limited = 33},
       {.kernels = 1, .kernel_ns = 8000, .host_ns = 90000, .clock_mhz = 1800, .limited = 33}}},
     {&nvt_rule_oversubscribed,
-     "3 computing threads on 2 processors",
+     "3 computing threads on 2 cores",
      {.host_ns = 2000000, .crowd = 3, .ready = 2.6, .at_work = 91},
      {{.host_ns = 2000000, .crowd = 2, .ready = 2.6, .at_work = 91},
       {.host_ns = 2000000, .crowd = 3, .ready = 2.4, .at_work = 91},
       {.host_ns = 9000000, .crowd = 3, .ready = 2.6, .at_work = 91}}},
     {&nvt_rule_machine,
-     "2.6 threads want to run on 2 processors",
+     "2.6 runnable threads on 2 cores",
      {.kernels = 10, .kernel_ns = 80000, .ready = 2.6, .at_work = 91},
      {{.kernels = 10, .kernel_ns = 80000, .ready = 2.4, .at_work = 91},
       {.kernels = 10, .kernel_ns = 80000, .ready = 2.6, .at_work = 89}}},
     {&nvt_rule_machine,
-     "the hypervisor gave 6 % of the processors' time to other machines",
+     "CPU steal time is 6 %",
      {.kernels = 10, .kernel_ns = 80000, .taken = 6},
      {{.kernels = 10, .kernel_ns = 80000, .taken = 4}}},
 };
@@ -475,9 +475,9 @@ static void faults_say_where_and_what_moves(void **state)
     /* 22 of 106 us, of which kernels take 100. */
     assert_string_equal(
         findings.items[0].evidence,
-        "21 % of the time, 22 % of that of kernels; the driver works on faults 40 "
-        "times while 4 kernels run, for 2.20 µs each, in range gather; 12 MB move to "
-        "devices and 6 MB to the host, 8 MB of it there and back; the driver sees "
+        "21 % of the time, 22 % of kernel time; the driver handles faults 40 "
+        "times while 4 kernels run, for 2.20 µs each, in range gather; 12 MB migrate to "
+        "devices and 6 MB to the host, 8 MB of it there and back; the driver reports "
         "thrashing, 4 times");
     assert_in_range((uint64_t)findings.items[0].cost_ns, 21999, 22001);
     free(findings.items);
@@ -590,7 +590,7 @@ static void idle_time_is_that_of_the_range_around_it(void **state)
     struct nvt_case facts = {&input, NULL};
     assert_int_equal(nvt_rule_apply(&nvt_rule_idle, &facts, &findings, NULL), 0);
     assert_int_equal(findings.count, 1);
-    assert_non_null(strstr(findings.items[0].what, "while the host works in range load"));
+    assert_non_null(strstr(findings.items[0].what, "while the CPU runs other code in range load"));
     nvt_trace_free(trace.trace);
     free(findings.items);
 }
@@ -670,10 +670,10 @@ static void warm_ups_are_added_to_those_there_were(void **state)
         const struct nvt_runs *runs;
         const char *remedy;
     } cases[] = {
-        {0, NULL, "leave the first 3 out of what is measured; reports do with --filter-time"},
-        {10, NULL, "leave the first 3 out of what is measured"},
-        {0, &runs, "leave out the first 3 too: --warmup 13"},
-        {10, &runs, "leave out the first 3 too: --warmup 13"}};
+        {0, NULL, "exclude the first 3 from the measurement; reports do with --filter-time"},
+        {10, NULL, "exclude the first 3 from the measurement"},
+        {0, &runs, "exclude the first 3 too: --warmup 13"},
+        {10, &runs, "exclude the first 3 too: --warmup 13"}};
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_findings findings = {0};
         warm_up(ns, COUNT, cases[i].warmups, 300000, cases[i].runs, &findings);
@@ -792,12 +792,13 @@ static void exposed_collectives_are_told_from_hidden_ones(void **state)
     communicate(900, &findings);
     assert_int_equal(findings.count, 1);
     const struct nvt_finding *finding = &findings.items[0];
-    assert_string_equal(finding->what, "for 19 % of its time the device only communicates, most of "
-                                       "it in ncclKernel_AllReduce");
+    assert_string_equal(finding->what,
+                        "19 % of GPU time is communication with no kernel overlapping, most of "
+                        "it in ncclKernel_AllReduce");
     assert_string_equal(
         finding->evidence,
-        "2 such stretches per iteration, 95.0 µs each, the longest 140 µs; no kernel computes "
-        "during 24 % of the time in communication; ncclKernel_AllReduce is 74 % of that");
+        "2 stretches per iteration, 95.0 µs each, the longest 140 µs; no kernel overlaps "
+        "24 % of the time in communication; ncclKernel_AllReduce is 74 % of that");
     assert_true(finding->cost_ns > 189999 && finding->cost_ns < 190001);
     assert_int_equal(finding->moment_count, 3);
     assert_int_equal(finding->moments[0], 1000 + 5660000);

@@ -142,10 +142,10 @@ static void it_is_known_by_calls(void **state)
         .known = CALLS, .together = 6 * MS, .iteration = "iteration", .alone = "reduce"};
     struct maker maker = make_loop(&loop);
     kit_find_one(&maker, &nvt_rule_serial, 3 * MS,
-                 "for 40 % of its time only one of 4 threads works in range reduce, and the others "
+                 "one of 4 threads works alone 40 % of the time in range reduce, and the others "
                  "wait",
                  "4.00 ms of 10.0 ms per iteration, the longest 4.00 ms; 3 threads wait, most in "
-                 "pthread_cond_wait(); for 60 % of the time two threads or more work, up to 4 at "
+                 "pthread_cond_wait(); two or more threads work 60 % of the time, up to 4 at "
                  "once; spread over 4, an iteration would take 7.00 ms at best (Amdahl: T - S + "
                  "S/n)");
 }
@@ -170,7 +170,7 @@ static void it_is_known_by_samples(void **state)
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_serial);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what,
-                        "for 40 % of its time only one of 4 threads works in range iteration, and "
+                        "one of 4 threads works alone 40 % of the time in range iteration, and "
                         "the others wait");
     assert_non_null(strstr(findings.items[0].evidence, "add_up (tool) 100 %"));
     free(findings.items);
@@ -191,7 +191,8 @@ static void it_is_known_by_ranges(void **state)
     struct maker maker = make_loop(&loop);
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_serial);
     assert_int_equal(findings.count, 1);
-    assert_non_null(strstr(findings.items[0].what, "only one of 4 threads works in range reduce"));
+    assert_non_null(strstr(findings.items[0].what,
+                           "one of 4 threads works alone 40 % of the time in range reduce"));
     assert_null(strstr(findings.items[0].evidence, "threads wait"));
     free(findings.items);
 }
@@ -204,7 +205,7 @@ static void no_iterations_are_needed(void **state)
     struct maker maker = make_loop(&loop);
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_serial);
     assert_int_equal(findings.count, 1);
-    if (!strstr(findings.items[0].what, "for 41 % of its time only one of 4 threads"))
+    if (!strstr(findings.items[0].what, "one of 4 threads works alone 41 % of the time"))
         fail_msg("%s; %s", findings.items[0].what, findings.items[0].evidence);
     assert_non_null(
         strstr(findings.items[0].evidence, "that half of the trace would take 67.0 ms"));

@@ -473,10 +473,10 @@ static void slow_iterations_tell_of_the_machine(void **state)
         double ready, clock; /* in slow iterations; else 1 thread and 1900 MHz */
         const char *says, *says_not;
     } cases[] = {
-        {5, 1900, "while they ran 5.0 threads wanted to run on 2 processors, else 1.0", "clock"},
-        {1.5, 1200, "while they ran the clock of GPU 0 was 1200 MHz, else 1900", "threads"},
-        {1.5, 1800, "the slowest", "while they ran"},
-        {2.5, 1200, "else 1.0; while they ran the clock", "GPU 1"},
+        {5, 1900, "5.0 threads were runnable on 2 cores in them, else 1.0", "clock"},
+        {1.5, 1200, "the clock of GPU 0 was 1200 MHz in them, else 1900", "threads"},
+        {1.5, 1800, "the slowest", "in them"},
+        {2.5, 1200, "else 1.0; the clock", "GPU 1"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const struct program program = {.iterations = 64,

@@ -384,7 +384,7 @@ static void diagnose_names_the_lock_and_the_file(void **state)
     cli_result_free(&result);
     result = cli_run((const char *const[]){"nvtally", "diagnose", recorded_path(), NULL});
     cli_expect_status(&result, 0);
-    const char *finding = strstr(result.out, "waits for locks in range want");
+    const char *finding = strstr(result.out, "waiting for locks in range want");
     assert_non_null(finding);
     assert_non_null(strstr(finding, lock));
     cli_result_free(&result);

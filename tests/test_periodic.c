@@ -128,16 +128,16 @@ static void periodic_work_is_found_in_any_loop(void **state)
                                           {"iteration", "", 120, 1, among_others}};
     for (size_t i = 0; i < NVT_COUNT_OF(shapes); i++)
         expect_one(&shapes[i], &nvt_rule_periodic,
-                   "once in every 20 iterations, an evaluation takes 6.00 ms: ");
+                   "every 20 iterations, an evaluation takes 6.00 ms: ");
     const struct shape behind = {"step", "", 120, 0, unnamed},
                        within = {"step", "", 120, 1, unnamed};
-    expect_one(&behind, &nvt_rule_periodic, "one in every 20 iterations takes 6.0");
-    expect_one(&within, &nvt_rule_periodic, "one in every 20 iterations takes 6.0");
+    expect_one(&behind, &nvt_rule_periodic, "every 20 iterations, one takes 6.0");
+    expect_one(&within, &nvt_rule_periodic, "every 20 iterations, one takes 6.0");
     /* Named iterations that are longer for no known reason are slow ones, as before. */
     const struct shape slow = {"iteration", "", 120, 1, unnamed};
     expect_none(&slow);
     expect_one(&slow, &nvt_rule_iterations,
-               "6 of 112 iterations took far longer, once in every 20");
+               "6 of 112 iterations take far longer, every 20 iterations");
 }
 
 /* Its cost is spread over all iterations. */

@@ -195,7 +195,7 @@ static void contention_is_told_with_both_lines(void **state)
         struct cli_result result =
             cli_run((const char *const[]){"nvtally", "diagnose", recorded_path(), NULL});
         cli_expect_status(&result, 0);
-        const char *finding = strstr(result.out, "a thread waits for locks");
+        const char *finding = strstr(result.out, "of its time waiting for locks");
         if (!finding || !strstr(finding, contention->waits) ||
             (contention->held && !strstr(finding, contention->held)))
             fail_msg("%s\n%s", contention->waits, result.out);
@@ -232,7 +232,7 @@ static const struct deadlock {
      "    with lock:\n" /* 7 */
      "        pass\n"
      "for i in range(400): outer(i)\n",
-     "a lock taken again by the thread that holds it, by inner (stuck.py:7) < outer "
+     "a thread waits for a lock that it holds itself, by inner (stuck.py:7) < outer "
      "(stuck.py:5)",
      "RLock"},
     {"import threading, time\n"
@@ -246,7 +246,7 @@ static const struct deadlock {
      "        time.sleep(0.2)\n"
      "        with a: pass\n" /* 10 */
      "for f in (transfer, audit): threading.Thread(target=f).start()\n",
-     "2 threads wait for each other's locks, by transfer (stuck.py:6) and by audit "
+     "2 threads hold each other's locks, by transfer (stuck.py:6) and by audit "
      "(stuck.py:10)",
      "the same order"},
     {"import os, threading, time\n"
@@ -259,7 +259,7 @@ static const struct deadlock {
      "time.sleep(0.2)\n"
      "if not os.fork(): child()\n"
      "else: os.wait()\n",
-     "a lock that another thread held at the fork is never released, wanted by child "
+     "a lock that another thread held at the fork is never released; waited for by child "
      "(stuck.py:6)",
      "forkserver"},
     {"import threading, time\n"
@@ -269,7 +269,8 @@ static const struct deadlock {
      "def use():\n"
      "    with lock: pass\n" /* 6 */
      "use()\n",
-     "a lock whose holder has ended is never released, wanted by use (stuck.py:6)", "with lock:"},
+     "a lock whose holder has ended is never released; waited for by use (stuck.py:6)",
+     "with lock:"},
 };
 
 /* A wait counts from 2 s on, and a busy machine takes its time to begin. */

@@ -524,13 +524,13 @@ static void finds_what_was_refused(void **state)
     expect_in(out, "(activities with ProfilerActivity.CUDA in torch.profiler", 1);
     free(out);
     out = diagnosis(1, 0);
-    expect_in(out, "there was no room in device 0's memory: once, for 1 MiB", 1);
-    expect_in(out, "64 MiB were in use then, 64 MiB held, 3 MiB free;", 1);
+    expect_in(out, "failed to allocate 1.00 MiB of device 0's memory, once", 1);
+    expect_in(out, "64.0 MiB in use then, 64.0 MiB reserved, 3.00 MiB free", 1);
     expect_in(out, "reduce what memory_at_peak shows most of", 1);
     free(out);
     /* As much as was asked for is held and not in use. */
     out = diagnosis(5, (5 << 20) - 1);
-    expect_in(out, "no room in device 0's memory: 5 times, for 5 MiB at most", 1);
+    expect_in(out, "failed to allocate up to 5.00 MiB of device 0's memory, 5 times", 1);
     expect_in(out, "expandable_segments", 0);
     free(out);
     out = diagnosis(5, 5 << 20);

@@ -159,7 +159,12 @@ struct nvt_rule {
     const char *cause;     /* heading of its findings */
     const char *about;     /* what it finds, half a sentence */
     const char *threshold; /* from where on it speaks, and why from there */
-    const char *remedy;
+    const char *remedy;    /* what a finding says unless it knows better */
+    /* The other parts of its page (nvt_rule_page), in sentences. */
+    const char *means;    /* what it means for the program */
+    const char *found;    /* how it is found, and what has to be recorded */
+    const char *helped;   /* what has helped others */
+    const char *confused; /* what it is confused with, and how to tell the two apart */
     const char *show; /* the command that shows it best, "stats -r gpu_idle"; NULL: a timeline */
     const char
         *in_pytorch; /* the remedy for a program that uses PyTorch, in its words; NULL: the same */

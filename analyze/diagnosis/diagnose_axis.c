@@ -89,7 +89,7 @@ int nvt_axis_missing(const struct nvt_input *input, const char *by, struct nvt_b
             add_value(&input->traces[i].runs->records[input->traces[i].record], by, values, &count);
     if (count >= LEAST_VALUES)
         return 0;
-    return nvt_buffer_printf(lines, "%zu value%s of %s above 0 on record: %s\n", count,
+    return nvt_buffer_printf(lines, "%zu value%s of %s above 0 in the runs: %s\n", count,
                              count == 1 ? "" : "s", by,
                              count == 2 ? "a crossing of variants needs three"
                                         : "rules along it need three runs with two values")

@@ -20,9 +20,10 @@ static const struct {
                              "evaluate less often or on fewer batches, in larger ones and without "
                              "gradients; or in another process, from a checkpoint"},
     [NVT_LOOP_CHECKPOINT] =
-        {"a checkpoint", "save less often, or asynchronously: copy the state, and let another "
-                         "thread write it (torch.distributed.checkpoint.async_save); fsync() only "
-                         "what must survive a crash"},
+        {"a checkpoint",
+         "save less often, or asynchronously: copy the state and write it on another "
+         "thread (torch.distributed.checkpoint.async_save); fsync() only what must "
+         "survive a crash"},
     [NVT_LOOP_OTHER] = {"the rest", "do it less often, or on another thread"},
 };
 

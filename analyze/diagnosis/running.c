@@ -60,7 +60,7 @@ int nvt_running_tell(struct nvt_running *running, struct nvt_finding *finding)
     if (hot->samples < NVT_RUNNING_LEAST || hot->all <= 0)
         return 0;
     uint32_t count = nvt_hot_most(hot, most, MOST);
-    nvt_finding_append(finding, "; meanwhile, in %u samples: ", hot->samples);
+    nvt_finding_append(finding, "; running then, in %u samples: ", hot->samples);
     for (uint32_t i = 0; i < count && i < MOST; i++) {
         double share = 100 * (double)hot->items[most[i]].self / all;
         if (!i || share >= 5)

@@ -124,9 +124,10 @@ static int find_allocation(const struct nvt_rule *rule, const struct nvt_view *v
     if (!view->iteration_count && !is_repeated(&calls.rounds, view))
         return 0;
     const char *count = NVT_COUNT(calls.count / view->units);
+    const int one = !strcmp(count, "1");
     finding.cost_ns = calls.covered_ns / view->units;
-    snprintf(finding.what, sizeof(finding.what), "memory is allocated or freed by %s call%s %s",
-             count, strcmp(count, "1") ? "s" : "", view->per);
+    snprintf(finding.what, sizeof(finding.what), "%s call%s %s allocate%s or free%s device memory",
+             count, one ? "" : "s", view->per, one ? "s" : "", one ? "s" : "");
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", calls.count,
              NVT_TIME(calls.ns / calls.count), 100 * share,
@@ -139,13 +140,27 @@ static int find_allocation(const struct nvt_rule *rule, const struct nvt_view *v
 const struct nvt_rule nvt_rule_allocation = {
     .cause = "allocation in the loop",
     .about = "cudaMalloc, cudaFree and the like in every iteration",
+    .means = "cudaMalloc and cudaFree are slow, and cudaFree waits until the whole device is idle. "
+             "In a loop they cost time on the CPU and stop the GPU.",
+    .found = "Calls that allocate or free device or pinned memory count. Calls of pools "
+             "(cudaMallocAsync) do not: they are the remedy. Without iterations, memory must be "
+             "freed and allocated anew at least five times, over half of the second half of the "
+             "trace. The finding names the longest call and, with stacks, who calls.",
     .threshold =
         "10 calls, one in every 5 iterations, and 5 % of the time, in the second half of the "
-        "iterations: "
-        "by then caches are filled; even if the two longest were like the others, because what is "
-        "taken once is not a loop; without iterations, the same of 5 rounds of allocating and "
-        "freeing, over half of that time; calls of pools do not count",
+        "iterations: by then caches are filled; even if the two longest were like the others, "
+        "because what is allocated once is not a loop; without iterations, the same of 5 rounds of "
+        "allocating and freeing, over half of that time; calls of pools do not count",
     .remedy = "allocate before the loop, or use a pool (cudaMallocAsync, a caching allocator)",
+    .helped =
+        "cudaMallocAsync with a release threshold (cudaMemPoolAttrReleaseThreshold), RMM, "
+        "PyTorch's caching allocator. In PyTorch, no torch.cuda.empty_cache() in the loop; "
+        "expandable segments where shapes vary (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True). "
+        "Workspaces that are allocated for the largest shape.",
+    .confused =
+        "Sync-bound: cudaFree waits for the device, too. Out of memory: PyTorch's allocator frees "
+        "and retries when memory is short, and then calls cudaMalloc in every iteration.",
+    .show = "stats -r cuda_api_sum",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_CALLS,
     .look = find_allocation,

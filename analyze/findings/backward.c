@@ -52,15 +52,18 @@ static void tell_backward(const struct missed *missed, struct nvt_finding *findi
     double units = view->iteration_count ? (double)view->iteration_count / view->process_count : 1;
     finding->cost_ns = missed->ns / units / (view->device_count ? view->device_count : 1);
     nvt_finding_about(finding, nvt_name(trace, trace->ranges.name[missed->range]));
-    snprintf(finding->what, sizeof(finding->what),
-             "range %s looks empty: its work is launched by another thread, which has no ranges",
-             finding->subject);
-    snprintf(finding->evidence, sizeof(finding->evidence),
-             "%.0f operations, %.0f %% of the device's working time, come from thread %lld and are "
-             "in no range; ranges are open on thread %lld meanwhile",
-             missed->count, 100 * missed->ns / missed->all_ns,
-             (long long)(missed->thread == NVT_NONE ? -1 : trace->threads.tid[missed->thread]),
-             (long long)trace->threads.tid[trace->ranges.thread[missed->range]]);
+    snprintf(
+        finding->what, sizeof(finding->what),
+        "kernels of range %s are not attributed to it: another thread launches them, as PyTorch's "
+        "autograd thread does",
+        finding->subject);
+    snprintf(
+        finding->evidence, sizeof(finding->evidence),
+        "%.0f operations, %.0f %% of the GPU's working time, come from thread %lld, which has no "
+        "range open; thread %lld has",
+        missed->count, 100 * missed->ns / missed->all_ns,
+        (long long)(missed->thread == NVT_NONE ? -1 : trace->threads.tid[missed->thread]),
+        (long long)trace->threads.tid[trace->ranges.thread[missed->range]]);
 }
 
 static int find_backward(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -86,11 +89,22 @@ static int find_backward(const struct nvt_rule *rule, const struct nvt_view *vie
 
 const struct nvt_rule nvt_rule_backward = {
     .cause = "backward on another thread",
-    .about = "device work that belongs to no range, because PyTorch's backward pass runs on its "
-             "own thread; the cost is the work that ranges miss",
+    .about = "GPU work that belongs to no range, because PyTorch's backward pass runs on its "
+             "autograd thread; the cost is the work that ranges miss",
+    .means = "A range around loss.backward() looks nearly empty, since the kernels are launched by "
+             "another thread, which has no ranges. Shares of forward and backward computed from "
+             "ranges are wrong.",
+    .found = "Operations are attributed twice: to the ranges of the launching thread, and, where "
+             "that has none, to the ranges open on other threads of the process. The cost is the "
+             "work that only the second way attributes.",
     .threshold = "10 operations and 5 % of the device's working time that have a range only with "
                  "--across-threads: less does not change what a range seems to cost",
     .remedy = "read reports with --across-threads, or open a range on that thread (hooks)",
+    .helped = "--across-threads in nvtally. In the program: torch.autograd.profiler.emit_nvtx, or "
+              "hooks that push a range on the autograd thread.",
+    .confused = "A thread of the program's own that launches work at the same time is taken for "
+                "part of the open range, too; then give it ranges of its own.",
+    .show = "stats -r range_tree --across-threads",
     .error = "not attributed",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,

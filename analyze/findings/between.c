@@ -160,8 +160,7 @@ static void tell_parts(const struct between *between, struct nvt_finding *findin
                            NVT_TIME(between->sync_ns / count));
     if (between->parts_ns[NVT_LOOP_EVALUATION] > 0)
         nvt_finding_append(finding,
-                           " (forward passes without gradient, or of a model in the mode of "
-                           "evaluation)");
+                           " (forward passes without gradient, or of a model in eval() mode)");
     if (between->busy_ns > 0)
         nvt_finding_append(finding, "; a device works for %.0f %% of it",
                            100 * between->busy_ns / between->spans.ns);
@@ -170,10 +169,10 @@ static void tell_parts(const struct between *between, struct nvt_finding *findin
 static void tell_remedy(enum nvt_loop_interruption part, struct nvt_finding *finding)
 {
     if (part == NVT_LOOP_OTHER)
-        snprintf(
-            finding->remedy, sizeof(finding->remedy),
-            "move what need not be done at each step off the loop: log and compute metrics every "
-            "n-th step, on another thread; do not sleep or wait for others there");
+        snprintf(finding->remedy, sizeof(finding->remedy),
+                 "log and compute metrics every n-th step, or on another thread; do not sleep or "
+                 "wait for "
+                 "others there");
     else
         snprintf(finding->remedy, sizeof(finding->remedy), "%s",
                  nvt_loop_interruption_remedy(part));
@@ -188,10 +187,10 @@ static int tell_between(struct between *between, double share, struct nvt_findin
     if (part != NVT_LOOP_OTHER)
         snprintf(most, sizeof(most), ", most of that for %s", nvt_loop_interruption_text(part));
     finding->cost_ns = between->median_ns * (1 - between->busy_ns / all);
-    snprintf(finding->what, sizeof(finding->what),
-             "for %.0f %% of its time the loop is between the optimizer's step and the next "
-             "iteration%s",
-             100 * share, most);
+    snprintf(
+        finding->what, sizeof(finding->what),
+        "the loop spends %.0f %% of its time between the optimizer's step and the next iteration%s",
+        100 * share, most);
     nvt_finding_about(finding, nvt_loop_interruption_text(part));
     nvt_finding_append(finding, "%s per iteration (median), the longest %s",
                        NVT_TIME(between->median_ns), NVT_TIME(between->longest_ns));
@@ -230,13 +229,28 @@ static int find_between(const struct nvt_rule *rule, const struct nvt_view *view
 
 const struct nvt_rule nvt_rule_between = {
     .cause = "between steps",
-    .about = "what each iteration does behind the optimizer's step: logs, checkpoints, evaluation",
+    .about = "what each iteration does after the optimizer's step: logs, checkpoints, evaluation",
+    .means = "After the optimizer's step a training loop does what is no training: metrics, logs, "
+             "schedulers, checkpoints, evaluation. This is a large part of each iteration here, "
+             "and no GPU works for the process meanwhile.",
+    .found =
+        "An iteration is taken to run to the beginning of the next one, and its step is known from "
+        "record --pytorch, from Optimizer.step#… of PyTorch's profiler, or from a range optimizer. "
+        "The cost is the median time from the step's end to the next iteration, without time in "
+        "which a device works. The finding shows how much of it is a checkpoint, with its fsync, "
+        "or an evaluation; with --trace osrt,cpu, which calls, files, functions and lines take it.",
     .threshold =
-        "15 % of the time, by the median over at least 8 iterations, less what a device "
-        "works meanwhile: zeroing gradients, a scheduler and a log line take some percent of "
-        "any loop. What every n-th iteration has is periodic work. Known where the optimizer's "
-        "step is: from record --pytorch, PyTorch's profiler, or a range optimizer",
-    .remedy = "move what need not be done at each step off the loop",
+        "15 % of the time, by the median over at least 8 iterations, less what a device works "
+        "meanwhile: zeroing gradients, a scheduler and a log line take some percent of any loop. "
+        "What every n-th iteration has is periodic work. Known where the optimizer's step is: from "
+        "record --pytorch, PyTorch's profiler, or a range optimizer",
+    .remedy = "log, evaluate and save less often, or on another thread",
+    .helped =
+        "Logging every n-th step, with values collected on the GPU and fetched once. Asynchronous "
+        "checkpoints (torch.distributed.checkpoint.async_save). Evaluation in a job of its own, "
+        "from checkpoints. zero_grad(set_to_none=True), which is PyTorch's default.",
+    .confused = "Periodic work: only every n-th iteration has it. Input-bound: the time goes into "
+                "the wait for the next batch, which does not count here.",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .look = find_between,

@@ -17,53 +17,54 @@ struct kind {
 };
 
 static const struct kind kinds[NVT_OS_KINDS] = {
-    [NVT_OS_FILES] = {"works with files",
+    [NVT_OS_FILES] = {"opening, listing and looking up files",
                       "open files once and keep them open; look up and list them once; one large "
                       "file instead of many small ones",
                       NVT_SEEN, "files"},
-    [NVT_OS_NETWORK] = {"waits for the network",
+    [NVT_OS_NETWORK] = {"waiting for the network",
                         "ask for it before it is needed, on another thread; fewer and larger "
-                        "messages; keep connections open, and what was received",
+                        "messages; keep connections open, and cache what was received",
                         NVT_SEEN, "connections"},
-    [NVT_OS_LOCKS] = {"waits for locks",
+    [NVT_OS_LOCKS] = {"waiting for locks",
                       "shorter critical sections: work outside of the lock, and only exchange "
                       "results within it; a lock for each part of the data instead of one for all, "
                       "or data of its own for each thread",
                       NVT_SEEN, "locks"},
-    [NVT_OS_THREADS] = {"waits for other threads",
-                        "find out what they do meanwhile (nvtally export --to chrome): give them "
-                        "their work earlier, in even parts, and go on until it is done",
+    [NVT_OS_THREADS] = {"waiting for other threads",
+                        "find out what they do then (nvtally export --to chrome): give them their "
+                        "work earlier, in even parts, and continue until it is done",
                         NVT_POSSIBLE, NULL},
-    [NVT_OS_POLL] = {"waits for events or other processes",
-                     "find out who is late with what it waits for: let it be sent or made ahead, "
-                     "or by more threads or processes",
-                     NVT_POSSIBLE, NULL},
-    [NVT_OS_SLEEPS] = {"sleeps",
+    [NVT_OS_POLL] =
+        {"waiting for events or other processes",
+         "find out who is late with what it waits for: send or make it ahead, or by more "
+         "threads or processes",
+         NVT_POSSIBLE, NULL},
+    [NVT_OS_SLEEPS] = {"sleeping",
                        "wait for the event itself (a condition variable, poll(), a future) instead "
                        "of sleeping and looking again",
                        NVT_SEEN, NULL},
-    [NVT_OS_PROCESSES] = {"starts other programs or waits for them",
+    [NVT_OS_PROCESSES] = {"starting other programs and waiting for them",
                           "a library instead of a program; or start it once and keep it, send it "
                           "work through a pipe, and do something else until it answers",
                           NVT_SEEN, NULL},
-    [NVT_OS_MEMORY] = {"maps, unmaps or locks memory",
-                       "take buffers and mappings once, before the loop, and use them again; one "
+    [NVT_OS_MEMORY] = {"mapping, unmapping or locking memory",
+                       "allocate buffers and mappings once, before the loop, and reuse them; one "
                        "large mapping instead of many small ones",
                        NVT_SEEN, NULL},
-    [NVT_OS_DEVICES] = {"is in calls of device drivers",
+    [NVT_OS_DEVICES] = {"in calls of device drivers",
                         "most often these allocate, map or register memory: do that once, before "
-                        "the loop; with CUDA, a pool and pinned buffers that are kept",
+                        "the loop; with CUDA, a pool and pinned buffers that are reused",
                         NVT_LIKELY, "devices"},
 };
 
 /* Of files, where most of the time goes into one of the two. */
 static const struct kind reading = {
-    "reads files",
-    "read ahead on another thread, and in larger pieces; keep what is read again in memory "
-    "(tmpfs, a cache); convert files once: to few large ones, in the form that the program needs",
+    "reading files",
+    "read ahead on another thread, in larger pieces; keep what is read again in memory (tmpfs, a "
+    "cache); convert files once, to a few large ones in the format that the program needs",
     NVT_SEEN, "files"};
 static const struct kind writing = {
-    "writes files",
+    "writing files",
     "write on another thread, in larger pieces and less often; fsync() only what must survive a "
     "crash; to a fast disk or tmpfs first",
     NVT_SEEN, "files"};
@@ -71,17 +72,17 @@ static const struct kind writing = {
 /* Of waits for other threads, where most of the time goes into one of these. */
 static const struct kind waits[NVT_WAITS] = {
     [NVT_WAIT_SEMAPHORE] =
-        {"waits for a semaphore",
-         "release it sooner: work outside of it; or let more have it at once, if "
-         "what it guards allows that",
+        {"waiting for a semaphore",
+         "release it earlier: work outside of it; or give it a higher count, if what it guards "
+         "allows that",
          NVT_POSSIBLE, NULL},
-    [NVT_WAIT_WORK] = {"waits for work from a queue",
-                       "find out why whoever fills the queue is late: let work be made ahead, by "
-                       "more threads or processes, or in larger pieces",
+    [NVT_WAIT_WORK] = {"waiting for work from a queue",
+                       "find out why the producer is late: produce ahead, on more threads or "
+                       "processes, or in larger pieces",
                        NVT_POSSIBLE, NULL},
-    [NVT_WAIT_ROOM] = {"waits for room in a queue",
-                       "whoever empties the queue is slower: more of them, or less to do for each "
-                       "piece; a larger maxsize= only helps against bursts",
+    [NVT_WAIT_ROOM] = {"waiting for room in a queue",
+                       "the consumer is slower: more consumers, or less work per item; a larger "
+                       "maxsize= only helps against bursts",
                        NVT_POSSIBLE, NULL},
 };
 
@@ -233,8 +234,8 @@ static void tell_blocked_what(const struct nvt_blocking *blocking,
         snprintf(part, sizeof(part), ", %.0f %% of that", share_of(range, blocked));
     snprintf(about, sizeof(about), "%s%s%.400s", kind->does, range ? " in range " : "", name);
     nvt_finding_about(finding, about);
-    snprintf(finding->what, sizeof(finding->what), "for %.0f %% of its time %s %s%s%s%.100s",
-             100 * blocked->ns / view->span_ns, is_loop ? "the loop" : "a thread", kind->does, part,
+    snprintf(finding->what, sizeof(finding->what), "%s spends %.0f %% of its time %s%s%s%.100s",
+             is_loop ? "the loop" : "a thread", 100 * blocked->ns / view->span_ns, kind->does, part,
              range ? " in range " : "", name);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", kind->remedy);
     finding->confidence = kind->confidence;
@@ -251,7 +252,7 @@ static int tell_holder(const struct nvt_trace *trace, const struct nvt_blocked *
         return -1;
     const struct nvt_pair *most = nvt_pairs_most(&detail->holders, 0);
     const struct nvt_pair *in = nvt_pairs_most(&detail->held_in, 0);
-    nvt_finding_append(finding, "; held meanwhile by thread %u for %.0f %% of that", most->part,
+    nvt_finding_append(finding, "; thread %u holds it for %.0f %% of that", most->part,
                        100 * (double)most->weight / blocked->ns);
     if (detail->holders.count > 1)
         nvt_finding_append(finding, ", one of %u threads", detail->holders.count);
@@ -339,7 +340,7 @@ static int tell_blocked(const struct nvt_blocking *blocking, uint32_t item, doub
             nvt_finding_append(finding, "; %s %s, %s/s", NVT_BYTES(detail.bytes / units), view->per,
                                NVT_BYTES(detail.bytes / blocked->ns * 1e9));
         if (busy_ns > 0)
-            nvt_finding_append(finding, "; a device works for %.0f %% of it",
+            nvt_finding_append(finding, "; a GPU works for %.0f %% of it",
                                100 * busy_ns / blocked->ns);
         nvt_finding_point_longest(finding, &blocked->longest);
     }
@@ -423,18 +424,40 @@ static int find_blocked(const struct nvt_rule *rule, const struct nvt_view *give
 
 const struct nvt_rule nvt_rule_blocked = {
     .cause = "host blocked",
-    .about = "a loop that waits in calls of the operating system: files, the network, locks, sleep",
+    .about = "a loop that waits in OS calls: files, the network, locks, other threads, sleep",
+    .means = "The loop's thread is blocked in the operating system and cannot do anything else: it "
+             "reads or writes a file, waits for a lock, the network, another thread or process, or "
+             "sleeps. The kind of call says what it waits for, and what helps.",
+    .found =
+        "OS calls of one kind on one thread count, within push/pop ranges that the thread enters 3 "
+        "times or more. One finding for each kind: files, network, locks, other threads, events "
+        "(poll, pipes), sleep, other programs, memory mappings, device drivers. It names the "
+        "shortest range that holds at least half of that time; for files the bytes, the speed and "
+        "the file with most of the time; for locks their number, the one with most of the time and "
+        "how many threads wait for it. With stacks (--trace nvtx,osrt,cpu) a lock is known by the "
+        "line that takes it, and for mutexes and Python's locks up to 3.13 the holder and its line "
+        "are named. The thread is one that enters iterations, else the main thread, else any with "
+        "ranges; of other threads only waits for locks count. Needs --trace osrt of nvtally "
+        "record, or nsys profile --trace=osrt.",
     .threshold =
         "15 % of the time for calls of one kind on one thread, in at least 3 calls, even if the "
         "two longest were like the others, within ranges that it enters 3 times or more: what is "
         "done once is no loop. Threads that enter iterations (without any, the main thread, or if "
         "that has no ranges those that have), as others may wait for work; for locks any, and any "
-        "place "
-        "in a program without ranges. Not if "
-        "a device works for half of it, nor within calls of MPI and CUDA, nor where a loop waits "
-        "for its DataLoader (input-bound)",
+        "place in a program without ranges. Not if a device works for half of it, nor within MPI "
+        "and CUDA calls, nor where a loop waits for its DataLoader (input-bound)",
     .remedy = "do it on another thread, ahead of the loop, or less often; the finding says what "
               "helps against its kind of calls",
+    .helped =
+        "Reading: prefetching on a thread of its own, larger reads, a few large files, a copy in "
+        "tmpfs. Writing: a writer thread, no fsync in the loop. Locks: shorter critical sections, "
+        "one lock for each part of the data, per-thread data. Queues: more producers, larger "
+        "pieces. Sleeping: a condition variable or future instead of polling.",
+    .confused = "Waits for other threads and events are only possible findings, because healthy "
+                "programs wait so for work they handed out. Deadlock and hang: the wait never "
+                "ends. Input-bound: a loop that waits for its DataLoader. Time in CUDA calls and "
+                "MPI calls belongs to their own rules.",
+    .show = "stats -r nvtx_osrt_sum",
     .confidence = NVT_SEEN,
     .look = find_blocked,
 };

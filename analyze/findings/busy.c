@@ -21,56 +21,57 @@ static const struct kind {
     enum nvt_confidence confidence;
     double least;
 } kinds[NVT_WORK_KINDS + 1] = {
-    [NVT_WORK_SPINS] = {"spins, waiting for other threads",
-                        "no more threads than processors that are free (OMP_NUM_THREADS=, "
+    [NVT_WORK_SPINS] = {"spinning while other threads work",
+                        "no more threads than free cores (OMP_NUM_THREADS=, "
                         "torch.set_num_threads()), OMP_WAIT_POLICY=passive; larger pieces of work, "
                         "in even parts",
                         NVT_LIKELY, LEAST_SHARE},
-    [NVT_WORK_COLLECTS] = {"collects garbage",
-                           "gc.freeze() behind the setup, gc.disable() and gc.collect() every so "
-                           "many iterations; fewer objects that live long: arrays instead of lists",
-                           NVT_LIKELY, LEAST_SHARE},
-    [NVT_WORK_COPIES_OBJECTS] = {"copies objects of Python deeply",
-                                 "make the copy once, or none: share what nobody changes; copy the "
-                                 "part that changes by hand",
-                                 NVT_LIKELY, LEAST_SHARE},
-    [NVT_WORK_SERIALISES] = {"serialises or parses",
+    [NVT_WORK_COLLECTS] =
+        {"collecting garbage",
+         "gc.freeze() after the setup, gc.disable() and a gc.collect() every n-th "
+         "iteration; fewer long-lived objects: arrays instead of lists",
+         NVT_LIKELY, LEAST_SHARE},
+    [NVT_WORK_COPIES_OBJECTS] =
+        {"in copy.deepcopy()",
+         "copy once or not at all: share what nobody changes, and copy only "
+         "the part that changes",
+         NVT_LIKELY, LEAST_SHARE},
+    [NVT_WORK_SERIALISES] = {"serialising and parsing",
                              "read and convert data once, before the loop, to arrays in binary "
                              "form; between processes, shared memory instead of pickles",
                              NVT_LIKELY, LEAST_SHARE},
     [NVT_WORK_COMPRESSES] =
-        {"compresses or unpacks",
-         "a lower level or a quicker codec (zstd, lz4); unpack once, before the "
-         "loop; on other threads or processes, ahead of it",
+        {"compressing and unpacking",
+         "a lower level or a faster codec (zstd, lz4); unpack once, before the loop, or on other "
+         "threads or processes, ahead of it",
          NVT_LIKELY, LEAST_SHARE},
-    [NVT_WORK_DECODES] = {"decodes or encodes images or video",
+    [NVT_WORK_DECODES] = {"decoding and encoding images or video",
                           "decode and resize once, before the loop; in more processes, ahead of "
-                          "it; or on the device (nvJPEG, DALI)",
+                          "it; or on the GPU (nvJPEG, DALI)",
                           NVT_LIKELY, LEAST_SHARE},
     [NVT_WORK_DRAWS] =
-        {"draws random numbers",
-         "draw many at once, as an array (NumPy, torch), or on the device; a quicker "
-         "generator",
+        {"drawing random numbers",
+         "draw many at once, as an array (NumPy, torch), or on the GPU; a faster generator",
          NVT_LIKELY, LEAST_SHARE},
-    [NVT_WORK_TEXT] = {"formats or reads text",
+    [NVT_WORK_TEXT] = {"formatting and parsing text",
                        "convert data once, before the loop, to binary form; fewer lines of log; "
                        "compile patterns once",
                        NVT_LIKELY, LEAST_SHARE},
-    [NVT_WORK_ALLOCATES] = {"takes and frees memory",
-                            "take buffers once, before the loop, and use them again; results into "
-                            "given arrays (out=); another allocator (jemalloc, tcmalloc)",
+    [NVT_WORK_ALLOCATES] = {"allocating and freeing memory",
+                            "allocate buffers once, before the loop, and reuse them; write results "
+                            "into existing arrays (out=); another allocator (jemalloc, tcmalloc)",
                             NVT_LIKELY, LEAST_SHARE},
-    [NVT_WORK_COPIES] = {"copies or fills memory",
-                         "hand on references or views instead of copies; write results where they "
-                         "are needed (out=); fill only what is read",
+    [NVT_WORK_COPIES] = {"copying and filling memory",
+                         "pass references or views instead of copies; write results where they are "
+                         "needed (out=); fill only what is read",
                          NVT_LIKELY, LEAST_SHARE},
-    [NVT_WORK_INTERPRETS] = {"is in the interpreter of Python",
+    [NVT_WORK_INTERPRETS] = {"in the Python interpreter",
                              "work on whole arrays instead of elements (NumPy, torch); "
                              "torch.compile, CUDA graphs, Numba or Cython for what is left",
                              NVT_LIKELY, LEAST_OF_INTERPRETER},
-    [NVT_WORK_NONE] = {"is in one function",
-                       "look whether it has to be done each time, and what makes it slow (perf "
-                       "annotate); then share it out among threads",
+    [NVT_WORK_NONE] = {"in one function",
+                       "check whether it has to run each time, and what makes it slow (perf "
+                       "annotate); then distribute it over threads",
                        NVT_POSSIBLE, LEAST_OF_FUNCTION},
 };
 
@@ -307,8 +308,8 @@ static void tell_busy_what(const struct host *host, const struct part *part,
     snprintf(about, sizeof(about), "%s%s%s%.300s", kind->does, function, range ? " in range " : "",
              name);
     nvt_finding_about(finding, about);
-    snprintf(finding->what, sizeof(finding->what), "for %.0f %% of its time %s %s%s%s%.70s",
-             100 * part->ns / host->view->span_ns, host->is_loop ? "the loop" : "a thread",
+    snprintf(finding->what, sizeof(finding->what), "%s spends %.0f %% of its time %s%s%s%.70s",
+             host->is_loop ? "the loop" : "a thread", 100 * part->ns / host->view->span_ns,
              kind->does, function, range ? " in range " : "", name);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", kind->remedy);
     finding->confidence = kind->confidence;
@@ -324,10 +325,10 @@ static void tell_busy_evidence(const struct host *host, const struct part *part,
     double low, high;
     nvt_share_interval(part->count, host->count, &low, &high);
     nvt_finding_append(
-        finding, "%u of %u samples of its processor time (%.0f %%, between %.0f and %.0f %%)",
+        finding, "%u of %u samples of its CPU time (%.0f %%, 95 %% interval %.0f to %.0f %%)",
         part->count, host->count, 100.0 * part->count / host->count, 100 * low, 100 * high);
     for (uint32_t i = 0; i < count && i < 2 && part->function == NVT_NONE; i++)
-        nvt_finding_append(finding, "%s%s %.0f %%", i ? ", " : "; of them in ",
+        nvt_finding_append(finding, "%s%s %.0f %%", i ? ", " : ", of them in ",
                            NVT_FUNCTION_TEXT(&host->functions.items[most[i]]),
                            100 * (double)part->hot.items[most[i]].self / part->ns);
     if (caller)
@@ -335,10 +336,10 @@ static void tell_busy_evidence(const struct host *host, const struct part *part,
                            100 * (double)caller->ns / part->ns,
                            caller_text(host, caller->key, (char[NVT_FUNCTION_TEXT_MAX]){0}));
     if (host->ns < host->view->span_ns)
-        nvt_finding_append(finding, "; the thread is at work for %.0f %% of the time",
+        nvt_finding_append(finding, "; the thread runs for %.0f %% of the time",
                            100 * host->ns / host->view->span_ns);
     if (part->busy_ns > 0)
-        nvt_finding_append(finding, "; a device works for %.0f %% of it",
+        nvt_finding_append(finding, "; a GPU works for %.0f %% of it",
                            100 * part->busy_ns / part->ns);
 }
 
@@ -435,17 +436,33 @@ static int find_busy(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_busy = {
     .cause = "busy host",
-    .about = "a loop that works on what can be spared: copies, memory, garbage, text, spinning",
-    .threshold =
-        "15 % of the time for work of one kind, known from functions and libraries; 30 % for "
-        "Python's interpreter, which is at work in every program of it; 40 % for one function of "
-        "no "
-        "known kind. In at least 50 samples, at the lower end of the share's 95 % interval, on the "
-        "thread that enters iterations (without any, the main one). Not if a device works for half "
-        "of it, nor for libraries that compute (BLAS, FFT), nor one function where serial part "
-        "tells of the thread",
+    .about = "avoidable CPU work in a loop: copies, allocation, garbage collection, text, spinning",
+    .means = "The loop's thread computes, but not what the program is for: it copies, allocates, "
+             "collects garbage, parses or formats, compresses, decodes, spins, or interprets "
+             "Python. That work can be done once, elsewhere, or not at all.",
+    .found =
+        "CPU samples of the loop's thread are sorted by functions and libraries into kinds of work "
+        "(avoidable by name) and one function of no known kind. Libraries that compute (BLAS, FFT) "
+        "are no finding. The finding has the number of samples, the interval of the share, the "
+        "functions, and where in the program most of them were called from. Functions without "
+        "symbols are known only by their library. Needs nvtally record --trace cpu.",
+    .threshold = "15 % of the time for work of one kind, known from functions and libraries; 30 % "
+                 "for Python's interpreter, which runs in every Python program; 40 % for one "
+                 "function of no known kind. In at least 50 samples, at the lower end of the "
+                 "share's 95 % interval, on the thread that enters iterations (without any, the "
+                 "main one). Not if a device works for half of it, nor for libraries that compute "
+                 "(BLAS, FFT), nor one function where serial part is about the thread",
     .remedy = "do it once, before the loop, or on other threads; the finding says what helps "
               "against its kind of work",
+    .helped = "Garbage collection: gc.freeze() after the setup, gc.disable() with an own "
+              "gc.collect() every n-th iteration. Deep copies: shared immutable data. Parsing: "
+              "binary formats, converted once. Allocation: reused buffers, jemalloc or tcmalloc. "
+              "Interpreter: whole-array operations, torch.compile, Numba, Cython. Spinning: fewer "
+              "threads, OMP_WAIT_POLICY=passive.",
+    .confused = "Host blocked: the thread waits instead of computing. Serial part: the work is "
+                "needed, but other threads wait for it. A function of no known kind is a possible "
+                "finding only: it may be the program's real work.",
+    .show = "stats -r nvtx_cpu_sum",
     .confidence = NVT_LIKELY,
     .look = find_busy,
 };

@@ -23,14 +23,14 @@ struct holder {
 
 static const struct holder holders[] = {
     {NVT_MACHINE_BY_POWER, "the power limit",
-     "a higher power limit where that is allowed (nvidia-smi -q -d POWER), numbers of fewer bits; "
-     "and compare only runs with one clock"},
+     "a higher power limit where that is allowed (nvidia-smi -q -d POWER), lower precision (tf32, "
+     "bf16, fp8); compare only runs at one clock"},
     {NVT_MACHINE_BY_HEAT, "heat",
-     "better cooling, fewer neighbours at work; and compare only runs with one clock"},
-    {NVT_MACHINE_BY_HARDWARE, "a slowdown of the board",
+     "better cooling, fewer busy neighbours; compare only runs at one clock"},
+    {NVT_MACHINE_BY_HARDWARE, "a board slowdown",
      "look at its power supply and cooling (nvidia-smi -q -d PERFORMANCE)"},
     {NVT_MACHINE_BY_SETTING, "a setting",
-     "nvidia-smi -q -d CLOCK shows the application clocks; nvidia-smi -rac takes them back"},
+     "nvidia-smi -q -d CLOCK shows the application clocks; nvidia-smi -rac resets them"},
 };
 
 static double average(const struct nvt_view *view, const struct nvt_used_device *device,
@@ -98,10 +98,11 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
     nvt_device_text(view->trace, device->process, device->device, name, sizeof(name));
     finding.cost_ns = clocks.work_ns * (1 - clocks.clock / clocks.most) / view->units;
     snprintf(finding.what, sizeof(finding.what),
-             "%s holds the clock of %.120s at %.0f MHz while it works; its highest is %.0f MHz",
-             holder->what, name, clocks.clock, clocks.most);
-    int used = snprintf(finding.evidence, sizeof(finding.evidence),
-                        "for %.0f %% of the time in which it works", 100 * clocks.limited);
+             "%s throttles %.120s to %.0f MHz under load (maximum %.0f MHz)", holder->what, name,
+             clocks.clock, clocks.most);
+    int used =
+        snprintf(finding.evidence, sizeof(finding.evidence),
+                 "throttled for %.0f %% of the time in which it works", 100 * clocks.limited);
     if (clocks.power > 0 && clocks.power_limit > 0)
         used += snprintf(finding.evidence + used, sizeof(finding.evidence) - (size_t)used,
                          "; %.0f of %.0f W", clocks.power, clocks.power_limit);
@@ -127,12 +128,24 @@ static int find_clocks(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_clocks = {
     .cause = "slow clock",
-    .about = "a device whose clock is held down while it works (record --trace machine)",
+    .about = "a GPU whose clock is throttled under load (record --trace machine)",
+    .means = "The GPU runs below its maximum clock because of its power limit, heat, a board "
+             "slowdown or a setting. Work that scales with the clock takes longer by that ratio. "
+             "Runs at different clocks cannot be compared.",
+    .found = "NVML's clock and throttle reasons are averaged over the time in which the device "
+             "works. The finding names the reason that holds the longest, with power and "
+             "temperature. Needs nvtally record --trace machine.",
     .threshold =
-        "25 % of the time in which it works, which is 10 % of the time at least, and a clock "
-        "of 95 % of its highest or less: what a limit takes below that is within the noise "
-        "of most measurements. The cost is that of work which goes with the clock",
-    .remedy = "better cooling or a higher power limit; and compare only runs with one clock",
+        "25 % of the time in which it works, which is 10 % of the time at least, and a clock of 95 "
+        "% of its maximum or less: what a limit takes below that is within the noise of most "
+        "measurements. The cost is that of work which scales with the clock",
+    .remedy = "better cooling or a higher power limit; compare only runs at one clock",
+    .helped = "nvidia-smi -pl within what the board allows; locked clocks (nvidia-smi -lgc) for "
+              "measurements; lower precision; better airflow; fewer jobs on one board.",
+    .confused = "A GPU under a power limit is normal for large GEMMs: it works as fast as its "
+                "power allows. Memory-bound work does not scale with this clock, so the cost is an "
+                "upper bound there.",
+    .show = "stats -r machine",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .look = find_clocks,

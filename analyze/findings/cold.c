@@ -118,8 +118,7 @@ static void tell_cold(const struct nvt_view *view, const struct cold *cold, doub
     snprintf(finding->what, sizeof(finding->what),
              "first launches, code loading and context creation take %.0f %% of the time",
              100 * share);
-    nvt_finding_append(finding, "%s in all, while the device has nothing to do",
-                       NVT_TIME((double)cold->ns));
+    nvt_finding_append(finding, "%s in all while the GPU is idle", NVT_TIME((double)cold->ns));
     if (cold->launches)
         nvt_finding_append(finding, "; %s first launch%s %s each",
                            NVT_COUNT((double)cold->launches),
@@ -158,14 +157,29 @@ const struct nvt_rule nvt_rule_cold = {
     .cause = "cold start",
     .about = "launches and calls that are slow because they are the first: code is loaded or "
              "compiled, a context is created",
+    .means = "Before the loop is steady, the program waits for the driver: a context is created, "
+             "modules are loaded, kernels are compiled at their first launch. For a long training "
+             "this does not matter; for short programs, tests and servers that scale up it is a "
+             "large part of the time.",
+    .found = "Calls of 1 ms and more count while no device works for half of them: the first "
+             "launch of each kernel, calls that load modules or libraries, and the first call of a "
+             "process. Only what comes before the steady part of the loop is looked at; without "
+             "iterations, the whole trace. The cost is of the time from the first CUDA call on.",
     .threshold =
-        "10 % of the time from the first CUDA call on, and 10 ms, in calls of 1 ms and more "
-        "before the steady part (without iterations: in the whole trace): the first launch of a "
-        "kernel, calls that load modules or libraries, and the first call of a process; only those "
-        "with no device at work for half of them, since a launch may also wait for room in the "
-        "queue",
+        "10 % of the time from the first CUDA call on, and 10 ms, in calls of 1 ms and more before "
+        "the steady part (without iterations: in the whole trace): the first launch of a kernel, "
+        "calls that load modules or libraries, and the first call of a process; only those with no "
+        "device at work for half of them, since a launch may also wait for room in the queue",
     .remedy = "warm up before measuring or profiling (torch.profiler.schedule, or a few untimed "
               "iterations); for short programs load less code, and keep compiled code in a cache",
+    .helped =
+        "For measurements: iterations that are not timed. For short programs: "
+        "CUDA_MODULE_LOADING=LAZY (the default since CUDA 12.2 on Linux) loads only what runs; a "
+        "library built for the one architecture in use; caches of compiled code (CUDA_CACHE_PATH, "
+        "TORCHINDUCTOR_FX_GRAPH_CACHE=1). For servers: a warm process that is kept.",
+    .confused = "Code loading: the same within the steady loop. Warm-up inside: slow first "
+                "iterations that were measured, whatever the reason. Time before the first CUDA "
+                "call, such as imports, is in nvtally stats -r run_time.",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .is_of_operations = 1,

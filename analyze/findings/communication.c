@@ -115,12 +115,12 @@ static void tell_communication(struct nvt_finding *finding, const struct nvt_vie
     nvt_finding_about(finding, nvt_name(view->trace, name));
     finding->cost_ns = exposed->ns / view->units / devices;
     snprintf(finding->what, sizeof(finding->what),
-             "for %.0f %% of its time the device only communicates, most of it in %s",
+             "%.0f %% of GPU time is communication with no kernel overlapping, most of it in %s",
              100 * exposed->ns / (view->span_ns * devices), finding->subject);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%s such stretches %s, %s each, the longest %s; no kernel computes during %.0f %% of "
-             "the time in communication; %s is %.0f %% of that",
-             NVT_COUNT((double)exposed->count / view->units), view->per,
+             "%s %s, %s each, the longest %s; no kernel overlaps %.0f %% of the time in "
+             "communication; %s is %.0f %% of that",
+             NVT_COUNTED((double)exposed->count / view->units, "stretch", "stretches"), view->per,
              NVT_TIME(exposed->ns / (double)exposed->count),
              NVT_TIME((double)exposed->longest_ns[0]),
              100 * exposed->ns / exposed->communication_ns, finding->subject,
@@ -153,11 +153,26 @@ static int find_communication(const struct nvt_rule *rule, const struct nvt_view
 const struct nvt_rule nvt_rule_communication = {
     .cause = "exposed communication",
     .about = "communication between devices or ranks (NCCL, peer copies) that no kernel overlaps",
+    .means = "The GPU communicates and computes nothing meanwhile. In training across GPUs this is "
+             "the price of scaling; what overlaps with computation costs nothing.",
+    .found = "The time in which collectives or peer copies run on a device and no other kernel "
+             "does is added up over all streams. The finding names the collective with most of "
+             "that time. What one rank spends waiting for a straggler is taken off and said apart.",
     .threshold = "10 % of the device's time, in at least 3 stretches in which it communicates and "
                  "no other kernel runs: below that, gaps and kernels matter more",
     .remedy = "overlap it: asynchronous collectives in buckets while the backward pass still runs "
               "(DDP, FSDP's prefetching), larger buckets if they are many and short; if ranks wait "
               "for each other, look at the straggler",
+    .helped =
+        "DDP overlaps all-reduce with the backward pass in buckets (bucket_cap_mb=); gradient "
+        "accumulation with no_sync() communicates less often; FSDP's forward_prefetch and "
+        "backward_prefetch; gradients in bf16; collectives in larger pieces; NVLink and GPUDirect "
+        "RDMA instead of copies through the host (NCCL_DEBUG=INFO shows which path is used).",
+    .confused = "Straggler: collectives last long because one rank comes late; then the network is "
+                "not the cause. MPI: communication by MPI calls, on the CPU. Compare the bandwidth "
+                "in nvtally stats -r collectives with that of nccl-tests to see whether the link "
+                "or the waiting is slow.",
+    .show = "stats -r overlap",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .look = find_communication,

@@ -66,12 +66,12 @@ static int tell_copies(const struct nvt_view *view, struct copies *all, double s
                        struct nvt_finding *finding)
 {
     finding->cost_ns = share * view->span_ns / view->units;
-    snprintf(finding->what, sizeof(finding->what),
-             "%s copies of %.0f bytes between host and device %s",
-             NVT_COUNT(all->count / view->units), all->bytes / all->count, view->per);
+    snprintf(finding->what, sizeof(finding->what), "%s of %.0f bytes between host and device %s",
+             NVT_COUNTED(all->count / view->units, "copy", "copies"), all->bytes / all->count,
+             view->per);
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%s each with its call (without waits for earlier work), %.0f %% of the time, %.3g "
-             "MB/s; %.0f %% of them go to the host",
+             "MB/s; %.0f %% go to the host",
              NVT_TIME(all->ns / all->count), 100 * share, all->bytes / all->ns * 1e3,
              100 * all->to_host / all->count);
     return nvt_called_from_tell(&all->from, "that time", finding);
@@ -99,11 +99,22 @@ static int find_copies(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_copies = {
     .cause = "tiny copies",
     .about = "copies between host and device that are all overhead",
+    .means = "Each copy moves a few bytes, but costs what any copy costs: a call, and the start of "
+             "a transfer. Copied together, they would take no longer than one of them.",
+    .found = "Copies of less than 4 KiB between host and device count, with their calls, without "
+             "the time that a call waits for earlier work of the device.",
     .threshold =
         "10 per iteration (100 without iterations) of less than 4 KiB, and 5 % of the time with "
         "their calls: at 25 GB/s, 4 KiB take 0.2 us, but setting up a copy takes 1 to 10 us; time "
         "that a call waits for earlier work of the device does not count",
     .remedy = "collect them into one buffer and copy it once, or leave the values on the device",
+    .helped = "Losses and metrics summed on the GPU and fetched every n-th iteration. Arguments "
+              "passed to kernels by value (up to 4 KiB of parameters) instead of by copies. One "
+              "struct or packed tensor for many scalars.",
+    .confused = "Sync-bound: a tiny copy to the host that waits for the GPU is usually a question "
+                "(.item()); then the idle GPU after it costs more than the copy. Exposed copies: "
+                "large ones.",
+    .show = "stats -r cuda_gpu_mem_size_sum",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .look = find_copies,

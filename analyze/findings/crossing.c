@@ -36,7 +36,7 @@ static void tell_measured(const struct nvt_crossing *crossing, char *out, size_t
 {
     const char *axis = crossing->low->axis;
     if (!isfinite(crossing->last_below))
-        snprintf(out, size, "as measured, it goes back and forth");
+        snprintf(out, size, "as measured, the order changes more than once");
     else
         snprintf(out, size, "as measured, the first is cheaper up to %s=%g, the second from %g on",
                  axis, crossing->last_below, crossing->first_above);
@@ -91,11 +91,21 @@ static int compare_crossing(const struct nvt_rule *rule, const struct nvt_case *
 
 const struct nvt_rule nvt_rule_crossing = {
     .cause = "crossing",
-    .about = "the value of a parameter at which one variant overtakes another",
+    .about = "the value of a number at which one variant overtakes another",
+    .means = "Neither variant is better everywhere: one is cheaper below the value, the other "
+             "above it. A choice measured at one size is wrong at others.",
+    .found = "The median times of a phase of both variants are fitted by lines, weighted by "
+             "1/cost^2. The interval of the crossing is Fieller's at 95 %. If straight lines fit "
+             "badly, the finding says so.",
     .threshold = "two variants with three values each, whose lines differ (at 95 %) one way at the "
                  "smallest common value and the other way at the largest: nothing is said about "
                  "values that were not run",
-    .remedy = "choose the variant by the parameter",
+    .remedy = "choose the variant by the number",
+    .helped = "A switch by size in the program, at the measured crossing. More values near the "
+              "crossing, if the interval is wide.",
+    .confused = "Two variants that are equal up to noise do not cross: their lines must differ at "
+                "both ends. Another machine has another crossing.",
+    .show = "plot",
     .confidence = NVT_TESTED,
     .is_along = 1,
     .compare = compare_crossing,

@@ -57,21 +57,23 @@ static int tell_deadlock_what(const struct nvt_trace *trace, const struct nvt_de
     switch (deadlock->kind) {
     case NVT_DEADLOCK_SELF:
         snprintf(finding->what, sizeof(finding->what),
-                 "%sa lock taken again by the thread that holds it, by %s", worker, first);
+                 "%sa thread waits for a lock that it holds itself, by %s", worker, first);
         break;
     case NVT_DEADLOCK_CYCLE:
         snprintf(finding->what, sizeof(finding->what),
-                 "%s%u threads wait for each other's locks, by %.80s and by %.80s", worker,
+                 "%s%u threads hold each other's locks, by %.80s and by %.80s", worker,
                  deadlock->count, first, second);
         break;
     case NVT_DEADLOCK_FORKED:
-        snprintf(finding->what, sizeof(finding->what),
-                 "%sa lock that another thread held at the fork is never released, wanted by %s",
-                 worker, first);
+        snprintf(
+            finding->what, sizeof(finding->what),
+            "%sa lock that another thread held at the fork is never released; waited for by %s",
+            worker, first);
         break;
     default:
         snprintf(finding->what, sizeof(finding->what),
-                 "%sa lock whose holder has ended is never released, wanted by %s", worker, first);
+                 "%sa lock whose holder has ended is never released; waited for by %s", worker,
+                 first);
     }
     return 0;
 }
@@ -97,13 +99,13 @@ static void tell_holder(const struct nvt_trace *trace, const struct nvt_deadlock
     const uint32_t call = deadlock->calls[0];
     const long long tid = trace->os_calls.holder[call];
     if (deadlock->kind == NVT_DEADLOCK_SELF)
-        nvt_finding_append(finding, "; it took that lock itself%s",
+        nvt_finding_append(finding, "; it holds that lock itself%s",
                            nvt_is_python_lock(trace, call)
                                ? ", and nothing else of Python runs in the process"
                                : "");
     else if (deadlock->kind == NVT_DEADLOCK_FORKED)
         nvt_finding_append(
-            finding, "; thread %lld of process %lld held it, of which fork() has made no copy", tid,
+            finding, "; thread %lld of process %lld held it, which fork() did not copy", tid,
             (long long)trace->processes.pid[trace->threads.process[deadlock->holder]]);
     else if (deadlock->kind == NVT_DEADLOCK_ENDED)
         nvt_finding_append(finding, "; thread %lld took it, and ended %s before that", tid,
@@ -131,11 +133,12 @@ static const char *remedy_of(const struct nvt_trace *trace, const struct nvt_dea
     int is_python = nvt_is_python_lock(trace, deadlock->calls[0]);
     switch (deadlock->kind) {
     case NVT_DEADLOCK_SELF:
-        return is_python
-                   ? "threading.RLock() may be taken again by its holder; or call a function that "
-                     "takes no lock from where the lock is held"
-                   : "a recursive mutex may be locked again by its holder; or call a function that "
-                     "locks nothing from where the mutex is held";
+        return is_python ? "use threading.RLock(), which its holder may take again; or call a "
+                           "function that "
+                           "takes no lock while the lock is held"
+                         : "use a recursive mutex, which its holder may lock again; or call a "
+                           "function that "
+                           "locks nothing while the mutex is held";
     case NVT_DEADLOCK_CYCLE:
         return "take the locks in the same order everywhere, or one lock for both; or release the "
                "first one before the second is taken";
@@ -148,7 +151,7 @@ static const char *remedy_of(const struct nvt_trace *trace, const struct nvt_dea
     default:
         return is_python ? "release the lock whatever happens: with lock:, or try and finally"
                          : "release the lock on every way out of the function; a robust mutex "
-                           "(PTHREAD_MUTEX_ROBUST) tells the next thread that its owner died";
+                           "(PTHREAD_MUTEX_ROBUST) reports to the next thread that its owner died";
     }
 }
 
@@ -197,17 +200,28 @@ static int compare_deadlock(const struct nvt_rule *rule, const struct nvt_case *
 
 const struct nvt_rule nvt_rule_deadlock = {
     .cause = "deadlock",
-    .about =
-        "threads that wait for locks which nobody can release: taken twice by one thread, held by "
-        "each other, or by a thread that is gone",
-    .threshold =
-        "waits without a limit that have lasted for 2 s at the end of a recording of a program "
-        "that "
-        "did not end by itself, for mutexes and for locks of Python (to 3.13) whose holder is "
-        "known. In Python any thread may release a lock: one that its own thread took counts only "
-        "while nothing else of Python runs in the process. Waits for events, conditions and queues "
-        "are none",
+    .about = "threads that wait for locks which nobody can release any more",
+    .means = "The program will never continue: a thread waits for a lock that it holds itself, "
+             "threads hold each other's locks, a lock was held by another thread when the process "
+             "was forked, or its holder has ended without releasing it.",
+    .found = "Waits without a limit that have lasted for 2 s when the recording ends count, unless "
+             "the command ended by itself with status 0. The holder must be known: mutexes, and "
+             "Python's locks up to 3.13. The finding names the thread, how long it has waited, and "
+             "with stacks (--trace nvtx,osrt,cpu) the line that waits.",
+    .threshold = "waits without a limit that have lasted for 2 s at the end of a recording of a "
+                 "program that did not end by itself, for mutexes and for locks of Python (to "
+                 "3.13) whose holder is known. In Python any thread may release a lock: one that "
+                 "its own thread took counts only while nothing else of Python runs in the "
+                 "process. Waits for events, conditions and queues never count",
     .remedy = "take locks in one order, and none that is held already; the finding says what fits",
+    .helped = "One order for all locks, or one lock for both. RLock where a function may call "
+              "itself. Workers started before threads, or with spawn or forkserver: a fork copies "
+              "a lock in whatever state it is, and not the thread that would release it. \"with "
+              "lock:\" or try and finally around everything that is locked.",
+    .confused =
+        "Hang: nothing moves, but the holder is unknown, or it is no lock. Lock contention (host "
+        "blocked): the lock is released in the end. Threads that wait for work hold no lock.",
+    .show = "stats -r osrt_locks",
     .is_fatal = 1,
     .confidence = NVT_LIKELY,
     .compare = compare_deadlock,

@@ -175,24 +175,24 @@ static void describe(const struct stalls *stalls, double share, struct nvt_findi
     if (range)
         snprintf(place, sizeof(place), ", in range %.80s", nvt_name(trace, range));
     if (stalls->to_device > 0 || stalls->to_host > 0)
-        snprintf(moved, sizeof(moved), "; %s move to devices and %s to the host%s%s%s",
+        snprintf(moved, sizeof(moved), "; %s migrate to devices and %s to the host%s%s%s",
                  NVT_BYTES(stalls->to_device), NVT_BYTES(stalls->to_host),
                  stalls->both_ways > 0 ? ", " : "",
                  stalls->both_ways > 0 ? NVT_BYTES(stalls->both_ways) : "",
                  stalls->both_ways > 0 ? " of it there and back" : "");
     if (stalls->thrashed > 0)
-        snprintf(thrashed, sizeof(thrashed), "; the driver sees thrashing, %s times",
+        snprintf(thrashed, sizeof(thrashed), "; the driver reports thrashing, %s times",
                  NVT_COUNT(stalls->thrashed));
     snprintf(finding->what, sizeof(finding->what),
-             "kernels wait for pages of managed memory: %s faults %s, most in %.80s",
-             NVT_COUNT(stalls->faults / stalls->view->units), stalls->view->per,
-             nvt_name(trace, most_of(stalls->kernels, strings)));
-    snprintf(finding->evidence, sizeof(finding->evidence),
-             "%.0f %% of the time, %.0f %% of that of kernels; the driver works on faults %s times "
-             "while %s kernels run, for %s each%s%s%s",
-             100 * share, 100 * stalls->ns / stalls->kernel_ns, NVT_COUNT(stalls->records),
-             NVT_COUNT(stalls->stalled), NVT_TIME(stalls->ns / stalls->records), place, moved,
-             thrashed);
+             "kernels wait for pages of managed memory: %s %s, most in %.80s",
+             NVT_COUNTED(stalls->faults / stalls->view->units, "fault", "faults"),
+             stalls->view->per, nvt_name(trace, most_of(stalls->kernels, strings)));
+    snprintf(
+        finding->evidence, sizeof(finding->evidence),
+        "%.0f %% of the time, %.0f %% of kernel time; the driver handles faults %s times while %s "
+        "kernels run, for %s each%s%s%s",
+        100 * share, 100 * stalls->ns / stalls->kernel_ns, NVT_COUNT(stalls->records),
+        NVT_COUNT(stalls->stalled), NVT_TIME(stalls->ns / stalls->records), place, moved, thrashed);
 }
 
 /* 0, or -1 when out of memory. */
@@ -248,11 +248,24 @@ static int find_faults(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_faults = {
     .cause = "page faults",
     .about = "kernels that wait for pages of managed memory, which the driver brings on a fault",
-    .threshold = "10 times per iteration (100 without iterations) that the driver works on faults "
+    .means = "Kernels touch managed memory that is not on their GPU. Warps stall until the driver "
+             "has moved the page, which takes tens of us, and the kernel takes many times as long "
+             "as its work.",
+    .found = "A kernel is taken to wait while the driver handles any fault of its device: an upper "
+             "bound. The finding names the kernel and the range that wait the most, the bytes each "
+             "way and back, and thrashing. Needs nvtally record --trace kernel,um, or nsys profile "
+             "--cuda-um-gpu-page-faults=true.",
+    .threshold = "10 times per iteration (100 without iterations) that the driver handles faults "
                  "of a device, and kernels run meanwhile for 10 % of the time: what is touched for "
                  "the first time faults once, and no more",
     .remedy = "cudaMemPrefetchAsync before the kernel, cudaMemAdvise (preferred location, read "
               "mostly); let the device write first what it uses; or cudaMalloc and copies",
+    .helped = "Prefetching all inputs of a kernel, and outputs that it writes completely. First "
+              "touch on the side that uses the data. Fewer bytes than device memory: if data do "
+              "not fit, every pass faults again (thrashing).",
+    .confused = "Pages on demand: the migrations themselves, in either direction. A slow kernel "
+                "without faults has another cause.",
+    .show = "stats -r um_sum",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS,
     .look = find_faults,

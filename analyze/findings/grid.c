@@ -91,11 +91,11 @@ static void tell_grid(const struct nvt_view *view, const struct small_grids *gri
     finding->cost_ns = grids->idle_ns / view->units / view->device_count;
     nvt_finding_about(finding, nvt_name(view->trace, subject));
     snprintf(finding->what, sizeof(finding->what),
-             "%s runs in %s, on a device of %u SMs: the others are idle", finding->subject, blocks,
+             "%s runs in %s on a GPU of %u SMs: the other SMs are idle", finding->subject, blocks,
              name->multiprocessors);
-    nvt_finding_append(finding, "%s launches %s, %s each, %u threads a block; %.0f %% of the time",
-                       NVT_COUNT((double)name->count / view->units), view->per,
-                       NVT_TIME(name->ns / (double)name->count), name->threads,
+    nvt_finding_append(finding, "%s %s, %s each, %u threads per block; %.0f %% of the time",
+                       NVT_COUNTED((double)name->count / view->units, "launch", "launches"),
+                       view->per, NVT_TIME(name->ns / (double)name->count), name->threads,
                        100 * name->ns / view->span_ns / view->device_count);
     if (grids->idle_ns > name->idle_ns * 1.05)
         nvt_finding_append(finding, "; this kernel is %.0f %% of the idle SMs' time",
@@ -129,12 +129,27 @@ static int find_grid(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_grid = {
     .cause = "small grid",
     .about = "kernels with too few blocks to give every SM one, while nothing else runs",
+    .means =
+        "A block runs on one SM. A kernel with fewer blocks than the GPU has SMs leaves the "
+        "rest of the chip idle, although the GPU counts as busy. The utilisation that nvidia-smi "
+        "shows is the same as that of a full grid.",
+    .found = "The grid of each kernel is compared with the number of SMs of its device. Time "
+             "counts in which the kernel runs alone. The cost is that time multiplied by the share "
+             "of SMs without a block: what perfect spreading would save.",
     .threshold =
         "kernels of 20 us and more with at most one block for two SMs, alone on the device, whose "
         "idle SMs are 10 % of the device's time: shorter kernels cost their launch, not their "
         "grid; collectives (NCCL) are left out, and devices whose number of SMs is unknown",
     .remedy = "split the work into more blocks (along another dimension, or split-K), batch small "
               "problems into one launch, or run independent kernels on several streams",
+    .helped =
+        "Split-K and stream-K GEMMs for small outputs with a long inner dimension; flash-decoding, "
+        "which splits the keys of one query, for inference at batch size 1; reductions in two "
+        "steps; batching of requests; several streams or MPS for independent work.",
+    .confused = "Persistent kernels that fill each SM on purpose have as many blocks as SMs, and "
+                "are not found. Kernels of collectives use few SMs by design and are left out. "
+                "Many small kernels: short kernels, whatever their grid.",
+    .show = "stats -r cuda_gpu_kern_gb_sum",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .is_of_operations = 1,

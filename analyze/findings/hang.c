@@ -152,17 +152,16 @@ static int judge_all_in(const struct nvt_process_ends *ends, const struct nvt_pr
     }
     tell_call(first, call, sizeof(call));
     snprintf(finding->what, sizeof(finding->what),
-             "all %zu ranks stand still in MPI for the last %s, %s in %s%s", count,
+             "all %zu ranks have been blocked in MPI for %s, %s in %s%s", count,
              NVT_TIME((double)nvt_still_ns(first)), NAME_OF(first), call,
-             differ ? ": they are not in the same call" : "");
+             differ ? ": not all in the same call" : "");
     for (size_t i = 0; i < ends->count && told < TOLD && !status; i++)
         if (in_mpi(&ends->items[i])) {
             status = tell_front(finding, &ends->items[i]);
             told++;
         }
     snprintf(finding->remedy, sizeof(finding->remedy),
-             "what each rank sends and receives there does not fit together: order, number or "
-             "ranks of the calls");
+             "mismatched sends and receives: compare order, number and ranks of the calls");
     return status;
 }
 
@@ -175,8 +174,8 @@ static int tell_absent(struct nvt_finding *finding, const struct nvt_process_end
     if (has_front)
         return tell_stack(finding, who, end, end->front_first, end->front_end);
     nvt_finding_append(finding,
-                       end->is_over ? "; %s ended, and was not within anything"
-                                    : "; %s is in no range and no call of MPI",
+                       end->is_over ? "; %s ended, in no range and no call"
+                                    : "; %s is in no range and no MPI call",
                        NAME_OF(end));
     return 0;
 }
@@ -195,12 +194,12 @@ static int judge_absent(const struct nvt_process_ends *ends, const struct nvt_pr
     if (count > 1)
         snprintf(others, sizeof(others), " and %zu more", count - 1);
     snprintf(finding->what, sizeof(finding->what),
-             "%zu of %zu ranks %s still in %s for the last %s: %s%s %s", waiting, waiting + count,
-             waiting > 1 ? "stand" : "stands", call, NVT_TIME((double)nvt_still_ns(first)),
+             "%zu of %zu ranks %s been blocked in %s for %s: %s%s %s", waiting, waiting + count,
+             waiting > 1 ? "have" : "has", call, NVT_TIME((double)nvt_still_ns(first)),
              NAME_OF(absent[0]), others,
              count == 1 && absent[0]->is_over ? "has ended"
-             : count == 1                     ? "has not come"
-                                              : "have not come");
+             : count == 1                     ? "has not reached the call"
+                                              : "have not reached the call");
     for (size_t i = 0; i < count && i < TOLD && !status; i++)
         status = tell_absent(finding, absent[i]);
     if (!status)
@@ -208,7 +207,7 @@ static int judge_absent(const struct nvt_process_ends *ends, const struct nvt_pr
     snprintf(
         finding->remedy, sizeof(finding->remedy),
         absent[0]->is_over
-            ? "look at why %s ended (its own messages, the kernel's log): the others wait for it"
+            ? "find out why %s ended (its own messages, the kernel's log): the others wait for it"
             : "look at what %s is in (a debugger, py-spy dump): the others only wait for it",
         NAME_OF(absent[0]));
     return status;
@@ -226,7 +225,7 @@ static void tell_collectives(const struct nvt_process_ends *ends, struct nvt_fin
         most = !most || end->collectives > most->collectives ? end : most;
     }
     if (least && least->collectives < most->collectives)
-        nvt_finding_append(finding, "; %s has begun %s collectives of NCCL, %s %s", NAME_OF(least),
+        nvt_finding_append(finding, "; %s has begun %s NCCL collectives, %s %s", NAME_OF(least),
                            NVT_COUNT((double)least->collectives), NAME_OF(most),
                            NVT_COUNT((double)most->collectives));
 }
@@ -316,15 +315,14 @@ static int judge_process(const struct nvt_process_ends *ends, const struct nvt_p
         snprintf(object, sizeof(object), " %s",
                  nvt_file_text(nvt_name(trace, trace->os_calls.file[item->row]), 60,
                                (char[NVT_FILE_TEXT_MAX]){0}));
-    snprintf(finding->what, sizeof(finding->what), "%s%s %s still for the last %s, in %.80s%s%s",
-             NAME_OF(end), more, still > 1 ? "stand" : "stands",
-             NVT_TIME((double)nvt_still_ns(end)), innermost(end), object,
-             all_wait(end) ? ": every thread waits for another" : "");
+    snprintf(finding->what, sizeof(finding->what), "%s%s %s made no progress for %s, in %.80s%s%s",
+             NAME_OF(end), more, still > 1 ? "have" : "has", NVT_TIME((double)nvt_still_ns(end)),
+             innermost(end), object, all_wait(end) ? ": every thread waits for another" : "");
     if (tell_ended(ends, finding) || tell_front(finding, end) || tell_threads(end, finding) ||
         tell_running(end, finding))
         return -1;
     if (!trace->os_calls.count && nvt_recording_level(trace, "osrt") < 1)
-        nvt_finding_append(finding, "; record --trace nvtx,osrt,cpu tells what it waits for");
+        nvt_finding_append(finding, "; record --trace nvtx,osrt,cpu shows what it waits for");
     return 0;
 }
 
@@ -395,20 +393,32 @@ static int compare_hang(const struct nvt_rule *rule, const struct nvt_case *fact
 
 const struct nvt_rule nvt_rule_hang = {
     .cause = "hang",
-    .about =
-        "processes in which nothing begins or ends any more, what they are in, and which rank has "
-        "not come",
-    .threshold =
-        "nothing more for the last 5 s and for 5 times as long as ever before, of a "
-        "process with at "
-        "least 10 ranges, calls of MPI or marks, which is within one of them: a program "
-        "that just works "
-        "on comes to its next range as it did before. Not while it sleeps or waits for "
-        "something from "
-        "outside (poll, accept), or for work from a queue that another thread may fill: that is "
-        "meant",
-    .remedy = "a debugger shows more while it lives (gdb -p, py-spy dump); -r range_tree and -r "
-              "osrt_trace tell what it did before",
+    .about = "processes in which nothing begins or ends any more, what they are in, and which rank "
+             "is missing",
+    .means = "The program has stopped making progress without ending: no range, MPI call, mark or "
+             "device operation begins or ends. Usually one process or rank has a problem, and all "
+             "others only wait for it.",
+    .found =
+        "A process is looked at if the command did not end by itself with status 0. The finding "
+        "shows what each process or thread is in and since when, which rank has not reached the "
+        "MPI call, which rank has begun fewer collectives, and whether every thread waits for "
+        "another. Ranks may be in one trace or in several; the trace may still be recorded, or its "
+        "recorder may have been killed. nvtally record --trace nvtx,osrt,cpu shows most.",
+    .threshold = "nothing more for the last 5 s and for 5 times as long as ever before, of a "
+                 "process with at least 10 ranges, MPI calls or marks, which is within one of "
+                 "them: a program that just works on comes to its next range as it did before. Not "
+                 "while it sleeps or waits for something from outside (poll, accept), or for work "
+                 "from a queue that another thread may fill: that is meant",
+    .remedy = "attach a debugger while the process is alive (gdb -p, py-spy dump); -r range_tree "
+              "and -r osrt_trace show what it did before",
+    .helped = "py-spy dump --pid on the rank that is missing. NCCL_DEBUG=INFO and "
+              "TORCH_NCCL_TRACE_BUFFER_SIZE for collectives that differ between ranks. A timeout "
+              "on collectives, so that the program ends with an error. Checking that all ranks "
+              "take the same branches and have as many batches.",
+    .confused = "Deadlock: the holder of the lock is known. A long phase without ranges, such as a "
+                "first compilation, looks alike until it ends: the threshold is five times the "
+                "longest pause so far. A server without requests waits in poll and is no hang.",
+    .show = "stats -r range_tree",
     .is_fatal = 1,
     .confidence = NVT_LIKELY,
     .compare = compare_hang,

@@ -1,6 +1,7 @@
 /* held memory: an allocator holds much more than was ever in use: pieces that nothing fits into, or what it took before. */
 #include <stdio.h>
 
+#include "../../lib/people.h"
 #include "../diagnosis/diagnose.h"
 #include "../memory/levels.h"
 
@@ -24,13 +25,13 @@ static int tell_held(const struct nvt_rule *rule, const struct nvt_view *view,
     finding.whole_bytes = (double)held;
     finding.per = "at the peak";
     snprintf(finding.what, sizeof(finding.what),
-             "of %s, the allocator holds %s that is never in use", device,
-             NVT_BYTES((double)(held - used)));
-    snprintf(
-        finding.evidence, sizeof(finding.evidence),
-        "at most %.5g MiB are held, with %.5g MiB in use at that time; at most %.5g MiB are in use",
-        (double)held / 1048576, (double)nvt_level_allocated(series, at) / 1048576,
-        (double)used / 1048576);
+             "%s of %s is reserved and never used (fragmentation)",
+             nvt_binary_text((double)(held - used), (char[NVT_TIME_MAX]){0}), device);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "peak reserved %s, with %s in use then; peak in use %s",
+             nvt_binary_text((double)held, (char[NVT_TIME_MAX]){0}),
+             nvt_binary_text((double)nvt_level_allocated(series, at), (char[NVT_TIME_MAX]){0}),
+             nvt_binary_text((double)used, (char[NVT_TIME_MAX]){0}));
     nvt_finding_point(&finding, view->trace->memory.time[series->events[at]]);
     return nvt_findings_add(findings, &finding, err);
 }
@@ -51,13 +52,24 @@ static int find_held(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_held = {
     .cause = "held memory",
-    .about = "memory that an allocator holds but never uses: others could have it",
+    .about = "reserved memory that is never used (fragmentation)",
+    .means = "The allocator has taken memory from the device that it never gives to the program at "
+             "the same time: free pieces are too small for what is asked, or it was needed once at "
+             "the start. Other processes, and larger batches, cannot have it.",
+    .found = "The peak of reserved memory is compared with the peak of memory in use. Needs memory "
+             "events that report reserved memory, as PyTorch's do.",
     .threshold =
-        "a quarter of what is held at most, and 1 GiB: allocators that cut large pieces always "
-        "keep a few percent; needs memory events that say how much is held, as PyTorch's do",
+        "a quarter of the reserved peak, and 1 GiB: allocators that cut large pieces always keep a "
+        "few percent; needs memory events that report reserved memory, as PyTorch's do",
     .remedy =
         "in PyTorch, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and the largest shapes "
         "first; torch.cuda.empty_cache() once, after what needed more than anything later",
+    .helped = "expandable_segments:True where shapes vary; running the largest shape first, so "
+              "that later ones fit into its blocks; max_split_size_mb: for a few large tensors "
+              "among many small ones; padding to few shapes.",
+    .confused = "Memory growth: memory in use rises. Memory that was in use before the recording "
+                "began looks the same as fragmentation: record from the start.",
+    .show = "stats -r memory_segments",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_MEMORY,
     .look = find_held,

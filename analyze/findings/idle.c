@@ -10,6 +10,7 @@
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
+#define LEAST_PLACE 0.3 /* of the gaps' time, for a range to be named */
 
 struct host {
     const struct nvt_trace *trace;
@@ -152,6 +153,14 @@ static int is_no_work(const struct nvt_view *view, const struct host *host)
            nvt_places_best(&host->in_mpi, host->ns) != NULL;
 }
 
+/* The range that the host was in, of the shortest instances of those for half of the time, or else the one for most of it. */
+static const struct nvt_place *place_of(const struct host *host)
+{
+    const struct nvt_place *best = nvt_places_best(&host->in_ranges, host->ns);
+    const struct nvt_place *most = nvt_places_most(&host->in_ranges);
+    return best || !most || (double)most->ns < LEAST_PLACE * (double)host->ns ? best : most;
+}
+
 /* Where the host was, into the finding. 1, 0 if it is none, or -1 when out of memory. */
 static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
 {
@@ -161,7 +170,7 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
     char part[24] = "", inside[76] = "";
     int failed =
         begin_idle(&host) || nvt_view_gaps(view, &sum, &share, &usual, NULL) || host.failed;
-    const struct nvt_place *best = failed ? NULL : nvt_places_best(&host.in_ranges, host.ns);
+    const struct nvt_place *best = failed ? NULL : place_of(&host);
     const struct nvt_place *call = failed ? NULL : nvt_places_best(&host.in_calls, host.ns);
     if (best)
         nvt_finding_about(finding, nvt_name(view->trace, (uint32_t)best->key));
@@ -172,8 +181,8 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
                  100 * (double)call->ns / (double)host.ns,
                  nvt_name(view->trace, (uint32_t)call->key));
     snprintf(finding->what, sizeof(finding->what),
-             "the device has nothing to do while the host works%s%s%s%.80s%s",
-             call ? " or waits" : "", part, best ? " in range " : "", finding->subject, inside);
+             "GPU is idle while the CPU runs other code%s%s%s%.80s%s", call ? " or waits" : "",
+             part, best ? " in range " : "", finding->subject, inside);
     tell_file(view->trace, file_of(&host, call), finding);
     const int is_told = !failed && !is_no_work(view, &host);
     free_host(&host);
@@ -194,9 +203,9 @@ static int find_idle(const struct nvt_rule *rule, const struct nvt_view *view,
     if (is_told <= 0)
         return is_told ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s gaps %s, %s each, %.0f %% of the device's time, in which the "
-             "launching thread was outside of CUDA; the longest %s",
-             NVT_COUNT((double)sum.count / view->units), view->per,
+             "%s %s, %s each, %.0f %% of the GPU's time, while the launching thread ran non-CUDA "
+             "code; the longest %s",
+             NVT_COUNTED((double)sum.count / view->units, "gap", "gaps"), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)sum.longest_ns[0]));
     if (nvt_running_tell_gaps(view, NVT_GAP_HOST, &finding, err))
@@ -211,14 +220,29 @@ static const struct nvt_rule *const reasons[] = {
 
 const struct nvt_rule nvt_rule_idle = {
     .cause = "GPU idle",
-    .about = "gaps in which the launching thread does its own work: data, logging, checks",
-    .threshold =
-        "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two longest "
-        "were like the others: one gap is not a loop, and shorter ones are the launching itself. "
-        "Not "
-        "where the host waits for requests outside of iterations (epoll_wait, accept), nor in MPI",
+    .about = "gaps in which the launching thread runs its own code: data, logging, checks",
+    .means = "The GPU has finished all it was given, and the thread that launches is busy "
+             "elsewhere: it prepares data, writes logs, computes metrics, or waits for another "
+             "thread. The GPU idles as long as that takes.",
+    .found = "A gap of 100 us or more counts if the thread that launches the next operation was in "
+             "no CUDA call for most of it. The finding names the shortest push/pop range that "
+             "holds half of that time, with its share if that is below 90 %. With OS calls "
+             "(--trace osrt) it names the call and the file with half of it; with --trace cpu, the "
+             "functions that ran and who called them.",
+    .threshold = "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two "
+                 "longest were like the others: one gap is not a loop, and shorter ones are the "
+                 "launching itself. Not where the host waits for requests outside of iterations "
+                 "(epoll_wait, accept), nor in MPI",
     .remedy = "do that work on another thread, or one iteration ahead, or after the launches of "
               "the iteration instead of before them",
+    .helped = "DataLoader workers with pin_memory=True and a prefetcher that copies the next batch "
+              "while the current one runs. Metrics and logs every n-th iteration, from values that "
+              "are already on the host. Launching the next iteration before the bookkeeping of the "
+              "last one. Moving preprocessing to the GPU.",
+    .confused = "Launch-bound: many gaps below 100 us, between launches. Sync-bound: the gap "
+                "follows a wait for the GPU. Stalled device: the next operation had been launched "
+                "already. If the trace has OS calls or CPU samples, host blocked and busy host say "
+                "what the CPU does, and this finding names them as its reason.",
     .reasons = reasons,
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,

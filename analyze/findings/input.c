@@ -66,7 +66,7 @@ static void tell_making(const struct nvt_view *view, struct nvt_finding *finding
     if (making.batches <= 0)
         return;
     snprintf(finding->evidence + used, sizeof(finding->evidence) - used,
-             "; making a batch takes %s in the dataset (its __getitem__) and %s to collate",
+             "; making a batch takes %s in the dataset (__getitem__) and %s to collate",
              NVT_TIME(making.dataset_ns / making.batches),
              NVT_TIME(making.collate_ns / making.batches));
     if (making.collate_ns > making.dataset_ns)
@@ -109,13 +109,12 @@ static int find_input(const struct nvt_rule *rule, const struct nvt_view *view,
         return 0;
     finding.cost_ns = waits.ns / view->units;
     snprintf(finding.what, sizeof(finding.what),
-             "for %.0f %% of its time the loop waits for the next batch",
+             "the loop spends %.0f %% of its time waiting for the DataLoader",
              100 * waits.ns / view->span_ns);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s %s, %s each on average, the longest %s; whether a device had work meanwhile "
-             "is not on record",
-             NVT_COUNT(waits.count / view->units), view->per, NVT_TIME(waits.ns / waits.count),
-             NVT_TIME(waits.longest.ns[0]));
+             "%s %s, %s each on average, the longest %s; GPU activity was not recorded",
+             NVT_COUNTED(waits.count / view->units, "wait", "waits"), view->per,
+             NVT_TIME(waits.ns / waits.count), NVT_TIME(waits.longest.ns[0]));
     tell_making(view, &finding);
     if (view->trace->cpu_samples.count && tell_running(view, &finding))
         return nvt_fail_at(err, view->trace->path, -1, "out of memory");
@@ -126,13 +125,27 @@ static int find_input(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_input = {
     .cause = "input-bound",
     .about = "a training loop that waits for its DataLoader",
+    .means = "The loop asks for the next batch before a worker has finished it. Training runs at "
+             "the speed of data loading, and a faster GPU changes nothing.",
+    .found = "Waits are the ranges enumerate(DataLoader)#… of PyTorch's profiler, or data of "
+             "nvtally record --pytorch. With --pytorch the finding shows how long making a batch "
+             "takes, in the dataset and to collate, over all workers; with --trace cpu, the "
+             "functions that ran meanwhile.",
     .threshold =
         "10 % of the time, in at least 3 waits, even if the two longest were like the others: the "
         "first batch of an epoch, for which workers start, is not a loop; known from PyTorch's "
-        "profiler and from record --pytorch; not if device operations are on record: the cost of a "
+        "profiler and from record --pytorch; not if device operations were recorded: the cost of a "
         "wait is then in the device's gaps (GPU idle)",
     .remedy = "more workers (num_workers=, persistent_workers=True), a larger prefetch_factor=, or "
               "less work per sample: decode and resize once, before training",
+    .helped = "num_workers up to the number of cores (more is CPU oversubscribed), "
+              "persistent_workers=True, pin_memory=True. Samples stored as they are needed: "
+              "resized images, tokenised text, a few large files (WebDataset, memory-mapped "
+              "arrays) instead of many small ones. Augmentation on the GPU (DALI, Kornia, "
+              "torchvision v2). A collate_fn that only stacks.",
+    .confused = "GPU idle says the same of a trace with device operations. CPU oversubscribed: "
+                "workers are slow because there are too many of them. Host blocked: workers wait "
+                "for the disk or the network.",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_RANGES,
     .look = find_input,

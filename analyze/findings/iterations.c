@@ -59,16 +59,17 @@ static void tell_iterations(struct nvt_finding *finding, const struct slow *slow
 {
     char every[64] = "";
     if (slow->count >= 3 && slow->every > 1 && slow->count + 1 >= looked / slow->every)
-        snprintf(every, sizeof(every), ", once in every %u", slow->every);
+        snprintf(every, sizeof(every), ", every %u iterations", slow->every);
     finding->cost_ns = slow->excess / looked;
     finding->whole_ns = usual + finding->cost_ns;
-    snprintf(finding->what, sizeof(finding->what), "%u of %u iterations took far longer%s",
-             slow->count, looked, every);
-    snprintf(finding->evidence, sizeof(finding->evidence),
-             "the median is %s; these take more than %s, %s on average, the slowest %s; without "
-             "them the mean would be %.1f %% lower",
-             NVT_TIME(usual), NVT_TIME(limit), NVT_TIME(usual + slow->excess / slow->count),
-             NVT_TIME(slow->longest), 100 * slow->excess / (slow->excess + usual * looked));
+    snprintf(finding->what, sizeof(finding->what), "%u of %u iterations take%s far longer%s",
+             slow->count, looked, slow->count == 1 ? "s" : "", every);
+    snprintf(
+        finding->evidence, sizeof(finding->evidence),
+        "median %s; these take more than %s, %s on average, the slowest %s; without them the mean "
+        "would be %.1f %% lower",
+        NVT_TIME(usual), NVT_TIME(limit), NVT_TIME(usual + slow->excess / slow->count),
+        NVT_TIME(slow->longest), 100 * slow->excess / (slow->excess + usual * looked));
     if (*every)
         snprintf(finding->remedy, sizeof(finding->remedy),
                  "look for what is done every %u iterations: a checkpoint, a log, an evaluation",
@@ -110,9 +111,8 @@ static void tell_threads(const struct nvt_view *view, const struct nvt_counter_c
     /* Not less than: what is unknown is not told. */
     if (!(slow > processors) || !(slow - others >= LEAST_READIER * processors))
         return;
-    snprintf(text, sizeof(text),
-             "; while they ran %.1f threads wanted to run on %.0f processor%s, else %.1f", slow,
-             processors, processors > 1 ? "s" : "", others);
+    snprintf(text, sizeof(text), "; %.1f threads were runnable on %.0f core%s in them, else %.1f",
+             slow, processors, processors > 1 ? "s" : "", others);
     add_evidence(finding, text);
 }
 
@@ -130,7 +130,7 @@ static void tell_clocks(const struct nvt_view *view, const struct nvt_counter_co
         average(view, courses, i, limit, &slow, &others);
         if (!(slow <= MOST_CLOCK * others))
             continue;
-        snprintf(text, sizeof(text), "; while they ran the clock of %.60s was %.0f MHz, else %.0f",
+        snprintf(text, sizeof(text), "; the clock of %.60s was %.0f MHz in them, else %.0f",
                  nvt_name(trace, trace->domains.name[counters->domain[i]]), slow, others);
         add_evidence(finding, text);
         return;
@@ -205,12 +205,22 @@ static int find_iterations(const struct nvt_rule *rule, const struct nvt_view *v
 
 const struct nvt_rule nvt_rule_iterations = {
     .cause = "slow iterations",
-    .about = "single iterations that take far longer than the rest (stragglers in time)",
+    .about = "single iterations that take far longer than the rest",
+    .means = "A few iterations are so slow that they change the mean. What they have in common is "
+             "not known; the moments show where to look.",
+    .found = "Iterations from the ninth on are compared with their median. Those that periodic "
+             "work explains are left out. With record --trace machine, the evidence says whether "
+             "more threads were runnable or a clock was lower in them.",
     .threshold = "from the ninth iteration on, of at least 24: more than 1.5 times the median and "
                  "5 deviations above it (by the median distance, which outliers do not move), and "
                  "together 5 % of the time: below that, they do not change the mean",
     .remedy = "look at what the host does there; keep other work off the machine, and read the "
               "median instead of the mean",
+    .helped = "Python's garbage collector (gc.freeze(), or gc.collect() at a fixed point), other "
+              "programs on the machine, file systems that stall, thermal throttling, and "
+              "recompilation for a new shape are common reasons.",
+    .confused = "Periodic work: slow iterations at a fixed distance. Warm-up inside: only the "
+                "first ones. Iterations whose inputs differ in size vary by design.",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .look = find_iterations,

@@ -97,30 +97,45 @@ static int find_kernels(const struct nvt_rule *rule, const struct nvt_view *view
     finding.cost_ns = (small.ns + small.gaps_ns) / view->units / view->device_count;
     nvt_finding_about(&finding, nvt_name(view->trace, small.busiest));
     snprintf(finding.what, sizeof(finding.what),
-             "%.0f %% of the kernels are shorter than it takes to launch one, most of them %s",
+             "%.0f %% of kernels are shorter than a launch, most of them %s",
              100 * (double)small.count / (double)small.kernels, finding.subject);
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s of %s kernels %s take less than the %s of a launch, %s on "
-             "average; with the gaps before them %.0f %% of the time",
-             NVT_COUNT((double)small.count / view->units),
-             NVT_COUNT((double)small.kernels / view->units), view->per, NVT_TIME(small.limit),
-             NVT_TIME(small.ns / (double)small.count), 100 * share);
+    snprintf(
+        finding.evidence, sizeof(finding.evidence),
+        "%s of %s kernels %s are shorter than a launch (%s), %s on average; with the gaps before "
+        "them %.0f %% of the time",
+        NVT_COUNT((double)small.count / view->units),
+        NVT_COUNT((double)small.kernels / view->units), view->per, NVT_TIME(small.limit),
+        NVT_TIME(small.ns / (double)small.count), 100 * share);
     return nvt_findings_add(findings, &finding, err);
 }
 
 const struct nvt_rule nvt_rule_kernels = {
     .cause = "many small kernels",
     .about = "many kernels that are shorter than their launches",
+    .means = "Most kernels do so little that launching them takes longer than running them. The "
+             "GPU spends its time on the fixed cost of each kernel, and on gaps between them. "
+             "Fewer, larger kernels would do the same work sooner.",
+    .found = "A kernel is small if it is shorter than the trace's own median launch. The cost is "
+             "the time of small kernels with the gaps before them, each gap up to the length of a "
+             "launch. Kernels of CUDA graphs do not count.",
     .threshold =
         "half of all kernels, 20 per iteration (100 without iterations), and 20 % of the time with "
         "the gaps before them; small means shorter than the trace's own median launch (at most 10 "
-        "us: longer ones wait for room; 5 us if none is on record), because launching then takes "
+        "us: longer ones wait for room; 5 us if none was recorded), because launching then takes "
         "longer than the work; kernels of CUDA graphs do not count",
     .remedy = "fuse elementwise kernels, do one grouped or batched operation instead of many, or "
               "capture the iteration into a CUDA graph",
     .in_pytorch = "torch.compile, which fuses elementwise kernels (mode=\"reduce-overhead\" "
                   "captures CUDA graphs), a larger batch, fused=True in the optimizer, operations "
                   "on a whole batch instead of loops",
+    .helped = "torch.compile and similar compilers fuse chains of elementwise kernels. fused=True "
+              "optimizers update all parameters in a few kernels. cublasGemmStridedBatched and "
+              "grouped GEMMs replace loops over small matrices. A CUDA graph keeps the kernels but "
+              "removes their launches.",
+    .confused = "Launch-bound: the GPU waits for launches; kernels may be long enough. The two "
+                "often come together, and a CUDA graph helps against both. Small grid: kernels "
+                "that last long but use few SMs.",
+    .show = "stats -r cuda_gpu_kern_sum",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS,
     .look = find_kernels,

@@ -9,22 +9,23 @@
 
 static const char *const remedies[NVT_MPI_WAIT_STATES] = {
     [NVT_MPI_LATE_SENDER] = "let it send before it does that, or do less of it; receive with "
-                            "MPI_Irecv, work meanwhile and wait later; -r mpi_waits has all waits",
-    [NVT_MPI_WRONG_ORDER] =
-        "receive in the order in which messages are sent, or all at once "
-        "(MPI_Irecv, MPI_Waitany) and work with what has come; -r mpi_waits has "
-        "all waits",
+                            "MPI_Irecv, work, and wait later",
+    [NVT_MPI_WRONG_ORDER] = "receive in the order in which messages are sent, or all at once "
+                            "(MPI_Irecv, MPI_Waitany), and work with what has arrived",
     [NVT_MPI_LATE_RECEIVER] =
         "let it post the receive before it does that (MPI_Irecv), or send with "
-        "MPI_Isend and wait later; -r mpi_waits has all waits",
-    [NVT_MPI_WAIT_BARRIER] = "even out what ranks do before the barrier, or do without it where "
-                             "nothing needs it; -r mpi_waits has all waits",
-    [NVT_MPI_WAIT_NXN] = "even out what ranks do before the call, or begin it earlier and wait "
-                         "later (MPI_Iallreduce), with work in between; -r mpi_waits has all waits",
-    [NVT_MPI_EARLY_REDUCE] = "even out what ranks do before the call, or let the root begin it and "
-                             "wait later (MPI_Ireduce); -r mpi_waits has all waits",
-    [NVT_MPI_LATE_BROADCAST] = "let the root send before it does that; or MPI_Ibcast, with work in "
-                               "between; -r mpi_waits has all waits",
+        "MPI_Isend and wait later",
+    [NVT_MPI_WAIT_BARRIER] =
+        "balance the ranks' work before the barrier, or remove it where nothing needs "
+        "it",
+    [NVT_MPI_WAIT_NXN] =
+        "balance the ranks' work before the call, or begin it earlier and wait later "
+        "(MPI_Iallreduce), with work in between",
+    [NVT_MPI_EARLY_REDUCE] =
+        "balance the ranks' work before the call, or let the root begin it and wait "
+        "later (MPI_Ireduce)",
+    [NVT_MPI_LATE_BROADCAST] =
+        "let the root send before it does that; or MPI_Ibcast, with work in between",
 };
 
 static void tell_late_what(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
@@ -104,11 +105,25 @@ static int compare_late(const struct nvt_rule *rule, const struct nvt_case *fact
 const struct nvt_rule nvt_rule_late = {
     .cause = "late rank",
     .about = "a rank that others wait for in MPI, and what it does meanwhile",
+    .means = "A rank waits in MPI for another one, which is in a range of its own then: a late "
+             "sender, a late receiver, the last one at a barrier or in a collective. The remedy is "
+             "in what the late rank does, not in the call that waits.",
+    .found = "Sends and receives are matched, and collectives put together, over the ranks of a "
+             "job on one clock (wait states as Scalasca defines them). The finding "
+             "names the call, both ranks and the late one's range. Ranks are the files of a run's "
+             "ranks; the rank of a file is that of the process, the trace, its row, or the number "
+             "after \"rank\" in its name.",
     .threshold = "10 % of a rank's time in one wait state (late sender, late receiver, wait at "
                  "barrier ...) for one rank in one range, in at least 3 waits, even if the two "
                  "longest were like the others: below that ranks differ by chance. Not where the "
                  "late rank is in MPI itself: it waits for another one, or for the network",
-    .remedy = "even out what ranks do before they meet; -r mpi_waits has all waits",
+    .remedy = "balance the ranks' work before they meet",
+    .helped = "Posting receives early (MPI_Irecv), sending before computing, dynamic load "
+              "balancing, fewer barriers, domain decompositions by cost instead of by size.",
+    .confused =
+        "Straggler: the same rank is late throughout, wherever it is. MPI: much time in calls "
+        "without one rank to blame. On a busy machine another rank is late each time.",
+    .show = "stats -r mpi_waits",
     .confidence = NVT_LIKELY,
     .compare = compare_late,
 };

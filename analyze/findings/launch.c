@@ -25,15 +25,16 @@ static void tell_launch(struct nvt_finding *finding, const struct nvt_view *view
             kernels_ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
         }
     snprintf(finding->what, sizeof(finding->what),
-             "the device waits for the next launch for %.0f %% of its time", 100 * share);
+             "GPU is idle %.0f %% of the time, waiting for kernel launches", 100 * share);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%s such gaps %s, %s each; a launch takes the host %s, a kernel the device %s on "
-             "average (%s launches, %s kernels %s)",
-             NVT_COUNT((double)sum->count / view->units), view->per,
+             "%s %s, %s each; average launch %s (CPU), average kernel %s (GPU); %s, %s "
+             "%s",
+             NVT_COUNTED((double)sum->count / view->units, "gap", "gaps"), view->per,
              NVT_TIME((double)sum->ns / (double)sum->count),
              NVT_TIME(calls > 0 ? calls_ns / calls : 0),
-             NVT_TIME(kernels > 0 ? kernels_ns / kernels : 0), NVT_COUNT(calls / view->units),
-             NVT_COUNT(kernels / view->units), view->per);
+             NVT_TIME(kernels > 0 ? kernels_ns / kernels : 0),
+             NVT_COUNTED(calls / view->units, "launch", "launches"),
+             NVT_COUNTED(kernels / view->units, "kernel", "kernels"), view->per);
 }
 
 static int find_launch(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -55,13 +56,30 @@ static int find_launch(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_launch = {
     .cause = "launch-bound",
-    .about = "a device that waits for launches although the host does nothing else",
+    .about = "a GPU that waits for kernel launches although the launching thread does nothing but "
+             "launch",
+    .means = "The GPU finishes each kernel before the CPU has launched the next one. It is idle in "
+             "many short gaps, and a faster GPU would not make the program faster. Launch overhead "
+             "of the framework and of the driver decides how long an iteration takes.",
+    .found = "A gap of a device counts if the thread that launches the next operation was "
+             "launching, or between two launches less than 100 us apart, until then. Gaps after a "
+             "wait for the device are sync-bound, longer ones outside of CUDA are GPU idle. With "
+             "--trace cpu, the evidence ends with the functions that ran in these gaps.",
     .threshold = "20 % of the device's time and 50 gaps: a queue that runs ahead has such gaps "
-                 "only at its beginning; gaps of 100 us or more outside of CUDA are the program's "
-                 "own work, not a launch (2 to 10 us, some tens with a framework's operator)",
+                 "only at its beginning. Gaps of 100 us or more outside of CUDA are the program's "
+                 "own work: a launch takes 2 to 10 us, some tens with a framework's operator",
     .remedy = "fuse kernels, batch them, or capture them into a CUDA graph",
     .in_pytorch = "torch.compile (mode=\"reduce-overhead\" captures CUDA graphs), a larger batch, "
                   "CUDA graphs by hand (torch.cuda.graph), fused=True in the optimizer",
+    .helped = "CUDA graphs replay hundreds of launches as one: torch.cuda.graph, "
+              "torch.compile(mode=\"reduce-overhead\"), jax.jit. Fused operators (torch.compile, "
+              "fused=True or foreach=True optimizers, fused attention and normalisation) need "
+              "fewer launches. A larger batch gives each kernel more work. In C++, batched or "
+              "grouped library calls replace loops of small ones.",
+    .confused =
+        "Sync-bound: the CPU waits for results first, so it cannot run ahead; that has to go "
+        "before a graph helps. GPU idle: the CPU runs other code between launches. Recording slows "
+        "launches down as well: a program just above the threshold may be just below it without.",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,

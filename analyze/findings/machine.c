@@ -30,14 +30,15 @@ static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *vi
     if (!(taken >= LEAST_TAKEN))
         return 0;
     finding.cost_ns = taken / 100 * view->span_ns / view->units;
-    snprintf(finding.what, sizeof(finding.what),
-             "the hypervisor gave %.0f %% of the processors' time to other machines", taken);
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "the kernel's count of stolen time; what ran then took longer by it, however little "
-             "else ran here");
-    snprintf(finding.remedy, sizeof(finding.remedy),
-             "measure on a machine whose processors are its own, or in turns: run --interleave, "
-             "several runs a side");
+    snprintf(finding.what, sizeof(finding.what), "CPU steal time is %.0f %%", taken);
+    snprintf(
+        finding.evidence, sizeof(finding.evidence),
+        "the hypervisor ran other machines then, by the kernel's count; what ran here took longer "
+        "by it");
+    snprintf(
+        finding.remedy, sizeof(finding.remedy),
+        "measure on a machine with dedicated cores, or interleaved: run --interleave, several runs "
+        "per side");
     point_at(view, courses, NVT_MACHINE_STOLEN, LEAST_TAKEN, &finding);
     nvt_finding_about(&finding, "hypervisor");
     return nvt_findings_add(findings, &finding, err);
@@ -47,7 +48,7 @@ static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *vi
 static void tell_own(const struct nvt_crowd *crowd, struct nvt_finding *finding)
 {
     if (crowd->own >= 0)
-        nvt_finding_append(finding, "; this program's threads had %.1f of them", crowd->own);
+        nvt_finding_append(finding, "; this program's threads used %.1f cores", crowd->own);
 }
 
 static int look_for_ready(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -61,12 +62,11 @@ static int look_for_ready(const struct nvt_rule *rule, const struct nvt_view *vi
         return 0;
     finding.cost_ns = (1 - crowd.processors / crowd.ready) * view->span_ns / view->units;
     snprintf(finding.what, sizeof(finding.what),
-             "%.1f threads want to run on %.0f processor%s: each has to wait for its turn",
-             crowd.ready, crowd.processors, crowd.processors > 1 ? "s" : "");
+             "%.1f runnable threads on %.0f core%s: the CPU is oversubscribed", crowd.ready,
+             crowd.processors, crowd.processors > 1 ? "s" : "");
     snprintf(
         finding.evidence, sizeof(finding.evidence),
-        "on average, of this program and of all others; the processors are at work for %.0f %% "
-        "of their time",
+        "on average, of this program and of all others; the cores are busy %.0f %% of the time",
         crowd.at_work);
     tell_own(&crowd, &finding);
     nvt_crowd_point(&crowd, &finding);
@@ -87,14 +87,23 @@ static int find_machine(const struct nvt_rule *rule, const struct nvt_view *view
 
 const struct nvt_rule nvt_rule_machine = {
     .cause = "busy machine",
-    .about = "processors that other threads or other machines have (record --trace machine)",
-    .threshold =
-        "5 % of the processors' time given to other machines; or 1.25 threads ready to run for "
-        "each processor while these are at work for 90 % of their time: what runs only now and "
-        "then beside a program makes less than a quarter of a thread. The cost is that of threads "
-        "which wait for a processor as long as all others do",
+    .about = "cores that other programs or other machines use (record --trace machine)",
+    .means = "More threads are runnable than there are cores, or the hypervisor gives the cores to "
+             "other machines. Everything takes longer than on an idle machine, and differently "
+             "each time.",
+    .found = "Runnable threads, CPU utilisation and steal time of the kernel are averaged over the "
+             "loop. With --trace cpu, the finding shows how many cores the program itself used. "
+             "Needs nvtally record --trace machine.",
+    .threshold = "5 % steal time; or 1.25 runnable threads per core at 90 % utilisation: what runs "
+                 "only now and then next to a program makes less than a quarter of a thread. The "
+                 "cost is that of threads which wait for a core as long as all others do",
     .remedy = "fewer threads and workers (OMP_NUM_THREADS=, num_workers=), or end what else runs; "
-              "times measured beside other work are not those of the program alone",
+              "times measured next to other work are not those of the program alone",
+    .helped = "A reserved node or cpuset; taskset and numactl; ending other jobs. For measurements "
+              "on shared machines, interleaved runs of both sides and medians.",
+    .confused = "CPU oversubscribed: the program's own threads are too many. Serial part and slow "
+                "iterations may only be effects of a busy machine.",
+    .show = "stats -r machine",
     .confidence = NVT_SEEN,
     .is_whole = 1,
     .look = find_machine,

@@ -6,6 +6,7 @@
 #include "../device/devices.h"
 #include "../diagnosis/diagnose.h"
 #include "../../lib/map.h"
+#include "../../lib/people.h"
 
 #define LEAST_ITERATIONS 16
 #define LEAST_RISES      0.75
@@ -123,14 +124,17 @@ static int tell_memory(const struct nvt_rule *rule, struct pools *pools, const s
         snprintf(device, sizeof(device), "device %u's memory", pool->device);
     nvt_finding_about(&finding, device);
     finding.cost_bytes = growth / steps;
-    snprintf(finding.what, sizeof(finding.what), "%s%s grows by %.4g KiB per iteration and %s",
-             device, pool->course ? "" : " in use", growth / steps / 1024,
-             pool->course ? "does not come down" : "is not given back");
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g MiB at the end of iteration %u, %.4g MiB at the end of iteration %u; it rose in "
-             "%u of %.0f and fell in %u",
-             pool->first / 1048576, view->iteration_count / 2 + 1, pool->last / 1048576,
-             view->iteration_count, pool->rises, steps, pool->falls);
+    snprintf(finding.what, sizeof(finding.what), "%s%s grows by %s per iteration and %s", device,
+             pool->course ? "" : " in use",
+             nvt_binary_text(growth / steps, (char[NVT_TIME_MAX]){0}),
+             pool->course ? "never falls" : "is never freed");
+    snprintf(
+        finding.evidence, sizeof(finding.evidence),
+        "%s at the end of iteration %u, %s at the end of iteration %u; it rose in %u of %.0f and "
+        "fell in %u",
+        nvt_binary_text(pool->first, (char[NVT_TIME_MAX]){0}), view->iteration_count / 2 + 1,
+        nvt_binary_text(pool->last, (char[NVT_TIME_MAX]){0}), view->iteration_count, pool->rises,
+        steps, pool->falls);
     if (pool->course)
         point_at_rises(pool, view, &finding);
     else
@@ -220,11 +224,24 @@ static int find_memory(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_memory = {
     .cause = "memory growth",
     .about = "memory in use that rises with every iteration: a leak, or results that are kept",
+    .means = "Each iteration leaves more memory in use than the one before. Sooner or later the "
+             "program runs out of memory, the later the smaller the growth.",
+    .found = "The level at the end of each iteration is followed through the second half of the "
+             "iterations, by memory events, or by an NVTX counter in bytes with alloc in its name, "
+             "such as those of record --pytorch. The moments are allocations that are still in use "
+             "at the end.",
     .threshold = "16 iterations, and in their second half 1 MiB more and a rise in three of four: "
                  "a cache is full by then, and a level that swings rises in half of them; needs "
                  "memory events, or an NVTX counter of what is allocated, in bytes",
     .remedy = "free what the iteration allocated; in PyTorch, do not keep a tensor with its graph "
               "(loss.item() or .detach() instead of loss)",
+    .helped = "In PyTorch: losses appended as numbers, hidden states detached between batches, no "
+              "list of outputs that grows, del of large tensors before the next forward pass. "
+              "memory_at_peak shows the ranges that allocated what is kept.",
+    .confused = "A cache that fills grows at first and then stays level. Longer and longer "
+                "sequences need more memory without a leak. Held memory: the allocator reserves "
+                "more than is in use, without growth.",
+    .show = "stats -r memory_at_peak",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_LEVELS | NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .look = find_memory,

@@ -103,15 +103,16 @@ static int find_mpi(const struct nvt_rule *rule, const struct nvt_view *view,
         finding.cost_ns = share * view->span_ns / view->units;
         nvt_finding_about(&finding, nvt_name(view->trace, most->name));
         snprintf(finding.what, sizeof(finding.what),
-                 "%.0f %% of the time is spent in MPI, most in %s", 100 * share, finding.subject);
+                 "%.0f %% of the time is spent in MPI, most of it in %s", 100 * share,
+                 finding.subject);
         if (most->known > 0)
-            snprintf(given, sizeof(given), ", which give %s bytes each",
+            snprintf(given, sizeof(given), " and %s bytes each",
                      NVT_COUNT(most->bytes / most->known));
         snprintf(finding.evidence, sizeof(finding.evidence),
                  "%s: %.0f %% of that time, %s call%s %s%s, %s each%s; in MPI a rank waits for "
                  "others, or for the network",
                  finding.subject, 100 * most->ns / all.ns, NVT_COUNT(each),
-                 !strcmp(NVT_COUNT(each), "1") ? "" : "s", view->per, ranks > 1 ? " and rank" : "",
+                 !strcmp(NVT_COUNT(each), "1") ? "" : "s", view->per, ranks > 1 ? " per rank" : "",
                  NVT_TIME(most->ns / most->count), given);
         status = nvt_findings_add(findings, &finding, err);
     } else if (status) {
@@ -148,15 +149,24 @@ static int compare_mpi(const struct nvt_rule *rule, const struct nvt_case *facts
 
 const struct nvt_rule nvt_rule_mpi = {
     .cause = "MPI",
-    .about = "time in calls of MPI",
-    .threshold =
-        "10 % of the time between MPI_Init and MPI_Finalize in calls that return when "
-        "they are done: "
-        "below that no change of them is felt; what only asks (MPI_Test) is not on record. "
-        "Waits for a late rank that is told do not count",
-    .remedy = "-r mpi_waits tells who waits for whom, -r stragglers who comes last; else fewer and "
-              "larger messages, or "
-              "calls that are waited for later (MPI_Iallreduce), with work in between",
+    .about = "time in MPI calls",
+    .means = "Ranks spend much of their time in MPI: they wait for each other, or for the network. "
+             "Neither computes.",
+    .found = "Calls that return when they are done are added up; polling calls (MPI_Test), "
+             "MPI_Init and MPI_Finalize are not. The finding names the call with most of the time, "
+             "how often it comes and how many bytes it sends. Waits for a late rank that is found "
+             "by that rule do not count. Needs nvtally record --trace mpi, or nsys.",
+    .threshold = "10 % of the time between MPI_Init and MPI_Finalize in calls that return when "
+                 "they are done: below that no change of them is felt; polling calls (MPI_Test) "
+                 "are not recorded. Waits for a late rank that was found do not count",
+    .remedy = "balance the ranks if one comes last (stats -r stragglers); else fewer and larger "
+              "messages, or calls that are waited for later (MPI_Iallreduce), with work in between",
+    .helped = "Non-blocking collectives and sends with work in between; several small messages "
+              "packed into one; a reduction every n-th iteration; fewer ranks with threads; "
+              "neighbourhood collectives instead of all-to-all.",
+    .confused = "Late rank: the time is a wait for one rank. Straggler: one rank computes longer "
+                "than all others. A busy machine makes ranks late by turns.",
+    .show = "stats -r mpi_waits",
     .confidence = NVT_SEEN,
     .compare = compare_mpi,
 };

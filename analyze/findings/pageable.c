@@ -64,14 +64,14 @@ static int tell_pageable(const struct nvt_view *view, struct transfer *pageable,
                          const struct transfer *pinned, double share, struct nvt_finding *finding)
 {
     finding->cost_ns = share * view->span_ns / view->units;
-    snprintf(finding->what, sizeof(finding->what), "%s are copied from or to pageable memory %s",
+    snprintf(finding->what, sizeof(finding->what), "%s of pageable memory copied %s",
              NVT_BYTES(pageable->bytes / view->units), view->per);
-    nvt_finding_append(finding, "%s copies %s, %s each, %.0f %% of the time, %.3g GB/s",
-                       NVT_COUNT(pageable->count / view->units), view->per,
+    nvt_finding_append(finding, "%s %s, %s each, %.0f %% of the time, %.3g GB/s",
+                       NVT_COUNTED(pageable->count / view->units, "copy", "copies"), view->per,
                        NVT_TIME(pageable->ns / pageable->count), 100 * share,
                        pageable->bytes / pageable->ns);
     if (pinned->ns > 0)
-        nvt_finding_append(finding, "; pinned ones reach %.3g GB/s here",
+        nvt_finding_append(finding, "; pinned copies reach %.3g GB/s here",
                            pinned->bytes / pinned->ns);
     return nvt_called_from_tell(&pageable->from, "the copies' time", finding);
 }
@@ -118,13 +118,25 @@ static int find_pageable(const struct nvt_rule *rule, const struct nvt_view *vie
 
 const struct nvt_rule nvt_rule_pageable = {
     .cause = "pageable copies",
-    .about = "copies from or to host memory that is not pinned: slower, and no work overlaps them",
-    .threshold = "5 copies of at least 64 KiB, 5 % of the time: smaller ones go through the "
-                 "driver's own buffer and return at once, and an upload at the start is not a "
-                 "loop; without iterations also copies that take 25 % of the devices' time, "
-                 "however few",
+    .about = "copies from or to host memory that is not pinned: slower, and nothing overlaps them",
+    .means = "The driver copies pageable memory through a pinned buffer of its own. That is slower "
+             "than a copy of pinned memory, the call does not return before the data are read, and "
+             "no kernel of the same thread's queue overlaps it.",
+    .found = "Copies of at least 64 KiB whose host side CUPTI or nsys calls pageable count; "
+             "smaller ones go through the driver's own buffer and return at once. If pinned copies "
+             "were recorded too, the finding shows their speed.",
+    .threshold =
+        "5 copies of at least 64 KiB, 5 % of the time: smaller ones go through the driver's own "
+        "buffer and return at once, and an upload at the start is not a loop; without iterations "
+        "also copies that take 25 % of the devices' time, however few",
     .remedy = "use pinned memory (cudaMallocHost, pin_memory=True) and asynchronous copies "
               "(non_blocking=True) on a stream of their own",
+    .helped = "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True). "
+              "cudaHostRegister for buffers that exist already. One pinned staging buffer that is "
+              "reused: pinning itself is slow.",
+    .confused = "Exposed copies: copies that no kernel overlaps, pinned or not. Tiny copies: below "
+                "4 KiB, where the call is the cost.",
+    .show = "stats -r cuda_gpu_mem_time_sum",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .is_of_operations = 1,

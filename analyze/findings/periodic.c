@@ -16,8 +16,7 @@ static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_p
     if (found->name == NVT_NONE) {
         snprintf(
             finding->what, sizeof(finding->what),
-            "one in every %u iterations takes %s longer than the others: %.0f %% of the loop's "
-            "time",
+            "every %u iterations, one takes %s longer than the others: %.0f %% of the loop's time",
             found->every, NVT_TIME(found->excess_ns / found->hits),
             100 * found->excess_ns / loop_ns);
     } else {
@@ -26,15 +25,13 @@ static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_p
                  part == NVT_LOOP_OTHER ? nvt_name(trace, found->name)
                                         : nvt_loop_interruption_text(part));
         snprintf(finding->what, sizeof(finding->what),
-                 "once in every %u iterations, %s takes %s: %.0f %% of the loop's time",
-                 found->every, what, NVT_TIME(found->range_ns / found->hits),
-                 100 * found->range_ns / loop_ns);
+                 "every %u iterations, %s takes %s: %.0f %% of the loop's time", found->every, what,
+                 NVT_TIME(found->range_ns / found->hits), 100 * found->range_ns / loop_ns);
     }
     nvt_finding_about(finding, what);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s",
-             part == NVT_LOOP_OTHER
-                 ? "look at what the loop does there; do it less often, or on another thread"
-                 : nvt_loop_interruption_remedy(part));
+             part == NVT_LOOP_OTHER ? "do what the loop does there less often, or on another thread"
+                                    : nvt_loop_interruption_remedy(part));
 }
 
 /* 0, or -1 when out of memory. */
@@ -96,15 +93,28 @@ static const struct nvt_rule *const reasons[] = {
 const struct nvt_rule nvt_rule_periodic = {
     .cause = "periodic work",
     .about = "what a loop does in every n-th iteration, such as an evaluation or a checkpoint",
-    .threshold =
-        "5 % of the loop's time, from the ninth iteration on, of at least 24: below that it "
-        "does not change the mean. At least 3 iterations at one distance, and 4 in 5 of all that "
-        "are, take a quarter and 5 deviations longer than the median (by the median distance); "
-        "by chance in at most 1 of 100 traces, unless a range lies in all of them and in hardly "
-        "any other. Not for steps, passes and waits for batches, which every n-th iteration has "
-        "where gradients are accumulated. Without iterations, a loop is known by the outermost "
-        "range that repeats",
-    .remedy = "do it less often, or beside the loop",
+    .means = "Every n-th iteration does something more than the others, and that is a large part "
+             "of the loop's time when spread over all of them.",
+    .found =
+        "Iterations that take a quarter and 5 deviations longer than the median are looked at, "
+        "whether they come at one distance. If a range is in all of them and in hardly any other, "
+        "the finding names it. In a trace without iterations, the loop is the outermost range that "
+        "repeats. With --trace osrt,cpu the evidence says which calls and functions take the time.",
+    .threshold = "5 % of the loop's time, from the ninth iteration on, of at least 24: below that "
+                 "it does not change the mean. At least 3 iterations at one distance, and 4 in 5 "
+                 "of all that are, take a quarter and 5 deviations longer than the median (by the "
+                 "median distance); by chance in at most 1 of 100 traces, unless a range lies in "
+                 "all of them and in hardly any other. Not for steps, passes and waits for "
+                 "batches, which every n-th iteration has where gradients are accumulated. Without "
+                 "iterations, a loop is known by the outermost range that repeats",
+    .remedy = "do it less often, or on another thread",
+    .helped = "Evaluation and checkpoints less often, asynchronously, or in another process. A log "
+              "that is flushed by time instead of by iterations. Periodic all-gathers of metrics "
+              "on a stream of their own.",
+    .confused = "Slow iterations: they come at no fixed distance. Gradient accumulation makes "
+                "every n-th iteration longer by design and is not counted if its step is known. "
+                "Between steps: the work is in each iteration. If host blocked, busy host or "
+                "another rule says what is done there, this finding names it as its reason.",
     .reasons = reasons,
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES,

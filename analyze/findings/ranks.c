@@ -311,12 +311,11 @@ static void tell_work(const struct group *group, struct nvt_finding *finding)
 static void tell_host(const struct group *group, struct nvt_finding *finding)
 {
     const struct rank *slow = group->slow;
-    nvt_finding_append(finding, "its device is idle for %s, the others' for %s (median)",
+    nvt_finding_append(finding, "its GPU is idle for %s, the others' for %s (median)",
                        NVT_TIME(slow->idle_ns), NVT_TIME(group->idle));
     snprintf(finding->remedy, sizeof(finding->remedy),
-             "look at what its host does in these gaps: data loading, logging, garbage "
-             "collection, other processes on its processors (diagnose its trace alone; record "
-             "--trace osrt,cpu)");
+             "look at what its host does in these gaps: data loading, logging, garbage collection, "
+             "other processes on its cores (diagnose its trace alone; record --trace osrt,cpu)");
     nvt_finding_point_longest(finding, &slow->gaps);
 }
 
@@ -455,15 +454,29 @@ static int compare_ranks(const struct nvt_rule *rule, const struct nvt_case *fac
 const struct nvt_rule nvt_rule_ranks = {
     .cause = "straggler",
     .about = "a rank or device that the others wait for in their communication",
-    .threshold =
-        "the rank with the least time in communication (NCCL, peer copies; without them MPI) "
-        "computes longer than "
-        "the others' median, or its device is idle for longer, and they communicate longer than "
-        "it does, each by 5 % of its time: either alone may be different work by design, both "
-        "together are waiting. Within the group that most of their communication is in, where "
-        "that is recorded. Not where late rank tells what it does meanwhile",
-    .remedy = "give it less work (shorter sequences, fewer layers), or look at its clocks, its "
-              "host and its link",
+    .means = "All ranks meet in each collective, so the slowest one sets the pace. The others "
+             "spend the difference in communication, which looks like a slow network.",
+    .found = "The straggler is the rank that is in communication the least (NCCL, peer copies; "
+             "without them MPI calls), if it also computes longer, or its device is idle for "
+             "longer because its host launches late. Ranks are compared within the group that most "
+             "of their communication is in. Where all ranks have as many collectives, the finding "
+             "counts in how many it came last.",
+    .threshold = "the rank with the least time in communication (NCCL, peer copies; without them "
+                 "MPI) computes longer than the others' median, or its device is idle for longer, "
+                 "and they communicate longer than it does, each by 5 % of its time: either alone "
+                 "may be different work by design, both together are waiting. Within the group "
+                 "that most of their communication is in, where that is recorded. Not where late "
+                 "rank says what it does meanwhile",
+    .remedy = "rebalance its work (shorter sequences, fewer layers), or check its clocks, host and "
+              "interconnect",
+    .helped =
+        "Bucketing samples by length, so that all ranks get as much; the same number of DataLoader "
+        "workers and free cores on each host; swapping the GPU or host to see whether the lateness "
+        "moves with it; checking its clock (slow clock) and its NUMA binding.",
+    .confused = "Late rank names the range, where MPI calls were recorded. Exposed communication: "
+                "all ranks communicate as long. Stages of a pipeline do different work by design; "
+                "if their times differ on purpose, the finding is right and of no use.",
+    .show = "stats -r stragglers",
     .confidence = NVT_LIKELY,
     .compare = compare_ranks,
 };

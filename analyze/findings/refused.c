@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/people.h"
 #include "../diagnosis/diagnose.h"
 #include "../memory/levels.h"
 #include "../model/refusals.h"
@@ -46,19 +47,20 @@ static int tell_refused(const struct nvt_rule *rule, const struct nvt_view *view
     char times[32] = "once";
     if (refused->count > 1)
         snprintf(times, sizeof(times), "%u times", refused->count);
-    snprintf(finding.what, sizeof(finding.what), "there was no room in %s: %s, for %.5g MiB%s",
-             device, times, (double)largest->bytes / 1048576, refused->count > 1 ? " at most" : "");
+    snprintf(finding.what, sizeof(finding.what), "failed to allocate %s%s of %s, %s",
+             refused->count > 1 ? "up to " : "",
+             nvt_binary_text((double)largest->bytes, (char[NVT_TIME_MAX]){0}), device, times);
     if (largest->free != UINT64_MAX)
-        snprintf(unoccupied, sizeof(unoccupied), ", %.5g MiB free",
-                 (double)largest->free / 1048576);
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.5g MiB were in use then, %.5g MiB held%s; stats -r memory_at_peak shows what "
-             "memory was in use for at its peak",
-             (double)refused->in_use / 1048576, (double)refused->held / 1048576, unoccupied);
+        snprintf(unoccupied, sizeof(unoccupied), ", %s free",
+                 nvt_binary_text((double)largest->free, (char[NVT_TIME_MAX]){0}));
+    snprintf(finding.evidence, sizeof(finding.evidence), "%s in use then, %s reserved%s",
+             nvt_binary_text((double)refused->in_use, (char[NVT_TIME_MAX]){0}),
+             nvt_binary_text((double)refused->held, (char[NVT_TIME_MAX]){0}), unoccupied);
     if (spare >= 0 && (uint64_t)spare >= largest->bytes)
-        snprintf(finding.remedy, sizeof(finding.remedy),
-                 "enough was held and not in use, but in pieces that are too small: "
-                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and the largest shapes first");
+        snprintf(
+            finding.remedy, sizeof(finding.remedy),
+            "enough was reserved and not in use, but in pieces that are too small (fragmentation): "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and the largest shapes first");
     for (uint32_t i = 0; i < refused->count && i < NVT_MOMENTS; i++)
         nvt_finding_point(&finding, refused->moments[i]);
     return nvt_findings_add(findings, &finding, err);
@@ -114,11 +116,10 @@ static int look_at_calls(const struct nvt_rule *rule, const struct nvt_view *vie
     nvt_finding_about(&finding, call);
     finding.per = "in these calls";
     finding.whole_ns = 0;
-    snprintf(finding.what, sizeof(finding.what), "%s found no room on the device, %u time%s", call,
-             count, count == 1 ? "" : "s");
+    snprintf(finding.what, sizeof(finding.what), "%s failed, %u time%s", call, count,
+             count == 1 ? "" : "s");
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "its return code was %d, out of memory; how much was asked for is not on record",
-             OUT_OF_MEMORY);
+             "return code %d, out of memory; the size was not recorded", OUT_OF_MEMORY);
     return nvt_findings_add(findings, &finding, err);
 }
 
@@ -138,10 +139,22 @@ static int find_refused(const struct nvt_rule *rule, const struct nvt_view *view
 
 const struct nvt_rule nvt_rule_refused = {
     .cause = "out of memory",
-    .about = "an allocator found no room for what was asked of it",
+    .about = "an allocation that found no room",
+    .means = "The device had no room for an allocation. PyTorch frees its cache and tries again, "
+             "which is slow; if that fails, the program ends with an error.",
+    .found = "PyTorch's memory snapshots report it (oom), with how often, for how much, and what "
+             "was in use, reserved and free then. If enough was reserved and not in use, memory "
+             "was fragmented. Also if a call such as cudaMalloc returned 2, out of memory.",
     .threshold = "once; known from PyTorch's memory snapshots, and from calls that return it",
     .remedy = "reduce what memory_at_peak shows most of: smaller batches, torch.utils.checkpoint "
               "for activations, an optimizer with less state",
+    .helped = "Smaller micro-batches with gradient accumulation, activation checkpointing, bf16, "
+              "8-bit or sharded optimizers (ZeRO, FSDP), CPU offload; against fragmentation, "
+              "expandable_segments:True.",
+    .confused = "Memory growth: it fits at first and later does not. Held memory: it would fit, "
+                "but is fragmented. Other processes on the same GPU need memory that no trace of "
+                "this program shows.",
+    .show = "stats -r memory_at_peak",
     .confidence = NVT_SEEN,
     .look = find_refused,
 };

@@ -71,9 +71,9 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
                         double share)
 {
     static const char *const remedies[] = {
-        "do the work of this range for all of them at once, in one launch",
-        "call it once for all of them: keep the decision on the device instead of asking it",
-        "launch one operation for all of them (grouped or batched)"};
+        "batch the work into one launch",
+        "call it once for all of them: keep the decision on the device",
+        "launch one grouped or batched operation"};
     const struct nvt_sweep_value *largest = nvt_sweep_largest(item);
     char law[LAW_MAX] = "";
     double entry_ns;
@@ -83,11 +83,10 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
         tell_law(growth, axis, "", law, sizeof(law));
     finding->cost_ns = entries_grown(item);
     finding->confidence = NVT_SEEN;
-    snprintf(finding->what, sizeof(finding->what),
-             "%s %.100s is entered %g time%s for each of the %s", nvt_sweep_kind_name(item->kind),
-             item->name, per_unit, per_unit == 1 ? "" : "s", axis);
+    snprintf(finding->what, sizeof(finding->what), "%s %.100s runs %g time%s per %s",
+             nvt_sweep_kind_name(item->kind), item->name, per_unit, per_unit == 1 ? "" : "s", axis);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%g entries per iteration at %s=%g, %s an entry (median), %s in all (%.0f %% of the "
+             "%g entries per iteration at %s=%g, %s each (median), %s in all (%.0f %% of the "
              "iteration), compared with %s at %s=%g%s%s",
              largest->count, axis, growth->most, NVT_TIME(entry_ns), NVT_TIME(largest->ns),
              100 * share, NVT_TIME(nvt_sweep_least(item)->ns), axis, growth->least,
@@ -308,18 +307,35 @@ out:
 
 const struct nvt_rule nvt_rule_scaling = {
     .cause = "scaling",
-    .about = "over at least three runs that differ in one number alone: what is entered once (or "
-             "more) for each unit of it, and what grows with it, cost = a + b·n or "
-             "c·n^p",
-    .threshold =
-        "entries in proportion to it (within 1 %) that add a quarter to their own cost and 5 % to "
-        "the iteration from the smallest number to the largest (work that is only divided by it "
-        "adds nothing); or a slope or an exponent above 0 at 95 % that adds a quarter to its own "
-        "cost and 10 % to the iteration: less is no reason to change a program. It is likely, not "
-        "tested, where so many costs were fitted that noise may be behind it (Benjamini and "
-        "Hochberg, 5 %). A range is left out if one within it has 90 % of its growth, because "
-        "that one says more",
+    .about =
+        "what grows with a number, over at least three runs that differ in that number alone: what "
+        "runs once (or more) per unit of it, and what grows with it, cost = a + b·n or c·n^p",
+    .means = "Part of the program is done once for each unit of the number (a fragment, a layer, a "
+             "sequence), or grows faster than it should. At larger numbers it decides how long an "
+             "iteration takes.",
+    .found = "Entries of each range, call and operation per iteration are counted and compared "
+             "with the number. Costs are fitted by a + b·n (least squares) or, over three values "
+             "and more, by c·n^p over the logarithms; the closer law is reported, with the "
+             "exponent if its interval excludes 1. If the law misses rising costs by more than 20 "
+             "%, the finding says so. A constant cost with 5 % of noise is taken to grow in less "
+             "than 1 of 100 cases. Where many costs are looked at, some rise by noise alone: a "
+             "finding is tested only if its fit passes the procedure of Benjamini and Hochberg "
+             "(1995) at 5 % among all fits of costs that make up 10 % of an iteration; otherwise "
+             "it is likely, with how often noise alone would show it.",
+    .threshold = "entries in proportion to it (within 1 %) that add a quarter to their own cost "
+                 "and 5 % to the iteration from the smallest number to the largest (work that is "
+                 "only divided by it adds nothing); or a slope or an exponent above 0 at 95 % that "
+                 "adds a quarter to its own cost and 10 % to the iteration: less is no reason to "
+                 "change a program. It is likely, not tested, where so many costs were fitted that "
+                 "noise may be behind it (Benjamini and Hochberg, 5 %). A range is left out if one "
+                 "within it has 90 % of its growth, because that one says more",
     .remedy = "do it once for all of them",
+    .helped = "One batched or grouped launch instead of a loop over units; padding or nested "
+              "tensors for units of different size; keeping decisions on the device; algorithms of "
+              "lower order, such as attention with a window.",
+    .confused = "Work that is only divided, as a batch into micro-batches, is not reported. On a "
+                "noisy machine a slope may be chance: nvtally run --repeat 3 settles it.",
+    .show = "stats -r growth",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .is_along = 1,

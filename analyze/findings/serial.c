@@ -24,8 +24,8 @@ static void tell_serial_what(const struct nvt_view *view, const struct nvt_seria
     if (share < 0.9)
         snprintf(part, sizeof(part), ", %.0f %% of that", 100 * share);
     snprintf(finding->what, sizeof(finding->what),
-             "for %.0f %% of its time only one of %u threads works%s%s%.120s, and %s",
-             100 * serial->ns / serial->inside_ns, serial->others + 1, *range ? part : "",
+             "one of %u threads works alone %.0f %% of the time%s%s%.120s, and %s",
+             serial->others + 1, 100 * serial->ns / serial->inside_ns, *range ? part : "",
              *range ? " in range " : "", range,
              serial->others == 1 ? "the other one waits" : "the others wait");
 }
@@ -41,13 +41,13 @@ static void tell_serial_evidence(const struct nvt_view *view, const struct nvt_s
         nvt_finding_append(finding, "; %u thread%s wait%s, most in %.40s()", serial->others,
                            serial->others == 1 ? "" : "s", serial->others == 1 ? "s" : "",
                            nvt_name(view->trace, call->part));
-    nvt_finding_append(finding,
-                       "; for %.0f %% of the time two threads or more work, up to %u at once; "
-                       "spread over %u, %s would take %s at best (Amdahl: T - S + S/n)",
-                       100 * serial->parallel_ns / serial->inside_ns, serial->at_once,
-                       serial->at_once,
-                       view->iteration_count ? "an iteration" : "that half of the trace",
-                       NVT_TIME(whole - nvt_serial_gain(serial) / view->units));
+    nvt_finding_append(
+        finding,
+        "; two or more threads work %.0f %% of the time, up to %u at once; spread over "
+        "%u, %s would take %s at best (Amdahl: T - S + S/n)",
+        100 * serial->parallel_ns / serial->inside_ns, serial->at_once, serial->at_once,
+        view->iteration_count ? "an iteration" : "that half of the trace",
+        NVT_TIME(whole - nvt_serial_gain(serial) / view->units));
 }
 
 /* 0, or -1 when out of memory. */
@@ -89,17 +89,35 @@ static int find_serial(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_serial = {
     .cause = "serial part",
-    .about = "a part of a loop in which one thread works while those it works with at other times "
-             "wait",
+    .about =
+        "a part of a loop in which one thread works while those it works with at other times wait",
+    .means = "The threads of a parallel loop wait for one of them, which does its part alone. "
+             "However many cores are added, that part takes as long as it does: it bounds the "
+             "speed-up (Amdahl's law).",
+    .found =
+        "When threads work is known from the calls in which they wait (--trace nvtx,osrt), else "
+        "from samples (nvtx,cpu), else from their ranges. The other threads count if the loop's "
+        "thread waits for them. An iteration of T with a serial part of S takes at best T - S + "
+        "S/n, where n is how many threads work at once for 5 % of the time or more. The finding "
+        "names the range with most of the part, what the others wait in, and with samples the "
+        "functions. Waits that are not recorded, such as libgomp's barriers, look like work to "
+        "osrt; cpu sees them unless they spin (OMP_WAIT_POLICY=passive). Where other programs use "
+        "the CPU, the rule may stay silent.",
     .threshold =
-        "15 % of the time that would be spared if that part were spread over all threads, in at "
-        "least 3 parts, even if the two longest were like the others; and two threads or more work "
-        "for 10 % of the time: what is serial throughout has no threads to spread it over. "
-        "Threads count that the loop waits for: it goes on when their work is done. Not those "
-        "that never work, or that work ahead (load data), nor while a device works",
-    .remedy = "share that part out among the threads (more loops in parallel, a reduction by "
-              "tree), or let it be done beside the parallel part of the next iteration; then look "
-              "again: what is left bounds what more threads can do",
+        "15 % of the time that spreading that part over all threads would save, in at least 3 "
+        "parts, even if the two longest were like the others; and two threads or more work for 10 "
+        "% of the time: what is serial throughout has no threads to spread it over. Threads count "
+        "that the loop waits for: it continues when their work is done. Not those that never work, "
+        "or that work ahead (load data), nor while a device works",
+    .remedy = "distribute that part over the threads (more parallel loops, a tree reduction), or "
+              "overlap it with the parallel part of the next iteration; then measure again: what "
+              "is left bounds what more threads can do",
+    .helped = "Parallel reductions and merges instead of one thread that collects all results; "
+              "parallel setup of the next batch; pipelining the serial part with the next "
+              "iteration; thread-local results that are combined less often.",
+    .confused = "Lock contention (host blocked): the others wait for a lock and not for this "
+                "thread's work. CPU oversubscribed: all threads work, but take turns on the cores. "
+                "Data loaders work ahead and do not count.",
     .confidence = NVT_LIKELY,
     .look = find_serial,
 };

@@ -19,11 +19,11 @@ static int find_stalled(const struct nvt_rule *rule, const struct nvt_view *view
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     nvt_finding_about(&finding,
                       nvt_name(view->trace, nvt_op_name(view->trace, sum.longest[0].after)));
-    snprintf(finding.what, sizeof(finding.what),
-             "the device has nothing to do although %s had been launched", finding.subject);
+    snprintf(finding.what, sizeof(finding.what), "GPU is idle although %s had been launched",
+             finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s such gaps %s, %s each, %.0f %% of the device's time; the longest %s",
-             NVT_COUNT((double)sum.count / view->units), view->per,
+             "%s %s, %s each, %.0f %% of the GPU's time; the longest %s",
+             NVT_COUNTED((double)sum.count / view->units, "gap", "gaps"), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)sum.longest_ns[0]));
     return nvt_findings_add(findings, &finding, err);
@@ -32,12 +32,26 @@ static int find_stalled(const struct nvt_rule *rule, const struct nvt_view *view
 const struct nvt_rule nvt_rule_stalled = {
     .cause = "stalled device",
     .about = "gaps of a device whose next operation had already been launched: something held it, "
-             "or what ran is not on record",
+             "or what ran was not recorded",
+    .means =
+        "Work was in the queue, and the device did not begin it. It waited for something that the "
+        "launching thread does not show: an event of another stream, another process or rank, a "
+        "host function in the stream, memory. Or something did run that was not recorded.",
+    .found = "A gap of 100 us or more counts if the next operation had been launched before it "
+             "began. The finding names the operation after the longest gap.",
     .threshold = "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two "
                  "longest were like the others, each before an operation that was launched before "
                  "the gap: an operation begins 2 to 10 us after its launch",
     .remedy = "look at what it waited for: an event of another stream, process or rank, a function "
               "on the host, memory; or record what is missing (CUDA graphs by nodes, every device)",
+    .helped = "Recording all processes and devices, and graphs by their nodes (--trace without "
+              "graph). Removing cudaStreamWaitEvent on streams that need not be ordered. "
+              "cudaLaunchHostFunc callbacks that return at once.",
+    .confused =
+        "GPU idle: the next operation had not been launched. Straggler and exposed communication: "
+        "the wait is a collective, which is itself a kernel and no gap. Other processes on the "
+        "same GPU: their work is recorded only if their traces are given, too.",
+    .show = "stats -r gpu_idle",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,

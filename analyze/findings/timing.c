@@ -101,12 +101,12 @@ static int find_timing(const struct nvt_rule *rule, const struct nvt_view *view,
         finding.whole_ns = early->until_ns / (double)early->count;
         nvt_finding_about(&finding, nvt_name(view->trace, worst));
         snprintf(finding.what, sizeof(finding.what),
-                 "range %s ends before the device work that it launched", finding.subject);
+                 "range %s ends before the GPU work that it launched", finding.subject);
         snprintf(finding.evidence, sizeof(finding.evidence),
-                 "%llu of %llu times, by %s on average: its time is that of the launches; in all, "
-                 "ranges of %u name%s end like this",
+                 "%llu of %llu times, by %s on average: its time is that of the launches; %u range "
+                 "name%s end%s like this",
                  (unsigned long long)early->count, (unsigned long long)early->all,
-                 NVT_TIME(finding.cost_ns), ranges, ranges == 1 ? "" : "s");
+                 NVT_TIME(finding.cost_ns), ranges, ranges == 1 ? "" : "s", ranges == 1 ? "s" : "");
         for (uint64_t i = 0; i < early->count && i < 3; i++)
             nvt_finding_point(&finding, early->examples[i]);
         status = nvt_findings_add(findings, &finding, err);
@@ -117,12 +117,28 @@ static int find_timing(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_timing = {
     .cause = "un-synchronised timing",
-    .about = "ranges whose time on the host is not that of their work; the cost is the error",
-    .threshold = "at least 3 ranges of a name, half of which end before their device work by a "
-                 "tenth of their own length: less would mislead nobody; not PyTorch's own ranges "
-                 "(operators, Optimizer.step#…), those of record --pytorch, nor those of "
-                 "libraries, which launch and continue",
+    .about = "ranges whose time on the host is not that of their GPU work; the cost is the error",
+    .means = "Launches return before their kernels have run. A timer around them measures the "
+             "launches, and the work shows up in whatever waits next. Figures that were taken this "
+             "way are too small, and those of the next wait too large.",
+    .found =
+        "For each name of a range, the end of its last device operation is compared with its own "
+        "end. Operators and collectives of PyTorch, ranges of libraries, and annotations that "
+        "PyTorch makes by itself are excluded; ProfilerStep# and the program's own names are not.",
+    .threshold =
+        "at least 3 ranges of a name, half of which end before their device work by a tenth of "
+        "their own length: less would mislead nobody; not PyTorch's own ranges (operators, "
+        "Optimizer.step#...), those of record --pytorch, nor those of libraries, which launch and "
+        "continue",
     .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
+    .helped =
+        "torch.cuda.synchronize() before each reading of a clock, CUDA events "
+        "(torch.cuda.Event(enable_timing=True)), torch.utils.benchmark or triton.testing.do_bench. "
+        "In a profile nothing has to change: projected spans have the work's own time.",
+    .confused = "In a program that is not timed, ranges that launch and continue are right, and "
+                "synchronising would only slow it down: then ignore this finding. Backward on "
+                "another thread: the work is not attributed at all.",
+    .show = "stats -r nvtx_gpu_proj_sum",
     .error = "not measured",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,

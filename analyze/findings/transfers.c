@@ -71,13 +71,12 @@ static int tell_transfers(const struct nvt_view *view, struct copies *copies, do
 {
     finding->cost_ns = copies->exposed_ns / view->units / view->device_count;
     snprintf(finding->what, sizeof(finding->what),
-             "for %.0f %% of its time the device only copies from or to the host", 100 * share);
+             "%.0f %% of GPU time is host-device copies with no kernel overlapping", 100 * share);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%.4g copies %s, %.4g MB and %s each, %.3g GB/s; no kernel runs during %.0f %% of "
-             "their time",
-             copies->count / view->units, view->per, copies->bytes / copies->count / 1e6,
-             NVT_TIME(copies->ns / copies->count), copies->bytes / copies->ns,
-             100 * copies->exposed_ns / copies->ns);
+             "%s %s, %.4g MB and %s each, %.3g GB/s; no kernel overlaps %.0f %% of their time",
+             NVT_COUNTED(copies->count / view->units, "copy", "copies"), view->per,
+             copies->bytes / copies->count / 1e6, NVT_TIME(copies->ns / copies->count),
+             copies->bytes / copies->ns, 100 * copies->exposed_ns / copies->ns);
     for (size_t i = 0; i < NVT_MOMENTS && copies->longest_ns[i]; i++)
         nvt_finding_point(finding, copies->longest[i]);
     return nvt_called_from_tell(&copies->from, "the copies' time", finding);
@@ -107,10 +106,22 @@ static const struct nvt_rule *const reasons[] = {&nvt_rule_pageable, &nvt_rule_c
 
 const struct nvt_rule nvt_rule_transfers = {
     .cause = "exposed copies",
-    .about = "copies between host and device that no kernel overlaps",
+    .about = "host-device copies not overlapped with kernels",
+    .means = "The GPU copies from or to the host and computes nothing meanwhile, although its copy "
+             "engines could do both at once.",
+    .found = "The time in which a device copies from or to the host and runs no kernel is added "
+             "up, over all streams. The finding does not count copies between devices.",
     .threshold = "20 % of the device's time and 5 copies: below that, kernels and gaps matter more",
     .remedy = "copy less (keep weights and data on the device, smaller types), or copy ahead on a "
               "stream of its own while kernels run",
+    .helped = "A second stream that copies the next batch while the current one is computed (a "
+              "prefetcher), with pinned memory. Chunks: copy piece n+1 while piece n is processed. "
+              "Keeping data on the GPU between iterations. Smaller types: uint8 images, converted "
+              "on the GPU.",
+    .confused =
+        "Pageable copies: the same copies cannot overlap before their memory is pinned; that "
+        "finding comes first then. Exposed communication: copies between GPUs, and collectives.",
+    .show = "stats -r overlap",
     .reasons = reasons,
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,

@@ -60,11 +60,12 @@ static int find_unified(const struct nvt_rule *rule, const struct nvt_view *view
         return 0;
     finding.cost_ns = share * view->span_ns / view->units;
     snprintf(finding.what, sizeof(finding.what),
-             "pages of managed memory move on demand, %s times %s, %.0f KiB each",
-             NVT_COUNT(all.count / view->units), view->per, all.bytes / all.count / 1024);
+             "managed memory migrates on page faults, %s %s, %.0f KiB each",
+             NVT_COUNTED(all.count / view->units, "time", "times"), view->per,
+             all.bytes / all.count / 1024);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s each and %s until the next, %.0f %% of the time; %.3g GB/s while they "
-             "move; %.0f %% of them go to the host",
+             "%s each and %s until the next, %.0f %% of the time; %.3g GB/s during a migration; "
+             "%.0f %% go to the host",
              NVT_TIME(all.ns / all.count), NVT_TIME(all.gaps / all.count), 100 * share,
              all.ns > 0 ? all.bytes / all.ns : 0, 100 * all.to_host / all.count);
     return nvt_findings_add(findings, &finding, err);
@@ -72,12 +73,24 @@ static int find_unified(const struct nvt_rule *rule, const struct nvt_view *view
 
 const struct nvt_rule nvt_rule_unified = {
     .cause = "pages on demand",
-    .about = "managed memory that moves between host and device when it is touched",
-    .threshold = "10 moves per iteration (100 without iterations), and 10 % of the time with what "
-                 "lies between one and the next: each is a fault that somebody waits for, and "
+    .about = "managed memory that migrates between host and device when it is touched",
+    .means = "Pages of cudaMallocManaged memory move to whoever touches them, one fault at a time. "
+             "Each migration is small and somebody waits for it; one explicit copy or prefetch of "
+             "all of them would run at the full speed of the link.",
+    .found = "Migrations are counted, with the gaps to the next one in which nothing else runs. "
+             "Needs an nsys export, or --trace um of nvtally record.",
+    .threshold = "10 migrations per iteration (100 without iterations), and 10 % of the time with "
+                 "what lies between one and the next: each is a fault that somebody waits for, and "
                  "takes some tens of us for what one copy of everything would move in a few",
     .remedy = "cudaMemPrefetchAsync to where the data are needed next, ahead of time, or "
               "cudaMemAdvise; or device memory and explicit copies",
+    .helped =
+        "cudaMemPrefetchAsync before a kernel and before the host reads results. "
+        "cudaMemAdviseSetReadMostly for tables, SetPreferredLocation and SetAccessedBy for data "
+        "that both sides touch. cudaMalloc with explicit copies where access is regular.",
+    .confused = "Page faults: what kernels wait for; this rule counts what moves. On systems where "
+                "CPU and GPU share memory by hardware (Grace Hopper), accesses need no migration.",
+    .show = "stats -r um_total_sum",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS,
     .look = find_unified,

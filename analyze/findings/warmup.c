@@ -92,23 +92,23 @@ static void tell_warmup(struct nvt_finding *finding, const struct nvt_view *view
     finding->cost_ns = excess / count;
     finding->whole_ns = slow->usual + finding->cost_ns;
     snprintf(finding->what, sizeof(finding->what),
-             "the first %u of %u iterations%s are slower and part of the measurement", slow->first,
-             count, behind);
-    snprintf(finding->evidence, sizeof(finding->evidence),
-             "the first took %s, the median from the ninth on is %s; %u in all take more than %s, "
-             "and the first %u would be among them by chance in %.2g %% of cases; the mean over "
-             "all is %s too high",
-             NVT_TIME(nvt_iteration_ns(view, 0)), NVT_TIME(slow->usual), slow->all,
-             NVT_TIME(slow->limit), slow->first, 100 * chance_of(slow, count),
-             NVT_TIME(excess / count));
+             "the first %u of %u iterations%s are slower, and are measured", slow->first, count,
+             behind);
+    snprintf(
+        finding->evidence, sizeof(finding->evidence),
+        "the first took %s, the median from the ninth on is %s; %u in all take more than %s, "
+        "and the first %u would be among them by chance in %.2g %% of cases; the mean is %s too "
+        "high",
+        NVT_TIME(nvt_iteration_ns(view, 0)), NVT_TIME(slow->usual), slow->all,
+        NVT_TIME(slow->limit), slow->first, 100 * chance_of(slow, count), NVT_TIME(excess / count));
     /* What the program measures by itself is its own; only `run` has an option for it. */
     const int64_t end = view->trace->ranges.end[view->iterations[slow->first - 1]];
     if (nvt_input_is_own(view->input))
         snprintf(finding->remedy, sizeof(finding->remedy),
-                 "leave the first %u out of what is measured; reports do with --filter-time %.6gs/",
+                 "exclude the first %u from the measurement; reports do with --filter-time %.6gs/",
                  slow->first, (double)(end - view->trace->first_ns) / 1e9);
     else
-        snprintf(finding->remedy, sizeof(finding->remedy), "leave out the first %u%s: --warmup %u",
+        snprintf(finding->remedy, sizeof(finding->remedy), "exclude the first %u%s: --warmup %u",
                  slow->first, had ? " too" : "", had + slow->first);
 }
 
@@ -147,12 +147,24 @@ static int find_warmup(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_warmup = {
     .cause = "warm-up inside",
     .about = "first iterations that are slower than the rest, and part of the measurement",
+    .means = "The mean is too high, because the first iterations compile, allocate, load and fill "
+             "caches. What is compared with it looks better than it is.",
+    .found = "Up to eight leading iterations are compared with the median of those from the ninth "
+             "on. If many iterations are slow, so many must come first that this happens by chance "
+             "in at most 1 of 100 traces. The number in the remedy includes the run's warm-ups.",
     .threshold = "2 to 8 leading iterations, each 1.5 times the median of those from the ninth on "
                  "and 5 deviations above it (by the median distance), which together raise the "
                  "mean by 5 %, and which would all come first by chance in at most 1 of 100 "
                  "traces: one slow iteration may have any cause, even if it is the first; not "
                  "after warm-ups most of which were already fast",
-    .remedy = "leave them out of what is measured (nvtally run: --warmup)",
+    .remedy = "exclude them from the measurement (nvtally run: --warmup N)",
+    .helped = "Warm-up iterations before the timed ones, until times are level: nvtally stats -r "
+              "warmup shows from when on. In profiles of PyTorch, torch.profiler.schedule(wait, "
+              "warmup, active).",
+    .confused = "Cold start: the driver's part of the same time, whether it is measured or not. "
+                "Slow iterations: later ones. A learning-rate or sequence-length schedule changes "
+                "iterations, too.",
+    .show = "stats -r warmup",
     .error = "too much",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
