@@ -251,7 +251,7 @@ static void ranks_in_one_trace_are_not_added_up(void **state)
 static void each_rank_warms_up_by_itself(void **state)
 {
     (void)state;
-    static const char *const remedies[] = {NULL, "the first 2 out of what is measured"};
+    static const char *const remedies[] = {NULL, "the first 2 from the measurement"};
     for (int slow = 1; slow <= 2; slow++) {
         struct maker maker = make_begin();
         for (int64_t i = 1; i <= 4; i++) {

@@ -63,11 +63,11 @@ static void tell_tail(const struct nvt_view *view, const struct tails *tails, ui
              "the last wave of %s has %llu block%s, and room for %llu", finding->subject,
              (unsigned long long)last, last == 1 ? "" : "s", (unsigned long long)name->wave);
     nvt_finding_append(finding,
-                       "%llu blocks, of which the device holds %llu at once by registers, shared "
-                       "memory and threads; %s launches %s, %s each",
+                       "%llu blocks, of which the GPU holds %llu at once by registers, shared "
+                       "memory and threads; %s %s, %s each",
                        (unsigned long long)name->blocks, (unsigned long long)name->wave,
-                       NVT_COUNT((double)name->count / view->units), view->per,
-                       NVT_TIME(name->ns / (double)name->count));
+                       NVT_COUNTED((double)name->count / view->units, "launch", "launches"),
+                       view->per, NVT_TIME(name->ns / (double)name->count));
     if (tails->idle_ns > name->idle_ns * 1.05)
         nvt_finding_append(finding, "; this kernel has %.0f %% of the idle time",
                            100 * name->idle_ns / tails->idle_ns);
@@ -109,18 +109,29 @@ const struct nvt_rule nvt_rule_tail = {
     .cause = "tail effect",
     .about = "kernels with a few blocks more than the device holds at once: the last wave runs "
              "nearly alone",
-    .threshold = "kernels of 20 us and more, alone on the device, whose grid is more than one wave "
-                 "and at most three; the room for "
-                 "blocks that their last wave leaves empty is 10 % of the device's time. A wave is "
-                 "what all SMs hold at once by "
-                 "the kernel's registers, shared memory and threads (CUDA's occupancy calculator): "
-                 "unknown without the number of SMs "
-                 "or the compute capability. With more waves, blocks no longer end together. "
-                 "Collectives are left out",
-    .remedy =
-        "choose block and tile sizes so that the grid is just below a whole number of waves, "
-        "let blocks loop over tiles "
-        "(persistent kernels, stream-K), or run another kernel alongside it on a second stream",
+    .means =
+        "Blocks run in waves of as many as all SMs hold at once. A grid of a little more than a "
+        "whole number of waves takes a whole wave longer for the rest, in which most SMs are idle.",
+    .found = "A wave is what all SMs hold at once by the kernel's registers, shared memory and "
+             "threads (CUDA's occupancy calculator). Kernels with more than one wave and at most "
+             "three are looked at, while they run alone. The cost assumes blocks that take equally "
+             "long: it is what filling the last wave would save at most.",
+    .threshold =
+        "kernels of 20 us and more, alone on the device, whose grid is more than one wave and at "
+        "most three; the room for blocks that their last wave leaves empty is 10 % of the device's "
+        "time. A wave is what all SMs hold at once by the kernel's registers, shared memory and "
+        "threads (CUDA's occupancy calculator): unknown without the number of SMs or the compute "
+        "capability. With more waves, blocks no longer end together. Collectives are left out",
+    .remedy = "choose block and tile sizes so that the grid is just below a whole number of waves, "
+              "let blocks loop over tiles (persistent kernels, stream-K), or run another kernel "
+              "alongside it on a second stream",
+    .helped = "Tile sizes that fit the number of SMs (cuBLASLt's heuristics and autotuning in "
+              "Triton or CUTLASS try several); stream-K and persistent kernels; batch sizes that "
+              "fill whole waves; a second stream with independent work.",
+    .confused = "Small grid: less than one wave. Blocks that take different times even out: the "
+                "finding is possible only. Other work that fills the last wave is no loss, and "
+                "only time alone counts.",
+    .show = "stats -r cuda_gpu_kern_gb_sum",
     .confidence = NVT_POSSIBLE,
     .needs = NVT_RULE_OPS,
     .is_of_operations = 1,
