@@ -333,10 +333,10 @@ static void a_loop_that_has_ended_in_a_hang_is_not_looked_at(void **state)
     (void)state;
     for (int hangs = 0; hangs < 2; hangs++) {
         struct maker maker = make_begin();
-        const struct step step = {.call = "usleep", .range = "step", .ns = 9 * MS};
+        const struct step step = {.call = "usleep", .range = "work", .ns = 9 * MS};
         loop(&maker, &step, 1, NULL);
         int64_t start = maker.now;
-        make_range(&maker, "step", start - MS);
+        make_range(&maker, "work", start - MS);
         maker.trace->ranges.flags[maker.trace->ranges.count - 1] = NVT_RANGE_UNCLOSED;
         maker.trace->threads.ended_ns[maker.thread] = start + hangs * 300 * MS;
         struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);

@@ -34,7 +34,7 @@ static const char *write_profile(void)
     put(out, "forward", 0, 900);
     for (int i = 0, at = 1000; i < STEPS; i++) {
         const int length = i < 5 ? 400 : 100 + i % 3;
-        put(out, "step", at, length);
+        put(out, "lap", at, length);
         put(out, "forward", at + 10, 40);
         at += length + 5;
     }
@@ -73,14 +73,14 @@ static void a_loop_of_ones_own_is_one(void **state)
     static const char *const diagnose[] = {"diagnose", NULL, NULL};
     const char *const compare[] = {"compare", "-fcsv", cli_in(cli_folder, "p.json")};
     expect(warmup, path, NULL, 0, "shape", 0);
-    expect(warmup, path, "step", 0, "40", 1);
+    expect(warmup, path, "lap", 0, "40", 1);
     expect(phases, path, NULL, 0, ",41,", 1);
-    expect(phases, path, "step", 0, ",40,", 1);
+    expect(phases, path, "lap", 0, ",40,", 1);
     expect(diagnose, path, NULL, 0, "no iterations in the trace", 1);
     expect(diagnose, path, NULL, 0, "--iteration NAME", 1);
-    expect(diagnose, path, "step", 0, "no iterations in the trace", 0);
-    expect(diagnose, path, "step", 0, "warm-up", 1);
-    expect(compare, path, "step", 0, ",40,40,", 1);
+    expect(diagnose, path, "lap", 0, "no iterations in the trace", 0);
+    expect(diagnose, path, "lap", 0, "warm-up", 1);
+    expect(compare, path, "lap", 0, ",40,40,", 1);
     expect(diagnose, path, "stride", 2, "has no range 'stride' (--iteration)", 1);
 }
 
@@ -89,7 +89,7 @@ static void a_report_begins_with_it(void **state)
     (void)state;
     const char *path = write_profile(), *written = cli_in(cli_folder, "r.md");
     struct cli_result result = cli_run(
-        (const char *[]){"nvtally", "report", path, "-o", written, "--iteration", "step", NULL});
+        (const char *[]){"nvtally", "report", path, "-o", written, "--iteration", "lap", NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     char *text = cli_read_file(written, NULL);

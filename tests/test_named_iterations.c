@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/model/loop_names.h"
 #include "../analyze/model/named_iterations.h"
 #include "../lib/count_of.h"
 #include "small_trace.h"
@@ -64,6 +65,104 @@ static void the_outermost_count(void **state)
     small_range(trace, first, "nvtally", "iteration", 300, 400, NVT_PUSH_POP);
     small_trace_finish(trace);
     expect(trace, starts, 4);
+    nvt_trace_free(trace);
+}
+
+static void names_of_loops(void **state)
+{
+    (void)state;
+    static const char *const same[][3] = {{"step", "Step 7", "step_12"},
+                                          {"train_step", "Train Step #3", "trainStep:4"},
+                                          {"batch", "batch 5", "Batch[12]"},
+                                          {"iter", "iter=9", "ITER"},
+                                          {"epoch/step", "epoch 3/step 12", "Epoch 0 - Step 1"},
+                                          {"training_iteration 5", "training iteration", ""}};
+    static const char *const none[] = {"",
+                                       "steps",
+                                       "optimizer.step",
+                                       "step of it",
+                                       "epoch 3",
+                                       "Optimizer.step#Adam.step",
+                                       "stepper",
+                                       "load batch",
+                                       "batch_norm",
+                                       "iteration+1",
+                                       "schritt",
+                                       "a_name_that_is_longer_than_any_of_them"};
+    for (size_t i = 0; i < NVT_COUNT_OF(same); i++)
+        for (size_t k = 0; k < 3 && *same[i][k]; k++) {
+            assert_int_not_equal(nvt_loop_of(same[i][k]), 0);
+            assert_int_equal(nvt_loop_of(same[i][k]), nvt_loop_of(same[i][0]));
+        }
+    for (size_t i = 0; i < NVT_COUNT_OF(none); i++)
+        if (nvt_loop_of(none[i]))
+            fail_msg("%s", none[i]);
+    assert_int_not_equal(nvt_loop_of("step"), nvt_loop_of("batch"));
+}
+
+/* A loop of 100 ns, whose parts have these names and lengths. */
+struct part {
+    const char *name;
+    int64_t from, to;
+};
+
+static void expect_loop(const struct part *parts, const char *name, uint32_t count)
+{
+    struct nvt_trace *trace = small_trace();
+    uint32_t thread = small_thread(trace, 1, 1), found;
+    for (int i = 0; i < 5; i++)
+        for (const struct part *part = parts; part->name; part++)
+            small_range(trace, thread, "", part->name, 100 * i + part->from, 100 * i + part->to,
+                        NVT_PUSH_POP);
+    small_trace_finish(trace);
+    uint32_t *rows = nvt_iterations(trace, &found);
+    assert_int_equal(found, count);
+    for (uint32_t i = 0; i < found; i++) {
+        assert_string_equal(nvt_name(trace, trace->ranges.name[rows[i]]), name);
+        assert_true(nvt_is_called_iteration(trace, rows[i]));
+    }
+    assert_int_equal(nvt_has_own_iterations(trace), count > 0 && strcmp(name, "iteration") != 0);
+    free(rows);
+    nvt_trace_free(trace);
+}
+
+#define LOOP(name, count, ...)                                                                     \
+    expect_loop((const struct part[]){__VA_ARGS__, {NULL, 0, 0}}, name, count)
+
+/* A name is not enough: an optimizer's step, or what loads a batch, is no iteration. */
+static void loops_have_names_of_their_own(void **state)
+{
+    (void)state;
+    LOOP("step", 5, {"step", 0, 90});
+    LOOP("train_step", 5, {"train_step", 0, 90}, {"step", 60, 80});
+    LOOP("batch", 5, {"batch", 0, 95}, {"forward", 0, 40}, {"backward", 40, 80}, {"step", 80, 90});
+    LOOP("step", 5, {"batch", 0, 10}, {"step", 10, 95});
+    LOOP("iteration", 5, {"iteration", 0, 20}, {"step", 20, 95});
+    LOOP("", 0, {"forward", 0, 40}, {"backward", 40, 80}, {"step", 80, 90});
+    LOOP("", 0, {"forward", 0, 10}, {"backward", 10, 20}, {"step", 20, 95});
+    LOOP("", 0, {"batch", 0, 30}, {"compute", 30, 95});
+    LOOP("", 0, {"steps", 0, 95});
+}
+
+/* With numbers they are of one loop, a single one is none, and the user still decides. */
+static void numbered_steps_are_a_loop(void **state)
+{
+    (void)state;
+    static const int64_t starts[] = {0, 100, 200}, said[] = {10, 110, 210};
+    struct nvt_trace *trace = small_trace();
+    struct nvt_error err = NVT_ERROR_INIT;
+    uint32_t thread = small_thread(trace, 1, 1), other = small_thread(trace, 1, 2);
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "epoch %d/step %d", i / 2, i % 2);
+        small_range(trace, thread, "mine", name, 100 * i, 100 * i + 80, NVT_PUSH_POP);
+        small_range(trace, thread, "", "inner", 100 * i + 10, 100 * i + 20, NVT_PUSH_POP);
+    }
+    small_range(trace, other, "", "step 1", 0, 1000, NVT_PUSH_POP);
+    small_trace_finish(trace);
+    expect(trace, starts, 3);
+    assert_int_equal(nvt_iterations_set(trace, "inner", &err), 0);
+    expect(trace, said, 3);
     nvt_trace_free(trace);
 }
 
@@ -179,6 +278,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_domain_goes_first),
         cmocka_unit_test(the_outermost_count),
+        cmocka_unit_test(names_of_loops),
+        cmocka_unit_test(loops_have_names_of_their_own),
+        cmocka_unit_test(numbered_steps_are_a_loop),
         cmocka_unit_test(the_user_goes_before_all),
         cmocka_unit_test(a_moment_is_in_its_threads),
         cmocka_unit_test(a_trace_without_any_has_none),

@@ -122,15 +122,14 @@ static void periodic_work_is_found_in_any_loop(void **state)
     (void)state;
     static const struct shape shapes[] = {{"iteration", "", 120, 1, evaluation},
                                           {"iteration", "", 120, 0, evaluation},
-                                          {"step", "", 120, 1, evaluation},
-                                          {"step", "", 120, 0, evaluation},
+                                          {"lap", "", 120, 1, evaluation},
+                                          {"lap", "", 120, 0, evaluation},
                                           {"ProfilerStep#", NULL, 120, 1, evaluation},
                                           {"iteration", "", 120, 1, among_others}};
     for (size_t i = 0; i < NVT_COUNT_OF(shapes); i++)
         expect_one(&shapes[i], &nvt_rule_periodic,
                    "every 20 iterations, an evaluation takes 6.00 ms: ");
-    const struct shape behind = {"step", "", 120, 0, unnamed},
-                       within = {"step", "", 120, 1, unnamed};
+    const struct shape behind = {"lap", "", 120, 0, unnamed}, within = {"lap", "", 120, 1, unnamed};
     expect_one(&behind, &nvt_rule_periodic, "every 20 iterations, one takes 6.0");
     expect_one(&within, &nvt_rule_periodic, "every 20 iterations, one takes 6.0");
     /* Named iterations that are longer for no known reason are slow ones, as before. */

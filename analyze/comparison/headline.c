@@ -6,6 +6,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/quantity_text.h"
+#include "../model/loop_names.h"
 
 /* The name of a range behind its domain. */
 static const char *plain_of(const char *name)
@@ -16,7 +17,7 @@ static const char *plain_of(const char *name)
 
 static int is_iteration(const char *name)
 {
-    return !strcmp(name, "iteration") || !strncmp(name, "ProfilerStep#", 13);
+    return nvt_loop_of(name) || !strncmp(name, "ProfilerStep#", 13);
 }
 
 /* How well a row stands for all of a run. */

@@ -7,6 +7,7 @@
 #include "column.h"
 #include "extent.h"
 #include "layout.h"
+#include "named_iterations.h"
 #include "nesting.h"
 #include "parallel.h"
 
@@ -301,6 +302,8 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
         keep_extent(trace, &all);
     else
         set_extent(trace, &all);
+    if (nvt_iterations_recognize(trace))
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
     if (trace->was_finished)
         return 0;
     note_lost(trace);

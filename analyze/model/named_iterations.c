@@ -3,11 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loop_names.h"
 #include "workload_ranges.h"
 
 /* --- which they are --------------------------------------------------------------------------- */
 
-enum naming { OF_WORKLOADS, OF_ANY_DOMAIN, OF_PYTORCH, NAMINGS };
+enum naming { OF_WORKLOADS, OF_ANY_DOMAIN, OF_PYTORCH, OF_LOOP, NAMINGS };
+
+/* How the steps of PyTorch's profiler begin. */
+#define STEP "ProfilerStep#"
 
 /* Whether a name is that of `length` letters, or begins so where they end in *. */
 static int is_like(const char *name, const char *wanted, size_t length)
@@ -43,21 +47,42 @@ int nvt_iterations_set(struct nvt_trace *trace, const char *name, struct nvt_err
                 : 0;
 }
 
+int nvt_iterations_recognize(struct nvt_trace *trace)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const uint32_t name = nvt_strings_find(trace->strings, "iteration", strlen("iteration"));
+    trace->loop = 0;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (!(ranges->flags[i] & NVT_RANGE_PARTIAL) &&
+            (ranges->name[i] == name ||
+             !strncmp(nvt_name(trace, ranges->name[i]), STEP, strlen(STEP))))
+            return 0;
+    return nvt_loop_find(trace, &trace->loop);
+}
+
 int nvt_is_called_iteration(const struct nvt_trace *trace, uint32_t range)
 {
-    return trace->iteration ? is_said(trace, range)
-                            : !strcmp(nvt_name(trace, trace->ranges.name[range]), "iteration");
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    if (trace->iteration)
+        return is_said(trace, range);
+    return trace->loop ? nvt_loop_of(name) == trace->loop : !strcmp(name, "iteration");
+}
+
+int nvt_has_own_iterations(const struct nvt_trace *trace)
+{
+    return trace->iteration || trace->loop;
 }
 
 static int is_named(const struct nvt_trace *trace, uint32_t range, uint32_t iteration,
                     enum naming naming)
 {
-    static const char step[] = "ProfilerStep#";
     const uint32_t name = trace->ranges.name[range];
     if (trace->iteration)
         return is_said(trace, range);
     if (naming == OF_PYTORCH)
-        return !strncmp(nvt_name(trace, name), step, sizeof(step) - 1);
+        return !strncmp(nvt_name(trace, name), STEP, strlen(STEP));
+    if (naming == OF_LOOP)
+        return trace->loop && nvt_loop_of(nvt_name(trace, name)) == trace->loop;
     return name == iteration &&
            (naming == OF_ANY_DOMAIN || nvt_is_workloads_domain(trace, trace->ranges.domain[range]));
 }

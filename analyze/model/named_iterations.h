@@ -2,7 +2,7 @@
  * The iterations that a program names, and which of them a moment lies in.
  *
  * They are its ranges `iteration` of the domain nvtally; where there is none those of any domain, or else PyTorch's
- * `ProfilerStep#<number>`. Or those that the user says (--iteration), and no others: NAME, NAME@DOMAIN or
+ * `ProfilerStep#<number>`, or else those of another name that programs give to them, `step`, `train_step`, `batch` … (loop_names.h). Or those that the user says (--iteration), and no others: NAME, NAME@DOMAIN or
  * "DOMAIN:NAME" as tables have it; what ends in * are all names that begin so. One that lies within another of its thread is none: a solver's own loop may be called so too.
  */
 #ifndef NVT_NAMED_ITERATIONS_H
@@ -14,7 +14,14 @@
  * it has none. */
 int nvt_iterations_set(struct nvt_trace *trace, const char *name, struct nvt_error *err);
 
-/* Whether a range is called as iterations are: as the user says, or else `iteration`, of whatever domain. */
+/* Find out which name the program gives to them, where none are called `iteration`, nor PyTorch's: part of nvt_trace_finish.
+ * 0, or -1 when out of memory. */
+int nvt_iterations_recognize(struct nvt_trace *trace);
+
+/* Whether they have another name than `iteration` and those of PyTorch: as the user says, or as the program calls them. */
+int nvt_has_own_iterations(const struct nvt_trace *trace);
+
+/* Whether a range is called as iterations are: as the user says, or the program calls them, or else `iteration`, of whatever domain. */
 int nvt_is_called_iteration(const struct nvt_trace *trace, uint32_t range);
 
 /* Their rows, ascending; malloc'ed with *count, NULL when out of memory. */

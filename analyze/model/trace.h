@@ -430,8 +430,10 @@ struct nvt_trace {
     int is_late; /* what its processes did first is not in it: it was cut off, or not captured */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
     const char *iteration; /* ranges that are iterations (nvt_iterations_set), not owned, or NULL */
-    char *warning;         /* one line about what could not be read, or NULL */
-    char *notes; /* lines, each with its '\n', about what is not in the recording, or NULL */
+    unsigned
+        loop; /* which name the program gives to them (loop_names.h), where none are called iteration; 0: none */
+    char *warning; /* one line about what could not be read, or NULL */
+    char *notes;   /* lines, each with its '\n', about what is not in the recording, or NULL */
 #define NVT_MEMBER(member, row, columns, ...) struct nvt_##member member;
     NVT_TABLES(NVT_MEMBER)
 #undef NVT_MEMBER

@@ -155,8 +155,8 @@ static int phase_of(const struct vocabulary *words, uint32_t name)
 static int is_iteration(const struct nvt_trace *trace, const struct vocabulary *words,
                         uint32_t range)
 {
-    return trace->iteration ? nvt_is_called_iteration(trace, range)
-                            : trace->ranges.name[range] == words->iteration;
+    return nvt_has_own_iterations(trace) ? nvt_is_called_iteration(trace, range)
+                                         : trace->ranges.name[range] == words->iteration;
 }
 
 static unsigned own_bit(const struct nvt_trace *trace, const struct vocabulary *words,
@@ -224,7 +224,7 @@ static void add_works(struct group *group, const struct nvt_trace *trace, uint32
 /* Whether phases count within iterations only. */
 static unsigned wanted_around(const struct nvt_trace *trace, const struct vocabulary *words)
 {
-    const int has_any = trace->iteration || words->iteration != NVT_NO_STRING;
+    const int has_any = nvt_has_own_iterations(trace) || words->iteration != NVT_NO_STRING;
     for (uint32_t i = 0; i < trace->ranges.count && has_any; i++)
         if (trace->ranges.style[i] == NVT_PUSH_POP && is_iteration(trace, words, i))
             return IN_ITERATION;

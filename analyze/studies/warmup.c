@@ -96,8 +96,8 @@ struct naming {
 static int is_named(const struct nvt_trace *trace, const struct naming *naming, uint32_t row)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    const int is_iteration = trace->iteration ? nvt_is_called_iteration(trace, row)
-                                              : ranges->name[row] == naming->iteration;
+    const int is_iteration = nvt_has_own_iterations(trace) ? nvt_is_called_iteration(trace, row)
+                                                           : ranges->name[row] == naming->iteration;
     return (ranges->name[row] == naming->warmup || is_iteration) &&
            ranges->style[row] == naming->style && !(ranges->flags[row] & NVT_RANGE_PARTIAL) &&
            (!naming->workloads || nvt_is_workloads_domain(trace, ranges->domain[row]));
@@ -119,7 +119,7 @@ static struct naming naming_of(const struct nvt_trace *trace)
                             NVT_PUSH_POP, 0};
     if (!has_some(trace, &naming))
         naming.style = NVT_START_END;
-    naming.workloads = !trace->iteration;
+    naming.workloads = !nvt_has_own_iterations(trace);
     naming.workloads = naming.workloads && has_some(trace, &naming);
     return naming;
 }
