@@ -50,14 +50,13 @@ NVT_FORMATS(NVT_DECLARE_FORMAT)
 
 /*
  * Parts of tables, for documents that put their own captions: a text as Markdown, LaTeX or HTML, a
- * pipe table, a tabular of `count` rows from `first` on, a <table>.
+ * pipe table, a tabular of `count` rows from `first` on.
  */
 void nvt_render_markdown_text(const char *text, FILE *out);
 void nvt_render_markdown_rows(const struct nvt_table *table, FILE *out);
 void nvt_render_latex_text(const char *text, FILE *out);
 void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_t count, FILE *out);
 void nvt_render_html_text(const char *text, FILE *out);
-void nvt_render_html_table(const struct nvt_table *table, FILE *out);
 
 /* One text as a field of CSV, quoted where it must be. */
 void nvt_render_csv_field(const char *text, FILE *out);

@@ -31,11 +31,15 @@ void nvt_document_free(struct nvt_document *document)
     for (size_t i = 0; i < document->count; i++) {
         free(document->blocks[i].title);
         free(document->blocks[i].text);
+        free(document->blocks[i].note);
+        free(document->blocks[i].more);
         free(document->blocks[i].path);
         nvt_table_free(document->blocks[i].table);
     }
     free(document->blocks);
     free(document->title);
+    free(document->origin);
+    free(document->facts);
     *document = (struct nvt_document){0};
 }
 
@@ -92,30 +96,66 @@ void nvt_document_item(struct nvt_document *document, const char *title, const c
     add_text(document, NVT_BLOCK_ITEM, title, text);
 }
 
+void nvt_document_finding(struct nvt_document *document, const char *title, const char *cost,
+                          const char *text, const char *more)
+{
+    add_text(document, NVT_BLOCK_FINDING, title, text);
+    if (document->failed)
+        return;
+    document->blocks[document->count - 1].note = copy(document, cost);
+    document->blocks[document->count - 1].more = copy(document, more);
+}
+
+void nvt_document_figures(struct nvt_document *document, const char *text)
+{
+    add_text(document, NVT_BLOCK_FIGURES, NULL, text);
+}
+
 void nvt_document_command(struct nvt_document *document, const char *text)
 {
     add_text(document, NVT_BLOCK_COMMAND, NULL, text);
 }
 
-void nvt_document_table(struct nvt_document *document, struct nvt_table *table, const char *note)
+/* The caption of a table without where all of the document was measured. malloc'ed, NULL when out of memory. */
+static char *caption_of(const struct nvt_document *document, const struct nvt_table *table)
 {
-    struct nvt_block *block = append(document, NVT_BLOCK_TABLE);
     char *caption = nvt_render_caption(table);
-    if (!block || !caption) {
+    const size_t length = caption ? strlen(caption) : 0;
+    const size_t origin = document->origin ? strlen(document->origin) : 0;
+    if (origin && length >= origin && !strcmp(caption + length - origin, document->origin)) {
+        size_t end = length - origin;
+        while (end && strchr(". ", caption[end - 1]))
+            end--;
+        caption[end] = 0;
+    }
+    return caption;
+}
+
+static void add_table(struct nvt_document *document, enum nvt_block_kind kind,
+                      struct nvt_table *table, const char *note)
+{
+    char *caption = table ? caption_of(document, table) : NULL;
+    struct nvt_block *block = caption ? append(document, kind) : NULL;
+    if (!block) {
         document->failed = 1;
         nvt_table_free(table);
         free(caption);
         return;
     }
     block->table = table;
-    if (note && asprintf(&block->text, "%s%s%s", caption, *caption ? ". " : "", note) < 0) {
-        block->text = NULL;
-        document->failed = 1;
-    }
-    if (note)
-        free(caption);
-    else
-        block->text = caption;
+    block->is_folded = document->folds;
+    block->text = caption;
+    block->note = copy(document, note && *note ? note : NULL);
+}
+
+void nvt_document_table(struct nvt_document *document, struct nvt_table *table, const char *note)
+{
+    add_table(document, NVT_BLOCK_TABLE, table, note);
+}
+
+void nvt_document_tree(struct nvt_document *document, struct nvt_table *table, const char *note)
+{
+    add_table(document, NVT_BLOCK_TREE, table, note);
 }
 
 void nvt_document_picture(struct nvt_document *document, const char *path, const char *title)

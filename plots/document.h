@@ -1,5 +1,5 @@
 /*
- * A document: headings, paragraphs, tables, pictures and command lines in their order, and its
+ * A document: headings, paragraphs, findings, figures, tables, pictures and command lines in their order, and its
  * writers (HTML, Markdown, LaTeX). A new format is one new file plots/documents/<name>.c and one
  * line in the table of document.c.
  */
@@ -13,7 +13,10 @@
 enum nvt_block_kind {
     NVT_BLOCK_HEADING,
     NVT_BLOCK_TEXT,
-    NVT_BLOCK_ITEM,    /* a title, then lines of text, each "name: what" */
+    NVT_BLOCK_ITEM, /* a title, then lines of text, each "name: what" */
+    NVT_BLOCK_FINDING, /* the same of a finding: the first line is its sentence, `note` what it costs */
+    NVT_BLOCK_FIGURES, /* lines of text, each "name\tvalue\tnote" */
+    NVT_BLOCK_TREE,    /* a table of ranges within ranges, with shares in percent */
     NVT_BLOCK_COMMAND, /* a command line */
     NVT_BLOCK_TABLE,
     NVT_BLOCK_PICTURE,
@@ -24,11 +27,18 @@ struct nvt_block {
     char *title; /* of an item; of a picture what it shows */
     char *text;  /* of a table what stands under it */
     struct nvt_table *table;
+    char *note;
+    char *more; /* of a finding: lines about its rule, shown on request, where the document can */
     char *path; /* of a picture */
+    int is_folded; /* a table: shown on request, where the document can */
 };
 
 struct nvt_document {
     char *title;
+    char *
+        origin; /* where all of it was measured, or NULL: what tables have of that is not said again */
+    char *facts; /* the same for programs, JSON, or NULL */
+    int folds;   /* tables that are added are folded */
     struct nvt_block *blocks;
     size_t count;
     int failed; /* out of memory: the document is not whole */
@@ -48,6 +58,11 @@ struct nvt_document_format {
 const struct nvt_document_format *nvt_document_format(const char *path);
 
 int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt_error *err);
+/* Parts of it (html_table.c, html_picture.c). */
+void nvt_document_html_table(const struct nvt_table *table, FILE *out);
+void nvt_document_html_tree(const struct nvt_table *table, FILE *out);
+int nvt_document_html_picture(const struct nvt_block *block, size_t number, FILE *out,
+                              struct nvt_error *err);
 int nvt_document_markdown(const struct nvt_document *document, FILE *out, struct nvt_error *err);
 int nvt_document_latex(const struct nvt_document *document, FILE *out, struct nvt_error *err);
 
@@ -56,6 +71,10 @@ void nvt_document_heading(struct nvt_document *document, const char *text);
 void nvt_document_text(struct nvt_document *document, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void nvt_document_item(struct nvt_document *document, const char *title, const char *text);
+void nvt_document_finding(struct nvt_document *document, const char *title, const char *cost,
+                          const char *text, const char *more);
+void nvt_document_figures(struct nvt_document *document, const char *text);
+void nvt_document_tree(struct nvt_document *document, struct nvt_table *table, const char *note);
 void nvt_document_command(struct nvt_document *document, const char *text);
 void nvt_document_table(struct nvt_document *document, struct nvt_table *table, const char *note);
 void nvt_document_picture(struct nvt_document *document, const char *path, const char *title);

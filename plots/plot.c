@@ -50,8 +50,8 @@ static const char usage_head[] =
     "usage: nvtally plot [OPTIONS] DIRECTORY|FILE…\n"
     "       nvtally plot [OPTIONS] A… vs B… [vs C…]\n\n"
     "Draws what 'nvtally run' measured, or what a trace contains, with gnuplot, and\n"
-    "prints the path of each picture. The script and the data lie beside it. With\n"
-    "'vs', draws what 'nvtally compare' tells of the sides.\n\n"
+    "prints the path of each picture. The script and the data lie next to it. With\n"
+    "'vs', draws what 'nvtally compare' finds.\n\n"
     "  -f, --format FORMAT  svg (default), png or pdf\n"
     "  -o, --output DIR     where the pictures go (default: the directory itself, or\n"
     "                       that of the file)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP

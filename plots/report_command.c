@@ -29,15 +29,14 @@ enum { PICTURES_MOST = 200 };
 static const char usage_text[] =
     "usage: nvtally report DIRECTORY|FILE… [-o FILE] [OPTIONS]\n"
     "       nvtally report A… vs B… [vs C…] [-o FILE] [OPTIONS]\n\n"
-    "Writes one document with all tables and charts of runs (directories of nvtally\n"
-    "run or nvtally import) and traces: what was run and where, results, charts,\n"
-    "warm-up, memory, the published figures beside them, findings, and how to\n"
-    "reproduce it. With 'vs', what 'nvtally compare' tells of the sides, with its\n"
-    "charts.\n\n"
+    "Writes one document of runs (directories of nvtally run or nvtally import) and\n"
+    "traces: findings, the overview, charts and tables, the environment, and how to\n"
+    "reproduce it. With 'vs', what 'nvtally compare' finds between the sides, with\n"
+    "its charts.\n\n"
     "  -o, --output FILE    NAME.html, one file that loads nothing else; NAME.md;\n"
-    "                       NAME.tex, with its pictures as NAME-….pdf beside it\n"
+    "                       NAME.tex, with its pictures as NAME-….pdf next to it\n"
     "                       (default: report.html in the directory; for a trace,\n"
-    "                       NAME.report.html beside it; with 'vs', change.html)\n"
+    "                       NAME.report.html next to it; with 'vs', change.html)\n"
     "      --title TEXT     instead of the names of the workloads or files\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP "      --help           this text\n";
 
@@ -109,7 +108,7 @@ static int has_name(const char *input)
            (stat(input, &status) || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/* report.html in the directory; of one trace NAME.report.html beside it, of several report.html there; change.html of a comparison. */
+/* report.html in the directory; of one trace NAME.report.html next to it, of several report.html there; change.html of a comparison. */
 static int default_path(char *path, size_t size, int count, const char *first, const char *whole)
 {
     struct stat status;
@@ -234,8 +233,7 @@ static int add_picture(struct request *request, const struct drawing *drawing, c
     what[0] = (char)toupper((unsigned char)what[0]);
     struct nvt_story_picture *added = &request->pictures[request->picture_count++];
     added->path = strdup(placed);
-    added->title = drawing->chart ? nvt_story_caption(&request->input, what)
-                                  : nvt_change_story_caption(&request->changes, what);
+    added->title = strdup(what);
     added->part = drawing->chart ? drawing->chart->part : NVT_CHART_NOWHERE;
     return added->path && added->title ? 0 : nvt_fail(err, "out of memory");
 }

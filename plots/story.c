@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "../analyze/reports/compare_reference.h"
-#include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
 #include "../lib/text.h"
 #include "story_sections.h"
 
 /* Rows of a trace's reports, which may have thousands; those of a study are all shown. */
-enum { TOP_ROWS = 25, WARMUP_ROWS = 30, STUDY_ROWS = 500, FINDINGS = 12 };
+enum { TOP_ROWS = 25, WARMUP_ROWS = 30, STUDY_ROWS = 500 };
 
 static void put_pictures(const struct nvt_story *story, enum nvt_chart_part part,
                          struct nvt_document *document)
@@ -37,6 +36,7 @@ struct part {
     size_t most;                /* rows of a table */
     enum nvt_chart_part pictures;
     const char *absent; /* what to say where there is nothing of it, NULL: leave it out */
+    int is_folded;      /* its tables are shown on request */
 };
 
 static void put_part(const struct nvt_story *story, const struct part *part,
@@ -59,13 +59,17 @@ static void put_part(const struct nvt_story *story, const struct part *part,
     for (size_t i = 0; i < tables.count; i++)
         shown |= nvt_table_rows(tables.items[i]) > 0;
     if (shown || part->absent) {
+        const char *text = shown ? part->text : part->absent;
         nvt_document_heading(document, part->heading);
-        nvt_document_text(document, "%s", shown ? part->text : part->absent);
+        if (*text)
+            nvt_document_text(document, "%s", text);
     }
     put_pictures(story, part->pictures, document);
+    document->folds = part->is_folded;
     for (size_t i = 0; i < tables.count; i++)
         if (nvt_table_rows(tables.items[i]))
             nvt_story_table(document, tables.items[i], part->most);
+    document->folds = 0;
     nvt_tables_free(&tables);
 }
 
@@ -82,17 +86,17 @@ static int has_measured(const struct nvt_input *input)
 static void put_results(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_report *main = nvt_report_default(story->input);
-    int is_study = story->input->run_count > 0;
+    const int is_study = story->input->run_count > 0;
     const char *const names[] = {main->name,
                                  is_study && main != &nvt_report_phases ? "phases" : NULL, NULL};
     const struct part results = {
-        "Results",
-        is_study ? "Means and standard deviations are over the timed iterations."
-                 : "Where the time of the ranges went, over the whole trace.",
-        names,
-        is_study ? STUDY_ROWS : TOP_ROWS,
-        NVT_CHART_RESULTS,
-        NULL};
+        .heading = is_study ? "Results" : "Ranges",
+        .text = is_study ? "Means and standard deviations are over the timed iterations."
+                         : "Over the whole trace.",
+        .reports = names,
+        .most = is_study ? STUDY_ROWS : TOP_ROWS,
+        .pictures = NVT_CHART_RESULTS,
+        .is_folded = !is_study};
     put_part(story, &results, document);
     if (story->no_pictures)
         nvt_document_text(document, "Charts left out: %s.", story->no_pictures);
@@ -119,101 +123,101 @@ static const char *const
     *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 
 static const struct part
-    growth_part =
-        {"Cost over the number that was varied",
-         "What ranges, calls and device operations cost per iteration, over runs that differ in "
-         "one number alone; the exponent is of that number, with its 95 % interval.",
-         growth,
-         TOP_ROWS,
-         NVT_CHART_GROWTH,
-         NULL},
-    roofline_part = {"Below the roof of the machine",
-                     "FLOP/s of phases and ranges beside what products and a copy reached on the "
-                     "machine at their arithmetic intensity, by the time that would be gained "
-                     "there.",
-                     roofline,
-                     TOP_ROWS,
-                     NVT_CHART_ROOFLINE,
-                     NULL},
-    warmup_part = {"What the warm-up did",
-                   "Iterations since the start of each process: the first ones pay for loading, "
-                   "first touches of memory and growing pools.",
-                   warmup,
-                   WARMUP_ROWS,
-                   NVT_CHART_WARMUP,
-                   NULL},
-    cost_part = {"What the profiler cost",
-                 "The same runs with and without collecting, in turns.",
-                 overhead,
-                 STUDY_ROWS,
-                 NVT_CHART_COST,
-                 "Not measured in this run. The same command with --collect off,nvtx,kernel,full "
-                 "(on a host: off,nvtx) measures it, and stats -r overhead prints it."},
-    cost_of_published = {"What the profiler cost",
-                         "The same runs with and without collecting, as published.",
-                         overhead,
-                         STUDY_ROWS,
-                         NVT_CHART_COST,
-                         NULL},
-    ranges_part = {"Ranges",
-                   "Ranges of all traces by total time.",
-                   ranges,
-                   TOP_ROWS,
-                   NVT_CHART_NOWHERE,
-                   NULL},
-    time_part = {"Over time",    "What ran when, and which names took the most time.",
-                 none,           TOP_ROWS,
-                 NVT_CHART_TIME, NULL},
-    counters_part = {"Counters",
-                     "The numbers that the program sampled, and what they did within ranges.",
-                     counters,
-                     TOP_ROWS,
-                     NVT_CHART_COUNTERS,
-                     NULL},
-    process_part = {"Memory of processes",
-                    "What was resident of each process, and what grew steadily.",
-                    processes,
-                    TOP_ROWS,
-                    NVT_CHART_NOWHERE,
-                    NULL},
-    machine_part = {"The machine",
-                    "The state of the machine beside the program; of devices also on average while "
-                    "they worked.",
-                    machine,
-                    TOP_ROWS,
-                    NVT_CHART_NOWHERE,
-                    NULL},
-    mpi_part = {"Calls of MPI",
-                "What the ranks did in MPI, and in which ranges.",
-                mpi,
-                TOP_ROWS,
-                NVT_CHART_NOWHERE,
-                NULL},
-    system_part = {"Calls of the operating system",
-                   "What the host waited for: by range, by file, by lock, and by who called.",
-                   system_calls,
-                   TOP_ROWS,
-                   NVT_CHART_NOWHERE,
-                   NULL},
-    cpu_part = {"What processors worked on",
-                "Functions in samples of what threads run: by range, by function with who called "
-                "it, by library, and by thread.",
-                cpu,
-                TOP_ROWS,
-                NVT_CHART_CPU,
-                NULL},
-    device_part = {"On the device",
-                   "Kernels, copies, and how busy the devices were.",
-                   device,
-                   TOP_ROWS,
-                   NVT_CHART_NOWHERE,
-                   NULL},
-    calls_part = {"CUDA calls of the host",
-                  "Time in calls of the CUDA API, waiting included.",
-                  calls,
-                  TOP_ROWS,
-                  NVT_CHART_NOWHERE,
-                  NULL};
+    growth_part = {.heading = "Cost over the number that was varied",
+                   .text = "What ranges, calls and device operations cost per iteration, over runs "
+                           "that differ in one number; the exponent is of that number, with its 95 "
+                           "% interval.",
+                   .reports = growth,
+                   .most = TOP_ROWS,
+                   .pictures = NVT_CHART_GROWTH},
+    roofline_part = {.heading = "Roofline",
+                     .text = "FLOP/s of phases and ranges compared with what large products and a "
+                             "copy reached on the machine at their arithmetic intensity, by the "
+                             "time that would be gained there.",
+                     .reports = roofline,
+                     .most = TOP_ROWS,
+                     .pictures = NVT_CHART_ROOFLINE},
+    warmup_part = {.heading = "Warm-up",
+                   .text = "Iterations since the start of each process: the first ones pay for "
+                           "loading, first touches of memory and growing pools.",
+                   .reports = warmup,
+                   .most = WARMUP_ROWS,
+                   .pictures = NVT_CHART_WARMUP,
+                   .is_folded = 1},
+    cost_part = {.heading = "Profiling overhead",
+                 .text = "The same runs with and without collecting, in turns.",
+                 .reports = overhead,
+                 .most = STUDY_ROWS,
+                 .pictures = NVT_CHART_COST,
+                 .absent = "Not measured in this run. The same command with --collect "
+                           "off,nvtx,kernel,full (on a host: off,nvtx) measures it, and stats -r "
+                           "overhead prints it."},
+    cost_of_published = {.heading = "Profiling overhead",
+                         .text = "The same runs with and without collecting, as published.",
+                         .reports = overhead,
+                         .most = STUDY_ROWS,
+                         .pictures = NVT_CHART_COST},
+    ranges_part = {.heading = "Ranges",
+                   .text = "Ranges of all traces by total time.",
+                   .reports = ranges,
+                   .most = TOP_ROWS,
+                   .pictures = NVT_CHART_NOWHERE,
+                   .is_folded = 1},
+    time_part = {.heading = "Timeline and flame graphs",
+                 .text = "",
+                 .reports = none,
+                 .most = TOP_ROWS,
+                 .pictures = NVT_CHART_TIME},
+    counters_part = {.heading = "Counters",
+                     .text = "Numbers that the program sampled, and their values within ranges.",
+                     .reports = counters,
+                     .most = TOP_ROWS,
+                     .pictures = NVT_CHART_COUNTERS,
+                     .is_folded = 1},
+    process_part = {.heading = "Process memory",
+                    .text = "Resident memory of each process, and what grew steadily.",
+                    .reports = processes,
+                    .most = TOP_ROWS,
+                    .pictures = NVT_CHART_NOWHERE,
+                    .is_folded = 1},
+    machine_part = {.heading = "Machine",
+                    .text = "The machine's state while the program ran; of devices also on average "
+                            "while they worked.",
+                    .reports = machine,
+                    .most = TOP_ROWS,
+                    .pictures = NVT_CHART_NOWHERE,
+                    .is_folded = 1},
+    mpi_part = {.heading = "MPI calls",
+                .text = "What the ranks did in MPI, and in which ranges.",
+                .reports = mpi,
+                .most = TOP_ROWS,
+                .pictures = NVT_CHART_NOWHERE,
+                .is_folded = 1},
+    system_part = {.heading = "OS calls",
+                   .text = "What the host waited for: by range, by file, by lock, and by caller.",
+                   .reports = system_calls,
+                   .most = TOP_ROWS,
+                   .pictures = NVT_CHART_NOWHERE,
+                   .is_folded = 1},
+    cpu_part = {.heading = "CPU samples",
+                .text = "Functions in samples of what threads run: by range, by function with its "
+                        "callers, by library, and by thread.",
+                .reports = cpu,
+                .most = TOP_ROWS,
+                .pictures = NVT_CHART_CPU,
+                .is_folded = 1},
+    device_part = {.heading = "Device",
+                   .text = "Kernels, copies, and how busy the devices were.",
+                   .reports = device,
+                   .most = TOP_ROWS,
+                   .pictures = NVT_CHART_NOWHERE,
+                   .is_folded = 1},
+    calls_part = {.heading = "CUDA calls",
+                  .text = "Time in calls of the CUDA API, waiting included.",
+                  .reports = calls,
+                  .most = TOP_ROWS,
+                  .pictures = NVT_CHART_NOWHERE,
+                  .is_folded = 1};
 
 /* Peaks of what the runs allocated, as their records have them. NULL when out of memory. */
 static struct nvt_table *peaks_of_runs(const struct nvt_input *input)
@@ -260,16 +264,17 @@ static void put_memory(const struct nvt_story *story, struct nvt_document *docum
     document->failed |= !peaks;
     for (size_t i = 0; i < input->trace_count; i++)
         events += input->traces[i].trace->memory.count;
-    const struct part part = {"Memory",
-                              "Peaks of what was allocated, and of what was held from the system.",
-                              events ? memory : none,
-                              TOP_ROWS,
-                              NVT_CHART_MEMORY,
-                              peaks && nvt_table_rows(peaks)
-                                  ? "Peaks of what was allocated, and of what was held from the "
-                                    "system."
-                              : input->run_count ? NULL
-                                                 : "The trace holds no memory event."};
+    static const char text[] =
+        "Peaks of what was allocated, and of what was reserved from the system.";
+    const struct part part = {.heading = "Memory",
+                              .text = text,
+                              .reports = events ? memory : none,
+                              .most = TOP_ROWS,
+                              .pictures = NVT_CHART_MEMORY,
+                              .absent = peaks && nvt_table_rows(peaks) ? text
+                                        : input->run_count             ? NULL
+                                                           : "The trace has no memory events.",
+                              .is_folded = !input->run_count};
     put_part(story, &part, document);
     if (peaks && nvt_table_rows(peaks))
         nvt_story_table(document, peaks, STUDY_ROWS);
@@ -287,10 +292,12 @@ static void put_cost(const struct nvt_story *story, struct nvt_document *documen
     put_part(story, &part, document);
     if (is_own) {
         nvt_document_text(
-            document, "What recording itself took: NVTX events, at what one cost when the recorder "
+            document, "Of recording itself: NVTX events, at what one cost when the recorder "
                       "measured itself, threads that waited for it, and the overhead that CUPTI "
                       "reported. nvtally stats --compensate subtracts the first of these.");
+        document->folds = 1;
         nvt_story_table(document, own, TOP_ROWS);
+        document->folds = 0;
     }
     nvt_table_free(own);
 }
@@ -302,10 +309,10 @@ static void put_time(const struct nvt_story *story, struct nvt_document *documen
     struct nvt_buffer text = {0};
     struct part part = time_part;
     size_t count = nvt_chart_own_traces(input), seen = 0;
-    int failed = nvt_buffer_printf(&text, "%s", time_part.text);
+    int failed = 0;
     if (count > NVT_CHART_TRACES)
         failed |= nvt_buffer_printf(
-            &text, " Charts are of the first %d of %zu traces; left out:", NVT_CHART_TRACES, count);
+            &text, "Charts are of the first %d of %zu traces; left out:", NVT_CHART_TRACES, count);
     for (size_t i = 0; i < input->trace_count; i++) {
         const char *name = nvt_file_name(input->traces[i].trace->path);
         if (nvt_input_is_own(&input->traces[i]) && ++seen > NVT_CHART_TRACES)
@@ -378,7 +385,7 @@ static void put_reference(const struct nvt_story *story, struct nvt_document *do
     struct nvt_error err = NVT_ERROR_INIT;
     if (has_measured(story->input) && !nvt_reference_pairs_find(story->input, &pairs, &err) &&
         !nvt_reference_pairs_table(story->input, &pairs, &tables, &err)) {
-        nvt_document_heading(document, "Beside the published figures");
+        nvt_document_heading(document, "Published results");
         nvt_document_text(document,
                           "The same configurations as others published them, on other machines. A "
                           "ratio below 1 is a shorter time or less memory here; it is no verdict.");
@@ -389,44 +396,13 @@ static void put_reference(const struct nvt_story *story, struct nvt_document *do
     nvt_reference_pairs_free(&pairs);
 }
 
-static int put_findings(const struct nvt_story *story, const struct nvt_findings *findings,
-                        struct nvt_document *document, struct nvt_error *err)
-{
-    char title[NVT_TITLE_MAX], what[NVT_WHAT_MAX], where[NVT_WHERE_MAX];
-    char moments[NVT_MOMENTS_MAX], *text;
-    if (!story->input->trace_count)
-        return 0;
-    nvt_document_heading(document, "Findings");
-    nvt_document_text(document, "%s",
-                      findings->count ? "What nvtally diagnose found, the largest share first."
-                                      : "nvtally diagnose found nothing in these traces.");
-    for (size_t i = 0; i < findings->count && i < FINDINGS; i++) {
-        const struct nvt_finding *finding = &findings->items[i];
-        nvt_finding_title(finding, title, sizeof(title));
-        nvt_finding_where(finding, where, sizeof(where));
-        nvt_finding_moments(finding, moments, sizeof(moments));
-        nvt_finding_what(finding, what, sizeof(what));
-        if (asprintf(&text,
-                     "What: %s\nWhere: %s\nEvidence: %s\nLook at: %s\nRemedy: %s\nHow sure: %s",
-                     what, where, finding->evidence, moments, finding->remedy,
-                     nvt_confidence_meaning(finding->confidence)) < 0)
-            return nvt_fail(err, "out of memory");
-        nvt_document_item(document, title, text);
-        free(text);
-    }
-    if (findings->count > FINDINGS)
-        nvt_document_text(document, "The first %d of %zu: nvtally diagnose has all.", FINDINGS,
-                          findings->count);
-    return 0;
-}
-
 static void put_notes(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_buffer *notes = &story->input->notes;
     const char *at = (const char *)notes->data, *end = at + notes->size;
     if (!notes->size)
         return;
-    nvt_document_heading(document, "What to know about these numbers");
+    nvt_document_heading(document, "Notes");
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         nvt_document_text(document, "%.*s", (int)((stop ? stop : end) - at), at);
@@ -437,7 +413,7 @@ static void put_notes(const struct nvt_story *story, struct nvt_document *docume
 static void put_again(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_input *input = story->input;
-    nvt_document_heading(document, "How to reproduce it");
+    nvt_document_heading(document, "Reproduction");
     for (size_t i = 0; i < input->run_count; i++) {
         const char *command = nvt_record_text(&input->runs[i]->env, "command");
         if (command && !nvt_story_published(input->runs[i]))
@@ -453,7 +429,7 @@ static void put_again(const struct nvt_story *story, struct nvt_document *docume
     nvt_document_command(document, story->command);
     nvt_document_text(document,
                       "nvtally plot draws the charts again, with the data and the gnuplot "
-                      "script of each beside it; nvtally stats prints each table.");
+                      "script of each next to it; nvtally stats prints each table.");
 }
 
 /* --- together --------------------------------------------------------------------------------- */
@@ -495,34 +471,48 @@ static char *title_of(const struct nvt_input *input)
     return (char *)text.data;
 }
 
+/* What comes first: findings, and the overview. 0, or -1 with err. */
+static int put_first(const struct nvt_story *story, struct nvt_document *document,
+                     struct nvt_error *err)
+{
+    struct nvt_overview overview = {0};
+    struct nvt_input *input = story->input;
+    const int fits = nvt_overview_fits(input);
+    int status = fits                 ? nvt_overview_make(&overview, input, err)
+                 : input->trace_count ? nvt_overview_find(&overview, input, err)
+                                      : 0;
+    if (!status && input->trace_count)
+        status = nvt_story_findings(input, &overview, document, err);
+    if (!status && fits)
+        status = nvt_story_overview(&overview, document, err);
+    if (!status && !fits)
+        nvt_document_heading(document, "Overview");
+    if (!status)
+        status = nvt_story_summary(input, fits, document, err) ||
+                         nvt_story_facts(input, &overview, document, err)
+                     ? -1
+                     : 0;
+    nvt_overview_free(&overview);
+    return status;
+}
+
 int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
                    struct nvt_error *err)
 {
-    struct nvt_findings findings = {0};
     document->title = story->title ? strdup(story->title) : title_of(story->input);
-    int status = story->input->trace_count ? nvt_diagnose(story->input, NULL, &findings, err) : 0;
-    if (!status)
-        status = nvt_findings_fold(&findings, story->input, err);
-    if (!status)
-        status = nvt_story_summary(story->input, &findings, document, err);
-    if (!status) {
-        if (has_pictures(story, NVT_CHART_GROWTH))
-            put_part(story, &growth_part, document);
-        put_time(story, document);
-        put_results(story, document);
-        if (nvt_chart_roofline.fits(story->input))
-            put_part(story, &roofline_part, document);
-        put_trace_reports(story, document);
-        put_reference(story, document);
-        status = put_findings(story, &findings, document, err);
-    }
-    if (!status) {
-        put_notes(story, document);
-        nvt_story_where(story->input, document);
-        put_again(story, document);
-    }
-    free(findings.items);
-    if (status)
+    document->origin = nvt_story_caption(story->input, "");
+    if (put_first(story, document, err))
         return -1;
+    if (has_pictures(story, NVT_CHART_GROWTH))
+        put_part(story, &growth_part, document);
+    put_time(story, document);
+    put_results(story, document);
+    if (nvt_chart_roofline.fits(story->input))
+        put_part(story, &roofline_part, document);
+    put_trace_reports(story, document);
+    put_reference(story, document);
+    put_notes(story, document);
+    nvt_story_where(story->input, document);
+    put_again(story, document);
     return document->failed || !document->title ? nvt_fail(err, "out of memory") : 0;
 }

@@ -1,7 +1,6 @@
 /*
- * What a report tells: what was run and where, its main table, charts, warm-up, what the profiler
- * cost, memory, ranges and kernels, the published figures beside it, findings, and how to run it
- * again.
+ * What a report says: findings and the overview, charts and main tables, roofline, warm-up, profiling overhead, memory, device
+ * and calls, published results, the environment, and how to run it again.
  */
 #ifndef NVT_STORY_H
 #define NVT_STORY_H

@@ -38,7 +38,7 @@ static char *title_of(const struct nvt_changes *changes)
 static void put_summary(const struct nvt_change_story *story, struct nvt_document *document)
 {
     const struct nvt_comparison *comparison = &story->changes->comparison;
-    nvt_document_heading(document, "What has changed");
+    nvt_document_heading(document, "Changes");
     for (size_t side = 1; side < comparison->sides; side++) {
         size_t verdicts[4] = {0}, all = 0, alone = 0;
         for (size_t i = 0; i < comparison->outcomes.count; i++) {
@@ -54,9 +54,9 @@ static void put_summary(const struct nvt_change_story *story, struct nvt_documen
             verdicts[row->change->verdict]++;
         }
         nvt_document_text(document,
-                          "Side %c against side A: of %zu phases, ranges, kernels and functions "
-                          "with a verdict, %zu are slower, %zu faster, %zu the same; of %zu noise "
-                          "does not allow to tell. %zu are on one side only.",
+                          "Side %c compared with side A: of %zu phases, ranges, kernels and "
+                          "functions, %zu are slower, %zu faster, %zu the same, and %zu cannot be "
+                          "told from noise. %zu are on one side only.",
                           (char)('A' + side), all, verdicts[NVT_SLOWER], verdicts[NVT_FASTER],
                           verdicts[NVT_SAME], verdicts[NVT_CANNOT_TELL], alone);
     }
@@ -91,7 +91,7 @@ static int put_memory(const struct nvt_change_story *story, struct nvt_document 
         return -1;
     const int differs = nvt_table_rows(table) > 0;
     if (differs || same)
-        nvt_document_heading(document, "Peaks of memory");
+        nvt_document_heading(document, "Peak memory");
     if (differs) {
         nvt_compare_set_provenance(table, &comparison->groups, comparison->sides);
         nvt_document_text(document, "Peaks that differ; %zu more are the same.", same);
@@ -108,7 +108,7 @@ static void put_notes(const struct nvt_change_story *story, struct nvt_document 
     const struct nvt_buffer *notes = &story->changes->comparison.notes;
     const char *at = (const char *)notes->data, *end = notes->size ? at + notes->size : at;
     if (at < end)
-        nvt_document_heading(document, "What to know about these numbers");
+        nvt_document_heading(document, "Notes");
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         nvt_document_text(document, "%.*s", (int)((stop ? stop : end) - at), at);
@@ -119,19 +119,20 @@ static void put_notes(const struct nvt_change_story *story, struct nvt_document 
 static void put_again(const struct nvt_change_story *story, struct nvt_document *document)
 {
     const struct nvt_strings *commands = story->changes->commands;
-    nvt_document_heading(document, "How to reproduce it");
+    nvt_document_heading(document, "Reproduction");
     for (uint32_t i = 1; i < nvt_strings_count(commands); i++)
         nvt_document_command(document, nvt_strings_get(commands, i, NULL));
     nvt_document_command(document, story->command);
     nvt_document_text(document,
                       "nvtally plot, with the same sides, draws the charts again, with the "
-                      "data and the gnuplot script of each beside it.");
+                      "data and the gnuplot script of each next to it.");
 }
 
 int nvt_change_story_tell(const struct nvt_change_story *story, struct nvt_document *document,
                           struct nvt_error *err)
 {
     document->title = story->title ? strdup(story->title) : title_of(story->changes);
+    document->origin = nvt_change_story_caption(story->changes, "");
     put_summary(story, document);
     put_table(story, document);
     if (put_memory(story, document, err))

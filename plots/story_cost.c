@@ -64,7 +64,7 @@ struct nvt_table *nvt_story_cost(const struct nvt_input *input)
                     {"of the threads' time", NVT_REALS("%", 3)},
                     {"waiting for the recorder", NVT_REALS("ms", 3)},
                     {"CUPTI's own", NVT_REALS("ms", 3)}}};
-    struct nvt_table *table = nvt_report_table(&cost, input, "What recording itself took", NULL);
+    struct nvt_table *table = nvt_report_table(&cost, input, "Cost of recording", NULL);
     for (size_t i = 0; table && i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
         if (trace->event_costs.count || trace->overheads.count)

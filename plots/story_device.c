@@ -5,9 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "../analyze/model/cuda_names.h"
 #include "../analyze/path/critical_path.h"
 #include "../analyze/device/gaps.h"
 #include "../analyze/reports/report.h"
+#include "label.h"
 #include "story_sections.h"
 
 enum { KERNELS = 3, KINDS_TOLD = 3, NAME_LONGEST = 48, CAUSES = NVT_GAP_HOST + 1 };
@@ -57,17 +59,16 @@ static int put_kernels(struct nvt_input *input, struct nvt_buffer *text, struct 
 {
     const struct nvt_report *report = nvt_report_find("cuda_gpu_kern_sum");
     struct nvt_tables tables = {0};
+    char telling[NVT_TELLING_NAME_MAX], label[NVT_LABEL_SIZE(NAME_LONGEST)];
     int failed = nvt_report_make(report, input, &tables, err);
     const struct nvt_table *table = failed ? NULL : tables.items[0];
     for (size_t row = 0; table && row < nvt_table_rows(table) && row < KERNELS && !failed; row++) {
         const char *name = nvt_table_text(table, row, nvt_table_find(table, "Name"));
-        size_t length = strlen(name) < NAME_LONGEST ? strlen(name) : NAME_LONGEST;
-        while (length && ((unsigned char)name[length] & 0xC0) == 0x80)
-            length--;
+        nvt_label_cut(nvt_telling_name(name, strlen(name), telling), NAME_LONGEST, label,
+                      sizeof(label));
         failed =
-            nvt_buffer_printf(text, "%s%.1f %% %.*s%s", row ? ", " : "\nKernels: of their time ",
-                              nvt_table_real(table, row, nvt_table_find(table, "Time (%)")),
-                              (int)length, name, name[length] ? "…" : "");
+            nvt_buffer_printf(text, "%s%.1f %% %s", row ? ", " : "\nKernels: of their time ",
+                              nvt_table_real(table, row, nvt_table_find(table, "Time (%)")), label);
     }
     nvt_tables_free(&tables);
     return failed;
@@ -124,14 +125,15 @@ static int put_path(struct nvt_input *input, struct nvt_buffer *text, struct nvt
     return failed;
 }
 
-int nvt_story_device(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
+int nvt_story_device(struct nvt_input *input, int has_overview, struct nvt_buffer *text,
+                     struct nvt_error *err)
 {
     size_t ops = 0, noted = input->notes.size;
     for (size_t i = 0; i < input->trace_count; i++)
         ops += input->traces[i].trace->ops.count;
     if (!ops)
         return 0;
-    int failed = put_busy(input, text, err) || put_kernels(input, text, err) ||
+    int failed = (!has_overview && put_busy(input, text, err)) || put_kernels(input, text, err) ||
                  put_idle(input, text, err) || put_path(input, text, err);
     input->notes.size = noted; /* the tables have them too */
     return failed ? -1 : 0;

@@ -198,7 +198,7 @@ void nvt_story_where(const struct nvt_input *input, struct nvt_document *documen
         document->failed = 1;
         return;
     }
-    nvt_document_heading(document, "What was run, and where");
+    nvt_document_heading(document, "Environment");
     for (size_t i = 0; i < input->run_count; i++) {
         tell_runs(input->runs[i], document);
         add_runs(&facts, input->runs[i]);
@@ -206,10 +206,12 @@ void nvt_story_where(const struct nvt_input *input, struct nvt_document *documen
     for (size_t i = 0; i < input->trace_count; i++)
         if (nvt_input_is_own(&input->traces[i]))
             add_trace(&facts, input->traces[i].trace);
+    document->folds = 1;
     if (facts.count)
         put_common(&facts, document);
     if (facts.count > 1)
         put_different(&facts, document);
+    document->folds = 0;
     document->failed |= facts.failed;
     free_facts(&facts);
 }

@@ -155,14 +155,15 @@ static int put_split(struct split *split, struct nvt_buffer *text)
     return failed;
 }
 
-int nvt_story_host(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err)
+int nvt_story_host(struct nvt_input *input, int has_overview, struct nvt_buffer *text,
+                   struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
     struct split *split;
     size_t noted = input->notes.size;
     if (input->run_count || !input->trace_count)
         return 0;
-    if (put_iterations(input, text) || put_run(input, text))
+    if ((!has_overview && put_iterations(input, text)) || put_run(input, text))
         return -1;
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->ops.count)

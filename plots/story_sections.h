@@ -4,7 +4,7 @@
 #ifndef NVT_STORY_SECTIONS_H
 #define NVT_STORY_SECTIONS_H
 
-#include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/overview/overview.h"
 #include "../lib/buffer.h"
 #include "document.h"
 
@@ -21,16 +21,25 @@ int nvt_story_published(const struct nvt_runs *runs);
  * out of memory. */
 struct nvt_table *nvt_story_cost(const struct nvt_input *input);
 
-/* Append lines about devices to what was found; none without their operations. 0, or -1. */
-int nvt_story_device(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err);
+/* Append lines about devices to what was found, with an overview what that has not; none without their operations. 0, or -1. */
+int nvt_story_device(struct nvt_input *input, int has_overview, struct nvt_buffer *text,
+                     struct nvt_error *err);
 
 /* Append lines about traces of no run: their iterations, and, where there are no device operations, what ranges the host's time
  * was in. 0, or -1. */
-int nvt_story_host(struct nvt_input *input, struct nvt_buffer *text, struct nvt_error *err);
+int nvt_story_host(struct nvt_input *input, int has_overview, struct nvt_buffer *text,
+                   struct nvt_error *err);
 
-/* What was found, in a few lines: runs, devices, host, warm-up, cost of collecting, memory, findings. 0,
- * or -1 with err filled. */
-int nvt_story_summary(struct nvt_input *input, const struct nvt_findings *findings,
-                      struct nvt_document *document, struct nvt_error *err);
+/* What else is known, in a few lines: runs, devices, host, warm-up, cost of collecting. 0, or -1 with err. */
+int nvt_story_summary(struct nvt_input *input, int has_overview, struct nvt_document *document,
+                      struct nvt_error *err);
+
+/* The findings, of traces; the overview, where the input has one; both as facts for programs. 0, or -1 with err. */
+int nvt_story_findings(const struct nvt_input *input, const struct nvt_overview *overview,
+                       struct nvt_document *document, struct nvt_error *err);
+int nvt_story_overview(const struct nvt_overview *overview, struct nvt_document *document,
+                       struct nvt_error *err);
+int nvt_story_facts(const struct nvt_input *input, const struct nvt_overview *overview,
+                    struct nvt_document *document, struct nvt_error *err);
 
 #endif

@@ -92,28 +92,28 @@ static int put_memory(const struct nvt_input *input, struct nvt_buffer *text)
                     : 0;
 }
 
-static int put_findings(const struct nvt_input *input, const struct nvt_findings *findings,
-                        struct nvt_buffer *text)
+/* Behind an overview, which has the rest. */
+static int put_all(struct nvt_input *input, int has_overview, struct nvt_buffer *text,
+                   struct nvt_error *err)
 {
-    char title[600];
-    if (!input->trace_count)
-        return 0;
-    if (!findings->count)
-        return nvt_buffer_printf(text, "\nFindings: none");
-    nvt_finding_title(&findings->items[0], title, sizeof(title));
-    return nvt_buffer_printf(text, "\nFindings: %zu, the first: %s", findings->count, title);
+    if ((!has_overview || input->run_count) && put_runs(input, text))
+        return -1;
+    if (nvt_story_device(input, has_overview, text, err) ||
+        nvt_story_host(input, has_overview, text, err) || put_warmup(input, text, err) ||
+        put_cost(input, text, err))
+        return -1;
+    return has_overview ? 0 : put_memory(input, text);
 }
 
-int nvt_story_summary(struct nvt_input *input, const struct nvt_findings *findings,
-                      struct nvt_document *document, struct nvt_error *err)
+int nvt_story_summary(struct nvt_input *input, int has_overview, struct nvt_document *document,
+                      struct nvt_error *err)
 {
     struct nvt_buffer text = {0};
-    int failed = put_runs(input, &text) || nvt_story_device(input, &text, err) ||
-                 nvt_story_host(input, &text, err) || put_warmup(input, &text, err) ||
-                 put_cost(input, &text, err) || put_memory(input, &text) ||
-                 put_findings(input, findings, &text) || nvt_buffer_append(&text, "", 1);
-    if (!failed)
-        nvt_document_item(document, "In short", (const char *)text.data);
+    int failed = put_all(input, has_overview, &text, err) || nvt_buffer_append(&text, "", 1);
+    const char *lines = failed ? "" : (const char *)text.data;
+    lines += *lines == '\n';
+    if (*lines)
+        nvt_document_item(document, has_overview ? "Further" : "In short", lines);
     nvt_buffer_free(&text);
     return failed ? nvt_fail(err, "out of memory") : 0;
 }

@@ -129,7 +129,7 @@ static const struct {
     {"change", {"time of B / time of A", "slower", "call tree", "intervals of"}},
     {"flame-change-host", {"time (", "A: before.nvt", "B: after.nvt", "load, "}},
     {"flame-change-device", {"time (", "matmul", "launched them", "half or less"}},
-    {"flame-change-cpu", {"processor time (", "twice or more", "gone", "new"}},
+    {"flame-change-cpu", {"CPU time (", "twice or more", "gone", "new"}},
     {"fragments-", {"time (ms)", "memory (MiB)", "number (", "number of fragments"}},
     {"switchback-times", {"time (ms), log scale", "narrow side of the layer (features)"}},
     {"switchback-speedup", {"speed-up (%)", "narrow side of the layer (features)"}},
@@ -149,10 +149,10 @@ static const struct {
     {"made-ranges", {"total time (", "forward"}},
     {"made-kernels", {"total time (", "matmul"}},
     {"made-critical-path", {"time (", "matmul", "GEMM", "Of the last"}},
-    {"made-osrt", {"share of the ", "files", "outside", "in calls of the"}},
+    {"made-osrt", {"share of the ", "files", "outside", "share in OS calls"}},
     {"made-mpi_peers", {"to rank", "from rank", "3 MB", "in bytes"}},
     {"made-mpi", {"time (", "outside of MPI", "collectives", "rank 3 · 25.0 % in MPI"}},
-    {"made-cpu", {"processor time (", "forward", "samples of what threads run", "matmul"}},
+    {"made-cpu", {"CPU time (", "forward", "samples of what threads run", "matmul"}},
     {"made-memory-at-peak", {"memory (", "forward", "not yet freed when most was allocated"}},
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
     {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
@@ -878,7 +878,7 @@ static void test_calls_and_hangs(void **state)
     assert_non_null(strstr(calls, "\n0.6\t1\t1.14\t1.54\t\n"));
     free(data);
     char *svg = cli_read_file(cli_in(directory, "made-timeline.svg"), NULL);
-    assert_non_null(strstr(svg, "system calls"));
+    assert_non_null(strstr(svg, "OS calls"));
     assert_non_null(strstr(svg, "Ranges that never ended are drawn until"));
     free(svg);
     svg = cli_read_file(cli_in(directory, "made-flame-host.svg"), NULL);

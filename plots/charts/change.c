@@ -207,8 +207,8 @@ static void put_change_notes(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_frame_note(frame, text);
     if (sampled)
         nvt_frame_note(frame, comparison->groups.functions.by_iteration
-                                  ? "Functions and call trees: processor time per iteration."
-                                  : "Functions and call trees: processor time in all.");
+                                  ? "Functions and call trees: CPU time per iteration."
+                                  : "Functions and call trees: CPU time in all.");
     if (sheet->alone[0] || sheet->alone[1]) {
         snprintf(text, sizeof(text), "Not drawn: what only A has (%zu) and what only %c has (%zu).",
                  sheet->alone[0], (char)('A' + sheet->side), sheet->alone[1]);

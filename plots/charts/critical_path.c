@@ -197,7 +197,7 @@ static void put_critical_path_keys(const struct path *path, struct nvt_frame *fr
             nvt_frame_key(frame, NVT_KEY_BOX, color_of(bar), 1, 0, key_of(bar));
     }
     if (has_hidden)
-        nvt_frame_key(frame, NVT_KEY_BOX, NVT_OTHERS_COLOR, 1, 0, "beside the path");
+        nvt_frame_key(frame, NVT_KEY_BOX, NVT_OTHERS_COLOR, 1, 0, "overlapped");
 }
 
 /* Which part of the trace it is, and how much of it was inferred. */
@@ -282,7 +282,7 @@ static int critical_path_fits(const struct nvt_input *input)
 
 const struct nvt_chart nvt_chart_critical_path = {
     .name = "critical_path",
-    .about = "what the time of a trace was spent waiting for, and what is hidden beside it",
+    .about = "what the time of a trace was spent waiting for, and what is overlapped",
     .part = NVT_CHART_TIME,
     .fits = critical_path_fits,
     .draw = draw_critical_path,

@@ -50,11 +50,11 @@ static const struct {
     [FORWARD] = {NVT_SKY, "forward"},
     [BACKWARD] = {NVT_ORANGE, "backward"},
     [OPTIMIZER] = {NVT_GREEN, "optimizer"},
-    [CALL] = {"#F2C1A0", "calls of the system, and of MPI"},
+    [CALL] = {"#F2C1A0", "OS and MPI calls"},
     [PYTHON] = {"#F4EE9A", "Python"},
     [PROGRAM] = {"#C5E2A3", "the program"},
     [LIBRARY] = {"#F2C1A0", "libraries"},
-    [SYSTEM] = {"#D6C6EA", "the kernel"},
+    [SYSTEM] = {"#D6C6EA", "OS kernel"},
     [OTHERS] = {NVT_OTHERS_COLOR, "too narrow to draw, together"},
 };
 
@@ -107,7 +107,7 @@ static const struct {
                            "Kernels and copies below the ranges that launched them, added up.", 20},
     [NVT_STACKS_MEMORY] = {"memory-at-peak", "Memory at its peak", "memory", NULL, 20},
     [NVT_STACKS_CPU] =
-        {"cpu", "Processor time by function", "processor time",
+        {"cpu", "CPU time by function", "CPU time",
          "Functions in samples, below their callers and the ranges of their thread. Left out: what "
          "starts programs and threads, and calls between functions of libraries that spend no time "
          "of their own.",
@@ -313,17 +313,16 @@ static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
     char text[NVT_FRAME_TEXT];
     double unseen = (double)sheet->stacks.unseen, drawn = (double)sheet->stacks.total;
     if (sheet->what == NVT_STACKS_CPU)
-        snprintf(
-            text, sizeof(text),
-            "Not drawn: %.3g %% of all, in samples whose callers are not on record. Shares are "
-            "of all.",
-            100 * unseen / (unseen + drawn));
+        snprintf(text, sizeof(text),
+                 "Not drawn: %.3g %% of all, in samples without callers. Shares are "
+                 "of all.",
+                 100 * unseen / (unseen + drawn));
     else
         snprintf(text, sizeof(text),
                  "Not drawn: %.4g %s more, %s. Shares are of all that was in use.",
                  unseen / sheet->unit.one, sheet->unit.name,
                  sheet->stacks.has_nameless
-                     ? "of allocations without addresses on record"
+                     ? "of allocations without addresses"
                      : "allocated before the recording, or what is shown of it, began");
     nvt_frame_note(frame, text);
 }
@@ -507,7 +506,7 @@ static int draw_cpu(const struct nvt_chart_request *request, struct nvt_error *e
 
 const struct nvt_chart nvt_chart_cpu = {
     .name = "cpu",
-    .about = "what processors worked on: functions in samples, below the ranges they ran in",
+    .about = "CPU time by function, from samples, below the ranges they ran in",
     .part = NVT_CHART_CPU,
     .fits = nvt_input_has_cpu_samples,
     .draw = draw_cpu,

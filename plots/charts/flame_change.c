@@ -78,7 +78,7 @@ static const struct {
     [NVT_STACKS_HOST] = {"flame-change-host", "Changes of host time", "time", "ranges"},
     [NVT_STACKS_DEVICE] = {"flame-change-device", "Changes of device time", "time",
                            "kernels and copies, below the ranges that launched them"},
-    [NVT_STACKS_CPU] = {"flame-change-cpu", "Changes of processor time", "processor time",
+    [NVT_STACKS_CPU] = {"flame-change-cpu", "Changes of CPU time", "CPU time",
                         "functions in samples, below their callers and the ranges of their "
                         "thread"},
 };
@@ -304,7 +304,7 @@ static void put_flame_change_notes(const struct sheet *sheet, struct nvt_frame *
              pictures[stacks->what].what, (char)('A' + sheet->halves[1].side));
     nvt_frame_note(frame, text);
     if (stacks->unseen[sheet->halves[0].side] > 0 || stacks->unseen[sheet->halves[1].side] > 0)
-        nvt_frame_note(frame, "Samples whose callers are not on record are not drawn.");
+        nvt_frame_note(frame, "Samples without callers are not drawn.");
     nvt_frame_note(
         frame, stacks->has_alike
                    ? "* stands for any number: ranges whose names differ in nothing else are one."

@@ -143,7 +143,7 @@ static int draw_mpi(const struct nvt_chart_request *request, struct nvt_error *e
 
 const struct nvt_chart nvt_chart_mpi = {
     .name = "mpi",
-    .about = "the time of each rank, in calls of MPI and outside of them",
+    .about = "the time of each rank, in MPI calls and outside of them",
     .part = NVT_CHART_TIME,
     .fits = nvt_input_has_mpi,
     .draw = draw_mpi,

@@ -210,10 +210,9 @@ static void put_osrt_notes(struct nvt_frame *frame, const struct bars *bars)
     char text[NVT_FRAME_TEXT];
     uint32_t left_out = bars->count - bars->shown;
     nvt_frame_note(frame, bars->are_threads
-                              ? "How long each thread is on record, and the share in calls of the "
-                                "system."
-                              : "The time of each range, and its share in calls of the system. "
-                                "What lies within another counts in both.");
+                              ? "How long each thread was recorded, and the share in OS calls."
+                              : "The time of each range, and its share in OS calls. What lies "
+                                "within another counts in both.");
     snprintf(text, sizeof(text), "%u more %s%s with calls not drawn.", left_out,
              bars->are_threads ? "thread" : "range", left_out == 1 ? "" : "s");
     if (left_out)
@@ -226,7 +225,7 @@ static void put_osrt_script(const struct nvt_chart_request *request, const void 
 {
     const struct bars *bars = what;
     const char *separator = "plot ";
-    struct nvt_frame frame = nvt_frame_new(request, name, "System calls");
+    struct nvt_frame frame = nvt_frame_new(request, name, "OS calls");
     frame.left = frame.right = 16;
     for (size_t part = 0; part < PARTS; part++)
         if (occurs(bars, part))
@@ -288,7 +287,7 @@ static int draw_osrt(const struct nvt_chart_request *request, struct nvt_error *
 
 const struct nvt_chart nvt_chart_osrt = {
     .name = "osrt",
-    .about = "the time of ranges, or else of threads, in calls of the operating system by kind",
+    .about = "the time of ranges, or else of threads, in OS calls by kind",
     .part = NVT_CHART_TIME,
     .fits = nvt_input_has_os_calls,
     .draw = draw_osrt,

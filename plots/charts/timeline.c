@@ -124,9 +124,8 @@ static void write_tip(const struct timeline *timeline, const struct nvt_timeline
     } else {
         const char *class = box->kind == NVT_TIMELINE_OP
                                 ? nvt_kernel_class_name(nvt_kernel_class_of(trace, box->row))
-                            : box->kind == NVT_TIMELINE_SPAN
-                                ? "from its first operation to its last"
-                                : "";
+                            : box->kind == NVT_TIMELINE_SPAN ? "projected span"
+                                                             : "";
         nvt_buffer_printf(out, "%s · %s%s%s", name_of(trace, box), length, *class ? " · " : "",
                           class);
     }
@@ -228,7 +227,7 @@ static void put_timeline_keys(const struct timeline *timeline, struct nvt_frame 
         if (!timeline->has_label[i])
             put_key(timeline, i, nvt_name(sheet->trace, sheet->names[i]), frame);
     put_key(timeline, NVT_TIMELINE_OTHER_RANGES, "other ranges", frame);
-    put_key(timeline, NVT_TIMELINE_CALLS, "system calls", frame);
+    put_key(timeline, NVT_TIMELINE_CALLS, "OS calls", frame);
     for (int i = 0; i < NVT_CLASS_OTHER; i++)
         put_key(timeline, NVT_TIMELINE_CLASSES + (size_t)i,
                 nvt_kernel_class_name((enum nvt_kernel_class)i), frame);

@@ -134,13 +134,13 @@ static void put_warmup_frame(const struct nvt_chart_request *request, const stru
     }
     if (study->slow)
         snprintf(text, sizeof(text),
-                 "Dashed: change-point after %zu iteration%s (95 %% interval %zu to %zu), "
+                 "Dashed: change point after %zu iteration%s (95 %% interval %zu to %zu), "
                  "confidence %.2f %%. Warm-ups are among the iterations.",
                  change->at, change->at == 1 ? "" : "s", change->low, change->high,
                  100 * (1 - change->p));
     else
         snprintf(text, sizeof(text),
-                 "No change-point found in %zu iterations, warm-ups among them, of %zu process%s.",
+                 "No change point found in %zu iterations, warm-ups among them, of %zu process%s.",
                  study->length, study->count, study->count == 1 ? "" : "es");
     nvt_frame_note(frame, text);
     snprintf(text, sizeof(text), "%s%s%s", study->name, study->level ? ", collect " : "",

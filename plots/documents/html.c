@@ -1,12 +1,11 @@
 /*
- * One HTML file that loads nothing: style, the script that sorts tables, and the pictures are in
+ * One HTML file that loads nothing: style, the script that sorts tables, the pictures, and facts for programs are in
  * it, and its policy forbids the rest. Light and dark after the reader's system, narrow and wide,
  * printable.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/count_of.h"
 #include "../../lib/render.h"
 #include "../../lib/version.h"
 #include "../document.h"
@@ -21,21 +20,31 @@ static const char head[] =
 
 static const char style[] =
     "<style>\n"
-    ":root{--ink:#1b1f24;--dim:#57606a;--paper:#fff;--line:#d0d7de;--band:#f6f8fa;--link:#0550ae}\n"
+    ":root{--ink:#1b1f24;--dim:#57606a;--paper:#fff;--line:#d0d7de;--band:#f6f8fa;--link:#0550ae;"
+    "--mark:#d1242f;--cpu:#b6d4f0;--gpu:#b5dfb9}\n"
     "@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9aa4b0;--paper:#0e1217;"
-    "--line:#30363d;--band:#171c23;--link:#7ab7ff}\n"
-    ".picture svg{filter:invert(.91) hue-rotate(180deg)}}\n"
+    "--line:#30363d;--band:#171c23;--link:#7ab7ff;--mark:#ff7b72;--cpu:#24476b;--gpu:#245136}}\n"
     "*{box-sizing:border-box}\n"
-    "body{margin:0 auto;max-width:84rem;padding:1rem;background:var(--paper);color:var(--ink);"
-    "font:1rem/1.5 system-ui,'DejaVu Sans',sans-serif}\n"
-    "h1{font-size:1.6rem;line-height:1.25;overflow-wrap:anywhere}\n"
-    "h2{font-size:1.25rem;margin:2.2rem 0 .6rem;border-bottom:1px solid var(--line)}\n"
-    "p,li,dl{max-width:48rem;overflow-wrap:anywhere}\n"
-    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem .8rem;margin:.3rem 0 1.4rem}\n"
-    "dt{color:var(--dim)}dd{margin:0}\n"
-    "nav{display:flex;flex-wrap:wrap;gap:.2rem 1rem}\na{color:var(--link)}\n"
+    "body{margin:0 auto;max-width:100rem;padding:.8rem 1rem 4rem;background:var(--paper);"
+    "color:var(--ink);font:1rem/1.5 system-ui,'DejaVu Sans',sans-serif}\n"
+    "h1{font-size:1.5rem;line-height:1.25;margin:.2rem 0;overflow-wrap:anywhere}\n"
+    "h2{font-size:1.2rem;margin:1.8rem 0 .6rem;border-bottom:1px solid var(--line)}\n"
+    "main>h2:first-child{margin-top:.6rem}\n"
+    "p,li,dl{max-width:52rem;overflow-wrap:anywhere}\np{margin:.5rem 0}\n"
+    ".origin{color:var(--dim);font-size:.9rem;margin:0 0 .4rem}\n"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem .8rem;margin:.3rem 0 1rem}\n"
+    "dt{color:var(--dim)}dd{margin:0;min-width:0}\n"
+    "nav{display:flex;gap:.2rem 1rem;overflow-x:auto;white-space:nowrap;font-size:.9rem;"
+    "padding:.2rem 0}\na{color:var(--link)}nav a{text-decoration:none}"
+    "nav a:hover{text-decoration:underline}\n"
+    "@media(min-width:70rem){.page{display:grid;grid-template-columns:13rem minmax(0,1fr);"
+    "gap:0 2rem}nav{flex-direction:column;white-space:normal;position:sticky;top:.8rem;"
+    "align-self:start;max-height:96vh;overflow-y:auto;padding-top:.7rem}}\n"
     "figure{margin:1rem 0}\n"
-    "figcaption{color:var(--dim);font-size:.85rem;margin-top:.4rem;overflow-wrap:anywhere}\n"
+    "figcaption{color:var(--dim);font-size:.85rem;margin:.3rem 0;overflow-wrap:anywhere}\n"
+    ".name,summary{font-weight:600;font-size:.95rem;color:var(--ink)}\n"
+    "summary{cursor:pointer;overflow-wrap:anywhere}summary small{font-weight:400;color:var(--dim)}"
+    "\n"
     ".scroll{overflow-x:auto;border:1px solid var(--line);border-radius:6px}\n"
     ".tall{overflow-y:auto;max-height:80vh}\n"
     "table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}"
@@ -50,27 +59,57 @@ static const char style[] =
     "th[aria-sort=ascending]::after{content:' \\25B2'}\n"
     "th[aria-sort=descending]::after{content:' \\25BC'}\n"
     "tbody tr:hover{background:var(--band)}\n"
-    ".pictures{display:grid;gap:0 2rem;"
-    "grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr))}\n"
-    ".picture svg{display:block;width:100%;max-width:40rem;height:auto;border-radius:6px}\n"
+    ".tree{max-width:52rem}.tree table{width:100%}.tree td:first-child{white-space:pre}\n"
+    ".s{background:linear-gradient(var(--c),var(--c)) 0/var(--s) 72% no-repeat;"
+    "background-position:0 50%}.cpu{--c:var(--cpu)}.gpu{--c:var(--gpu)}\n"
+    ".finding{max-width:60rem;margin:.5rem 0;padding:.45rem .8rem;border:1px solid var(--line);"
+    "border-left:4px solid var(--mark);border-radius:6px}\n"
+    ".finding summary{font-size:1.05rem}.finding summary span{font-weight:400;margin-left:.6rem}"
+    ".finding summary small{display:block;font-size:.95rem}.finding dl{margin:.3rem 0}"
+    ".finding .rule summary{font-size:.9rem;font-weight:400;color:var(--link)}\n"
+    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,10rem),1fr));"
+    "gap:.6rem;max-width:60rem;margin:.8rem 0}\n"
+    ".figures div{border:1px solid var(--line);border-radius:6px;padding:.4rem .7rem}"
+    ".figures span,.figures small{display:block;color:var(--dim);font-size:.85rem}"
+    ".figures b{font-size:1.35rem;line-height:1.3}\n"
+    ".pictures{display:grid;gap:0 1.5rem;align-items:start;"
+    "grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr))}\n"
+    ".picture{margin:.8rem 0}.wide{grid-column:1/-1}\n"
+    ".view{overflow-x:auto}.view svg{display:block;width:100%;max-width:36rem;height:auto;"
+    "border-radius:6px}.wide .view svg{max-width:64rem;min-width:40rem}\n"
+    ".picture polygon:hover{stroke:#000;stroke-width:1}\n"
+    "@media(prefers-color-scheme:dark){.view [fill=\"#ffffff\"]{fill:none}"
+    ".view [fill=black]{fill:var(--ink)}.view [color=black]{color:var(--ink)}"
+    ".view [fill=\"rgb(51,51,51)\"],.view [fill=\"rgb(85,85,85)\"]{fill:var(--dim)}"
+    ".view [stroke='rgb( 85,  85,  85)']{stroke:#8b949e}"
+    ".view [stroke='rgb(221, 221, 221)']{stroke:#30363d}"
+    ".view [stroke='rgb(  0,   0,   0)']{stroke:var(--ink)}"
+    ".view [stroke='rgb( 51,  51,  51)']{stroke:#c9d1d9}"
+    ".view [fill='rgb(242, 242, 242)']{fill:#1f252d}"
+    ".view [fill='rgb(246, 221, 216)']{fill:#43211d}"
+    ".view [fill=\"rgb(138,45,0)\"]{fill:#ffb199}"
+    ".view [color=\"rgb(  0,   0,   0)\"]{color:var(--ink)}}\n"
     "pre{background:var(--band);border:1px solid var(--line);border-radius:6px;padding:.7rem;"
     "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}\n"
     "@page{margin:14mm}\n"
     "@media print{:root{--ink:#000;--dim:#333;--paper:#fff;--line:#999;--band:#eee}"
-    "body{max-width:none;padding:0;font-size:.8rem}nav{display:none}"
-    ".picture svg{filter:none}.pictures{grid-template-columns:1fr 1fr;gap:0 1rem}"
-    ".scroll{overflow:visible;max-height:none;border:0}"
+    "body{max-width:none;padding:0;font-size:.8rem}nav{display:none}.page{display:block}"
+    ".pictures{grid-template-columns:1fr 1fr;gap:0 1rem}.wide .view svg{min-width:0}"
+    ".scroll,.view{overflow:visible;max-height:none;border:0}"
     "table{font-size:.6rem}.many table{font-size:.5rem}"
     "th,td{padding:.15rem .3rem}.many th,.many td{padding:.1rem .2rem}"
     "th{position:static}td.w{min-width:0}td:not(.n){white-space:normal}"
-    "h2,h2+p,dt{break-after:avoid}.picture,tr,dl,pre{break-inside:avoid}"
+    ".s{print-color-adjust:exact}"
+    "h2,h2+p,dt,summary{break-after:avoid}.picture,tr,dl,pre{break-inside:avoid}"
     "figcaption{break-before:avoid}p{orphans:3;widows:3}}\n"
     "</style>\n";
 
 /* Sorting by a click or Enter on a heading: numbers by their value, numbers in texts too, what has
- * none last. */
+ * none last. What is folded is printed. */
 static const char script[] =
     "<script>\n"
+    "addEventListener('beforeprint',()=>document.querySelectorAll('details').forEach("
+    "part=>part.open=true));\n"
     "for(const table of document.querySelectorAll('table'))"
     "table.querySelectorAll('th').forEach((th,column)=>{\n"
     "  const sort=()=>{\n"
@@ -93,82 +132,6 @@ static const char script[] =
     "});\n"
     "</script>\n";
 
-/* --- pictures --------------------------------------------------------------------------------- */
-
-/* Whether a name of ours is to be set behind what was just written: ids and what refers to them. */
-static int refers(const char *at, size_t *length)
-{
-    static const char *const starts[] = {" id='", " id=\"", "href='#", "href=\"#", "url(#"};
-    for (size_t i = 0; i < NVT_COUNT_OF(starts); i++)
-        if (!strncmp(at, starts[i], strlen(starts[i]))) {
-            *length = strlen(starts[i]);
-            return 1;
-        }
-    return 0;
-}
-
-/* gnuplot names every curve for itself, which browsers would show as a tip. Returns what is behind.
- */
-static const char *skip_names(const char *at)
-{
-    static const char *const elements[][2] = {{"<title>", "</title>"}, {"<desc>", "</desc>"}};
-    for (size_t i = 0; i < 2; i++)
-        if (!strncmp(at, elements[i][0], strlen(elements[i][0]))) {
-            const char *end = strstr(at, elements[i][1]);
-            return end ? end + strlen(elements[i][1]) : at;
-        }
-    return at;
-}
-
-/*
- * The <svg> element of a picture that gnuplot wrote, its ids made different from those of the other
- * pictures. In gnuplot's output '<' stands only at tags.
- */
-static void put_svg(const char *svg, size_t number, FILE *out)
-{
-    int in_tag = 0;
-    for (const char *at = svg; *at;) {
-        const char *behind = skip_names(at);
-        if (behind != at) {
-            at = behind;
-            continue;
-        }
-        size_t length = 1;
-        in_tag = *at == '<' ? 1 : *at == '>' ? 0 : in_tag;
-        int is_name = in_tag && refers(at, &length);
-        fwrite(at, 1, length, out);
-        if (is_name)
-            fprintf(out, "p%zu-", number);
-        at += length;
-    }
-}
-
-static int put_picture(const struct nvt_block *block, size_t number, FILE *out,
-                       struct nvt_error *err)
-{
-    size_t size;
-    char *picture = nvt_document_read(block->path, &size, err);
-    const char *svg = picture ? strstr(picture, "<svg") : NULL;
-    /* gnuplot writes neither; what does is not taken into a document that shall load nothing. */
-    if (svg && (strstr(svg, "<script") || strstr(svg, "<image")))
-        svg = NULL;
-    if (picture && !svg)
-        nvt_fail_at(err, block->path, -1, "is no plain SVG picture");
-    if (svg) {
-        fputs("<figure class=\"picture\" role=\"img\" aria-label=\"", out);
-        nvt_render_html_text(block->title, out);
-        fputs("\">\n", out);
-        put_svg(svg, number, out);
-        fputs("<figcaption>", out);
-        nvt_render_html_text(block->title, out);
-        fputs("</figcaption></figure>\n", out);
-    }
-    free(picture);
-    return svg ? 0 : -1;
-}
-
-/* --- the rest --------------------------------------------------------------------------------- */
-
 static void put_element(const char *name, const char *text, FILE *out)
 {
     fprintf(out, "<%s>", name);
@@ -177,25 +140,60 @@ static void put_element(const char *name, const char *text, FILE *out)
 }
 
 /* A long table scrolls below its headings, one of many columns is printed smaller. */
-static void put_table(const struct nvt_block *block, FILE *out)
+static void put_rows(const struct nvt_block *block, FILE *out)
 {
     enum { TALL = 40, MANY = 11 };
-    fprintf(out, "<figure><div class=\"scroll%s%s\" tabindex=\"0\">\n",
-            nvt_table_rows(block->table) > TALL ? " tall" : "",
-            nvt_table_columns(block->table) > MANY ? " many" : "");
-    nvt_render_html_table(block->table, out);
+    if (block->kind == NVT_BLOCK_TREE) {
+        fputs("<div class=\"scroll tree\" tabindex=\"0\">\n", out);
+        nvt_document_html_tree(block->table, out);
+    } else {
+        fprintf(out, "<div class=\"scroll%s%s\" tabindex=\"0\">\n",
+                nvt_table_rows(block->table) > TALL ? " tall" : "",
+                nvt_table_columns(block->table) > MANY ? " many" : "");
+        nvt_document_html_table(block->table, out);
+    }
     fputs("</div>\n", out);
-    put_element("figcaption", block->text, out);
-    fputs("</figure>\n", out);
+    if (block->note)
+        put_element("figcaption", block->note, out);
+}
+
+/* Its name stands above it, or in its place until it is asked for. */
+static void put_table(const struct nvt_block *block, FILE *out)
+{
+    const size_t rows = nvt_table_rows(block->table);
+    fputs(block->is_folded ? "<details><summary>" : "<figure><figcaption class=\"name\">", out);
+    nvt_render_html_text(*block->text ? block->text : nvt_table_name(block->table), out);
+    if (block->is_folded)
+        fprintf(out, " <small>%zu row%s</small></summary>\n<figure>", rows, rows == 1 ? "" : "s");
+    else
+        fputs("</figcaption>\n", out);
+    put_rows(block, out);
+    fputs(block->is_folded ? "</figure></details>\n" : "</figure>\n", out);
+}
+
+/* "name\tvalue\tnote" of each line. */
+static void put_figures(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text), *rest = text;
+    fputs("<div class=\"figures\">\n", out);
+    for (char *line; rest && (line = strsep(&rest, "\n")) && *line;) {
+        const char *name = strsep(&line, "\t"), *value = line ? strsep(&line, "\t") : "";
+        fputs("<div><span>", out);
+        nvt_render_html_text(name, out);
+        fputs("</span><b>", out);
+        nvt_render_html_text(value ? value : "", out);
+        fputs("</b><small>", out);
+        nvt_render_html_text(line ? line : "", out);
+        fputs("</small></div>\n", out);
+    }
+    fputs("</div>\n", out);
+    free(text);
 }
 
 /* What is said about a thing: the parts of the text, each with its name before the first colon. */
-static void put_item(const struct nvt_block *block, FILE *out)
+static void put_parts(char *rest, FILE *out)
 {
-    char *text = strdup(block->text), *rest = text;
-    fputs("<p><strong>", out);
-    nvt_render_html_text(block->title, out);
-    fputs("</strong></p>\n<dl>\n", out);
+    fputs("<dl>\n", out);
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         char *value = strstr(line, ": ");
         if (value)
@@ -204,11 +202,56 @@ static void put_item(const struct nvt_block *block, FILE *out)
         put_element("dd", value ? value + 2 : line, out);
     }
     fputs("</dl>\n", out);
+}
+
+static void put_item(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text);
+    fputs("<p><strong>", out);
+    nvt_render_html_text(block->title, out);
+    fputs("</strong></p>\n", out);
+    put_parts(text, out);
     free(text);
 }
 
-static int put_block(const struct nvt_block *block, size_t number, FILE *out, struct nvt_error *err)
+/* The first one is open; of the others what they say is seen. */
+static void put_finding(const struct nvt_block *block, int is_open, FILE *out)
 {
+    char *text = strdup(block->text), *rest = text;
+    const char *what = strsep(&rest, "\n");
+    fprintf(out, "<details class=\"finding\"%s><summary>", is_open ? " open=\"\"" : "");
+    nvt_render_html_text(block->title, out);
+    fputs(" <span>", out);
+    nvt_render_html_text(block->note ? block->note : "", out);
+    fputs("</span><small>", out);
+    nvt_render_html_text(what ? what : "", out);
+    fputs("</small></summary>\n", out);
+    put_parts(rest, out);
+    free(text);
+    text = block->more && *block->more ? strdup(block->more) : NULL;
+    if (text) {
+        fputs("<details class=\"rule\"><summary>About ", out);
+        nvt_render_html_text(block->title, out);
+        fputs("</summary>\n", out);
+        put_parts(text, out);
+        fputs("</details>\n", out);
+    }
+    fputs("</details>\n", out);
+    free(text);
+}
+
+static int is_first_finding(const struct nvt_document *document, size_t index)
+{
+    while (index-- > 0)
+        if (document->blocks[index].kind == NVT_BLOCK_FINDING)
+            return 0;
+    return 1;
+}
+
+static int put_block(const struct nvt_document *document, size_t number, FILE *out,
+                     struct nvt_error *err)
+{
+    const struct nvt_block *block = &document->blocks[number];
     switch (block->kind) {
     case NVT_BLOCK_HEADING:
         fprintf(out, "<h2 id=\"s%zu\">", number);
@@ -221,14 +264,21 @@ static int put_block(const struct nvt_block *block, size_t number, FILE *out, st
     case NVT_BLOCK_ITEM:
         put_item(block, out);
         break;
+    case NVT_BLOCK_FINDING:
+        put_finding(block, is_first_finding(document, number), out);
+        break;
+    case NVT_BLOCK_FIGURES:
+        put_figures(block, out);
+        break;
     case NVT_BLOCK_COMMAND:
         put_element("pre", block->text, out);
         break;
     case NVT_BLOCK_TABLE:
+    case NVT_BLOCK_TREE:
         put_table(block, out);
         break;
     case NVT_BLOCK_PICTURE:
-        return put_picture(block, number, out, err);
+        return nvt_document_html_picture(block, number, out, err);
     }
     return 0;
 }
@@ -262,6 +312,18 @@ static int ends_pictures(const struct nvt_document *document, size_t i)
     return is_picture(document, i) && !is_picture(document, i + 1);
 }
 
+/* Facts are JSON, in which '<' stands in texts alone: as an escape it ends nothing. */
+static void put_facts(const char *facts, FILE *out)
+{
+    fputs("<script type=\"application/json\" id=\"facts\">", out);
+    for (; *facts; facts++)
+        if (*facts == '<' || *facts == '>' || *facts == '&')
+            fprintf(out, "\\u%04x", (unsigned)*facts);
+        else
+            putc(*facts, out);
+    fputs("</script>\n", out);
+}
+
 int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt_error *err)
 {
     fputs(head, out);
@@ -269,15 +331,22 @@ int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt
     fputs(style, out);
     fputs("</head>\n<body>\n", out);
     put_element("h1", document->title, out);
+    fputs("<p class=\"origin\">", out);
+    nvt_render_html_text(document->origin ? document->origin : "", out);
+    fputs("</p>\n<div class=\"page\">\n", out);
     put_contents(document, out);
+    fputs("<main>\n", out);
     for (size_t i = 0; i < document->count; i++) {
         if (starts_pictures(document, i))
             fputs("<div class=\"pictures\">\n", out);
-        if (put_block(&document->blocks[i], i, out, err))
+        if (put_block(document, i, out, err))
             return -1;
         if (ends_pictures(document, i))
             fputs("</div>\n", out);
     }
+    fputs("</main>\n</div>\n", out);
+    if (document->facts)
+        put_facts(document->facts, out);
     fputs(script, out);
     fputs("</body>\n</html>\n", out);
     return 0;

@@ -41,6 +41,8 @@ static void put_table(const struct nvt_block *block, FILE *out)
     }
     fputs("{\\small ", out);
     nvt_render_latex_text(block->text, out);
+    fputs(block->note && *block->text ? ". " : "", out);
+    nvt_render_latex_text(block->note ? block->note : "", out);
     fputs("\\par}\n", out);
 }
 
@@ -68,11 +70,28 @@ static void put_braced(const char *command, const char *text, const char *end, F
 static void put_item(const struct nvt_block *block, FILE *out)
 {
     char *text = strdup(block->text), *rest = text;
-    put_braced("textbf", block->title, "\\par\n", out);
+    put_braced("textbf", block->title, block->note && *block->note ? " " : "", out);
+    nvt_render_latex_text(block->note ? block->note : "", out);
+    fputs("\\par\n", out);
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         fputs("{\\leftskip=1em ", out);
         nvt_render_latex_text(line, out);
         fputs("\\par}\n", out);
+    }
+    free(text);
+}
+
+/* "Iteration 14.7 ms, median of 10". */
+static void put_figures(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text), *rest = text;
+    for (char *line; rest && (line = strsep(&rest, "\n")) && *line;) {
+        const char *name = strsep(&line, "\t"), *value = line ? strsep(&line, "\t") : "";
+        put_braced("textbf", name, " ", out);
+        nvt_render_latex_text(value ? value : "", out);
+        fputs(line && *line ? ", " : "", out);
+        nvt_render_latex_text(line ? line : "", out);
+        fputs("\\par\n", out);
     }
     free(text);
 }
@@ -88,13 +107,18 @@ static void put_block(const struct nvt_block *block, FILE *out)
         fputs("\n", out);
         break;
     case NVT_BLOCK_ITEM:
+    case NVT_BLOCK_FINDING:
         put_item(block, out);
+        break;
+    case NVT_BLOCK_FIGURES:
+        put_figures(block, out);
         break;
     case NVT_BLOCK_COMMAND:
         fputs("{\\small\\raggedright", out);
         put_braced("texttt", block->text, "\\par}\n", out);
         break;
     case NVT_BLOCK_TABLE:
+    case NVT_BLOCK_TREE:
         put_table(block, out);
         break;
     case NVT_BLOCK_PICTURE:
@@ -109,6 +133,11 @@ int nvt_document_latex(const struct nvt_document *document, FILE *out, struct nv
     fputs(preamble, out);
     put_braced("title", document->title, "\n", out);
     fputs("\\date{}\n\\begin{document}\n\\maketitle\n", out);
+    if (document->origin && *document->origin) {
+        fputs("{\\small ", out);
+        nvt_render_latex_text(document->origin, out);
+        fputs("\\par}\n", out);
+    }
     for (size_t i = 0; i < document->count; i++) {
         putc('\n', out);
         put_block(&document->blocks[i], out);

@@ -50,10 +50,45 @@ static void put_item(const struct nvt_block *block, FILE *out)
     char *text = strdup(block->text), *rest = text;
     fputs("- **", out);
     nvt_render_markdown_text(block->title, out);
-    fputs("**\n", out);
+    fputs("**", out);
+    if (block->note && *block->note) {
+        fputs(": ", out);
+        nvt_render_markdown_text(block->note, out);
+    }
+    putc('\n', out);
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         fputs("  - ", out);
         nvt_render_markdown_text(line, out);
+        putc('\n', out);
+    }
+    free(text);
+}
+
+/* What stands under a table: what it is of, and what is to be said. */
+static void put_caption(const struct nvt_block *block, FILE *out)
+{
+    putc('\n', out);
+    nvt_render_markdown_text(block->text, out);
+    if (block->note) {
+        fputs(*block->text ? ". " : "", out);
+        nvt_render_markdown_text(block->note, out);
+    }
+}
+
+/* "- **Iteration**: 14.7 ms, median of 10". */
+static void put_figures(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text), *rest = text;
+    for (char *line; rest && (line = strsep(&rest, "\n")) && *line;) {
+        const char *name = strsep(&line, "\t"), *value = line ? strsep(&line, "\t") : "";
+        fputs("- **", out);
+        nvt_render_markdown_text(name, out);
+        fputs("**: ", out);
+        nvt_render_markdown_text(value ? value : "", out);
+        if (line && *line) {
+            fputs(", ", out);
+            nvt_render_markdown_text(line, out);
+        }
         putc('\n', out);
     }
     free(text);
@@ -70,15 +105,19 @@ static int put_block(const struct nvt_block *block, FILE *out, struct nvt_error 
         nvt_render_markdown_text(block->text, out);
         break;
     case NVT_BLOCK_ITEM:
+    case NVT_BLOCK_FINDING:
         put_item(block, out);
+        return 0;
+    case NVT_BLOCK_FIGURES:
+        put_figures(block, out);
         return 0;
     case NVT_BLOCK_COMMAND:
         put_command(block->text, out);
         return 0;
     case NVT_BLOCK_TABLE:
+    case NVT_BLOCK_TREE:
         nvt_render_markdown_rows(block->table, out);
-        putc('\n', out);
-        nvt_render_markdown_text(block->text, out);
+        put_caption(block, out);
         break;
     case NVT_BLOCK_PICTURE:
         return put_picture(block, out, err);
@@ -92,6 +131,11 @@ int nvt_document_markdown(const struct nvt_document *document, FILE *out, struct
     fputs("# ", out);
     nvt_render_markdown_text(document->title, out);
     putc('\n', out);
+    if (document->origin && *document->origin) {
+        putc('\n', out);
+        nvt_render_markdown_text(document->origin, out);
+        putc('\n', out);
+    }
     for (size_t i = 0; i < document->count; i++) {
         putc('\n', out);
         if (put_block(&document->blocks[i], out, err))
