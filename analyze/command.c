@@ -45,6 +45,8 @@ size_t nvt_command_note_lines(const struct nvt_input *input)
 
 int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err)
 {
+    if (option == NVT_LAUNCHERS)
+        return window->launchers = 1;
     int status = option == NVT_FILTER_TIME   ? nvt_window_set_time(window, optarg, err)
                  : option == NVT_FILTER_NVTX ? nvt_window_set_range(window, optarg, err)
                                              : 1;

@@ -47,7 +47,7 @@ int nvt_command_option(int argc, char **argv, const char *letters, const struct 
  * The options of a window (window.h), as entries of a command's table; both have values. nvt_command_window takes one
  * that came: 1 when it is of the window, 0 when it is another one, -1 with err.
  */
-enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_ITERATION, NVT_COLOR };
+enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_LAUNCHERS, NVT_ITERATION, NVT_COLOR };
 #define NVT_WINDOW_OPTIONS                                                                         \
     {"filter-time", required_argument, NULL, NVT_FILTER_TIME},                                     \
     {                                                                                              \
@@ -58,6 +58,15 @@ enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_ITERATION, NVT_COLOR };
     "                       NAME/N for the N-th, from 0\n"                                         \
     "      --filter-time W  only what begins between two moments, FROM/TO, such as\n"              \
     "                       1.2s/1300ms\n"
+
+/* Processes that started the program count, too (launchers.h): of the commands that analyse. nvt_command_window takes it. */
+#define NVT_LAUNCHERS_OPTION                                                                       \
+    {                                                                                              \
+        "launchers", no_argument, NULL, NVT_LAUNCHERS                                              \
+    }
+#define NVT_LAUNCHERS_HELP                                                                         \
+    "      --launchers      count OS calls and CPU samples of processes that only\n"               \
+    "                       started the program, too (timeout, a shell, mpirun)\n"
 
 /* Which ranges are iterations (nvt_iterations_set), of the commands that look at them: the same, and taken by the command. */
 #define NVT_ITERATION_OPTION                                                                       \

@@ -39,7 +39,7 @@ static const char usage_text[] =
     "                       this\n"
     "      --reference      compare with the published figures (nvtally reference)\n"
     "      --tolerance PCT  changes within this are the same (default: 1%)\n" NVT_WINDOW_HELP
-        NVT_ITERATION_HELP
+        NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
     "      --top N          print only the N rows whose total time has changed most\n"
     "      --wide           show all columns, and names at full length\n" NVT_COLOR_HELP
     "      --help           this text\n\n"
@@ -102,23 +102,24 @@ static int parse_format(const char *name, struct request *request, struct nvt_er
                                       nvt_format_hint(name, hint, sizeof(hint)));
 }
 
+static const struct option options[] = {{"format", required_argument, NULL, 'f'},
+                                        {"fail-above", required_argument, NULL, FAIL_ABOVE},
+                                        {"fail-unknown", no_argument, NULL, FAIL_UNKNOWN},
+                                        {"fail-memory-above", required_argument, NULL, FAIL_MEMORY},
+                                        {"reference", no_argument, NULL, REFERENCE},
+                                        {"tolerance", required_argument, NULL, TOLERANCE},
+                                        {"top", required_argument, NULL, TOP},
+                                        NVT_WINDOW_OPTIONS,
+                                        NVT_LAUNCHERS_OPTION,
+                                        NVT_ITERATION_OPTION,
+                                        NVT_COLOR_OPTION,
+                                        {"wide", no_argument, NULL, WIDE},
+                                        {"help", no_argument, NULL, HELP},
+                                        {NULL, 0, NULL, 0}};
+
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {
-        {"format", required_argument, NULL, 'f'},
-        {"fail-above", required_argument, NULL, FAIL_ABOVE},
-        {"fail-unknown", no_argument, NULL, FAIL_UNKNOWN},
-        {"fail-memory-above", required_argument, NULL, FAIL_MEMORY},
-        {"reference", no_argument, NULL, REFERENCE},
-        {"tolerance", required_argument, NULL, TOLERANCE},
-        {"top", required_argument, NULL, TOP},
-        NVT_WINDOW_OPTIONS,
-        NVT_ITERATION_OPTION,
-        NVT_COLOR_OPTION,
-        {"wide", no_argument, NULL, WIDE},
-        {"help", no_argument, NULL, HELP},
-        {NULL, 0, NULL, 0}};
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
         switch (option) {

@@ -32,7 +32,7 @@ static const char usage_text[] =
     "  -f, --format FORMAT  print a table: table, column, grid, markdown, latex; csv,\n"
     "                       tsv, json have a row for each finding of each trace,\n"
     "                       and times in ns (default: one paragraph per finding)\n" NVT_WINDOW_HELP
-        NVT_ITERATION_HELP NVT_COLOR_HELP "      --help           this text\n\n"
+        NVT_LAUNCHERS_HELP NVT_ITERATION_HELP NVT_COLOR_HELP "      --help           this text\n\n"
     "Exit status: 0 (with or without findings), 2 if nothing can be read or no run\n"
     "has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
@@ -89,6 +89,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"rules", no_argument, NULL, RULES},
                                             {"all", no_argument, NULL, ALL},
                                             NVT_WINDOW_OPTIONS,
+                                            NVT_LAUNCHERS_OPTION,
                                             NVT_ITERATION_OPTION,
                                             NVT_COLOR_OPTION,
                                             {"help", no_argument, NULL, HELP},

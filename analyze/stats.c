@@ -46,7 +46,7 @@ static const char usage_text[] =
     "                       open on other threads of the process (PyTorch's\n"
     "                       backward pass)\n"
     "      --plain-names    remove the numbers that PyTorch gives to each call and\n"
-    "                       step\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
+    "                       step\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
     "      --compensate     subtract the collector's own cost, which the trace has\n"
     "                       on record\n"
     "      --help           this text\n";
@@ -126,6 +126,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"compensate", no_argument, NULL, 'c'},
                                             {"wide", no_argument, NULL, 'w'},
                                             NVT_WINDOW_OPTIONS,
+                                            NVT_LAUNCHERS_OPTION,
                                             NVT_ITERATION_OPTION,
                                             NVT_COLOR_OPTION,
                                             {"help", no_argument, NULL, 'h'},

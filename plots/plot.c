@@ -54,8 +54,8 @@ static const char usage_head[] =
     "'vs', draws what 'nvtally compare' finds.\n\n"
     "  -f, --format FORMAT  svg (default), png or pdf\n"
     "  -o, --output DIR     where the pictures go (default: the directory itself, or\n"
-    "                       that of the file)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
-    "      --help           this text\n\n"
+    "                       that of the file)\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP
+        NVT_ITERATION_HELP "      --help           this text\n\n"
     "Charts of a comparison:\n";
 
 /* Whether a file of a chart would go over what was read. 0, or -1 with err: it would. */
@@ -309,6 +309,7 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
     static const struct option known[] = {{"format", required_argument, NULL, 'f'},
                                           {"output", required_argument, NULL, 'o'},
                                           NVT_WINDOW_OPTIONS,
+                                          NVT_LAUNCHERS_OPTION,
                                           NVT_ITERATION_OPTION,
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};

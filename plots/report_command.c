@@ -38,7 +38,7 @@ static const char usage_text[] =
     "                       (default: report.html in the directory; for a trace,\n"
     "                       NAME.report.html next to it; with 'vs', change.html)\n"
     "      --title TEXT     instead of the names of the workloads or files\n" NVT_WINDOW_HELP
-        NVT_ITERATION_HELP "      --help           this text\n";
+        NVT_LAUNCHERS_HELP NVT_ITERATION_HELP "      --help           this text\n";
 
 struct request {
     const char *output, *title;
@@ -69,6 +69,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"title", required_argument, NULL, TITLE},
                                             NVT_WINDOW_OPTIONS,
+                                            NVT_LAUNCHERS_OPTION,
                                             NVT_ITERATION_OPTION,
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};

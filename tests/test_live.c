@@ -224,7 +224,9 @@ static void a_hang_is_told_with_the_places(void **state)
     cli_result_free(&result);
     result = cli_run((const char *const[]){"nvtally", "diagnose", recorded_path(), NULL});
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "\n1  hang   "));
+    /* How it ended, then the first finding. */
+    assert_int_equal(strncmp(result.out, "the command was killed by SIGKILL", 33), 0);
+    assert_non_null(strstr(result.out, "\n\n1  hang   "));
     assert_non_null(strstr(result.out, ", in read pipe ("));
     assert_non_null(strstr(result.out, " > read pipe ("));
     const char *other = strstr(result.out, ": pthread_mutex_lock 0x");

@@ -8,6 +8,7 @@
 #include "../../lib/grow.h"
 #include "input_folder.h"
 #include "rows.h"
+#include "../model/launchers.h"
 #include "../model/named_iterations.h"
 #include "../model/plain_names.h"
 #include "../readers/reader.h"
@@ -92,6 +93,14 @@ int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, stru
     return nvt_window_cut(window, trace, err);
 }
 
+static int leave_out_launchers(const struct nvt_window *window, struct nvt_trace *trace,
+                               struct nvt_error *err)
+{
+    return !(window && window->launchers) && nvt_launchers_leave_out(trace)
+               ? nvt_fail_at(err, trace->path, -1, "out of memory")
+               : 0;
+}
+
 /* *item gets the trace. 0 or -1. */
 static int read_trace(const struct nvt_input *input, const char *path, struct nvt_input_trace *item,
                       struct nvt_error *err)
@@ -105,6 +114,7 @@ static int read_trace(const struct nvt_input *input, const char *path, struct nv
     if (!item->trace)
         return -1;
     if ((!input->iteration || !nvt_iterations_set(item->trace, input->iteration, err)) &&
+        !leave_out_launchers(input->window, item->trace, err) &&
         !nvt_input_cut(input->window, item->trace, err) &&
         (!input->plain_names || !nvt_plain_names(item->trace, err)))
         return 0;

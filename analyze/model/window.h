@@ -19,6 +19,7 @@ struct nvt_window {
     const char *range; /* --filter-nvtx, NULL: not given */
     const char *time;  /* --filter-time, NULL: not given */
     struct nvt_moment from, to;
+    int launchers; /* --launchers: what launchers.h leaves out stays in */
 };
 
 /*
