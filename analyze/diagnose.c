@@ -1,7 +1,7 @@
 /*
  * The command `diagnose`.
  */
-#include "diagnosis/diagnose.h"
+#include "diagnosis/rule_page.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +27,9 @@ static const char usage_text[] =
     "      --by AXIS        only along this axis (fragments, batch …): what grows\n"
     "                       with it and where variants cross, but nothing about\n"
     "                       single traces\n"
+    "      --explain RULE   print the page of a rule (such as launch-bound), or of all:\n"
+    "                       what it means, how it is found, its threshold, what\n"
+    "                       helped others, what it is confused with; takes no trace\n"
     "      --rules          print what is looked for, with thresholds and reasons;\n"
     "                       takes no trace\n"
     "  -f, --format FORMAT  print a table: table, column, grid, markdown, latex; csv,\n"
@@ -63,16 +66,16 @@ static const struct nvt_column row_columns[] = {{"cause", NVT_NAMES},
                                                 {"moment 3 (ns)", NVT_NS},
                                                 {"remedy", NVT_NAMES}};
 
-static const struct nvt_column rule_columns[] = {{"cause", NVT_NAMES},
-                                                 {"finds", NVT_NAMES},
-                                                 {"from where on", NVT_NAMES},
-                                                 {"confidence", NVT_NAMES},
-                                                 {"remedy", NVT_NAMES}};
+static const struct nvt_column rule_columns[] = {
+    {"cause", NVT_NAMES},      {"finds", NVT_NAMES},         {"from where on", NVT_NAMES},
+    {"confidence", NVT_NAMES}, {"remedy", NVT_NAMES},        {"means", NVT_NAMES},
+    {"found by", NVT_NAMES},   {"helped others", NVT_NAMES}, {"confused with", NVT_NAMES}};
 
 struct request {
     const char *by;                  /* axis, NULL: each one that varies */
     const struct nvt_format *format; /* NULL: paragraphs */
     int rules;                       /* print what is looked for */
+    const char *explain;             /* print the page of this rule, or "all"; NULL: of none */
     int all;                         /* minor findings, too */
     char *const *given;              /* files and directories, ended by NULL */
     struct nvt_window window;
@@ -83,10 +86,11 @@ struct request {
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { BY = 256, RULES, ALL, HELP };
+    enum { BY = 256, RULES, EXPLAIN, ALL, HELP };
     static const struct option options[] = {{"by", required_argument, NULL, BY},
                                             {"format", required_argument, NULL, 'f'},
                                             {"rules", no_argument, NULL, RULES},
+                                            {"explain", required_argument, NULL, EXPLAIN},
                                             {"all", no_argument, NULL, ALL},
                                             NVT_WINDOW_OPTIONS,
                                             NVT_LAUNCHERS_OPTION,
@@ -105,6 +109,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             request->by = optarg;
         else if (option == RULES)
             request->rules = 1;
+        else if (option == EXPLAIN)
+            request->explain = optarg;
         else if (option == ALL)
             request->all = 1;
         else if (option == 'f' && !(request->format = nvt_format_find(optarg)))
@@ -118,10 +124,11 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         } else if (option == '?' || nvt_command_window(&request->window, option, err) < 0)
             return -1;
     }
-    if (request->rules && optind < argc)
-        return nvt_fail(err, "diagnose --rules takes no trace");
+    const int has_no_input = request->rules || request->explain;
+    if (has_no_input && optind < argc)
+        return nvt_fail(err, "diagnose --%s takes no trace", request->rules ? "rules" : "explain");
     request->given = argv + optind;
-    return request->rules || optind < argc
+    return has_no_input || optind < argc
                ? 0
                : nvt_fail(err,
                           "diagnose: no trace or directory was given; see nvtally diagnose --help");
@@ -229,9 +236,12 @@ static int print_paragraphs(const struct nvt_screen *screen, const struct nvt_fi
             putchar('\n');
         failed = print_finding(screen, findings, i, request->given);
     }
-    if (findings->count)
+    if (findings->count) {
         print_meanings(screen, findings);
-    else
+        printf("\nWhat a finding means: nvtally diagnose --explain %s%s%s\n",
+               strchr(findings->items[0].cause, ' ') ? "\"" : "", findings->items[0].cause,
+               strchr(findings->items[0].cause, ' ') ? "\"" : "");
+    } else
         puts("Nothing was found.");
     if (why->size)
         putchar('\n');
@@ -348,7 +358,8 @@ static int print_rule_table(const struct request *request, struct nvt_error *err
         nvt_table_new("rules", "What diagnose looks for", rule_columns, NVT_COUNT_OF(rule_columns));
     for (size_t i = 0; i < count; i++)
         nvt_table_put(table, rules[i]->cause, rules[i]->about, rules[i]->threshold,
-                      nvt_confidence_name(rules[i]->confidence), rules[i]->remedy);
+                      nvt_confidence_name(rules[i]->confidence), rules[i]->remedy, rules[i]->means,
+                      rules[i]->found, rules[i]->helped, rules[i]->confused);
     return render(table, request, err);
 }
 
@@ -384,6 +395,57 @@ static int print_rules(const struct request *request, struct nvt_error *err)
     return 0;
 }
 
+/* As Markdown, or for people. */
+static void print_page(const struct nvt_screen *screen, const struct nvt_rule *rule,
+                       int is_markdown)
+{
+    struct nvt_rule_part parts[NVT_RULE_PARTS];
+    const size_t count = nvt_rule_page(rule, parts);
+    if (is_markdown)
+        fputs("# ", stdout);
+    nvt_paint(screen, NVT_PAINT_TITLE, stdout);
+    fputs(rule->cause, stdout);
+    nvt_paint(screen, NVT_PAINT_NONE, stdout);
+    putchar('\n');
+    for (size_t i = 0; i < count && is_markdown; i++) {
+        printf("\n## %s\n\n", parts[i].title);
+        nvt_render_markdown_text(parts[i].text, stdout);
+        putchar('\n');
+    }
+    for (size_t i = 0; i < count && !is_markdown; i++) {
+        putchar('\n');
+        nvt_paint(screen, NVT_PAINT_FAINT, stdout);
+        fputs(parts[i].title, stdout);
+        nvt_paint(screen, NVT_PAINT_NONE, stdout);
+        fputs("\n   ", stdout);
+        (void)nvt_wrap(parts[i].text, 3, 3, screen->width, stdout);
+        putchar('\n');
+    }
+}
+
+static int explain(const struct request *request, struct nvt_error *err)
+{
+    static const struct nvt_screen plain = {0};
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    const int is_all = !strcmp(request->explain, "all");
+    const struct nvt_rule *one = is_all ? NULL : nvt_rule_named(request->explain);
+    const int is_markdown = request->format != NULL;
+    size_t count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    if (request->format && request->format != nvt_format_find("markdown"))
+        return nvt_fail(
+            err, "diagnose --explain prints text or -f markdown; --rules -f csv has a table");
+    if (!is_all && !one)
+        return nvt_fail(err, "no rule '%s'; nvtally diagnose --rules lists them", request->explain);
+    for (size_t i = 0; i < count; i++)
+        if (is_all || rules[i] == one) {
+            if (is_all && i)
+                putchar('\n');
+            print_page(is_markdown ? &plain : &screen, rules[i], is_markdown);
+        }
+    return 0;
+}
+
 static int diagnose(struct request *request, struct nvt_error *err)
 {
     struct nvt_input input = {
@@ -410,7 +472,9 @@ int nvt_cmd_diagnose(int argc, char **argv)
     int status = parse(argc, argv, &request, &err);
     if (status)
         return status == 1 ? 0 : nvt_command_fail(&err);
-    if (request.rules)
+    if (request.explain)
+        status = explain(&request, &err);
+    else if (request.rules)
         status = print_rules(&request, &err);
     else
         status = diagnose(&request, &err);

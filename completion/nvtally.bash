@@ -48,6 +48,10 @@ _nvtally() {
         words=$("$program" stats -f list 2>/dev/null | sed 's/ .*//')
         _nvtally_list "$current" "$words"
         ;;
+    diagnose,--explain,*)
+        words=$("$program" diagnose --explain all -f markdown 2>/dev/null | sed -n 's/^# //;T;s/ /-/g;p')
+        mapfile -t COMPREPLY < <(compgen -W "all $words" -- "$current")
+        ;;
     run,run,* | reference,reference,*)
         words=$("$program" run --help 2>/dev/null | sed -n '2,$s/^\([a-z][a-z]*\): .*/\1/p')
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -42,3 +42,5 @@ complete -c nvtally -n '__nvtally_at run,reference run,reference' -f \
 complete -c nvtally -n '__nvtally_at record -t,--trace' -f \
     -a '(__nvtally_list (nvtally record --trace list 2>/dev/null | string replace -r " .*" ""))'
 complete -c nvtally -n '__nvtally_at record --preset' -f -a python
+complete -c nvtally -n '__nvtally_at diagnose --explain' -f \
+    -a '(nvtally diagnose --explain all -f markdown 2>/dev/null | string replace -rf "^# " "" | string replace -a " " "-"; echo all)'

@@ -14,6 +14,12 @@ $(BUILD)/man/%: docs/man/%.scd lib/version.h packaging/module.mk
 	@mkdir -p $(@D)
 	$(Q)sed '1s/$$/ "nvtally $(VERSION)"/' $< | scdoc >$@.part && mv $@.part $@
 
+# Between its parts, the pages of the rules: scdoc reads the Markdown that they are printed in.
+$(BUILD)/man/nvtally-findings.1: docs/man/nvtally-findings.1.scd lib/version.h packaging/module.mk $(BUILD)/nvtally
+	@mkdir -p $(@D)
+	$(Q){ sed -e '1s/$$/ "nvtally $(VERSION)"/' -e '/^# EXAMPLES/,$$d' $< && \
+	  $(BUILD)/nvtally diagnose --explain all -f markdown && echo && sed -n '/^# EXAMPLES/,$$p' $<; } | scdoc >$@.part && mv $@.part $@
+
 # The published documents are built into the program.
 $(BUILD)/obj/analyze/published/data.o: $(wildcard data/published/*)
 

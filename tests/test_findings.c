@@ -7,14 +7,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/diagnosis/rule_page.h"
+#include "../analyze/reports/report.h"
 #include "../lib/count_of.h"
 #include "../lib/text.h"
+#include "cli.h"
 #include "made_trace.h"
 
 static struct nvt_finding finding_of(const struct nvt_rule *rule, double cost_ns, double whole_ns)
@@ -239,6 +242,85 @@ static void nothing_found_says_what_was_looked_at(void **state)
     nvt_trace_free(traces[1].trace);
 }
 
+/* --- pages ------------------------------------------------------------------------------------------- */
+
+/* Each part says something, in whole sentences, and stands where it should. */
+static void each_rule_has_its_page(void **state)
+{
+    (void)state;
+    static const char *const titles[] = {"What it finds", "What it means", "How it is found",
+                                         "Threshold",     "Remedy",        "What helped others",
+                                         "Confused with", "Confidence"};
+    size_t rules;
+    const struct nvt_rule *const *all = nvt_rules(&rules);
+    for (size_t i = 0; i < rules; i++) {
+        struct nvt_rule_part parts[NVT_RULE_PARTS];
+        if (nvt_rule_page(all[i], parts) != NVT_COUNT_OF(titles))
+            fail_msg("the page of %s has not all parts", all[i]->cause);
+        for (size_t k = 0; k < NVT_COUNT_OF(titles); k++) {
+            const size_t length = strlen(parts[k].text);
+            assert_string_equal(parts[k].title, titles[k]);
+            if (length < 20 || length + 1 >= sizeof(parts[k].text) ||
+                parts[k].text[length - 1] != '.')
+                fail_msg("%s: %s: \"%s\"", all[i]->cause, titles[k], parts[k].text);
+        }
+        assert_non_null(strstr(parts[3].text, all[i]->threshold + 1));
+        assert_ptr_equal(nvt_rule_named(all[i]->cause), all[i]);
+    }
+}
+
+/* What a rule's findings are shown by is a report, or a chart. */
+static void what_shows_a_finding_is_there(void **state)
+{
+    (void)state;
+    size_t rules;
+    const struct nvt_rule *const *all = nvt_rules(&rules);
+    for (size_t i = 0; i < rules; i++) {
+        const char *show = all[i]->show ? all[i]->show : "plot";
+        char report[64];
+        if (sscanf(show, "stats -r %63[a-z_]", report) == 1 ? !nvt_report_find(report)
+                                                            : strcmp(show, "plot") != 0)
+            fail_msg("%s: %s", all[i]->cause, show);
+    }
+}
+
+static void expect_explained(const char *const *arguments, int status, const char *text)
+{
+    const char *argv[8] = {"nvtally", "diagnose"};
+    for (size_t i = 0; arguments[i]; i++)
+        argv[i + 2] = arguments[i];
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, status);
+    if (!strstr(status ? result.err : result.out, text))
+        fail_msg("no \"%s\" in\n%s%s", text, result.out, result.err);
+    cli_result_free(&result);
+}
+
+static void pages_are_printed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments[5];
+        int status;
+        const char *text;
+    } cases[] = {
+        {{"--explain", "launch-bound"}, 0, "launch-bound\n\nWhat it finds\n   A GPU that waits"},
+        {{"--explain", "gpu-idle"}, 0, "GPU idle\n\nWhat it finds\n"},
+        {{"--explain", "MPI"}, 0, "\n\nConfidence\n   Seen: measured directly.\n"},
+        {{"--explain", "many_small_kernels", "-f", "markdown"},
+         0,
+         "# many small kernels\n\n## What"},
+        {{"--explain", "all"}, 0, "\n\nGPU idle\n\nWhat it finds\n"},
+        {{"--explain", "gpu"}, 2, "nvtally: no rule 'gpu'; nvtally diagnose --rules lists them\n"},
+        {{"--explain", ""}, 2, "no rule ''"},
+        {{"--explain", "MPI", "-f", "csv"}, 2, "--explain prints text or -f markdown"},
+        {{"--explain", "MPI", "a.nvt"}, 2, "diagnose --explain takes no trace"},
+        {{"--explain"}, 2, "needs a value"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
+        expect_explained(cases[i].arguments, cases[i].status, cases[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +331,9 @@ int main(void)
         cmocka_unit_test(minor_findings_are_left_out),
         cmocka_unit_test(a_command_shows_a_finding),
         cmocka_unit_test(nothing_found_says_what_was_looked_at),
+        cmocka_unit_test(each_rule_has_its_page),
+        cmocka_unit_test(what_shows_a_finding_is_there),
+        cmocka_unit_test(pages_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,10 +25,10 @@ static const struct {
     [NVT_SEEN] = {"seen", "measured directly"},
     [NVT_TESTED] = {"tested", "fitted to several runs; about 5 of 100 such findings are noise"},
     [NVT_LIKELY] = {"likely",
-                    "the numbers are measured, the cause is inferred: look at the moments "
+                    "the numbers are measured; the cause is inferred, so look at the moments "
                     "before acting on it"},
     [NVT_POSSIBLE] = {"possible",
-                      "the numbers are measured, but healthy programs may have them too: "
+                      "the numbers are measured, but healthy programs may have them too; "
                       "find out first what happened then"},
 };
 

@@ -100,8 +100,9 @@ const struct nvt_rule nvt_rule_backward = {
     .threshold = "10 operations and 5 % of the device's working time that have a range only with "
                  "--across-threads: less does not change what a range seems to cost",
     .remedy = "read reports with --across-threads, or open a range on that thread (hooks)",
-    .helped = "--across-threads in nvtally. In the program: torch.autograd.profiler.emit_nvtx, or "
-              "hooks that push a range on the autograd thread.",
+    .helped =
+        "Reports with --across-threads. In the program: torch.autograd.profiler.emit_nvtx, or "
+        "hooks that push a range on the autograd thread.",
     .confused = "A thread of the program's own that launches work at the same time is taken for "
                 "part of the open range, too; then give it ranges of its own.",
     .show = "stats -r range_tree --across-threads",

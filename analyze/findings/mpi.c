@@ -149,7 +149,7 @@ static int compare_mpi(const struct nvt_rule *rule, const struct nvt_case *facts
 
 const struct nvt_rule nvt_rule_mpi = {
     .cause = "MPI",
-    .about = "time in MPI calls",
+    .about = "ranks that spend much of their time in MPI calls",
     .means = "Ranks spend much of their time in MPI: they wait for each other, or for the network. "
              "Neither computes.",
     .found = "Calls that return when they are done are added up; polling calls (MPI_Test), "

@@ -158,21 +158,34 @@ static int find_resident(const struct nvt_rule *rule, const struct nvt_view *vie
 
 const struct nvt_rule nvt_rule_resident = {
     .cause = "process memory growth",
-    .about =
-        "resident memory of a process that grows throughout a loop: a leak on the host, or results "
-        "that are kept (record --pytorch, or --trace process)",
+    .about = "resident memory of a process that grows throughout a loop: a leak on the host, or "
+             "results that are kept (record --pytorch, or --trace process)",
+    .means = "The process needs more memory with each iteration, and nothing suggests that this "
+             "ends. On a long run the kernel kills it, or workers, or the machine swaps.",
+    .found = "The lowest resident size in each eighth of the time must rise, so what goes up and "
+             "down within an iteration does not count. The finding says whether the growth is "
+             "anonymous (heap, Python objects, tensors on the host) or file-backed, what a counter "
+             "of PyTorch's allocator does then, in which range most of it comes, and with --trace "
+             "cpu who calls allocators. Workers of a loop are a finding of their own. Needs record "
+             "--pytorch, or --trace process or machine.",
     .threshold =
-        "8 MiB and 0.5 % more, behind the first quarter of at least 22 iterations, over 4 s and 40 "
+        "8 MiB and 0.5 % more, after the first quarter of at least 22 iterations, over 4 s and 40 "
         "samples: warm-up and fragmentation take as much. In each eighth of that time the lowest "
         "level is higher than in the one before, at the end as fast as before, and the level was "
-        "never as high: a cache that is full, garbage that is collected and a level that jumps "
-        "are not told. Without iterations, a loop is known by the outermost range that repeats",
-    .remedy =
-        "free what each iteration keeps: in PyTorch append loss.item() instead of loss, bound "
-        "caches and logs, and end references of closures and exceptions; tracemalloc, or "
-        "memray run, names the lines that allocated what is kept",
-    .confidence = NVT_SEEN,
+        "never as high: a cache that is full, garbage that is collected and a level that jumps do "
+        "not count. Without iterations, a loop is known by the outermost range that repeats",
+    .remedy = "free what each iteration keeps: in PyTorch append loss.item() instead of loss, "
+              "bound caches and logs, and end references of closures and exceptions; tracemalloc, "
+              "or memray run, names the lines that allocated what is kept",
+    .helped = "Lists of losses and outputs as numbers. functools.lru_cache with a maxsize=. "
+              "DataLoader workers: arrays instead of lists of Python objects, whose reference "
+              "counts copy shared pages. tracemalloc snapshots of two iterations, compared. "
+              "MALLOC_ARENA_MAX=2 or jemalloc, where many threads allocate.",
+    .confused = "Memory growth: memory that an allocator has handed out, on the device or by "
+                "events. A cache with random keys that is half full still looks like a leak. "
+                "Copy-on-write of a forked worker grows until all its pages are its own.",
     .show = "stats -r process_memory",
+    .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES,
     .is_whole = 1,
     .look = find_resident,
