@@ -10,7 +10,7 @@
 
 struct nvt_children {
     pid_t pids[NVT_CHILDREN_MOST];
-    int count; /* -1: unknown, there is no /proc that tells, or there are too many */
+    int count; /* -1: unknown: there is no /proc, or there are too many */
 };
 
 /* The children of the calling process, which must have one thread. */

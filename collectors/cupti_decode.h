@@ -26,12 +26,12 @@ struct nvt_cupti_decoder {
     /* Called when the batch is full: hand it on and clear it. */
     void (*full)(void *context, struct nvt_device_batch *batch);
     void *context;
-    /* What has been seen so far. NULL: nobody asks. */
+    /* What has been seen so far; NULL: not wanted. */
     struct nvt_cupti_seen {
         uint64_t devices, calls, kernels,
             linked; /* linked: kernels that have the number of a call */
     } * seen;
-    /* Frees what that libcupti allocated beside a record and leaves to its reader. NULL: nobody does. */
+    /* Frees what that libcupti allocated for a record and leaves to its reader. NULL: it is not freed. */
     void (*release)(void *memory);
     /* Between which moments operations lie, where that is known; latest 0: it is not. CUPTI may take the times of its own
      * clock for an operation (PyTorch issue 192021: off by 10^14 ns), and a single one of those would make a trace years long.

@@ -8,8 +8,8 @@
 
 struct nvt_cut;
 
-/* Begin with a new file beside that of the writer. Chunks of events and device records whose last ticks are before
- * `ticks` are left out. NULL with err. */
+/* Begin a new file next to the writer's. Chunks of events and device records whose last ticks are before `ticks` are
+ * left out. NULL with err. */
 struct nvt_cut *nvt_cut_begin(const struct nvt_trace_writer *writer, uint64_t ticks,
                               struct nvt_error *err);
 

@@ -28,10 +28,10 @@ typedef int nvt_cut_state_put(void *context, const struct nvt_chunk *chunk, cons
                               size_t size);
 
 /*
- * Put what is left of the chunk's thread (EVENTS: its pushes), or of its process (DEVICE, DEVICE_COLUMNS), in front
- * of that chunk, which stays; once. nvt_cut_state_give_all, when all chunks have been looked at: what is left of all
- * others, and starts and ends of ranges, for which it does not matter where they stand. 0; -1: `put` failed or there
- * is no memory.
+ * Put what is left of the chunk's thread (EVENTS: its pushes), or of its process (DEVICE, DEVICE_COLUMNS), before that
+ * chunk, which stays; once. nvt_cut_state_give_all, when all chunks have been looked at: what is left of all others,
+ * and starts and ends of ranges, for which it does not matter where they stand. 0; -1: `put` failed or there is no
+ * memory.
  */
 int nvt_cut_state_give(struct nvt_cut_state *state, const struct nvt_chunk *chunk,
                        nvt_cut_state_put *put, void *context);

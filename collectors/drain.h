@@ -11,8 +11,8 @@
 
 struct nvt_drain;
 
-/* Attach to a ring file. *drain is NULL (and 0 returned) when it is not ready yet or there was no memory
- * for it: try again. -1 with err when it is no ring of ours. `path` is removed when the drain is freed. */
+/* Attach to a ring file. *drain is NULL (and 0 returned) when it is not ready yet or there was no memory for it: try
+ * again. -1 with err when it is not a ring of nvtally. `path` is removed when the drain is freed. */
 int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain **drain,
                    struct nvt_error *err);
 
@@ -23,8 +23,8 @@ uint64_t nvt_drain_take(struct nvt_drain *drain);
  * and kept as the first error. */
 void nvt_drain_flush(struct nvt_drain *drain, int force);
 
-/* The ring's thread has been in a call of the operating system's libraries for `least` ticks at `now`, it may be: then it is
- * among what is written next, and again after `most` ticks (drain_os.h). */
+/* If the ring's thread has been in an OS call for `least` ticks at `now`, that call is written with the next chunk, and
+ * again after `most` ticks (drain_os.h). */
 void nvt_drain_take_long_call(struct nvt_drain *drain, uint64_t now, uint64_t least, uint64_t most);
 
 /* The front of the file has been cut off. */
@@ -46,7 +46,7 @@ int nvt_drain_is_over(const struct nvt_drain *drain);
 /* The number that the output gave the ring's process; *owner gets what the ring knows of it. */
 uint32_t nvt_drain_owner(const struct nvt_drain *drain, struct nvt_owner *owner);
 
-/* Sums of one ring, added to what is there. */
+/* The sums of one ring, added to *totals. */
 struct nvt_drain_totals {
     uint64_t events, dropped, nested, unwritten, waited_ns;
     int too_deep;                    /* some of the dropped, as open ranges had filled the ring */

@@ -1,5 +1,5 @@
 /*
- * Samples of what threads run, from a ring's records to rows of a chunk CPU_SAMPLES (docs/trace-format.md).
+ * CPU samples, from a ring's records to rows of a chunk CPU_SAMPLES (docs/trace-format.md).
  *
  * Stacks are made here of what the thread has noted. Python's functions take the place of the interpreter's that run them;
  * below them stand the functions of libraries that the innermost of these has called. What libc and the collector do below the

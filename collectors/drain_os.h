@@ -1,5 +1,5 @@
 /*
- * Calls of the operating system's libraries, from a ring's records to rows of a chunk OS_CALLS (docs/trace-format.md).
+ * Turns a ring's records of OS calls into rows of a chunk OS_CALLS (docs/trace-format.md).
  */
 #ifndef NVT_DRAIN_OS_H
 #define NVT_DRAIN_OS_H
@@ -31,10 +31,11 @@ void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calli
                             uint64_t now);
 
 /*
- * The thread lives, and at `now` has been in a call for `least` ticks: a row of it, as of one that never ends, so that a trace
- * tells of it that is read meanwhile, or whose recorder is killed. Another one whenever it is twice as old as at the one before,
- * and `most` ticks behind that at the latest, and once it has ended, its own, with the same beginning: the last one counts. If
- * it is sampled, and waits for others, it is asked where it is with the first of them.
+ * If the thread, which is alive, has been in a call for `least` ticks at `now`, write a row of the call as of one that
+ * never ends, so that a trace has it that is read meanwhile or whose recorder is killed. Another row follows whenever
+ * the call is twice as old as at the row before, after `most` ticks at the latest, and the final row when it has ended.
+ * All begin at the same time, and the last one counts. With the first row, a sampled thread that waits for others is
+ * asked where it is.
  */
 void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calling *calling,
                             uint64_t now, uint64_t least, uint64_t most);

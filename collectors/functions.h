@@ -12,7 +12,7 @@ struct nvt_functions;
 
 enum nvt_function_kind {
     NVT_FUNCTION_PLAIN,
-    NVT_FUNCTION_EVALUATES,   /* Python's loop, which runs what Python's own stack tells */
+    NVT_FUNCTION_EVALUATES,   /* Python's evaluation loop, whose functions Python's own stack has */
     NVT_FUNCTION_INTERPRETER, /* another one of Python's */
     NVT_FUNCTION_START,       /* of libc, below the first one of a thread */
     NVT_FUNCTION_OURS,        /* the collector's */

@@ -17,7 +17,7 @@ struct nvt_launch {
     pid_t pid;
     int exec_error;        /* errno when the command could not be started, else 0 */
     int other_tool;        /* NVTX_INJECTION64_PATH was set to somebody else's library */
-    int other_device_tool; /* likewise CUDA_INJECTION64_PATH */
+    int other_device_tool; /* CUDA_INJECTION64_PATH was set to somebody else's library */
 };
 
 /* Why a shell would not find this command: ENOENT, EACCES, or 0 when it is there. */
@@ -36,13 +36,13 @@ struct nvt_launch_signals {
 void nvt_launch_block(struct nvt_launch_signals *before);
 void nvt_launch_unblock(const struct nvt_launch_signals *before);
 
-/* What a command gets of ours besides NVTX. */
+/* What is injected into the command besides NVTX. */
 struct nvt_launch_wish {
     int devices; /* the library injected into CUDA as well */
-    int mpi;     /* the library in front of MPI, first of $LD_PRELOAD */
-    int os;      /* that in front of libc, likewise */
-    int cpu;     /* the one that has threads sampled, likewise, and Python tell of its stack */
-    int pytorch; /* ranges of PyTorch, from the folder in front of $PYTHONPATH */
+    int mpi;     /* preload the MPI library, first of $LD_PRELOAD */
+    int os;      /* preload the library that records OS calls, first of $LD_PRELOAD */
+    int cpu;     /* preload the library that samples threads, and have Python write its stack */
+    int pytorch; /* ranges of PyTorch, by a folder put first in $PYTHONPATH */
     int ends_with_us;
 };
 

@@ -3,8 +3,8 @@
  * recorder's samples them, the recorder writes what it sampled. The traced program takes no part.
  *
  * A sampler reads quantities from its sources, the host's (machine_host.c) and the devices' (machine_nvml.c), and of the
- * processes that it follows (machine_processes.h), every 100 ms; less often where a round takes so long that it would be more
- * than 2 % of a processor's time. A quantity that a source has not is none of the trace's.
+ * processes that it follows (machine_processes.h), every 100 ms; less often where a round takes so long that it would be
+ * more than 2 % of a core's time. The trace has no quantity that a source lacks.
  */
 #ifndef NVT_MACHINE_SAMPLER_H
 #define NVT_MACHINE_SAMPLER_H
@@ -32,7 +32,7 @@ int nvt_machine_write(struct nvt_machine *machine, struct nvt_output *output, in
                       struct nvt_error *err);
 
 /* End the thread, which takes a last sample, and write what is left. It is waited for a second at most: a driver that
- * does not answer holds up nobody. 0, or -1 with err. */
+ * does not answer blocks no other thread. 0, or -1 with err. */
 int nvt_machine_stop(struct nvt_machine *machine, struct nvt_output *output, struct nvt_error *err);
 
 /* --- its sources ---------------------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /*
- * Libraries in front of others: which call of a thread is the program's own, and which comes from within another one that
+ * For preloaded libraries: which call of a thread is the program's own, and which is made from within another call that
  * is passed on.
  *
- * What a call calls of itself comes from below it on the stack. A call that was left, by longjmp or an exception, has not been
- * ended: one from above it, or from its own place, shows that, and one from below does where others have written over its
- * mark meanwhile.
+ * A nested call has a lower stack address than the call that makes it. A call that was left, by longjmp or an
+ * exception, has not been ended: one from above it, or from its own place, shows that, and one from below does where
+ * others have written over its mark meanwhile.
  */
 #ifndef NVT_OUTERMOST_H
 #define NVT_OUTERMOST_H

@@ -14,7 +14,7 @@
 struct nvt_output;
 struct nvt_functions;
 
-/* A file that is there stays as it is until nvt_output_begin, as with nvt_trace_writer_open. */
+/* An existing file is left unchanged until nvt_output_begin, as with nvt_trace_writer_open. */
 struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error *err);
 int nvt_output_begin(struct nvt_output *output, struct nvt_error *err);
 
@@ -89,7 +89,7 @@ int64_t nvt_output_origin(const struct nvt_output *output);
 /* A duration in ticks, by what has gone by since that first moment. */
 uint64_t nvt_output_ticks(const struct nvt_output *output, enum nvt_clock clock, int64_t ns);
 
-/* There will be samples of what threads run. */
+/* There will be CPU samples. */
 void nvt_output_take_samples(struct nvt_output *output);
 
 /* Functions whose names its strings have; made on first use. NULL when out of memory, or there are to be no samples. */

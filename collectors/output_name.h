@@ -7,9 +7,8 @@
  *     %p        the number of the recording process
  *     %%        a %
  *
- * Any other % stands for itself. What a variable holds goes into the name as it is, '/' apart,
- * which becomes
- * '_': it names a file and no folder.
+ * Any other % stands for itself. A variable's value goes into the name unchanged, except that '/' becomes '_': it names
+ * a file and no folder.
  */
 #ifndef NVT_OUTPUT_NAME_H
 #define NVT_OUTPUT_NAME_H

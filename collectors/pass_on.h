@@ -1,7 +1,7 @@
 /*
- * Libraries in front of others: functions that hand arguments on as they are, in whole registers, whatever their types. So it is
- * for ABIs that pass integers and pointers alike, one a register or a place of eight bytes: those of x86-64 and 64-bit Arm
- * on Linux.
+ * For preloaded libraries: functions that pass arguments on unchanged, in whole registers, whatever their types. This
+ * works for ABIs that pass integers and pointers alike, each in one register or in eight bytes: those of x86-64 and
+ * 64-bit Arm on Linux.
  */
 #ifndef NVT_PASS_ON_H
 #define NVT_PASS_ON_H

@@ -11,8 +11,8 @@
 int nvt_is_python_script(const char *command);
 
 /*
- * The command with Python in front where it needs one: a script as above, or options of Python ("-m", "module"). Python is
- * the first of python3 and python in PATH. malloc'ed, with the words of argv; NULL with err: there is no Python, or no
+ * The command with Python before it where it needs one: a script, or options of Python ("-m", "module"). Python is the
+ * first of python3 and python in PATH. malloc'ed, with the words of argv; NULL with err: there is no Python, or no
  * memory.
  */
 char **nvt_python_command(char *const argv[], struct nvt_error *err);

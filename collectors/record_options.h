@@ -10,7 +10,7 @@ struct nvt_record_request {
     struct nvt_record_options options; /* output: as it was given, with its placeholders */
     uint64_t
         asked; /* levels of --trace that were named one by one: where nothing of them comes, that is said */
-    int wants_pytorch; /* likewise --pytorch, which a preset has where there is PyTorch */
+    int wants_pytorch; /* --pytorch was given; a preset adds it where there is PyTorch */
     int is_python;     /* a preset: the command may be a Python script */
     char **command;    /* behind the options; NULL-terminated, of argv */
     char notes

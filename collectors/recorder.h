@@ -22,7 +22,7 @@ struct nvt_recorder {
     struct nvt_drain **drains;
     size_t count;
     struct nvt_owners owners; /* of the rings */
-    int folder_read;          /* since the watch was: it may tell of rings that are known */
+    int folder_read;          /* since the watch was: it may be about known rings */
     int waiting; /* rings that are there and not ready, or there was no memory for them */
     struct nvt_drain_totals totals;
     int64_t next_flush, next_clock;

@@ -1,8 +1,8 @@
 /*
- * A trace that keeps its latest part (`record --max-age`, `--max-size`), as a flight recorder does: once as much of
- * the file is too old as is not, it is written anew without what is too old, a slice at a time beside recording, and
- * the new file takes the old one's name. So there is always a whole trace of that name, whatever ends the recorder,
- * and the file is never more than twice as long as what is kept, for a moment three times.
+ * A trace that keeps its latest part (`record --max-age`, `--max-size`), as a flight recorder does: once as much of the
+ * file is too old as is not, it is written anew without what is too old, a slice at a time while recording goes on, and
+ * the new file takes the old one's name. So there is always a whole trace of that name, whatever ends the recorder, and
+ * the file is never more than twice as long as what is kept, for a moment three times.
  *
  * Chunks of events and device records are cut off as wholes (one is written every 100 ms); strings, facts,
  * processes, threads, definitions and moments of the clock stay, and what cut_state.h says.
@@ -40,7 +40,7 @@ struct nvt_retain_time {
 
 /*
  * Go on with the work for a few milliseconds, or begin it if it is time to. `writer` has written what was noted.
- * Whether there is more to do at once. What fails is tried again later; the file stays as it is.
+ * Whether there is more to do at once. What fails is tried again later; the file is left unchanged.
  */
 int nvt_retain_step(struct nvt_retain *retain, struct nvt_trace_writer *writer,
                     const struct nvt_retain_time *time);

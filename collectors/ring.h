@@ -52,7 +52,8 @@ struct nvt_control {
     char capture[256]; /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
     uint64_t capture_from, capture_to; /* which of the ranges of that name, counted from 0 */
     _Atomic uint64_t heartbeat;        /* grows as `record` drains, and before `writing` ends */
-    _Atomic uint32_t ended; /* `record` has finished, or was found dead: nobody drains any more */
+    _Atomic uint32_t
+        ended; /* `record` has finished, or was found dead: nothing is drained any more */
     _Atomic uint64_t homeless; /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;   /* of the process `recorder`, see nvt_process_start */
     uint64_t pid_space;        /* inode of the recorder's pid namespace; 0: unknown */
@@ -61,11 +62,10 @@ struct nvt_control {
     _Atomic uint32_t cleared;  /* how often `record` has taken away what had ended */
     _Atomic uint32_t asleep;   /* the recorder sleeps: who sets this to zero wakes it; a futex */
     _Atomic uint32_t turns; /* how many have wanted a turn at making a ring where room is scarce, */
-    _Atomic uint32_t turn;  /* and whose it is; 0: nobody's */
+    _Atomic uint32_t turn;  /* and whose it is; 0: no thread's */
     _Atomic uint32_t captured; /* with --capture: what is captured has begun (any writer sets it) */
-    uint64_t
-        os_threshold; /* ticks: calls of the operating system's libraries that take less are left out */
-    uint64_t cpu_period_ns; /* processor time of a thread between two samples of it */
+    uint64_t os_threshold;     /* ticks: shorter OS calls are left out */
+    uint64_t cpu_period_ns;    /* CPU time of a thread between two of its samples */
     /* Ticks: a call that took `where_least` has its stack taken, once for `where_every` that the thread has spent in such calls.
      * UINT64_MAX: none has. */
     uint64_t where_least, where_every;
@@ -81,11 +81,10 @@ enum nvt_trace_what {
     NVT_TRACE_EXTERNAL = 64, /* the ids that programs push on calls */
     NVT_TRACE_GRAPH = 128,   /* whole graphs instead of what is in them */
     NVT_TRACE_UM = 256,      /* pages of managed memory: faults, migrations */
-    NVT_TRACE_MPI = 1024,    /* calls of MPI, as ranges of a library in front of it */
-    NVT_TRACE_MACHINE = 512, /* the state of the machine beside them, which the recorder samples */
-    NVT_TRACE_OSRT =
-        2048, /* calls of the operating system's libraries, by a library in front of them */
-    NVT_TRACE_CPU = 4096, /* samples of what threads run */
+    NVT_TRACE_MPI = 1024,    /* MPI calls, as ranges of a preloaded library */
+    NVT_TRACE_MACHINE = 512, /* the state of the machine, which the recorder samples */
+    NVT_TRACE_OSRT = 2048,   /* OS calls, by a preloaded library */
+    NVT_TRACE_CPU = 4096,    /* CPU samples */
     NVT_TRACE_PROCESS =
         8192, /* the memory of processes, which the recorder samples; part of MACHINE */
 };
@@ -102,14 +101,14 @@ enum nvt_ring_state {
     NVT_RING_GONE = 2, /* the recorder has forgotten it: a thread that still lives needs another */
 };
 
-/* The call of the operating system's libraries that a thread is in. What else is there counts when `number` does. */
+/* The OS call that a thread is in. The other fields are valid only while `number` is not 0. */
 struct nvt_ring_calling {
     _Atomic uint32_t number;  /* enum nvt_os_call_number and 1; 0: it is in none */
-    _Atomic uint32_t file;    /* as in nvt_ring_os_call, */
-    _Atomic uint32_t caller;  /* likewise */
+    _Atomic uint32_t file;    /* as in nvt_ring_os_call */
+    _Atomic uint32_t caller;  /* as in nvt_ring_os_call */
     _Atomic uint64_t since;   /* ticks */
     _Atomic uint64_t address; /* of what it waits for */
-    _Atomic uint32_t holder;  /* likewise */
+    _Atomic uint32_t holder;  /* as in nvt_ring_os_call */
     /* Whether it can be asked for a sample of where it is (record --trace cpu): by this signal, queued with this value.
      * 0: it cannot. */
     _Atomic uint32_t signal;
@@ -187,7 +186,7 @@ enum nvt_record_kind {
     NVT_DEVICE_RECORDS,     /* rows about devices. id: their count, those with times << 32; bytes:
                                count of names (8 bytes), size of names (8), the names, the rows,
                                see lib/device_rows.h */
-    NVT_DEFINE_FILE,        /* id: of what a call of the operating system's libraries works with */
+    NVT_DEFINE_FILE,        /* id: of what an OS call operates on */
     NVT_OS_CALL,            /* one that has ended, enum nvt_os_call_number is the value: an
                                nvt_ring_os_call */
     NVT_CPU_SAMPLE,         /* of what the thread runs: an nvt_ring_cpu_sample */
@@ -208,7 +207,7 @@ struct nvt_ring_sample {
  * faulthandler writes it. */
 struct nvt_ring_cpu_sample {
     uint64_t
-        cpu_ns; /* processor time that it stands for; 0: none, it is where the thread waits, or has waited */
+        cpu_ns; /* CPU time that it stands for; 0: none, it is where the thread waits, or has waited */
     uint64_t ticks; /* when it waited; 0: when the record was written */
     uint32_t frames;
     uint32_t text;   /* bytes */
@@ -225,11 +224,11 @@ struct nvt_ring_os_call {
     uint64_t start, end; /* ticks */
     int64_t result;
     uint32_t file;   /* id, 0: none, or unknown */
-    uint32_t caller; /* of the library or program that called, likewise */
+    uint32_t caller; /* id of the library or program that called, 0: none, or unknown */
     uint32_t
         holder; /* thread that held the lock as the wait began, as the system numbers it; 0: unknown */
     uint32_t unused;
-    uint64_t address; /* of a lock and the like, 0: none */
+    uint64_t address; /* of a lock or another synchronisation object, 0: none */
     uint64_t bytes;   /* that were read or written */
 };
 

@@ -22,10 +22,9 @@ struct nvt_record_options {
                             between cudaProfilerStart and …Stop: cudaProfilerApi; or NULL */
     int pytorch;         /* PyTorch has ranges of its modules, its backward passes and its steps */
     int wait_for_all;    /* go on until the last descendant has ended, not only the command */
-    int64_t
-        os_threshold_ns; /* calls of the operating system's libraries that take less are left out */
-    int64_t cpu_period_ns; /* processor time of a thread between two samples of it */
-    int level;             /* of zstd; 0 stores uncompressed */
+    int64_t os_threshold_ns; /* shorter OS calls are left out */
+    int64_t cpu_period_ns;   /* CPU time of a thread between two of its samples */
+    int level;               /* of zstd; 0 stores uncompressed */
     int overwrite; /* a trace that is there is written over; else it is kept under another name */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;
@@ -42,15 +41,16 @@ struct nvt_record_options {
     }
 
 struct nvt_record_result {
-    int wait_status;                 /* of the command, as waitpid gives it */
-    int asked;                       /* the last signal that asked us to end, 0: none came */
-    int exec_error;                  /* errno when the command could not be started, else 0 */
-    int other_tool;                  /* another tool was injected already and was left in place */
-    int other_device_tool;           /* the same of CUDA's injection, when devices were asked for */
-    uint64_t events;                 /* NVTX events in the file */
-    uint64_t device_records;         /* operations, API calls and the like in the file */
-    uint64_t os_calls;               /* calls of the operating system's libraries in it */
-    uint64_t cpu_samples;            /* samples of what threads run in it */
+    int wait_status; /* of the command, as waitpid gives it */
+    int asked;       /* the last signal that asked us to end, 0: none came */
+    int exec_error;  /* errno when the command could not be started, else 0 */
+    int other_tool;  /* another tool was injected already and was left in place */
+    int other_device_tool; /* another tool was injected into CUDA already and was left in place, when devices
+                                      * were asked for */
+    uint64_t events;         /* NVTX events in the file */
+    uint64_t device_records; /* operations, API calls and other device records in the file */
+    uint64_t os_calls;       /* OS calls in it */
+    uint64_t cpu_samples;    /* CPU samples in it */
     struct nvt_python_stacks python; /* of these */
     int used_devices;                /* a process came up with CUDA */
     int captured;                    /* what options.capture names has begun, at least once */
@@ -60,14 +60,15 @@ struct nvt_record_result {
     uint64_t homeless;  /* events of threads that could get no ring */
     uint64_t unwritten; /* events drained that could not be written */
     uint64_t waited_ns; /* time that producers waited for room, summed */
-    /* Processor time of this process from the command's start to its end: what it may have taken from the
-     * command. Setting up before and writing the rest behind are not in it. */
+    /* CPU time of this process from the command's start to its end: what it may have taken from the command. Setting up
+     * before and writing the rest behind are not in it. */
     int64_t recorder_ns;
     uint32_t processes, threads;
     uint64_t bytes;      /* of the file */
-    char kept[PATH_MAX]; /* what the trace is called now that was there before; "" none was */
+    char kept[PATH_MAX]; /* the new name of a trace that existed before; "" there was none */
     struct nvt_error write_error; /* the first failed write, message "" when none */
-    struct nvt_error cut_error;   /* why what is older than options.keep is in the file; likewise */
+    struct nvt_error
+        cut_error; /* why the file has what is older than options.keep; message "" when none */
 };
 
 /*

@@ -17,8 +17,8 @@ struct nvt_symbols;
 struct nvt_symbols *nvt_symbols_read(const char *path);
 void nvt_symbols_free(struct nvt_symbols *symbols);
 
-/* The name of the function around a place, as the file has it (C++'s are mangled); NULL: none that the file tells of. Good until
- * the set is freed. */
+/* The name of the function around a place, as the file has it (C++'s are mangled); NULL: none that the file has. Good
+ * until the set is freed. */
 const char *nvt_symbols_find(const struct nvt_symbols *symbols, uint64_t place);
 
 #endif

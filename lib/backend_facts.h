@@ -19,11 +19,11 @@ struct nvt_backend_facts {
     int devices;         /* that this process may use, at least 1 */
 };
 
-/* What a matrix product reads its inputs as. They lie in memory as `real` (kernels/backend.h) in any case, and so does the
- * result; sums are of at least float. */
+/* The precision in which a GEMM reads its inputs. They lie in memory as `real` (kernels/backend.h) in any case, and so
+ * does the result; sums are of at least float. */
 enum nvt_precision { NVT_FP32, NVT_TF32, NVT_BF16, NVT_FP16 };
 
-/* What a backend reaches in the best of several runs of a large matrix product and a large copy. */
+/* The backend's peaks: the best of several runs of a large GEMM and a large copy. */
 struct nvt_peak {
     double flops[4]; /* FLOP/s of a product by enum nvt_precision; 0 where it is emulated */
     /* Operations/s of a product of 8-bit integers, counted as FLOPs are; 0 where it is a plain loop. */

@@ -1,6 +1,6 @@
 /*
- * A table as people read it: what all its configurations have in common is said once, and only what tells its rows
- * apart stays in them.
+ * A table as people read it: what all its configurations have in common is printed once, and rows keep only what
+ * distinguishes them.
  */
 #ifndef NVT_COMPACT_TABLE_H
 #define NVT_COMPACT_TABLE_H

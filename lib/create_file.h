@@ -1,5 +1,5 @@
 /*
- * Making a file that others may have laid a trap for.
+ * Creates files safely where others may have planted a link or a file.
  */
 #ifndef NVT_CREATE_FILE_H
 #define NVT_CREATE_FILE_H
@@ -9,29 +9,29 @@
 #include "error.h"
 
 /*
- * Create a file for writing, or empty the one that is there. In a folder where everybody may write
- * (/tmp), a link or a file that somebody else has put there is not taken: it could lead to a file
- * of ours, or leave what we write in the hands of its owner. That is what Linux does itself with
- * fs.protected_symlinks and fs.protected_regular, where these are on. The descriptor, or -1 with
- * errno (EPERM: that was it).
+ * Create a file for writing, or truncate an existing one. In a folder where everybody may write (/tmp), a link or file
+ * of another user is refused: it could lead to a file of our user's, or leave what we write in its owner's hands. Linux
+ * does the same where fs.protected_symlinks and fs.protected_regular are on. The descriptor, or -1 with errno (EPERM:
+ * that was it).
  */
 int nvt_create_file(const char *path);
 
-/* Create a file for writing, or open the one that is there and leave what it holds; refused and returned as by nvt_create_file. */
+/* Create a file for writing, or open an existing one without truncating it. Refuses and returns as nvt_create_file
+ * does. */
 int nvt_open_file(const char *path);
 
 /* Create a file with nvt_create_file and open it as a stream; NULL with errno. */
 FILE *nvt_create_stream(const char *path);
 
-/* When all was written: flush a stream, and close it unless it is stdout. `name`: of what, for err. `failed`: something went wrong
- * before, and err says so. 0, or -1 with err: that, or it cannot be written. */
+/* After the last write: flush the stream, and close it unless it is stdout. `name` names it in err. `failed`: an
+ * earlier step failed and has filled err. 0, or -1 with err. */
 int nvt_stream_end(FILE *out, const char *name, int failed, struct nvt_error *err);
 
 /*
- * Where to write what shall take the place of `path` once it is whole: a file beside it, or `path` itself where that is a
- * pipe, a device or a link. malloc'ed, or NULL with err: what is there cannot be written.
- * nvt_replacement_end: it was written and closed, or `failed`: it takes the place, or nothing is left of it. 0, or -1
- * with err; `replacement` is freed.
+ * The file to write so that `path` is replaced only once the new content is complete: a file next to it, or `path`
+ * itself where that is a pipe, a device or a link. malloc'ed; NULL with err where the existing file cannot be written.
+ * nvt_replacement_end, after the file was written and closed, renames it to `path`, or removes it if `failed`; it frees
+ * `replacement`. 0, or -1 with err.
  */
 char *nvt_replacement_of(const char *path, struct nvt_error *err);
 int nvt_replacement_end(char *replacement, const char *path, int failed, struct nvt_error *err);

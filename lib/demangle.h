@@ -12,8 +12,8 @@ struct nvt_demangler *nvt_demangler_new(void);
 void nvt_demangler_free(struct nvt_demangler *demangler);
 
 /*
- * The name behind a mangled one ("_Z…"), in memory that the caller frees; NULL for a name that is
- * not mangled, that nobody knows how to read, or longer than 64 KiB, and where `demangler` is NULL.
+ * The name behind a mangled one ("_Z…"), in memory that the caller frees; NULL for a name that is not mangled, that
+ * cannot be demangled, or longer than 64 KiB, and where `demangler` is NULL.
  */
 char *nvt_demangle(const struct nvt_demangler *demangler, const char *name);
 

@@ -1,8 +1,8 @@
 /*
- * Rows about devices (device_rows.h) as columns, which is how trace files have them
- * (docs/trace-format.md, DEVICE_COLUMNS): the rows of a kind together, and of these each field for
- * itself. Most fields of kernels and calls are the same for long, or grow by little: what such a
- * column says fits into a few bytes, and who does not want it steps over it.
+ * Rows about devices (device_rows.h) as columns, which is how trace files have them (docs/trace-format.md,
+ * DEVICE_COLUMNS): the rows of a kind together, and of these each field for itself. Most fields of kernels and calls
+ * stay the same for many rows, or grow a little from row to row, so a column packs into few bytes, and a reader can
+ * skip the columns that it does not need.
  *
  * Groups of rows behind each other: varint kind, varint count of rows, varint count of columns, and
  * for each column, field 0 first, varint of bytes << 3 | encoding, then the bytes. Of kinds with

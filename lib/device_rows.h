@@ -26,7 +26,7 @@ enum nvt_device_kind {
     NVT_DEVICE_MEMORY,
     NVT_DEVICE_POOL,
     NVT_DEVICE_OVERHEAD,
-    NVT_DEVICE_UM,         /* what managed memory does beside moving: faults, thrashing … */
+    NVT_DEVICE_UM,         /* managed memory other than migrations: faults, thrashing … */
     NVT_DEVICE_TIMED = 32, /* from here on rows have no times */
     NVT_DEVICE_EXTERNAL = 32,
     NVT_DEVICE_DEVICE,

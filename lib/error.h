@@ -42,9 +42,9 @@ void nvt_error_set_line(struct nvt_error *err, const char *file, int64_t line, c
                         ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * nvt_fail(err, format, ...): fill err (may be NULL) with a message and return -1, so that
- * `return nvt_fail(err, ...)` reads well. Clears file, offset and line. Control characters in the
- * message become '?', because names and paths come from strangers.
+ * nvt_fail(err, format, ...): fill err (may be NULL) with a message and return -1, so that `return nvt_fail(err, ...)`
+ * reads well. Clears file, offset and line. Control characters in the message become '?', because names and paths are
+ * untrusted.
  */
 #define nvt_fail(...) (nvt_error_set(__VA_ARGS__), nvt_failed())
 

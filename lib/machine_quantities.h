@@ -1,9 +1,9 @@
 /*
- * What `record --trace machine` samples of the machine beside the program, and `--trace process` of each process: names,
- * units and what they mean, as the recorder writes them (chunk MACHINE of docs/trace-format.md) and analyses look for them.
+ * The quantities that `record --trace machine` samples, and `--trace process` of each process: names, units and meaning,
+ * as the recorder writes them (chunk MACHINE of docs/trace-format.md) and analyses look for them.
  *
  * A quantity belongs to the host, to a device or to a process. Shares are in % of the time since the sample before, all
- * processors together being 100. "limited" is 1 while the driver holds the SMs' clock down for that reason, else 0.
+ * processors together being 100. "limited" is 1 while the driver throttles the SM clock for that reason, else 0.
  */
 #ifndef NVT_MACHINE_QUANTITIES_H
 #define NVT_MACHINE_QUANTITIES_H

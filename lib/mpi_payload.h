@@ -1,7 +1,6 @@
 /*
- * What a call of MPI says of itself, as the payload of its range: between the library that is loaded in front of MPI
- * (collectors/mpi/calls.c) and the reader of traces. Ranges are of the domain NVT_MPI_DOMAIN, and called as the
- * function is, MPI_Send.
+ * The payload of an MPI call's range, which the preloaded MPI library (collectors/mpi/calls.c) writes and the reader of
+ * traces reads. These ranges are in the domain NVT_MPI_DOMAIN and have the name of the function, such as MPI_Send.
  */
 #ifndef NVT_MPI_PAYLOAD_H
 #define NVT_MPI_PAYLOAD_H

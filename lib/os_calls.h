@@ -1,6 +1,6 @@
 /*
- * What is known of the calls of the operating system's libraries (os_calls.def): which are recorded, and what a call waits
- * for. Recordings of others (nsys profile --trace=osrt) have the same names.
+ * The table of OS calls (os_calls.def): which are recorded, and what a call waits for. nsys's recordings (nsys profile
+ * --trace=osrt) use the same names.
  */
 #ifndef NVT_OS_CALLS_H
 #define NVT_OS_CALLS_H
@@ -30,7 +30,7 @@ enum nvt_os_object {
     NVT_OS_DIRECTORY, /* DIR * */
     NVT_OS_STDOUT,    /* none of the arguments */
     NVT_OS_PATH,
-    NVT_OS_ADDRESS, /* of a lock and the like */
+    NVT_OS_ADDRESS, /* of a lock or another synchronisation object */
 };
 
 /* What the result says. */

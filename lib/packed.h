@@ -1,7 +1,7 @@
 /*
- * A column of numbers as trace files have it (docs/trace-format.md): most columns are the same for long, or grow by
- * little, and then take a few bytes; who does not want one steps over it. Numbers are of 64 bits; what a column is
- * called, how many rows it has and which encoding stands beside it, not in it.
+ * A column of numbers as trace files have it (docs/trace-format.md): most columns stay the same for many rows, or grow
+ * a little from row to row, and then take few bytes; a reader can skip a column. Numbers have 64 bits. The column's
+ * name, row count and encoding are stored outside of it.
  */
 #ifndef NVT_PACKED_H
 #define NVT_PACKED_H

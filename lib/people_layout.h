@@ -38,9 +38,9 @@ struct nvt_people_layout {
 enum { NVT_PEOPLE_BETWEEN = 2 };
 
 /*
- * Lay a table out, which must outlive it, for `room` columns of a terminal (0: as wide as it is). Columns whose cells are all
- * the same are the first to be left out (NVT_PEOPLE_SAME), then those that are NVT_SPARE. 0, or -1 when out of memory.
- * Release with nvt_people_layout_free in any case.
+ * Lay a table out, which must outlive it, for `room` columns of a terminal (0: without a limit). Columns whose cells
+ * are all the same are the first to be left out (NVT_PEOPLE_SAME), then those that are NVT_SPARE. 0, or -1 when out of
+ * memory. Release with nvt_people_layout_free in any case.
  */
 int nvt_people_layout_make(struct nvt_people_layout *layout, const struct nvt_table *table,
                            size_t room);

@@ -13,8 +13,9 @@ struct nvt_probe_item {
     const char *section; /* "built in", "libraries", "this machine", "CUDA", "programs"; static */
     const char *name;    /* static */
     bool present;
-    char detail[384];   /* version, path, size …; absent: "", or why it cannot be told */
-    const char *remedy; /* what it is for and how to get it; NULL for what nobody can add; static */
+    char detail[384]; /* version, path, size …; absent: "", or why it is unknown */
+    const char
+        *remedy; /* what it is for and how to get it; NULL for what cannot be installed; static */
 };
 
 /* More items than nvt_probe ever fills. */

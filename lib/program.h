@@ -14,8 +14,8 @@ int nvt_is_program(const char *path);
  * absolute one. 0, or -1: there is none. */
 int nvt_find_program(const char *name, char *path, size_t size);
 
-/* Find one of our libraries: $NVTALLY_LIBDIR, beside the executable, or ../lib/nvtally from there.
- * 0 with the path in out, or -1 with err. */
+/* Find one of nvtally's libraries: in $NVTALLY_LIBDIR, next to the executable, or in ../lib/nvtally from there. 0 with
+ * the path in out, or -1 with err. */
 int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error *err);
 
 /* The exit status of a shell for a wait status: its own, or 128 + signal. */

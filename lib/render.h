@@ -78,8 +78,8 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
 const char *nvt_render_separated(char out[NVT_NUMBER_MAX]);
 
 /*
- * What formats for people show in a cell: the heading for row SIZE_MAX, a text as it is, a number
- * with separators. In place or in `number`.
+ * What formats for people show in a cell: the heading for row SIZE_MAX, a text unchanged, a number with separators. In
+ * place or in `number`.
  */
 const char *nvt_render_cell(const struct nvt_table *table, size_t row, size_t column,
                             char number[NVT_NUMBER_MAX]);

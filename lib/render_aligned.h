@@ -19,8 +19,8 @@ struct nvt_aligned {
 
 /*
  * Lay a table out, which must outlive it. For a terminal of `room` columns the longest texts are shortened until rows
- * fit into it (0: none is), with `between` columns between two of the table, and `around` beside them; numbers never
- * are. 0, or -1 when out of memory. Release with nvt_aligned_free in any case.
+ * fit into it (0: none is), with `between` blank columns between two columns of the table, and `around` on either side
+ * of the table; numbers never are. 0, or -1 when out of memory. Release with nvt_aligned_free in any case.
  */
 int nvt_aligned_make(struct nvt_aligned *view, const struct nvt_table *table, size_t room,
                      size_t between, size_t around);

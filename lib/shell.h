@@ -5,11 +5,10 @@
 #include "buffer.h"
 
 /*
- * Append the words of argv (NULL-terminated) with a blank before each but the first, in single quotes
- * where a POSIX shell would make something else of them. Letters of other scripts need none. A word with what cannot be
- * shown as it is, line breaks, other control characters and what is no UTF-8 (nvt_char_visible), is in $'…', which
- * bash, zsh, ksh, busybox and POSIX.1-2024 know: then the text is one line that can be copied off a page. 0, or -1 when
- * out of memory.
+ * Append the words of argv (NULL-terminated) with a blank before each but the first, in single quotes where a POSIX
+ * shell would make something else of them. Letters of other scripts need none. A word with line breaks, other control
+ * characters or invalid UTF-8 (nvt_char_visible) is written as $'…', which bash, zsh, ksh, busybox and POSIX.1-2024
+ * know, so that the text is one line that can be copied from a page. 0, or -1 when out of memory.
  */
 int nvt_shell_join(struct nvt_buffer *out, char *const argv[]);
 

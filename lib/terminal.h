@@ -12,13 +12,13 @@ enum nvt_color { NVT_COLOR_AUTO, NVT_COLOR_ALWAYS, NVT_COLOR_NEVER };
 
 /* Where a stream goes. */
 struct nvt_screen {
-    size_t width;    /* columns; 0: it is no terminal, or nobody knows */
-    size_t height;   /* lines; 0: it is no terminal, or nobody knows */
+    size_t width;    /* columns; 0: no terminal, or unknown */
+    size_t height;   /* lines; 0: no terminal, or unknown */
     int is_coloured; /* escape sequences of colours may be written */
 };
 
-/* Columns of the terminal that a stream writes to: what COLUMNS says, else what it says itself; 0
- * where the stream is no terminal, or nobody knows. */
+/* Columns of the terminal that a stream writes to: the value of COLUMNS, else what the terminal reports; 0 where the
+ * stream is no terminal, or the width is unknown. */
 size_t nvt_terminal_width(FILE *out);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * Text from strangers: UTF-8 that may be broken, characters of any width, control characters that
- * must not reach a terminal.
+ * Untrusted text: UTF-8 that may be malformed, characters of any width, control characters that must not reach a
+ * terminal.
  */
 #ifndef NVT_TEXT_H
 #define NVT_TEXT_H
@@ -38,9 +38,9 @@ const char *nvt_file_name(const char *path);
 int nvt_char_width(uint32_t character);
 
 /*
- * The character to show for one that could steer a terminal or turn the text around: control
- * pictures (U+2400 …) for C0 and DEL, NVT_REPLACEMENT for C1, bidirectional controls, line and
- * paragraph separators and noncharacters. Any other is returned as it is.
+ * The character to show for one that could steer a terminal or turn the text around: control pictures (U+2400 …) for C0
+ * and DEL, NVT_REPLACEMENT for C1, bidirectional controls, line and paragraph separators and noncharacters. Any other
+ * is returned unchanged.
  */
 uint32_t nvt_char_visible(uint32_t character);
 

@@ -48,12 +48,12 @@ enum nvt_chunk_kind {
     NVT_CHUNK_THREAD_END,
     NVT_CHUNK_DEVICE, /* decoded CUPTI records, one after the other (device_rows.h) */
     NVT_CHUNK_END,
-    NVT_CHUNK_DEVICE_COLUMNS, /* the same as columns (device_columns.h) */
+    NVT_CHUNK_DEVICE_COLUMNS, /* decoded CUPTI records as columns (device_columns.h) */
     NVT_CHUNK_CUT,            /* what ended before `first` was cut off, as it was too old */
     NVT_CHUNK_MACHINE,        /* the state of the machine over time (machine_quantities.h) */
     NVT_CHUNK_TABLES,         /* which tables and columns there are */
     NVT_CHUNK_ROWS,           /* some rows of one */
-    NVT_CHUNK_OS_CALLS,       /* calls of the operating system's libraries, of one thread */
+    NVT_CHUNK_OS_CALLS,       /* OS calls of one thread */
     NVT_CHUNK_CPU_SAMPLES,    /* samples of what one thread runs */
 };
 
@@ -107,7 +107,7 @@ enum nvt_definition {
     NVT_DEFINITION_SCHEMA,
     NVT_DEFINITION_ENUM,
     NVT_DEFINITION_COUNTER,
-    NVT_DEFINITION_FILE, /* what calls of the operating system's libraries work with */
+    NVT_DEFINITION_FILE, /* what OS calls operate on */
 };
 
 /* Fields of a row of OS_CALLS, of variable length each. */
@@ -134,13 +134,13 @@ enum nvt_cpu_frame_field {
 };
 enum nvt_cpu_row_field {
     NVT_CPU_ROW_TIME,  /* ticks since the row before, the first: since `first` */
-    NVT_CPU_ROW_CPU,   /* ns of processor time */
+    NVT_CPU_ROW_CPU,   /* ns of CPU time */
     NVT_CPU_ROW_FRAME, /* number of the innermost function's, 0 unknown */
     NVT_CPU_ROW_FLAGS, /* enum nvt_cpu_row_flags */
     NVT_CPU_ROW_FIELDS
 };
 enum nvt_cpu_row_flags {
-    NVT_CPU_ROW_ALONE = 1, /* nobody knows who called it */
+    NVT_CPU_ROW_ALONE = 1, /* its callers are unknown */
     NVT_CPU_ROW_WAITS =
         2, /* it is no sample, but where the thread is in the call of OS_CALLS at that time */
     NVT_CPU_ROW_PYTHON = 4, /* times this: enum nvt_python_state, in four bits */
@@ -164,9 +164,9 @@ struct nvt_trace_writer;
 /* What the message says of a file that somebody else is writing. */
 #define NVT_WRITTEN_BY_ANOTHER "is being written by another recorder"
 
-/* Create the file, or cut an existing one, and write its header. NULL with err: it cannot be created; a
- * regular file is there that does not begin as a trace, or that another writer has open, and stays as it
- * is. `level` is zstd's compression level, 0 stores chunks as they are. */
+/* Create the file, or cut an existing one, and write its header. NULL with err: it cannot be created; or an existing
+ * regular file does not begin like a trace or is open in another writer; it is left unchanged. `level` is zstd's
+ * compression level, 0 stores chunks as they are. */
 struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err);
 
 /* Create a file of tables (NVT_FILE_TABLES), or cut an existing one, as nvt_trace_writer_new does a trace. */
@@ -174,19 +174,20 @@ struct nvt_trace_writer *nvt_trace_writer_new_tables(const char *path, int level
                                                      struct nvt_error *err);
 
 /*
- * The same in two steps, for who may have nothing to write after all: until nvt_trace_writer_begin a file that is
- * there stays as it is, and chunks are kept in memory. nvt_trace_writer_begin: 0, or -1 with err; then it is tried
- * again with each chunk. nvt_trace_writer_discard instead of nvt_trace_writer_close leaves the file as it was, if
- * nothing has begun: one that was not there before is gone.
+ * nvt_trace_writer_open creates a writer that leaves an existing file unchanged and keeps chunks in memory until
+ * nvt_trace_writer_begin, for callers that may end up with nothing to write. nvt_trace_writer_begin: 0, or -1 with err;
+ * each later chunk then tries again. nvt_trace_writer_discard, instead of nvt_trace_writer_close, restores the former
+ * state if nothing has begun: a file that did not exist before is removed.
  */
 struct nvt_trace_writer *nvt_trace_writer_open(const char *path, int level, struct nvt_error *err);
 int nvt_trace_writer_begin(struct nvt_trace_writer *writer, struct nvt_error *err);
 void nvt_trace_writer_discard(struct nvt_trace_writer *writer);
 
 /*
- * Before nvt_trace_writer_begin: a trace that is there, wherever a link leads, is not written over but kept, as "x.old.nvt"
- * beside "x.nvt", where it replaces one of that name. 0, also where there is none; or -1 with err: it cannot be
- * kept, and the writer is to be discarded. nvt_trace_writer_kept: the name that it got; NULL: nothing was kept.
+ * Call before nvt_trace_writer_begin: keeps an existing trace (links are followed) under another name instead of
+ * overwriting it: "x.old.nvt" next to "x.nvt", replacing a file of that name. 0, also where there is no trace; -1 with
+ * err if it cannot be kept, and the writer is to be discarded. nvt_trace_writer_kept: the name that it got, NULL if
+ * nothing was kept.
  */
 int nvt_trace_writer_keep(struct nvt_trace_writer *writer, struct nvt_error *err);
 const char *nvt_trace_writer_kept(const struct nvt_trace_writer *writer);
@@ -200,9 +201,9 @@ int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chu
                            const void *payload, size_t size, struct nvt_error *err);
 
 /*
- * Append a chunk that another file holds, as it is there: its header and the bytes behind it
- * (nvt_trace_file_stored). 0; 1: readers would take it for a bomb here, so nvt_trace_writer_chunk is to
- * store it anew; -1 with err where it could not be written.
+ * Append a chunk of another file without unpacking it: its header and the stored bytes (nvt_trace_file_stored). 0; 1:
+ * readers would take it for a decompression bomb in this file, so use nvt_trace_writer_chunk instead; -1 with err where
+ * it could not be written.
  */
 int nvt_trace_writer_copy(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
                           const struct nvt_buffer *stored, struct nvt_error *err);
@@ -238,7 +239,7 @@ struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *e
 struct nvt_trace_file *nvt_trace_file_open_tables(const char *path, struct nvt_error *err);
 void nvt_trace_file_close(struct nvt_trace_file *file);
 
-/* Whether somebody is writing it at this moment. Of a file that was copied, and where the file system has no locks, nobody is. */
+/* Whether a writer has the file open. 0 for a copy of such a file, and on file systems without locks. */
 int nvt_trace_file_is_written(const struct nvt_trace_file *file);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * Configurations as people read them: "workload key=value key=value …" are words, of which most are
- * the same in all rows of a table or chart. Those are said once, the others tell the rows apart.
+ * Configurations as people read them: "workload key=value key=value …" are words, most of which are equal in all rows
+ * of a table or chart. Equal words are printed once, the others distinguish the rows.
  */
 #ifndef NVT_WORDS_H
 #define NVT_WORDS_H

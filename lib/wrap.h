@@ -6,9 +6,10 @@
 #include <stdio.h>
 
 /*
- * Write a text in lines of at most `width` columns (0: in one line as it is), without a line feed behind the last one. What is on its
- * first line already takes `first` columns; the lines below it begin with `hang` blanks. Lines end between words; a word that has no room in a
- * line is cut where that is full, behind a comma or a slash if it has one. Characters are made visible (lib/text.h). Returns how many lines it took.
+ * Write a text in lines of at most `width` columns (0: on one line), without a line feed after the last one. What is on
+ * its first line already takes `first` columns; the lines below it begin with `hang` blanks. Lines end between words; a
+ * word that has no room in a line is cut where that is full, behind a comma or a slash if it has one. Characters are
+ * made visible (lib/text.h). Returns how many lines it took.
  */
 size_t nvt_wrap(const char *text, size_t first, size_t hang, size_t width, FILE *out);
 
@@ -24,7 +25,7 @@ size_t nvt_wrap_lines(const char *text, size_t first, size_t hang, size_t width)
  */
 void nvt_put_item(const char *name, size_t column, const char *text, size_t width, FILE *out);
 
-/* Write a message of the program, "nvtally: TEXT": in lines that fit where `err` is a terminal, else in one as it is. */
+/* Write a message of the program, "nvtally: TEXT": wrapped where `err` is a terminal, else on one line. */
 void nvt_message(FILE *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Processor time by function, as samples of what threads run tell it (hot_functions.h), of the sides of a comparison.
+ * CPU time by function of the sides of a comparison, from CPU samples (hot_functions.h).
  *
  * A function is compared twice: by its own time, and, where it is the program's own and calls others, by that of all samples whose
  * stack it is on ("call tree"). The time is that within the iterations that all traces name, over their number
@@ -15,7 +15,7 @@
 #include "../../lib/map.h"
 #include "compare_sides.h"
 
-/* Ranks of a trace that are told apart; the samples of a trace that has more are those of one. */
+/* Most ranks of a trace that are kept apart; in a trace with more, all samples count as those of one rank. */
 #define NVT_FUNCTION_RANKS 64
 
 /* Of samples: what they stand for, and how many they are. */

@@ -1,5 +1,5 @@
 /*
- * Sides that were given as traces, and differ in what they were run with: "solver impl=old n=2 … n=8" beside "solver
+ * Sides that were given as traces, and differ in what they were run with: "solver impl=old n=2 … n=8" and "solver
  * impl=new n=2 … n=8". What has one value on each side, and not the same on all, is what is compared; the rest of the
  * configurations says which rows belong together.
  */

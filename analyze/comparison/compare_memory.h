@@ -34,10 +34,10 @@ int nvt_compared_memory_is_shared(const struct nvt_compared_memory *memory, size
 void nvt_compared_memory_free(struct nvt_compared_memory *memory);
 
 /*
- * A table of the peaks that are not those of side A, a row a side. They are the same within the tolerance (a fraction) of A's
- * median; more or less where also every value of the one side is above every one of the other; else nobody can tell.
- * *same gets how many are the same, *above how many are more by more than `fraction` (NaN: none). 0, or -1 with err (out of
- * memory).
+ * A table of the peaks that are not those of side A, a row a side. They are the same within the tolerance (a fraction)
+ * of A's median; more or less where also every value of the one side is above every one of the other; else the verdict
+ * is unknown. *same gets how many are the same, *above how many are more by more than `fraction` (NaN: none). 0, or -1
+ * with err (out of memory).
  */
 int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t sides,
                               double tolerance, double fraction, struct nvt_table **table,

@@ -80,7 +80,8 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side, const struct nv
 int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_input *input,
                   struct nvt_error *err);
 
-/* Add what samples tell of a function in one run, and the time of it that is shown. 0, or -1 when out of memory. */
+/* Add the value of a function in one run, estimated from samples, and the time that is shown for it. 0, or -1 when out
+ * of memory. */
 int nvt_sides_add_samples(struct nvt_sides *groups, enum nvt_compared_kind kind,
                           const char *configuration, const char *name, size_t side,
                           const struct nvt_typical *value, double shown);

@@ -13,7 +13,7 @@
 #define NVT_COMPARISON_TOLERANCE 0.01
 
 struct nvt_comparison_request {
-    const char *command; /* that is told where there are not two sides */
+    const char *command; /* named in the error where there are not two sides */
     const struct nvt_window *window;
     const char *iteration; /* which ranges are iterations, NULL: as usual */
     double tolerance;      /* a fraction, within which times are the same */

@@ -1,9 +1,9 @@
 /*
- * What samples tell of the processor time that a function takes, and how sure that is.
+ * A function's CPU time estimated from samples, with its uncertainty.
  *
  * With k of n samples, I iterations and u ns a sample on average, the value is log((time + u / 2) / I), and its squared error
  *
- *     (1 - k / (n + 1)) / (k + 1/2)  where iterations tell how much n varies: k is binomial,
+ *     (1 - k / (n + 1)) / (k + 1/2)  where iterations show how much n varies: k is binomial,
  *     1 / (k + 1/2)                  where they do not: k is of Poisson's distribution,
  *
  * with half a sample more, so that what one side has not at all has a ratio, too (Anscombe, "On estimating binomial response
@@ -14,9 +14,9 @@
  * Of fewer than NVT_FUNCTION_FEW samples a run this error is the least that several runs can show: of a function that no run of a
  * side calls they all say the same.
  *
- * Iterations differ by more than chance. From five on they tell: the spread between eight parts of them, one after the other,
- * gives an error, too, and the larger one is taken. Samples of a program are no independent draws; that errors are right nevertheless is
- * measured (tests/test_compare_functions.c).
+ * Iterations differ by more than chance. From five iterations on, the spread between eight parts of them, one after the
+ * other, gives an error, too, and the larger one is taken. Samples of a program are no independent draws; that errors
+ * are right nevertheless is measured (tests/test_compare_functions.c).
  */
 #ifndef NVT_FUNCTION_VALUE_H
 #define NVT_FUNCTION_VALUE_H

@@ -1,16 +1,16 @@
 /*
- * Which operations move data between devices or ranks. Copies tell it themselves (peer to peer);
- * kernels have nothing but their names:
+ * Which operations move data between devices or ranks. Copies are marked as such (peer to peer); kernels are known by
+ * their names:
  *   - libraries by how their kernels begin: NCCL and RCCL ("ncclDevKernel_AllReduce_…"), NVSHMEM,
  *     MSCCL and MSCCL++, oneCCL;
- *   - everybody else's by the name of a collective in it, however it is written: PyTorch's symmetric
+ *   - others by the name of a collective in theirs, however it is written: PyTorch's symmetric
  *     memory ("multimem_all_reduce_kernel", "two_shot_all_reduce_kernel"), vLLM's, SGLang's and
  *     AITER's "cross_device_reduce_1stage", TensorRT-LLM's "oneShotAllReduceKernel" and
  *     "allreduce_fusion_kernel_oneshot_lamport";
  *   - DeepEP by its namespace, as its kernels are called "dispatch" and "combine".
- * Not taken for communication: what TorchInductor generates, which lists the operators that it came
- * from ("triton_poi_fused_all_reduce_add_0" computes with what was reduced), and kernels that are
- * matrix products beside ("gemm" in the name).
+ * Not taken for communication: what TorchInductor generates, which lists the operators that it came from
+ * ("triton_poi_fused_all_reduce_add_0" computes with what was reduced), and kernels that are also GEMMs ("gemm" in the
+ * name).
  */
 #ifndef NVT_COMMUNICATION_H
 #define NVT_COMMUNICATION_H

@@ -15,8 +15,8 @@ struct nvt_used_device {
     uint32_t *ops; /* rows, ascending; within the `rows` of the list */
     uint32_t count;
     uint32_t users; /* processes; `process` is the first */
-    /* From when to when operations on record in other files keep it busy, ns of this trace, in the order of
-     * their starts; of nvt_shared_work, else none. */
+    /* Intervals in which operations recorded in other files keep it busy, ns of this trace, in the order of their
+     * starts; set by nvt_shared_work, else empty. */
     int64_t (*elsewhere)[2];
     size_t elsewhere_count;
 };
@@ -34,15 +34,15 @@ int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_tra
                           struct nvt_error *err);
 
 /*
- * The same, but a device that several processes use is one item. Where nobody knows which device it
- * is, and processes give theirs the same number, these stay apart and are counted as doubtful, or
- * with `alike` are taken for one: what it is idle then is certain. 0, or -1 with err filled.
+ * The same, but a device that several processes use is one item. Where the identity of devices is unknown and processes
+ * use the same number, the devices stay apart and are counted as doubtful, or with `alike` are taken for one device,
+ * whose idle time is then certain. 0, or -1 with err filled.
  */
 int nvt_used_gpus_make(struct nvt_used_devices *devices, const struct nvt_trace *trace, int alike,
                        struct nvt_error *err);
 void nvt_used_devices_free(struct nvt_used_devices *devices);
 
-/* What a process's device is, the same for all processes (its UUID): the name's id, 0 when it is not known. */
+/* The identity of a process's device (its UUID), which is equal in all processes: a string id, 0 when it is unknown. */
 uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_t device);
 
 /* Its row in the list of devices as a process numbers them, else as any does; NVT_NONE: it is in none. */

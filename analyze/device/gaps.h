@@ -1,10 +1,10 @@
 /*
  * Gaps: when a device had nothing to do although work was on its way, and what the host did then.
  *
- * A device is idle between the end of everything it was given and the start of its next operation.
- * The part of it before the call that launched that operation returned was spent on the host, by
- * the thread that launched it: in a wait for the device, in launches, in another call, or outside
- * of CUDA. The rest is latency, or the operation waited for other streams: nobody's on the host.
+ * A device is idle between the end of everything it was given and the start of its next operation. The part of it
+ * before the call that launched that operation returned was spent on the host, by the thread that launched it: in a
+ * wait for the device, in launches, in another call, or outside of CUDA. The rest is latency, or the operation waited
+ * for other streams; the host is not its cause.
  *
  * A device that several processes use has gaps when it has nothing of any of them. Devices of the
  * same number that may be one or not are taken for one, so that no gap is made up. Of a gap in which
@@ -19,7 +19,7 @@
 struct nvt_input;
 
 enum nvt_gap_cause {
-    NVT_GAP_LATENCY, /* was launched in time, or its launch is not on record */
+    NVT_GAP_LATENCY, /* was launched in time, or its launch was not recorded */
     NVT_GAP_WAIT,    /* the host had waited for the device, and only then launched on */
     NVT_GAP_LAUNCH,  /* launches follow each other, but slower than the device works */
     NVT_GAP_LOAD, /* one launch took most of it, and NVT_GAP_LOAD_NS: it loads or compiles code */

@@ -9,7 +9,7 @@
 #include "../model/trace.h"
 
 enum nvt_kernel_class {
-    NVT_CLASS_GEMM, /* matrix products and convolutions, and what their libraries do around them */
+    NVT_CLASS_GEMM, /* GEMMs and convolutions, and what their libraries do around them */
     NVT_CLASS_ATTENTION,
     NVT_CLASS_ELEMENTWISE, /* elementwise operations and reductions: norms, softmax, losses, optimizers */
     NVT_CLASS_COPY,        /* copies and memsets */

@@ -1,6 +1,6 @@
 /*
- * What was sampled of the machine beside the program (record --trace machine), found by what it is, and averaged over the
- * time that counts: that in which a device worked. A level holds from a sample to the next; behind the last one nobody knows.
+ * Samples of the machine (record --trace machine), found by quantity and averaged over the time in which a device
+ * worked. A level holds from a sample to the next; it is unknown after the last one.
  */
 #ifndef NVT_MACHINE_LOAD_H
 #define NVT_MACHINE_LOAD_H

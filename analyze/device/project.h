@@ -1,10 +1,10 @@
 /*
  * Projection: which ranges each device operation belongs to.
  *
- * nsys's definition (Nsight Systems Analysis Guide, nvtx_kern_sum): an operation belongs to a range
- * when the API call that launched it lies within the range (boundaries included) on the thread that
- * opened the range. It belongs to every such range. An operation whose call is not on record, but
- * whose thread and launch time are, counts as launched by a call of no length.
+ * nsys's definition (Nsight Systems Analysis Guide, nvtx_kern_sum): an operation belongs to a range when the API call
+ * that launched it lies within the range (boundaries included) on the thread that opened the range. It belongs to every
+ * such range. An operation whose call was not recorded, but whose thread and launch time are, counts as launched by a
+ * call of no length.
  *
  * Across threads (NVT_ACROSS_THREADS): in PyTorch the backward pass launches from a thread of its
  * own, so its ranges look empty. An operation launched from a thread that has no open range then
@@ -37,8 +37,9 @@ int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit
                 void *context, struct nvt_error *err);
 
 /*
- * The same of allocations: `rows` of the trace's memory, ascending. One belongs to the ranges that were open on the thread
- * that asked for it when it was made, boundaries included. visit gets the row in place of an operation.
+ * Project allocations instead of operations: `rows` of the trace's memory, ascending. One belongs to the ranges that
+ * were open on the thread that asked for it when it was made, boundaries included. visit gets the row in place of an
+ * operation.
  */
 int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint32_t *rows,
                        uint32_t count, nvt_project_visit visit, void *context,
@@ -84,8 +85,8 @@ int nvt_is_library_domain(const char *name);
 /* Whether each domain of a trace is known to be a library's; malloc'ed, NULL when out of memory. */
 uint8_t *nvt_library_domains(const struct nvt_trace *trace);
 
-/* Whether a range is a library's (nvt_library_domains), or an operator or collective of PyTorch:
- * nobody takes it for a phase or a time, work is launched there and not waited for. */
+/* Whether a range is a library's (nvt_library_domains), or an operator or collective of PyTorch: it is no phase of the
+ * program, and its time is no measurement, as work is launched in it and not waited for. */
 int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uint32_t range);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Time that threads spend in calls of the operating system's libraries, within push/pop ranges that they enter over and
- * over: by thread and by what the calls wait for. What the rule `blocked` reads.
+ * Time that threads spend in OS calls, within push/pop ranges that they enter over and over: by thread and by what the
+ * calls wait for. What the rule `blocked` reads.
  */
 #ifndef NVT_BLOCKING_H
 #define NVT_BLOCKING_H

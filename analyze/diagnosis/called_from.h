@@ -1,6 +1,6 @@
 /*
- * From where in the program most of what a finding counts is called, as the stacks of calls tell (call_sites.h): the end of its
- * evidence.
+ * The place in the program that makes most of the calls of a finding, by their stacks (call_sites.h); it ends the
+ * finding's evidence.
  */
 #ifndef NVT_CALLED_FROM_H
 #define NVT_CALLED_FROM_H
@@ -20,20 +20,20 @@ struct nvt_called_from {
 /* Nothing is done for a trace in which no call has a stack. 0, or -1 when out of memory. */
 int nvt_called_from_begin(struct nvt_called_from *from, const struct nvt_trace *trace);
 
-/* Time that counts, ns, of a call with this stack (as calls have it; 0: it is not on record). */
+/* Time that counts, ns, of a call with this stack (as calls have it; 0: it was not recorded). */
 void nvt_called_from_add(struct nvt_called_from *from, uint32_t frame, double time);
 
 /* Time that counts, ns, of a call of CUDA: a row of apis, or NVT_NONE. */
 void nvt_called_from_add_call(struct nvt_called_from *from, uint32_t call, double ns);
 
-/* "; 92 % of that time called from step (train.py:12)", where that is half of it and more; "at least 92 %" where stacks of some are
- * not on record. `what` stands for "that time". 0, or -1 when out of memory, now or before. */
+/* "; 92 % of that time called from step (train.py:12)", where that is half of it and more; "at least 92 %" where stacks
+ * of some were not recorded. `what` stands for "that time". 0, or -1 when out of memory, now or before. */
 int nvt_called_from_tell(struct nvt_called_from *from, const char *what,
                          struct nvt_finding *finding);
 void nvt_called_from_free(struct nvt_called_from *from);
 
-/* Say from where the calls are made that all gaps of a cause were spent in that a rule tells of (nvt_view_gaps). 0, or -1 with err
- * filled (out of memory). */
+/* Add the place that makes the calls in which all gaps of a cause were spent (nvt_view_gaps). 0, or -1 with err filled
+ * (out of memory). */
 int nvt_called_from_tell_gaps(const struct nvt_view *view, unsigned cause,
                               struct nvt_finding *finding, struct nvt_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * Whether more threads want to run than there are processors, and whose they are. Samples of the machine tell how many want to run
- * (record --trace machine), those of threads (--trace cpu) whose processor time it is.
+ * Whether more threads want to run than there are processors, and whose they are. Samples of the machine (record
+ * --trace machine) have the number of runnable threads, samples of threads (--trace cpu) show whose CPU time it is.
  */
 #ifndef NVT_CROWD_H
 #define NVT_CROWD_H
@@ -10,15 +10,14 @@
 /* From how many threads ready to run for each processor on, while processors are at work for so much of their time, in %. */
 #define NVT_CROWD_READY   1.25
 #define NVT_CROWD_AT_WORK 90
-/* Of the processor time that all threads could have had, what a thread takes that counts as one that computes. */
+/* Of the CPU time that all threads could have had, what a thread takes that counts as one that computes. */
 #define NVT_CROWD_THREAD 0.02
 
 /* Averages over the steady part of a view. */
 struct nvt_crowd {
     int is_crowded;
     double processors, ready, at_work; /* ready: threads; at work: % */
-    double
-        own; /* processors that the threads of the trace had, as their samples tell; NaN: unknown */
+    double own; /* cores that the threads of the trace kept busy, by their samples; NaN: unknown */
     uint32_t threads;   /* of these, that compute, in the process with most of that time; */
     uint32_t process;   /* which that is, NVT_NONE: unknown */
     uint32_t processes; /* others that compute */

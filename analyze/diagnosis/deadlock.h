@@ -1,6 +1,6 @@
 /*
- * Deadlocks at the end of a trace: threads that wait, without a limit, for locks that nobody can release any more. Who holds a
- * lock is what the recording knows (os_calls.holder); where that is not known, nothing is said.
+ * Deadlocks at the end of a trace: threads that wait, without a time limit, for locks that no thread can release any
+ * more. Who holds a lock is what the recording knows (os_calls.holder); where that is not known, nothing is said.
  */
 #ifndef NVT_DEADLOCK_H
 #define NVT_DEADLOCK_H

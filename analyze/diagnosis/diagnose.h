@@ -84,9 +84,8 @@ struct nvt_finding {
     double cost_bytes;  /* memory that would be spared at most; 0: none */
     double whole_bytes; /* that cost_bytes are a part of; 0: not known */
     enum nvt_confidence confidence;
-    char where[256]; /* configuration or file */
-    char
-        subject[104]; /* the name that it is about, if any: what tells findings of one rule apart */
+    char where[256];   /* configuration or file */
+    char subject[104]; /* the name that it is about, if any: distinguishes findings of one rule */
     uint64_t
         about; /* of all of what that is the beginning of: who has another is about something else */
     uint32_t process; /* that it is of where processes are looked at apart, else NVT_NONE */
@@ -124,9 +123,8 @@ struct nvt_view {
     const uint32_t *iterations; /* its rows of ranges, ascending */
     uint32_t iteration_count;
     /*
-     * The steady part: the second half of the iterations, or of the trace's time without any, up to
-     * the end of what was still open then. What a program does once, when it starts, lies in front
-     * of it: rules about a loop look here alone.
+     * The steady part: the second half of the iterations, or of the trace's time without any, up to the end of what was
+     * still open then. What a program does once, when it starts, lies before it: rules about a loop look only here.
      */
     int64_t from, to; /* ns */
     double units;     /* iterations in it, 1 without any: what costs are divided by */
@@ -139,7 +137,7 @@ struct nvt_view {
     uint32_t device_count;
 };
 
-/* What must be on record for a rule to see anything. */
+/* What must have been recorded for a rule to apply. */
 enum nvt_rule_needs {
     NVT_RULE_OPS = 1,         /* device operations */
     NVT_RULE_CALLS = 2,       /* of CUDA */
@@ -215,9 +213,9 @@ int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findi
 
 /*
  * Make one finding of those that one rule has of several traces (or, where it compares traces, of several sweeps) and
- * one subject: the costliest, which
- * then counts them. The order stays, that of nvt_diagnose; the traces of the input are still there.
- * What compares several traces and has no subject is left as it is. 0, or -1 with err (out of memory).
+ * one subject: the costliest, which then counts them. The order stays, that of nvt_diagnose; the traces of the input
+ * are still there. A finding that compares several traces and has no subject is unchanged. 0, or -1 with err (out of
+ * memory).
  */
 int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_input *input,
                       struct nvt_error *err);
@@ -261,8 +259,8 @@ int nvt_diagnose_end(const struct nvt_input *input, struct nvt_buffer *lines,
 int nvt_diagnose_run(const struct nvt_input *input, struct nvt_buffer *lines,
                      struct nvt_error *err);
 
-/* A note where gaps of devices were told of, in findings or (`is_idle`) lines of nvt_diagnose_idle, and traces
- * of one time share a device, or may. 0, or -1 with err (out of memory). */
+/* A note for gaps of devices in findings, or (`is_idle`) in lines of nvt_diagnose_idle, where simultaneous traces share
+ * a device or may share one. 0, or -1 with err (out of memory). */
 int nvt_diagnose_shared(struct nvt_input *input, const struct nvt_findings *findings, int is_idle,
                         struct nvt_error *err);
 
@@ -366,8 +364,8 @@ int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
                    struct nvt_error *err);
 void nvt_views_free(struct nvt_views *views);
 
-/* Make one finding, that of the costliest, of those from `first` on that several processes of a trace
- * share; its evidence tells of how many, of `of` that were looked at. */
+/* Make one finding, that of the costliest, of those from `first` on that several processes of a trace share; its
+ * evidence states how many of the `of` processes have it. */
 void nvt_views_join(struct nvt_findings *findings, size_t first, size_t of);
 
 /* For qsort: what is fatal, then by share of the whole; what has none comes behind, by time, then by memory, then the
@@ -429,9 +427,8 @@ struct nvt_gap_sum;
  */
 double nvt_usual_time(double ns, double count, double longest_ns, double second_ns);
 
-/* Add up the gaps of a cause in the steady part, none where no calls are on record; *share gets
- * their part of the devices' time there, at most 1, *usual that of their usual time. 0, or -1 with
- * err (out of memory). */
+/* Add up the gaps of a cause in the steady part, none where no calls were recorded; *share gets their part of the
+ * devices' time there, at most 1, *usual that of their usual time. 0, or -1 with err (out of memory). */
 int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
                   double *usual, struct nvt_error *err);
 

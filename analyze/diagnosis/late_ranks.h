@@ -1,9 +1,10 @@
 /*
- * Ranks that others wait for in MPI, by what they do meanwhile: what the rule `late` tells, and others leave to it.
+ * Ranks that others wait for in MPI, by what they do meanwhile. The rule `late` reports them, and other rules leave
+ * them to it.
  *
  * Waits (studies/mpi_waits.h) count that begin in the steady part of the waiting rank: the second half of its
  * iterations, or of its time between MPI_Init and MPI_Finalize without any. Those in which the late rank is in MPI for
- * most of the time do not: it waits for another one, which is told then, or for the network.
+ * most of the time do not: it waits for another rank, which is reported instead, or for the network.
  */
 #ifndef NVT_LATE_RANKS_H
 #define NVT_LATE_RANKS_H
@@ -16,7 +17,7 @@ struct nvt_late_waiting {
     int64_t from, to; /* its steady part, ns of its trace; from > to: it has none */
     double units;     /* iterations in it, 1 without any */
     uint8_t has_iterations;
-    double told_ns; /* waits in it that are told */
+    double told_ns; /* waits in it that are reported */
 };
 
 /* A late rank in a range, that others wait for in one wait state. */
@@ -24,7 +25,7 @@ struct nvt_late_rank {
     enum nvt_mpi_wait_state state;
     uint32_t late;       /* rank of the job */
     uint32_t late_range; /* string of its trace, 0: it is in no range */
-    uint32_t ranks;      /* that wait for long enough to be told */
+    uint32_t ranks;      /* that wait for long enough to be reported */
     /* Of the rank that waits for the largest part of its time: */
     uint32_t rank;
     uint32_t range, call; /* strings of its trace: where it waits longest */
@@ -35,7 +36,7 @@ struct nvt_late_rank {
 struct nvt_late_ranks {
     struct nvt_mpi_waits waits;
     struct nvt_late_waiting *waiting; /* of each rank of the job */
-    struct nvt_late_rank *items;      /* those that are told, the longest first */
+    struct nvt_late_rank *items;      /* reported ones, longest first */
     uint32_t count;
 };
 
@@ -46,20 +47,20 @@ struct nvt_late_jobs {
     size_t *numbers; /* of each trace: its job */
 };
 
-/* 0, or -1 with err filled (out of memory). Nothing is done where no trace has calls of MPI. */
+/* 0, or -1 with err filled (out of memory). Nothing is done where no trace has MPI calls. */
 int nvt_late_jobs_make(struct nvt_late_jobs *jobs, const struct nvt_input *input,
                        struct nvt_error *err);
 void nvt_late_jobs_free(struct nvt_late_jobs *jobs);
 
-/* Whether it is told of a process that others wait for it. */
+/* Whether a process is reported as one that others wait for. */
 int nvt_late_jobs_tell(const struct nvt_late_jobs *jobs, const struct nvt_trace *trace,
                        uint32_t process);
 
-/* Time in MPI, in the steady part of processes of a trace (NVT_NONE: of all), that is told: ns. */
+/* Time in MPI, in the steady part of processes of a trace (NVT_NONE: of all), that is reported: ns. */
 double nvt_late_jobs_told(const struct nvt_late_jobs *jobs, const struct nvt_trace *trace,
                           uint32_t process);
 
-/* From which part of a rank's time on waits are told, and in how many waits. */
+/* Waits are reported from this share of a rank's time and this number of waits on. */
 #define NVT_LATE_SHARE 0.1
 #define NVT_LATE_LEAST 3
 

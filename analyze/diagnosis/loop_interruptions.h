@@ -1,5 +1,5 @@
 /*
- * What a loop does beside training: evaluations and checkpoints, and the calls and functions in spans of its time.
+ * Interruptions of a training loop: evaluations and checkpoints, and the calls and functions in spans of its time.
  */
 #ifndef NVT_LOOP_INTERRUPTIONS_H
 #define NVT_LOOP_INTERRUPTIONS_H
@@ -26,9 +26,9 @@ struct nvt_loop_spans {
 int nvt_loop_spans_add(struct nvt_loop_spans *spans, int64_t start, int64_t end);
 
 /*
- * Add to a finding's evidence what the thread does in them, as far as that was recorded: the calls of the operating system
- * that take most of it, with file and caller ("; 91 % of it in fsync() on c.pt, …"), and the functions that it runs. 0, or -1 when
- * out of memory.
+ * Add to a finding's evidence what the thread does in them, as far as that was recorded: the OS calls that take most of
+ * it, with file and caller ("; 91 % of it in fsync() on c.pt, …"), and the functions that it runs. 0, or -1 when out of
+ * memory.
  */
 int nvt_loop_spans_tell(const struct nvt_loop_spans *spans, struct nvt_finding *finding);
 void nvt_loop_spans_free(struct nvt_loop_spans *spans);

@@ -7,7 +7,7 @@
 
 #include "beats.h"
 
-/* Iterations in front that are not looked at: warm-up. */
+/* First iterations that are left out: warm-up. */
 #define NVT_PERIODIC_WARMUP 8
 
 struct nvt_periodic {
@@ -20,15 +20,15 @@ struct nvt_periodic {
         domain; /* of the range that most of the excess lies in, NVT_NONE: none has half of it */
     double range_ns; /* what the hits have of it more than others; all together */
     double least_ns; /* from where on an iteration takes longer */
-    int is_slow; /* iterations are named, and take longer for no known range: `slow iterations` tells that */
+    int is_slow; /* iterations are named, and take longer for no known range: `slow iterations` reports that */
 };
 
 /*
- * The period with the most excess of which at least 3 iterations, and 4 in 5 of all that it has, take longer than a quarter more
- * than the median, and 5 deviations (by the median distance) more. It must be improbable by chance (1 in 100, over all
- * periods), or a range must lie in all of these iterations, and in hardly any other. Nothing is found of what is below 5 % of
- * the loop's time, nor where most of it lies in what training consists of: steps, as where gradients are accumulated, passes,
- * and waits for batches, of which another rule tells. 0, or -1 when out of memory.
+ * The period with the most excess of which at least 3 iterations, and 4 in 5 of all that it has, take longer than a
+ * quarter more than the median, and 5 deviations (by the median distance) more. It must be improbable by chance (1 in
+ * 100, over all periods), or a range must lie in all of these iterations, and in hardly any other. Nothing is found of
+ * what is below 5 % of the loop's time, nor where most of it lies in what training consists of: steps, as where
+ * gradients are accumulated, passes, and waits for batches, which another rule reports. 0, or -1 when out of memory.
  */
 int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats);
 

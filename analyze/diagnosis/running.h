@@ -1,5 +1,5 @@
 /*
- * What threads ran during spans of time, such as gaps of a device, as samples tell: the end of the evidence of a finding.
+ * What threads ran during spans of time, such as gaps of a device, by CPU samples; it ends a finding's evidence.
  */
 #ifndef NVT_RUNNING_H
 #define NVT_RUNNING_H
@@ -9,7 +9,7 @@
 #include "diagnose.h"
 #include "work_kinds.h"
 
-/* From how many samples within the spans on something is told. */
+/* Fewer samples than this within the spans show nothing. */
 #define NVT_RUNNING_LEAST 10
 
 /* Zero-initialise; release with nvt_running_free. */
@@ -34,8 +34,8 @@ void nvt_running_add(struct nvt_running *running, uint32_t thread, int64_t start
 int nvt_running_tell(struct nvt_running *running, struct nvt_finding *finding);
 void nvt_running_free(struct nvt_running *running);
 
-/* Put what threads ran in all gaps of a cause that a rule tells of (nvt_view_gaps) behind the evidence. 0, or -1 with err filled
- * (out of memory). */
+/* Append what threads ran in all gaps of a cause (nvt_view_gaps) to the evidence. 0, or -1 with err filled (out of
+ * memory). */
 int nvt_running_tell_gaps(const struct nvt_view *view, unsigned cause, struct nvt_finding *finding,
                           struct nvt_error *err);
 

@@ -1,10 +1,11 @@
 /*
- * The serial part of a program with several threads: time in which one of them alone works, although others work beside it at
- * other times of the same iteration. What the rule `serial` tells.
+ * The serial part of a program with several threads: time in which only one of them works, although others work in
+ * parallel at other times of the same iteration. The rule `serial` reports it.
  *
  * Time counts that lies in iterations of the steady part (without any, all of it), and in which no device works for the
- * process. Of what samples tell, stretches of three samples and more count. The one thread is one that enters iterations, or without any the main thread; of several such threads that with
- * the largest serial part. When threads work is known as thread_work.h says.
+ * process. Of threads known by samples, stretches of three samples and more count. The one thread is one that enters
+ * iterations, or without any the main thread; of several such threads that with the largest serial part. When threads
+ * work is known as thread_work.h says.
  *
  * The others are a team if they work together with that thread: it goes on when they have done their work, a quarter of it at
  * least (three quarters where ranges alone are known). Threads that work
@@ -21,7 +22,7 @@
 #include "../studies/pairs.h"
 #include "thread_work.h"
 
-/* From which part of the time on a serial part is told that could be spared, and with which part of it in parallel. */
+/* An avoidable serial part is reported from this share of the time on, and with this share of parallel time. */
 #define NVT_SERIAL_SHARE    0.15
 #define NVT_SERIAL_PARALLEL 0.1
 
@@ -43,12 +44,12 @@ struct nvt_serial {
         locked_ns; /* time of these; where it is for locks, it is contention, and no part to be shared out */
 };
 
-/* The serial part of a view that is to be told, unless the others wait for locks for most of it: of several processes the largest. 1, 0 where there is none, or -1
- * when out of memory. */
+/* The serial part of a view to report: of several processes the largest. None where the others wait for locks for most
+ * of it. 1, 0 where there is none, or -1 when out of memory. */
 int nvt_serial_find(struct nvt_serial *serial, const struct nvt_view *view);
 void nvt_serial_free(struct nvt_serial *serial);
 
-/* What could be spared of it: S − S/n, ns. */
+/* The avoidable part of it: S − S/n, ns. */
 double nvt_serial_gain(const struct nvt_serial *serial);
 
 #endif

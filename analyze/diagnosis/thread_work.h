@@ -1,15 +1,15 @@
 /*
- * When the threads of a process work, and when they wait: of what the rule `serial` tells.
+ * When the threads of a process work, and when they wait, for the rule `serial`.
  *
  * What is known of a thread differs. In this order:
  *
- *   calls     of the operating system's libraries, 3 or more in which it waits (for threads, events, locks, the network, other
- *             processes, or asleep): it works in between, from the first thing to the last that is on record of it. If a
- *             thread of the process is known like that, so are those that enter iterations
- *   samples   it works while it takes processor time: a sample stands for some of it, up to the sample
+ *   calls     3 or more OS calls in which it waits (for threads, events, locks, the network, other processes, or asleep): it
+ *             works in between, from the first recorded event of it to the last. If a thread of the process is known by
+ *             calls, so are those that enter iterations
+ *   samples   it works while it takes CPU time: a sample stands for some of it, up to the sample
  *   ranges    it works within its push/pop ranges
  *
- * What waits in calls that are not on record (barriers of libgomp) works, as far as calls tell. Calls of MPI are waits, too.
+ * A wait in a call that is not recorded (barriers of libgomp) counts as work. MPI calls are waits, too.
  */
 #ifndef NVT_THREAD_WORK_H
 #define NVT_THREAD_WORK_H
@@ -49,8 +49,8 @@ int nvt_thread_work_make(struct nvt_thread_work *work, const struct nvt_view *vi
                          uint32_t process, const struct nvt_thread_ranges *ranges);
 void nvt_thread_work_free(struct nvt_thread_work *work);
 
-/* Whether a call of the operating system's libraries is one in which its thread waits. Names and files are looked up once each, in
- * `kinds`. -1 when out of memory. */
+/* Whether an OS call is one in which its thread waits. Names and files are looked up once each, in `kinds`. -1 when out
+ * of memory. */
 int nvt_is_waiting_call(struct nvt_map *kinds, const struct nvt_trace *trace, uint32_t call);
 
 #endif

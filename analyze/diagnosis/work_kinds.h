@@ -1,6 +1,6 @@
 /*
- * What kind of work a function is, as far as its name or its library tell: spinning, copying, compressing … work_kinds.def
- * lists them.
+ * What kind of work a function is, by its name or its library: spinning, copying, compressing … work_kinds.def lists
+ * them.
  */
 #ifndef NVT_WORK_KINDS_H
 #define NVT_WORK_KINDS_H
@@ -9,7 +9,7 @@
 
 /* In the order of how much each explains: of several in one stack, the first. */
 enum nvt_work_kind {
-    NVT_WORK_COMMUNICATES, /* waits for other ranks, as a rule: for other rules, with the calls of MPI */
+    NVT_WORK_COMMUNICATES, /* waits for other ranks, as a rule: for other rules, with the MPI calls */
     NVT_WORK_SPINS,
     NVT_WORK_COLLECTS, /* garbage */
     NVT_WORK_COPIES_OBJECTS,
@@ -18,7 +18,7 @@ enum nvt_work_kind {
     NVT_WORK_DECODES,
     NVT_WORK_DRAWS, /* random numbers */
     NVT_WORK_TEXT,
-    NVT_WORK_COMPUTES, /* what a program is for: nothing to be told of */
+    NVT_WORK_COMPUTES, /* what a program is for: nothing to report */
     NVT_WORK_ALLOCATES,
     NVT_WORK_COPIES,
     NVT_WORK_INTERPRETS,

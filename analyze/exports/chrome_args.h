@@ -24,10 +24,10 @@ uint32_t nvt_chrome_rank(const struct nvt_trace *trace);
  * that is known. */
 int nvt_chrome_call(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
 
-/* Append category, name and arguments of a call of the operating system: what is known of what it worked with. */
+/* Append category, name and arguments of an OS call: what is known of what it worked with. */
 int nvt_chrome_os(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
 
-/* Append category, name and arguments of a call of MPI. */
+/* Append category, name and arguments of an MPI call. */
 int nvt_chrome_mpi(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);
 
 /* Append category, name and arguments of a row of um_events. */
@@ -36,8 +36,8 @@ int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
 /* Whether it has a length: a device waits. Others are moments. */
 int nvt_chrome_um_lasts(const struct nvt_trace *trace, uint32_t event);
 
-/* Write samples of what threads run, as V8's profiles; *events counts the events of the file, as a comma stands between two. 0,
- * or -1 when out of memory. */
+/* Write CPU samples, as V8's profiles; *events counts the events of the file, as a comma stands between two. 0, or -1
+ * when out of memory. */
 int nvt_chrome_samples(const struct nvt_trace *trace, FILE *out, int *events);
 
 #endif

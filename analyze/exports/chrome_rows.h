@@ -38,10 +38,9 @@ struct nvt_rows {
 void nvt_rows_free(struct nvt_rows *rows);
 
 /*
- * The first row of a track where nothing goes on at `start`; it is taken until `end`. Events of a
- * track come by start. *is_new tells whether the row is; the first one's tid is `tid`,
- * unless that is NVT_ROWS_NO_TID. NULL when out
- * of memory. Good until the next call.
+ * The first row of a track where nothing goes on at `start`; it is taken until `end`. Events of a track come by start.
+ * *is_new: whether the row is new; the first one's tid is `tid`, unless that is NVT_ROWS_NO_TID. NULL when out of
+ * memory. Good until the next call.
  */
 const struct nvt_row *nvt_rows_take(struct nvt_rows *rows, uint64_t track, int64_t tid,
                                     int64_t start, int64_t end, int *is_new);

@@ -22,22 +22,22 @@ struct nvt_exporter {
 };
 
 /*
- * nsys's own SQLite schema (3.25, as far as the model goes), so that nsys's statistics and other
- * readers of its exports work on it. Beyond nsys: facts of the trace are rows of META_DATA_EXPORT
- * named "NVTALLY_FACT:…", its format one named "NVTALLY_FORMAT"; memory events have a globalTid, samples of what threads run a cpuNs; an
- * operation whose launching call was not recorded, but whose thread and launch time were, gets a call of no length, named
- * NVT_EXPORT_LAUNCH. Our reader takes all of it back. Of managed memory nsys has faults and migrations, and no more.
+ * nsys's own SQLite schema (3.25, as far as the model goes), so that nsys's statistics and other readers of its exports
+ * work on it. Beyond nsys: facts of the trace are rows of META_DATA_EXPORT named "NVTALLY_FACT:…", its format one named
+ * "NVTALLY_FORMAT"; memory events have a globalTid, CPU samples a cpuNs; an operation whose launching call was not
+ * recorded, but whose thread and launch time were, gets a call of no length, named NVT_EXPORT_LAUNCH. Our reader takes
+ * all of it back. Of managed memory nsys has faults and migrations, and no more.
  */
 extern const struct nvt_exporter nvt_exporter_sqlite;
 
-/* The trace as it is, in a file of ours: everything that was read of it, to be read again at once (model/table_file.h). */
+/* The trace in nvtally's own format: everything that was read of it, fast to read again (model/table_file.h). */
 extern const struct nvt_exporter nvt_exporter_nvt;
 
 /*
- * Chrome's trace events as Kineto writes them: opens in Perfetto. Ranges and calls nest on their
- * threads, every device is a process with a row a stream, arrows lead from launches to operations,
- * memory is a counter; samples of what threads run are profiles of V8 (chrome_samples.c). Time 0 is
- * the first event's. Beyond Kineto: operations and waits have the number of their process, in which alone their correlation ids are one call's.
+ * Chrome's trace events as Kineto writes them: opens in Perfetto. Ranges and calls nest on their threads, every device
+ * is a process with a row a stream, arrows lead from launches to operations, memory is a counter; CPU samples are
+ * profiles of V8 (chrome_samples.c). Time 0 is the first event's. Beyond Kineto: operations and waits have the number
+ * of their process, in which alone their correlation ids are one call's.
  */
 extern const struct nvt_exporter nvt_exporter_chrome;
 

@@ -1,10 +1,10 @@
 /*
  * Moments of several traces: how far the axis of one is from that of another.
  *
- * Each trace's axis begins elsewhere. Two things tell where: ranks of `gpipe` leave a mark "clock offset", with the rank's own
- * clock at that moment and how far rank 0's is from it, as it was measured over messages; and a trace knows CLOCK_REALTIME at
- * time 0 of its axis, which is as good as the synchronisation of the machines, and moves where that clock was set between two
- * recordings.
+ * Each trace's axis begins elsewhere. Two things show where: ranks of `gpipe` leave a mark "clock offset", with the
+ * rank's own clock at that moment and how far rank 0's is from it, as it was measured over messages; and a trace knows
+ * CLOCK_REALTIME at time 0 of its axis, which is as good as the synchronisation of the machines, and moves where that
+ * clock was set between two recordings.
  */
 #ifndef NVT_CLOCKS_H
 #define NVT_CLOCKS_H

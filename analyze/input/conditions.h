@@ -1,6 +1,6 @@
 /*
- * How the rows of a study were measured, as far as they differ in it: rows of one configuration that differ in nothing
- * else are told apart by it.
+ * How the rows of a study were measured, as far as they differ in it: this distinguishes rows of one configuration that
+ * differ in nothing else.
  */
 #ifndef NVT_CONDITIONS_H
 #define NVT_CONDITIONS_H

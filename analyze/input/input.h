@@ -84,11 +84,11 @@ int nvt_input_has_trace(const struct nvt_input *input, const struct nvt_runs *ru
 /* Whether a trace is a part of one: there is a window, or there was one when it was exported. */
 int nvt_input_has_part(const struct nvt_input *input);
 
-/* Whether any trace has calls of MPI; calls of the operating system; samples of what threads run. */
+/* Whether any trace has MPI calls; OS calls; CPU samples. */
 int nvt_input_has_mpi(const struct nvt_input *input);
 int nvt_input_has_os_calls(const struct nvt_input *input);
 int nvt_input_has_cpu_samples(const struct nvt_input *input);
-/* Whether any trace has stacks of calls of the operating system; of calls of CUDA. */
+/* Whether any trace has stacks of OS calls; of calls of CUDA. */
 int nvt_input_has_os_stacks(const struct nvt_input *input);
 int nvt_input_has_cuda_stacks(const struct nvt_input *input);
 

@@ -1,6 +1,6 @@
 /*
- * What a machine reaches: large matrix products by precision, and a large copy, as `nvtally info --peak` or `nvtally run
- * --peak` has measured them (kernels/frame/peak.c). They are what was measured, not what the maker states.
+ * What a machine reaches: large GEMMs by precision, and a large copy, as `nvtally info --peak` or `nvtally run --peak`
+ * has measured them (kernels/frame/peak.c). They are what was measured, not what the maker states.
  */
 #ifndef NVT_PEAKS_H
 #define NVT_PEAKS_H

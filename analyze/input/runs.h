@@ -60,8 +60,8 @@ struct nvt_runs *nvt_runs_new(const char *name);
 int nvt_runs_add(struct nvt_runs *runs, const struct nvt_record *record);
 
 /*
- * The same of texts: results.jsonl and env.json as they would lie in a directory of this name. NULL
- * with err filled.
+ * Read runs from texts instead of files: results.jsonl and env.json as in a directory of this name. NULL with err
+ * filled.
  */
 struct nvt_runs *nvt_runs_of_text(const char *name, const struct nvt_buffer *results,
                                   const struct nvt_buffer *env, struct nvt_error *err);

@@ -1,12 +1,12 @@
 /*
  * Levels: how much memory was in use after each event of the allocators, and what it was in use for at its peak.
  *
- * A series is the memory of one device (or of the host) as one process takes it. Where an allocator
- * says how much is in use and how much it holds (PyTorch's does), these are the numbers; where only
- * single allocations are on record (cudaMalloc), what is allocated is their running sum, what is
- * reserved the same. An allocator that says what is in use, and nothing or 0 of what it holds, as PyTorch's of the host,
- * tells nothing of what is reserved. What there was before the first event is known where the allocator says how much is in use after it,
- * or where that was before the window (window.h).
+ * A series is the memory of one device (or of the host) as one process takes it. Where an allocator says how much is in
+ * use and how much it holds (PyTorch's does), these are the numbers; where only single allocations were recorded
+ * (cudaMalloc), what is allocated is their running sum, what is reserved the same. An allocator that says what is in
+ * use, and nothing or 0 of what it holds, as PyTorch's of the host, leaves reserved memory unknown. What there was
+ * before the first event is known where the allocator says how much is in use after it, or where that was before the
+ * window (window.h).
  */
 #ifndef NVT_LEVELS_H
 #define NVT_LEVELS_H
@@ -69,7 +69,7 @@ struct nvt_level_peak {
     uint32_t *held;    /* rows of the allocations that were not freed until then, ascending */
     uint32_t count;
     int64_t unknown;     /* bytes in use that are none of these, taken before the trace or lost */
-    int lacks_addresses; /* none is on record, as in old profiles of PyTorch: all is unknown */
+    int lacks_addresses; /* none was recorded, as in old profiles of PyTorch: all is unknown */
 };
 
 /* 0, or -1 when out of memory. Release peak->held with free. */

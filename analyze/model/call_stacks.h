@@ -1,5 +1,5 @@
 /*
- * Who made calls (apis.frame, os_calls.frame): whether it is on record, and the functions on a stack.
+ * Who made calls (apis.frame, os_calls.frame): whether it was recorded, and the functions on a stack.
  */
 #ifndef NVT_CALL_STACKS_H
 #define NVT_CALL_STACKS_H

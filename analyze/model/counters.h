@@ -45,17 +45,17 @@ uint32_t nvt_course_until(const struct nvt_counter_course *course, int64_t time)
 void nvt_course_bounds(const struct nvt_counter_course *course, uint32_t from, uint32_t to,
                        double *lowest, double *highest);
 
-/* Whether a counter tells how much memory is in use: its samples are levels, in bytes, and "alloc" is in its name, not "high", "peak" or
- * "max". `nvt_counts_memory`: whether a trace has one. */
+/* Whether a counter is of memory in use: its samples are levels, in bytes, and "alloc" is in its name, not "high",
+ * "peak" or "max". `nvt_counts_memory`: whether a trace has one. */
 int nvt_is_memory_counter(const struct nvt_trace *trace, uint32_t counter);
 int nvt_counts_memory(const struct nvt_trace *trace);
 
-/* The integral of the level over the part of [from, to] for which it is known: from the first sample, and up to the last, behind
- * which nobody knows. In the counter's unit times ns. How long that part is, ns, is added to *known. */
+/* The integral of the level over the part of [from, to] for which it is known: from the first sample to the last. In
+ * the counter's unit times ns. How long that part is, ns, is added to *known. */
 double nvt_course_integral(const struct nvt_counter_course *course, int64_t from, int64_t to,
                            double *known);
 
-/* Whether the recorder samples it, beside the program: no thread of that has a part in it. */
+/* Whether the recorder samples it: no thread of the program takes part. */
 static inline int nvt_is_sampled_counter(const struct nvt_trace *trace, uint32_t counter)
 {
     return trace->counters.is_of_machine[counter] || trace->counters.is_of_process[counter];

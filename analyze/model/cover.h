@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* How much of a span no earlier one has covered. `until`: how far they reach; INT64_MIN in front of the first. */
+/* How much of a span no earlier one has covered. `until`: how far they reach; INT64_MIN before the first. */
 static inline int64_t nvt_cover(int64_t *until, int64_t start, int64_t end)
 {
     int64_t from = start > *until ? start : *until;

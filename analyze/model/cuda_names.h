@@ -21,7 +21,7 @@ enum { NVT_KIND_UNKNOWN, NVT_KIND_PAGEABLE, NVT_KIND_PINNED, NVT_KIND_DEVICE, NV
 enum { NVT_KIND_MANAGED = 5, NVT_KINDS = 8 };
 enum { NVT_SYNC_UNKNOWN, NVT_SYNC_EVENT, NVT_SYNC_WAIT_EVENT, NVT_SYNC_STREAM, NVT_SYNC_CONTEXT };
 enum { NVT_SYNC_TYPES = 5 };
-/* What is told of managed memory beside copies of the kinds NVT_COPY_UNIFIED_…: the numbers of
+/* Records of managed memory other than copies of the kinds NVT_COPY_UNIFIED_…: the numbers of
  * CUpti_ActivityUnifiedMemoryCounterKind. */
 enum nvt_um_kind {
     NVT_UM_CPU_FAULT = 3, /* the host touched a page that was not there */
@@ -83,11 +83,12 @@ const char *nvt_short_name(const char *name, size_t size, size_t *length);
 #define NVT_TELLING_NAME_MAX 256
 
 /*
- * What a kernel is called where kernels are told apart by what they do: its short name, unless that says nothing, as Kernel2 of
- * cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1> does. Then it is the name of what the template is made
- * of: of its first argument, through wrappers as cutlass::device_kernel<enable_sm90<…>>. Where that is no class, it is the name
- * with its scopes, internal::gemvx::kernel. Takes names as people write them and mangled ones, and cuts what is too long.
- * Returns out. Linear in the length of the name, but for wrappers, each of which is looked at again.
+ * The name of a kernel where kernels are distinguished by what they do: its short name, unless that says nothing, as
+ * Kernel2 of cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1> does. Then it is the name of what the
+ * template is made of: of its first argument, through wrappers as cutlass::device_kernel<enable_sm90<…>>. Where that is
+ * no class, it is the name with its scopes, internal::gemvx::kernel. Takes names as people write them and mangled ones,
+ * and cuts what is too long. Returns out. Linear in the length of the name, but for wrappers, each of which is looked
+ * at again.
  */
 const char *nvt_telling_name(const char *name, size_t size, char out[NVT_TELLING_NAME_MAX]);
 

@@ -1,6 +1,6 @@
 /*
- * Values in groups: what summaries of traces are made of. A group is known by its key, a few
- * numbers; names become numbers that are the same for all traces.
+ * Values in groups: what summaries of traces are made of. A group is known by its key, a few numbers; names become
+ * numbers that are equal in all traces.
  *
  * Use: nvt_groups_trace before each trace, nvt_groups_key and nvt_groups_add for each value, then
  * nvt_groups_finish and the summaries. Zero-initialise; release with nvt_groups_free.
@@ -48,7 +48,7 @@ struct nvt_groups {
     size_t owned_count;
     double *scratch; /* after nvt_groups_finish: room for the largest group */
     double total;    /* after nvt_groups_finish: what all groups have together */
-    int failed;      /* out of memory, told by nvt_groups_finish */
+    int failed;      /* out of memory, returned by nvt_groups_finish */
 };
 
 void nvt_groups_free(struct nvt_groups *groups);

@@ -46,7 +46,7 @@ struct nvt_launch_cell {
 
 /* What a thread launched. */
 struct nvt_launch_lane {
-    uint32_t thread;                  /* NVT_NONE: what nobody is known to have launched */
+    uint32_t thread;                  /* NVT_NONE: what has no known launch */
     struct nvt_launch_class *classes; /* class 0 has nothing in it */
     uint32_t class_count, class_capacity;
     struct nvt_launch_cell *cells; /* [class * names + number of the name] */

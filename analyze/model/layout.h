@@ -50,7 +50,7 @@ struct nvt_layout_table {
     int (*reserve)(struct nvt_trace *trace, uint64_t rows);
     enum nvt_layout_times times;
     uint32_t start, end; /* columns; of moments both are the same, of what is timeless NVT_NONE */
-    uint32_t owner;      /* column, NVT_NONE: nobody; it refers to processes, threads or counters */
+    uint32_t owner; /* column, NVT_NONE: no entry; it refers to processes, threads or counters */
     enum nvt_layout_extent extent;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Calls of MPI by process: how long it was in MPI, and what it gave and got.
+ * MPI calls by process: how long it was in MPI, and what it gave and got.
  */
 #ifndef NVT_MODEL_MPI_H
 #define NVT_MODEL_MPI_H

@@ -1,6 +1,5 @@
 /*
- * What is known of calls of the operating system's libraries (lib/os_calls.h) by the names that a trace has for them: looked
- * up once for each name.
+ * What is known of OS calls (lib/os_calls.h) by the names that a trace has for them: looked up once for each name.
  */
 #ifndef NVT_OS_NAMES_H
 #define NVT_OS_NAMES_H

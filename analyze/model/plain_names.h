@@ -17,9 +17,9 @@ char *nvt_plain_name(const char *name);
  * PyTorch's, which is what its user wrote. */
 int nvt_is_python_function(const char *name);
 
-/* The name of the domain of the Python stack's functions, whose ranges are left out where most of what is
- * there is to be seen: a hundred of them lie around each other range, and their names have line numbers.
- * NVT_NONE: it has none, or nothing else. */
+/* The name of the domain of the Python stack's functions, whose ranges are left out where an overview is wanted: a
+ * hundred of them lie around each other range, and their names have line numbers. NVT_NONE: it has none, or nothing
+ * else. */
 uint32_t nvt_python_functions(const struct nvt_trace *trace);
 
 /* Whether a range is a function of the Python stack, not a module of PyTorch's; `functions` is what nvt_python_functions gave. */

@@ -14,7 +14,7 @@
 /* Sets that fact from the status that waitpid gave. 0, or -1 when out of memory. */
 int nvt_recording_set_ended(struct nvt_trace *trace, int wait_status);
 
-/* Whether the fact tells of a signal. */
+/* Whether the fact is of a signal. */
 int nvt_recording_has_signal(const struct nvt_trace *trace);
 
 /* Whether a level of `record --trace`, or "pytorch", was on: 1, 0, or -1 where the trace does not say. */

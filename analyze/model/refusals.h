@@ -1,6 +1,6 @@
 /*
- * Refusals: an allocator that found no room, as readers put it on record: a mark of the domain NVT_REFUSAL_DOMAIN whose
- * payload says how much was asked for, of which device, and how much was free there.
+ * Refusals: an allocator that found no room, as readers store it: a mark of the domain NVT_REFUSAL_DOMAIN whose payload
+ * says how much was asked for, of which device, and how much was free there.
  */
 #ifndef NVT_REFUSALS_H
 #define NVT_REFUSALS_H

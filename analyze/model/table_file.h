@@ -7,7 +7,7 @@
 
 #include "trace.h"
 
-/* Facts of the META chunk: what struct nvt_trace has beside its tables. Numbers are decimal. */
+/* Facts of the META chunk: what struct nvt_trace has besides its tables. Numbers are decimal. */
 #define NVT_TABLES_FORMAT          "format" /* trace->format */
 #define NVT_TABLES_ORIGIN          "origin"
 #define NVT_TABLES_FIRST           "first"
@@ -31,13 +31,13 @@
 #define NVT_TABLES_BYTES 2u
 
 /*
- * What a file of tables was made of: 1 with the name of that file, which has no folder, and its bytes. 0: it is none, or of a
- * part of a trace, or nobody knows.
+ * What a file of tables was made of: 1 with the name of that file, which has no folder, and its bytes. 0: it is none,
+ * or of a part of a trace, or unknown.
  */
 #define NVT_TABLES_NAME 256
 int nvt_tables_source(const char *path, char name[NVT_TABLES_NAME], uint64_t *bytes);
 
-/* Write a trace that was finished; `level` is zstd's, 0: as it is. 0, or -1 with err. */
+/* Write a trace that was finished; `level` is zstd's, 0: uncompressed. 0, or -1 with err. */
 int nvt_tables_write(const struct nvt_trace *trace, const char *path, int level,
                      struct nvt_error *err);
 

@@ -19,7 +19,7 @@ int nvt_thread_ranges_make(struct nvt_thread_ranges *ranges, const struct nvt_tr
                            struct nvt_error *err);
 void nvt_thread_ranges_free(struct nvt_thread_ranges *ranges);
 
-/* Whether no range of the same name and domain is around one, as far as NVT_NESTING_DEPTH ranges tell. */
+/* Whether no range of the same name and domain is around one, looking at NVT_NESTING_DEPTH ranges at most. */
 int nvt_thread_ranges_is_outermost(const struct nvt_thread_ranges *ranges, uint32_t row);
 
 /* The last range that a thread has begun by a moment, from which its parents lead on; NVT_NONE: there is none. */

@@ -81,7 +81,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(nvt_process_row, process)                                                                    \
     X(int64_t, tid)                                                                                \
     X(nvt_text, name)                                                                              \
-    X(nvt_ns, last_ns)     /* last time on record */                                               \
+    X(nvt_ns, last_ns)     /* last time in the trace */                                            \
     X(nvt_ns, ended_ns)    /* when its end, or that of the recording, was noticed; 0 unknown */    \
     X(uint64_t, events)    /* NVTX events recorded */                                              \
     X(uint64_t, dropped)   /* events and device records known to be lost */                        \
@@ -235,8 +235,8 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(nvt_call_frame_and_1, frame) /* of who called: row of call_frames, and 1; 0 unknown */       \
     X(uint8_t, class)              /* enum nvt_api_class */
 
-/* Calls of the operating system's libraries (record --trace osrt, nsys profile --trace=osrt): those that may block, sorted by
- * start. lib/os_calls.h knows what kind a name is of. The trace's extent is that of the others. */
+/* OS calls (record --trace osrt, nsys profile --trace=osrt): those that may block, sorted by start. lib/os_calls.h
+ * knows what kind a name is of. The trace's extent is that of the others. */
 #define NVT_OS_CALL_COLUMNS(X)                                                                     \
     X(nvt_ns, start)                                                                               \
     X(nvt_ns, end)                                                                                 \
@@ -244,7 +244,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(nvt_text, name)                                                                              \
     X(int64_t, result)   /* what the call returned; of a pointer, whether it is one */             \
     X(nvt_text, file)    /* a path, "pipe", "socket 10.0.0.1:80"; 0 unknown */                     \
-    X(uint64_t, address) /* of the lock and the like in its process, 0 unknown */                  \
+    X(uint64_t, address) /* of the lock or another object in its process, 0 unknown */             \
     X(nvt_text, caller)  /* the library or program that called, 0 unknown */                       \
     X(uint32_t, holder)  /* tid of the thread that held the lock, as far as is known; 0 unknown */ \
     X(uint64_t, bytes)   /* that it read or wrote, 0 unknown or none */                            \
@@ -252,7 +252,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
       frame) /* of who called, where it took long: row of call_frames, and 1; 0 unknown */         \
     X(uint8_t, flags) /* NVT_RANGE_UNCLOSED: no end was seen */
 
-/* Calls of MPI, sorted by start. What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
+/* MPI calls, sorted by start. What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
 #define NVT_MPI_CALL_COLUMNS(X)                                                                    \
     X(nvt_ns, start)                                                                               \
     X(nvt_ns, end)                                                                                 \
@@ -266,8 +266,8 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(uint8_t, kind)  /* enum nvt_mpi_kind */                                                      \
     X(uint8_t, flags) /* NVT_RANGE_UNCLOSED: no end was seen, `end` is threads.last_ns */
 
-/* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, that a stream is told to wait. Of waits for
- * an event, where it was recorded: its operations before that call are what is waited for. */
+/* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, orders to a stream to wait. Of waits for an
+ * event, where it was recorded: its operations before that call are what is waited for. */
 #define NVT_SYNC_COLUMNS(X)                                                                        \
     X(nvt_ns, start)                                                                               \
     X(nvt_ns, end)                                                                                 \
@@ -280,7 +280,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(uint32_t, recorded_stream) /* that it was recorded on, where that is known */                \
     X(uint8_t, type)             /* CUpti_ActivitySynchronizationType */
 
-/* Memory taken and given back, sorted by time. */
+/* Memory allocated and freed, sorted by time. */
 #define NVT_MEMORY_COLUMNS(X)                                                                      \
     X(nvt_ns, time)                                                                                \
     X(nvt_process_row, process)                                                                    \
@@ -301,12 +301,12 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(nvt_text, name)   /* "forward (linear.py:117)", "at::matmul", of no known name "0x1234" */   \
     X(nvt_text, module) /* path of the library or program it is in; 0 unknown, or interpreted */
 
-/* Samples of what threads run (record --trace cpu, nsys profile --sample), sorted by time: each stands for processor time that
- * its thread took, up to there. The trace's extent is that of the others, where there are others. */
+/* CPU samples (record --trace cpu, nsys profile --sample), sorted by time: each stands for CPU time that its thread
+ * took, up to there. The trace's extent is that of the others, where there are others. */
 #define NVT_CPU_SAMPLE_COLUMNS(X)                                                                  \
     X(nvt_ns, time)                                                                                \
     X(nvt_thread_row, thread)                                                                      \
-    X(int64_t, cpu_ns) /* processor time it stands for; 0 unknown */                               \
+    X(int64_t, cpu_ns) /* CPU time it stands for; 0 unknown */                                     \
     X(nvt_call_frame_and_1,                                                                        \
       frame)          /* row of call_frames of the innermost function, and 1; 0 unknown */         \
     X(uint8_t, flags) /* enum nvt_cpu_sample_flags */
@@ -343,7 +343,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(uint64_t, memory_bytes)                                                                      \
     X(uint32_t, multiprocessors)                                                                   \
     X(uint32_t, capability) /* compute capability times 10: 90; 0 unknown */                       \
-    X(nvt_text, gpu) /* its UUID or place on the bus, the same for all processes; 0 unknown */
+    X(nvt_text, gpu)        /* its UUID or place on the bus, equal in all processes; 0 unknown */
 
 /* Names that the program gave to its devices, contexts, streams, events … */
 #define NVT_RESOURCE_COLUMNS(X)                                                                    \
@@ -418,7 +418,7 @@ struct nvt_trace {
     int64_t origin_ns;          /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
     int64_t first_ns, last_ns;  /* of anything in it (set by nvt_trace_finish) */
     int64_t
-        levels_ns; /* until when memory and counters are told: last_ns, or where a window ends before it */
+        levels_ns; /* until when memory and counters are known: last_ns, or where a window ends before it */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
     int was_finished; /* its rows are those of a trace that was finished: what that notes is noted, and */
     int has_extent; /* then: first_ns, last_ns and levels_ns are set */
@@ -468,8 +468,8 @@ uint32_t nvt_trace_process(struct nvt_trace *trace, int64_t pid);
 uint32_t nvt_trace_thread(struct nvt_trace *trace, uint32_t process, int64_t tid);
 uint32_t nvt_trace_domain(struct nvt_trace *trace, uint32_t process, const char *name);
 
-/* A thread of the first process, which stand for those that nobody has: of what is the machine's. Both are added where
- * there is none. NVT_NONE when out of memory. */
+/* A thread of the first process, which stand for those of the machine, which has none. Both are added where there is
+ * none. NVT_NONE when out of memory. */
 uint32_t nvt_trace_any_thread(struct nvt_trace *trace);
 
 /* The value of a fact about the trace, NULL when it is not there; set one (0, or -1 when out of
@@ -481,7 +481,7 @@ int nvt_trace_set_meta(struct nvt_trace *trace, const char *key, const char *val
  * over and over with the same shape: so a trace has few rows of them. NVT_NONE when out of memory. */
 uint32_t nvt_trace_kernel(struct nvt_trace *trace, const struct nvt_kernel *values);
 
-/* Set trace->warning (the first one is kept), without the path, which whoever prints it puts in front. */
+/* Set trace->warning (the first one is kept), without the path, which the printer puts before it. */
 void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

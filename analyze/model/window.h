@@ -31,8 +31,8 @@ int nvt_window_set_time(struct nvt_window *window, const char *text, struct nvt_
 
 /*
  * --filter-nvtx RANGE[@DOMAIN][/N]: the N-th range of this name, from 0 by their starts (0 when not given), in each
- * process. Without DOMAIN, or with *, in any; "DOMAIN:RANGE", as tables have it, will do too. A name that has @ or / in it
- * is taken as it is where there is such a one. 0, or -1 with err: it is empty.
+ * process. Without DOMAIN, or with *, in any; "DOMAIN:RANGE", as tables have it, will do too. A name that has @ or / in
+ * it is taken as a whole where such a range exists. 0, or -1 with err: it is empty.
  */
 int nvt_window_set_range(struct nvt_window *window, const char *text, struct nvt_error *err);
 
@@ -43,12 +43,12 @@ static inline int nvt_window_is_set(const struct nvt_window *window)
 
 /*
  * Leave nothing in a finished trace but what begins in the window. Device operations are of the range that was open in
- * their process when they were launched (when they began, where that is unknown), whenever they run; between two moments are
- * those that begin there, whenever they were launched. Rows stay whole that end behind it, and what a
- * range had in children that are gone is its own time. Of memory what
- * was in use when the window opens is taken then (when the first of the processes' windows does); of a counter the last sample before it stays. The fact "condition"
- * tells of the window, and first_ns and last_ns are of what is left. 0, or -1 with err: no such range in any
- * process, or out of memory.
+ * their process when they were launched (when they began, where that is unknown), whenever they run; between two
+ * moments are those that begin there, whenever they were launched. Rows stay whole that end behind it, and what a range
+ * had in children that are gone is its own time. Of memory what was in use when the window opens is taken then (when
+ * the first of the processes' windows does); of a counter the last sample before it stays. The fact "condition" names
+ * the window, and first_ns and last_ns are those of what is left. 0, or -1 with err: no such range in any process, or
+ * out of memory.
  */
 int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, struct nvt_error *err);
 

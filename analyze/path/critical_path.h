@@ -1,7 +1,7 @@
 /*
- * The critical path: the chain of host code, CUDA calls, launches and device operations of which each began because
- * the one before it had ended, from the first event of a process to its last. Time taken off something on it comes off
- * the whole; time taken off something beside it, as long as that stays beside it, comes off nothing.
+ * The critical path: the chain of host code, CUDA calls, launches and device operations of which each began because the
+ * one before it had ended, from the first event of a process to its last. Time taken off something on it comes off the
+ * whole; time taken off anything else shortens nothing, as long as it stays off the path.
  *
  * It is followed backwards from the last event, from each thing to that of its predecessors that was the last to be ready
  * (the path: Yang and Miller, "Critical path analysis for the execution of parallel and distributed programs", 1988; following
@@ -9,23 +9,23 @@
  * critical-path prediction", 2001; of CUDA programs, with the graph: Schmitt et al., "Scalable critical path analysis for
  * hybrid MPI-CUDA applications", 2014, and Holistic Trace Analysis):
  *
- * - An operation begins behind the call that launched it, behind what its stream was given before it, and behind
- *   the events that the stream was told to wait for in between. Which of these it was waiting for: that after which it began
- *   with the least delay, over the least that such a delay ever is in this trace. When it began more than
- *   NVT_PATH_STALL_NS later than any of them explains, and an operation of another stream had just ended, it is taken to have
- *   waited for that one: an event that is not on record, or room on the device (`inferred`).
+ * - An operation begins after the call that launched it, after what its stream was given before it, and after the events
+ *   that the stream was ordered to wait for in between. It waited for the one of these after which it began with the least
+ *   delay, minus the least such delay in this trace. When it began more than NVT_PATH_STALL_NS later than any of them
+ *   explains, and an operation of another stream had just ended, it is taken to have waited for that operation: by an event
+ *   that was not recorded, or for room on the device (`inferred`).
  * - A call that waits ends behind the operation that it waits for, where that ended within the call; otherwise it
  *   ends of itself, and so does every other call. A launch that takes long behind hundreds of others waited for room, until
  *   the first of them ended. What is waited for: the stream's, the event's, or the last operation that
  *   ended, where the trace does not say more.
  * - A thread does one thing after the other. Where it was silent, and another one of the process that was at
  *   work then fell silent when it went on, that other one handed over to it (`handovers`): PyTorch's backward pass,
- *   workers that are waited for. No trace has these on record.
- * - Where a thread is followed, calls of the operating system that are on record (os_calls) are told as such: files, locks,
+ *   workers that are waited for. No trace records these.
+ * - Where a thread is followed, recorded OS calls (os_calls) are steps of their own: files, locks,
  *   sleeping. Who held a lock is not followed.
  *
  * What is not seen: other processes (a collective that waits for another rank is communication), and polling: calls
- * that only ask (cudaEventQuery) count as host code. So do locks and files, unless their calls are on record.
+ * that only ask (cudaEventQuery) count as host code. So do locks and files, unless their calls were recorded.
  */
 #ifndef NVT_CRITICAL_PATH_H
 #define NVT_CRITICAL_PATH_H
@@ -37,12 +37,12 @@ enum nvt_path_kind {
     NVT_PATH_COMMUNICATION, /* row: of ops */
     NVT_PATH_COPY,          /* row: of ops; copies and memsets */
     NVT_PATH_GAP,           /* row: of ops, which began a little after what it waited for */
-    NVT_PATH_STALL,         /* row: of ops, which began long after everything that is on record */
+    NVT_PATH_STALL,         /* row: of ops, which began long after everything that was recorded */
     NVT_PATH_LAUNCH,        /* row: of ops, from the return of its call until it began */
     NVT_PATH_CALL,          /* row: of apis */
     NVT_PATH_WAKE,          /* row: of apis, which returned after what it waited for had ended */
-    NVT_PATH_SYSTEM, /* row: of os_calls: a call of the operating system, on the thread that is followed */
-    NVT_PATH_HOST, /* no row: outside of calls */
+    NVT_PATH_SYSTEM,        /* row: of os_calls: an OS call, on the thread that is followed */
+    NVT_PATH_HOST,          /* no row: outside of calls */
 };
 #define NVT_PATH_KINDS 10
 
@@ -84,8 +84,8 @@ struct nvt_critical_path {
 struct nvt_critical_paths {
     struct nvt_critical_path *items;
     uint32_t count;
-    int is_blind; /* operations are there, and no CUDA calls but those that launch: no paths, as nobody knows
-                     what the host waited for (`record` has no other calls by default) */
+    int is_blind; /* operations are there, and no CUDA calls but those that launch: no paths, as it is
+                     unknown what the host waited for (`record` has no other calls by default) */
 };
 
 /*

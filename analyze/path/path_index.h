@@ -44,7 +44,7 @@ struct nvt_path_index {
     struct nvt_buckets waits;            /* syncs that make a stream wait, by stream */
     int has_nested;                      /* there are calls within calls */
     struct nvt_buckets calls;    /* outermost CUDA calls by thread, without those that only ask */
-    struct nvt_buckets os_calls; /* outermost calls of the operating system by thread */
+    struct nvt_buckets os_calls; /* outermost OS calls by thread */
     uint32_t *op_of;             /* api -> the first operation that it launched, NVT_NONE */
     uint32_t *sync_of;           /* api -> its sync, NVT_NONE */
     int64_t *recorded_at; /* sync -> start of the call that recorded its event, INT64_MIN unknown */
@@ -82,8 +82,7 @@ uint32_t nvt_path_last(const struct nvt_path_index *index, struct nvt_path_ops o
 /* The one of its stream that ended last before an operation began; NVT_NONE: none. */
 uint32_t nvt_path_before(const struct nvt_path_index *index, uint32_t op);
 
-/* The one, of those that events made an operation wait for and that the trace tells, that ended last before it
- * began; NVT_NONE: none. */
+/* The operation that ended last before it began, of those that recorded events made it wait for; NVT_NONE: none. */
 uint32_t nvt_path_event_before(const struct nvt_path_index *index, uint32_t op);
 
 /* The operation that a call waited for, which ended within it; NVT_NONE: none. */
@@ -95,8 +94,8 @@ int nvt_path_launch_class(const struct nvt_trace *trace, uint32_t op);
 /* The last of a thread's calls that started before a moment, NVT_NONE: none. */
 uint32_t nvt_path_call_before(const struct nvt_path_index *index, uint32_t thread, int64_t moment);
 
-/* The outermost call around one: a driver's call lies in one of the runtime, and what it launched or waited for is
- * on record as the one's or the other's. */
+/* The outermost call around one: a driver's call lies in one of the runtime, and what it launched or waited for was
+ * recorded as the one's or the other's. */
 uint32_t nvt_path_outermost(const struct nvt_path_index *index, uint32_t call);
 
 /* The last of a thread's pieces that begins before a moment, as a place in `pieces`, NVT_NONE: none. */

@@ -46,8 +46,8 @@ struct nvt_layout {
     /* Append the records. 0, or -1 with err filled (nvt_log_fail). */
     int (*read)(struct nvt_log *log, struct nvt_published *out, struct nvt_error *err);
     /*
-     * Whether a record of ours measured the same configuration as one of this layout: NULL when
-     * not, else what must be known to read their ratio, or "".
+     * Whether a measured record has the same configuration as a published one of this layout: NULL when not, else what
+     * must be known to read their ratio, or "".
      */
     const char *(*matches)(const struct nvt_record *ours, const struct nvt_record *theirs);
 };
@@ -83,7 +83,7 @@ struct nvt_reference {
     const char *workloads; /* "linear fragmented" */
     const char *title;     /* with author and year, as far as the document names them */
     const char *date;      /* or NULL */
-    const char *device;    /* as far as it is stated */
+    const char *device;    /* where it is stated */
     int iterations;        /* timed, 0: not known */
 };
 
@@ -121,8 +121,8 @@ int nvt_log_fail(const struct nvt_log *log, struct nvt_error *err, const char *f
  */
 int nvt_log_number(const char *text, const char *unit, double *value, const char **rest);
 
-/* Members that end the axes of a record and say where it comes from. `backend`: where the document
- * tells it of each configuration, else NULL. */
+/* Members that end the axes of a record and say where it comes from. `backend`: where the document states it for each
+ * configuration, else NULL. */
 void nvt_published_origin(struct nvt_json *json, const char *backend);
 
 /*
@@ -135,8 +135,8 @@ int nvt_log_condition(const char *line, char out[NVT_CONDITION_SIZE]);
 void nvt_published_condition(struct nvt_json *json, const char *condition);
 
 /*
- * The same of the records that are printed: what sets the i-th apart, "collect=nvtx", "" where all
- * were measured alike. malloc'ed, NULL: out of memory.
+ * What distinguishes the i-th of the printed records, "collect=nvtx"; "" where all were measured in the same way.
+ * malloc'ed, NULL: out of memory.
  */
 typedef char nvt_condition_text_of[NVT_CONDITION_SIZE];
 nvt_condition_text_of *nvt_published_conditions(const struct nvt_record *const *records,

@@ -16,10 +16,10 @@
 
 #include "../model/trace.h"
 
-/* Before nvt_trace_finish. 0, or -1 with err: the trace has no costs on record, or no memory. */
+/* Before nvt_trace_finish. 0, or -1 with err: the trace has no recorded costs, or out of memory. */
 int nvt_compensate(struct nvt_trace *trace, struct nvt_error *err);
 
-/* The cost on record for a process, ps; 0: none. */
+/* The recorded cost for a process, ps; 0: none. */
 uint32_t nvt_event_cost_of(const struct nvt_trace *trace, uint32_t process, enum nvt_cost what);
 
 #endif

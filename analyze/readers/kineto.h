@@ -41,7 +41,7 @@ enum nvt_kineto_number {
     NVT_KN_RANKS,    /* of a collective: in its group, elements given and taken */
     NVT_KN_GIVEN,
     NVT_KN_TAKEN,
-    NVT_KN_RESULT, /* of a call of the system, in our export */
+    NVT_KN_RESULT, /* of an OS call, in our export */
     NVT_KN_COUNT
 };
 
@@ -53,7 +53,7 @@ struct nvt_kineto_event {
     uint32_t name, category, id;
     uint32_t label;                   /* args.name: of a process or thread */
     uint32_t collective, type, group; /* of a kernel that communicates */
-    uint32_t file;                    /* of a call of the system, in our export, */
+    uint32_t file;                    /* of an OS call, in our export, */
     uint32_t caller;                  /* and who makes it */
     uint64_t address;                 /* of a lock and other things that it works with */
     int64_t pid, tid;
@@ -71,7 +71,7 @@ struct nvt_kineto_owner {
     uint32_t open; /* the row of its innermost open range */
 };
 
-/* What a process has in use of the host's memory: as its allocator said last, and shared beside it. Bytes. */
+/* The host memory that a process has in use: what its allocator reported last, and shared memory in addition. Bytes. */
 struct nvt_kineto_level {
     uint64_t said, shared;
 };
@@ -97,7 +97,7 @@ struct nvt_kineto {
     uint32_t rank;
     int64_t first;       /* earliest time */
     uint64_t untimed;    /* events that were left out: they end before they begin */
-    const char *backend; /* by the calls so far; NULL: there was none that tells it */
+    const char *backend; /* by the calls so far; NULL: there was no such call */
 };
 
 /* Add the event that was read to the model. 0, or -1 with err filled. */
@@ -115,8 +115,8 @@ int nvt_kineto_add_sync(struct nvt_kineto *reader);
 int nvt_kineto_add_os_call(struct nvt_kineto *reader);
 int nvt_kineto_add_overhead(struct nvt_kineto *reader);
 
-/* The stacks of calls of CUDA, as far as ranges tell them (kineto_stacks.c): when all rows are there. Its cost is that of sorting ranges
- * and calls. 0, or -1 when out of memory. */
+/* Makes the stacks of CUDA calls from ranges (kineto_stacks.c), after all rows have been read. Its cost is that of
+ * sorting ranges and calls. 0, or -1 when out of memory. */
 int nvt_kineto_stacks(struct nvt_trace *trace);
 
 /* Fails: -1 with err filled. */
@@ -148,10 +148,10 @@ uint32_t nvt_kineto_process(struct nvt_kineto *reader);
 struct nvt_kineto_owner *nvt_kineto_thread(struct nvt_kineto *reader);
 
 /*
- * What is in use on the host after an event whose allocator said it. PyTorch reports memory that processes share (what a
- * DataLoader's workers hand over: aten/src/ATen/MapAllocator.cpp) with 0 as all that is allocated, beside its allocator of the
- * host, which goes on from its own number: the one is added to the other. An allocation of more than all that is
- * allocated is told by that, its end by the address. 0, or -1 when out of memory. Release with nvt_kineto_host_free.
+ * What is in use on the host after an event whose allocator said it. PyTorch reports memory that processes share (what
+ * a DataLoader's workers hand over: aten/src/ATen/MapAllocator.cpp) with 0 as the sum of allocated memory, while its
+ * allocator of the host continues from its own sum: the two are added. A shared allocation is recognised by its size,
+ * which is more than that sum, its end by the address. 0, or -1 when out of memory. Release with nvt_kineto_host_free.
  */
 int nvt_kineto_host_follow(struct nvt_kineto_host *host, struct nvt_memory_event *memory);
 void nvt_kineto_host_free(struct nvt_kineto_host *host);

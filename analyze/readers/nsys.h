@@ -42,7 +42,7 @@ struct nvt_nsys {
     struct nvt_nsys_launch {
         int64_t time;
         uint32_t thread;
-    } * launches;                /* of operations whose call is not on record: see export.h */
+    } * launches;                /* of operations whose call was not recorded: see export.h */
     struct nvt_map metric_types; /* typeId of GPU metrics -> small number */
     struct nvt_map metrics;      /* that << 32 | metricId -> row of counters */
     uint32_t metric_type_count, metric_count;
@@ -53,7 +53,7 @@ struct nvt_nsys {
     struct nvt_recorded_events events;
     struct nvt_buffer words; /* struct nvt_pool_word, of each row of memory */
     int has_pools;
-    int is_ours; /* an export of ours, of whatever format */
+    int is_ours; /* an export of nvtally, of any format */
     uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;

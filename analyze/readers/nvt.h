@@ -30,13 +30,12 @@ struct nvt_file_thread {
     struct nvt_open_range *open;
     uint32_t depth;
     size_t capacity;
-    uint64_t last; /* ticks of its last event, */
-    uint64_t
-        last_call; /* and of the last end of a call of the operating system's libraries, or sample */
-    uint64_t first; /* and of its first behind a cut, */
-    int has_first;  /* if there is one */
-    struct nvt_os_call *
-        open_call; /* its last call of the system that has not ended, if that was its last; else NULL */
+    uint64_t last;      /* ticks of its last event, */
+    uint64_t last_call; /* and of the last end of an OS call, or sample */
+    uint64_t first;     /* and of its first behind a cut, */
+    int has_first;      /* if there is one */
+    struct nvt_os_call
+        *open_call; /* its last OS call that has not ended, if that was its last; else NULL */
     uint64_t ended; /* when its end was noticed, 0 unknown */
 };
 
@@ -46,7 +45,7 @@ struct nvt_file_process {
     struct nvt_map since;      /* number of a domain -> that of the chunk that defined it */
     struct nvt_map categories; /* model domain << 32 | category -> string */
     struct nvt_map ranges;     /* id of a start/end range -> row */
-    struct nvt_map early;      /* id of one whose start has not come yet -> place in `ends` */
+    struct nvt_map early; /* id of a range whose start has not been read yet -> place in `ends` */
     struct nvt_early_end {
         uint64_t ticks;
         uint32_t thread; /* row */
@@ -121,7 +120,7 @@ struct nvt_file_machine {
     size_t sample_count;
 };
 
-/* What calls of MPI say, until their ranges are moved (nvt_mpi.c). */
+/* What MPI calls say, until their ranges are moved (nvt_mpi.c). */
 struct nvt_file_mpi {
     struct nvt_mpi_said *items;
     size_t count;
@@ -136,7 +135,7 @@ struct nvt_file_thread_names {
     size_t count;
 };
 
-/* Where threads were in calls of the system, until all of these are known. */
+/* Where threads were in OS calls, until all of these are known. */
 struct nvt_file_waits {
     struct nvt_file_wait {
         uint32_t thread, frame; /* of the model; frame: row and 1 */
@@ -182,8 +181,8 @@ struct nvt_file_reader {
     uint64_t cut;  /* ticks */
 };
 
-/* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). Beside it,
- * nvt_file_device_chunk may run: what the two change is not the same. */
+/* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). nvt_file_device_chunk may run at
+ * the same time: the two change different data. */
 int nvt_file_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
                     const uint8_t *payload, struct nvt_error *err);
 
@@ -195,8 +194,7 @@ int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk
 int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin);
 void nvt_file_machine_free(struct nvt_file_machine *machine);
 
-/* A chunk of calls of the operating system's libraries, whose times are ticks until all is read. 0, or -1: it is malformed,
- * or there is no memory. */
+/* A chunk of OS calls, whose times are ticks until all is read. 0, or -1: it is malformed, or there is no memory. */
 int nvt_file_read_os(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                      struct nvt_cursor cursor);
 
@@ -210,7 +208,7 @@ int nvt_file_read_cpu(struct nvt_file_reader *reader, const struct nvt_chunk *ch
 /* Whether a payload is a call's of MPI: 1, and it is kept; 0; -1 when out of memory. */
 int nvt_file_take_mpi(struct nvt_file_reader *reader, const struct nvt_pending_payload *pending);
 
-/* When the times of ranges are those of the trace: those that are calls of MPI become such. 0, or -1 when out of
+/* When the times of ranges are those of the trace: those that are MPI calls become such. 0, or -1 when out of
  * memory. */
 int nvt_file_complete_mpi(struct nvt_file_reader *reader);
 

@@ -25,7 +25,7 @@ struct nvt_device_chunk {
     struct nvt_device_name *known;
     uint64_t name_count;
     uint64_t tid;    /* that called last */
-    uint32_t caller; /* the same as an index, NVT_NONE: nobody did */
+    uint32_t caller; /* its launch as an index, NVT_NONE: unknown */
 };
 
 /* A chunk and its columns; calls: they are still to be read. */

@@ -190,7 +190,7 @@ static void end_range(struct nvt_trace *trace, uint32_t row, uint64_t ticks, uin
         close_range(trace, row, ticks, thread);
 }
 
-/* An end whose start has not come yet: chunks of two threads stand in the file as they were written,
+/* An end whose start has not been read yet: chunks of two threads stand in the file as they were written,
  * so that one thread's start may follow another one's end. */
 static int keep_end(struct nvt_file_process *process, uint64_t range, uint64_t ticks,
                     uint32_t thread)

@@ -1,5 +1,5 @@
 /*
- * The strings of a file of ours: its ids, and what the model calls the same texts.
+ * The strings of a .nvt file: its ids, and the model's ids of the same texts.
  */
 #ifndef NVT_READ_STRINGS_H
 #define NVT_READ_STRINGS_H

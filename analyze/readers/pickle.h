@@ -1,9 +1,9 @@
 /*
- * Python's pickles as values: numbers, texts, lists and dicts. Nothing of a pickle is ever run: what would make an object,
- * call a function or import a module is a value of kind OTHER, that nobody can look into.
+ * Python's pickles as values: numbers, texts, lists and dicts. Nothing of a pickle is ever run: what would make an
+ * object, call a function or import a module is an opaque value of kind OTHER.
  *
- * Source: CPython's Lib/pickletools.py, which describes every opcode of protocols 0 to 5. Frames, and what only tells a
- * reader how to read ahead, are passed over.
+ * Source: CPython's Lib/pickletools.py, which describes every opcode of protocols 0 to 5. Frames, which only help a
+ * reader to read ahead, are skipped.
  *
  * Memory: 16 bytes for each value, 4 for each place in a list or dict or in the memo, so some 2 to 4 bytes for each
  * byte of a file of PyTorch; of any file at most some 40. Texts stay in the file's bytes. A pickle may hold the same value in

@@ -1,6 +1,6 @@
 /*
- * What a device has in use and has taken, from records that each tell of one pool of memory (CUDA's stream-ordered allocator),
- * or of an allocation of its own. Readers use it.
+ * A device's allocated and reserved memory, from records that are each of one memory pool (CUDA's stream-ordered
+ * allocator) or of a single allocation. Readers use it.
  */
 #ifndef NVT_POOLS_H
 #define NVT_POOLS_H
@@ -15,9 +15,10 @@ struct nvt_pool_word {
 };
 
 /*
- * Fill the levels of rows 0 to count - 1 of the model's memory (all that there are) from the words of each, in the order of time,
- * then of rows: what the pools of a device said last, and single allocations that were not freed. A row that has a level, of a record
- * that told one of the whole device, keeps it. Sums wrap around where records are nonsense. 0, or -1 when out of memory.
+ * Fill the levels of rows 0 to count - 1 of the model's memory (all that there are) from the words of each, in the
+ * order of time, then of rows: what the pools of a device said last, and single allocations that were not freed. A row
+ * whose record has a level of the whole device keeps it. Sums wrap around where records are nonsense. 0, or -1 when out
+ * of memory.
  */
 int nvt_pools_follow(struct nvt_memory *memory, const struct nvt_pool_word *words);
 

@@ -41,10 +41,10 @@ NVT_READERS(NVT_DECLARE_READER)
  * that no reader has changes nothing. */
 void nvt_reader_state(struct nvt_trace *trace, const char *name);
 
-/* Told by name alone, when no other one recognizes a file. */
+/* Chosen by the file's name alone, when no other reader recognises the file. */
 extern const struct nvt_reader nvt_reader_nsys_report;
 
-/* Whether the name is that of nsys's own report, a format that nobody but nsys reads. */
+/* Whether the name is that of nsys's own report, a format that only nsys reads. */
 int nvt_is_nsys_report(const char *path);
 
 /*
@@ -62,7 +62,7 @@ struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err);
 struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches **launches,
                                           struct nvt_error *err);
 
-/* nvt_trace_read without the collector's own cost (compensate.h); also NULL when none is on record.
+/* nvt_trace_read without the collector's own cost (compensate.h); also NULL when none was recorded.
  */
 struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error *err);
 

@@ -4,8 +4,8 @@
  * Source: the documentation of torch.cuda.memory._snapshot, and torch/csrc/cuda/memory_snapshot.cpp.
  *
  * What was in use is counted as its documentation's "Active Memory Timeline" counts it: bytes as they were asked for,
- * from "alloc" to "free_completed"; memory that was given back while another stream still used it is in use. What is
- * reserved goes by the segments that were taken from the device and given back, or mapped and unmapped. How much there was before
+ * from "alloc" to "free_completed"; memory that was freed while another stream still used it is in use. Reserved memory
+ * follows the segments that were allocated on the device and freed, or mapped and unmapped. How much there was before
  * the first event, when the history had no room for all, is what the segments at the end leave of it.
  *
  * Every block that was in use before the first event and is known, from the segments or by its being freed, is an
@@ -23,7 +23,7 @@ struct nvt_snapshot {
     const char *path;
     struct nvt_error *err;
     struct nvt_pickle pickle;
-    uint32_t process, thread; /* stand for those that it does not tell */
+    uint32_t process, thread; /* stand for those that it does not have */
     int64_t first;            /* us since 1970; INT64_MAX: there are no times, */
     uint32_t stand_in;        /* and this many events have had one that stands in for theirs */
     uint32_t source;          /* "PyTorch" */

@@ -1,7 +1,7 @@
 /*
- * Calls by the function of the program that makes them: what the reports of callers have in common. A call whose stack is not on
- * record has no function; one whose stack has no function of the program's own (call_sites.h) that of the library that called,
- * "[libcuda.so.1]".
+ * Calls by the function of the program that makes them: what the reports of callers have in common. A call whose stack
+ * was not recorded has no function; one whose stack has no function of the program's own (call_sites.h) that of the
+ * library that called, "[libcuda.so.1]".
  */
 #ifndef NVT_REPORT_CALLERS_H
 #define NVT_REPORT_CALLERS_H

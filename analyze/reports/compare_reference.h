@@ -1,6 +1,6 @@
 /*
- * Measured beside published: each record of run directories against the published figure of the
- * same configuration. The machines differ, so there is a ratio and no verdict.
+ * Measured figures compared with published ones: each record of run directories with the published figure of the same
+ * configuration. The machines differ, so there is a ratio and no verdict.
  */
 #ifndef NVT_COMPARE_REFERENCE_H
 #define NVT_COMPARE_REFERENCE_H

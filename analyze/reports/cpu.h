@@ -1,5 +1,5 @@
 /*
- * What the reports of sampled processor time have in common.
+ * What the reports of sampled CPU time have in common.
  */
 #ifndef NVT_REPORT_CPU_H
 #define NVT_REPORT_CPU_H
@@ -10,7 +10,7 @@
 #include "../studies/pairs.h"
 #include "report.h"
 
-/* What they are called, and how they get on record. */
+/* The name of CPU samples in messages, and how to record them. */
 #define NVT_CPU_SAMPLES "CPU samples (record --trace cpu, nsys profile --sample)"
 
 /* What is known of the samples of all traces of the input. */
@@ -42,8 +42,8 @@ int nvt_cpu_functions(struct nvt_sampled_functions *functions, const struct nvt_
                       enum nvt_sampled_functions_by by, const struct nvt_cpu_input *all,
                       struct nvt_error *err);
 
-/* The group of each function of a trace, whose key is its name and its module as texts of the groups': the same for all traces.
- * malloc'ed; NULL when out of memory. */
+/* The group of each function of a trace, whose key is its name and its module as strings of the groups, which are equal
+ * in all traces. malloc'ed; NULL when out of memory. */
 uint32_t *nvt_cpu_groups(struct nvt_groups *groups, const struct nvt_sampled_functions *functions);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What the host ran where it is on the critical path: functions in samples of the thread that is followed, taken in host code of
- * the path. Processor time, so that of what is waited for there nothing is seen.
+ * What the host ran where it is on the critical path: functions in samples of the thread that is followed, taken in
+ * host code of the path. CPU time, so that of what is waited for there nothing is seen.
  */
 #ifndef NVT_CRITICAL_PATH_CODE_H
 #define NVT_CRITICAL_PATH_CODE_H
@@ -27,7 +27,7 @@ struct nvt_path_part {
 int nvt_path_code_add(struct nvt_path_code *code, const struct nvt_trace *trace,
                       const struct nvt_path_part *parts, uint32_t count, struct nvt_error *err);
 
-/* Its table, beside others of the report, and the rows of that. 0, or -1 when out of memory. */
+/* Its table in the report, and the rows of that table. 0, or -1 when out of memory. */
 #define NVT_PATH_CODE_TITLE "Host code on the critical path"
 #define NVT_PATH_CODE_TABLE                                                                        \
     .title = NVT_PATH_CODE_TITLE,                                                                  \

@@ -15,7 +15,7 @@ enum nvt_exec_time {
     NVT_EXEC_TIMES
 };
 
-/* Whether the operation is a kernel whose call is on record. */
+/* Whether the operation is a kernel whose call was recorded. */
 static inline int nvt_exec_is_launched(const struct nvt_ops *ops, uint32_t op)
 {
     return ops->kind[op] == NVT_OP_KERNEL && ops->api[op] != NVT_NONE;

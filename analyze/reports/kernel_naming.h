@@ -1,6 +1,6 @@
 /*
- * By which names kernels are told apart in reports of nsys's that let one choose, as "cuda_gpu_kern_sum:base" does (Nsight
- * Systems User Guide, "Statistical Reports": [:nvtx-name][:base|:mangled]; mangled names are not on record).
+ * The names by which nsys's reports group kernels, chosen as in "cuda_gpu_kern_sum:base" (Nsight Systems User Guide,
+ * "Statistical Reports": [:nvtx-name][:base|:mangled]; mangled names are not recorded).
  */
 #ifndef NVT_KERNEL_NAMING_H
 #define NVT_KERNEL_NAMING_H
@@ -13,7 +13,8 @@
 enum nvt_kernel_naming_flags {
     NVT_KERNEL_BASE = 1, /* without templates and parameters: ops.short_name */
     NVT_KERNEL_NVTX =
-        2, /* "range/kernel", as in nsys, by the innermost range that it was launched in; as it is where there is none */
+        2, /* "range/kernel", as in nsys, by the innermost range that it was launched in; "kernel" where there is
+            * none */
 };
 
 struct nvt_kernel_naming {

@@ -1,6 +1,6 @@
 /*
- * Peak memory of runs, by phase, as their rows have it: what the report memory_peak prints beside the memory events of
- * traces. The workloads' own allocator counts it, the same on a host as on a device.
+ * Peak memory of runs, by phase, as their rows have it: what the report memory_peak prints in addition to the memory
+ * events of traces. The workloads' own allocator counts it, the same on a host as on a device.
  */
 #ifndef NVT_MEMORY_RUNS_H
 #define NVT_MEMORY_RUNS_H

@@ -9,7 +9,7 @@
 /* The note where the input has no OS calls. */
 #define NVT_NO_OS_CALLS "no OS calls (record --trace osrt, nsys profile --trace=osrt) in the input"
 
-/* The note of reports that tell more of such calls than a sum. */
+/* The note of reports that show more of such calls than a sum. */
 #define NVT_OS_CALLS_MISSING                                                                       \
     .is_in = nvt_input_has_os_calls,                                                               \
     .missing = "no OS calls in the input (record --trace osrt, nsys profile --trace=osrt)"

@@ -97,10 +97,11 @@ enum nvt_report_needs {
 
 struct nvt_report;
 
-/* A table that a report has beside its first one. */
+/* A further table of a report. */
 struct nvt_table_kind {
-    const char
-        *name; /* NULL: the report's. Who takes another one for a report is told where it is. */
+    const char *
+        name; /* NULL: the report's. An error about a table that is given as a report names the report that it belongs
+                * to. */
     const char *title;
     struct nvt_column columns[NVT_COLUMNS_MOST];
     const char *order[NVT_ORDER_MOST];
@@ -121,10 +122,9 @@ struct nvt_making {
 };
 
 /*
- * A report says what its table is (title, columns, order) and has one way to fill it: each_trace,
- * over_traces, group with put_group, of_input, or make. These return 0, or -1 with err filled, or with
- * err left alone where there was no memory. nvt_report_make does the rest: it makes the tables, orders
- * and adds them, and tells when they are empty.
+ * A report says what its table is (title, columns, order) and has one way to fill it: each_trace, over_traces, group
+ * with put_group, of_input, or make. These return 0, or -1 with err filled, or with err left alone where there was no
+ * memory. nvt_report_make does the rest: it makes the tables, orders and adds them, and notes when they are empty.
  */
 struct nvt_report {
     const char *name;
@@ -168,7 +168,8 @@ struct nvt_report {
     const char *const *further;
 };
 
-/* Append the tables of a report; none, and a note that says why, where nothing is there to tell. 0, or -1 with err filled. */
+/* Append the tables of a report; none, and a note with the reason, where there is nothing to show. 0, or -1 with err
+ * filled. */
 int nvt_report_make(const struct nvt_report *report, struct nvt_input *input,
                     struct nvt_tables *tables, struct nvt_error *err);
 
@@ -212,8 +213,7 @@ void nvt_report_note_left_out(struct nvt_input *input, const struct nvt_report *
 /* A note that there are counters, and which reports have them; none where there is none. */
 void nvt_report_note_counters(struct nvt_input *input);
 
-/* Notes that there are calls of MPI, or of the operating system, or samples of what threads run, and which reports have them;
- * none where there is none. */
+/* Adds notes that there are MPI calls, OS calls or CPU samples, with the reports that show them. */
 void nvt_report_note_calls(struct nvt_input *input);
 
 /*

@@ -1,6 +1,7 @@
 /*
- * Where in the program calls were made from, as the stacks of calls tell (os_calls.frame, apis.frame): the innermost function of the
- * program's own on the stack (nvt_is_own_frame), of Python with the line. What is in a module and of no known name is one function.
+ * Where in the program calls were made from, by their stacks (os_calls.frame, apis.frame): the innermost function of
+ * the program's own on the stack (nvt_is_own_frame), of Python with the line. What is in a module and of no known name
+ * is one function.
  */
 #ifndef NVT_CALL_SITES_H
 #define NVT_CALL_SITES_H

@@ -6,12 +6,11 @@
  * those of the same rank, and the run's value is the mean over its ranks; a rank's k-th series is of
  * the k-th run. What only one side has of ranks is left out; without a rank on both sides all series are runs.
  *
- * With NVT_CHANGE_RUNS runs on both sides the error is that between runs: Welch's t of the runs'
- * values, from seven runs a side on without one in seven at either end (Yuen, "The two-sample trimmed t for
- * unequal population variances", 1974). Runs are paired, the k-th with the k-th, where their values
- * go together beyond chance, as those of ranks that nobody has named do. The error is never less than what a series says
- * that it is at least (typical.h). With fewer runs the
- * error is what the runs' own times tell, and nothing is known of the noise between runs.
+ * With NVT_CHANGE_RUNS runs on both sides the error is that between runs: Welch's t of the runs' values, from seven
+ * runs a side on without one in seven at either end (Yuen, "The two-sample trimmed t for unequal population variances",
+ * 1974). Runs are paired, the k-th with the k-th, where their values are correlated beyond chance, as those of unnamed
+ * ranks are. The error is never less than what a series says that it is at least (typical.h). With fewer runs the error
+ * is that of the times within runs, and the noise between runs is unknown.
  */
 #ifndef NVT_CHANGE_H
 #define NVT_CHANGE_H

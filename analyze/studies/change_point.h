@@ -1,5 +1,5 @@
 /*
- * Where several series of times stop being slow: one change-point that they share.
+ * Where several series of times stop being slow: one change point that they share.
  *
  * Each time becomes a score: what it is above the median of its series, in units of 1.4826 times
  * the median absolute deviation (which is a normal distribution's standard deviation), or of 1 % of the
@@ -9,16 +9,15 @@
  *
  *   T = max over k <= length / 2 of T_k,   T_k = (R_1 + … + R_k - k R) / sqrt(k (length - k) / length),
  *
- * the weighted CUSUM (Csörgő and Horváth, "Limit Theorems in Change-Point Analysis", 1997,
- * section 2.1, of ranks as in section 2.5), one-sided, as warming up means getting faster; the
- * change-point is the k of the maximum among those before which times are slower by more than the
- * noise, and then T is its T_k. The p-value is the share of rotations of the series, each
- * by its own random number of places, whose T is at least the observed one: rotating keeps how
- * times resemble those that follow them, which shuffling would not. With one series all its
- * rotations are taken, so that p is 1 / length at best.
+ * the weighted CUSUM (Csörgő and Horváth, "Limit Theorems in Change-Point Analysis", 1997, section 2.1, of ranks as in
+ * section 2.5), one-sided, as warming up means getting faster; the change point is the k of the maximum among those
+ * before which times are slower by more than the noise, and then T is its T_k. The p-value is the share of rotations of
+ * the series, each by its own random number of places, whose T is at least the observed one: rotating keeps how times
+ * resemble those that follow them, which shuffling would not. With one series all its rotations are taken, so that p is
+ * 1 / length at best.
  *
- * The interval of the change-point is the percentile bootstrap's: both sides of it are resampled,
- * and it is sought again. The random numbers are seeded: the same data give the same answer.
+ * The interval of the change point is the percentile bootstrap's: both sides of it are resampled, and it is sought
+ * again. The random numbers are seeded: the same data give the same answer.
  */
 #ifndef NVT_CHANGE_POINT_H
 #define NVT_CHANGE_POINT_H
@@ -28,8 +27,8 @@
 #define NVT_CHANGE_POINT_LEAST 4    /* times of a series, or nothing can be said */
 #define NVT_CHANGE_POINT_MOST  2000 /* those behind are not looked at */
 
-/* By so many deviations of times at the end those before the change-point are slower, one series by more, or
- * it is noise: without this, times that resemble those before them (AR(1), 0.7) had one in 6 to 10 % of studies. */
+/* By so many deviations of times at the end those before the change point are slower, one series by more, or it is
+ * noise: without this, times that resemble those before them (AR(1), 0.7) had one in 6 to 10 % of studies. */
 #define NVT_CHANGE_POINT_NOISE 2
 #define NVT_CHANGE_POINT_ALONE 3
 

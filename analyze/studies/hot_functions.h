@@ -7,8 +7,8 @@
  * is on, of one that calls itself once. A sample of which the function alone is known (NVT_CPU_SAMPLE_NO_CALLERS) counts
  * for that function, and for the totals of none that called it: where there are such, totals are what is known at least.
  *
- * Time is the processor time that samples stand for. Where any sample of a trace does not say it, each of them counts 1: shares
- * are right then, as far as samples come at even distances of processor time, and there are no times.
+ * Time is the CPU time that samples stand for. Where any sample of a trace does not say it, each of them counts 1:
+ * shares are right then, as far as samples come at even distances of CPU time, and there are no times.
  */
 #ifndef NVT_HOT_FUNCTIONS_H
 #define NVT_HOT_FUNCTIONS_H
@@ -42,8 +42,8 @@ struct nvt_sampled_function {
 /* Whose the function of a row of call_frames is. */
 enum nvt_function_owner nvt_frame_owner(const struct nvt_trace *trace, uint32_t row);
 
-/* Whether it is what the program's author wrote, as far as that can be told: Python's, or in no library; without what begins every
- * program and every thread (_start, Python's threading). */
+/* Whether it is what the program's author wrote, where that is known: Python's, or in no library; without what begins
+ * every program and every thread (_start, Python's threading). */
 int nvt_is_own_frame(const struct nvt_trace *trace, uint32_t row);
 
 /* Whether a module, without folders, is Python itself: "python3.12", "libpython3.12.so.1.0". */
@@ -72,7 +72,7 @@ struct nvt_sampled_functions {
         own_caller; /* of each row: that of the innermost function of the program's own (Python's, where it is
                               interpreted) that called it, and 1; 0: none is known. Another function. */
     uint8_t *is_outermost; /* of each row: the same function is not around it */
-    int has_times; /* all samples say which processor time they stand for; to be cleared where other traces' do not */
+    int has_times; /* all samples say which CPU time they stand for; to be cleared where other traces' do not */
 };
 
 /* What is one function. */
@@ -87,7 +87,7 @@ int nvt_sampled_functions_make(struct nvt_sampled_functions *functions,
                                struct nvt_error *err);
 void nvt_sampled_functions_free(struct nvt_sampled_functions *functions);
 
-/* Whether a function is what the program's author wrote, as far as that can be told. */
+/* Whether a function is what the program's author wrote, where that is known. */
 static inline int nvt_is_own_function(const struct nvt_sampled_functions *functions,
                                       uint32_t function)
 {

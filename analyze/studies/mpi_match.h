@@ -7,9 +7,9 @@
  *
  * What is not known is left out and counted, never guessed:
  * - A receive of any rank or any tag is matched only where a single stream leads to its rank that it may be of. Else all such
- *   streams are left out. What MPI_Sendrecv receives is such a receive, as its source is not on record.
+ *   streams are left out. What MPI_Sendrecv receives is such a receive, as its source was not recorded.
  * - Where calls may be missing (lost, cut off, of persistent requests), and on other communicators than the first, a
- *   stream that has not as many sends as receives is left out: nobody knows which of them are the first. So is one
+ *   stream that has not as many sends as receives is left out: it is unknown which of them are the first. So is one
  *   whose sends or receives come from several threads, in no order.
  * - A stream in which a message would be received more than 1 ms before it is sent is left out: its calls do not belong
  *   together, or the clocks of its ranks are apart.

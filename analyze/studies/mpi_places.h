@@ -7,7 +7,7 @@
 #include "../model/thread_ranges.h"
 #include "mpi_waits.h"
 
-/* The innermost push/pop range of a thread, and the call of MPI that it is in: strings of the trace, 0 (empty): none. */
+/* The innermost push/pop range of a thread, and the MPI call that it is in: strings of the trace, 0 (empty): none. */
 struct nvt_mpi_place {
     uint32_t range, call;
 };

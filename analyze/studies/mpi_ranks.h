@@ -44,7 +44,7 @@ enum nvt_mpi_message_flags {
     NVT_MPI_BOTH = 8,   /* one half of a call that sends and receives */
 };
 
-/* Communicators of a job that are told apart, and any other one. */
+/* Communicators of a job that are kept apart, and any other one. */
 #define NVT_MPI_COMMUNICATORS 16
 #define NVT_MPI_OTHER_ONE     NVT_MPI_COMMUNICATORS
 

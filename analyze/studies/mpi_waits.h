@@ -1,7 +1,7 @@
 /*
- * Wait states of MPI: time in a call in which a rank can do nothing but wait until another one has come to its own.
+ * MPI wait states: time in a call in which a rank can only wait until another rank has reached its own call.
  *
- * What they are called, and what they are, goes by the patterns that Scalasca publishes ("Performance properties",
+ * Their names and definitions follow the patterns that Scalasca publishes ("Performance properties",
  * scalasca_patterns-2.4.html). Each is a part of the time of the waiting rank's call:
  *
  *   late sender       from the start of a receive (or of the wait for it) to that of its send
@@ -9,15 +9,15 @@
  *   late receiver     from the start of a blocking send (or of the wait for it) to that of its receive, where the send goes on
  *                     until then: one that MPI buffers does not
  *   wait at barrier   from the start of MPI_Barrier to that of the last rank's
- *   wait at N x N     the same of calls in which each rank needs something of each
- *   early reduce      at the root of MPI_Reduce, MPI_Gather(v): until the last of the others has come. (Scalasca's ends with the
- *                     first of them; but the root cannot go on before the last.)
- *   late broadcast    of MPI_Bcast, MPI_Scatter(v): until the root has come
+ *   wait at N x N     as at a barrier, in calls in which each rank needs data of each
+ *   early reduce      at the root of MPI_Reduce, MPI_Gather(v): until the last of the others has reached the call
+ *                     (Scalasca's ends with the first of them, but the root cannot continue before the last)
+ *   late broadcast    of MPI_Bcast, MPI_Scatter(v): until the root has reached the call
  *
- * A message that is waited for later counts in the call that waits (MPI_Wait, MPI_Waitall, …) on the thread that asked for it
- * while the other side begins. Requests are not on record. MPI_Waitall waits for the last one; where another call may wait for
- * either of several, it is counted as unclear. A send counts there only where no receive does. Whom persistent requests
- * (MPI_Start) send to or receive from is not on record either: they are counted.
+ * A message that is waited for later counts in the call that waits (MPI_Wait, MPI_Waitall, …) on the thread that asked
+ * for it while the other side begins. Requests are not recorded. MPI_Waitall waits for the last one; where another
+ * call may wait for either of several, it is counted as unclear. A send counts there only where no receive does. Whom
+ * persistent requests (MPI_Start) send to or receive from was not recorded either: they are counted.
  */
 #ifndef NVT_MPI_WAITS_H
 #define NVT_MPI_WAITS_H
@@ -56,7 +56,7 @@ struct nvt_mpi_waits {
     uint64_t others;                    /* collective calls on other communicators */
     uint64_t later; /* collective calls that are waited for later (MPI_Iallreduce): not looked at */
     uint64_t
-        persistent; /* calls that start persistent requests, of which nothing else is on record */
+        persistent; /* calls that start persistent requests, of which nothing else was recorded */
     uint64_t apart; /* collective calls that do not belong together */
 };
 

@@ -1,6 +1,6 @@
 /*
- * What threads had not come out of when they, or the recording, ended: push/pop ranges, calls of MPI, and the call of the
- * operating system that they were in.
+ * What threads had not come out of when they, or the recording, ended: push/pop ranges, MPI calls, and the OS call that
+ * they were in.
  */
 #ifndef NVT_OPEN_ITEMS_H
 #define NVT_OPEN_ITEMS_H
@@ -26,9 +26,9 @@ struct nvt_open_items {
 };
 
 /*
- * Those of a trace. A call of the operating system is among them where its thread has something else open; in a process that
- * has, on the main thread, and on those that wait for a lock; and in one whose main thread is in such a call, on that and on
- * those that wait for locks and files: so hangs look. 0, or -1 when out of memory. Release with nvt_open_items_free in any
+ * Those of a trace. An OS call is among them where its thread has something else open; in a process that has, on the
+ * main thread, and on those that wait for a lock; and in one whose main thread is in such a call, on that and on those
+ * that wait for locks and files: so hangs look. 0, or -1 when out of memory. Release with nvt_open_items_free in any
  * case.
  */
 int nvt_open_items_find(struct nvt_open_items *open, const struct nvt_trace *trace);

@@ -1,24 +1,21 @@
 /*
- * What collecting costs: the times of each phase at a level of collection against those of the same
- * configuration and warm-up without any. What the report `overhead` and its chart read; the run's
- * own clock is the same at every level.
+ * Profiling overhead: the times of each phase at a level of collection compared with those of the same configuration
+ * and warm-up without collection, the baseline. The report `overhead` and its chart read it; the run's own clock is the
+ * same at every level.
  *
- * A level's j-th run of a configuration in a directory is paired with the j-th bare one there or, where there is none,
- * with the j-th of all: `nvtally run` interleaves
- * levels, so that both met the machine in the same state: runs one after the other or, by --interleave
- * iterations, side by side. By --interleave within a run is a pair by itself: each of its iterations has a
- * twin next to it without NVTX, its ratio is the median of theirs, and where its memory lies is the same for
- * both; of fewer than three iterations it is no pair, as the first, which may meet a cold machine, moves their
- * median. By --interleave halves a run is a pair by itself, too: of the medians of its first half, of which nothing is recorded, and
- * of the second.
- * These four are not mixed. With two pairs and more the slow-down is the median of the ratios, which
- * between two runs are those of their medians. Its 95 % interval is, from six pairs on, that between
- * the order statistics that the sign test allows (Conover, "Practical Nonparametric Statistics",
- * 1999, section 3.2: distribution-free); with two to five Student's t of the logarithms of the
- * ratios. A single pair has the ratio of its means and the interval of Welch's t by the normal
- * approximation (change.h), where the iterations of a run count as independent and what differs
- * from run to run is not in it. Published rows are paired too; how many iterations theirs are of they may
- * not say, and then there is no interval.
+ * A level's j-th run of a configuration in a directory is paired with the j-th baseline there or, where there is none,
+ * with the j-th baseline of all directories: `nvtally run` interleaves levels, so that both met the machine in the same
+ * state: runs one after the other or, by --interleave iterations, side by side. By --interleave within a run is a pair
+ * by itself: each of its iterations is paired with a neighbour without NVTX, its ratio is the median of theirs, and
+ * where its memory lies is the same for both; of fewer than three iterations it is no pair, as the first, which may
+ * meet a cold machine, moves their median. By --interleave halves a run is a pair by itself, too: of the medians of its
+ * first half, of which nothing is recorded, and of the second. These four are not mixed. With two pairs and more the
+ * slow-down is the median of the ratios, which between two runs are those of their medians. Its 95 % interval is, from
+ * six pairs on, that between the order statistics that the sign test allows (Conover, "Practical Nonparametric
+ * Statistics", 1999, section 3.2: distribution-free); with two to five Student's t of the logarithms of the ratios. A
+ * single pair has the ratio of its means and the interval of Welch's t by the normal approximation (change.h), where
+ * the iterations of a run count as independent and what differs from run to run is not in it. Published rows are paired
+ * too; how many iterations theirs are of they may not say, and then there is no interval.
  */
 #ifndef NVT_OVERHEAD_H
 #define NVT_OVERHEAD_H
@@ -30,13 +27,13 @@ struct nvt_slowdown_row {
     const char *level;   /* belongs to the input */
     char *phase;
     int64_t warmup;          /* -1: the record does not say it */
-    const char *interleave;  /* what --interleave was told; belongs to the input */
+    const char *interleave;  /* the value of --interleave; belongs to the input */
     double bare, with;       /* ns: medians over the pairs */
     double ratio, low, high; /* NaN: nothing can be said */
-    /* Processor time of the recorder, as a share of the time in timed iterations: the median over the pairs,
-     * NaN when nothing is known of it. The ratio is what the workload's clock shows, and a recorder that does its
-     * work while the workload rests is not in it; had it taken all of that from the workload, the slow-down would
-     * have been ratio · (1 + recorder). */
+    /* CPU time of the recorder, as a share of the time in timed iterations: the median over the pairs, NaN when nothing
+     * is known of it. The ratio is what the workload's clock shows, and a recorder that does its work while the
+     * workload rests is not in it; had it taken all of that from the workload, the slow-down would have been ratio · (1
+     * + recorder). */
     double recorder;
     size_t pairs;
     const char *source; /* "measured", "published": static text */
@@ -45,7 +42,7 @@ struct nvt_slowdown_row {
 struct nvt_slowdowns {
     struct nvt_slowdown_row *rows;
     size_t count;
-    size_t bare;       /* runs without collection, and such as are their own bare one */
+    size_t bare;       /* runs without collection, and those that are their own baseline */
     size_t short_runs; /* of the latter, how many are no pair, having too few iterations */
 };
 
@@ -56,7 +53,8 @@ int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_input *
                        struct nvt_error *err);
 void nvt_slowdowns_free(struct nvt_slowdowns *overheads);
 
-/* Whether runs with that --interleave (NULL: none is told) are their own bare ones, having twins or halves. */
+/* Whether runs with that --interleave (NULL: none is stated) are their own baselines, by interleaved pairs or
+ * halves. */
 int nvt_interleave_is_own_bare(const char *interleave);
 
 /* What has to be said of intervals that are of one pair of runs, as a sentence; NULL: there is none. */

@@ -14,7 +14,7 @@
 struct nvt_phase_part {
     const char *configuration;
     enum nvt_phase phase;
-    int is_kernel, is_product; /* is_product: a kernel that is a matrix product */
+    int is_kernel, is_product; /* is_product: a kernel that is a GEMM */
     /* Of the range (of the phase itself: what lies in no other), or the kernel's telling one (cuda_names.h). */
     const char *name;
     uint64_t count;
@@ -40,10 +40,10 @@ void nvt_breakdown_free(struct nvt_breakdown *parts);
 uint64_t nvt_breakdown_runs(const struct nvt_breakdown *parts, const struct nvt_phase_part *like);
 
 /*
- * Whether a kernel is a matrix product, by its whole name, mangled or not. What counts is its telling name (cuda_names.h), so
- * not what else it takes: FlashAttention's kernels take cutlass::half_t. Those of cuBLAS, cuBLASLt, CUTLASS and cuDNN have gemm,
- * xmma, cutlass, nvjet (Hopper's), matmul or one of the tensor core instructions in it, TensorRT-LLM's bmm, and rocBLAS's
- * and hipBLASLt's begin with Cijk_. What libraries launch to complete a product counts too: cublasLt's and
+ * Whether a kernel is a GEMM, by its whole name, mangled or not. What counts is its telling name (cuda_names.h), so not
+ * what else it takes: FlashAttention's kernels take cutlass::half_t. Those of cuBLAS, cuBLASLt, CUTLASS and cuDNN have
+ * gemm, xmma, cutlass, nvjet (Hopper's), matmul or one of the tensor core instructions in it, TensorRT-LLM's bmm, and
+ * rocBLAS's and hipBLASLt's begin with Cijk_. What libraries launch to complete a product counts too: cublasLt's and
  * CUTLASS's sums of its parts (splitKreduce_kernel, ReduceSplitK) and cublasLt's epilogue.
  */
 int nvt_is_matmul_kernel(const char *name);

@@ -20,7 +20,7 @@ enum nvt_pipeline_kind {
 
 /* A stretch of work. On a device it is the time of the operations that were launched in it and do not communicate
  * (pipeline_device.h). A wait for such a span is the time from its partition's work before, or its step's start, until
- * the span. Without operations on record it is the host's time. */
+ * the span. Without recorded operations it is the host's time. */
 struct nvt_pipeline_span {
     int64_t start, end;
     int64_t host_end;   /* of its range */
@@ -90,8 +90,9 @@ int nvt_pipeline_device_of(const struct nvt_pipeline_view *view, int partition);
 /* Whether a partition before this one, of the same process, was on the same device. */
 int nvt_pipeline_shares(const struct nvt_pipeline_view *view, int partition);
 
-/* Time of a partition in a kind of span over all steps, overlaps counted once; -1: forward and backward
- * together. NVT_PIPE_WAIT has messages, too, and is what of both lies beside its forwards and backwards. */
+/* Time of a partition in a kind of span over all steps, overlaps counted once; -1: forward and backward together.
+ * NVT_PIPE_WAIT includes messages; it is the part of waits and messages that its forwards and backwards do not
+ * overlap. */
 int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind);
 /* Time of the device operations of a partition's forwards and backwards, messages and those of others in between
  * not counted. */

@@ -1,5 +1,5 @@
 /*
- * The roofline: what phases, and ranges that say what work they stand for (declared.h), achieve, beside what the machine
+ * The roofline: what phases, and ranges that declare their work (declared.h), achieve, compared with what the machine
  * reaches (peaks.h) at their arithmetic intensity.
  *
  * S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore architectures",
@@ -13,8 +13,8 @@
  * they read what they are about to write; who writes what it has read (Adam's step) is spared that. What moves more than
  * declared looks slower.
  *
- * Time is from the first to the last device operation of a range (project.h) where it has any, else the range's own. In a
- * run on a device without operations on record only phases count, which wait for the device.
+ * Time is from the first to the last device operation of a range (project.h) where it has any, else the range's own. In
+ * a run on a device whose operations were not recorded, only phases count, which wait for the device.
  */
 #ifndef NVT_ROOFLINE_H
 #define NVT_ROOFLINE_H

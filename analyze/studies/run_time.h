@@ -13,7 +13,7 @@ enum nvt_run_part {
     NVT_RUN_EVALUATION,
     NVT_RUN_CHECKPOINT,
     NVT_RUN_DATA,    /* waits for batches */
-    NVT_RUN_LOCKS,   /* waits for locks, as far as calls of the operating system were recorded */
+    NVT_RUN_LOCKS,   /* waits for locks, as far as OS calls were recorded */
     NVT_RUN_BETWEEN, /* from an optimizer's step to the next iteration */
     NVT_RUN_RANGES,  /* in ranges of a thread that has no iterations */
     NVT_RUN_REST,    /* behind the last iteration, or range, and between those without a step */

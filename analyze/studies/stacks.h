@@ -6,9 +6,9 @@
  * processes; names are without the numbers of each call and step (plain_names.h). Its own time, `self`,
  * is in no stack below it, so that the own times of all stacks add up to all time there is:
  *
- * NVT_STACKS_HOST: time within push/pop ranges, threads added up. Nesting is that of the thread,
- * across domains (nesting.h). Start/end ranges do not nest, and are left out. Calls of MPI and of the operating system that
- * a range holds (calls_by_range.h) stand below it; of calls within calls, the outermost.
+ * NVT_STACKS_HOST: time within push/pop ranges, threads added up. Nesting is that of the thread, across domains
+ * (nesting.h). Start/end ranges do not nest, and are left out. MPI calls and OS calls that a range encloses
+ * (calls_by_range.h) stand below it; of calls within calls, the outermost.
  *
  * NVT_STACKS_DEVICE: time of kernels, copies and memsets, those at the same time each counted; kernels by nvt_telling_name. They
  * stand at the end of the path of the push/pop ranges that they belong to (project.h), else of the
@@ -16,13 +16,14 @@
  * ranges at all, or of NVT_STACKS_UNKNOWN. With NVT_ACROSS_THREADS, a library's ranges of the launching thread stand below those
  * that the operation has from another thread: PyTorch's backward operators in the step.
  *
- * NVT_STACKS_MEMORY: bytes that were in use at the peak, by where they were allocated: outermost the memory of a device as
- * a process takes it, or the host's (levels.h), each at its own peak, below it the ranges as for operations, and the functions of
- * the program's stack where they are on record (call_frames). What is in use and of no allocation on record, or taken before
- * it began and of no known stack, is NVT_STACKS_BEFORE.
+ * NVT_STACKS_MEMORY: bytes that were in use at the peak, by where they were allocated: outermost the memory of a device
+ * as a process takes it, or the host's (levels.h), each at its own peak, below it the ranges as for operations, and the
+ * functions of the program's stack where they were recorded (call_frames). Memory in use whose allocation was not
+ * recorded, or that was allocated before the recording and has no known stack, is NVT_STACKS_BEFORE.
  *
- * NVT_STACKS_CPU: processor time by what threads ran (hot_functions.h): the functions on the stack of each sample, below the
- * push/pop ranges that its thread was in, or NVT_STACKS_NOWHERE where there are others. Where a sample's function alone is known it stands below NVT_STACKS_STACKLESS, unless that is so of all.
+ * NVT_STACKS_CPU: CPU time by what threads ran (hot_functions.h): the functions on the stack of each sample, below the
+ * push/pop ranges that its thread was in, or NVT_STACKS_NOWHERE where there are others. Where a sample's function alone
+ * is known it stands below NVT_STACKS_STACKLESS, unless that is so of all.
  */
 #ifndef NVT_STACKS_H
 #define NVT_STACKS_H
@@ -42,8 +43,8 @@ enum nvt_stack_kind {
     NVT_STACK_SYSTEM,
 };
 
-/* What stands around operations that were launched in no range, and those of which nobody knows where: their launch is not
- * on record. */
+/* The frame around operations that were launched in no range, and the frame around those whose launch was not
+ * recorded. */
 #define NVT_STACKS_NOWHERE "[in no range]"
 #define NVT_STACKS_UNKNOWN "[launch not recorded]"
 
@@ -51,8 +52,8 @@ enum nvt_stack_kind {
  * without callers. */
 #define NVT_STACKS_STACKLESS "[stack not recorded]"
 
-/* What stands for memory whose allocation is not on record, and where allocations have no addresses, so that nobody knows
- * which of them were freed. */
+/* The frame of memory whose allocation was not recorded, and that of allocations without addresses, of which it is
+ * unknown which were freed. */
 #define NVT_STACKS_BEFORE   "[allocated before]"
 #define NVT_STACKS_NAMELESS "[addresses not recorded]"
 
@@ -65,7 +66,7 @@ struct nvt_stack {
     uint32_t op;    /* of kernels, copies and memsets the first of them, else NVT_NONE */
     uint64_t count; /* of ranges, operations, allocations or samples of its own */
     int64_t self;   /* ns, bytes, or samples (counts_samples) */
-    int64_t total;  /* the same with all stacks below */
+    int64_t total;  /* including all stacks below */
     int64_t
         at; /* of a device's memory: the moment of its peak; else, and where it is not known, INT64_MIN */
 };
@@ -93,7 +94,7 @@ enum nvt_stacks_flags {
     NVT_STACKS_ALIKE = 0x200,
     /* The host's memory is left out where there is a device's. */
     NVT_STACKS_NO_HOST_MEMORY = 0x400,
-    /* So is what has no allocation, or no callers, on record: struct nvt_stacks tells how much it is. */
+    /* So is what has no recorded allocation, or no recorded callers: struct nvt_stacks has its amount. */
     NVT_STACKS_NO_UNSEEN = 0x800,
     /* Of samples: functions of Python are one, whatever line runs, and those that say little are left out. Those that start programs and threads; those of the interpreter around
      * functions that it runs; and of libraries' that call each other, and spend all their time in that, all but the first
@@ -113,7 +114,7 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
                     enum nvt_stacks_of what, unsigned flags, struct nvt_error *err);
 void nvt_stacks_free(struct nvt_stacks *stacks);
 
-/* Whether the functions that took memory are on record. */
+/* Whether the functions that took memory were recorded. */
 int nvt_stacks_has_callers(const struct nvt_trace *trace);
 
 /* The name of a row, the last one of its path. Owned by the stacks. */

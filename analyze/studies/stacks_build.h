@@ -19,14 +19,14 @@ struct nvt_stacks_build {
     const struct nvt_trace *trace;
     struct nvt_map by_path; /* (parent + 1) << 32 | name -> row */
     uint32_t *translated;   /* strings of the trace -> names, plain; NVT_NONE: not yet */
-    uint32_t *kernels;      /* the same of whole names of kernels, which get telling ones */
+    uint32_t *kernels;      /* of whole names of kernels, which get their telling parts */
     uint32_t functions;     /* name of the domain that is left out, or NVT_NONE */
     struct nvt_nesting nesting;
     uint32_t *row_of; /* ranges -> rows, of what is left out those around it; NVT_NONE: none */
     struct nvt_stacks_place *places; /* of operations, or allocations */
     const uint32_t *threads;         /* theirs */
     uint8_t *is_wanted;              /* ranges of which there shall be rows */
-    int has_callers;                 /* of memory: the functions that took it are on record */
+    int has_callers;                 /* of memory: the functions that took it were recorded */
     uint32_t *alike; /* names of ranges -> what stands for all that are alike, or NULL */
 };
 
@@ -58,8 +58,8 @@ static inline uint32_t nvt_stacks_outer(const struct nvt_stacks_place *place)
     return place->lent != NVT_NONE ? place->lent : place->own;
 }
 
-/* The innermost push/pop ranges of an operation or allocation, else the start/end range opened last: what
- * nvt_project tells. */
+/* The innermost push/pop ranges of an operation or allocation, else the start/end range opened last, as nvt_project
+ * finds them. */
 int nvt_stacks_find_place(void *context, uint32_t op, const uint32_t *rows, uint32_t count);
 
 /* Memory, and samples. 0, or -1 when out of memory. */

@@ -1,6 +1,6 @@
 /*
- * Processes that stand still at the end of a recording: nothing more begins or ends in them, for much longer than ever before,
- * and they have not come out of something. What the rule `hang` judges.
+ * Processes that hang at the end of a recording: nothing more begins or ends in them, for much longer than ever before,
+ * and they are still in a range or call. What the rule `hang` judges.
  */
 #ifndef NVT_STANDSTILL_H
 #define NVT_STANDSTILL_H
@@ -8,12 +8,12 @@
 #include "open_items.h"
 #include "../input/input.h"
 
-/* From when on a process stands still. */
+/* When a process began to hang. */
 #define NVT_STILL_NS     INT64_C(5000000000) /* for so long, */
 #define NVT_STILL_PAUSES 5  /* and for so many times as long as its longest pause before; */
 #define NVT_STILL_EVENTS 10 /* known from so many events */
 
-/* Events are beginnings of ranges and of calls of MPI, and marks. Times are those of the trace, ns. */
+/* Events are beginnings of ranges and of MPI calls, and marks. Times are those of the trace, ns. */
 struct nvt_process_end {
     const struct nvt_input_trace *from;
     const struct nvt_open_items *open; /* those of its trace */
@@ -21,12 +21,12 @@ struct nvt_process_end {
     uint32_t first, end;               /* its items */
     uint32_t front_first,
         front_end; /* those of one thread: of the one in MPI, else of the main one, else of the first */
-    uint32_t mpi;                            /* the call of MPI in front, a row, NVT_NONE */
-    uint64_t events, mpi_calls, collectives; /* collectives: of NCCL, as its ranges tell */
+    uint32_t mpi;                            /* the MPI call before, a row, NVT_NONE */
+    uint64_t events, mpi_calls, collectives; /* collectives: of NCCL, by its ranges */
     int64_t last;  /* when something of it began or ended last, operations of devices included */
     int64_t pause; /* the longest time between two events */
-    int64_t ended; /* until when it is on record; 0 unknown */
-    int stands;    /* it stands still, and not to sleep or for something to come from outside */
+    int64_t ended; /* until when it was recorded; 0 unknown */
+    int stands;    /* it hangs, and neither sleeps nor waits for input from outside */
     int is_over;   /* it has ended long before others of the run */
 };
 
@@ -37,8 +37,8 @@ struct nvt_process_ends {
     size_t count, open_count;
 };
 
-/* Those of the traces that are of run `run` (numbers[i], nvt_input_run_numbers): processes with events or open items. Where the
- * recording ended by itself and well, none stands still. 0, or -1 when out of memory. */
+/* Those of the traces that are of run `run` (numbers[i], nvt_input_run_numbers): processes with events or open items.
+ * Where the recording ended by itself and without an error, none hangs. 0, or -1 when out of memory. */
 int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_input *input,
                           const size_t *numbers, size_t run);
 void nvt_process_ends_free(struct nvt_process_ends *ends);

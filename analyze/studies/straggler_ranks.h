@@ -28,7 +28,7 @@ struct nvt_rank {
 struct nvt_ranks {
     struct nvt_rank *items;
     uint32_t count;
-    uint64_t left_out; /* collective calls of MPI on another communicator than that of all ranks */
+    uint64_t left_out; /* collective MPI calls on another communicator than that of all ranks */
 };
 
 /* Those of all traces: devices with kernels that communicate; where there are no such kernels and MPI is called, its

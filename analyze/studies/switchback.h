@@ -55,7 +55,7 @@ double nvt_switchback_time(const struct nvt_switchback_row *row, enum nvt_switch
 double nvt_switchback_quantize_time(const struct nvt_switchback_row *row,
                                     enum nvt_switchback_total total);
 
-/* 100·(standard − total) / standard: how much sooner it is done, in %. */
+/* 100·(standard − total) / standard: the speed-up, in %. */
 double nvt_switchback_speedup(const struct nvt_switchback_row *row,
                               enum nvt_switchback_total total);
 

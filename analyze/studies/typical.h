@@ -33,7 +33,7 @@ struct nvt_typical {
     size_t n;       /* times */
     uint32_t rank;  /* that they are of, NVT_NO_RANK: not known */
     double
-        least; /* standard error of the logarithm that other runs do not make less of; 0: they tell all of it */
+        least; /* standard error of the logarithm that further runs do not reduce; 0: they reduce all of it */
 };
 
 #define NVT_NO_RANK UINT32_MAX

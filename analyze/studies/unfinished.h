@@ -8,14 +8,13 @@
 #include "../input/input.h"
 
 /*
- * A note for each process with push/pop ranges that never ended: "process 123 ended within: step >
- * backward; thread 125 within: load", the ranges of each thread in the order in which they were
- * opened, whatever their domain, behind them a call of MPI, and one of the operating system, that never returned, with
- * its file or lock ("read /data/a"), and how long they had been open then, where that is known ("backward (5.2 s)").
+ * A note for each process with push/pop ranges that never ended: "process 123 ended within: step > backward; thread 125
+ * within: load", the ranges of each thread in the order in which they were opened, whatever their domain, behind them
+ * an MPI call and an OS call that never returned, with its file or lock ("read /data/a"), and how
+ * long they had been open then, where that is known ("backward (5.2 s)").
  *
- * Also for one without such ranges whose main thread is in such a call of the operating system: "process 123 ended
- * within: pthread_join (5 s); thread 125: pthread_mutex_lock 0x7f12 (5 s)", with other threads that wait for locks and
- * files.
+ * Also for one without such ranges whose main thread is in such an OS call: "process 123 ended within: pthread_join (5
+ * s); thread 125: pthread_mutex_lock 0x7f12 (5 s)", with other threads that wait for locks and files.
  *
  * "is within" of a process that is being recorded still, "was within" of one whose recorder was killed, or left before it.
  *

@@ -1,6 +1,6 @@
 /*
- * What threads wait for in calls of the operating system's libraries, and from where in the program. A mutex says so by its call.
- * Python waits for everything in the same call (sem_wait, futex): its stack says whether that is a lock, or work that has not come.
+ * What threads wait for in OS calls, and from where in the program. A mutex says so by its call. Python waits for
+ * everything in the same call (sem_wait, futex): its stack shows whether that is a lock, or work that has not arrived.
  */
 #ifndef NVT_WAITS_H
 #define NVT_WAITS_H

@@ -4,10 +4,10 @@
  *
  * A series is one process: its ranges `warmup` and `iteration` (push/pop; where a trace has none, start/end, as of
  * `record --pytorch`), in the order of time, by the range of the configuration around them (phases.h). As in
- * named_iterations.h they are those of the domain nvtally,
- * where there is none those of any domain, and one that lies within another is none. Processes of the same configuration and
- * collect level, with whatever number of warm-ups, are a study: their i-th iterations since the
- * start stand beside each other. Iterations that the user says are those, of whatever domain.
+ * named_iterations.h they are those of the domain nvtally, where there is none those of any domain, and one that lies
+ * within another is none. Processes of the same configuration and collect level, with whatever number of warm-ups, are
+ * a study: their i-th iterations since the start are compared. Iterations that the user says are those, of whatever
+ * domain.
  */
 #ifndef NVT_WARMUP_H
 #define NVT_WARMUP_H
@@ -16,7 +16,7 @@
 #include "change_point.h"
 #include "../input/input.h"
 
-/* A study's change-point counts when p is below this … */
+/* A study's change point counts when p is below this … */
 #define NVT_WARMUP_ALPHA 0.05
 /* … and the iterations before it are slower by this factor at least. */
 #define NVT_WARMUP_EFFECT 1.01
@@ -37,7 +37,7 @@ struct nvt_warmup_study {
     size_t count;
     size_t length; /* iterations that all of its processes have */
     struct nvt_change_point change;
-    size_t slow;   /* iterations to leave out: the change-point, or 0 where there is none */
+    size_t slow;   /* iterations to leave out: the change point, or 0 where there is none */
     double steady; /* median of all behind it, ns */
 };
 

@@ -1,13 +1,11 @@
 /*
- * Where the first iteration's time goes: each range by what it takes itself, without those in it,
- * and each call of the API, in the first iteration of a process and in those behind the
- * change-point. And what of it is memory touched for the first time, where marks "page faults" of
- * the domain "nvtally" tell (kernels/frame/faults.h).
+ * Where the first iteration's time goes: each range by what it takes itself, without those in it, and each call of the
+ * API, in the first iteration of a process and in those behind the change point. And what of it is memory touched for
+ * the first time, where there are marks "page faults" of the domain "nvtally" (kernels/frame/faults.h).
  *
- * All of it is of the same processes: those whose first iteration is timed, as warm-ups have no
- * ranges in them; where there is none, of all, and no range is known. So the ranges' parts add up
- * to the first iteration's excess, what was faster in it taken off. Calls and causes lie within
- * ranges: they tell the same time once more.
+ * All of it is of the same processes: those whose first iteration is timed, as warm-ups have no ranges in them; where
+ * there is none, of all, and no range is known. So the ranges' parts add up to the first iteration's excess, what was
+ * faster in it taken off. Calls and causes lie within ranges: they are the same time, counted again.
  */
 #ifndef NVT_WARMUP_FIRST_H
 #define NVT_WARMUP_FIRST_H
@@ -25,7 +23,7 @@ struct nvt_first_part {
     const char *name;
     enum nvt_first_kind kind;
     double first, later;               /* ns an iteration; of a cause CPU time, estimated */
-    double faults_first, faults_later; /* page faults an iteration; NaN when nothing tells */
+    double faults_first, faults_later; /* page faults an iteration; NaN: unknown */
     double
         faults_ns; /* what those in the first iteration take, estimated; not cut to `first`, so one sees how good
                          the estimate is */
@@ -39,7 +37,7 @@ struct nvt_first {
     struct nvt_first_part *parts; /* by excess, the largest first */
     size_t count;
     size_t processes; /* that all of it is the mean of */
-    /* What iterations of them take: the first one, and those behind the change-point. */
+    /* What iterations of them take: the first one, and those behind the change point. */
     double first_ns, later_ns;
     /* API calls before the first iteration, without those within other calls: ns a process, and how many there are of all. */
     double before_ns;

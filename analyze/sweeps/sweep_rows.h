@@ -14,7 +14,7 @@ struct nvt_sweep_row {
 
 /* How many rows a trace has of a kind. */
 uint32_t nvt_sweep_row_count(const struct nvt_trace *trace, enum nvt_sweep_kind kind);
-/* Read row `i`. Whether it counts: ranges that were cut do not, nor operations whose launch is not on record. */
+/* Read row `i`. Whether it counts: ranges that were cut do not, nor operations whose launch was not recorded. */
 int nvt_sweep_row_read(const struct nvt_trace *trace, enum nvt_sweep_kind kind, uint32_t i,
                        struct nvt_sweep_row *row);
 

@@ -2,9 +2,10 @@
  * Sweeps: runs that differ in one number alone, and what each range, call and device operation costs in an iteration of
  * each of them. What the rule `scaling` of the diagnosis, the report `growth` and its chart read.
  *
- * A run is a trace with a row (rows.h, or a run directory); its iterations are those that it names (named_iterations.h).
- * Ranges and calls count in the iteration in which they begin, device operations in that in which they were launched, if
- * that is on record. A range within another of its thread and name counts as an entry, but takes no time of its own.
+ * A run is a trace with a row (rows.h, or a run directory); its iterations are those that it names
+ * (named_iterations.h). Ranges and calls count in the iteration in which they begin, device operations in that in which
+ * they were launched, if that was recorded. A range within another of its thread and name counts as an entry, but takes
+ * no time of its own.
  */
 #ifndef NVT_SWEEPS_H
 #define NVT_SWEEPS_H

@@ -7,9 +7,9 @@
 #include "../../lib/costs.h"
 
 /*
- * Time our own callbacks in a short loop on a thread state and a ring that nobody else sees, so
- * that nothing of it is recorded. Medians of several rounds; takes well below a millisecond, once a
- * process image. All zeros when there is no memory. To be called while the session is being joined.
+ * Time the collector's own callbacks in a short loop on a private thread state and ring, so that nothing of it is
+ * recorded. Medians of several rounds; takes well below a millisecond, once a process image. All zeros when there is no
+ * memory. To be called while the session is being joined.
  *
  * The loop has its ring in the cache. A thread whose ring the recorder has just emptied on another
  * processor waits for these lines too, so the cost is a lower bound.

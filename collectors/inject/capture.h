@@ -32,8 +32,8 @@ void nvt_capture_own(void);
 /* So many start/end ranges of that name may be open in a process at once; of more, some begin no capture. */
 #define NVT_CAPTURE_STARTS 64
 
-/* Called around events in the mode RANGE. An event that opens a range of that name begins the
- * capture before it is recorded; the end of that range ends it afterwards. Every push and pop is told. */
+/* Called around events in the mode RANGE. An event that opens a range of that name begins the capture before it is
+ * recorded; the end of that range ends it afterwards. Call it for every push and pop. */
 int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event);
 void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int opens);
 void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain);

@@ -1,18 +1,19 @@
 /*
- * Samples of what threads run (--trace cpu), as the library in front of libc (collectors/cpu/samples.c) tells of threads.
+ * CPU samples (--trace cpu). The preloaded library (collectors/cpu/samples.c) reports threads to these functions.
  *
- * Each thread has a timer of its own processor time (timer_create, CLOCK_THREAD_CPUTIME_ID), which sends it a signal. Who
- * waits takes no time and is not disturbed; but who waits for other threads for long, without a limit, is asked once where it
- * is, by the same signal (ring.h, struct nvt_ring_calling), if such calls are recorded. The signal's handler notes where the thread is, who called that (by the tables
- * for exceptions), and Python's stack where there is one: one record in the thread's ring.
+ * Each thread has a timer on its CPU time (timer_create, CLOCK_THREAD_CPUTIME_ID), which sends it a signal. A thread
+ * that waits uses no CPU time and is not interrupted; but one that has waited long for other threads, without a time
+ * limit, is asked once where it is, by the same signal (ring.h, struct nvt_ring_calling), if such calls are recorded.
+ * The signal's handler records where the thread is, its callers (by the unwind tables), and Python's stack where there
+ * is one: one record in the thread's ring.
  *
- * Rules of the handler: it takes no lock of anybody else's, allocates nothing but memory of its own, never waits for the
- * recorder, and leaves errno as it was. A sample that comes while an event is written is left out. Other signals wait for its
- * end, and so does who cancels the thread. It runs where the program wants handlers to run (SA_ONSTACK), and then on a stack of
- * its own.
+ * Rules of the handler: it takes only the collector's locks, uses only memory of its own, never waits for the recorder,
+ * and preserves errno. A sample that comes while an event is being written is left out. Other signals, and the
+ * cancellation of the thread, wait for the handler to end. It starts on the stack that the program chose for handlers
+ * (SA_ONSTACK) and continues on its own.
  *
- * How exact: the system looks at these timers when its clock ticks (every 4 ms, say), so there are no more samples than
- * ticks. Each carries the processor time that it stands for.
+ * Resolution: the kernel checks these timers at its clock ticks (typically every 4 ms), so there are no more samples
+ * than ticks. Each sample carries the CPU time that it stands for.
  */
 #ifndef NVT_INJECT_CPU_H
 #define NVT_INJECT_CPU_H
@@ -25,10 +26,10 @@
 /* Python writes its stack to this descriptor, which cannot be one. */
 #define NVT_CPU_STACK_DESCRIPTOR 0x7ffffff0
 
-/* Who writes this there is about to set the handler of NVT_CPU_PYTHON. Not taken where Python has one already: its
- * sub-interpreters ask again. */
+/* Written to NVT_CPU_STACK_DESCRIPTOR before the handler of NVT_CPU_PYTHON is set. Ignored where Python has the handler
+ * already: its sub-interpreters ask again. */
 #define NVT_CPU_WISH "nvtally: a handler that writes the stack"
-/* The same, who cannot. */
+/* Written to NVT_CPU_STACK_DESCRIPTOR where the handler cannot be set. */
 #define NVT_CPU_NO_WISH "nvtally: no handler"
 
 /* The number under which Python registers the handler that writes its stack. No signal of this number ever comes: the sampler
@@ -36,15 +37,15 @@
  * signals it can have, ours included, leaves the handler alone. */
 #define NVT_CPU_PYTHON 32
 
-/* Tells Python that number, where there are samples. */
+/* Environment variable with that number for Python, set where samples are taken. */
 #define NVT_CPU_SIGNAL_ENV "NVTALLY_SAMPLE_SIGNAL"
 
-/* What libc's functions are behind the library in front of it. */
+/* libc's functions, which the preloaded library replaces. */
 struct nvt_cpu_system {
     int (*sigaction)(int number, const struct sigaction *action, struct sigaction *before);
 };
 
-/* Join the session, and find a signal that nobody uses. Its number, or 0: nothing is to be sampled. */
+/* Join the session, and find an unused signal. Its number, or 0: nothing is to be sampled. */
 NVT_EXPORT int nvt_cpu_watch(const struct nvt_cpu_system *system);
 
 /* The calling thread is sampled from now on, and no more. */
@@ -54,8 +55,8 @@ NVT_EXPORT void nvt_cpu_end_thread(void);
 /* The signal that asks the calling thread for a sample while it waits, when it is queued with *value; 0: none does. */
 int nvt_cpu_asked_by(uint64_t *value);
 
-/* The calling thread has just been in a call of the operating system's libraries that took so long and ended then (ticks): its
- * stack is taken now, where its turn has come (struct nvt_control, where_every). It stands for no processor time. */
+/* The calling thread has just left an OS call that took `took` ticks and ended at `ended`: records its stack, if its
+ * turn has come (struct nvt_control, where_every), as a sample without CPU time. */
 void nvt_cpu_tell_where(uint64_t took, uint64_t ended);
 
 /* The calling thread is that of a forked process. */

@@ -2,8 +2,8 @@
  * The parts of a thread's sampler (cpu.h): a stack of its own, the frames that it finds, what the program and Python want to do
  * with the signal.
  *
- * The signal's handler goes on on a stack of ours: of the program's, which may be a few KiB large, it takes what the system puts
- * there, and less than 1 KiB.
+ * The signal's handler continues on a stack of the collector's: of the program's, which may be a few KiB large, it
+ * takes what the system puts there, and less than 1 KiB.
  */
 #ifndef NVT_CPU_SAMPLER_H
 #define NVT_CPU_SAMPLER_H
@@ -74,14 +74,14 @@ void nvt_actions_prepare(void);
 /* Where a signal has interrupted the thread: the stack pointer, 0: unknown. */
 uintptr_t nvt_frames_stack_pointer(const void *context);
 
-/* Whether what has set `busy` to its stack pointer has been jumped out of: its function is none of those that call each other
- * here. No where that cannot be told. */
+/* Whether what has set `busy` to its stack pointer has been jumped out of: its function is none of those that call each
+ * other here. 0 also where that is unknown. */
 int nvt_frames_have_left(const void *context, uintptr_t busy);
 
 /* The addresses in sampler->frames, the innermost first; at least one. On the sampler's stack or the handler's. */
 void nvt_frames_find(struct nvt_sampler *sampler, const void *context);
 
-/* The same as frames of a record, whose files are defined in the thread's ring. */
+/* The stack as frames of a record, whose files are defined in the thread's ring. */
 void nvt_frames_name(struct nvt_sampler *sampler, struct nvt_thread *thread);
 
 /* Python's stack as text, or why there is none (enum nvt_python_state). */

@@ -50,8 +50,8 @@ struct nvt_cupti_api {
 };
 
 /*
- * Load the libcupti that nvt_cupti_find() finds. 0, or -1 with one line in `why`. With 0, `why` is "", or one line that is
- * to be told.
+ * Load the libcupti that nvt_cupti_find() finds. 0, or -1 with one line in `why`. With 0, `why` is "", or one line to
+ * report.
  */
 int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size);
 

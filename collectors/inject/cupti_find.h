@@ -6,7 +6,7 @@
  * The first of these:
  * - $NVTALLY_CUPTI, whatever it is;
  * - one that the process has loaded, under whatever name: wheels give libraries names of their own, and those of CUDA 11
- *   have the minor version in it (the release notes of CUDA 12.0 tell when it was removed);
+ *   have the minor version in it (removed as the release notes of CUDA 12.0 state);
  * - of the CUDA version that the process's runtime has, and that the driver can drive: where the runtime lies, or the
  *   linker's;
  * - the newest that the driver can drive: the linker's, or that of $CUDA_HOME, $CUDA_PATH, /usr/local/cuda.

@@ -2,12 +2,11 @@
  * Recording devices with CUPTI. The CUDA driver loads this library when a program first uses CUDA
  * (CUDA_INJECTION64_PATH) and calls InitializeInjection; libcupti is loaded then and not before.
  *
- * CUPTI fills buffers of ours and hands them back, full ones whenever it likes. One thread of ours
- * asks for the others every 100 ms, decodes them all and sends the rows to the recorder; so neither
- * the threads of the program nor CUPTI's wait for the decoder. At the end of the process (exit,
- * quick_exit, _exit) that thread is asked for the rest, and waited for, for a while: it alone calls
- * CUPTI then, so that a process that ends out of a signal handler, with whatever locks held, ends
- * all the same. A process that is killed loses what was still with CUPTI; the rows
+ * CUPTI fills the collector's buffers and returns full ones at any time. One thread of the collector asks for the
+ * others every 100 ms, decodes them all and sends the rows to the recorder; so neither the threads of the program nor
+ * CUPTI's wait for the decoder. At the end of the process (exit, quick_exit, _exit) that thread is asked for the rest,
+ * and waited for, for a while: it alone calls CUPTI then, so that a process that ends out of a signal handler, with
+ * whatever locks held, ends all the same. A process that is killed loses what was still with CUPTI; the rows
  * NVT_DEVICE_DELIVERED say since when.
  *
  * Memory of a forked child is a copy without that thread: there all this is inert.
@@ -38,30 +37,30 @@ __attribute__((visibility("default"))) void nvtally_inject_hand_over(void);
 
 #include "cupti_api.h"
 
-/* cupti_levels.c: start or stop the kinds of records that the levels in `trace` (enum
- * nvt_trace_what) need. `late`: the first start was, or may have been, when the driver was up; the same for all calls. What
- * CUPTI refuses is named in `refused`, "" when it is nothing. */
+/* cupti_levels.c: start or stop the kinds of records that the levels in `trace` (enum nvt_trace_what) need. `late`: at
+ * the first start the driver was, or may have been, up; pass the same value in every call. `refused` gets the names of
+ * what CUPTI refuses, "" when it is nothing. */
 void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, int late,
                       char *refused, size_t size);
 /* "kernels, copies (CUPTI_ERROR_…)": add a name to those in `refused`, each with what CUPTI said last. */
 void nvt_cupti_refuse(const struct nvt_cupti_api *api, const char *name, CUptiResult result,
                       char *refused, size_t size);
-/* cupti_um.c: the same for managed memory, which is added to `refused`. 1: the driver is not up yet, and it has to be tried
- * again; else 0. */
+/* cupti_um.c: start or stop records of managed memory; what CUPTI refuses is added to `refused`. 1: the driver is not
+ * up yet, try again; else 0. */
 int nvt_cupti_um(const struct nvt_cupti_api *api, int on, char *refused, size_t size);
 /* What a libcupti is known to leave out, by NVIDIA's release notes; NULL: nothing of these levels. */
 const char *nvt_cupti_defect(const struct nvt_cupti_api *api, uint64_t trace);
 /* Devices and contexts, which are recorded when they come up, whatever is captured. */
 void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size);
-/* Whether CUPTI, which is asked for single calls at `kernel`, has told of kernels and of no call that launched one: by its
- * manual, numbers that link them need the kinds RUNTIME and DRIVER; by its headers, single calls will do. */
+/* Whether CUPTI, which is asked for single calls at `kernel`, has delivered kernels and no call that launched one: by
+ * its manual, numbers that link them need the kinds RUNTIME and DRIVER; by its headers, single calls will do. */
 struct nvt_cupti_seen;
 int nvt_cupti_lacks_calls(uint64_t trace, const struct nvt_cupti_seen *seen);
 /* To be asked after each hand-over. 1: it has been so for a second of many kernels, and all calls are recorded from now on. */
 int nvt_cupti_ask_for_calls(const struct nvt_cupti_api *api, uint64_t trace,
                             const struct nvt_cupti_seen *seen);
 /* CUPTI makes records of devices "on CUDA driver initialization", and none where that was before they were asked for
- * (cuptiActivityEnableAndDump in its headers): then they are asked for as what is there now. */
+ * (cuptiActivityEnableAndDump in its headers): then they are asked for as already present. */
 void nvt_cupti_dump_devices(const struct nvt_cupti_api *api);
 
 /* cupti_endings.c: calls that end a context, and the callbacks before them. */
@@ -75,12 +74,12 @@ void nvt_cupti_listen_to_state(const struct nvt_cupti_api *api, CUpti_Subscriber
 int nvt_cupti_state(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain,
                     CUpti_CallbackId id, const void *data, char *text, size_t size);
 
-/* cupti_clock.c: what the decoder can know of times of ours: from when on operations can be, before the first; and until
- * when, now. */
+/* cupti_clock.c: the bounds of the collector's clock between which the decoder expects operations: from before the
+ * first until now. */
 struct nvt_cupti_decoder;
 void nvt_cupti_clock_begins(struct nvt_cupti_decoder *decoder);
 void nvt_cupti_clock_until(struct nvt_cupti_decoder *decoder);
-/* The same moment on CUPTI's own clock and on ours. 0, or -1 when CUPTI tells no time. */
+/* One moment on both CUPTI's clock and the collector's. 0, or -1 when CUPTI has no time. */
 int nvt_cupti_moment(const struct nvt_cupti_api *api, uint64_t fields[NVT_CLOCK_FIELDS]);
 
 /* cupti_buffers.c: what CUPTI fills, and what it has filled. */

@@ -26,7 +26,7 @@ void nvt_put(struct nvt_definition_writer *out, const void *data, size_t size);
 void nvt_put_number(struct nvt_definition_writer *out, uint64_t number);
 void nvt_put_text(struct nvt_definition_writer *out, const char *text); /* NULL: empty */
 
-/* Bytes of a text, as far as it is kept; NULL has none. */
+/* Bytes of a text, up to the length that is kept; NULL has none. */
 size_t nvt_text_length(const char *text);
 
 /* The element of NVTX's list of semantics that has this id and, at least, so many bytes. NULL: there is none. */

@@ -6,9 +6,9 @@
 #define NVT_EXIT_HOOK_H
 
 /*
- * From now on _exit and _Exit, called from any object that is loaded now, call `before` first. This
- * library comes by dlopen, too late to stand in front of libc's symbols, so the objects' own tables
- * of addresses are changed. Returns how many addresses were.
+ * From now on _exit and _Exit, called from any object that is loaded now, call `before` first. This library is loaded
+ * by dlopen, too late to interpose libc's symbols, so the objects' own tables of addresses are changed. Returns how
+ * many addresses were.
  */
 unsigned nvt_exit_hook(void (*before)(void));
 

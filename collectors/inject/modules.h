@@ -28,7 +28,7 @@ extern const struct nvt_module nvt_module_cuda, nvt_module_cudart,
 /* The callbacks of a core module that read the clock on their short path. */
 struct nvt_module nvt_module_fast(enum nvt_clock clock, NvtxCallbackModule module);
 
-/* The same of NVTX's extensions. */
+/* Modules of NVTX's extensions. */
 struct nvt_extension {
     size_t module; /* NVTX_EXT_…_MODULEID */
     const struct nvt_callback *callbacks;

@@ -1,7 +1,7 @@
 /*
- * Calls of the operating system's libraries (--trace osrt), as the library in front of these tells of them
- * (collectors/os/calls.c). A call that took as long as the session asks for is a record in its thread's ring, written when
- * it has ended. The one that a thread is in stands in the ring's header, for the recorder to find when there is no end.
+ * OS calls (--trace osrt), as the preloaded library (collectors/os/calls.c) reports them. A call that took as long as
+ * the session asks for is a record in its thread's ring, written when it has ended. The one that a thread is in stands
+ * in the ring's header, for the recorder to find when there is no end.
  *
  * Nothing here changes errno. What the collector itself calls is not recorded.
  */
@@ -36,7 +36,7 @@ NVT_EXPORT int nvt_os_watch(void);
 /* Whether an address is one of the collector's own code, or CUPTI's. */
 NVT_EXPORT int nvt_os_is_own(const void *address);
 
-/* The calling thread's next call of the system comes from a library of ours in front, which hands on that of `caller`. */
+/* The calling thread's next OS call comes from a preloaded library of nvtally, which passes on a call of `caller`. */
 NVT_EXPORT void nvt_os_hand_on(const void *caller);
 
 /* Whether a call is the collector's own; of one that was handed on, *caller becomes who it is from. */
@@ -51,8 +51,9 @@ NVT_EXPORT void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint6
 /* The calling thread is in no call: it has jumped out of the one that it was in. */
 NVT_EXPORT void nvt_os_leave(void);
 
-/* The thread, as the system numbers it, that holds what a call (enum nvt_os_call_number) waits for: the owner of a mutex, the
- * writer of a rwlock, who took a semaphore last. 0: unknown, or nobody does. The lock must be alive. */
+/* The thread, as the system numbers it, that holds what a call (enum nvt_os_call_number) waits for: the owner of a
+ * mutex, the writer of a rwlock, who took a semaphore last. 0: unknown, or no thread holds it. The lock must be
+ * alive. */
 uint32_t nvt_os_holder(unsigned number, uint64_t address);
 
 /* Who took a semaphore last: a note for each address, which one store replaces (os_holders.c). One that is made with the value 0
@@ -102,8 +103,8 @@ void nvt_os_own_library(const void *address);
 /* Whether the caller is a child of vfork, which runs on the memory of its parent, whose thread this is. */
 int nvt_os_is_borrowed(const struct nvt_thread *thread);
 
-/* The id of what a descriptor stands for, defined in the thread's ring on first use; 0: unknown. The same of a path, and of
- * the library that has an address. */
+/* The id of what a descriptor stands for, defined in the thread's ring on first use; 0: unknown. nvt_os_path: the id of
+ * a path; nvt_os_library: the id of the library that has an address. */
 uint32_t nvt_os_file(struct nvt_thread *thread, int descriptor);
 uint32_t nvt_os_path(struct nvt_thread *thread, const char *path);
 uint32_t nvt_os_library(struct nvt_thread *thread, const void *address);

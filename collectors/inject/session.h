@@ -29,8 +29,7 @@ int nvt_session_is_joined(void);
  * asked to take away what has ended; `waits`: and may be waited for. */
 struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits);
 
-/* Memory that is never given back, for registered strings and domains; zeroed. NULL when out of
- * memory. Takes no lock. */
+/* Memory that is never freed, for registered strings and domains; zeroed. NULL when out of memory. Takes no lock. */
 void *nvt_session_memory(size_t size);
 
 #endif

@@ -61,7 +61,7 @@ struct nvt_pointer {
 #define NVT_POINTERS 256u
 #define NVT_NO_TEXT  ((const char *)1) /* where no text stands */
 
-/* Which library has called from there last: a file of calls of the operating system. */
+/* Which library has called from there last: a file id of OS calls. */
 struct nvt_caller {
     const void *address;
     uint32_t file; /* id, 0: unknown */
@@ -96,8 +96,8 @@ struct nvt_thread {
     struct nvt_captured capture[NVT_CAPTURE_PUSHES]; /* the outermost of their domains */
     uint32_t calibrates; /* it finds out what events cost: captured or not */
     struct nvt_nest nests[NVT_NESTS];
-    uint8_t domains_seen[65536 / 8]; /* bit a domain: defined in this ring */
-    uint8_t files_seen[65536 / 8];   /* bit a file of calls of the operating system: likewise */
+    uint8_t domains_seen[65536 / 8]; /* a bit for each domain: defined in this ring */
+    uint8_t files_seen[65536 / 8];   /* a bit for each file id of OS calls: defined in this ring */
     struct nvt_caller callers[NVT_CALLERS];
     struct nvt_pointer pointers[NVT_POINTERS];
     union nvt_key names[NVT_STRING_SLOTS] __attribute__((aligned(64)));
@@ -112,7 +112,7 @@ extern __thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-ex
 /* The calling thread's state, made on first use. NULL when it could not be had (counted). */
 struct nvt_thread *nvt_thread_new(void);
 
-/* The same, without counting. */
+/* The calling thread's state, made on first use; a failure is not counted. */
 struct nvt_thread *nvt_thread_try(void);
 
 /* Push/pop ranges that are open and recorded. */
@@ -129,7 +129,7 @@ uint64_t nvt_thread_open_ranges(const struct nvt_thread *thread);
  */
 int nvt_thread_room(struct nvt_thread *thread, uint64_t slots);
 
-/* Whether there is such room at once. Creates the ring likewise. */
+/* Whether there is room for `slots` slots without waiting. Creates the ring when there is none. */
 int nvt_thread_offers(struct nvt_thread *thread, uint64_t slots);
 
 /* A piece of a record's data. */
