@@ -278,7 +278,8 @@ static void the_preset_records_what_python_does(void **state)
     struct nvt_trace *trace = recorded_trace();
     assert_true(trace->cpu_samples.count > 10 && trace->os_calls.count > 0);
     assert_true(trace->counters.count > 0);
-    assert_string_equal(nvt_trace_meta(trace, "trace"), "nvtx,kernel,machine,process,osrt,cpu,pytorch");
+    assert_string_equal(nvt_trace_meta(trace, "trace"),
+                        "nvtx,kernel,machine,process,osrt,cpu,pytorch");
     nvt_trace_free(trace);
     result = RUN("record", "--python", "--trace", "mpi", "-f", "-o", recorded_path(), "work.py");
     expect_said(result, "no MPI calls were recorded", "PyTorch");
