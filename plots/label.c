@@ -166,6 +166,18 @@ void nvt_label_cut(const char *text, size_t most, char *out, size_t size)
     nvt_label_write(&(struct nvt_labels){&item, 1}, 0, most, out, size);
 }
 
+void nvt_label_ends(const char *text, size_t most, char *out, size_t size)
+{
+    const size_t width = nvt_text_width(text);
+    size_t room = width;
+    snprintf(out, size, "%s", text);
+    while (room > LABEL_LEAST && nvt_label_pixels(out) > NVT_LABEL_LETTER * (double)most) {
+        const size_t tail = --room / 2, head = room - tail - 1;
+        snprintf(out, size, "%.*s…%s", (int)(nvt_text_skip(text, head) - text), text,
+                 nvt_text_skip(text, width - tail));
+    }
+}
+
 const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE])
 {
     enum { MOST = 60, HALF = MOST / 2 };

@@ -40,8 +40,15 @@ void nvt_label_fit(const struct nvt_labels *labels, size_t which, size_t most, c
  * out. */
 #define NVT_LABEL_SIZE(most) (4 * (most) + 8)
 
+/* Letters of usual width in a row for itself in the column of a paper. */
+enum { NVT_LABEL_ROW = 50 };
+
 /* A text alone, cut at its end to so many columns. */
 void nvt_label_cut(const char *text, size_t most, char *out, size_t size);
+
+/* A text alone in the room of so many letters of usual width, without its middle where it is longer: of a configuration both ends
+ * tell it apart. */
+void nvt_label_ends(const char *text, size_t most, char *out, size_t size);
 
 /* The name of a file without its folders, for a title: cut in its middle where it is longer than sixty columns.
  * Returns `out`. */

@@ -150,7 +150,7 @@ enum { KINDS = 3, PARTS_MOST = 8 /* that are told apart */ };
 
 static const struct {
     const char *name, *color;
-} kinds[KINDS] = {{"forward", NVT_SKY}, {"backward", NVT_ORANGE}, {"recompute", NVT_GREEN}};
+} kinds[KINDS] = {{"forward", NVT_SKY}, {"backward", NVT_ORANGE}, {"recompute", "#8C6BB1"}};
 
 /* Colours of boxes: of each kind one for each part of the model on a partition, "#RRGGBB". */
 struct shades {

@@ -5,7 +5,10 @@
 
 #include "../analyze/diagnosis/diagnose.h"
 
-enum { SEEN_MOST = 256 }; /* threads and streams that are told apart */
+enum {
+    SEEN_MOST = 256, /* threads and streams that are told apart */
+    NAMES_MOST = 5   /* names of ranges that have a colour: a legend of more is not read */
+};
 
 /* --- what is shown --- */
 
@@ -379,7 +382,7 @@ static void choose_looks(struct nvt_timeline_sheet *sheet)
                                                                          "#AA4499"};
     const uint32_t ids = nvt_strings_count(sheet->trace->strings);
     const char *names[NVT_NAMES_MOST];
-    sheet->name_count = pick_names(sheet->shares, ids, sheet->names, NVT_NAMES_MOST);
+    sheet->name_count = pick_names(sheet->shares, ids, sheet->names, NAMES_MOST);
     sheet->kernel_count =
         pick_names(sheet->kernel_shares, ids, sheet->kernels, NVT_TIMELINE_KERNELS_MOST);
     for (size_t i = 0; i < sheet->name_count; i++)

@@ -141,7 +141,7 @@ static const struct {
     {"phases-", {"time (", "forward"}},
     {"roofline", {"FLOP/s, log scale", "arithmetic intensity (FLOP/byte)", "copy ", "Roof: "}},
     {"warmup-", {"time (", "iteration since the start", "--warmup 0, 2 processes"}},
-    {"overhead", {"slow-down (1: none)", "collection / bare time"}},
+    {"overhead", {"time / baseline (1: ", "level of --collect"}},
     {"reference-", {"ours / published", "Published: ", "Ours: "}},
     {"made-timeline", {"time since the iteration began (", "GPU 0 stream 7", "GEMM", "forward"}},
     {"made-flame-device", {"time (", "matmul", "launched them"}},

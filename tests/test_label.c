@@ -206,6 +206,23 @@ static void wide_letters_have_room(void **state)
                 1e-9);
 }
 
+/* Of a configuration both ends are seen, in no more room than there is. */
+static void ends_are_seen(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"forward",
+                                        "fragmented mode=inference fragments=32 "
+                                        "variant=grouped forward",
+                                        "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW"};
+    char out[200];
+    for (size_t i = 0; i < 3; i++) {
+        nvt_label_ends(texts[i], 40, out, sizeof(out));
+        assert_true(nvt_label_pixels(out) <= 40 * NVT_LABEL_LETTER);
+        assert_int_equal(strstr(out, "…") != NULL, i > 0);
+        assert_string_equal(out + strlen(out) - 7, texts[i] + strlen(texts[i]) - 7);
+    }
+}
+
 /* Boxes within the same one, whose names end differently, do so where they have room. */
 static void boxes_are_told_apart(void **state)
 {
@@ -261,6 +278,7 @@ int main(void)
         cmocka_unit_test(kernels_are_compared_as_they_are_shown),
         cmocka_unit_test(names_of_files_are_cut_in_the_middle),
         cmocka_unit_test(wide_letters_have_room),
+        cmocka_unit_test(ends_are_seen),
         cmocka_unit_test(boxes_are_told_apart),
         cmocka_unit_test(keys_are_cut_where_they_differ),
         cmocka_unit_test(no_name_lies_on_a_line),

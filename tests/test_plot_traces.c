@@ -190,7 +190,7 @@ static void namesakes_have_their_whole_number(void **state)
         skip();
     static const char *const names[] = {"python3", "pt_data_worker"};
     static const char *const labels[][2] = {{"'python3 11168'", "'python3 11169'"},
-                                            {"'pt_d… 4111681'", "'pt_d… 4111682'"}};
+                                            {"'pt_da… 4111681'", "'pt_da… 4111682'"}};
     char *directory = cli_tempdir(), json[1000];
     const char *path = cli_in(directory, "t.json");
     for (int i = 0; i < 2; i++) {

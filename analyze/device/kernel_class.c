@@ -17,9 +17,9 @@ struct signs {
 };
 
 static const char *const gemm_parts[] = {
-    "gemm",           "gemv",     "matmul",      "nvjet",    "splitkreduce",
-    "tritontemfused", "convolve", "convolution", "winograd", "dgrad",
-    "wgrad",          "fprop",    "cutlass",     "im2col",   "col2im"};
+    "gemm",        "gemv",     "matmul",   "nvjet",  "splitkreduce", "tritontemfused", "convolve",
+    "convolution", "winograd", "dgrad",    "wgrad",  "fprop",        "cutlass",        "scudnn",
+    "hcudnn",      "884cudnn", "688cudnn", "im2col", "col2im"};
 static const char *const gemm_words[] = {"mm",   "bmm",  "mma",    "wgmma",  "hmma",
                                          "syrk", "trsm", "conv2d", "conv1d", "conv3d"};
 static const char *const attention_parts[] = {"attention", "flashfwd", "flashbwd", "flashattn",
@@ -31,9 +31,10 @@ static const char *const elementwise_parts[] = {
     "multitensorapply", "gather",    "scatter",   "entropy",   "optimizer", "quantize",
     "catarray",         "sigmoid",   "tritonpoi", "tritonred", "tritonper"};
 static const char *const elementwise_words[] = {
-    "add",  "mul",  "sum",  "mean", "max",  "min",  "norm",   "relu",  "gelu",  "silu", "swiglu",
-    "tanh", "exp",  "cast", "fill", "zero", "copy", "scale",  "mask",  "bias",  "adam", "adamw",
-    "sgd",  "loss", "mse",  "nll",  "topk", "sort", "argmax", "index", "round", "rope", "axpy"};
+    "bn",   "pool",  "add",  "mul",    "sum",   "mean",  "max",  "min",  "norm",
+    "relu", "gelu",  "silu", "swiglu", "tanh",  "exp",   "cast", "fill", "zero",
+    "copy", "scale", "mask", "bias",   "adam",  "adamw", "sgd",  "loss", "mse",
+    "nll",  "topk",  "sort", "argmax", "index", "round", "rope", "axpy"};
 
 #define SIGNS(kind)                                                                                \
     {                                                                                              \

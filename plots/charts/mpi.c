@@ -18,8 +18,8 @@ enum { PARTS = 5 };
 /* Columns of the report mpi_ranks, in the order in which they are drawn; the first is what is left. */
 static const struct {
     const char *column, *key, *color;
-} parts[PARTS] = {{NULL, "outside of MPI", NVT_SKY},
-                  {"Point-to-Point (ns)", "messages", NVT_ORANGE},
+} parts[PARTS] = {{NULL, "outside of MPI", "#C5CFD8"},
+                  {"Point-to-Point (ns)", "messages", NVT_BLUE},
                   {"Collectives (ns)", "collectives", NVT_RED},
                   {"Waits (ns)", "waits", NVT_YELLOW},
                   {"Other (ns)", "other calls", NVT_PURPLE}};

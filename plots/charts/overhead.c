@@ -12,6 +12,7 @@
 #include "../../lib/count_of.h"
 #include "../frame.h"
 #include "../gnuplot.h"
+#include "../label.h"
 #include "../../lib/words.h"
 
 #define LINES_MOST 40
@@ -39,13 +40,21 @@ static int same_line(const struct nvt_slowdown_row *a, const struct nvt_slowdown
            !strcmp(a->phase, b->phase) && !strcmp(a->configuration, b->configuration);
 }
 
+static int is_drawn(const char *level)
+{
+    for (size_t i = 0; i < LEVELS; i++)
+        if (!strcmp(styles[i].level, level))
+            return 1;
+    return 0;
+}
+
 static void fill_overhead(struct sheet *sheet)
 {
     sheet->least = sheet->most = 1;
     for (size_t i = 0; i < sheet->overheads.count; i++) {
         const struct nvt_slowdown_row *row = &sheet->overheads.rows[i];
         size_t at = 0;
-        if (!isfinite(row->ratio))
+        if (!isfinite(row->ratio) || !is_drawn(row->level))
             continue;
         while (at < sheet->count && !same_line(sheet->lines[at], row))
             at++;
@@ -115,7 +124,9 @@ static void put_overhead_label(const struct sheet *sheet, const struct nvt_slowd
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%swarmup=%lld", used ? " " : "",
                                  (long long)row->warmup);
     snprintf(text + used, sizeof(text) - used, "%s%.40s", used ? " " : "", row->phase);
-    nvt_gnuplot_text(text, 64, out);
+    char label[sizeof(text)];
+    nvt_label_ends(text, NVT_LABEL_ROW, label, sizeof(label));
+    nvt_gnuplot_text(label, sizeof(label), out);
 }
 
 static int has_level(const struct sheet *sheet, const char *level)
@@ -197,8 +208,8 @@ static void put_overhead_frame(const struct nvt_chart_request *request, const st
             nvt_frame_key(frame, NVT_KEY_LINE_POINT, styles[level].color, 1, styles[level].point,
                           styles[level].level);
     nvt_frame_note(frame, has_intervals(sheet)
-                              ? "Time with a level of collection / bare time, with 95 % intervals."
-                              : "Time with a level of collection / bare time.");
+                              ? "Time at a level of --collect / time without, with 95 % intervals."
+                              : "Time at a level of --collect / time without.");
     if (nvt_slowdowns_caution(&sheet->overheads))
         nvt_frame_note(frame, nvt_slowdowns_caution(&sheet->overheads));
     note_workloads(sheet, frame);
@@ -219,7 +230,8 @@ static void put_overhead_script(const struct nvt_chart_request *request, const v
     put_overhead_frame(request, sheet, &frame);
     nvt_frame_open(&frame, 46 * (int)sheet->count, out);
     fprintf(out,
-            "set border 1\nunset ytics\nset grid noytics\nset xlabel 'slow-down (1: none)'\n"
+            "set border 1\nunset ytics\nset grid noytics\nset xlabel 'time / baseline (1: no "
+            "overhead)'\n"
             "set xrange [%.9g:%.9g]\nset yrange [%zu:0]\n",
             sheet->least - margin, sheet->most + margin, sheet->count);
     for (size_t line = 0; line < sheet->count; line++)

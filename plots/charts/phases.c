@@ -10,6 +10,7 @@
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"
+#include "../label.h"
 #include "../studied.h"
 #include "../../lib/words.h"
 
@@ -126,7 +127,9 @@ static void put_phases_label(const struct sheet *sheet, const struct row *row, F
     char text[NAME_LONGEST];
     if (words.count < 2 || !nvt_words_pick(&words, row->name, 0, text, sizeof(text)))
         snprintf(text, sizeof(text), "%.*s", (int)strcspn(row->name, " "), row->name);
-    nvt_gnuplot_text(text, 64, out);
+    char label[NAME_LONGEST];
+    nvt_label_ends(text, NVT_LABEL_ROW, label, sizeof(label));
+    nvt_gnuplot_text(label, sizeof(label), out);
 }
 
 /* "Not drawn: size=2.7B (oom)." */

@@ -13,6 +13,7 @@
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"
+#include "../label.h"
 #include "../studied.h"
 #include "../../lib/words.h"
 
@@ -130,15 +131,15 @@ static const char *configuration_of(const void *rows, size_t index)
 static void put_reference_names(const struct sheet *sheet, FILE *out)
 {
     const char *configurations[SHEET_ROWS];
-    char text[200];
+    char text[200], label[200];
     size_t count = records_of(sheet, configurations);
     const struct nvt_words words = {configurations, count, configuration_of};
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "set label %zu ", i + 1);
-        if (nvt_words_pick(&words, configurations[i], 0, text, sizeof(text)))
-            nvt_gnuplot_text(text, 64, out);
-        else
-            nvt_gnuplot_text(configurations[i] ? configurations[i] : "?", 64, out);
+        if (!nvt_words_pick(&words, configurations[i], 0, text, sizeof(text)))
+            snprintf(text, sizeof(text), "%s", configurations[i] ? configurations[i] : "?");
+        nvt_label_ends(text, NVT_LABEL_ROW, label, sizeof(label));
+        nvt_gnuplot_text(label, sizeof(label), out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',12'\n", (double)i + 0.25);
     }
     for (size_t i = 0; i < count; i++)

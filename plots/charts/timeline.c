@@ -24,7 +24,7 @@
 #include "../timeline_sheet.h"
 
 enum {
-    LABEL_MOST = 13, /* columns beside a lane */
+    LABEL_MOST = 14, /* columns beside a lane */
     LEFT = 112,      /* px there */
     RIGHT = 16,
     LINE = 15,       /* px of a line of text */
@@ -279,11 +279,14 @@ static void name_thread(const struct nvt_timeline_sheet *sheet, int index, char 
         nvt_label_cut(name, 40, out, size);
 }
 
-/* A label beside the middle of a lane. */
+/* A label next to the middle of a lane, that has room there. */
 static void put_beside(int tag, const char *text, double middle, FILE *out)
 {
+    const struct nvt_label item = {text, 0};
+    char label[NVT_LABEL_SIZE(LABEL_MOST)];
+    nvt_label_fit(&(struct nvt_labels){&item, 1}, 0, LABEL_MOST, label, sizeof(label));
     fprintf(out, "set label %d ", tag);
-    nvt_gnuplot_text(text, LABEL_MOST + 5, out);
+    nvt_gnuplot_text(label, LABEL_MOST + 1, out);
     fprintf(out,
             " at graph 0,first %.4g right offset -0.7,0 noenhanced font ',12' textcolor "
             "'" NVT_DIM "'\n",
