@@ -358,7 +358,10 @@ static void put_title(const struct nvt_timeline_sheet *sheet, char *out, size_t 
 {
     char file[NVT_LABEL_FILE];
     nvt_label_file(sheet->trace->path, file);
-    if (sheet->iteration)
+    if (sheet->iterations == 1)
+        snprintf(out, size, "Timeline of %s: iteration of %s", file,
+                 NVT_TIME((double)(sheet->to - sheet->from)));
+    else if (sheet->iteration)
         snprintf(out, size, "Timeline of %s: iteration %" PRIu32 " of %" PRIu32 " (median, %s)",
                  file, sheet->iteration, sheet->iterations,
                  NVT_TIME((double)(sheet->to - sheet->from)));
