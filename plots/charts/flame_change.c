@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/student.h"
 #include "../../lib/text.h"
 #include "../changes.h"
 #include "../chart.h"
@@ -27,9 +28,8 @@ enum {
         DEPTH_MOST * (WIDTH_MOST / 2 + 1), /* of a side: a box is two pixels wide at least */
 };
 
-#define SAME   0.05 /* of the time, within which a box has not changed */
-#define MUCH   2.0  /* times, from which it has changed much */
-#define SURELY 1.96 /* standard errors, from which samples tell of a change */
+#define SAME 0.05 /* of the time, within which a box has not changed */
+#define MUCH 2.0  /* times, from which it has changed much */
 
 enum look { MUCH_LESS, LESS, UNCHANGED, MORE, MUCH_MORE, OTHERS, LOOKS };
 
@@ -66,7 +66,8 @@ struct sheet {
     const struct nvt_verdicts *verdicts; /* of the second half's side */
     struct half halves[2];
     double most;
-    int width; /* pixels of the longer side */
+    int width;     /* pixels of the longer side */
+    double surely; /* standard errors, from which samples tell of a change */
     int is_cut;
     const char *unit;
     double one; /* of the unit */
@@ -90,7 +91,7 @@ static double value_of(const struct sheet *sheet, uint32_t row, int half)
     return nvt_stack_change_value(sheet->stacks, row, sheet->halves[half].side);
 }
 
-/* Whether numbers of samples tell of a change at 95 %, each box by itself (function_value.h has the formula). */
+/* Whether numbers of samples tell of a change (function_value.h has the formula). */
 static int is_told(const struct sheet *sheet, uint32_t row)
 {
     const struct nvt_stack_change *stack = &sheet->stacks->items[row];
@@ -101,7 +102,7 @@ static int is_told(const struct sheet *sheet, uint32_t row)
         values[i] = log(count / nvt_stack_changes_units(sheet->stacks, sides[i]));
         error += 1 / count;
     }
-    return fabs(values[1] - values[0]) > SURELY * sqrt(error);
+    return fabs(values[1] - values[0]) > sheet->surely * sqrt(error);
 }
 
 static enum look look_of(const struct sheet *sheet, uint32_t row)
@@ -121,6 +122,18 @@ static enum look look_of(const struct sheet *sheet, uint32_t row)
     if (b < a)
         return b * MUCH <= a ? MUCH_LESS : LESS;
     return b >= a * MUCH ? MUCH_MORE : MORE;
+}
+
+/* How many standard errors are a change of samples at 95 % over all boxes that are wide enough to be drawn (Bonferroni): of fifty
+ * boxes some would differ by chance. */
+static double surely_of(const struct sheet *sheet)
+{
+    double boxes = 0;
+    for (uint32_t row = 0; row < sheet->stacks->count; row++)
+        boxes +=
+            fmax(value_of(sheet, row, 0), value_of(sheet, row, 1)) / sheet->most * sheet->width >=
+            2;
+    return nvt_student_at(0.05 / fmax(boxes, 1), 1e6);
 }
 
 /* Where the next one within a row begins; for those drawn, else negative. */
@@ -394,6 +407,7 @@ static int draw_flame_change_sheet(const struct nvt_chart_request *request,
         of->total = stacks->total[of->side] / nvt_stack_changes_units(stacks, of->side);
         sheet.most = fmax(sheet.most, of->total);
     }
+    sheet.surely = surely_of(&sheet);
     for (int half = 0; half < 2 && !status; half++)
         status = place_half(&sheet, half, order);
     if (!stacks->counts_samples) {
