@@ -42,9 +42,10 @@ static const char usage_text[] =
     "      --wide           show all columns, names at full length and the whole\n"
     "                       configuration in every row, however narrow the "
     "terminal\n" NVT_COLOR_HELP
-    "      --across-threads assign operations of threads without ranges to the ranges\n"
-    "                       open on other threads of the process (PyTorch's\n"
-    "                       backward pass)\n"
+    "      --across-threads count GPU work of any thread without an open range for the\n"
+    "                       range open on another thread of the process\n"
+    "      --by-thread      count it for no range, as nsys does; the default counts it\n"
+    "                       where a range waits for it (PyTorch's backward pass)\n"
     "      --plain-names    remove the numbers that PyTorch gives to each call and\n"
     "                       step\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
     "      --compensate     subtract the collector's own cost, which the trace has\n"
@@ -122,6 +123,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"format", required_argument, NULL, 'f'},
                                             {"output", required_argument, NULL, 'o'},
                                             {"across-threads", no_argument, NULL, 'a'},
+                                            {"by-thread", no_argument, NULL, 'b'},
                                             {"plain-names", no_argument, NULL, 'p'},
                                             {"compensate", no_argument, NULL, 'c'},
                                             {"wide", no_argument, NULL, 'w'},
@@ -146,7 +148,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             request->output = strcmp(optarg, "-") != 0 ? optarg : NULL;
             break;
         case 'a':
-            request->project_flags |= NVT_ACROSS_THREADS;
+            request->project_flags = NVT_ACROSS_THREADS;
+            break;
+        case 'b':
+            request->project_flags = NVT_BY_THREAD;
             break;
         case 'c':
             request->compensate = 1;
@@ -179,8 +184,10 @@ static int takes_launches(const struct request *request)
               !request->plain_names && !request->iteration &&
               !nvt_window_is_set(&request->window) &&
               !(request->project_flags & NVT_ACROSS_THREADS);
+    const unsigned projects = request->project_flags & NVT_ACROSS_WAITS ? NVT_PROJECTS_AS_NSYS : 0;
     for (size_t i = 0; i < request->count; i++)
-        all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES) && !request->naming[i];
+        all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES) &&
+              !(request->reports[i]->needs & projects) && !request->naming[i];
     return all;
 }
 
@@ -509,6 +516,10 @@ int nvt_cmd_stats(int argc, char **argv)
             list_formats(stdout);
         return 0;
     }
+    /* Nsys's own names mean nsys's definition, but to people who read what waits for what. */
+    if (!request.project_flags && request.format && request.format->captions &&
+        request.format != nvt_format_find("column"))
+        request.project_flags = NVT_ACROSS_WAITS;
     input.project_flags = request.project_flags;
     input.compensate = request.compensate;
     request.is_overview = !request.count && !request.all && !request.is_wide &&
@@ -530,6 +541,8 @@ int nvt_cmd_stats(int argc, char **argv)
         status = nvt_note_unfinished(&input, &err);
         nvt_report_note_counters(&input);
     }
+    if (!status && !request.is_overview && !input.only_launches)
+        status = nvt_report_note_lent(&input, request.reports, request.count, &err);
     if (!status) {
         nvt_report_note_costs(&input);
         nvt_command_notes(&input);

@@ -67,7 +67,7 @@ int nvt_timeline_add_spans(struct nvt_timeline_sheet *sheet, struct nvt_error *e
     size_t count = 0;
     if (sheet->spans < 0)
         return 0;
-    struct nvt_projected *projected = nvt_project_ranges(trace, NVT_ACROSS_THREADS, err);
+    struct nvt_projected *projected = nvt_project_ranges(trace, NVT_ACROSS_WAITS, err);
     struct span *spans = projected ? calloc((size_t)trace->ranges.count + 1, sizeof(*spans)) : NULL;
     int status = spans ? 0 : projected ? nvt_fail(err, "out of memory") : -1;
     for (uint32_t i = 0; spans && i < trace->ranges.count; i++)

@@ -65,11 +65,23 @@ static void the_backward_pass_is_found_on_its_thread(void **state)
     assert_true(projected("forward", "--across-threads") == projected("forward", NULL));
     struct cli_result result =
         run((const char *const[]){"nvtally", "diagnose", TRACE("train"), NULL});
-    assert_non_null(strstr(
-        result.out, "not attributed\n   kernels of range backward are not attributed to it"));
+    assert_null(strstr(result.out, "not attributed"));
     assert_non_null(strstr(result.out,
                            "1  launch-bound   6.98 ms of 14.6 ms per iteration (48 "
                            "%)\n   GPU is idle 48 % of the time, waiting for kernel launches"));
+    cli_result_free(&result);
+    /* To people it is backward's, unless they ask for nsys's definition; a table of ours says so to programs, too. */
+    result = run((const char *const[]){"nvtally", "stats", "-r", "range_tree", "-f", "csv",
+                                       TRACE("train"), NULL});
+    assert_non_null(
+        strstr(result.out, "\n--:backward,10,162005885,162005885,35.3,1,PushPop,0,21790325,"));
+    assert_non_null(strstr(result.err, "such as backward (--by-thread: not)"));
+    cli_result_free(&result);
+    result = run((const char *const[]){"nvtally", "stats", "-r", "range_tree", "-f", "csv",
+                                       "--by-thread", TRACE("train"), NULL});
+    assert_non_null(
+        strstr(result.out, "\n--:backward,10,162005885,162005885,35.3,1,PushPop,0,9986,"));
+    assert_null(strstr(result.err, "by-thread"));
     cli_result_free(&result);
 }
 

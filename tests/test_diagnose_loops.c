@@ -349,29 +349,6 @@ static void devices_that_were_only_touched_do_not_count(void **state)
     }
 }
 
-/* What two ranks' threads without ranges launch costs an iteration what it costs one of them. */
-static void missed_work_is_that_of_one_device(void **state)
-{
-    (void)state;
-    for (int64_t ranks = 1; ranks <= 2; ranks++) {
-        struct maker maker = make_begin();
-        for (int64_t i = 1; i <= ranks; i++) {
-            make_process(&maker, i, (uint32_t)i - 1);
-            for (int k = 0; k < 20; k++) {
-                int64_t start = maker.now;
-                uint32_t thread = maker.thread;
-                make_launch(&maker, "gemm", MS);
-                maker.thread = nvt_trace_thread(maker.trace, maker.process, 100 + i);
-                make_launch(&maker, "gemm", 2 * MS);
-                maker.thread = thread;
-                make_wait(&maker);
-                make_range(&maker, "iteration", start);
-            }
-        }
-        expect_one(&maker, &nvt_rule_backward, 2 * MS, (const char *const[]){"67 % of", NULL});
-    }
-}
-
 /* Two processes take turns on one device: what one leaves idle the other uses. */
 static void a_shared_device_is_idle_when_nobody_uses_it(void **state)
 {
@@ -601,7 +578,6 @@ int main(void)
         cmocka_unit_test(allocations_of_ranks_are_not_added_up),
         cmocka_unit_test(shares_are_of_all_devices),
         cmocka_unit_test(devices_that_were_only_touched_do_not_count),
-        cmocka_unit_test(missed_work_is_that_of_one_device),
         cmocka_unit_test(a_shared_device_is_idle_when_nobody_uses_it),
         cmocka_unit_test(allocations_without_iterations_are_rounds),
         cmocka_unit_test(what_is_done_once_is_no_loop),

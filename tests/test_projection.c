@@ -121,6 +121,60 @@ static void follows_the_backward_thread(void **state)
     nvt_trace_free(trace);
 }
 
+/* Of threads without ranges, only those that launch in a row are waited for: what another one loads ahead is no part of the
+ * range that happens to be open. Two engines that take turns are waited for both. */
+static void lends_what_is_waited_for(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    uint32_t python = small_thread(trace, 1, 1), loader = small_thread(trace, 1, 2);
+    uint32_t engines[] = {small_thread(trace, 1, 3), small_thread(trace, 1, 4)};
+    struct answer expected = {.length = 0};
+    int64_t now = 0;
+    for (uint32_t step = 0, call = 1; step < 3; step++, now += 1000) {
+        small_range(trace, python, "", "step", now, now + 900, NVT_PUSH_POP);
+        small_range(trace, python, "", "backward", now + 300, now + 800, NVT_PUSH_POP);
+        for (int64_t i = 0; i < 20; i++) {
+            small_launch(trace, python, call++, now + 10 * i, now + 10 * i + 1, now + 500,
+                         now + 501);
+            write_text(&expected, "step;");
+            if (i % 4)
+                continue;
+            small_launch(trace, loader, call++, now + 10 * i + 5, now + 10 * i + 6, now + 500,
+                         now + 501);
+            write_text(&expected, ";");
+        }
+        for (int64_t i = 0; i < 30; i++) {
+            small_launch(trace, engines[i % 2], call++, now + 310 + 10 * i, now + 311 + 10 * i,
+                         now + 800, now + 801);
+            write_text(&expected, "step backward;");
+        }
+    }
+    small_trace_finish(trace);
+    expect(trace, NVT_ACROSS_WAITS, expected.text);
+    struct nvt_lent lent;
+    assert_int_equal(nvt_project_lent(trace, &lent, NULL), 0);
+    assert_int_equal(lent.ops, 90);
+    assert_string_equal(nvt_name(trace, trace->ranges.name[lent.range]), "backward");
+    nvt_trace_free(trace);
+}
+
+/* Where one thread launches and has the ranges nothing is lent, and nothing is looked for. */
+static void lends_nothing_of_one_thread(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    uint32_t thread = small_thread(trace, 1, 1), other = small_thread(trace, 2, 2);
+    small_range(trace, thread, "", "a", 0, 100, NVT_PUSH_POP);
+    small_range(trace, other, "", "b", 0, 300, NVT_PUSH_POP);
+    small_launch(trace, thread, 1, 10, 11, 500, 600);
+    small_launch(trace, thread, 2, 200, 201, 500, 600);
+    small_trace_finish(trace);
+    assert_int_equal(nvt_may_lend(trace), 0);
+    expect(trace, NVT_ACROSS_WAITS, "a;;");
+    nvt_trace_free(trace);
+}
+
 static void projects_from_the_first_to_the_last(void **state)
 {
     (void)state;
@@ -174,6 +228,8 @@ int main(void)
         cmocka_unit_test(knows_threads_and_processes_apart),
         cmocka_unit_test(takes_a_launch_without_its_call),
         cmocka_unit_test(follows_the_backward_thread),
+        cmocka_unit_test(lends_what_is_waited_for),
+        cmocka_unit_test(lends_nothing_of_one_thread),
         cmocka_unit_test(projects_from_the_first_to_the_last),
         cmocka_unit_test(stops_when_the_visitor_says_so),
     };

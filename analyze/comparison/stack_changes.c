@@ -75,7 +75,7 @@ int nvt_stack_changes_add(struct nvt_stack_changes *changes, size_t side,
                           const struct nvt_trace *trace, struct nvt_error *err)
 {
     /* What says little is left out by its name alone, so that it is on both sides. */
-    const unsigned flags = NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
+    const unsigned flags = NVT_ACROSS_WAITS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
                            NVT_STACKS_NO_UNSEEN | NVT_STACKS_SHORT | NVT_STACKS_ALL_LIBRARIES;
     struct nvt_stacks stacks = {0};
     if (!changes->names)

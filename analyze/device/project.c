@@ -66,6 +66,7 @@ struct sweep {
     uint8_t *is_operator; /* across threads: of every range, whether it is no part of the program */
     struct open *threads;
     struct open *processes; /* across threads: of all of them, without libraries' */
+    uint8_t *is_waited_for; /* of every thread: its operations are lent; NULL: all are */
     uint32_t next;          /* range to be opened */
     uint32_t *found;        /* rows of the current operation */
     size_t capacity;
@@ -183,7 +184,7 @@ static int64_t find(struct sweep *sweep, const struct call *call)
                         (sweep->processes ? sweep->processes[process].count : 0)))
         return -1;
     uint32_t count = find_own(sweep, call, &own), of_thread = count;
-    if (sweep->processes && !own) {
+    if (sweep->processes && !own && (!sweep->is_waited_for || sweep->is_waited_for[call->thread])) {
         count = find_across(sweep, call, count);
         if (of_thread && count > of_thread)
             qsort(sweep->found, count, sizeof(*sweep->found), compare_rows);
@@ -217,6 +218,7 @@ static void release(struct sweep *sweep)
     free(sweep->processes);
     free(sweep->is_library);
     free(sweep->is_operator);
+    free(sweep->is_waited_for);
     free(sweep->found);
 }
 
@@ -249,29 +251,105 @@ static int launch_order(const struct nvt_trace *trace, uint32_t **order)
     return 0;
 }
 
-int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit visit,
-                void *context, struct nvt_error *err)
+/* The same visit of all operations, which has no memory of its own. 0, -1 with err, or what the visitor returned. */
+static int visit_ops(struct sweep *sweep, nvt_project_visit visit, void *context,
+                     struct nvt_error *err)
 {
-    struct sweep sweep = {.trace = trace, .flags = flags};
+    const struct nvt_trace *trace = sweep->trace;
     uint32_t *order = NULL;
-    int status = -1;
-    if (prepare(&sweep) || launch_order(trace, &order)) {
-        nvt_fail_at(err, trace->path, -1, "out of memory");
-        goto out;
-    }
-    status = 0;
+    if (prepare(sweep) || launch_order(trace, &order))
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    int status = 0;
     for (uint32_t i = 0; i < trace->ops.count && !status; i++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): each place is taken once */
         uint32_t op = order ? order[i] : i;
         struct call call = call_of(trace, op);
-        int64_t count = find(&sweep, &call);
+        int64_t count = find(sweep, &call);
         if (count < 0)
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
         else
-            status = visit(context, op, sweep.found, (uint32_t)count);
+            status = visit(context, op, sweep->found, (uint32_t)count);
     }
-out:
     free(order);
+    return status;
+}
+
+/* --- threads that are waited for --- */
+
+/* A thread is waited for if it launches so often in a row, on average, before a thread launches in a range of its own. */
+enum { IN_A_ROW = 3 };
+
+struct waits {
+    const struct nvt_trace *trace;
+    struct {
+        uint32_t lent,
+            rows; /* launches in ranges of other threads; how often they began to be in a row */
+    } * threads;
+    uint8_t
+        *is_lent; /* of each process: whether its last launch was in a range of another thread */
+};
+
+static int note_launch(void *context, uint32_t op, const uint32_t *rows, uint32_t count)
+{
+    struct waits *waits = context;
+    const struct nvt_ranges *ranges = &waits->trace->ranges;
+    const uint32_t thread = waits->trace->ops.thread[op];
+    int is_lent = 0;
+    if (thread == NVT_NONE)
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        is_lent |= ranges->thread[rows[i]] != thread;
+    uint8_t *is_lent_last = &waits->is_lent[waits->trace->threads.process[thread]];
+    if (is_lent) {
+        waits->threads[thread].lent++;
+        waits->threads[thread].rows += !*is_lent_last;
+    }
+    *is_lent_last = (uint8_t)is_lent;
+    return 0;
+}
+
+/* The threads of *is_waited_for, malloc'ed, whose operations are lent. 0, or -1 with err. */
+static int find_waits(const struct nvt_trace *trace, uint8_t **is_waited_for, struct nvt_error *err)
+{
+    struct sweep sweep = {.trace = trace, .flags = NVT_ACROSS_THREADS};
+    struct waits waits = {.trace = trace,
+                          .threads =
+                              calloc((size_t)trace->threads.count + 1, sizeof(*waits.threads)),
+                          .is_lent = calloc((size_t)trace->processes.count + 1, 1)};
+    *is_waited_for = calloc((size_t)trace->threads.count + 1, 1);
+    int status = waits.threads && waits.is_lent && *is_waited_for
+                     ? visit_ops(&sweep, note_launch, &waits, err)
+                     : nvt_fail_at(err, trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < trace->threads.count && !status; i++)
+        (*is_waited_for)[i] = waits.threads[i].lent > 0 &&
+                              waits.threads[i].lent >= IN_A_ROW * (uint64_t)waits.threads[i].rows;
+    release(&sweep);
+    free(waits.threads);
+    free(waits.is_lent);
+    return status;
+}
+
+/* Across waits, find who is waited for, and go on as across threads, or by thread where nobody is. 0, or -1 with err. */
+static int resolve(struct sweep *sweep, struct nvt_error *err)
+{
+    if (sweep->flags & NVT_ACROSS_THREADS || !(sweep->flags & NVT_ACROSS_WAITS))
+        return 0;
+    const int may_lend = nvt_may_lend(sweep->trace);
+    if (may_lend < 0)
+        return nvt_fail_at(err, sweep->trace->path, -1, "out of memory");
+    if (!may_lend)
+        return 0;
+    sweep->flags |= NVT_ACROSS_THREADS;
+    return find_waits(sweep->trace, &sweep->is_waited_for, err);
+}
+
+int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit visit,
+                void *context, struct nvt_error *err)
+{
+    struct sweep sweep = {.trace = trace, .flags = flags};
+    int status = resolve(&sweep, err);
+    if (!status)
+        status = visit_ops(&sweep, visit, context, err);
     release(&sweep);
     return status;
 }
@@ -282,7 +360,16 @@ int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint
 {
     struct sweep sweep = {.trace = trace, .flags = flags};
     const struct nvt_memory *memory = &trace->memory;
-    int status = prepare(&sweep), no_memory = status;
+    /* Without operations nobody knows who is waited for: then all are. */
+    if (flags & NVT_ACROSS_WAITS && !trace->ops.count)
+        sweep.flags |= NVT_ACROSS_THREADS;
+    int status = resolve(&sweep, err);
+    if (status) {
+        release(&sweep);
+        return status;
+    }
+    status = prepare(&sweep);
+    int no_memory = status;
     for (uint32_t i = 0; i < count && !status; i++) {
         struct call call = {memory->time[rows[i]], memory->time[rows[i]], memory->thread[rows[i]]};
         int64_t found = find(&sweep, &call);
@@ -291,6 +378,33 @@ int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint
     }
     release(&sweep);
     return no_memory ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
+}
+
+struct lent_of {
+    const struct nvt_trace *trace;
+    struct nvt_lent *lent;
+};
+
+static int count_lent(void *context, uint32_t op, const uint32_t *rows, uint32_t count)
+{
+    const struct lent_of *of = context;
+    const struct nvt_trace *trace = of->trace;
+    uint32_t range = NVT_NONE;
+    for (uint32_t i = 0; i < count; i++)
+        range = trace->ranges.thread[rows[i]] != trace->ops.thread[op] ? rows[i] : range;
+    if (range != NVT_NONE && !of->lent->ops++)
+        of->lent->range = range;
+    return 0;
+}
+
+int nvt_project_lent(const struct nvt_trace *trace, struct nvt_lent *lent, struct nvt_error *err)
+{
+    struct lent_of of = {trace, lent};
+    *lent = (struct nvt_lent){0, NVT_NONE};
+    const int may_lend = nvt_may_lend(trace);
+    if (may_lend < 0)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    return may_lend ? nvt_project(trace, NVT_ACROSS_WAITS, count_lent, &of, err) : 0;
 }
 
 struct collected {

@@ -6,8 +6,12 @@
  * such range. An operation whose call was not recorded, but whose thread and launch time are, counts as launched by a
  * call of no length.
  *
- * Across threads (NVT_ACROSS_THREADS): in PyTorch the backward pass launches from a thread of its
- * own, so its ranges look empty. An operation launched from a thread that has no open range then
+ * Across waits (NVT_ACROSS_WAITS), the default of all but reports with nsys's names: in PyTorch the backward pass launches from a
+ * thread of its own, so its ranges look empty. The operations of such a thread belong to the range that waits for them, as
+ * below. A thread is waited for if its operations without an open range come in a row, three and more on average: then no other thread
+ * of the process launches anything between them in a range of its own. What a thread loads ahead, while others launch, stays in no range.
+ *
+ * Across threads (NVT_ACROSS_THREADS): so do those of any thread. An operation launched from a thread that has no open range then
  * belongs to the range opened last (the later row of those opened at once) and still open on any
  * other thread of the process, and to the ranges of that thread around it. Ranges of a library's
  * domain (NCCL's, cuBLAS's …), and PyTorch's operators and collectives in any (nvt_is_operator), count
@@ -44,6 +48,16 @@ int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit
 int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint32_t *rows,
                        uint32_t count, nvt_project_visit visit, void *context,
                        struct nvt_error *err);
+
+/* Operations that belong to ranges of other threads, across waits. */
+struct nvt_lent {
+    uint32_t ops;
+    uint32_t
+        range; /* the row of a range that the first of them belongs to; NVT_NONE: there are none */
+};
+
+/* 0, or -1 with err filled. */
+int nvt_project_lent(const struct nvt_trace *trace, struct nvt_lent *lent, struct nvt_error *err);
 
 /* What became of a range on the devices. */
 struct nvt_projected {

@@ -53,7 +53,6 @@
     X(iterations)                                                                                  \
     X(warmup)                                                                                      \
     X(timing)                                                                                      \
-    X(backward)                                                                                    \
     X(clocks)                                                                                      \
     X(oversubscribed)                                                                              \
     X(machine)

@@ -38,7 +38,7 @@ static int put_folded_stacks(const struct nvt_trace *trace, enum nvt_stacks_of w
                              struct nvt_error *err)
 {
     struct nvt_stacks stacks = {0};
-    int status = nvt_stacks_make(&stacks, trace, what, NVT_ACROSS_THREADS, err), is_empty = 1;
+    int status = nvt_stacks_make(&stacks, trace, what, NVT_ACROSS_WAITS, err), is_empty = 1;
     for (uint32_t i = 0; !status && i < stacks.count; i++) {
         uint32_t row = stacks.order[i];
         if (stacks.items[row].self <= 0)

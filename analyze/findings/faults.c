@@ -230,7 +230,7 @@ static int find_faults(const struct nvt_rule *rule, const struct nvt_view *view,
     if (status)
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     else if (is_found)
-        status = nvt_project(view->trace, NVT_ACROSS_THREADS, add_faults_range, &stalls, err);
+        status = nvt_project(view->trace, NVT_ACROSS_WAITS, add_faults_range, &stalls, err);
     if (is_found && !status) {
         finding.cost_ns = share * view->span_ns / view->units;
         describe(&stalls, share, &finding);

@@ -12,11 +12,11 @@
 #include "../../lib/buffer.h"
 #include "../../lib/error.h"
 #include "../../lib/table.h"
+#include "../model/launches.h"
 #include "../model/trace.h"
 #include "../model/window.h"
 #include "runs.h"
 
-struct nvt_launches;     /* analyze/model/launches.h */
 struct nvt_launch_cache; /* analyze/device/launch_cache.h */
 
 /* A trace, and the record of a run directory that it belongs to. */
@@ -44,8 +44,9 @@ struct nvt_input {
     size_t run_count;
 
     /* How traces are read. */
-    unsigned project_flags; /* enum nvt_project_flags: how operations belong to ranges */
-    int compensate;         /* without the collector's own cost */
+    unsigned
+        project_flags; /* enum nvt_project_flags, as they were asked for; 0: nvt_input_projection */
+    int compensate;    /* without the collector's own cost */
     int only_launches; /* launches are enough (nvt_trace_read_launches); excludes what follows */
     int plain_names;   /* ranges get plain names (plain_names.h) */
     unsigned naming;   /* enum nvt_kernel_naming_flags */
@@ -55,6 +56,13 @@ struct nvt_input {
     struct nvt_launch_cache *launches; /* what several reports need; NULL: not kept */
     struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
 };
+
+/* How operations belong to ranges: as it was asked for, or else NVT_ACROSS_WAITS. Reports with nsys's names take the flags as they
+ * are, which is nsys's definition where nothing was asked for. */
+static inline unsigned nvt_input_projection(const struct nvt_input *input)
+{
+    return input->project_flags ? input->project_flags : NVT_ACROSS_WAITS;
+}
 
 /*
  * Read a trace, a run directory, or the traces of a directory that no run wrote (input_folder.h) into

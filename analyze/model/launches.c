@@ -194,14 +194,38 @@ int nvt_launches_of(struct nvt_launches *launches, struct nvt_lanes *lanes)
     return status;
 }
 
+int nvt_may_lend(const struct nvt_trace *trace)
+{
+    enum { LAUNCHES = 1, HAS_RANGES = 2 };
+    const struct nvt_threads *threads = &trace->threads;
+    uint8_t *does = calloc((size_t)threads->count + 1, 1);
+    uint32_t *with_ranges = calloc((size_t)trace->processes.count + 1, sizeof(*with_ranges));
+    const int failed = !does || !with_ranges;
+    int may = 0;
+    for (uint32_t i = 0; i < trace->ranges.count && !failed; i++)
+        does[trace->ranges.thread[i]] |= HAS_RANGES;
+    for (uint32_t i = 0; i < trace->ops.count && !failed; i++)
+        if (trace->ops.thread[i] != NVT_NONE)
+            does[trace->ops.thread[i]] |= LAUNCHES;
+    for (uint32_t i = 0; i < threads->count && !failed; i++)
+        with_ranges[threads->process[i]] += (does[i] & HAS_RANGES) > 0;
+    for (uint32_t i = 0; i < threads->count && !failed; i++)
+        may |= does[i] & LAUNCHES &&
+               with_ranges[threads->process[i]] > ((does[i] & HAS_RANGES) ? 1u : 0u);
+    free(does);
+    free(with_ranges);
+    return failed ? -1 : may;
+}
+
 int nvt_launches_make(struct nvt_launches *launches, const struct nvt_trace *trace, unsigned flags,
                       struct nvt_error *err)
 {
     struct nvt_lanes lanes = {0};
     *launches = (struct nvt_launches){0};
-    if (flags & NVT_ACROSS_THREADS)
+    const int may_lend = flags & NVT_ACROSS_WAITS ? nvt_may_lend(trace) : 0;
+    if (flags & NVT_ACROSS_THREADS || may_lend > 0)
         return 1;
-    int status = nvt_lanes_of_trace(&lanes, trace);
+    int status = may_lend ? -1 : nvt_lanes_of_trace(&lanes, trace);
     if (!status)
         status = nvt_launches_of(launches, &lanes);
     nvt_lanes_free(&lanes);

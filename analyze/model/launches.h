@@ -16,7 +16,13 @@
 #include "lanes.h"
 #include "trace.h"
 
-enum nvt_project_flags { NVT_ACROSS_THREADS = 1 };
+/* How operations belong to ranges (device/project.h); of nsys's definition without any. */
+enum nvt_project_flags {
+    NVT_ACROSS_THREADS = 1, /* of threads without ranges to those open on others */
+    NVT_ACROSS_WAITS = 2,   /* the same, but only of threads that others wait for */
+    NVT_BY_THREAD = 4,      /* nsys's definition, because it was asked for */
+    NVT_PROJECT_FLAGS = 7
+};
 
 /* Times, ns. */
 struct nvt_launch_times {
@@ -65,6 +71,10 @@ struct nvt_launches {
     uint32_t *name;              /* string of each number of a kernel's name */
     uint32_t names;
 };
+
+/* Whether operations may belong to ranges of other threads than those that launched them: a process has a thread that launches
+ * and another one with ranges. 1, 0, or -1 when out of memory. */
+int nvt_may_lend(const struct nvt_trace *trace);
 
 /* Which ranges a class is of. */
 struct nvt_lane_kind nvt_launch_kind(const struct nvt_launches *launches,

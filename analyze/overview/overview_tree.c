@@ -253,7 +253,7 @@ static int add_trace(struct build *build, const struct nvt_input *input, uint32_
     if (status)
         (void)nvt_fail_at(err, trace->path, -1, "out of memory");
     else if (trace->ops.count)
-        status = add_ops(build, input->project_flags | NVT_ACROSS_THREADS, err);
+        status = add_ops(build, nvt_input_projection(input), err);
     build->tree->has_ops |= trace->ops.count > 0;
     nvt_nesting_free(&build->nesting);
     build->nesting = (struct nvt_nesting){0};

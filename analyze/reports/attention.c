@@ -78,6 +78,7 @@ static int put_all_attention(struct nvt_table *table, const struct nvt_making *m
 const struct nvt_report nvt_report_attention = {
     .name = "attention",
     .about = "softmax compared with GEMMs within attention: time, FLOPs, FLOP/s",
+    .needs = NVT_PROJECTS,
     .title = "Softmax and GEMMs in attention",
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},

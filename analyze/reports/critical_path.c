@@ -35,12 +35,12 @@ static int make_paths(const struct nvt_input *input, const struct nvt_trace *tra
 {
     if (nvt_critical_paths_make(paths, trace, err))
         return -1;
-    if (!(input->project_flags & NVT_ACROSS_THREADS) || !paths->count)
+    if (nvt_input_projection(input) & NVT_BY_THREAD || !paths->count)
         return 0;
     uint32_t *innermost = malloc(((size_t)trace->ops.count + 1) * sizeof(*innermost));
-    int status = innermost
-                     ? nvt_project(trace, input->project_flags, keep_innermost, innermost, err)
-                     : nvt_fail_at(err, trace->path, -1, "out of memory");
+    int status =
+        innermost ? nvt_project(trace, nvt_input_projection(input), keep_innermost, innermost, err)
+                  : nvt_fail_at(err, trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < paths->count && !status; i++)
         for (uint32_t k = 0; k < paths->items[i].count; k++) {
             struct nvt_path_segment *segment = &paths->items[i].segments[k];
@@ -383,6 +383,7 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_critical_path = {
     .name = "critical_path",
     .about = "kernels, copies, calls and host code that decide how long the program takes",
+    .needs = NVT_PROJECTS,
     .columns = {{"PID", NVT_SPARE_IDS},
                 {"Part", NVT_NAMES},
                 {"Path (ns)", NVT_NS},
@@ -436,6 +437,7 @@ static int put_critical_path_trace(struct nvt_table *table, const struct nvt_tra
 const struct nvt_report nvt_report_critical_path_trace = {
     .name = "critical_path_trace",
     .about = "every step of the critical path",
+    .needs = NVT_PROJECTS,
     .columns = {{"Start (ns)", NVT_MOMENTS_NS},
                 {"Duration (ns)", NVT_NS},
                 {"Kind", NVT_NAMES},

@@ -311,8 +311,8 @@ static int put_gpu_tree(struct nvt_table *table, const struct nvt_making *making
     int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         tree.has_ops |= input->traces[i].trace->ops.count > 0;
-        status =
-            add_gpu_tree_trace(&tree, input->traces[i].trace, input->project_flags, making->err);
+        status = add_gpu_tree_trace(&tree, input->traces[i].trace, nvt_input_projection(input),
+                                    making->err);
     }
     if (tree.has_ops)
         nvt_making_title(making, "Range tree, host and device time");
@@ -330,7 +330,7 @@ static int put_gpu_tree(struct nvt_table *table, const struct nvt_making *making
 const struct nvt_report nvt_report_range_tree = {
     .name = "range_tree",
     .about = "ranges as a tree: host and device time, total and self",
-    .needs = NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED | NVT_PROJECTS,
     .columns = {{"Range", NVT_RANGES},
                 {"Instances", NVT_COUNTS},
                 {"Host Total (ns)", NVT_NS},

@@ -271,6 +271,7 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_matmul_share = {
     .name = "matmul_share",
     .about = "share of GEMMs in each phase, and its other operations",
+    .needs = NVT_PROJECTS,
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},
                 {"n", NVT_COUNTS},

@@ -54,7 +54,7 @@ static int put_memory_at_peak_trace(struct nvt_table *table, const struct nvt_tr
     struct nvt_stacks stacks = {0};
     int status =
         nvt_stacks_make(&stacks, trace, NVT_STACKS_MEMORY,
-                        making->input->project_flags | NVT_STACKS_NO_FUNCTIONS, making->err);
+                        nvt_input_projection(making->input) | NVT_STACKS_NO_FUNCTIONS, making->err);
     if (!status)
         status = put_memory_at_peak_stacks(table, &stacks);
     nvt_stacks_free(&stacks);
@@ -64,6 +64,7 @@ static int put_memory_at_peak_trace(struct nvt_table *table, const struct nvt_tr
 const struct nvt_report nvt_report_memory_at_peak = {
     .name = "memory_at_peak",
     .about = "memory in use at its peak, as a tree of the ranges that allocated it",
+    .needs = NVT_PROJECTS,
     .columns = {{"Range", NVT_RANGES},
                 {"In Use (MiB)", NVT_MIB},
                 {"Share (%)", NVT_PERCENT},

@@ -153,7 +153,7 @@ static int put_nvtx_gpu_proj_sum(struct nvt_table *table, const struct nvt_makin
 const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
     .name = "nvtx_gpu_proj_sum",
     .about = "ranges by the time from their first to their last device operation",
-    .needs = NVT_TAKES_LAUNCHES,
+    .needs = NVT_TAKES_LAUNCHES | NVT_PROJECTS_AS_NSYS,
     .columns = {{"Range", NVT_RANGES},
                 {"Style", NVT_SPARE_NAMES},
                 {"Total Proj Time (ns)", NVT_NS},
@@ -164,7 +164,7 @@ const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
                 {"Avg GPU Ops", NVT_REALS("", 1)},
                 {"Avg Range Lvl", NVT_REALS("", 1)},
                 {"Avg Num Child", NVT_REALS("", 1)}},
-    .title = "NVTX GPU projection summary",
+    .title = "NVTX GPU projection summary: spans from first to last operation",
     .order = {"-Total Proj Time (ns)", "Range"},
     .nothing = "no ranges with device operations in the input",
     .of_input = put_nvtx_gpu_proj_sum,

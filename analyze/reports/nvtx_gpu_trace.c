@@ -92,6 +92,7 @@ static int put_nvtx_gpu_trace_rows(struct nvt_table *table, const struct nvt_tra
 const struct nvt_report nvt_report_nvtx_gpu_proj_trace = {
     .name = "nvtx_gpu_proj_trace",
     .about = "every range with device operations, from its first to its last device operation",
+    .needs = NVT_PROJECTS_AS_NSYS,
     .columns = {{"Name", NVT_NAMES},
                 {"Projected Start (ns)", NVT_MOMENTS_NS},
                 {"Projected Duration (ns)", NVT_NS},
@@ -106,6 +107,6 @@ const struct nvt_report nvt_report_nvtx_gpu_proj_trace = {
                 {"RangeId", NVT_SPARE_IDS},
                 {"ParentId", NVT_SPARE_IDS},
                 {"RangeStack", NVT_NAMES}},
-    .title = "NVTX GPU projection trace",
+    .title = "NVTX GPU projection trace: spans from first to last operation",
     .each_trace = put_nvtx_gpu_trace_rows,
 };

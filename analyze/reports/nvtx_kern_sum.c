@@ -254,7 +254,7 @@ static int put_nvtx_kern_sum(struct nvt_table *table, const struct nvt_making *m
 const struct nvt_report nvt_report_nvtx_kern_sum = {
     .name = "nvtx_kern_sum",
     .about = "kernels by the range that they were launched in",
-    .needs = NVT_TAKES_LAUNCHES,
+    .needs = NVT_TAKES_LAUNCHES | NVT_PROJECTS_AS_NSYS,
     .naming = NVT_KERNEL_BASE,
     .columns = {{"NVTX Range", NVT_RANGES},
                 {"Style", NVT_SPARE_NAMES},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../device/project.h"
 #include "../model/counters.h"
 #include "../studies/phases.h"
 
@@ -214,6 +215,47 @@ static int costs_text(const struct nvt_input *input, enum nvt_cost what, char *t
     if (high / 50 > low / 50)
         snprintf(text + length, size - (size_t)length, " to %.1f", high / 1e3);
     return 1;
+}
+
+/* Whether any of the reports has a need; by its own flags, not by those that were asked for. */
+static int any_needs(const struct nvt_report *const *shown, size_t count, unsigned need)
+{
+    for (size_t i = 0; i < count; i++)
+        if (shown[i]->needs & need)
+            return 1;
+    return 0;
+}
+
+int nvt_report_note_lent(struct nvt_input *input, const struct nvt_report *const *shown,
+                         size_t count, struct nvt_error *err)
+{
+    const unsigned flags = input->project_flags;
+    const int are_nsys = !flags && any_needs(shown, count, NVT_PROJECTS_AS_NSYS);
+    const int are_ours =
+        any_needs(shown, count, flags ? NVT_PROJECTS | NVT_PROJECTS_AS_NSYS : NVT_PROJECTS);
+    struct nvt_lent lent = {0, NVT_NONE};
+    size_t i = 0;
+    if (flags & (NVT_BY_THREAD | NVT_ACROSS_THREADS) || !(are_nsys || are_ours))
+        return 0;
+    for (; i < input->trace_count && !lent.ops; i++)
+        if (input->traces[i].trace->ops.count &&
+            nvt_project_lent(input->traces[i].trace, &lent, err))
+            return -1;
+    if (!lent.ops)
+        return 0;
+    const struct nvt_trace *trace = input->traces[i - 1].trace;
+    const char *name = nvt_name(trace, trace->ranges.name[lent.range]);
+    if (are_ours)
+        nvt_note(input,
+                 "note: GPU work that another thread launched counts for the range that waited "
+                 "for it, such as %.100s (--by-thread: not)",
+                 name);
+    if (are_nsys)
+        nvt_note(input,
+                 "note: by nsys's definition, GPU work that another thread launched counts for no "
+                 "range, such as %.100s, which waited for it (--across-threads: it does)",
+                 name);
+    return 0;
 }
 
 void nvt_report_note_costs(struct nvt_input *input)

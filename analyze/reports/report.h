@@ -93,6 +93,9 @@ enum nvt_report_needs {
         1, /* made of rows of run directories: not without one, and no traces are read for it */
     NVT_TAKES_COMPENSATED = 2, /* compares no times of different threads (compensate.h) */
     NVT_TAKES_LAUNCHES = 4,    /* can do with traces that have launches only, and no ranges */
+    NVT_PROJECTS = 8,          /* shows what ranges did on devices, as nvt_input_projection says */
+    NVT_PROJECTS_AS_NSYS =
+        16, /* likewise, by nsys's definition unless something else was asked for */
 };
 
 struct nvt_report;
@@ -222,6 +225,11 @@ void nvt_report_note_calls(struct nvt_input *input);
  */
 struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct nvt_input *input,
                                    const char *title, struct nvt_error *err);
+
+/* A note where operations of other threads count for ranges in these reports, or, by nsys's definition, do not. 0, or -1 with err
+ * filled. */
+int nvt_report_note_lent(struct nvt_input *input, const struct nvt_report *const *shown,
+                         size_t count, struct nvt_error *err);
 
 /* A note of what --compensate took off; none where nothing was asked for. */
 void nvt_report_note_costs(struct nvt_input *input);

@@ -85,7 +85,7 @@ static int put_roofline(struct nvt_table *table, const struct nvt_making *making
 const struct nvt_report nvt_report_roofline = {
     .name = "roofline",
     .about = "FLOP/s and bytes/s of phases and ranges compared with the machine's roofline",
-    .needs = NVT_TAKES_COMPENSATED,
+    .needs = NVT_TAKES_COMPENSATED | NVT_PROJECTS,
     .columns = {{"configuration", NVT_NAMES},
                 {"phase", NVT_NAMES},
                 {"range", NVT_NAMES},

@@ -265,6 +265,7 @@ static struct nvt_table *table_of(const struct nvt_report *report, const struct 
     struct nvt_tables made = {0};
     struct nvt_table *table = NULL;
     copy.notes = (struct nvt_buffer){0};
+    copy.project_flags = nvt_input_projection(input);
     if (!nvt_report_make(report, &copy, &made, err) && made.count) {
         table = made.items[0];
         made.items[0] = NULL;
@@ -407,6 +408,7 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_summary = {
     .name = "summary",
     .about = "overview of time and memory: devices, kernels, ranges on the devices, CUDA calls",
+    .needs = NVT_PROJECTS,
     .title = "Trace overview",
     .columns = {{"Span (ns)", NVT_NS},
                 {"Devices", NVT_COUNTS},

@@ -291,7 +291,7 @@ int nvt_breakdown_make(struct nvt_breakdown *parts, const struct nvt_input *inpu
         work.fallback = nvt_trace_meta(work.trace, "configuration");
         if (!work.fallback)
             work.fallback = work.trace->path;
-        status = add_trace(&work, input->project_flags, err);
+        status = add_trace(&work, nvt_input_projection(input), err);
     }
     if (parts->count)
         qsort(parts->items, parts->count, sizeof(*parts->items), by_own_time);

@@ -321,7 +321,7 @@ int nvt_roofline_add_trace(struct nvt_roofline_work *work, const struct nvt_inpu
     walk.parent = parent;
     walk.around = malloc(((size_t)trace->ranges.count + 1) * sizeof(*walk.around));
     if (trace->ops.count)
-        walk.projected = nvt_project_ranges(trace, work->input->project_flags, err);
+        walk.projected = nvt_project_ranges(trace, nvt_input_projection(work->input), err);
     if (parent && walk.around && (walk.projected || !trace->ops.count))
         status = find_peaks(&walk) || add_ranges(&walk) ? -1 : 0;
     if (status)

@@ -270,7 +270,7 @@ static int add_devices(struct nvt_stacks_build *build, unsigned flags)
     build->places = malloc(((size_t)build->trace->ops.count + 1) * sizeof(*build->places));
     build->threads = build->trace->ops.thread;
     if (!build->places ||
-        nvt_project(build->trace, flags & NVT_ACROSS_THREADS, nvt_stacks_find_place, build, NULL))
+        nvt_project(build->trace, flags & NVT_PROJECT_FLAGS, nvt_stacks_find_place, build, NULL))
         return -1;
     return nvt_stacks_place_ranges(build) ? -1 : add_ops(build);
 }

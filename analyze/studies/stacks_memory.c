@@ -148,7 +148,7 @@ int nvt_stacks_of_memory(struct nvt_stacks_build *build, unsigned flags)
         if (around[i] != NVT_NONE)
             held[count++] = i;
     if (!status)
-        status = nvt_project_memory(build->trace, flags & NVT_ACROSS_THREADS, held, count,
+        status = nvt_project_memory(build->trace, flags & NVT_PROJECT_FLAGS, held, count,
                                     nvt_stacks_find_place, build, NULL);
     for (uint32_t i = 0; i < count && !status; i++)
         status = add_held(build, held[i], around[held[i]]);

@@ -425,7 +425,7 @@ static int draw_part(const struct nvt_chart_request *request, const char *base,
     sheet.width = frame.width - 2 * SIDE;
     int status =
         nvt_stacks_make(&sheet.stacks, sheet.trace, part,
-                        NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
+                        NVT_ACROSS_WAITS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
                             NVT_STACKS_NO_HOST_MEMORY | NVT_STACKS_NO_UNSEEN | NVT_STACKS_SHORT,
                         err);
     snprintf(name, sizeof(name), "%s-%s", base, pictures[part].file);
