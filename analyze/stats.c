@@ -42,7 +42,7 @@ static const char usage_text[] =
     "      --wide           show all columns, names at full length and the whole\n"
     "                       configuration in every row, however narrow the "
     "terminal\n" NVT_COLOR_HELP
-    "      --across-threads count GPU work of any thread without an open range for the\n"
+    "      --across-threads count GPU work of threads without an open range for the\n"
     "                       range open on another thread of the process\n"
     "      --by-thread      count it for no range, as nsys does; the default counts it\n"
     "                       where a range waits for it (PyTorch's backward pass)\n"
