@@ -44,8 +44,8 @@ static const char usage_text[] =
     "terminal\n" NVT_COLOR_HELP
     "      --across-threads count GPU work of threads without an open range for the\n"
     "                       range open on another thread of the process\n"
-    "      --by-thread      count it for no range, as nsys does; the default counts it\n"
-    "                       where a range waits for it (PyTorch's backward pass)\n"
+    "      --by-thread      count it for no range, as nsys does; the default counts\n"
+    "                       it where a range waits for it (PyTorch's backward pass)\n"
     "      --plain-names    remove the numbers that PyTorch gives to each call and\n"
     "                       step\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
     "      --compensate     subtract the collector's own cost, which the trace has\n"

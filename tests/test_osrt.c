@@ -401,7 +401,7 @@ static void diagnose_names_the_lock_and_the_file(void **state)
     cli_result_free(&result);
     char *text = cli_read_file(document, NULL);
     assert_non_null(text);
-    const char *part = strstr(text, "Calls of the operating system");
+    const char *part = strstr(text, "## OS calls");
     assert_non_null(part);
     assert_non_null(strstr(part, lock));
     free(text);
