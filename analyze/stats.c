@@ -48,8 +48,8 @@ static const char usage_text[] =
     "                       it where a range waits for it (PyTorch's backward pass)\n"
     "      --plain-names    remove the numbers that PyTorch gives to each call and\n"
     "                       step\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
-    "      --compensate     subtract the collector's own cost, which the trace has\n"
-    "                       on record\n"
+    "      --compensate     subtract the collector's overhead that the trace has\n"
+    "                       recorded\n"
     "      --help           this text\n";
 
 struct request {

@@ -135,7 +135,7 @@ static void a_leak_is_recorded_and_told(void **state)
     assert_true(by && fabs(strtod(by + 44, NULL) - 0.25) < 0.02);
     free(out);
     out = run("stats", "-r", "process_memory");
-    assert_non_null(strstr(out, "Memory of each iteration"));
+    assert_non_null(strstr(out, "Memory per iteration"));
     free(out);
 }
 

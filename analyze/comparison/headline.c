@@ -104,7 +104,7 @@ const char *nvt_headline_counts(const struct nvt_headline *headline, char out[NV
     } parts[] = {{headline->slower, "slower"},
                  {headline->faster, "faster"},
                  {headline->same, "the same"},
-                 {headline->cannot_tell, "not to be told from noise"}};
+                 {headline->cannot_tell, "within noise"}};
     size_t used = 0, all = 0;
     *out = 0;
     for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
@@ -143,8 +143,7 @@ const char *nvt_headline_text(const struct nvt_headline *headline, char out[NVT_
         snprintf(out, NVT_HEADLINE_MAX, "%c: no difference found in %.100s, would have seen %s %%",
                  side, name, percent(would_see(change), text));
     else
-        snprintf(out, NVT_HEADLINE_MAX,
-                 "%c: no difference can be told in %.100s; give more runs of each side", side,
-                 name);
+        snprintf(out, NVT_HEADLINE_MAX, "%c: %.100s is within noise; give more runs of each side",
+                 side, name);
     return out;
 }

@@ -335,9 +335,9 @@ static const char *matches(const struct nvt_record *ours, const struct nvt_recor
         if (!nvt_member_is(ours, usual[i][0], usual[i][1]))
             return NULL;
     return nvt_member_is(ours, "attention_axis", "batch")
-               ? "published times are launch times, and its throughput is of them"
-               : "published times are launch times, its throughput is of them, and its attention "
-                 "is across the samples";
+               ? "published times are launch times, and so is the throughput"
+               : "published times are launch times, and so is the throughput; published attention "
+                 "is across samples";
 }
 
 const struct nvt_layout nvt_layout_gpipe = {

@@ -105,7 +105,7 @@ static const char *matches(const struct nvt_record *ours, const struct nvt_recor
         nvt_record_number(ours, "width_multiplier") - nvt_record_number(theirs, "width_multiplier");
     if (!(fabs(apart) < 1e-3))
         return NULL;
-    return nvt_member_is(ours, "timing", "loop") ? "" : "ours are timed call by call";
+    return nvt_member_is(ours, "timing", "loop") ? "" : "this run is timed call by call";
 }
 
 const struct nvt_layout nvt_layout_switchback = {

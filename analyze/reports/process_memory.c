@@ -78,15 +78,15 @@ static int put_all(struct nvt_table *table, const struct nvt_making *making)
     for (size_t i = 0; i < making->input->trace_count && !status; i++)
         status = put_trace(table, making->input->traces[i].trace, making);
     if (!status && !nvt_table_rows(table))
-        nvt_note(making->input, "note: the memory of no process was sampled: record --trace "
-                                "nvtx,kernel,process does it, and --pytorch");
+        nvt_note(making->input, "note: no samples of process memory in the input (record --trace "
+                                "nvtx,kernel,process, or --pytorch)");
     return status;
 }
 
 #define BYTES NVT_REALS("B", 0)
 
 static const struct nvt_table_kind more[] = {
-    {.title = "Memory of each iteration",
+    {.title = "Memory per iteration",
      .columns = {{"PID", NVT_IDS},
                  {"Iteration", NVT_COUNTS},
                  {"Start (ns)", NVT_NS},
@@ -101,7 +101,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_process_memory = {
     .name = "process_memory",
-    .about = "the memory of each process over time, and of each iteration (record --trace process)",
+    .about = "memory by process over time, and per iteration (record --trace process)",
     .columns = {{"PID", NVT_IDS},
                 {"Process", NVT_NAMES},
                 {"Samples", NVT_COUNTS},
@@ -115,7 +115,7 @@ const struct nvt_report nvt_report_process_memory = {
                 {"Iterations", NVT_COUNTS},
                 {"Growth (B/iteration)", NVT_REALS("B", 0)},
                 {"Growth (B/s)", NVT_REALS("B/s", 0)}},
-    .title = "Memory of processes",
+    .title = "Memory by process",
     .of_input = put_all,
     .more = more,
 };
