@@ -271,6 +271,36 @@ static void test_toolkit_as_wheels(void **state)
     cli_result_free(&result);
 }
 
+/* The compiler's lines go to a log; what went wrong is shown. */
+static void test_building(void **state)
+{
+    struct machine *machine = *state;
+    char *calls;
+    add_program(machine, "make",
+                "case $1 in -n) echo 'echo \"  CC   a.c\"'; echo 'cc -c a.c'; exit;; esac\n"
+                "echo '  CC   a.c'; echo 'a.c:1: warning: odd'");
+    struct cli_result result = run_setup(machine, "build", &calls);
+    cli_expect_status(&result, 0);
+    expect_call(calls, "make -n\nmake -j");
+    assert_string_equal(result.out, "");
+    assert_non_null(strstr(result.err, "setup: building; the compiler's lines are in "
+                                       ".deps/build.log\nsetup: done; to use it from here: "
+                                       "export PATH=\""));
+    free(calls);
+    cli_result_free(&result);
+    char *log = cli_read_text(machine->directory, ".deps/build.log");
+    assert_string_equal(log, "  CC   a.c\na.c:1: warning: odd\n");
+    free(log);
+    add_program(machine, "make", "[ $1 = -n ] || { echo 'a.c:1: error: no'; exit 2; }");
+    result = run_setup(machine, "demo", &calls);
+    cli_expect_status(&result, 2);
+    expect_no_call(calls, "make demo");
+    assert_non_null(strstr(result.err, "a.c:1: error: no\nsetup: it could not be built; the whole "
+                                       "log is .deps/build.log\n"));
+    free(calls);
+    cli_result_free(&result);
+}
+
 static void test_wrong_usage(void **state)
 {
     char *calls;
@@ -289,7 +319,8 @@ int main(void)
         TEST(test_nothing_missing),    TEST(test_only_what_is_missing),
         TEST(test_update_when_needed), TEST(test_apt_fails),
         TEST(test_not_root),           TEST(test_headers_as_wheels),
-        TEST(test_toolkit_as_wheels),  TEST(test_wrong_usage),
+        TEST(test_toolkit_as_wheels),  TEST(test_building),
+        TEST(test_wrong_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
