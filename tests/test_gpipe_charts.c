@@ -229,9 +229,11 @@ static void parts_on_a_partition_are_told_apart(void **state)
     free(picture);
     char *script = drawn(out, "gpipe-schedule.gp");
     static const char *const drawn_as[] = {
-        "'forward' using ($5==0?$1:NaN):3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor "
+        "'forward' using ($5==0?$1:NaN):3:1:(until($1,$2)):($3-0.36):($3+0.36) with boxxyerror "
+        "fillcolor "
         "'#56B4E9'",
-        "'forward' using ($5>=1?$1:NaN):3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor "
+        "'forward' using ($5>=1?$1:NaN):3:1:(until($1,$2)):($3-0.36):($3+0.36) with boxxyerror "
+        "fillcolor "
         "'#88CAEF'",
         "($5>0?sprintf('%d.%d',$4,$5):sprintf('%d',$4)) with labels"};
     for (size_t i = 0; i < NVT_COUNT_OF(drawn_as); i++)

@@ -401,15 +401,14 @@ static void put_roofline_notes(const struct nvt_chart_request *request, const st
              has_mark(sheet, OPEN) ? " Open: ranges in the phase of that colour." : "");
     nvt_frame_note(frame, text);
     if (has_mark(sheet, ABOVE))
-        nvt_frame_note(frame, "Triangles are above their roof: their data stays in a cache, or "
-                              "their products are faster than those that the roof was measured "
-                              "with.");
+        nvt_frame_note(frame, "Triangles are above their roof: their data stays in a cache or is "
+                              "written where it was read, or the roof was measured slower.");
     put_left_out(sheet, frame);
     nvt_short_words_tell(&sheet->words, keys, sizeof(keys));
     snprintf(text, sizeof(text), "%s.", keys);
     nvt_frame_note(frame, *keys ? text : "");
-    snprintf(text, sizeof(text), "Roof: large products and a copy, measured %.10s.",
-             *sheet->peaks->date ? sheet->peaks->date : "with the run");
+    snprintf(text, sizeof(text), "Roof: large GEMMs and a copy, measured %s%.10s.",
+             *sheet->peaks->date ? "" : "with the run", sheet->peaks->date);
     nvt_frame_note(frame, text);
     if (nvt_words_pick(&words, sheet->points[0]->configuration, 1, text, sizeof(text)))
         nvt_frame_note(frame, text);
