@@ -5,10 +5,12 @@
 
 #include "../analyze/model/cuda_names.h"
 #include "../lib/text.h"
+#include "gemm_label.h"
 
 #define LABEL_MAX   52   /* columns of a name */
 #define LABEL_LEAST 8    /* that one can be cut to */
 #define TEXT_MAX    2048 /* bytes of one that are looked at */
+#define GEMM_MAX    128
 
 /* Take the end of a text off, if it ends so; whether it did. */
 static int take_off(const char *text, size_t *used, const char *end)
@@ -65,6 +67,14 @@ static size_t in_common(const char *a, const char *b)
     return common;
 }
 
+/* The label of a product of a library; whether it is one. */
+static int write_gemm(const struct nvt_label *label, char *out, size_t size)
+{
+    char telling[NVT_TELLING_NAME_MAX];
+    return label->is_kernel &&
+           nvt_gemm_label(nvt_telling_name(label->name, strlen(label->name), telling), out, size);
+}
+
 /* What is shown of a name that has room; in `buffer` or the name itself. Of a kernel whose own name says nothing
  * (cutlass::Kernel2<…>) it is what it is called instead. */
 static const char *text_of(const struct nvt_label *label, char *buffer, size_t size)
@@ -107,11 +117,26 @@ static size_t word_before(const char *name, size_t at, size_t least)
     return at;
 }
 
+/* Whether such a label, in `gemm`, is that of this name alone. */
+static int is_telling(const struct nvt_labels *labels, size_t which, char *gemm, size_t size)
+{
+    char other[GEMM_MAX];
+    if (!write_gemm(&labels->items[which], gemm, size))
+        return 0;
+    for (size_t i = 0; i < labels->count; i++)
+        if (strcmp(labels->items[i].name, labels->items[which].name) != 0 &&
+            write_gemm(&labels->items[i], other, sizeof(other)) && !strcmp(other, gemm))
+            return 0;
+    return 1;
+}
+
 void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
                      size_t size)
 {
-    char buffer[TEXT_MAX];
-    const char *name = text_of(&labels->items[which], buffer, sizeof(buffer));
+    char buffer[TEXT_MAX], gemm[GEMM_MAX];
+    const char *name = is_telling(labels, which, gemm, sizeof(gemm))
+                           ? gemm
+                           : text_of(&labels->items[which], buffer, sizeof(buffer));
     size_t length = nvt_text_width(name);
     size_t common = length > most ? common_with_alike(labels, name, most) : 0;
     if (!common) {

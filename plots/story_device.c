@@ -64,8 +64,8 @@ static int put_kernels(struct nvt_input *input, struct nvt_buffer *text, struct 
     const struct nvt_table *table = failed ? NULL : tables.items[0];
     for (size_t row = 0; table && row < nvt_table_rows(table) && row < KERNELS && !failed; row++) {
         const char *name = nvt_table_text(table, row, nvt_table_find(table, "Name"));
-        nvt_label_cut(nvt_telling_name(name, strlen(name), telling), NAME_LONGEST, label,
-                      sizeof(label));
+        const struct nvt_label item = {nvt_telling_name(name, strlen(name), telling), 1};
+        nvt_label_write(&(struct nvt_labels){&item, 1}, 0, NAME_LONGEST, label, sizeof(label));
         failed =
             nvt_buffer_printf(text, "%s%.1f %% %s", row ? ", " : "\nKernels: of their time ",
                               nvt_table_real(table, row, nvt_table_find(table, "Time (%)")), label);

@@ -206,6 +206,39 @@ static void wide_letters_have_room(void **state)
                 1e-9);
 }
 
+/* Of a product of a library what tells it apart; where two would look alike, their names. */
+static void products_are_named_briefly(void **state)
+{
+    (void)state;
+    static const char *const known[][2] = {
+        {"void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>(cutlass_80::Params)",
+         "cutlass sgemm 128x256 nt"},
+        {"cutlass_80_tensorop_s1688gemm_256x128_16x3_tn_align4", "cutlass s1688gemm 256x128 tn"},
+        {"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_"
+         "alignc4_execute_kernel__5x_cublas",
+         "xmma gemm f32 tn 64x64x8"},
+        {"sm80_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize64x64x64_execute_split_k_kernel__5x",
+         "xmma gemm bf16 nn 64x64x64 split k"},
+        {"nvjet_sm90_tss_192x96_64x5_1x2_h_bz_NTT", "nvjet tss 192x96 NTT"},
+        {"ampere_sgemm_128x64_tn", "ampere sgemm 128x64 tn"},
+        {"volta_scudnn_128x128_stridedB_splitK_small_nn_v1",
+         "volta scudnn 128x128 stridedB splitK small nn"},
+        {"my_gemm_kernel", "my_gemm_kernel"},
+        {"void gemmSN_TN_kernel<float, 128, 16>(int)", "gemmSN_TN_kernel<float, 128, 16>(int)"},
+        {"softmax", "softmax"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(known); i++) {
+        const struct nvt_label item = {known[i][0], 1}, range = {known[i][0], 0};
+        assert_string_equal(label(&item, 1, 0, 60), known[i][1]);
+        assert_memory_equal(label(&range, 1, 0, 200), known[i][0], strlen(known[i][0]));
+    }
+    const struct nvt_label alike[] = {{"cutlass_80_simt_sgemm_64x64_8x5_nn_align1", 1},
+                                      {"cutlass_80_simt_sgemm_64x64_8x4_nn_align1", 1},
+                                      {"cutlass_80_simt_sgemm_64x64_8x4_tn_align1", 1}};
+    assert_string_equal(label(alike, 3, 0, 60), alike[0].name);
+    assert_string_equal(label(alike, 3, 1, 60), alike[1].name);
+    assert_string_equal(label(alike, 3, 2, 60), "cutlass sgemm 64x64 tn");
+}
+
 /* Of a configuration both ends are seen, in no more room than there is. */
 static void ends_are_seen(void **state)
 {
@@ -278,6 +311,7 @@ int main(void)
         cmocka_unit_test(kernels_are_compared_as_they_are_shown),
         cmocka_unit_test(names_of_files_are_cut_in_the_middle),
         cmocka_unit_test(wide_letters_have_room),
+        cmocka_unit_test(products_are_named_briefly),
         cmocka_unit_test(ends_are_seen),
         cmocka_unit_test(boxes_are_told_apart),
         cmocka_unit_test(keys_are_cut_where_they_differ),

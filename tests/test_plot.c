@@ -93,6 +93,13 @@ static void test_other_formats(void **state)
     const char *const pdf[] = {"nvtally", "plot", "-f", "pdf", "-o", below, directory, NULL};
     struct cli_result result = cli_run(pdf);
     cli_expect_status(&result, 0);
+    /* Text of 12 px, which none is smaller than, is 7 pt in the column: gnuplot's point is 4/3 of one in a PDF. */
+    char *pdf_script = cli_read_text(below, "fragments-size64-batch1.gp");
+    const char *scale = strstr(pdf_script, " fontscale ");
+    assert_non_null(scale);
+    assert_non_null(strstr(pdf_script, "size 8.5cm,"));
+    assert_true(12 * strtod(scale + strlen(" fontscale "), NULL) * 4 / 3 >= 7);
+    free(pdf_script);
     char *picture = cli_read_text(below, "fragments-size64-batch1.pdf");
     assert_int_equal(memcmp(picture, "%PDF-", 5), 0);
     free(picture);
