@@ -261,20 +261,31 @@ static void fault(struct maker *maker, const struct program *program, uint32_t f
     }
 }
 
-void make_mpi_call(struct maker *maker, int64_t ns)
+static void make_reduction(struct maker *maker, const char *name, uint32_t ranks, int64_t ns)
 {
-    const struct nvt_mpi_call call = {
-        .start = maker->now,
-        .end = maker->now + ns,
-        .thread = maker->thread,
-        .name = nvt_strings_add_text(maker->trace->strings, "MPI_Allreduce"),
-        .sent = 8000,
-        .received = 8000,
-        .peer = NVT_MPI_NONE,
-        .tag = NVT_MPI_NONE,
-        .kind = NVT_MPI_COLLECTIVE};
+    const struct nvt_mpi_call call = {.start = maker->now,
+                                      .end = maker->now + ns,
+                                      .thread = maker->thread,
+                                      .name = nvt_strings_add_text(maker->trace->strings, name),
+                                      .communicator = ranks ? 7 : 0,
+                                      .ranks = ranks,
+                                      .sent = 8000,
+                                      .received = 8000,
+                                      .peer = NVT_MPI_NONE,
+                                      .tag = NVT_MPI_NONE,
+                                      .kind = NVT_MPI_COLLECTIVE};
     assert_int_not_equal(nvt_mpi_call_add(maker->trace, &call), NVT_NONE);
     maker->now += ns;
+}
+
+void make_mpi_call(struct maker *maker, int64_t ns)
+{
+    make_reduction(maker, "MPI_Allreduce", 0, ns);
+}
+
+void make_all_reduce(struct maker *maker, uint32_t ranks, int64_t ns)
+{
+    make_reduction(maker, "all_reduce", ranks, ns);
 }
 
 static void work(struct maker *maker, const struct program *program, unsigned *seed)

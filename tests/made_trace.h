@@ -43,8 +43,9 @@ void make_launch(struct maker *maker, const char *name, int64_t ns);
 /* The device has so many SMs of compute capability 9.0; the kernel launched last has a grid of so many blocks, of 128 threads each. */
 void make_device(struct maker *maker, uint32_t multiprocessors);
 void make_grid(struct maker *maker, uint32_t blocks);
-/* MPI_Allreduce of 8000 bytes, which takes so long. */
+/* MPI_Allreduce of 8000 bytes, which takes so long; all_reduce of torch.distributed, in a group of so many ranks. */
 void make_mpi_call(struct maker *maker, int64_t ns);
+void make_all_reduce(struct maker *maker, uint32_t ranks, int64_t ns);
 /* A sample of the process's resident memory. */
 void make_resident(struct maker *maker, int64_t time, double bytes);
 /* A wait until the device has done everything, and 1 us more. */

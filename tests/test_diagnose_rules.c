@@ -940,20 +940,20 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"17 of 39 rules skipped: no device operations in the trace (nvtally record --trace "
+         {"17 of 40 rules skipped: no device operations in the trace (nvtally record --trace "
           "kernel, on a ",
-          "1 of 39 rules skipped: no API calls in the trace",
-          "2 of 39 rules skipped: no memory events in the trace",
-          "4 of 39 rules skipped: no iterations in the trace",
+          "1 of 40 rules skipped: no API calls in the trace",
+          "2 of 40 rules skipped: no memory events in the trace",
+          "4 of 40 rules skipped: no iterations in the trace",
           "; for training, nvtally record --pytorch)\n"}},
         {1,
          1,
-         {"2 of 39 rules skipped: no memory events in the trace (",
-          "8 of 39 rules skipped: no NVTX ranges in the trace"}},
+         {"2 of 40 rules skipped: no memory events in the trace (",
+          "8 of 40 rules skipped: no NVTX ranges in the trace"}},
         {0,
          2,
-         {"2 of 39 rules skipped: no memory events in the traces (",
-          "4 of 39 rules skipped: no iterations in the traces"}},
+         {"2 of 40 rules skipped: no memory events in the traces (",
+          "4 of 40 rules skipped: no iterations in the traces"}},
         {0, 3, {NULL}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {

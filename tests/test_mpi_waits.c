@@ -455,6 +455,41 @@ static void collectives_that_do_not_belong_together_are_left_out(void **state)
     expect(&job, "apart 2\n");
 }
 
+/* A call of torch.distributed on a group, which is known by its name and has so many ranks. */
+static void group_call(const struct job *job, int rank, const char *name, uint64_t group,
+                       uint32_t ranks, double start, double end)
+{
+    struct nvt_mpi_call row = call_of(job, rank, name, start, end, NVT_MPI_NONE, NVT_MPI_NONE);
+    row.communicator = group;
+    row.ranks = ranks;
+    row.kind = NVT_MPI_COLLECTIVE;
+    assert_int_not_equal(nvt_mpi_call_add(trace_of(job, rank), &row), NVT_NONE);
+}
+
+/* Two pairs and all of them, in whatever order each rank uses them; of a third pair one rank is not there. */
+static void groups_are_known_by_their_names(void **state)
+{
+    enum { ALL = 7, FIRST, SECOND, THIRD };
+    (void)state;
+    struct job job = make_job(4, 4, 2 * MS);
+    for (int i = 0; i < 4; i++) {
+        const int is_late = i == 3;
+        if (i % 2)
+            group_call(&job, i, "barrier", ALL, 4, 10 + i, 15);
+        group_call(&job, i, "all_reduce", i < 2 ? FIRST : SECOND, 2, 20 + 5 * is_late, 27);
+        group_call(&job, i, "all_reduce", i < 2 ? FIRST : SECOND, 2, 30 + 5 * is_late, 37);
+        if (!(i % 2))
+            group_call(&job, i, "barrier", ALL, 4, 40 + i, 45);
+        if (i == 1)
+            group_call(&job, i, "all_reduce", THIRD, 2, 50, 51);
+    }
+    expect(&job, "Wait at N x N 2 3 20-25\nWait at N x N 2 3 30-35\napart 5\n");
+    job = make_job(3, 1, 0);
+    for (int i = 0; i < 3; i++)
+        group_call(&job, i, "barrier", ALL, 3, 10 + i, 15);
+    expect(&job, "Wait at barrier 0 2 10-12\nWait at barrier 1 2 11-12\n");
+}
+
 /* --- the report and the finding ----------------------------------------------------------------- */
 
 /* Iterations of 10 ms, in which rank 1 is in a range for so long before it sends. */
@@ -524,7 +559,7 @@ static void what_cannot_be_looked_at_is_said(void **state)
     free(note);
     job.traces[0]->processes.rank[0] = NVT_NONE;
     free(make_report("mpi_waits", job.traces, 1, &note));
-    assert_non_null(strstr(note, "1 processes that call MPI have no known rank"));
+    assert_non_null(strstr(note, "1 processes that communicate have no known rank"));
     free(note);
     end_job(&job);
 }
@@ -553,6 +588,39 @@ static void the_late_rank_is_found(void **state)
         free(findings.items);
     }
     end_job(&job);
+}
+
+/* Of 20 iterations each rank is late by 4 ms in some, in the same range. */
+static size_t late_by_turns(int late_of_1)
+{
+    struct job job = make_job(2, 1, 0);
+    for (int i = 0; i < 20; i++) {
+        const double from = 10 + 10 * i;
+        const int late = i % 10 < late_of_1;
+        for (int k = 0; k < 2; k++) {
+            range(&job, k, "iteration", from, from + 10);
+            range(&job, k, "backward", from + 1, from + 9);
+            group_call(&job, k, "all_reduce", 7, 2, from + 2 + (k == late ? 4 : 0), from + 7);
+        }
+    }
+    finish(&job);
+    struct nvt_findings findings = apply(&job, &nvt_rule_late);
+    const size_t count = findings.count;
+    if (count)
+        assert_non_null(strstr(findings.items[0].what,
+                               "in all_reduce for rank 1, which is in range backward then"));
+    free(findings.items);
+    end_job(&job);
+    return count;
+}
+
+static void ranks_that_are_late_by_turns_are_not_found(void **state)
+{
+    (void)state;
+    assert_int_equal(late_by_turns(10), 1);
+    assert_int_equal(late_by_turns(8), 1);
+    assert_int_equal(late_by_turns(6), 0);
+    assert_int_equal(late_by_turns(5), 0);
 }
 
 /* Two that are late elsewhere are two findings, each of which names its ranks, and no sweeps. */
@@ -629,8 +697,8 @@ static void stragglers_are_of_the_communicator_of_all(void **state)
         finish(&job);
         csv = make_report("stragglers", job.traces, 1, &note);
         assert_non_null(strstr(csv, m ? ",3,0,0.0,0,0.0\n" : ",4,4,100.0,0,0.0\n"));
-        assert_non_null(strstr(note, m ? "8 collective MPI calls are left out"
-                                       : "6 collective MPI calls are left out"));
+        assert_non_null(strstr(note, m ? "8 collective calls are left out"
+                                       : "6 collective calls are left out"));
         free(csv);
         free(note);
         end_job(&job);
@@ -815,11 +883,13 @@ int main(void)
         cmocka_unit_test(communicators_are_told_apart_where_they_are_copies),
         cmocka_unit_test(collectives_wait_for_the_last),
         cmocka_unit_test(collectives_that_do_not_belong_together_are_left_out),
+        cmocka_unit_test(groups_are_known_by_their_names),
         cmocka_unit_test(places_are_told),
         cmocka_unit_test(what_cannot_be_looked_at_is_said),
         cmocka_unit_test(stragglers_are_of_the_communicator_of_all),
         cmocka_unit_test(the_late_rank_is_found),
         cmocka_unit_test(late_ranks_are_not_folded),
+        cmocka_unit_test(ranks_that_are_late_by_turns_are_not_found),
         cmocka_unit_test(others_tell_what_it_does_not),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(exports_of_nsys_have_waits),

@@ -4,6 +4,7 @@
  */
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -775,6 +776,135 @@ static void steps_that_are_left_out(void **state)
     nvt_trace_free(trace);
 }
 
+/* --- torch.distributed ------------------------------------------------------------------------------ */
+
+static const char collectives_script[] =
+    "import torch, torch.distributed as dist\n"
+    "T = dist.Tensor\n"
+    "world, pair = dist.make_group('0', 4, 2), dist.make_group('pair', 2, 1)\n"
+    "dist.all_reduce(T(10))\n"
+    "dist.all_gather([T(30), T(30)], T(30), group=pair)\n"
+    "work = dist.all_reduce(T(20), async_op=True)\n"
+    "work.wait()\n"
+    "dist.all_reduce(T(25), async_op=True)\n" /* nobody waits for it */
+    "try:\n"
+    "    dist.all_reduce(T(5), fails=True)\n"
+    "except ValueError as error:\n"
+    "    assert str(error) == 'no such tensor'\n"
+    "dist.all_gather_object([None], 1)\n"
+    "dist.barrier()\n";
+
+static const char *payload_of(const struct nvt_trace *trace, const char *name)
+{
+    return nvt_name(trace, trace->ranges.payload[recorded_range(trace, name)]);
+}
+
+static uint32_t call_count(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
+        count += !strcmp(nvt_name(trace, trace->mpi_calls.name[i]), name);
+    return count;
+}
+
+static void expect_closed(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        assert_int_equal(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED, 0);
+}
+
+/* Those that a group tells its hooks of: by Python, and by a backward pass in C++. */
+static void collectives_are_ranges(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    char script[2048];
+    snprintf(script, sizeof(script), "%s%s", collectives_script,
+             "torch.autograd.backward(1, again=lambda: [torch.autograd.reduce(world, T(1000 * i))\n"
+             "                                           for i in (1, 2)])\n"
+             "dist.destroy_process_group()\n"
+             "print(len(world.before) + len(world.after) + len(pair.before), 'hooks left')\n");
+    struct cli_result result = record(stand_in, "-c", script);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "0 hooks left\n");
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    expect_count(trace, "all_reduce", 6);
+    expect_count(trace, "all_gather", 2);
+    expect_count(trace, "barrier", 1);
+    expect_count(trace, "wait", 1);
+    expect_closed(trace);
+    assert_string_equal(payload_of(trace, "all_reduce"),
+                        "{\"group\":\"0\",\"type\":\"float32\",\"sequence\":0,\"bytes given\":40,"
+                        "\"bytes taken\":40,\"ranks\":4,\"rank in group\":2,\"ranks in all\":4,"
+                        "\"rank\":2,\"root\":-1,\"flags\":1}");
+    assert_string_equal(
+        payload_of(trace, "all_gather"),
+        "{\"group\":\"pair\",\"type\":\"float32\",\"sequence\":0,\"bytes given\":120,"
+        "\"bytes taken\":240,\"ranks\":2,\"rank in group\":1,\"ranks in all\":4,"
+        "\"rank\":2,\"root\":-1,\"flags\":1}");
+    /* What the thread waits in: two that block, of which one fails, and the last one of the backward pass. */
+    assert_int_equal(call_count(trace, "all_reduce"), 3);
+    assert_int_equal(call_count(trace, "all_gather"), 2);
+    assert_int_equal(call_count(trace, "wait"), 1);
+    assert_int_equal(trace->processes.rank[0], 2);
+    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
+        if (trace->mpi_calls.sent[i] == 8000) { /* it ends with the pass */
+            uint32_t pass = recorded_range(trace, "backward");
+            assert_true(trace->mpi_calls.start[i] > trace->ranges.start[pass] &&
+                        trace->mpi_calls.end[i] <= trace->ranges.end[pass]);
+        }
+    nvt_trace_free(trace);
+}
+
+/* Of older versions the functions of Python; one that calls another is told by that. */
+static void collectives_are_ranges_without_hooks(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    char script[2048];
+    snprintf(script, sizeof(script), "%s%s", "import os\nos.environ['NO_HOOKS'] = '1'\n",
+             collectives_script);
+    struct cli_result result = record(stand_in, "-c", script);
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "--pytorch:"));
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    expect_count(trace, "all_reduce", 4);
+    expect_count(trace, "all_gather", 2);
+    expect_count(trace, "barrier", 1);
+    expect_count(trace, "wait", 1);
+    expect_closed(trace);
+    assert_non_null(
+        strstr(payload_of(trace, "all_gather"), "\"bytes given\":120,\"bytes taken\":240"));
+    assert_non_null(strstr(payload_of(trace, "all_gather"), "{\"group\":\"pair\""));
+    nvt_trace_free(trace);
+}
+
+/* A rank that is killed: the call it was in has no end, and ranks are compared by it. */
+static void a_killed_rank_was_in_a_collective(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char script[] =
+        "import os, signal, torch, torch.distributed as dist\n"
+        "from torch.distributed import distributed_c10d\n"
+        "world = dist.make_group('0', 2, 0)\n"
+        "dist.all_reduce(dist.Tensor(10))\n"
+        "distributed_c10d.Work.wait = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "dist.all_reduce(dist.Tensor(10))\n";
+    struct cli_result result = record(stand_in, "-c", script);
+    assert_int_equal(result.signal, SIGKILL);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(trace->mpi_calls.count, 2);
+    assert_int_equal(trace->mpi_calls.flags[1], NVT_RANGE_UNCLOSED);
+    nvt_trace_free(trace);
+}
+
 /* The values of a counter of PyTorch's, in the order of time, as text. */
 static const char *values_of(const struct nvt_trace *trace, const char *name)
 {
@@ -883,6 +1013,9 @@ int main(void)
         cmocka_unit_test(passes_that_evaluate_nothing),
         cmocka_unit_test(the_last_iteration),
         cmocka_unit_test(steps_that_are_left_out),
+        cmocka_unit_test(collectives_are_ranges),
+        cmocka_unit_test(collectives_are_ranges_without_hooks),
+        cmocka_unit_test(a_killed_rank_was_in_a_collective),
         cmocka_unit_test(memory_is_counted),
         cmocka_unit_test(memory_that_is_not_told),
     };

@@ -47,6 +47,7 @@
     X(refused)                                                                                     \
     X(communication)                                                                               \
     X(mpi)                                                                                         \
+    X(distributed)                                                                                 \
     X(late)                                                                                        \
     X(ranks)                                                                                       \
     X(periodic)                                                                                    \

@@ -26,7 +26,31 @@ struct groups {
     struct nvt_map by_rank;  /* first group << 32 | rank -> group */
     struct group *items;
     uint32_t count;
+    struct nvt_strings *names; /* of ranges, of all traces */
+    struct nvt_map turns;      /* rank << 32 | name and state -> place in turns_ns */
+    double *turns_ns;
+    uint32_t turn_count;
 };
+
+/* What a rank waits, in a state, for others in a range of a name, added up; NULL: it is in no list, or out of memory. */
+static double *turns_of(struct groups *groups, uint32_t rank, uint8_t state, uint32_t late,
+                        uint32_t late_range)
+{
+    const char *range = nvt_name(nvt_mpi_trace(&groups->ranks->waits.job, late), late_range);
+    const uint32_t name = nvt_strings_add_text(groups->names, range);
+    uint32_t *at = name == NVT_NO_STRING
+                       ? NULL
+                       : nvt_map_at(&groups->turns,
+                                    (uint64_t)rank << 32 | (name * NVT_MPI_WAIT_STATES + state));
+    if (!at || (*at == NVT_MAP_NONE &&
+                nvt_grow(&groups->turns_ns, groups->turn_count, sizeof(*groups->turns_ns))))
+        return NULL;
+    if (*at == NVT_MAP_NONE) {
+        *at = groups->turn_count;
+        groups->turns_ns[groups->turn_count++] = 0;
+    }
+    return &groups->turns_ns[*at];
+}
 
 /* --- steady parts ------------------------------------------------------------------------------- */
 
@@ -141,20 +165,29 @@ static int add_waits(struct groups *groups)
         nvt_longest_add(&group->longest, wait->start, ns);
         group->ns += ns;
         group->count++;
+        double *turns = turns_of(groups, wait->rank, wait->state, wait->late, late.range);
+        if (!turns)
+            return -1;
+        *turns += ns;
     }
     return 0;
 }
 
 /* The part of a rank's steady time that a group takes, of its usual waits. */
-static double share_of(const struct groups *groups, const struct group *group)
+static double share_of(struct groups *groups, const struct group *group)
 {
     const struct nvt_late_waiting *waiting = &groups->ranks->waiting[group->rank];
+    const int is_mutual = group->state == NVT_MPI_WAIT_NXN || group->state == NVT_MPI_WAIT_BARRIER;
     double span = (double)waiting->to - (double)waiting->from;
-    return span > 0 && group->count >= NVT_LATE_LEAST
-               ? nvt_usual_time(group->ns, group->count, group->longest.ns[0],
-                                group->longest.ns[1]) /
-                     span
-               : 0;
+    if (span <= 0 || group->count < NVT_LATE_LEAST)
+        return 0;
+    /* Ranks that are late by turns wait for each other: on a busy machine, or with uneven work that nobody has more of. */
+    const double *turns =
+        is_mutual ? turns_of(groups, group->late, group->state, group->late, group->late_range)
+                  : NULL;
+    return (nvt_usual_time(group->ns, group->count, group->longest.ns[0], group->longest.ns[1]) -
+            (turns ? *turns : 0)) /
+           span;
 }
 
 static struct nvt_late_rank late_rank_of(const struct group *group)
@@ -211,7 +244,8 @@ static int tell(struct groups *groups)
 static int find_late_ranks(struct nvt_late_ranks *ranks, struct nvt_error *err)
 {
     struct groups groups = {.ranks = ranks};
-    int status = find_steady_parts(ranks) ? nvt_fail(err, "out of memory") : 0;
+    groups.names = nvt_strings_new();
+    int status = !groups.names || find_steady_parts(ranks) ? nvt_fail(err, "out of memory") : 0;
     if (!status)
         status = nvt_mpi_places_make(&groups.places, &ranks->waits.job, err);
     if (!status && (add_waits(&groups) || tell(&groups)))
@@ -220,6 +254,9 @@ static int find_late_ranks(struct nvt_late_ranks *ranks, struct nvt_error *err)
     nvt_map_free(&groups.by_late);
     nvt_map_free(&groups.by_state);
     nvt_map_free(&groups.by_rank);
+    nvt_map_free(&groups.turns);
+    nvt_strings_free(groups.names);
+    free(groups.turns_ns);
     free(groups.items);
     return status;
 }

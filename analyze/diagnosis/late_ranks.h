@@ -5,6 +5,8 @@
  * Waits (studies/mpi_waits.h) count that begin in the steady part of the waiting rank: the second half of its
  * iterations, or of its time between MPI_Init and MPI_Finalize without any. Those in which the late rank is in MPI for
  * most of the time do not: it waits for another rank, which is reported instead, or for the network.
+ * Of calls in which each waits for all, what the late rank itself waits for others in such a range is subtracted: ranks that are
+ * late by turns are not reported.
  */
 #ifndef NVT_LATE_RANKS_H
 #define NVT_LATE_RANKS_H

@@ -8,6 +8,7 @@
 #include "../diagnosis/diagnose.h"
 #include "../diagnosis/running.h"
 #include "../input/ranks.h"
+#include "../model/mpi.h"
 #include "../model/recording.h"
 #include "../studies/standstill.h"
 
@@ -152,9 +153,9 @@ static int judge_all_in(const struct nvt_process_ends *ends, const struct nvt_pr
     }
     tell_call(first, call, sizeof(call));
     snprintf(finding->what, sizeof(finding->what),
-             "all %zu ranks have been blocked in MPI for %s, %s in %s%s", count,
-             NVT_TIME((double)nvt_still_ns(first)), NAME_OF(first), call,
-             differ ? ": not all in the same call" : "");
+             "all %zu ranks have been blocked in %s for %s, %s in %s%s", count,
+             nvt_mpi_library(first->open->trace), NVT_TIME((double)nvt_still_ns(first)),
+             NAME_OF(first), call, differ ? ": not all in the same call" : "");
     for (size_t i = 0; i < ends->count && told < TOLD && !status; i++)
         if (in_mpi(&ends->items[i])) {
             status = tell_front(finding, &ends->items[i]);
@@ -173,10 +174,11 @@ static int tell_absent(struct nvt_finding *finding, const struct nvt_process_end
     snprintf(who, sizeof(who), "%s%s", NAME_OF(end), end->is_over ? " ended within" : "");
     if (has_front)
         return tell_stack(finding, who, end, end->front_first, end->front_end);
-    nvt_finding_append(finding,
-                       end->is_over ? "; %s ended, in no range and no call"
-                                    : "; %s is in no range and no MPI call",
-                       NAME_OF(end));
+    if (end->is_over)
+        nvt_finding_append(finding, "; %s ended, in no range and no call", NAME_OF(end));
+    else
+        nvt_finding_append(finding, "; %s is in no range and no %s call", NAME_OF(end),
+                           nvt_mpi_library(end->open->trace));
     return 0;
 }
 

@@ -1,8 +1,11 @@
-/* late rank: ranks wait in MPI for one that does something else meanwhile. */
+/* late rank: ranks wait in MPI or torch.distributed for one that does something else meanwhile. */
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../diagnosis/late_ranks.h"
+#include "../diagnosis/loop_interruptions.h"
+#include "../model/mpi.h"
 
 /* Findings of one job: the report has all. */
 #define MOST 3
@@ -27,6 +30,50 @@ static const char *const remedies[NVT_MPI_WAIT_STATES] = {
     [NVT_MPI_LATE_BROADCAST] =
         "let the root send before it does that; or MPI_Ibcast, with work in between",
 };
+
+/* Of torch.distributed, whose calls are others. */
+static const char *remedy_of(const struct nvt_trace *trace, enum nvt_mpi_wait_state state)
+{
+    if (!nvt_is_torch_alone(trace))
+        return remedies[state];
+    return state == NVT_MPI_LATE_BROADCAST
+               ? "let the root do it behind the broadcast, or all ranks by themselves"
+               : "balance what ranks do before they meet: batches of even length, as many workers, "
+                 "evaluation, logging and checkpoints on all ranks or beside the loop";
+}
+
+/*
+ * What the late rank does while the rank that waits longest waits: calls of the operating system and functions, where they were
+ * recorded. 0, or -1 when out of memory.
+ */
+static int tell_late_work(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
+                          struct nvt_finding *finding)
+{
+    const struct nvt_mpi_job *job = &ranks->waits.job;
+    const struct nvt_trace *trace = nvt_mpi_trace(job, item->late);
+    const struct nvt_view view = {.trace = trace, .process = NVT_NONE};
+    struct nvt_loop_spans spans = {.view = &view, .thread = NVT_NONE};
+    const struct nvt_late_waiting *waiting = &ranks->waiting[item->rank];
+    const int64_t shift = nvt_mpi_shift(job, item->rank, item->late);
+    int failed = 0;
+    int64_t until = INT64_MIN;
+    if (!trace->os_calls.count && !trace->cpu_samples.count)
+        return 0;
+    for (size_t i = 0; i < ranks->waits.count && !failed; i++) {
+        const struct nvt_mpi_wait *wait = &ranks->waits.items[i];
+        if (wait->rank != item->rank || wait->late != item->late || wait->state != item->state ||
+            wait->start < waiting->from || wait->start > waiting->to || wait->start < until)
+            continue;
+        until = wait->end;
+        spans.thread = trace->mpi_calls.thread[wait->late_call];
+        failed = nvt_loop_spans_add(&spans, wait->start + shift, wait->end + shift);
+    }
+    if (spans.count)
+        nvt_finding_append(finding, "; rank %u meanwhile", job->ranks[item->late].number);
+    failed = failed || (spans.count && nvt_loop_spans_tell(&spans, finding));
+    nvt_loop_spans_free(&spans);
+    return failed ? -1 : 0;
+}
 
 static void tell_late_what(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
                            struct nvt_finding *finding)
@@ -82,11 +129,13 @@ static int add_late_job(const struct nvt_rule *rule, const struct nvt_late_ranks
         finding.per = waiting->has_iterations ? "per iteration" : "in the second half of the trace";
         finding.cost_ns = item->ns / waiting->units;
         finding.whole_ns = ((double)waiting->to - (double)waiting->from) / waiting->units;
-        snprintf(finding.remedy, sizeof(finding.remedy), "%s", remedies[item->state]);
+        snprintf(finding.remedy, sizeof(finding.remedy), "%s",
+                 remedy_of(finding.trace, item->state));
         tell_late_what(ranks, item, &finding);
         tell_late_evidence(ranks, item, &finding);
         nvt_finding_point_longest(&finding, &item->longest);
-        status = nvt_findings_add(findings, &finding, err);
+        status = tell_late_work(ranks, item, &finding) ? nvt_fail(err, "out of memory")
+                                                       : nvt_findings_add(findings, &finding, err);
     }
     return status;
 }
@@ -104,8 +153,9 @@ static int compare_late(const struct nvt_rule *rule, const struct nvt_case *fact
 
 const struct nvt_rule nvt_rule_late = {
     .cause = "late rank",
-    .about = "a rank that others wait for in MPI, and what it does meanwhile",
-    .means = "A rank waits in MPI for another one, which is in a range of its own then: a late "
+    .about = "a rank that others wait for in MPI or torch.distributed, and what it does meanwhile",
+    .means = "A rank waits in communication for another one, which is in a range of its own then: "
+             "a late "
              "sender, a late receiver, the last one at a barrier or in a collective. The remedy is "
              "in what the late rank does, not in the call that waits.",
     .found = "Sends and receives are matched, and collectives put together, over the ranks of a "
@@ -113,10 +163,12 @@ const struct nvt_rule nvt_rule_late = {
              "names the call, both ranks and the late one's range. Ranks are the files of a run's "
              "ranks; the rank of a file is that of the process, the trace, its row, or the number "
              "after \"rank\" in its name.",
-    .threshold = "10 % of a rank's time in one wait state (late sender, late receiver, wait at "
-                 "barrier ...) for one rank in one range, in at least 3 waits, even if the two "
-                 "longest were like the others: below that ranks differ by chance. Not where the "
-                 "late rank is in MPI itself: it waits for another one, or for the network",
+    .threshold =
+        "10 % of a rank's time in one wait state (late sender, late receiver, wait at "
+        "barrier ...) for one rank in one range, in at least 3 waits, even if the two "
+        "longest were like the others, less what the late rank waits for others in such a range: "
+        "ranks that are late by turns have none to blame. Not where the "
+        "late rank communicates itself: it waits for another one, or for the network",
     .remedy = "balance the ranks' work before they meet",
     .helped = "Posting receives early (MPI_Irecv), sending before computing, dynamic load "
               "balancing, fewer barriers, domain decompositions by cost instead of by size.",

@@ -1,4 +1,4 @@
-/* MPI: a rank spends much of its time in calls of MPI, and not because of late ranks that are told (rule `late`). */
+/* MPI, torch.distributed: a rank spends much of its time in calls of these, and not because of late ranks (rule `late`). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +41,10 @@ static struct calls *calls_of(struct all *all, uint32_t name)
     return &all->items[all->count++];
 }
 
-static int add_up_mpi(const struct nvt_view *view, struct all *all, struct nvt_finding *finding)
+static int add_up_mpi(const struct nvt_rule *rule, const struct nvt_view *view, struct all *all,
+                      struct nvt_finding *finding)
 {
+    const int is_mpi = rule == &nvt_rule_mpi;
     const struct nvt_mpi_calls *table = &view->trace->mpi_calls;
     all->until = malloc(((size_t)view->trace->processes.count + 1) * sizeof(*all->until));
     for (uint32_t i = 0; all->until && i < view->trace->processes.count; i++)
@@ -52,7 +54,8 @@ static int add_up_mpi(const struct nvt_view *view, struct all *all, struct nvt_f
     for (uint32_t i = 0; i < table->count; i++) {
         uint32_t process = view->trace->threads.process[table->thread[i]];
         if ((view->process != NVT_NONE && process != view->process) ||
-            !nvt_is_steady(view, table->start[i]) || nvt_mpi_is_edge(view->trace, i))
+            !nvt_is_steady(view, table->start[i]) || nvt_mpi_is_edge(view->trace, i) ||
+            nvt_is_mpi_call(view->trace, i) != is_mpi)
             continue;
         struct calls *calls = calls_of(all, table->name[i]);
         if (!calls)
@@ -88,7 +91,7 @@ static int find_mpi(const struct nvt_rule *rule, const struct nvt_view *view,
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct all all = {0};
-    int status = add_up_mpi(view, &all, &finding);
+    int status = add_up_mpi(rule, view, &all, &finding);
     double ranks = status || !all.count ? 0 : ranks_of(view);
     double share = ranks > 0 ? fmin(all.in_mpi / (view->span_ns * ranks), 1) : 0;
     double told =
@@ -100,20 +103,25 @@ static int find_mpi(const struct nvt_rule *rule, const struct nvt_view *view,
         most = all.items[i].ns > most->ns ? &all.items[i] : most;
     if (!status && most && share - told >= LEAST_SHARE) {
         double each = most->count / view->units / ranks;
-        finding.cost_ns = share * view->span_ns / view->units;
+        finding.cost_ns = (share - told) * view->span_ns / view->units;
         nvt_finding_about(&finding, nvt_name(view->trace, most->name));
         snprintf(finding.what, sizeof(finding.what),
-                 "%.0f %% of the time is spent in MPI, most of it in %s", 100 * share,
+                 "%.0f %% of the time is spent in %s, most of it in %s", 100 * share, rule->cause,
                  finding.subject);
         if (most->known > 0)
             snprintf(given, sizeof(given), " and %s bytes each",
                      NVT_COUNT(most->bytes / most->known));
         snprintf(finding.evidence, sizeof(finding.evidence),
-                 "%s: %.0f %% of that time, %s call%s %s%s, %s each%s; in MPI a rank waits for "
+                 "%s: %.0f %% of that time, %s call%s %s%s, %s each%s; there a rank waits for "
                  "others, or for the network",
                  finding.subject, 100 * most->ns / all.ns, NVT_COUNT(each),
                  !strcmp(NVT_COUNT(each), "1") ? "" : "s", view->per, ranks > 1 ? " per rank" : "",
                  NVT_TIME(most->ns / most->count), given);
+        if (told > 0)
+            nvt_finding_append(&finding,
+                               "; %.0f %% of the time are waits for a late rank, which do "
+                               "not count here",
+                               100 * told);
         status = nvt_findings_add(findings, &finding, err);
     } else if (status) {
         status = nvt_fail(err, "out of memory");
@@ -164,6 +172,35 @@ const struct nvt_rule nvt_rule_mpi = {
     .helped = "Non-blocking collectives and sends with work in between; several small messages "
               "packed into one; a reduction every n-th iteration; fewer ranks with threads; "
               "neighbourhood collectives instead of all-to-all.",
+    .confused = "Late rank: the time is a wait for one rank. Straggler: one rank computes longer "
+                "than all others. A busy machine makes ranks late by turns.",
+    .show = "stats -r mpi_waits",
+    .confidence = NVT_SEEN,
+    .compare = compare_mpi,
+};
+
+const struct nvt_rule nvt_rule_distributed = {
+    .cause = "torch.distributed",
+    .about = "time in collectives of torch.distributed",
+    .means = "Ranks spend much of their time in collectives of PyTorch: they wait for each other, "
+             "or for "
+             "the network. Neither computes.",
+    .found =
+        "Collectives whose thread goes on when they are done, waits for those that were launched "
+        "before (Work.wait), and what DistributedDataParallel waits for at the end of a "
+        "backward pass are added up. The finding names the one with most of the time, how often "
+        "it comes and how many bytes a rank gives. Waits for a late rank that is found by that "
+        "rule do not count. Needs nvtally record --pytorch. What a device communicates "
+        "(NCCL) is exposed communication.",
+    .threshold =
+        "10 % of the time in such calls: below that no change of them is felt. Waits for a "
+        "late rank that was found do not count",
+    .remedy = "balance the ranks if one comes last (stats -r stragglers); else fewer and larger "
+              "collectives: gradient accumulation with no_sync(), larger buckets (bucket_cap_mb), "
+              "bfloat16 gradients, or NCCL on devices",
+    .helped = "Gradient accumulation, larger batches, compressed gradients, logging a metric every "
+              "n-th step instead of reducing it at each; a network interface that gloo was told "
+              "to use (GLOO_SOCKET_IFNAME).",
     .confused = "Late rank: the time is a wait for one rank. Straggler: one rank computes longer "
                 "than all others. A busy machine makes ranks late by turns.",
     .show = "stats -r mpi_waits",

@@ -6,6 +6,24 @@
 #include "../../lib/count_of.h"
 #include "cover.h"
 
+int nvt_is_mpi_call(const struct nvt_trace *trace, uint32_t call)
+{
+    return !strncmp(nvt_name(trace, trace->mpi_calls.name[call]), "MPI_", 4);
+}
+
+const char *nvt_mpi_library(const struct nvt_trace *trace)
+{
+    int is_mpi = 0, is_other = 0;
+    for (uint32_t i = 0; i < trace->mpi_calls.count && !(is_mpi && is_other); i++)
+        *(nvt_is_mpi_call(trace, i) ? &is_mpi : &is_other) = 1;
+    return !is_other ? "MPI" : is_mpi ? "MPI and torch.distributed" : "torch.distributed";
+}
+
+int nvt_is_torch_alone(const struct nvt_trace *trace)
+{
+    return !strcmp(nvt_mpi_library(trace), "torch.distributed");
+}
+
 int nvt_mpi_is_edge(const struct nvt_trace *trace, uint32_t call)
 {
     const char *name = nvt_name(trace, trace->mpi_calls.name[call]);
@@ -18,7 +36,9 @@ int nvt_mpi_waits_for_all(const struct nvt_trace *trace, uint32_t call)
     static const char *const names[] = {
         "MPI_Barrier",    "MPI_Allreduce",      "MPI_Allgather",
         "MPI_Allgatherv", "MPI_Alltoall",       "MPI_Alltoallv",
-        "MPI_Alltoallw",  "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"};
+        "MPI_Alltoallw",  "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+        "barrier",        "all_reduce",         "all_gather",
+        "reduce_scatter", "all_to_all"};
     const char *name = nvt_name(trace, trace->mpi_calls.name[call]);
     for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
         if (!strcmp(name, names[i]))

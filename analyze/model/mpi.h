@@ -1,5 +1,5 @@
 /*
- * MPI calls by process: how long it was in MPI, and what it gave and got.
+ * Calls of MPI and torch.distributed by process: how long it was in them, and what it gave and got.
  */
 #ifndef NVT_MODEL_MPI_H
 #define NVT_MODEL_MPI_H
@@ -17,6 +17,15 @@ struct nvt_mpi_process {
 
 /* One for each process of a trace, malloc'ed; NULL when out of memory. */
 struct nvt_mpi_process *nvt_mpi_processes(const struct nvt_trace *trace);
+
+/* Whether a call is one of MPI's, by its name, or one of torch.distributed. */
+int nvt_is_mpi_call(const struct nvt_trace *trace, uint32_t call);
+
+/* Whether a trace has calls, and none of MPI. */
+int nvt_is_torch_alone(const struct nvt_trace *trace);
+
+/* The library that a trace's calls are of, as a text names it: "MPI", "torch.distributed", of both "MPI and torch.distributed". */
+const char *nvt_mpi_library(const struct nvt_trace *trace);
 
 /* Whether a call is MPI_Init, MPI_Init_thread or MPI_Finalize. */
 int nvt_mpi_is_edge(const struct nvt_trace *trace, uint32_t call);

@@ -252,19 +252,22 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
       frame) /* of who called, where it took long: row of call_frames, and 1; 0 unknown */         \
     X(uint8_t, flags) /* NVT_RANGE_UNCLOSED: no end was seen */
 
-/* MPI calls, sorted by start. What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
+/* Calls that communicate with other ranks, sorted by start: of MPI, and of torch.distributed as far as their thread waits in them
+ * (nvt_is_mpi_call tells which). What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
 #define NVT_MPI_CALL_COLUMNS(X)                                                                    \
     X(nvt_ns, start)                                                                               \
     X(nvt_ns, end)                                                                                 \
     X(nvt_thread_row, thread)                                                                      \
     X(nvt_text, name)                                                                              \
-    X(uint64_t, communicator) /* its handle in the process, 0 unknown */                           \
+    X(uint64_t,                                                                                    \
+      communicator)       /* its handle in the process, 0 unknown; with `ranks` the same on all */ \
     X(uint64_t, sent)     /* bytes that the rank gives; of what it receives into, their room */    \
     X(uint64_t, received) /* bytes that it gets */                                                 \
     X(int32_t, peer)      /* the other rank in the communicator; of a collective its root */       \
     X(int32_t, tag)                                                                                \
-    X(uint8_t, kind)  /* enum nvt_mpi_kind */                                                      \
-    X(uint8_t, flags) /* NVT_RANGE_UNCLOSED: no end was seen, `end` is threads.last_ns */
+    X(uint32_t, ranks) /* of the communicator, 0 unknown: as of MPI */                             \
+    X(uint8_t, kind)   /* enum nvt_mpi_kind */                                                     \
+    X(uint8_t, flags)  /* NVT_RANGE_UNCLOSED: no end was seen, `end` is threads.last_ns */
 
 /* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, orders to a stream to wait. Of waits for an
  * event, where it was recorded: its operations before that call are what is waited for. */

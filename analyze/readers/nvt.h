@@ -15,6 +15,7 @@
 #include "nvt_device.h"
 #include "frames.h"
 #include "nvt_strings.h"
+#include "../../lib/collective_payload.h"
 struct nvt_mpi_said; /* lib/mpi_payload.h */
 #include "../model/layout.h"
 
@@ -126,6 +127,15 @@ struct nvt_file_mpi {
     size_t count;
 };
 
+/* What collectives of torch.distributed say, with the rows of their ranges (nvt_collectives.c). */
+struct nvt_file_collectives {
+    struct nvt_file_collective {
+        uint32_t row;
+        struct nvt_collective_said said;
+    } * items;
+    size_t count;
+};
+
 /* Names of threads, until all threads are known. */
 struct nvt_file_thread_names {
     struct nvt_file_thread_name {
@@ -172,6 +182,7 @@ struct nvt_file_reader {
     struct nvt_file_counters counters;
     struct nvt_file_machine machine;
     struct nvt_file_mpi mpi;
+    struct nvt_file_collectives collectives;
     struct nvt_frame_tree frames;
     struct nvt_file_thread_names thread_names;
     struct nvt_file_devices devices;
@@ -204,6 +215,19 @@ int nvt_file_complete_os(struct nvt_file_reader *reader);
 /* A chunk of samples of what a thread runs. 0, or -1: it is malformed, or there is no memory. */
 int nvt_file_read_cpu(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
                       struct nvt_cursor cursor);
+
+/* Whether a payload is of a schema of ours, by its name, and so large: then its bytes, else NULL. */
+const uint8_t *nvt_file_payload_of(const struct nvt_file_reader *reader,
+                                   const struct nvt_pending_payload *pending, const char *schema,
+                                   size_t size);
+
+/* Take note of a payload that is a collective's of torch.distributed. 0, or -1 when out of memory. */
+int nvt_file_take_collective(struct nvt_file_reader *reader,
+                             const struct nvt_pending_payload *pending);
+
+/* When the times of ranges are those of the trace, and before any of them goes: what collectives' threads wait in are calls
+ * of the table mpi_calls. 0, or -1 when out of memory. */
+int nvt_file_complete_collectives(struct nvt_file_reader *reader);
 
 /* Whether a payload is a call's of MPI: 1, and it is kept; 0; -1 when out of memory. */
 int nvt_file_take_mpi(struct nvt_file_reader *reader, const struct nvt_pending_payload *pending);

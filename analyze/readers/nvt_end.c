@@ -181,6 +181,8 @@ static int decode_payloads(struct nvt_file_reader *reader)
             status = is_call < 0;
             continue;
         }
+        if (nvt_file_take_collective(reader, pending))
+            status = -1;
         uint32_t *payload = pending->is_mark ? &trace->marks.payload[pending->row]
                                              : &trace->ranges.payload[pending->row];
         uint8_t *flags = pending->is_mark ? &trace->marks.flags[pending->row]
@@ -263,7 +265,10 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     else
         nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
     end_unclosed(trace);
-    return completion.failed || nvt_file_complete_mpi(reader) || nvt_file_end_loops(trace) ? -1 : 0;
+    return completion.failed || nvt_file_complete_collectives(reader) ||
+                   nvt_file_complete_mpi(reader) || nvt_file_end_loops(trace)
+               ? -1
+               : 0;
 }
 
 /* --- lanes --- */

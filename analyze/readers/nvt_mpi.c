@@ -13,32 +13,43 @@
 #define IS_CALL 128u
 
 /* Whether a definition is that of the schema: its name is in front. */
-static int is_schema(const struct nvt_file_reader *reader, const struct nvt_blob *definition)
+static int is_schema(const struct nvt_file_reader *reader, const struct nvt_blob *definition,
+                     const char *schema)
 {
     struct nvt_cursor cursor = {reader->blobs.data + definition->offset,
                                 reader->blobs.data + definition->offset + definition->size};
     uint64_t length = nvt_cursor_number(&cursor, 8);
     const uint8_t *name = nvt_cursor_bytes(&cursor, length);
-    return !definition->is_enum && name && length == strlen(NVT_MPI_SCHEMA) &&
-           !memcmp(name, NVT_MPI_SCHEMA, (size_t)length);
+    return !definition->is_enum && name && length == strlen(schema) &&
+           !memcmp(name, schema, (size_t)length);
+}
+
+const uint8_t *nvt_file_payload_of(const struct nvt_file_reader *reader,
+                                   const struct nvt_pending_payload *pending, const char *schema,
+                                   size_t size)
+{
+    const uint8_t *bytes = reader->blobs.data + pending->blob.offset;
+    struct nvt_cursor cursor = {bytes, bytes + pending->blob.size};
+    const uint64_t id = nvt_cursor_number(&cursor, 8), length = nvt_cursor_number(&cursor, 8);
+    const uint8_t *payload = nvt_cursor_bytes(&cursor, length);
+    const uint32_t known = payload && length == size
+                               ? nvt_map_get(&reader->processes[pending->process].schemas, id)
+                               : NVT_MAP_NONE;
+    return known != NVT_MAP_NONE && is_schema(reader, &reader->schemas[known], schema) ? payload
+                                                                                       : NULL;
 }
 
 int nvt_file_take_mpi(struct nvt_file_reader *reader, const struct nvt_pending_payload *pending)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     struct nvt_file_mpi *mpi = &reader->mpi;
-    const uint8_t *bytes = reader->blobs.data + pending->blob.offset;
-    struct nvt_cursor cursor = {bytes, bytes + pending->blob.size};
-    uint64_t id = nvt_cursor_number(&cursor, 8), size = nvt_cursor_number(&cursor, 8);
-    const uint8_t *payload = nvt_cursor_bytes(&cursor, size);
+    const uint8_t *payload = pending->is_mark ? NULL
+                                              : nvt_file_payload_of(reader, pending, NVT_MPI_SCHEMA,
+                                                                    sizeof(struct nvt_mpi_said));
     if (pending->is_mark)
         return 0;
     /* Whatever else is said of a call is not taken: its payload is a number. */
-    if (!payload || size != sizeof(struct nvt_mpi_said))
-        return (ranges->flags[pending->row] & IS_CALL) != 0;
-    uint32_t schema = nvt_map_get(&reader->processes[pending->process].schemas, id);
-    if (schema == NVT_MAP_NONE || !is_schema(reader, &reader->schemas[schema]) ||
-        ranges->style[pending->row] != NVT_PUSH_POP)
+    if (!payload || ranges->style[pending->row] != NVT_PUSH_POP)
         return (ranges->flags[pending->row] & IS_CALL) != 0;
     if (ranges->flags[pending->row] & IS_CALL) { /* its end, which has the bytes */
         struct nvt_mpi_said end, *said = &mpi->items[ranges->payload[pending->row]];

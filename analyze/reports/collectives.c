@@ -3,6 +3,8 @@
  * long, and how fast. A row is a collective of a size: of PyTorch's profiles by what they say of NCCL's
  * and RCCL's kernels; elsewhere by the range of NCCL's that launched the kernel, with the size in its
  * payload, else by the kernel's name, whose size nobody knows. Copies between devices are a row each size.
+ * Of a trace in which no device communicates they are the ranges that record --pytorch makes of torch.distributed's collectives,
+ * from their launch until they are done.
  *
  * The size is that by which NCCL's tests reckon (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md and
  * src/): of an all-gather, a reduce-scatter, a gather and a scatter what all ranks have together, of an
@@ -18,6 +20,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../../lib/collective_payload.h"
 #include "../../lib/count_of.h"
 #include "../device/communication.h"
 #include "../model/cuda_names.h"
@@ -124,6 +127,37 @@ static struct message ranged(const struct nvt_trace *trace, uint32_t range)
     return message;
 }
 
+/* The number behind a name in the text of a payload, UNKNOWN where there is none. */
+static uint64_t number_in(const char *payload, const char *name)
+{
+    const char *found = strstr(payload, name);
+    found = found ? found + strlen(name) : NULL;
+    return found && *found >= '0' && *found <= '9' ? strtoull(found, NULL, 10) : UNKNOWN;
+}
+
+/* As a range of torch.distributed says (lib/collective_payload.h). Whether a range is one. */
+static int launched(const struct nvt_trace *trace, uint32_t range, struct message *message)
+{
+    static const char type[] = "\"type\":\"";
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const char *payload =
+        ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD ? nvt_name(trace, ranges->payload[range]) : "";
+    const uint64_t members = number_in(payload, "\"ranks\":");
+    const uint64_t given = number_in(payload, "\"bytes given\":");
+    const uint64_t taken = number_in(payload, "\"bytes taken\":");
+    const char *found = strstr(payload, type);
+    if (given == UNKNOWN || taken == UNKNOWN || members == UNKNOWN || !members ||
+        strcmp(nvt_domain_name(trace, ranges->domain[range]), NVT_COLLECTIVE_DOMAIN) != 0)
+        return 0;
+    *message = (struct message){.ranks = members < UINT32_MAX ? (uint32_t)members : 0};
+    snprintf(message->name, sizeof(message->name), "%s", nvt_name(trace, ranges->name[range]));
+    if (found)
+        snprintf(message->type, sizeof(message->type), "%.*s",
+                 (int)strcspn(found + sizeof(type) - 1, "\""), found + sizeof(type) - 1);
+    message->bytes = elements_of(message->name, message->ranks, given, taken);
+    return 1;
+}
+
 /* The row of what PyTorch says and 1, 0 where it says nothing. */
 static uint32_t told_row(const struct nvt_trace *trace, uint32_t op)
 {
@@ -199,15 +233,22 @@ static int group_collectives(struct nvt_groups *groups, const struct nvt_trace *
 {
     struct collectives all = {groups, trace, NULL};
     const struct nvt_ops *ops = &trace->ops;
-    int status = find_ranges(&all);
+    int status = find_ranges(&all), found = 0;
     (void)making;
     for (uint32_t i = 0; i < ops->count && !status; i++) {
         if (all.range_of[i] == NO_MESSAGE)
             continue;
         struct message message = message_of(&all, i);
+        found = 1;
         nvt_groups_add(groups, group_of(groups, &message), ops->end[i] - ops->start[i]);
     }
     free(all.range_of);
+    for (uint32_t i = 0; i < trace->ranges.count && !status && !found; i++) {
+        struct message message;
+        if (launched(trace, i, &message) && !(trace->ranges.flags[i] & NVT_RANGE_PARTIAL))
+            nvt_groups_add(groups, group_of(groups, &message),
+                           trace->ranges.end[i] - trace->ranges.start[i]);
+    }
     return status;
 }
 

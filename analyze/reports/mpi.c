@@ -1,6 +1,6 @@
 /*
- * mpi_event_trace, with nsys's headings (Nsight Systems Analysis Guide), nvtx_mpi_sum, mpi_ranks: calls of MPI one by one,
- * by the ranges that hold them, and by rank. (mpi_event_sum, by name, is cuda_sum.c's.) A megabyte is 10^6 bytes.
+ * mpi_event_trace, with nsys's headings (Nsight Systems Analysis Guide), nvtx_mpi_sum, mpi_ranks: calls of MPI, and of
+ * torch.distributed as far as threads wait in them, one by one, by the ranges that hold them, and by rank. (mpi_event_sum, by name, is cuda_sum.c's.) A megabyte is 10^6 bytes.
  *
  * Which ranges hold a call says calls_by_range.h. Bytes are those that a rank's own arguments name: of a collective, what it
  * gives and gets, not what goes over the wire. A rank is in MPI while any of its threads is; the columns of kinds have the
@@ -109,6 +109,8 @@ static int put_mpi_ranks(struct nvt_table *table, const struct nvt_trace *trace,
                          const struct nvt_making *making)
 {
     struct nvt_mpi_process *ranks = nvt_mpi_processes(trace);
+    if (nvt_is_torch_alone(trace))
+        nvt_making_title(making, "torch.distributed by rank");
     for (uint32_t i = 0; ranks && i < trace->processes.count; i++)
         if (ranks[i].first <= ranks[i].last)
             put_rank(table, making->from, i, &ranks[i]);

@@ -91,9 +91,10 @@ static void note_count(struct nvt_input *input, uint64_t count, const char *what
 static void note_mpi_waits_left_out(struct nvt_input *input, const struct nvt_mpi_waits *waits)
 {
     const struct nvt_mpi_unmatched *unmatched = &waits->unmatched;
-    note_count(input, unmatched->others + waits->others,
-               "MPI calls are left out: they are on another communicator than the first that their "
-               "process used");
+    note_count(
+        input, unmatched->others + waits->others,
+        "calls are left out: they are on another communicator than the first that their process "
+        "used");
     note_count(input, unmatched->any,
                "sends and receives are left out: receives from any rank or tag, or those of "
                "MPI_Sendrecv, may have one of several sources");
@@ -126,7 +127,7 @@ static void note_job(struct nvt_input *input, const struct nvt_mpi_job *job)
     if (job->is_ambiguous)
         nvt_note(input, "note: %s: left out, as several processes have the same rank", file);
     else if (job->unnumbered)
-        nvt_note(input, "note: %s: left out, as %u processes that call MPI have no known rank",
+        nvt_note(input, "note: %s: left out, as %u processes that communicate have no known rank",
                  file, job->unnumbered);
     else if (job->count < 2)
         nvt_note(input, "note: %s: only one rank: give the files of all ranks", file);
@@ -145,13 +146,17 @@ static void note_job(struct nvt_input *input, const struct nvt_mpi_job *job)
 /* --- the report --------------------------------------------------------------------------------- */
 
 /* 0, or -1 with err. */
-static int add_mpi_waits_job(struct nvt_table *table, struct nvt_input *input,
-                             const size_t *numbers, size_t number, struct nvt_error *err)
+static int add_mpi_waits_job(struct nvt_table *table, const struct nvt_making *making,
+                             const size_t *numbers, size_t number)
 {
+    struct nvt_input *input = making->input;
+    struct nvt_error *err = making->err;
     struct nvt_mpi_waits waits = {0};
     struct nvt_groups groups = {0};
     int64_t *spans = NULL;
-    int status = nvt_mpi_waits_make(&waits, input, numbers, number, err);
+    int status = nvt_mpi_waits_make(&waits, input, numbers, number, making->err);
+    if (!status && waits.job.file_count && nvt_is_torch_alone(waits.job.files[0].from->trace))
+        nvt_making_title(making, "Wait states of torch.distributed by range");
     if (!status && waits.job.file_count && !nvt_mpi_is_comparable(&waits.job))
         note_job(input, &waits.job);
     if (!status && waits.count)
@@ -173,7 +178,7 @@ static int put_mpi_waits(struct nvt_table *table, const struct nvt_making *makin
     size_t count = 0, *numbers = nvt_input_run_numbers(making->input, &count);
     int status = numbers ? 0 : -1;
     for (size_t i = 0; i < count && !status; i++)
-        status = add_mpi_waits_job(table, making->input, numbers, i, making->err);
+        status = add_mpi_waits_job(table, making, numbers, i);
     free(numbers);
     return status;
 }

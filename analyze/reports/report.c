@@ -7,6 +7,7 @@
 
 #include "../../lib/count_of.h"
 #include "../device/project.h"
+#include "../model/mpi.h"
 #include "../model/counters.h"
 #include "../studies/phases.h"
 
@@ -180,11 +181,21 @@ void nvt_report_note_counters(struct nvt_input *input)
                  of_machine ? ", and machine has those of the machine" : "");
 }
 
+/* Of the first trace that calls one. */
+static const char *library_of(const struct nvt_input *input)
+{
+    size_t i = 0;
+    while (i + 1 < input->trace_count && !input->traces[i].trace->mpi_calls.count)
+        i++;
+    return nvt_mpi_library(input->traces[i].trace);
+}
+
 void nvt_report_note_calls(struct nvt_input *input)
 {
     if (nvt_input_has_mpi(input))
         nvt_note(input,
-                 "note: there are MPI calls: -r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers");
+                 "note: there are calls of %s: -r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers",
+                 library_of(input));
     if (nvt_input_has_os_calls(input))
         nvt_note(input, "note: there are OS calls: -r osrt_sum,nvtx_osrt_sum%s",
                  has_subjects(input)              ? ",osrt_files,osrt_locks,osrt_callers"

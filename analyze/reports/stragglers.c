@@ -257,10 +257,11 @@ static int collect_stragglers(struct stragglers *all, struct nvt_input *input,
     if (nvt_ranks_find(&all->ranks, input, err))
         return -1;
     if (all->ranks.left_out)
-        nvt_note(input,
-                 "note: %llu collective MPI calls are left out: they are on another communicator "
-                 "than the one that is taken for that of all ranks",
-                 (unsigned long long)all->ranks.left_out);
+        nvt_note(
+            input,
+            "note: %llu collective calls are left out: they are on another communicator or group "
+            "than the one that is taken for that of all ranks",
+            (unsigned long long)all->ranks.left_out);
     for (int pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < all->ranks.count; i++)
             if (for_each(all, i, passes[pass]))

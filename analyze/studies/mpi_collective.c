@@ -13,6 +13,8 @@ struct collectives {
     uint32_t *calls;
     size_t *all_first;   /* of each communicator and rank, and behind the last */
     const size_t *first; /* of each rank, of the communicator that is looked at */
+    uint32_t *members;   /* ranks of that */
+    uint32_t member_count;
 };
 
 /* Where what there is of the communicator and the rank of a call is; SIZE_MAX: it is no collective, or (*is_other) on a
@@ -67,27 +69,45 @@ static uint32_t call_of(const struct collectives *all, uint32_t rank, size_t num
     return all->calls[all->first[rank] + number];
 }
 
+/* Who takes part in a communicator: all, or of a group that is known by name those that call anything on it. 0: not all
+ * of these are there. */
+static int find_members(struct collectives *all, size_t communicator)
+{
+    const struct nvt_mpi_job *job = &all->waits->job;
+    const size_t named = NVT_MPI_COMMUNICATORS - 1 - communicator;
+    const int is_named = named < job->named_count;
+    all->member_count = 0;
+    for (uint32_t i = 0; i < job->count; i++)
+        if (!is_named || all->first[i + 1] > all->first[i])
+            all->members[all->member_count++] = i;
+    return !is_named || all->member_count == job->named_ranks[named];
+}
+
 /* How many of each rank belong together, as far as can be known. */
 static size_t count_together(const struct collectives *all)
 {
     const struct nvt_mpi_job *job = &all->waits->job;
     size_t fewest = SIZE_MAX, most = 0;
     int is_whole = 1;
-    for (uint32_t i = 0; i < job->count; i++) {
-        size_t count = all->first[i + 1] - all->first[i];
+    if (!all->member_count)
+        return 0;
+    for (uint32_t i = 0; i < all->member_count; i++) {
+        const uint32_t rank = all->members[i];
+        size_t count = all->first[rank + 1] - all->first[rank];
         fewest = count < fewest ? count : fewest;
         most = count > most ? count : most;
-        is_whole &= job->ranks[i].is_whole;
+        is_whole &= job->ranks[rank].is_whole;
     }
     size_t together = 0, least = is_whole ? fewest : most;
     for (int is_same = 1; fewest == least && together < fewest && is_same;
          together += (size_t)is_same) {
-        const struct nvt_trace *first = nvt_mpi_trace(job, 0);
-        const char *name = nvt_name(first, first->mpi_calls.name[call_of(all, 0, together)]);
-        for (uint32_t i = 1; i < job->count && is_same; i++) {
-            const struct nvt_trace *trace = nvt_mpi_trace(job, i);
-            is_same =
-                !strcmp(name, nvt_name(trace, trace->mpi_calls.name[call_of(all, i, together)]));
+        const struct nvt_trace *first = nvt_mpi_trace(job, all->members[0]);
+        const uint32_t call = call_of(all, all->members[0], together);
+        const char *name = nvt_name(first, first->mpi_calls.name[call]);
+        for (uint32_t i = 1; i < all->member_count && is_same; i++) {
+            const struct nvt_trace *trace = nvt_mpi_trace(job, all->members[i]);
+            const uint32_t other = call_of(all, all->members[i], together);
+            is_same = !strcmp(name, nvt_name(trace, trace->mpi_calls.name[other]));
         }
     }
     return !is_whole && together < most ? 0 : together;
@@ -105,10 +125,12 @@ static int64_t time_of(const struct collectives *all, uint32_t rank, size_t numb
 static uint32_t last_of(const struct collectives *all, size_t number, uint32_t but)
 {
     uint32_t last = NVT_NONE;
-    for (uint32_t i = 0; i < all->waits->job.count; i++)
-        if (i != but &&
-            (last == NVT_NONE || time_of(all, i, number, 0) > time_of(all, last, number, 0)))
-            last = i;
+    for (uint32_t i = 0; i < all->member_count; i++) {
+        const uint32_t rank = all->members[i];
+        if (rank != but &&
+            (last == NVT_NONE || time_of(all, rank, number, 0) > time_of(all, last, number, 0)))
+            last = rank;
+    }
     return last;
 }
 
@@ -133,45 +155,49 @@ static int add_wait(struct collectives *all, size_t number, uint32_t rank, uint3
 /* Who waits for the last one: everybody. Nobody leaves before it has come, or clocks are apart. */
 static int add_of_all(struct collectives *all, size_t number, enum nvt_mpi_wait_state state)
 {
-    const uint32_t count = all->waits->job.count, last = last_of(all, number, NVT_NONE);
+    const uint32_t count = all->member_count, last = last_of(all, number, NVT_NONE);
     const int64_t came = time_of(all, last, number, 0);
     for (uint32_t i = 0; i < count; i++)
-        if (time_of(all, i, number, 1) < came - NVT_MPI_APART_NS) {
+        if (time_of(all, all->members[i], number, 1) < came - NVT_MPI_APART_NS) {
             all->waits->apart += count;
             return 0;
         }
     for (uint32_t i = 0; i < count; i++)
-        if (i != last && add_wait(all, number, i, last, state))
+        if (all->members[i] != last && add_wait(all, number, all->members[i], last, state))
             return -1;
     return 0;
 }
 
-/* The root that all ranks name; NVT_NONE: there is none. */
+/* The rank that is the root that all name, by its number in the communicator; NVT_NONE: there is none. */
 static uint32_t root_of(const struct collectives *all, size_t number)
 {
     const struct nvt_mpi_job *job = &all->waits->job;
     int32_t root = NVT_MPI_NONE;
-    for (uint32_t i = 0; i < job->count; i++) {
-        int32_t named = nvt_mpi_trace(job, i)->mpi_calls.peer[call_of(all, i, number)];
-        if (named < 0 || (uint32_t)named >= job->count || (i && named != root))
+    for (uint32_t i = 0; i < all->member_count; i++) {
+        const uint32_t rank = all->members[i];
+        int32_t named = nvt_mpi_trace(job, rank)->mpi_calls.peer[call_of(all, rank, number)];
+        if (named < 0 || (uint32_t)named >= all->member_count || (i && named != root))
             return NVT_NONE;
         root = named;
     }
-    return (uint32_t)root;
+    return all->members[root];
 }
 
 /* 0, or -1 when out of memory. */
 static int add_of_root(struct collectives *all, size_t number, enum nvt_mpi_role role)
 {
-    const uint32_t count = all->waits->job.count, root = root_of(all, number);
+    const uint32_t count = all->member_count, root = root_of(all, number);
     if (root == NVT_NONE) {
         all->waits->apart += count;
         return 0;
     }
     if (role == NVT_MPI_DOES_TO_ROOT)
-        return add_wait(all, number, root, last_of(all, number, root), NVT_MPI_EARLY_REDUCE);
+        return count > 1
+                   ? add_wait(all, number, root, last_of(all, number, root), NVT_MPI_EARLY_REDUCE)
+                   : 0;
     for (uint32_t i = 0; i < count; i++)
-        if (i != root && add_wait(all, number, i, root, NVT_MPI_LATE_BROADCAST))
+        if (all->members[i] != root &&
+            add_wait(all, number, all->members[i], root, NVT_MPI_LATE_BROADCAST))
             return -1;
     return 0;
 }
@@ -180,9 +206,9 @@ static int add_of_root(struct collectives *all, size_t number, enum nvt_mpi_role
 static int add_collective(struct collectives *all, size_t number)
 {
     const struct nvt_mpi_job *job = &all->waits->job;
-    const struct nvt_trace *first = nvt_mpi_trace(job, 0);
-    const uint32_t call = call_of(all, 0, number);
-    enum nvt_mpi_role role = nvt_mpi_file_of(job, 0)->does[call].role;
+    const struct nvt_trace *first = nvt_mpi_trace(job, all->members[0]);
+    const uint32_t call = call_of(all, all->members[0], number);
+    enum nvt_mpi_role role = nvt_mpi_file_of(job, all->members[0])->does[call].role;
     switch (role) {
     case NVT_MPI_DOES_BARRIER:
         return add_of_all(all, number, NVT_MPI_WAIT_BARRIER);
@@ -193,7 +219,7 @@ static int add_collective(struct collectives *all, size_t number)
         return add_of_root(all, number, role);
     default:
         if (!strncmp(nvt_name(first, first->mpi_calls.name[call]), "MPI_I", 5))
-            all->waits->later += job->count;
+            all->waits->later += all->member_count;
         return 0;
     }
 }
@@ -203,13 +229,16 @@ int nvt_mpi_waits_collective(struct nvt_mpi_waits *waits)
     struct collectives all = {.waits = waits};
     const uint32_t ranks = waits->job.count;
     int failed = collect(&all);
+    all.members = failed ? NULL : malloc(((size_t)ranks + 1) * sizeof(*all.members));
+    failed = failed || !all.members;
     for (size_t c = 0; c < NVT_MPI_COMMUNICATORS && !failed; c++) {
         all.first = all.all_first + c * ranks;
-        size_t together = count_together(&all);
+        const size_t together = find_members(&all, c) ? count_together(&all) : 0;
         for (size_t i = 0; i < together && !failed; i++)
             failed = add_collective(&all, i);
-        waits->apart += all.first[ranks] - all.first[0] - together * ranks;
+        waits->apart += all.first[ranks] - all.first[0] - together * all.member_count;
     }
+    free(all.members);
     free(all.calls);
     free(all.all_first);
     return failed ? -1 : 0;

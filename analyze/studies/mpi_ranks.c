@@ -108,15 +108,40 @@ static void order_ranks(struct nvt_mpi_job *job)
     }
 }
 
-/* Which of its rank's a communicator is. Those behind the last are not told apart. */
-static uint8_t communicator_of(struct nvt_mpi_rank *rank, uint64_t handle)
+/* Which of its rank's a communicator is. Those behind the last are not told apart, as those that named groups take. */
+static uint8_t communicator_of(const struct nvt_mpi_job *job, struct nvt_mpi_rank *rank,
+                               uint64_t handle)
 {
     uint8_t i = 0;
     while (i < rank->handle_count && rank->handles[i] != handle)
         i++;
     if (i == rank->handle_count && i < NVT_MPI_COMMUNICATORS)
         rank->handles[rank->handle_count++] = handle;
-    return i;
+    return i + job->named_count < NVT_MPI_COMMUNICATORS ? i : NVT_MPI_OTHER_ONE;
+}
+
+/* The groups of a file's calls that are the same on all ranks. */
+static void find_named(struct nvt_mpi_job *job, const struct nvt_mpi_file *file)
+{
+    const struct nvt_mpi_calls *calls = &file->from->trace->mpi_calls;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        uint8_t k = 0;
+        while (calls->ranks[i] && k < job->named_count && job->named[k] != calls->communicator[i])
+            k++;
+        if (!calls->ranks[i] || k < job->named_count || k == NVT_MPI_COMMUNICATORS)
+            continue;
+        job->named[k] = calls->communicator[i];
+        job->named_ranks[k] = calls->ranks[i];
+        job->named_count++;
+    }
+}
+
+static uint8_t named_of(const struct nvt_mpi_job *job, uint64_t group)
+{
+    for (uint8_t k = 0; k < job->named_count; k++)
+        if (job->named[k] == group)
+            return (uint8_t)(NVT_MPI_COMMUNICATORS - 1 - k);
+    return NVT_MPI_OTHER_ONE;
 }
 
 int nvt_mpi_has_communicator(const struct nvt_mpi_file *file, uint32_t call)
@@ -139,10 +164,12 @@ static void look_at_calls(struct nvt_mpi_job *job, const struct nvt_mpi_file *fi
         job->has_parts |= role == NVT_MPI_DOES_PARTS;
         if (!rank)
             continue;
-        if (role == NVT_MPI_DOES_BEGINS && !trace->is_part && !trace->is_late)
+        if ((role == NVT_MPI_DOES_BEGINS || calls->ranks[i]) && !trace->is_part && !trace->is_late)
             rank->is_whole = 1;
-        if (nvt_mpi_has_communicator(file, i))
-            file->does[i].communicator = communicator_of(rank, calls->communicator[i]);
+        if (calls->ranks[i])
+            file->does[i].communicator = named_of(job, calls->communicator[i]);
+        else if (nvt_mpi_has_communicator(file, i))
+            file->does[i].communicator = communicator_of(job, rank, calls->communicator[i]);
     }
 }
 
@@ -155,7 +182,7 @@ static void look_again(struct nvt_mpi_job *job, const struct nvt_mpi_file *file)
         uint32_t number = file->rank_of[trace->threads.process[calls->thread[i]]];
         if (number != NVT_NONE && file->does[i].role == NVT_MPI_DOES_STARTS)
             job->ranks[number].is_whole = 0;
-        if (job->has_parts && file->does[i].communicator)
+        if (job->has_parts && !calls->ranks[i] && file->does[i].communicator)
             file->does[i].communicator = NVT_MPI_OTHER_ONE;
     }
     for (uint32_t i = 0; i < trace->threads.count; i++) {
@@ -200,6 +227,8 @@ int nvt_mpi_job_make(struct nvt_mpi_job *job, const struct nvt_input *input, con
     }
     if (!failed) {
         order_ranks(job);
+        for (size_t i = 0; i < job->file_count; i++)
+            find_named(job, &job->files[i]);
         for (size_t i = 0; i < job->file_count; i++)
             look_at_calls(job, &job->files[i]);
         for (size_t i = 0; i < job->file_count; i++)

@@ -8,7 +8,7 @@
  * Communicators are handles of a process, which say nothing to another one. The one that a process uses first is taken for
  * MPI_COMM_WORLD, as programs begin with it: there the numbers of ranks are those of the job. Where no rank makes others than by
  * MPI_Comm_dup, all have the same ranks: the n-th that a process uses is taken for the n-th of any other. Calls on others are
- * counted, and no more.
+ * counted, and no more. Groups of torch.distributed are known by their names, and how many ranks they have.
  */
 #ifndef NVT_MPI_RANKS_H
 #define NVT_MPI_RANKS_H
@@ -77,7 +77,12 @@ struct nvt_mpi_job {
     uint32_t count;
     struct nvt_mpi_file *files;
     size_t file_count;
-    uint32_t unnumbered;   /* processes that call MPI, of which no rank is known */
+    uint32_t unnumbered; /* processes that call MPI, of which no rank is known */
+    uint64_t named
+        [NVT_MPI_COMMUNICATORS]; /* groups that are the same on all ranks, the last communicators: */
+    uint32_t
+        named_ranks[NVT_MPI_COMMUNICATORS]; /* the k-th is number NVT_MPI_COMMUNICATORS - 1 - k */
+    uint8_t named_count;
     uint8_t has_parts;     /* a rank makes a communicator otherwise than by MPI_Comm_dup */
     uint8_t is_ambiguous;  /* two processes have the same number */
     uint8_t is_complete;   /* the numbers are 0 … count − 1: rank k is ranks[k] */

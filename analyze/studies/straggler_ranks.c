@@ -89,6 +89,7 @@ static int add_devices(struct nvt_ranks *all, const struct nvt_input_trace *from
 /* A process of MPI: its rank (NVT_NONE: it calls none), and the communicator of its collectives that are looked at. */
 struct user {
     uint32_t rank;
+    uint32_t ranks; /* of a group that is known by name, 0: it is none */
     int has_communicator;
     uint64_t communicator;
 };
@@ -125,7 +126,7 @@ static int is_part(const struct nvt_trace *trace, uint32_t call)
 /*
  * The one that each process uses first. Where a rank makes one of some of the ranks, calls of any kind tell that, as in mpi_ranks.h:
  * a first collective may be on a part. Else all have the same ranks, and it is that of the first collective: of a program that
- * copies MPI_COMM_WORLD and works on the copy these are.
+ * copies MPI_COMM_WORLD and works on the copy these are. Of groups that are known by name, it is the largest.
  */
 static void choose_communicators(const struct nvt_mpi_job *job, const struct nvt_mpi_file *file,
                                  struct user *users)
@@ -134,7 +135,11 @@ static void choose_communicators(const struct nvt_mpi_job *job, const struct nvt
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
     for (uint32_t i = 0; i < calls->count; i++) {
         struct user *user = &users[trace->threads.process[calls->thread[i]]];
-        if (user->has_communicator ||
+        if (calls->ranks[i] > user->ranks && is_part(trace, i)) {
+            *user = (struct user){user->rank, calls->ranks[i], 1, calls->communicator[i]};
+            continue;
+        }
+        if (user->has_communicator || calls->ranks[i] ||
             !(job->has_parts ? nvt_mpi_has_communicator(file, i) : is_part(trace, i)))
             continue;
         user->communicator = calls->communicator[i];

@@ -37,6 +37,7 @@ import sys
 import time
 import weakref
 
+import nvtally_distributed
 import nvtally_loop
 
 _thread = nvtally_loop.thread
@@ -254,6 +255,7 @@ def _change_autograd(module):
             return backward(*arguments, **named)
         finally:
             _backwards -= 1
+            nvtally_distributed.passed()
 
     module.backward = counted
 
@@ -492,8 +494,10 @@ def _load():
         nvtally_loop.set_up(_library, _name)
         nvtally_loop.is_worker, nvtally_loop.is_backward = _is_worker, _is_backward
         nvtally_loop.count_memory = _count_memory
-        os.register_at_fork(after_in_child=nvtally_loop.forked)
-        atexit.register(nvtally_loop.ended)
+        nvtally_distributed.set_up(_library, _name, _is_backward, lambda: _is_compiling())
+        for module in (nvtally_loop, nvtally_distributed):
+            os.register_at_fork(after_in_child=module.forked)
+            atexit.register(module.ended)
         _push, _pop = _library.nvtally_pytorch_push, _library.nvtally_pytorch_pop
 
 
@@ -512,6 +516,9 @@ _changes = {
     "torch.cuda.amp.grad_scaler": _change_scalers,
     "torch.serialization": _change_savers,
     "torch.distributed.checkpoint.state_dict_saver": _change_savers,
+    "torch.distributed": nvtally_distributed.change_package,
+    "torch.distributed.distributed_c10d": nvtally_distributed.change,
+    "torch.distributed._functional_collectives": nvtally_distributed.change_functional,
     "safetensors.torch": _change_savers,
 }
 

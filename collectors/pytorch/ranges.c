@@ -4,10 +4,15 @@
  * variables as any program that uses NVTX, so that other tools can take its ranges, too.
  */
 #include <stdint.h>
+#include <stdio.h>
 
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtPayload.h>
 #include <nvtx3/nvToolsExtSemanticsCounters.h>
+
+#include "../../lib/collective_payload.h"
+#include "../../lib/count_of.h"
 
 #define NVT_EXPORT __attribute__((visibility("default")))
 
@@ -118,4 +123,88 @@ void nvtally_pytorch_memory(int64_t allocated, int64_t highest, int64_t reserved
     nvtxCounterSampleInt64(domain, counters[0], allocated);
     nvtxCounterSampleInt64(domain, counters[1], highest);
     nvtxCounterSampleInt64(domain, counters[2], reserved);
+}
+
+/* --- collectives --------------------------------------------------------------------------------- */
+
+/* What does not change in a group: a slot is the group's until the process ends. */
+#define GROUPS_MOST 256
+static struct nvt_collective_said groups[GROUPS_MOST];
+static int group_count;
+
+/* A group of ranks, by its name; its number for the function below, 0 for one too many. One thread at a time, as Python has it. */
+NVT_EXPORT int nvtally_pytorch_group(const char *name, int ranks, int rank, int world,
+                                     int world_rank);
+/* Begin a collective of a group, as nvtally_pytorch_start does a range. type: "float32". */
+NVT_EXPORT uint64_t nvtally_pytorch_collective(void *name, int group, const char *type,
+                                               uint64_t sequence, uint64_t given, uint64_t taken,
+                                               int root, unsigned flags);
+
+static uint64_t register_schema(void)
+{
+#define CHARACTERS(name, count)                                                                    \
+    {                                                                                              \
+        NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, name, NULL,     \
+            count, 0, NULL, NULL                                                                   \
+    }
+    static const nvtxPayloadSchemaEntry_t entries[] = {
+        CHARACTERS("group", sizeof(groups->group)),
+        CHARACTERS("type", sizeof(groups->type)),
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "sequence", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes given", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes taken", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "ranks", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "rank in group", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "ranks in all", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "rank", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "root", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "flags", NULL, 0, 0, NULL, NULL},
+    };
+#undef CHARACTERS
+    const nvtxPayloadSchemaAttr_t attributes = {
+        .fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+        .name = NVT_COLLECTIVE_SCHEMA,
+        .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+        .entries = entries,
+        .numEntries = NVT_COUNT_OF(entries),
+        .payloadStaticSize = sizeof(struct nvt_collective_said)};
+    return nvtxPayloadSchemaRegister(domain, &attributes);
+}
+
+int nvtally_pytorch_group(const char *name, int ranks, int rank, int world, int world_rank)
+{
+    if (group_count + 1 >= GROUPS_MOST)
+        return 0;
+    struct nvt_collective_said *group = &groups[++group_count];
+    snprintf(group->group, sizeof(group->group), "%s", name);
+    group->ranks = ranks;
+    group->rank = rank;
+    group->world = world;
+    group->world_rank = world_rank;
+    return group_count;
+}
+
+uint64_t nvtally_pytorch_collective(void *name, int group, const char *type, uint64_t sequence,
+                                    uint64_t given, uint64_t taken, int root, unsigned flags)
+{
+    static uint64_t schema;
+    struct nvt_collective_said said = groups[group > 0 && group <= group_count ? group : 0];
+    nvtxPayloadData_t payload = {0, sizeof(said), &said};
+    nvtxEventAttributes_t event = event_of(name);
+    if (!schema)
+        schema = register_schema();
+    payload.schemaId = schema;
+    snprintf(said.type, sizeof(said.type), "%s", type);
+    said.sequence = sequence;
+    said.given = given;
+    said.taken = taken;
+    said.root = root;
+    said.flags = flags;
+    event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+    event.reserved0 = 1;
+    event.payload.ullValue = (uint64_t)(uintptr_t)&payload;
+    return nvtxDomainRangeStartEx(domain, &event);
 }

@@ -158,6 +158,28 @@ static void ranks(struct bench_program *program)
     }
 }
 
+/* The same on hosts, in a training over gloo: what ranks wait for each other is below what is felt. */
+static void trainers(struct bench_program *program)
+{
+    struct maker *maker = &program->maker;
+    program->is_noisy = 0;
+    for (program->iteration = 0; program->iteration < program->iterations; program->iteration++) {
+        const int64_t start = maker->now;
+        int64_t delays[BENCH_RANKS], last = 0;
+        for (uint32_t i = 0; i < BENCH_RANKS; i++) {
+            struct bench_random random = {(uint64_t)program->iteration * 977 + i * 131 +
+                                          (uint64_t)program->host_ns};
+            delays[i] = bench_between(&random, 0, program->host_ns / 8);
+            last = delays[i] > last ? delays[i] : last;
+        }
+        bench_body(program);
+        maker->now += delays[program->rank];
+        make_range(maker, program->names->work, start);
+        make_all_reduce(maker, BENCH_RANKS, 10000 + last - delays[program->rank]);
+        bench_iteration(program, start);
+    }
+}
+
 /* Stages of a pipeline: each has other work by design, and sends to the next without anybody waiting long. */
 static void stages(struct bench_program *program)
 {
@@ -273,6 +295,7 @@ const struct bench_healthy bench_healthy[] = {
     {.name = "sleeper", .make = sleeper},
     {.name = "idle pool", .make = idle_pool, .has_device = 1},
     {.name = "ranks late by turns", .make = ranks, .has_device = 1, .is_of_ranks = 1},
+    {.name = "trainers late by turns", .make = trainers, .is_of_ranks = 1},
     {.name = "stages of a pipeline", .make = stages, .has_device = 1, .is_of_ranks = 1},
     {.name = "level memory", .make = level_memory, .has_device = 1},
     {.name = "process that levels off", .make = level_process},

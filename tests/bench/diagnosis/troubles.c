@@ -142,6 +142,12 @@ static void put_mpi(struct bench_program *program, int64_t ns, int is_well)
         make_mpi_call(&program->maker, ns);
 }
 
+static void put_all_reduce(struct bench_program *program, int64_t ns, int is_well)
+{
+    if (!is_well)
+        make_all_reduce(&program->maker, 2, ns);
+}
+
 /* Ten blocks on 100 SMs, against the same work on all of them. */
 static void put_grid(struct bench_program *program, int64_t ns, int is_well)
 {
@@ -399,6 +405,12 @@ static const struct bench_trouble troubles[] = {
      .place = "MPI_Allreduce",
      .least = 0.1,
      .put = put_mpi,
+     .has_device = 1},
+    {.name = "torch.distributed",
+     .causes = {"torch.distributed"},
+     .place = "all_reduce",
+     .least = 0.1,
+     .put = put_all_reduce,
      .has_device = 1},
     {.name = "small grid",
      .causes = {"small grid"},

@@ -47,6 +47,15 @@ static void put_late_rank(struct bench_program *program, int64_t ns, int is_well
     make_mpi_call(maker, program->is_peer ? COLLECTIVE_NS + ns : COLLECTIVE_NS);
 }
 
+static void put_late_trainer(struct bench_program *program, int64_t ns, int is_well)
+{
+    struct maker *maker = &program->maker;
+    const int64_t start = maker->now;
+    maker->now += is_well ? 1000 : 1000 + ns;
+    make_range(maker, "augment", start);
+    make_all_reduce(maker, BENCH_RANKS, program->is_peer ? COLLECTIVE_NS + ns : COLLECTIVE_NS);
+}
+
 /* A second thread works while the first runs the body, and then waits for it. Done well, they share the rest. */
 static void put_serial(struct bench_program *program, int64_t ns, int is_well)
 {
@@ -158,6 +167,13 @@ static const struct bench_trouble troubles[] = {
      .place = "assemble",
      .least = 0.1,
      .put = put_late_rank,
+     .is_once = 1,
+     .is_of_ranks = 1},
+    {.name = "late rank (gloo)",
+     .causes = {"late rank"},
+     .place = "augment",
+     .least = 0.1,
+     .put = put_late_trainer,
      .is_once = 1,
      .is_of_ranks = 1},
     {.name = "serial part",

@@ -10,3 +10,15 @@ def backward(tensors, again=None):
             again()
         finally:
             _C.thread.task = -1
+
+
+def reduce(group, tensor):
+    """A bucket of gradients, as DistributedDataParallel's reducer launches it in C++: the hooks are called from here."""
+    from ..distributed import distributed_c10d
+    said = distributed_c10d.begin(group, "ALLREDUCE", [tensor], (), True)
+    for hook in group.before.values():
+        hook(said)
+    said.work = distributed_c10d.Work()
+    for hook in group.after.values():
+        hook(said)
+    return said.work
