@@ -21,6 +21,7 @@ static inline int nvt_resize(void *array, size_t count, size_t width)
     if (!resized)
         return -1;
     memcpy(array, &resized, sizeof(resized));
+    /* cppcheck-suppress memleak ; the caller's pointer is it now */
     return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/grow.h"
 #include "../lib/text.h"
 #include "cli.h"
 
@@ -71,8 +72,7 @@ char *kit_on_terminal(int columns, int lines, const char *const environment[],
     for (ssize_t got; (got = read(master, out + used, size - used - 1)) > 0;) {
         used += (size_t)got; /* ends with EIO when the other side is closed */
         if (size - used < 4096)
-            out = realloc(out, size *= 2);
-        assert_non_null(out);
+            assert_int_equal(nvt_resize(&out, size *= 2, 1), 0);
     }
     out[used] = 0;
     close(master);

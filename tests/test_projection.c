@@ -152,7 +152,7 @@ static void lends_what_is_waited_for(void **state)
     }
     small_trace_finish(trace);
     expect(trace, NVT_ACROSS_WAITS, expected.text);
-    struct nvt_lent lent;
+    struct nvt_lent lent = {0};
     assert_int_equal(nvt_project_lent(trace, &lent, NULL), 0);
     assert_int_equal(lent.ops, 90);
     assert_string_equal(nvt_name(trace, trace->ranges.name[lent.range]), "backward");

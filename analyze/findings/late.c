@@ -39,7 +39,7 @@ static const char *remedy_of(const struct nvt_trace *trace, enum nvt_mpi_wait_st
     return state == NVT_MPI_LATE_BROADCAST
                ? "let the root do it behind the broadcast, or all ranks by themselves"
                : "balance what ranks do before they meet: batches of even length, as many workers, "
-                 "evaluation, logging and checkpoints on all ranks or beside the loop";
+                 "evaluation, logging and checkpoints on all ranks or outside the loop";
 }
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Calls of MPI and torch.distributed by process: how long it was in them, and what it gave and got.
+ * MPI calls, and those of torch.distributed, by process: how long it was in them, and what it gave and got.
  */
 #ifndef NVT_MODEL_MPI_H
 #define NVT_MODEL_MPI_H

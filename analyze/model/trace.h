@@ -253,7 +253,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(uint8_t, flags) /* NVT_RANGE_UNCLOSED: no end was seen */
 
 /* Calls that communicate with other ranks, sorted by start: of MPI, and of torch.distributed as far as their thread waits in them
- * (nvt_is_mpi_call tells which). What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
+ * (nvt_is_mpi_call says which). What a call does not say: NVT_MPI_NONE of a rank or tag, UINT64_MAX of bytes. */
 #define NVT_MPI_CALL_COLUMNS(X)                                                                    \
     X(nvt_ns, start)                                                                               \
     X(nvt_ns, end)                                                                                 \

@@ -39,11 +39,12 @@ enum { QUARTILES_LEAST = 4 };
 static int set_units(struct nvt_overview *overview, const struct nvt_overview_units *units,
                      struct nvt_error *err)
 {
-    double *lengths = malloc(((size_t)units->count + 1) * 3 * sizeof(*lengths));
-    double *busy = lengths + units->count + 1, *shares = busy + units->count + 1;
+    const size_t room = (size_t)units->count + 1;
+    double *lengths = malloc(room * 3 * sizeof(*lengths));
     uint32_t with_gpu = 0;
     if (!lengths)
         return nvt_fail(err, "out of memory");
+    double *busy = lengths + room, *shares = busy + room;
     for (uint32_t i = 0; i < units->count; i++) {
         const struct nvt_overview_unit *unit = &units->items[i];
         lengths[i] = (double)(unit->end - unit->start);

@@ -290,10 +290,11 @@ static double gpus_of(const struct build *build, const struct entry *entry)
 static int sum_up(struct build *build)
 {
     const uint32_t units = build->units->count;
-    double *values = malloc(((size_t)units + 1) * 3 * sizeof(*values));
-    double *gpu = values + units + 1, *calls = gpu + units + 1;
+    const size_t room = (size_t)units + 1;
+    double *values = malloc(room * 3 * sizeof(*values));
     if (!values)
         return -1;
+    double *gpu = values + room, *calls = gpu + room;
     qsort(build->entries, build->entry_count, sizeof(*build->entries), by_node);
     for (uint32_t i = 0, count; i < build->entry_count; i += count) {
         const struct entry *entries = &build->entries[i];
