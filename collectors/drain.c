@@ -58,12 +58,19 @@ static void free_drain(struct nvt_drain *drain)
     free(drain);
 }
 
-/* The ring's own idea of its size must be the file's. */
-static int is_sound(const struct nvt_ring *ring, size_t size)
+/* The ring's own idea of its slots, which must lie in the file; 0: it has none. */
+static uint64_t slots_of(const struct nvt_ring *ring, size_t size)
 {
-    return ring->version == NVT_SHARED_VERSION && ring->slots &&
-           !(ring->slots & (ring->slots - 1)) &&
-           NVT_RING_HEADER + (uint64_t)ring->slots * sizeof(struct nvt_slot) == size;
+    uint64_t slots = atomic_load_explicit(&ring->slots, memory_order_acquire);
+    return slots & (slots - 1) || nvt_ring_bytes(slots) > size ? 0 : slots;
+}
+
+/* The ring may have grown. */
+static void note_size(struct nvt_drain *drain)
+{
+    uint64_t slots = slots_of(drain->ring, drain->size);
+    if (slots > drain->mask + 1)
+        drain->mask = slots - 1;
 }
 
 static struct nvt_ring *map_ring(const char *path, size_t *size)
@@ -108,7 +115,7 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
         munmap(ring, size);
         return 0;
     }
-    if (!is_sound(ring, size)) {
+    if (ring->version != NVT_SHARED_VERSION || !slots_of(ring, size)) {
         munmap(ring, size);
         return nvt_fail_at(err, path, -1, "is no ring of this version");
     }
@@ -126,7 +133,7 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
         free_drain(drain);
         return 0;
     }
-    drain->mask = ring->slots - 1;
+    drain->mask = slots_of(ring, size) - 1;
     drain->os = (struct nvt_drain_os){.output = output,
                                       .process = drain->process,
                                       .thread = drain->thread,
@@ -339,6 +346,7 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
     unsigned kind = NVT_WORD_KIND(word);
     uint64_t extra = NVT_WORD_EXTRA(word);
     atomic_init(&slot.word, word);
+    note_size(drain); /* before the record was published */
     if (extra > drain->mask) {
         drain->broken = 1;
         return 0;
@@ -367,7 +375,9 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
 static int take_batch(struct nvt_drain *drain)
 {
     struct nvt_slot *slots = nvt_ring_slots(drain->ring);
-    uint64_t tail = drain->tail, start = tail, end = tail + BATCH, word = 1;
+    /* No further than around once: what was read is cleared at the end. */
+    uint64_t tail = drain->tail, start = tail, word = 1,
+             end = tail + (drain->mask + 1 < BATCH ? drain->mask + 1 : BATCH);
     while (tail < end && !drain->broken) {
         struct nvt_slot *slot = &slots[tail & drain->mask];
         /* Acquire: the rest of the record was written before its word. */
@@ -397,6 +407,7 @@ static int take_batch(struct nvt_drain *drain)
 
 uint64_t nvt_drain_take(struct nvt_drain *drain)
 {
+    note_size(drain);
     uint64_t start = drain->tail, most = start + 2 * (drain->mask + 1);
     int more = 1;
     while (more && !drain->broken && drain->tail < most) {
@@ -414,6 +425,11 @@ uint64_t nvt_drain_take(struct nvt_drain *drain)
 const char *nvt_drain_path(const struct nvt_drain *drain)
 {
     return drain->path;
+}
+
+uint64_t nvt_drain_bytes(const struct nvt_drain *drain)
+{
+    return nvt_ring_bytes(atomic_load(&drain->ring->slots));
 }
 
 double nvt_drain_fill(const struct nvt_drain *drain)

@@ -33,6 +33,9 @@ void nvt_drain_was_cut(struct nvt_drain *drain);
 /* The ring's file. */
 const char *nvt_drain_path(const struct nvt_drain *drain);
 
+/* Bytes of memory that the ring has. */
+uint64_t nvt_drain_bytes(const struct nvt_drain *drain);
+
 /* How full the ring was at the last look: 0 … 1. */
 double nvt_drain_fill(const struct nvt_drain *drain);
 

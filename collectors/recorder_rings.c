@@ -295,6 +295,7 @@ void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
         }
         while (nvt_drain_take(drain)) {
         }
+        atomic_fetch_sub(&recorder->control->taken, nvt_drain_bytes(drain));
         nvt_drain_close(drain, nvt_ticks(recorder->clock), lives && !is_foreign, &recorder->totals);
         recorder->drains[i] = recorder->drains[--recorder->count];
     }

@@ -10,6 +10,10 @@
  * it may have published one sees from `taken` whether it has. The memory outlives
  * the producer: whatever was published before a SIGKILL is drained.
  *
+ * A ring begins small. Before its producer comes around for the first time it may grow: it has memory for more slots, stores
+ * `slots`, and goes on where it was, so that every record stays where it is. Once it has come around its size is what it is. The
+ * file and the mappings are as large as the ring may get, but only `slots` of it have memory.
+ *
  * Paths have names and no descriptors are kept, so a target may close every descriptor it has.
  *
  * The recorder sleeps for as long as the rings can do without it, and says so in `asleep`. A producer
@@ -20,6 +24,7 @@
 #define NVT_RING_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../lib/costs.h"
@@ -33,7 +38,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 15u
+#define NVT_SHARED_VERSION 16u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -47,7 +52,7 @@ struct nvt_control {
     int32_t recorder;  /* pid */
     uint32_t clock;    /* enum nvt_clock: what ticks are */
     uint32_t on_full;  /* enum nvt_on_full */
-    uint32_t slots;    /* of a new ring; a power of two */
+    uint32_t slots;    /* that a ring may grow to; a power of two */
     uint64_t trace;    /* enum nvt_trace_what bits */
     char capture[256]; /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
     uint64_t capture_from, capture_to; /* which of the ranges of that name, counted from 0 */
@@ -63,6 +68,9 @@ struct nvt_control {
     _Atomic uint32_t asleep;   /* the recorder sleeps: who sets this to zero wakes it; a futex */
     _Atomic uint32_t turns; /* how many have wanted a turn at making a ring where room is scarce, */
     _Atomic uint32_t turn;  /* and whose it is; 0: no thread's */
+    _Atomic uint64_t taken; /* bytes of all rings that have memory */
+    _Atomic uint64_t
+        scarce; /* there was no memory for more within this limit of a control group, bytes; 0: there was */
     _Atomic uint32_t captured; /* with --capture: what is captured has begun (any writer sets it) */
     uint64_t os_threshold;     /* ticks: shorter OS calls are left out */
     uint64_t cpu_period_ns;    /* CPU time of a thread between two of its samples */
@@ -121,7 +129,7 @@ struct nvt_ring_calling {
 struct nvt_ring {
     _Atomic uint32_t magic; /* stored last when the rest is ready */
     uint32_t version;
-    uint32_t slots; /* a power of two */
+    _Atomic uint32_t slots; /* a power of two; grows, see above */
     int32_t pid, parent, tid;
     uint32_t foreign; /* these are of another pid namespace than the recorder's */
     uint64_t image;   /* start of the process image in ticks: differs after exec */
@@ -244,6 +252,12 @@ struct nvt_attributes {
 /* String slots of a ring: the name cache of its thread. */
 #define NVT_STRING_SLOTS 4096u
 #define NVT_STRING_MAX   65000u /* longer names are cut to so many bytes */
+
+/* Of a ring with that many slots. */
+static inline size_t nvt_ring_bytes(uint64_t slots)
+{
+    return NVT_RING_HEADER + (size_t)slots * sizeof(struct nvt_slot);
+}
 
 static inline struct nvt_slot *nvt_ring_slots(struct nvt_ring *ring)
 {

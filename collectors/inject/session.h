@@ -25,9 +25,12 @@ int nvt_session_join(void);
 int nvt_session_is_joined(void);
 
 /* A new ring for the calling thread, mapped and announced; NULL when it cannot be had (no room, no
- * descriptors, a file-size limit). Its serial number goes to *serial. Where there is no room the recorder is
- * asked to take away what has ended; `waits`: and may be waited for. */
-struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits);
+ * descriptors, a file-size limit). Its serial number goes to *serial, the slots that are mapped to *most; it has memory for those
+ * in its header. Where there is no room the recorder is asked to take away what has ended; `waits`: and may be waited for. */
+struct nvt_ring *nvt_session_ring(uint32_t *serial, uint64_t *most, int waits);
+
+/* Have memory for that many slots, a power of two of at most those that are mapped, and say so in the ring's header. 0, or -1. */
+int nvt_session_grow(struct nvt_ring *ring, uint32_t serial, uint32_t slots);
 
 /* Memory that is never freed, for registered strings and domains; zeroed. NULL when out of memory. Takes no lock. */
 void *nvt_session_memory(size_t size);

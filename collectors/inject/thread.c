@@ -37,6 +37,11 @@ static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 #define LAST_ROUND PTHREAD_DESTRUCTOR_ITERATIONS
 #endif
 
+static void unmap_ring(struct nvt_thread *thread)
+{
+    munmap(nvt_thread_ring(thread), nvt_ring_bytes(thread->most));
+}
+
 /* A thread ends: its ring is the recorder's alone, and its own state is given back. */
 static void thread_ends(void *state)
 {
@@ -48,9 +53,9 @@ static void thread_ends(void *state)
     nvt_cpu_end_thread();
     nvt_os_own_thread(NULL); /* as nobody is here to record for */
     if (thread->slots) {
-        struct nvt_ring *ring = nvt_thread_ring(thread);
-        atomic_store_explicit(&ring->state, NVT_RING_CLOSED, memory_order_release);
-        munmap(ring, NVT_RING_HEADER + thread->size * sizeof(struct nvt_slot));
+        atomic_store_explicit(&nvt_thread_ring(thread)->state, NVT_RING_CLOSED,
+                              memory_order_release);
+        unmap_ring(thread);
     }
     munmap(thread, sizeof(*thread));
 }
@@ -79,7 +84,7 @@ static int get_ring(struct nvt_thread *thread)
     /* open() and the like are cancellation points; NVTX's functions are none. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     int waits = nvt_session.control->on_full == NVT_ON_FULL_WAIT && !retry_at;
-    struct nvt_ring *ring = nvt_session_ring(&thread->serial, waits);
+    struct nvt_ring *ring = nvt_session_ring(&thread->serial, &thread->most, waits);
     pthread_setcancelstate(cancel, NULL);
     nvt_capture_own();
     retry_at = ring ? 0 : nvt_monotonic_ns() + RETRY_NS;
@@ -87,6 +92,7 @@ static int get_ring(struct nvt_thread *thread)
         return -1;
     thread->slots = thread->next = nvt_ring_slots(ring);
     thread->size = ring->slots;
+    thread->is_fixed = 0;
     thread->clock = nvt_session.control->clock;
     thread->open_limit = thread->slots + thread->size / 2;
     for (unsigned i = 0; i < NVT_POINTERS; i++)
@@ -289,7 +295,7 @@ static int is_gone(const struct nvt_thread *thread)
  * their ends will come. */
 static void renew_ring(struct nvt_thread *thread)
 {
-    munmap(nvt_thread_ring(thread), NVT_RING_HEADER + thread->size * sizeof(struct nvt_slot));
+    unmap_ring(thread);
     thread->slots = thread->next = thread->limit = thread->open_limit = NULL;
     thread->lap = thread->new_lap = 0;
     memset(thread->domains_seen, 0, sizeof(thread->domains_seen));
@@ -309,6 +315,40 @@ static void between_signals(struct nvt_thread *thread, void (*change)(struct nvt
     set_mask(&before, NULL);
 }
 
+static int may_grow(const struct nvt_thread *thread)
+{
+    return thread->size < thread->most && !thread->is_fixed && !thread->lap && !thread->new_lap;
+}
+
+/* Where there is no memory for more, the ring stays as it is. */
+static void grow_ring(struct nvt_thread *thread)
+{
+    uint64_t size = thread->size * 4 < thread->most ? thread->size * 4 : thread->most;
+    if (nvt_session_grow(nvt_thread_ring(thread), thread->serial, (uint32_t)size))
+        thread->is_fixed = 1;
+    else
+        thread->size = size;
+}
+
+static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open);
+
+/* Whether `slots` slots, and the pops of what is open, fit without the ring's coming around. */
+static int fits_ahead(struct nvt_thread *thread, uint64_t slots, uint64_t open)
+{
+    uint64_t at = (uint64_t)(thread->next - thread->slots);
+    return at + slots < thread->size && slots + open + 2 < thread->size &&
+           fits(thread, slots, open);
+}
+
+/* Have the ring as large as it needs to be, as far as it may. */
+static void grow(struct nvt_thread *thread, uint64_t slots, uint64_t open)
+{
+    while (may_grow(thread) && !fits_ahead(thread, slots, open))
+        between_signals(thread, grow_ring);
+    nvt_thread_advance(thread,
+                       0); /* the short path stops at the ring's end without coming around */
+}
+
 /* See how far the recorder has come. Whether `slots` fit now, and the pops of what is open. */
 static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
 {
@@ -317,7 +357,9 @@ static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
     /* The next look is where the ring is half full, or a burst may end behind that and wake nobody. */
     if (room > half && budget > room - half)
         budget = room - half;
+    /* A ring that may grow is asked before it comes around. */
     uint64_t to_end = (uint64_t)(thread->slots + thread->size - thread->next);
+    to_end -= may_grow(thread) && to_end;
     thread->open_limit = thread->next + (budget < to_end ? budget : to_end);
     if (room <= half)
         nvt_control_wake(nvt_session.control);
@@ -383,8 +425,8 @@ int nvt_thread_offers(struct nvt_thread *thread, uint64_t slots)
         between_signals(thread, renew_ring);
     has_room = has_ring(thread);
     if (has_room) {
-        nvt_thread_advance(thread, 0);
         uint64_t open = nvt_thread_open_ranges(thread);
+        grow(thread, slots, open);
         has_room = slots + open + 2 < thread->size && fits(thread, slots, open);
     }
     errno = saved;
@@ -398,10 +440,9 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
         errno = saved;
         return -1;
     }
-    nvt_thread_advance(thread,
-                       0); /* the short path stops at the ring's end without coming around */
     /* What never fits is dropped at once: a giant record, or one in a ring full of open ranges. */
     uint64_t open = nvt_thread_open_ranges(thread);
+    grow(thread, slots, open);
     if (slots + open + 2 >= thread->size) {
         status = -1;
         if (open > thread->size / 2)

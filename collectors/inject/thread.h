@@ -81,7 +81,9 @@ struct nvt_thread {
     uint32_t skips; /* sum of nests[].skipped */
     struct nvt_slot *open_limit; /* how far events may be written without a look at the recorder */
     struct nvt_slot *slots;      /* of the ring, whose header lies before them; NULL: no ring yet */
-    uint64_t size;               /* of the ring, in slots */
+    uint64_t size;               /* of the ring, in slots; a power of two */
+    uint64_t most;               /* that are mapped: it may grow to that before it comes around, */
+    uint32_t is_fixed;           /* unless there was no memory for more */
     uint64_t lap;                /* times that `next` has come around */
     uint64_t new_lap;            /* and what that is to be: the same but while it comes around */
     uint64_t record;             /* slots of the latest record of more than one, written or not */
