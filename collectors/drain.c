@@ -21,6 +21,9 @@ struct nvt_drain {
     char *path;
     struct nvt_output *output;
     uint32_t process, thread;
+    uint32_t owners;    /* threads that have had it */
+    int has_ended;      /* the latest of them has, and its end is written */
+    int64_t idle_since; /* CLOCK_MONOTONIC, 0: no thread has been seen to leave it to the next */
     uint64_t tail, mask;
     double fill;
     int broken;
@@ -38,7 +41,10 @@ struct nvt_drain {
     uint32_t last_sample;    /* event that last was a sample */
     struct nvt_drain_os os;
     struct nvt_drain_cpu cpu;
-    struct nvt_drain_totals totals;
+    struct nvt_drain_totals totals, past; /* of the thread that has it, and of those before */
+    struct {
+        uint64_t dropped, nested, waited_ns; /* that the ring counted for those */
+    } before;
 };
 
 static void free_drain(struct nvt_drain *drain)
@@ -88,19 +94,35 @@ static struct nvt_ring *map_ring(const char *path, size_t *size)
     return ring == MAP_FAILED ? NULL : ring;
 }
 
+/* From here on what is taken is this thread's. 0, or -1 when out of memory. */
+static int begin_thread(struct nvt_drain *drain, int tid, const char *thread_name)
+{
+    char name[sizeof(drain->ring->thread_name) + 1];
+    memcpy(name, thread_name, sizeof(drain->ring->thread_name));
+    name[sizeof(name) - 1] = 0;
+    drain->thread = nvt_output_thread(drain->output, drain->process, tid, name);
+    drain->has_ended = 0;
+    drain->owners++;
+    drain->os.thread = drain->cpu.thread = drain->thread;
+    drain->os.tid = tid;
+    drain->os.told = 0;
+    return drain->thread == UINT32_MAX ? -1 : 0;
+}
+
 static int introduce(struct nvt_drain *drain)
 {
-    char command[sizeof(drain->ring->command)], name[sizeof(drain->ring->thread_name) + 1];
+    char command[sizeof(drain->ring->command)];
     memcpy(command, drain->ring->command, sizeof(command));
     command[sizeof(command) - 1] = 0;
-    memcpy(name, drain->ring->thread_name, sizeof(drain->ring->thread_name));
-    name[sizeof(name) - 1] = 0;
     drain->process = nvt_output_process(drain->output, drain->ring->pid, drain->ring->parent,
                                         drain->ring->image, command, &drain->ring->costs);
     if (drain->process == UINT32_MAX)
         return -1;
-    drain->thread = nvt_output_thread(drain->output, drain->process, drain->ring->tid, name);
-    return drain->thread == UINT32_MAX ? -1 : 0;
+    drain->os = (struct nvt_drain_os){.output = drain->output,
+                                      .process = drain->process,
+                                      .pid = drain->ring->foreign ? 0 : drain->ring->pid};
+    drain->cpu = (struct nvt_drain_cpu){.output = drain->output, .process = drain->process};
+    return begin_thread(drain, drain->ring->tid, drain->ring->thread_name);
 }
 
 int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain **result,
@@ -134,13 +156,6 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
         return 0;
     }
     drain->mask = slots_of(ring, size) - 1;
-    drain->os = (struct nvt_drain_os){.output = output,
-                                      .process = drain->process,
-                                      .thread = drain->thread,
-                                      .pid = ring->foreign ? 0 : ring->pid,
-                                      .tid = ring->tid};
-    drain->cpu = (struct nvt_drain_cpu){
-        .output = output, .process = drain->process, .thread = drain->thread};
     *result = drain;
     return 0;
 }
@@ -338,6 +353,8 @@ static void clear(struct nvt_drain *drain, uint64_t from, uint64_t to)
         atomic_store_explicit(&slots[from & drain->mask].word, 0, memory_order_relaxed);
 }
 
+static void take_owner(struct nvt_drain *drain, uint64_t ticks, const uint8_t *data, size_t size);
+
 /* The record at `tail`, whose first word this is, with its data. Returns how many slots it has. */
 static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t word)
 {
@@ -361,6 +378,8 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
                               (size_t)extra * sizeof(slot), &drain->totals);
     else if (kind == NVT_OS_CALL)
         nvt_drain_os_take(&drain->os, NVT_WORD_VALUE(word), data, (size_t)extra * sizeof(slot));
+    else if (kind == NVT_DEFINE_OWNER)
+        take_owner(drain, slot.ticks, data, (size_t)extra * sizeof(slot));
     else if (kind == NVT_CPU_SAMPLE)
         nvt_drain_cpu_take(&drain->cpu, slot.ticks, data, (size_t)extra * sizeof(slot));
     else
@@ -509,7 +528,7 @@ void nvt_drain_was_cut(struct nvt_drain *drain)
 uint64_t nvt_drain_lost(const struct nvt_drain *drain)
 {
     return atomic_load(&drain->ring->dropped) + atomic_load(&drain->ring->nested) +
-           drain->totals.unwritten;
+           drain->past.unwritten + drain->totals.unwritten;
 }
 
 int nvt_drain_is_over(const struct nvt_drain *drain)
@@ -525,6 +544,16 @@ uint32_t nvt_drain_owner(const struct nvt_drain *drain, struct nvt_owner *owner)
     return drain->process;
 }
 
+/* --- threads ------------------------------------------------------------------------------------ */
+
+/* What the ring counts of all its threads, less what those before have had. */
+static uint64_t since(_Atomic uint64_t *counter, uint64_t *before)
+{
+    uint64_t now = atomic_load(counter), more = now - *before;
+    *before = now;
+    return more;
+}
+
 /* `now`: when the thread's end was noticed, or that of its recording where it lives on. */
 static void write_end(struct nvt_drain *drain, uint64_t now, int lives)
 {
@@ -535,9 +564,9 @@ static void write_end(struct nvt_drain *drain, uint64_t now, int lives)
                               .thread = drain->thread,
                               .count = 1,
                               .last = now};
-    totals->dropped = atomic_load(&drain->ring->dropped);
-    totals->nested = atomic_load(&drain->ring->nested);
-    totals->waited_ns = atomic_load(&drain->ring->waited_ns);
+    totals->dropped = since(&drain->ring->dropped, &drain->before.dropped);
+    totals->nested = since(&drain->ring->nested, &drain->before.nested);
+    totals->waited_ns = since(&drain->ring->waited_ns, &drain->before.waited_ns);
     if (!nvt_buffer_varint(&row, totals->events) && !nvt_buffer_varint(&row, totals->dropped) &&
         !nvt_buffer_varint(&row, totals->nested) && !nvt_buffer_varint(&row, totals->unwritten) &&
         !nvt_buffer_varint(&row, totals->waited_ns) && !nvt_buffer_varint(&row, lives != 0))
@@ -547,33 +576,93 @@ static void write_end(struct nvt_drain *drain, uint64_t now, int lives)
     nvt_buffer_free(&row);
 }
 
+static void add_totals(struct nvt_drain_totals *sum, const struct nvt_drain_totals *more)
+{
+    sum->events += more->events;
+    sum->device_records += more->device_records;
+    sum->os_calls += more->os_calls;
+    sum->cpu_samples += more->cpu_samples;
+    for (int i = 0; i < NVT_PYTHON_STATES; i++)
+        sum->python.samples[i] += more->python.samples[i];
+    sum->batches += more->batches;
+    sum->device_threads += more->device_threads;
+    sum->dropped += more->dropped;
+    sum->too_deep |= more->too_deep;
+    sum->nested += more->nested;
+    sum->unwritten += more->unwritten;
+    sum->waited_ns += more->waited_ns;
+    if (!sum->error.message[0])
+        sum->error = more->error;
+}
+
+/* The thread that has the ring ends, or its recording. */
+static void end_thread(struct nvt_drain *drain, uint64_t now, int lives)
+{
+    struct nvt_drain_totals *totals = &drain->totals;
+    if (drain->has_ended)
+        return;
+    nvt_drain_os_take_open(&drain->os, &drain->ring->calling, now);
+    nvt_drain_flush(drain, 1);
+    write_end(drain, now, lives);
+    totals->device_threads =
+        totals->batches && !totals->events && !totals->os_calls && !totals->cpu_samples;
+    add_totals(&drain->past, totals);
+    *totals = (struct nvt_drain_totals){0};
+    drain->has_ended = 1;
+}
+
+/* Another thread has taken the ring over. */
+static void take_owner(struct nvt_drain *drain, uint64_t ticks, const uint8_t *data, size_t size)
+{
+    uint64_t tid;
+    char name[sizeof(drain->ring->thread_name)];
+    if (size < 2 * sizeof(tid) + sizeof(name))
+        return;
+    memcpy(&tid, data, sizeof(tid));
+    memcpy(name, data + 2 * sizeof(tid), sizeof(name));
+    end_thread(drain, ticks, 0);
+    if (begin_thread(drain, (int)tid, name)) {
+        note_no_memory(drain);
+        drain->broken = 1;
+    }
+}
+
+/* What there is, to its last record. */
+static void take_all(struct nvt_drain *drain)
+{
+    while (nvt_drain_take(drain)) {
+    }
+}
+
+int nvt_drain_is_left(struct nvt_drain *drain, uint64_t now, int64_t patience_ns)
+{
+    const uint32_t owners = drain->owners;
+    uint32_t state = NVT_RING_IDLE;
+    if (atomic_load_explicit(&drain->ring->state, memory_order_acquire) != NVT_RING_IDLE) {
+        drain->idle_since = 0;
+        return 0;
+    }
+    /* What it left is seen now. If another thread has come meanwhile, its first record has ended it. */
+    take_all(drain);
+    if (drain->owners != owners || drain->starved)
+        return 0;
+    end_thread(drain, now, 0);
+    const int64_t at = nvt_monotonic_ns();
+    drain->idle_since = drain->idle_since ? drain->idle_since : at;
+    return at - drain->idle_since >= patience_ns &&
+           atomic_compare_exchange_strong(&drain->ring->state, &state, NVT_RING_GONE);
+}
+
 void nvt_drain_close(struct nvt_drain *drain, uint64_t now, int lives,
                      struct nvt_drain_totals *totals)
 {
     if (drain->starved) /* once more, before what the ring holds is given up */
-        while (nvt_drain_take(drain)) {
-        }
+        take_all(drain);
     if (drain->starved)
         note_no_memory(drain);
-    nvt_drain_os_take_open(&drain->os, &drain->ring->calling, now);
-    nvt_drain_flush(drain, 1);
-    write_end(drain, now, lives);
-    totals->events += drain->totals.events;
-    totals->device_records += drain->totals.device_records;
-    totals->os_calls += drain->totals.os_calls;
-    totals->cpu_samples += drain->totals.cpu_samples;
-    for (int i = 0; i < NVT_PYTHON_STATES; i++)
-        totals->python.samples[i] += drain->totals.python.samples[i];
-    totals->batches += drain->totals.batches;
-    totals->device_threads += drain->totals.batches && !drain->totals.events &&
-                              !drain->totals.os_calls && !drain->totals.cpu_samples;
-    totals->dropped += drain->totals.dropped;
-    totals->too_deep |= atomic_load(&drain->ring->too_deep) != 0;
-    totals->nested += drain->totals.nested;
-    totals->unwritten += drain->totals.unwritten;
-    totals->waited_ns += drain->totals.waited_ns;
-    if (!totals->error.message[0])
-        totals->error = drain->totals.error;
+    drain->past.too_deep |= atomic_load(&drain->ring->too_deep) != 0;
+    end_thread(drain, now, lives);
+    add_totals(totals, &drain->past);
     atomic_store_explicit(&drain->ring->state, NVT_RING_GONE, memory_order_release);
     unlink(drain->path);
     free_drain(drain);

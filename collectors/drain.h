@@ -62,6 +62,10 @@ struct nvt_drain_totals {
     struct nvt_error error;          /* first failed write */
 };
 
+/* Whether the ring's thread has left it to the next for `patience_ns` and none has come: then none can have it any more, and it is
+ * to be closed. That a thread has left, at `now` in ticks, is written as soon as it is seen. */
+int nvt_drain_is_left(struct nvt_drain *drain, uint64_t now, int64_t patience_ns);
+
 /* Flush, write the thread's totals with the time `now` in ticks and whether it lives on, unmap, remove the file, free. A thread
  * that lives after all sees that its ring is gone. */
 void nvt_drain_close(struct nvt_drain *drain, uint64_t now, int lives,

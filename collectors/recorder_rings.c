@@ -25,6 +25,7 @@
 #define LONG_CALL_NS 1000000000 /* a call that takes so long is told of before it ends */
 #define NAP_NS       250000     /* shortest sleep */
 #define LOOK_NS      2000000    /* longest while the folder is to be read again */
+#define IDLE_NS      1000000000 /* a ring that waits for another thread so long goes */
 #define CUT_NS       10000000   /* longest while the trace is being cut */
 
 /* --- the session's folder --------------------------------------------------------------------- */
@@ -282,13 +283,15 @@ static int is_over(const struct nvt_recorder *recorder, const struct nvt_drain *
     return nvt_drain_is_over(drain) || nvt_owners_has_ended(&recorder->owners, process);
 }
 
-/* Forget rings whose thread or process has ended. */
-void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
+/* Forget rings whose thread or process has ended, or that no thread has wanted for so long. */
+static void close_ended(struct nvt_recorder *recorder, int all, int64_t patience_ns)
 {
     nvt_owners_look(&recorder->owners);
     for (size_t i = 0; i < recorder->count;) {
         struct nvt_drain *drain = recorder->drains[i];
         int is_foreign, lives = !is_over(recorder, drain, &is_foreign);
+        const uint64_t ticks = nvt_ticks(recorder->clock);
+        lives = lives && !nvt_drain_is_left(drain, ticks, patience_ns);
         if (!all && lives) {
             i++;
             continue;
@@ -300,6 +303,11 @@ void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
         recorder->drains[i] = recorder->drains[--recorder->count];
     }
     atomic_fetch_add(&recorder->control->cleared, 1);
+}
+
+void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
+{
+    close_ended(recorder, all, all ? 0 : IDLE_NS);
 }
 
 /* Calls of the system that go on and on, and will have a row of their own once they have ended. */
@@ -327,7 +335,7 @@ void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
     int64_t now = nvt_monotonic_ns();
     if (atomic_load_explicit(&recorder->control->asked, memory_order_relaxed) &&
         atomic_exchange(&recorder->control->asked, 0))
-        nvt_recorder_close_ended(recorder, 0);
+        close_ended(recorder, 0, 0);
     recorder->cuts = nvt_output_cut(recorder->output, recorder->clock);
     if (now < recorder->next_flush)
         return;

@@ -107,6 +107,8 @@ enum nvt_ring_state {
     NVT_RING_OPEN = 0,
     NVT_RING_CLOSED = 1, /* its thread has ended: drain it and forget it */
     NVT_RING_GONE = 2, /* the recorder has forgotten it: a thread that still lives needs another */
+    NVT_RING_IDLE =
+        3, /* its thread has ended, and another of its process may have it: OPEN again, or in time GONE */
 };
 
 /* The OS call that a thread is in. The other fields are valid only while `number` is not 0. */
@@ -130,7 +132,8 @@ struct nvt_ring {
     _Atomic uint32_t magic; /* stored last when the rest is ready */
     uint32_t version;
     _Atomic uint32_t slots; /* a power of two; grows, see above */
-    int32_t pid, parent, tid;
+    int32_t pid, parent;
+    int32_t tid;      /* the first thread's; of another one NVT_DEFINE_OWNER tells */
     uint32_t foreign; /* these are of another pid namespace than the recorder's */
     uint64_t image;   /* start of the process image in ticks: differs after exec */
     char thread_name[16];
@@ -197,7 +200,8 @@ enum nvt_record_kind {
     NVT_DEFINE_FILE,        /* id: of what an OS call operates on */
     NVT_OS_CALL,            /* one that has ended, enum nvt_os_call_number is the value: an
                                nvt_ring_os_call */
-    NVT_CPU_SAMPLE,         /* of what the thread runs: an nvt_ring_cpu_sample */
+    NVT_DEFINE_OWNER, /* id: tid of the thread whose ring this is from here on; bytes: its name */
+    NVT_CPU_SAMPLE,   /* of what the thread runs: an nvt_ring_cpu_sample */
 };
 
 /* Flags of ranges and marks. */

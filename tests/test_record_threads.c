@@ -270,6 +270,90 @@ static void takes_rings_away_when_their_process_has_ended(void **state)
     }
 }
 
+/* What a thread of that name has: ranges that were closed, and those that were not. */
+static void count_ranges(const struct nvt_trace *trace, uint32_t thread, const char *range,
+                         uint32_t *closed, uint32_t *open, uint32_t *others)
+{
+    *closed = *open = *others = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        const char *name = nvt_name(trace, trace->ranges.name[i]);
+        if (trace->ranges.thread[i] != thread)
+            continue;
+        if (trace->ranges.flags[i] & NVT_RANGE_UNCLOSED)
+            *open += !strcmp(name, "left open");
+        else if (!strcmp(name, range))
+            ++*closed;
+        else
+            ++*others;
+    }
+}
+
+/* A buffer that one thread leaves to the next: each has what it did and nothing else, and a few buffers are enough. */
+static void gives_each_thread_its_own_ranges(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("threads", "followers");
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "lost"));
+    if (recorded_wipes())
+        assert_string_equal(result.out, "2 rings\n");
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    uint32_t followers = 0;
+    for (uint32_t thread = 0; thread < trace->threads.count; thread++) {
+        int number;
+        char range[16];
+        uint32_t closed, open, others;
+        if (sscanf(nvt_name(trace, trace->threads.name[thread]), "follower %d", &number) != 1)
+            continue;
+        snprintf(range, sizeof(range), "work %d", number % 7);
+        count_ranges(trace, thread, range, &closed, &open, &others);
+        assert_int_equal(closed, number % 7 ? 1 : 500);
+        assert_int_equal(open, number % 5 == 0);
+        assert_int_equal(others, 0);
+        followers++;
+    }
+    assert_int_equal(followers, 300 + 2 * 304);
+    nvt_trace_free(trace);
+}
+
+/* A control group of `bytes`, or skip. Returns its folder. */
+static const char *group_of(const char *bytes)
+{
+    static char folder[64], path[96];
+    const char *place =
+        access("/sys/fs/cgroup/memory", F_OK) ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char *file = strcmp(place, "/sys/fs/cgroup") ? "memory.limit_in_bytes" : "memory.max";
+    snprintf(folder, sizeof(folder), "%s/nvtally-test-%d", place, getpid());
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    FILE *out = mkdir(folder, 0700) ? NULL : fopen(path, "w");
+    if (!out || fputs(bytes, out) < 0 || fclose(out)) {
+        rmdir(folder);
+        print_message("no control group of memory can be made here: not run\n");
+        skip();
+    }
+    return folder;
+}
+
+/* 400 threads at a time, whose buffers would take more memory than their control group has. */
+static void leaves_the_program_its_memory(void **state)
+{
+    (void)state;
+    char script[2000];
+    const char *group = group_of("100M");
+    snprintf(script, sizeof(script), "echo $$ >%s/cgroup.procs && exec %s record -o %s -- %s crowd",
+             group, cli_built("nvtally"), recorded_path(), cli_client("threads"));
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct cli_result result = cli_run(argv);
+    for (int i = 0; i < 100 && rmdir(group); i++)
+        usleep(20000);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "in a crowd"), 400);
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +367,8 @@ int main(void)
         cmocka_unit_test(keeps_names_wherever_an_event_was_left),
         cmocka_unit_test(goes_elsewhere_where_there_is_no_room),
         cmocka_unit_test(takes_rings_away_when_their_process_has_ended),
+        cmocka_unit_test(gives_each_thread_its_own_ranges),
+        cmocka_unit_test(leaves_the_program_its_memory),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);

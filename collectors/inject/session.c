@@ -167,6 +167,11 @@ static void describe(struct nvt_ring *ring, uint32_t slots, int pid, int tid)
     atomic_store_explicit(&ring->magic, NVT_RING_MAGIC, memory_order_release);
 }
 
+uint32_t nvt_session_serial(void)
+{
+    return atomic_fetch_add(&nvt_session.serial, 1) + 1;
+}
+
 struct nvt_ring *nvt_session_ring(uint32_t *serial, uint64_t *most, int waits)
 {
     char fresh[600], path[600];
@@ -174,7 +179,7 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial, uint64_t *most, int waits)
     if (atomic_load(&control->ended) || is_abandoned(control))
         return NULL;
     int pid = getpid(), tid = (int)syscall(SYS_gettid);
-    *serial = atomic_fetch_add(&nvt_session.serial, 1) + 1;
+    *serial = nvt_session_serial();
     name_ring(fresh, sizeof(fresh), NVT_FRESH_PREFIX, tid, *serial);
     name_ring(path, sizeof(path), NVT_RING_PREFIX, tid, *serial);
     uint32_t slots = most_slots(control), first = slots < FIRST_SLOTS ? slots : FIRST_SLOTS;

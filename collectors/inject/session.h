@@ -29,6 +29,9 @@ int nvt_session_is_joined(void);
  * in its header. Where there is no room the recorder is asked to take away what has ended; `waits`: and may be waited for. */
 struct nvt_ring *nvt_session_ring(uint32_t *serial, uint64_t *most, int waits);
 
+/* A number that no other thread of this process has. */
+uint32_t nvt_session_serial(void);
+
 /* Have memory for that many slots, a power of two of at most those that are mapped, and say so in the ring's header. 0, or -1. */
 int nvt_session_grow(struct nvt_ring *ring, uint32_t serial, uint32_t slots);
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,7 +43,78 @@ static void unmap_ring(struct nvt_thread *thread)
     munmap(nvt_thread_ring(thread), nvt_ring_bytes(thread->most));
 }
 
-/* A thread ends: its ring is the recorder's alone, and its own state is given back. */
+/* --- rings that a thread has left to the next ------------------------------------------------- */
+
+/* A child of fork finds zeros in them: threads without a ring. */
+#define PARKED 64
+static struct nvt_thread *_Atomic parked[PARKED];
+
+/* Whether the ring can be had by another thread of this process. */
+static int park(struct nvt_thread *thread)
+{
+    struct nvt_ring *ring = nvt_thread_ring(thread);
+    uint32_t state = NVT_RING_OPEN;
+    if (nvt_thread_busy(thread) || thread->deaf || ring->pid != (int32_t)syscall(SYS_getpid))
+        return 0;
+    atomic_store_explicit(&ring->calling.number, 0, memory_order_relaxed);
+    if (!atomic_compare_exchange_strong(&ring->state, &state, NVT_RING_IDLE))
+        return 0;
+    for (size_t i = 0; i < PARKED; i++) {
+        struct nvt_thread *none = NULL;
+        if (atomic_compare_exchange_strong(&parked[i], &none, thread))
+            return 1;
+    }
+    return 0;
+}
+
+static void give_back(struct nvt_thread *thread)
+{
+    if (thread->slots)
+        unmap_ring(thread);
+    munmap(thread, sizeof(*thread));
+}
+
+/* As nothing is recorded of a thread but its open ranges, which are the old one's, and which range ids it has had. */
+static void forget_owner(struct nvt_thread *thread)
+{
+    memset(thread->nests, 0, sizeof(thread->nests));
+    memset(thread->capture, 0, sizeof(thread->capture));
+    thread->skips = thread->rounds = thread->captures = thread->calibrates = 0;
+    thread->ranges = 0;
+    thread->open_limit = NULL;
+}
+
+/* The state and the ring of a thread that has ended, for this one; NULL: there is none. */
+static struct nvt_thread *take_over(void)
+{
+    for (size_t i = 0; i < PARKED; i++) {
+        struct nvt_thread *thread = atomic_exchange(&parked[i], NULL);
+        uint32_t state = NVT_RING_IDLE;
+        if (!thread)
+            continue;
+        /* Where a child of fork sees what its parent had, the ring is the parent's. */
+        if (!thread->slots || nvt_thread_ring(thread)->pid != (int32_t)syscall(SYS_getpid) ||
+            !atomic_compare_exchange_strong(&nvt_thread_ring(thread)->state,
+                                                              &state, NVT_RING_OPEN)) {
+            give_back(thread);
+            continue;
+        }
+        char name[16] = "";
+        uint64_t header[2] = {(uint64_t)syscall(SYS_gettid), sizeof(name)};
+        const struct nvt_piece pieces[] = {{header, sizeof(header)}, {name, sizeof(name)}};
+        prctl(PR_GET_NAME, name);
+        forget_owner(thread);
+        thread->serial = nvt_session_serial();
+        if (!nvt_thread_record(thread, NVT_WORD(NVT_DEFINE_OWNER, 0, 0, 0, 0), pieces, 2))
+            return thread;
+        atomic_store(&nvt_thread_ring(thread)->state, NVT_RING_CLOSED);
+        give_back(thread);
+        return NULL;
+    }
+    return NULL;
+}
+
+/* A thread ends: its ring is the next one's, or the recorder's alone, and its own state is given back. */
 static void thread_ends(void *state)
 {
     struct nvt_thread *thread = state;
@@ -53,11 +125,12 @@ static void thread_ends(void *state)
     nvt_cpu_end_thread();
     nvt_os_own_thread(NULL); /* as nobody is here to record for */
     if (thread->slots) {
+        if (park(thread))
+            return;
         atomic_store_explicit(&nvt_thread_ring(thread)->state, NVT_RING_CLOSED,
                               memory_order_release);
-        unmap_ring(thread);
     }
-    munmap(thread, sizeof(*thread));
+    give_back(thread);
 }
 
 /* Past the library in front of libc, which would leave out the signal that samples come by (collectors/cpu/samples.c). */
@@ -93,6 +166,7 @@ static int get_ring(struct nvt_thread *thread)
     thread->slots = thread->next = nvt_ring_slots(ring);
     thread->size = ring->slots;
     thread->is_fixed = 0;
+    thread->ring_serial = thread->serial;
     thread->clock = nvt_session.control->clock;
     thread->open_limit = thread->slots + thread->size / 2;
     for (unsigned i = 0; i < NVT_POINTERS; i++)
@@ -113,13 +187,16 @@ static struct nvt_thread *new_thread(void)
     if (!nvt_session_is_joined())
         return NULL;
     pthread_once(&at_exit_once, make_key);
-    struct nvt_thread *thread = nvt_pages_new(sizeof(*thread));
-    if (!thread)
-        return NULL;
-    if (madvise(thread, sizeof(*thread), MADV_WIPEONFORK) || get_ring(thread)) {
-        munmap(thread, sizeof(*thread));
-        retry_at = retry_at ? retry_at : nvt_monotonic_ns() + RETRY_NS;
-        return NULL;
+    struct nvt_thread *thread = take_over();
+    if (!thread) {
+        thread = nvt_pages_new(sizeof(*thread));
+        if (!thread)
+            return NULL;
+        if (madvise(thread, sizeof(*thread), MADV_WIPEONFORK) || get_ring(thread)) {
+            munmap(thread, sizeof(*thread));
+            retry_at = retry_at ? retry_at : nvt_monotonic_ns() + RETRY_NS;
+            return NULL;
+        }
     }
     thread->limit = thread->open_limit;
     nvt_self = thread;
@@ -324,7 +401,7 @@ static int may_grow(const struct nvt_thread *thread)
 static void grow_ring(struct nvt_thread *thread)
 {
     uint64_t size = thread->size * 4 < thread->most ? thread->size * 4 : thread->most;
-    if (nvt_session_grow(nvt_thread_ring(thread), thread->serial, (uint32_t)size))
+    if (nvt_session_grow(nvt_thread_ring(thread), thread->ring_serial, (uint32_t)size))
         thread->is_fixed = 1;
     else
         thread->size = size;

@@ -84,6 +84,7 @@ struct nvt_thread {
     uint64_t size;               /* of the ring, in slots; a power of two */
     uint64_t most;               /* that are mapped: it may grow to that before it comes around, */
     uint32_t is_fixed;           /* unless there was no memory for more */
+    uint32_t ring_serial;        /* of the ring's name */
     uint64_t lap;                /* times that `next` has come around */
     uint64_t new_lap;            /* and what that is to be: the same but while it comes around */
     uint64_t record;             /* slots of the latest record of more than one, written or not */

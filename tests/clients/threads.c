@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -263,6 +264,8 @@ static int steps(void)
     struct nvt_ring *ring = own_ring();
     if (!ring)
         return 99;
+    for (int i = 0; i < 4 * 4096; i++) /* until it grows no more */
+        range("before");
     sigaction(SIGTRAP, &action, NULL);
     for (volatile int i = 0; i < TRIES; i++) {
         if (i % 2)
@@ -379,6 +382,85 @@ static int large_schema(void)
     return run(uses_large_schema, NULL, SMALLEST_STACK);
 }
 
+/* --- threads that follow each other --- */
+
+#define FOLLOWERS 300
+
+/* Its range has one of seven names; every fifth leaves a range open, and every seventh has many. */
+static void *follows(void *number)
+{
+    char name[16];
+    const int i = (int)(intptr_t)number;
+    snprintf(name, sizeof(name), "follower %d", i);
+    pthread_setname_np(pthread_self(), name);
+    snprintf(name, sizeof(name), "work %d", i % 7);
+    for (int k = 0; k < (i % 7 ? 1 : 500); k++)
+        range(name);
+    if (i % 5 == 0)
+        nvtxRangePushA("left open");
+    return number;
+}
+
+static size_t rings(void)
+{
+    char pattern[600];
+    glob_t found;
+    snprintf(pattern, sizeof(pattern), "%s/" NVT_RING_PREFIX "*", getenv(NVT_SESSION_ENV));
+    size_t count = glob(pattern, 0, NULL, &found) ? 0 : found.gl_pathc;
+    globfree(&found);
+    return count;
+}
+
+/* Prints how many buffers there have been at the end. Before and behind a fork, and eight at a time. */
+static int followers(void)
+{
+    pthread_t threads[8];
+    range("first");
+    for (int i = 0; i < FOLLOWERS; i++)
+        if (run(follows, (void *)(intptr_t)i, 0))
+            return 99;
+    printf("%zu rings\n", rings());
+    (void)fflush(stdout);
+    pid_t child = fork();
+    if (child < 0)
+        return 99;
+    for (int i = 0; i < FOLLOWERS; i += 8) {
+        for (int k = 0; k < 8; k++)
+            if (pthread_create(&threads[k], NULL, follows, (void *)(intptr_t)(i + k)))
+                return 99;
+        for (int k = 0; k < 8; k++)
+            pthread_join(threads[k], NULL);
+    }
+    int status = 0;
+    return child && (waitpid(child, &status, 0) != child || status) ? 98 : 0;
+}
+
+static pthread_barrier_t all_there;
+
+static void *in_a_crowd(void *unused)
+{
+    nvtxRangePushA("in a crowd");
+    pthread_barrier_wait(&all_there);
+    nvtxRangePop();
+    return unused;
+}
+
+/* 400 threads at a time. */
+static int crowd(void)
+{
+    static pthread_t threads[400];
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) || pthread_attr_setstacksize(&attributes, 256 << 10))
+        return 99;
+    pthread_barrier_init(&all_there, NULL, NVT_COUNT_OF(threads));
+    for (size_t i = 0; i < NVT_COUNT_OF(threads); i++)
+        if (pthread_create(&threads[i], &attributes, in_a_crowd, NULL))
+            return 99;
+    for (size_t i = 0; i < NVT_COUNT_OF(threads); i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -390,7 +472,9 @@ int main(int argc, char **argv)
                 {"steps", steps},
                 {"names", names},
                 {"large_schema", large_schema},
-                {"popped_payloads", popped_payloads}};
+                {"popped_payloads", popped_payloads},
+                {"crowd", crowd},
+                {"followers", followers}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (!strcmp(how, ways[i].name))
