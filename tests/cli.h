@@ -34,6 +34,10 @@ struct cli_options {
  * what is wrong in a program is wrong in each of them. */
 enum { CLI_TRIES = 4 };
 
+/* After the last of them: fail with this message; but skip where the machine is too busy to tell, so that more threads want to run
+ * than there are processors in most looks of the next second. Does not return. */
+void cli_give_up(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /*
  * Run argv (NULL-terminated) and wait for its end. argv[0] "nvtally" is the program under test;
  * another name without a slash is looked up in PATH. A program that cannot be started has status

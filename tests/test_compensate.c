@@ -306,7 +306,7 @@ static void compensated_times_are_nearer_to_bare_ones(void **state)
     for (int i = 0; i < CLI_TRIES; i++)
         if (compensation_helps())
             return;
-    fail_msg("in none of %d measurements", CLI_TRIES);
+    cli_give_up("in none of %d measurements", CLI_TRIES);
 }
 
 static void tables_say_that_they_are_compensated(void **state)

@@ -130,7 +130,7 @@ static void tried(void **state)
             return;
         print_message("%s\n", wrong);
     }
-    fail_msg("%s, %d times", wrong, CLI_TRIES);
+    cli_give_up("%s, %d times", wrong, CLI_TRIES);
 }
 
 /* Processor time is looked at when the system's clock ticks: some ticks are at stake at the ends, and what the collector takes. */

@@ -356,7 +356,7 @@ static char *diagnose_until(int (*is_right)(const char *out), const char *trace,
         if (is_right(out))
             return out;
     }
-    fail_msg("%s, %s, %s others, none of %d runs: %s", trace, how, others, CLI_TRIES, out);
+    cli_give_up("%s, %s, %s others, none of %d runs: %s", trace, how, others, CLI_TRIES, out);
     return out;
 }
 

@@ -126,7 +126,7 @@ static void a_date_that_is_set_changes_nothing(void **state)
         int tries = 1;
         while (!sets_the_date(&steps[i]))
             if (tries++ == CLI_TRIES)
-                fail_msg("%s: in each of %d recordings", steps[i].clock, CLI_TRIES);
+                cli_give_up("%s: in each of %d recordings", steps[i].clock, CLI_TRIES);
     }
 }
 
@@ -156,7 +156,7 @@ static void a_drift_is_followed(void **state)
     for (int i = 0; i < CLI_TRIES; i++)
         if (follows_a_drift())
             return;
-    fail_msg("in none of %d recordings", CLI_TRIES);
+    cli_give_up("in none of %d recordings", CLI_TRIES);
 }
 
 int main(void)

@@ -315,7 +315,7 @@ static void findings_tell_the_law(void **state)
 enum { SWEEPS = 20, VALUES = 4, REPEATS_MOST = 3, STUDY = SWEEPS * VALUES * REPEATS_MOST };
 
 struct told {
-    size_t tested, likely, wrong; /* wrong: tested, of what does not grow */
+    size_t tested, doubted, wrong; /* wrong: tested, of what does not grow */
 };
 
 static void count_told(const struct nvt_findings *findings, size_t growing, struct told *told)
@@ -327,10 +327,10 @@ static void count_told(const struct nvt_findings *findings, size_t growing, stru
         if (strncmp(finding->what, "step", 4) != 0)
             continue;
         assert_non_null(sweep);
-        assert_int_equal(is_doubted, finding->confidence == NVT_LIKELY);
+        assert_int_equal(is_doubted, finding->confidence == NVT_POSSIBLE);
         assert_int_equal(is_doubted, strstr(finding->remedy, "several times") != NULL);
         if (is_doubted)
-            told->likely++;
+            told->doubted++;
         else
             told->tested++;
         if (!is_doubted && strtoul(sweep + 6, NULL, 10) > growing)
@@ -390,18 +390,18 @@ static void many_costs_make_no_finding(void **state)
     for (int i = 0; i < STUDIES; i++) {
         const struct told told[] = {study(0, 1, 0.3, &seed), study(5, 1, 0.3, &seed),
                                     study(5, 3, 0.3, &seed)};
-        none.likely += told[0].likely;
+        none.doubted += told[0].doubted;
         studies += told[0].tested > 0;
         single.tested += told[1].tested - told[1].wrong;
         repeated.tested += told[2].tested;
         repeated.wrong += told[2].wrong;
     }
-    print_message("of %d costs that do not grow: %zu likely, tested in %zu of %d studies; of %d "
+    print_message("of %d costs that do not grow: %zu possible, tested in %zu of %d studies; of %d "
                   "that grow: tested %zu with one run of each value, with three %zu, and %zu "
                   "wrong\n",
-                  STUDIES * SWEEPS, none.likely, studies, STUDIES, STUDIES * 5, single.tested,
+                  STUDIES * SWEEPS, none.doubted, studies, STUDIES, STUDIES * 5, single.tested,
                   repeated.tested - repeated.wrong, repeated.wrong);
-    assert_true(none.likely >= 10);    /* or there is nothing to show */
+    assert_true(none.doubted >= 10);   /* or there is nothing to show */
     assert_true(studies <= 3 + 3 * 2); /* 5 of 100, and three deviations */
     assert_true(repeated.tested - repeated.wrong >= STUDIES * 5 * 9 / 10);
     assert_true(single.tested < repeated.tested - repeated.wrong);

@@ -119,7 +119,7 @@ static void measures_ranges(void **state)
     for (int i = 0; i < CLI_TRIES; i++)
         if (measures_what_is_seen())
             return;
-    fail_msg("in none of %d sessions", CLI_TRIES);
+    cli_give_up("in none of %d sessions", CLI_TRIES);
 }
 
 static void *five_ranges(void *unused)
@@ -380,7 +380,7 @@ static void says_what_it_cannot_read(void **state)
     for (int i = 0; i < CLI_TRIES; i++)
         if (fail_each_read() >= 5)
             return;
-    fail_msg("fewer than 5 reads, each of %d times", CLI_TRIES);
+    cli_give_up("fewer than 5 reads, each of %d times", CLI_TRIES);
 }
 
 /* Google Benchmark's own time of an iteration holds the range that is in it. */
@@ -424,7 +424,7 @@ static void runs_with_google_benchmark(void **state)
     for (int i = 0; i < CLI_TRIES; i++)
         if (benchmark_holds_its_ranges(program))
             return;
-    fail_msg("in none of %d runs", CLI_TRIES);
+    cli_give_up("in none of %d runs", CLI_TRIES);
 }
 
 int main(int argc, char **argv)

@@ -101,7 +101,7 @@ static void tell_doubt(struct nvt_finding *finding, double chance, const struct 
                        const char *axis)
 {
     size_t length = strlen(finding->evidence);
-    finding->confidence = NVT_LIKELY;
+    finding->confidence = NVT_POSSIBLE;
     snprintf(finding->evidence + length, sizeof(finding->evidence) - length,
              "; not certain: noise alone shows this in %.2g %% of costs, and %zu were fitted",
              100 * chance, family->fitted);
