@@ -82,11 +82,22 @@ static void report_lost(const struct nvt_record_options *options,
                     " could not be written, %" PRIu64 " of threads without a buffer, %" PRIu64
                     " in signal handlers",
                     lost, result->dropped, result->unwritten, result->homeless, result->nested);
-    if (result->homeless)
+    if (result->homeless && result->scarce)
         nvt_message(stderr,
-                    "a thread gets no buffer if there is no room for 64 KiB (/dev/shm or "
+                    "a thread gets no buffer where the container's memory limit (%" PRIu64
+                    " MiB) leaves less than 192 KiB, or the buffers have a quarter of it: raise "
+                    "the limit",
+                    result->scarce >> 20);
+    else if (result->homeless)
+        nvt_message(stderr,
+                    "a thread gets no buffer if there is no room for 24 KiB (/dev/shm or "
                     "NVTALLY_TMPDIR full, a limit on file sizes), or if it runs as another user: "
-                    "give a smaller --ring-size, or set NVTALLY_TMPDIR to another folder");
+                    "set NVTALLY_TMPDIR to another folder");
+    else if (result->dropped && result->scarce)
+        nvt_message(stderr,
+                    "buffers stayed small, as the container's memory limit (%" PRIu64
+                    " MiB) left no more: raise the limit, or record less",
+                    result->scarce >> 20);
     if (result->too_deep)
         nvt_message(stderr,
                     "ranges were nested deeper than a buffer of %" PRIu64
@@ -153,6 +164,10 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
     if (result->other_device_tool)
         nvt_message(stderr, "another tool is injected already (CUDA_INJECTION64_PATH): it was "
                             "left in place, and this trace has no device records");
+    if (result->memory_kills)
+        nvt_message(
+            stderr, "the system killed %d process%s for memory: the limit here is %" PRIu64 " MiB",
+            result->memory_kills, result->memory_kills == 1 ? "" : "es", result->limit >> 20);
     if (result->write_error.message[0])
         nvt_message(stderr, "%s", nvt_error_text(&result->write_error, text, sizeof(text)));
     if (result->cut_error.message[0])

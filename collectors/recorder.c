@@ -13,6 +13,7 @@
 #include "launch.h"
 #include "levels.h"
 #include "machine_sampler.h"
+#include "memory_groups.h"
 #include "recorder.h"
 
 /* Calls of the operating system's libraries from this length on have their stack taken, once for so much time in such calls: taking
@@ -179,6 +180,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->waited_ns = totals->waited_ns;
     result->captured = atomic_load(&recorder->control->captured) != 0;
     result->homeless = atomic_load(&recorder->control->homeless);
+    result->scarce = atomic_load(&recorder->control->scarce);
     result->processes = nvt_output_processes(recorder->output);
     result->threads = nvt_output_threads(recorder->output) - totals->device_threads;
     result->write_error = totals->error;
@@ -208,6 +210,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     struct nvt_launch launch = {.pid = -1};
     struct nvt_launch_signals before;
     struct nvt_children others;
+    struct nvt_memory_groups groups;
     *result = (struct nvt_record_result){.exec_error = nvt_launch_check(argv[0])};
     if (result->exec_error)
         return 0;
@@ -215,6 +218,8 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     nvt_launch_ask(options->asked ? options->asked() : 0);
     nvt_children_read(&others);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    nvt_memory_groups_find(&groups);
+    const uint64_t kills = nvt_memory_groups_kills(&groups);
     int status = set_up(&recorder, options, argv, err);
     if (!status)
         status = nvt_launch_start(argv, recorder.folder, wish_of(options), &before, &launch, err);
@@ -227,6 +232,8 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         struct nvt_machine *machine = start_machine(&recorder, options->trace);
         record_until_end(&recorder, &launch, machine, options->wait_for_all, &others, result);
         write_machine(&recorder, machine, 1);
+        result->limit = groups.limit;
+        result->memory_kills = (int)(nvt_memory_groups_kills(&groups) - kills);
         finish(&recorder, result);
     } else if (recorder.output) {
         nvt_output_discard(recorder.output);

@@ -56,8 +56,13 @@ struct nvt_record_result {
     int captured;                    /* what options.capture names has begun, at least once */
     uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
-    uint64_t nested;    /* events of signal handlers that interrupted an event */
-    uint64_t homeless;  /* events of threads that could get no ring */
+    uint64_t nested;   /* events of signal handlers that interrupted an event */
+    uint64_t homeless; /* events of threads that could get no ring */
+    uint64_t
+        scarce; /* bytes: a control group's limit that left no memory for more or larger rings; 0: none did */
+    uint64_t
+        limit; /* bytes: the least limit of the control groups that we are in; UINT64_MAX: none */
+    int memory_kills;   /* processes of such a group that were killed for memory meanwhile */
     uint64_t unwritten; /* events drained that could not be written */
     uint64_t waited_ns; /* time that producers waited for room, summed */
     /* CPU time of this process from the command's start to its end: what it may have taken from the command. Setting up
