@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/clock.h"
 #include "../lib/count_of.h"
 #include "../lib/program.h"
 #include "session.h"
 #include "wake.h"
+#include "witness.h"
 
 #define INJECT_LIBRARY   "libnvtally-inject.so"
 #define NVTX_VARIABLE    "NVTX_INJECTION64_PATH"
@@ -73,7 +76,15 @@ static struct {
     volatile sig_atomic_t asked; /* the last that asked to end, whoever else got it; 0 */
     struct nvt_control *control;
     struct sigaction before[HANDLED];
+    struct nvt_witness witness;
+    _Atomic uint64_t heard;   /* signals that came, bit N - 1 for number N, */
+    _Atomic uint64_t sent;    /* and those of them that somebody sent to us, or to our group */
+    uint64_t early;           /* what the witness had before we heard of it */
+    _Atomic int64_t heard_at; /* when the first of them came, CLOCK_MONOTONIC; 0: none is left */
 } listening;
+
+/* Who sends a signal to a group, or to each process of a job, has sent it to all within this time. */
+#define PASS_ON_NS 20000000
 
 static void handled_signals(sigset_t *set)
 {
@@ -129,6 +140,7 @@ static void take_pending(int all)
 
 void nvt_launch_unblock(const struct nvt_launch_signals *before)
 {
+    nvt_witness_stop(&listening.witness);
     /* A Ctrl-C that the command got as well must not end us when the mask goes back. */
     take_pending(1);
     restore_actions(before);
@@ -257,6 +269,7 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
         .ends_with = wish.ends_with_us ? getpid() : 0,
     };
     (void)fflush(NULL);
+    nvt_witness_ask(&listening.witness); /* from here on, what the group gets the command gets */
     launch->pid = fork();
     if (!launch->pid)
         become_command(argv, folder, before, &gifts, report[1]);
@@ -287,6 +300,41 @@ static int is_over(void)
             info.si_pid);
 }
 
+/* The terminal signals the whole foreground group: the command has got those itself, and the witness has them, too. */
+static void note(int number, int is_sent)
+{
+    const uint64_t bit = UINT64_C(1) << (number - 1);
+    int64_t none = 0;
+    atomic_fetch_or(&listening.heard, bit);
+    if (is_sent)
+        atomic_fetch_or(&listening.sent, bit);
+    atomic_compare_exchange_strong(&listening.heard_at, &none, nvt_monotonic_ns());
+}
+
+int nvt_launch_pass_on(void)
+{
+    const int64_t at = atomic_load(&listening.heard_at);
+    if (!at)
+        return 0;
+    if (nvt_monotonic_ns() - at < PASS_ON_NS)
+        return 1;
+    atomic_store(&listening.heard_at, 0);
+    const uint64_t heard = atomic_exchange(&listening.heard, 0);
+    const uint64_t sent = atomic_exchange(&listening.sent, 0);
+    const uint64_t seen = nvt_witness_ask(&listening.witness);
+    const uint64_t alone = sent & ~seen & ~listening.early;
+    listening.early = seen & ~heard; /* we shall hear of it in a moment */
+    for (int number = 1; number <= 64; number++) {
+        if (!(alone >> (number - 1) & 1))
+            continue;
+        if (is_over())
+            listening.enough |= asks_to_end(number);
+        else
+            kill(listening.command, number);
+    }
+    return 0;
+}
+
 static void hear(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -294,10 +342,9 @@ static void hear(int number, siginfo_t *info, void *context)
     nvt_launch_ask(asks_to_end(number) ? number : 0);
     if (is_over())
         listening.enough |= asks_to_end(number);
-    /* The terminal signals the whole foreground group: the command has got those itself. */
-    else if (number != SIGCHLD &&
-             (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL))
-        kill(listening.command, number);
+    else if (number != SIGCHLD)
+        note(number,
+             info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL);
     nvt_control_wake(listening.control);
     errno = saved;
 }
@@ -316,8 +363,16 @@ void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *cont
         sigdelset(hearing, handled[i]);
     }
     take_pending(0); /* a terminal's, too: the command may not have been there yet */
-    if (listening.asked)
+    if (listening.asked && !(nvt_witness_ask(&listening.witness) >> (listening.asked - 1) & 1))
         kill(launch->pid, listening.asked);
+}
+
+void nvt_launch_witness(char *const argv[])
+{
+    sigset_t kept;
+    handled_signals(&kept);
+    sigdelset(&kept, SIGCHLD);
+    nvt_witness_start(&listening.witness, &kept, argv);
 }
 
 void nvt_launch_ask(int number)

@@ -53,15 +53,22 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
                      const struct nvt_launch_signals *before, struct nvt_launch *launch,
                      struct nvt_error *err);
 
+/* Have somebody who sees which signals come to our whole process group: those the command gets itself. Between nvt_launch_block and
+ * nvt_launch_start; without it, and where no process can be had, it gets them twice. */
+void nvt_launch_witness(char *const argv[]);
+
 /*
  * Handle the signals that nvt_launch_block has blocked, whenever the mask is *hearing: what somebody
- * sent us goes to the command, and each ends nvt_recorder_sleep. One launch at a time; nothing else
+ * sent us alone goes to the command by nvt_launch_pass_on, and each ends nvt_recorder_sleep. One launch at a time; nothing else
  * of this process may use those signals until nvt_launch_listen_no_more. What asked to end before the command was there
  * goes to it at once.
  */
 void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *control,
                        sigset_t *hearing);
 void nvt_launch_listen_no_more(void);
+
+/* To be called in between. Whether there is something to pass on in the next milliseconds. */
+int nvt_launch_pass_on(void);
 
 /* The command has ended and was waited for: its number may be another process's soon. From now on a
  * signal that asks to end asks the recording to end; whether one has. */

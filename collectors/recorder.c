@@ -94,6 +94,7 @@ static void record_until_end(struct nvt_recorder *recorder, const struct nvt_lau
         if (machine)
             nvt_machine_follow(machine, &recorder->owners);
         write_machine(recorder, machine, 0);
+        recorder->is_urgent = nvt_launch_pass_on();
         nvt_recorder_sleep(recorder, fullest, &hearing);
     }
     nvt_launch_listen_no_more();
@@ -217,6 +218,10 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     nvt_launch_block(&before);
     nvt_launch_ask(options->asked ? options->asked() : 0);
     nvt_children_read(&others);
+    if (others.count >= 0) { /* or it would be taken for one that the command left */
+        nvt_launch_witness(argv);
+        nvt_children_read(&others);
+    }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     nvt_memory_groups_find(&groups);
     const uint64_t kills = nvt_memory_groups_kills(&groups);

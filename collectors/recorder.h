@@ -28,6 +28,7 @@ struct nvt_recorder {
     int64_t next_flush, next_clock;
     int64_t last_look; /* at the rings; CLOCK_MONOTONIC, as the two before */
     int cuts;          /* the output is being cut: there is more to do soon */
+    int is_urgent;     /* so there is elsewhere */
     uint64_t was_cut;  /* how often it was */
 };
 #define NVT_RECORDER_INIT                                                                          \

@@ -369,6 +369,8 @@ static int64_t sleep_for(struct nvt_recorder *recorder, double fullest)
     int64_t longest = look_again ? LOOK_NS : recorder->next_flush - now;
     if (recorder->cuts && longest > CUT_NS)
         longest = CUT_NS;
+    if (recorder->is_urgent && longest > LOOK_NS)
+        longest = LOOK_NS;
     recorder->last_look = now;
     if (fullest >= NVT_RECORDER_BUSY_FILL)
         return 0;
