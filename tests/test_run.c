@@ -269,7 +269,7 @@ static size_t begin_long_run(char *script, size_t size, const char *out, int qui
         script, size,
         "%s run linear --size 256,2048,4096 --batch 16 --iterations " LONG_RUN
         " --backend host -o %s %s & "
-        "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; ",
+        "p=$!; for i in $(seq 5000); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; ",
         cli_built("nvtally"), out, quietly ? ">/dev/null 2>&1" : "", out);
 }
 
