@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void nvt_children_read(struct nvt_children *children)
 {
@@ -37,4 +38,38 @@ int nvt_children_are_new(const struct nvt_children *before)
         if (!was_there(before, now.pids[i]))
             return 1;
     return now.count < 0;
+}
+
+static void name_of(pid_t pid, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file || !fgets(name, (int)size, file))
+        snprintf(name, size, "?");
+    if (file)
+        fclose(file);
+    name[strcspn(name, "\n")] = 0;
+}
+
+const char *nvt_children_text(const struct nvt_children *before, char *text, size_t size)
+{
+    enum { SHOWN = 4 };
+    struct nvt_children now;
+    int count = 0;
+    size_t used = 0;
+    char name[32];
+    nvt_children_read(&now);
+    *text = 0;
+    for (int i = 0; i < now.count; i++) {
+        if (was_there(before, now.pids[i]) || count++ >= SHOWN)
+            continue;
+        name_of(now.pids[i], name, sizeof(name));
+        used += (size_t)snprintf(text + used, size - used, "%s%s (%d)", count > 1 ? ", " : "", name,
+                                 (int)now.pids[i]);
+        used = used < size ? used : size - 1;
+    }
+    if (count > SHOWN)
+        snprintf(text + used, size - used, " and %d more", count - SHOWN);
+    return text;
 }

@@ -4,6 +4,7 @@
 #ifndef NVT_CHILDREN_H
 #define NVT_CHILDREN_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 #define NVT_CHILDREN_MOST 256
@@ -18,5 +19,9 @@ void nvt_children_read(struct nvt_children *children);
 
 /* Whether there is a child that was not there `before`. Where that is not known, there is. */
 int nvt_children_are_new(const struct nvt_children *before);
+
+/* Those that were not there `before`: "sleep (12), python3 (13) and 2 more", with their names and numbers; "" where none is
+ * known. Returns `text`. */
+const char *nvt_children_text(const struct nvt_children *before, char *text, size_t size);
 
 #endif

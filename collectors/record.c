@@ -185,6 +185,14 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
     report_nothing(request, result, lost);
 }
 
+static void say_who_is_left(const char *processes)
+{
+    nvt_message(stderr,
+                "the command has ended; recording goes on for what it left: %s. Ctrl-C ends the "
+                "recording (next time: --wait primary)",
+                *processes ? processes : "processes without a name");
+}
+
 /* End as the command ended, so that whoever waits for us sees the same. */
 static int end_like(int wait_status)
 {
@@ -251,6 +259,7 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
         nvt_check_not_stdout(output, "a trace", "file", err))
         return fail(err);
     request.options.output = output;
+    request.options.waits = say_who_is_left;
     int failed = run(&request.options, argv, request.command, &result, err);
     /* Where nobody reads what we say, the status still is the command's. */
     (void)signal(SIGPIPE, SIG_IGN);

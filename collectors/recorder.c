@@ -21,6 +21,9 @@
 #define WHERE_LEAST_NS 1000000
 #define WHERE_EVERY_NS 10000000
 
+/* After that time somebody may take a recording that goes on for one that hangs. */
+#define LEFT_NS 1000000000
+
 /* Reap what has ended. Returns whether recording goes on. */
 static int children_left(const struct nvt_launch *launch, int wait_for_all,
                          const struct nvt_children *others, int *command_ended, int *wait_status)
@@ -78,16 +81,35 @@ static void write_machine(struct nvt_recorder *recorder, struct nvt_machine *mac
         note_error(recorder, &err);
 }
 
+/* What the command has left goes on: that is said once. `since`: when it was first seen, 0. */
+static void note_left(const struct nvt_record_options *options, const struct nvt_children *others,
+                      int64_t *since)
+{
+    char text[256];
+    const int64_t now = nvt_monotonic_ns();
+    if (!*since)
+        *since = now;
+    if (*since == INT64_MAX || now - *since < LEFT_NS)
+        return;
+    *since = INT64_MAX;
+    if (options->waits)
+        options->waits(nvt_children_text(others, text, sizeof(text)));
+}
+
 static void record_until_end(struct nvt_recorder *recorder, const struct nvt_launch *launch,
-                             struct nvt_machine *machine, int wait_for_all,
+                             struct nvt_machine *machine, const struct nvt_record_options *options,
                              const struct nvt_children *others, struct nvt_record_result *result)
 {
     int command_ended = 0;
+    int64_t left_since = 0;
     uint64_t taken;
     sigset_t hearing;
     int64_t start = own_time();
     nvt_launch_listen(launch, recorder->control, &hearing);
-    while (children_left(launch, wait_for_all, others, &command_ended, &result->wait_status)) {
+    while (children_left(launch, options->wait_for_all, others, &command_ended,
+                         &result->wait_status)) {
+        if (command_ended)
+            note_left(options, others, &left_since);
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
@@ -235,7 +257,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         /* The command runs: from now on there is a new trace. */
         nvt_output_begin(recorder.output, &recorder.totals.error);
         struct nvt_machine *machine = start_machine(&recorder, options->trace);
-        record_until_end(&recorder, &launch, machine, options->wait_for_all, &others, result);
+        record_until_end(&recorder, &launch, machine, options, &others, result);
         write_machine(&recorder, machine, 1);
         result->limit = groups.limit;
         result->memory_kills = (int)(nvt_memory_groups_kills(&groups) - kills);

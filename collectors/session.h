@@ -30,6 +30,8 @@ struct nvt_record_options {
     const char *const *facts;
     int ends_with_us; /* the command gets SIGTERM when the recorder is killed; else it goes on */
     struct nvt_retain_limits keep; /* the latest part of the trace alone */
+    /* Called once, when the command has ended a second ago and others are waited for, with their names and numbers; may be NULL. */
+    void (*waits)(const char *processes);
     int (*asked)(void); /* the signal that has asked our caller to end, 0: none; may be NULL */
 };
 
@@ -37,7 +39,7 @@ struct nvt_record_options {
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
         NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, 0, NULL,   \
-            0, {0, 0}, NULL                                                                        \
+            0, {0, 0}, NULL, NULL                                                                  \
     }
 
 struct nvt_record_result {
