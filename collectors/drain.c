@@ -1,4 +1,4 @@
-#include "drain.h"
+#include "drain_state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,44 +8,10 @@
 #include <unistd.h>
 
 #include "../lib/event_columns.h"
-#include "drain_cpu.h"
 #include "drain_device.h"
-#include "drain_os.h"
 
 /* Slots are copied into columns in batches, and the producer gets its room back after each. */
 #define BATCH 4096u
-
-struct nvt_drain {
-    struct nvt_ring *ring;
-    size_t size;
-    char *path;
-    struct nvt_output *output;
-    uint32_t process, thread;
-    uint32_t owners;    /* threads that have had it */
-    int has_ended;      /* the latest of them has, and its end is written */
-    int64_t idle_since; /* CLOCK_MONOTONIC, 0: no thread has been seen to leave it to the next */
-    uint64_t tail, mask;
-    double fill;
-    int broken;
-    int starved;                      /* what is in the ring could not be taken: no memory */
-    int partial;                      /* the columns lack something: no memory */
-    uint32_t names[NVT_STRING_SLOTS]; /* string slot to the file's string id */
-    /* The chunk in the making. */
-    struct nvt_buffer tokens, times, domains, attributes, range_ids, samples, payload;
-    uint32_t count;
-    uint64_t first, last;    /* ticks */
-    uint64_t last_range;     /* for the delta of range ids */
-    uint32_t domain;         /* of the current run */
-    uint32_t domain_run;     /* events in it */
-    uint32_t last_attribute; /* event that last had attributes */
-    uint32_t last_sample;    /* event that last was a sample */
-    struct nvt_drain_os os;
-    struct nvt_drain_cpu cpu;
-    struct nvt_drain_totals totals, past; /* of the thread that has it, and of those before */
-    struct {
-        uint64_t dropped, nested, waited_ns; /* that the ring counted for those */
-    } before;
-};
 
 static void free_drain(struct nvt_drain *drain)
 {
@@ -94,21 +60,6 @@ static struct nvt_ring *map_ring(const char *path, size_t *size)
     return ring == MAP_FAILED ? NULL : ring;
 }
 
-/* From here on what is taken is this thread's. 0, or -1 when out of memory. */
-static int begin_thread(struct nvt_drain *drain, int tid, const char *thread_name)
-{
-    char name[sizeof(drain->ring->thread_name) + 1];
-    memcpy(name, thread_name, sizeof(drain->ring->thread_name));
-    name[sizeof(name) - 1] = 0;
-    drain->thread = nvt_output_thread(drain->output, drain->process, tid, name);
-    drain->has_ended = 0;
-    drain->owners++;
-    drain->os.thread = drain->cpu.thread = drain->thread;
-    drain->os.tid = tid;
-    drain->os.told = 0;
-    return drain->thread == UINT32_MAX ? -1 : 0;
-}
-
 static int introduce(struct nvt_drain *drain)
 {
     char command[sizeof(drain->ring->command)];
@@ -122,7 +73,7 @@ static int introduce(struct nvt_drain *drain)
                                       .process = drain->process,
                                       .pid = drain->ring->foreign ? 0 : drain->ring->pid};
     drain->cpu = (struct nvt_drain_cpu){.output = drain->output, .process = drain->process};
-    return begin_thread(drain, drain->ring->tid, drain->ring->thread_name);
+    return nvt_drain_begin_thread(drain, drain->ring->tid, drain->ring->thread_name);
 }
 
 int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain **result,
@@ -173,13 +124,6 @@ static void put_bytes(struct nvt_drain *drain, struct nvt_buffer *column, const 
 {
     if (nvt_buffer_append(column, data, size))
         drain->partial = 1;
-}
-
-/* The first error is the one that is told. */
-static void note_no_memory(struct nvt_drain *drain)
-{
-    if (!drain->totals.error.message[0])
-        nvt_fail(&drain->totals.error, "out of memory");
 }
 
 static void end_domain_run(struct nvt_drain *drain)
@@ -318,12 +262,12 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
         uint32_t id = nvt_output_string(drain->output, text, length);
         drain->names[NVT_WORD_VALUE(slot->word) % NVT_STRING_SLOTS] = id == NVT_NO_STRING ? 0 : id;
         if (id == NVT_NO_STRING)
-            note_no_memory(drain);
+            nvt_drain_note_no_memory(drain);
     } else if (kind < sizeof(kinds) && kinds[kind] &&
                nvt_output_define(drain->output, drain->process, kinds[kind],
                                  NVT_WORD_DOMAIN(slot->word), header[0], NVT_WORD_VALUE(slot->word),
                                  text, length)) {
-        note_no_memory(drain);
+        nvt_drain_note_no_memory(drain);
     }
 }
 
@@ -353,8 +297,6 @@ static void clear(struct nvt_drain *drain, uint64_t from, uint64_t to)
         atomic_store_explicit(&slots[from & drain->mask].word, 0, memory_order_relaxed);
 }
 
-static void take_owner(struct nvt_drain *drain, uint64_t ticks, const uint8_t *data, size_t size);
-
 /* The record at `tail`, whose first word this is, with its data. Returns how many slots it has. */
 static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t word)
 {
@@ -379,7 +321,7 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
     else if (kind == NVT_OS_CALL)
         nvt_drain_os_take(&drain->os, NVT_WORD_VALUE(word), data, (size_t)extra * sizeof(slot));
     else if (kind == NVT_DEFINE_OWNER)
-        take_owner(drain, slot.ticks, data, (size_t)extra * sizeof(slot));
+        nvt_drain_take_owner(drain, slot.ticks, data, (size_t)extra * sizeof(slot));
     else if (kind == NVT_CPU_SAMPLE)
         nvt_drain_cpu_take(&drain->cpu, slot.ticks, data, (size_t)extra * sizeof(slot));
     else
@@ -544,89 +486,6 @@ uint32_t nvt_drain_owner(const struct nvt_drain *drain, struct nvt_owner *owner)
     return drain->process;
 }
 
-/* --- threads ------------------------------------------------------------------------------------ */
-
-/* What the ring counts of all its threads, less what those before have had. */
-static uint64_t since(_Atomic uint64_t *counter, uint64_t *before)
-{
-    uint64_t now = atomic_load(counter), more = now - *before;
-    *before = now;
-    return more;
-}
-
-/* `now`: when the thread's end was noticed, or that of its recording where it lives on. */
-static void write_end(struct nvt_drain *drain, uint64_t now, int lives)
-{
-    struct nvt_buffer row = {0};
-    struct nvt_drain_totals *totals = &drain->totals;
-    struct nvt_chunk chunk = {.kind = NVT_CHUNK_THREAD_END,
-                              .process = drain->process,
-                              .thread = drain->thread,
-                              .count = 1,
-                              .last = now};
-    totals->dropped = since(&drain->ring->dropped, &drain->before.dropped);
-    totals->nested = since(&drain->ring->nested, &drain->before.nested);
-    totals->waited_ns = since(&drain->ring->waited_ns, &drain->before.waited_ns);
-    if (!nvt_buffer_varint(&row, totals->events) && !nvt_buffer_varint(&row, totals->dropped) &&
-        !nvt_buffer_varint(&row, totals->nested) && !nvt_buffer_varint(&row, totals->unwritten) &&
-        !nvt_buffer_varint(&row, totals->waited_ns) && !nvt_buffer_varint(&row, lives != 0))
-        nvt_output_chunk(drain->output, &chunk, row.data, row.size, NULL);
-    else
-        note_no_memory(drain);
-    nvt_buffer_free(&row);
-}
-
-static void add_totals(struct nvt_drain_totals *sum, const struct nvt_drain_totals *more)
-{
-    sum->events += more->events;
-    sum->device_records += more->device_records;
-    sum->os_calls += more->os_calls;
-    sum->cpu_samples += more->cpu_samples;
-    for (int i = 0; i < NVT_PYTHON_STATES; i++)
-        sum->python.samples[i] += more->python.samples[i];
-    sum->batches += more->batches;
-    sum->device_threads += more->device_threads;
-    sum->dropped += more->dropped;
-    sum->too_deep |= more->too_deep;
-    sum->nested += more->nested;
-    sum->unwritten += more->unwritten;
-    sum->waited_ns += more->waited_ns;
-    if (!sum->error.message[0])
-        sum->error = more->error;
-}
-
-/* The thread that has the ring ends, or its recording. */
-static void end_thread(struct nvt_drain *drain, uint64_t now, int lives)
-{
-    struct nvt_drain_totals *totals = &drain->totals;
-    if (drain->has_ended)
-        return;
-    nvt_drain_os_take_open(&drain->os, &drain->ring->calling, now);
-    nvt_drain_flush(drain, 1);
-    write_end(drain, now, lives);
-    totals->device_threads =
-        totals->batches && !totals->events && !totals->os_calls && !totals->cpu_samples;
-    add_totals(&drain->past, totals);
-    *totals = (struct nvt_drain_totals){0};
-    drain->has_ended = 1;
-}
-
-/* Another thread has taken the ring over. */
-static void take_owner(struct nvt_drain *drain, uint64_t ticks, const uint8_t *data, size_t size)
-{
-    uint64_t tid;
-    char name[sizeof(drain->ring->thread_name)];
-    if (size < 2 * sizeof(tid) + sizeof(name))
-        return;
-    memcpy(&tid, data, sizeof(tid));
-    memcpy(name, data + 2 * sizeof(tid), sizeof(name));
-    end_thread(drain, ticks, 0);
-    if (begin_thread(drain, (int)tid, name)) {
-        note_no_memory(drain);
-        drain->broken = 1;
-    }
-}
-
 /* What there is, to its last record. */
 static void take_all(struct nvt_drain *drain)
 {
@@ -646,7 +505,7 @@ int nvt_drain_is_left(struct nvt_drain *drain, uint64_t now, int64_t patience_ns
     take_all(drain);
     if (drain->owners != owners || drain->starved)
         return 0;
-    end_thread(drain, now, 0);
+    nvt_drain_end_thread(drain, now, 0);
     const int64_t at = nvt_monotonic_ns();
     drain->idle_since = drain->idle_since ? drain->idle_since : at;
     return at - drain->idle_since >= patience_ns &&
@@ -659,10 +518,10 @@ void nvt_drain_close(struct nvt_drain *drain, uint64_t now, int lives,
     if (drain->starved) /* once more, before what the ring holds is given up */
         take_all(drain);
     if (drain->starved)
-        note_no_memory(drain);
+        nvt_drain_note_no_memory(drain);
     drain->past.too_deep |= atomic_load(&drain->ring->too_deep) != 0;
-    end_thread(drain, now, lives);
-    add_totals(totals, &drain->past);
+    nvt_drain_end_thread(drain, now, lives);
+    nvt_drain_add_totals(totals, &drain->past);
     atomic_store_explicit(&drain->ring->state, NVT_RING_GONE, memory_order_release);
     unlink(drain->path);
     free_drain(drain);

@@ -119,7 +119,8 @@ uint64_t nvt_memory_groups_left(const struct nvt_memory_groups *groups)
         uint64_t used = read_number(folder, files[is_old].used, "\n", 0);
         uint64_t left = used < limit ? limit - used : 0;
         /* The page cache is counted as used, and fills all there is in time. */
-        for (int kind = 0; kind < 2 && left < limit / 4; kind++)
+        const int is_short = left < limit / 4;
+        for (int kind = 0; kind < 2 && is_short; kind++)
             left += read_number(folder, "memory.stat", files[is_old].cache[kind], 0);
         least = left < least ? left : least;
     }

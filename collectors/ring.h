@@ -133,7 +133,7 @@ struct nvt_ring {
     uint32_t version;
     _Atomic uint32_t slots; /* a power of two; grows, see above */
     int32_t pid, parent;
-    int32_t tid;      /* the first thread's; of another one NVT_DEFINE_OWNER tells */
+    int32_t tid;      /* the first thread's; of the next one NVT_DEFINE_OWNER says it */
     uint32_t foreign; /* these are of another pid namespace than the recorder's */
     uint64_t image;   /* start of the process image in ticks: differs after exec */
     char thread_name[16];

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -37,8 +38,9 @@ static char *command_line(size_t *size)
     const char *at = strrchr(text, ')'); /* behind the second field, which may hold anything */
     for (int field = 2; at && field < 48; field++)
         at = strchr(at + 1, ' ');
-    unsigned long from = 0, to = 0;
-    if (!at || sscanf(at, " %lu %lu", &from, &to) != 2 || to <= from)
+    char *end = NULL;
+    const unsigned long from = at ? strtoul(at, &end, 10) : 0, to = at ? strtoul(end, NULL, 10) : 0;
+    if (!from || to <= from)
         return NULL;
     *size = to - from;
     return (char *)

@@ -94,8 +94,8 @@ static struct nvt_thread *take_over(void)
             continue;
         /* Where a child of fork sees what its parent had, the ring is the parent's. */
         if (!thread->slots || nvt_thread_ring(thread)->pid != (int32_t)syscall(SYS_getpid) ||
-            !atomic_compare_exchange_strong(&nvt_thread_ring(thread)->state,
-                                                              &state, NVT_RING_OPEN)) {
+            !atomic_compare_exchange_strong(&nvt_thread_ring(thread)->state, &state,
+                                            NVT_RING_OPEN)) {
             give_back(thread);
             continue;
         }
