@@ -590,8 +590,9 @@ static void the_late_rank_is_found(void **state)
     end_job(&job);
 }
 
-/* Of 20 iterations each rank is late by 4 ms in some, in the same range. */
-static size_t late_by_turns(int late_of_1)
+/* Of 20 iterations each rank is late by 4 ms in some, in the same range; what a rule about ranks finds. The call: all_reduce, or
+ * Wait, of which nobody knows whom it waits for. */
+static size_t late_by_turns(const struct nvt_rule *rule, const char *name, int late_of_1)
 {
     struct job job = make_job(2, 1, 0);
     for (int i = 0; i < 20; i++) {
@@ -600,15 +601,17 @@ static size_t late_by_turns(int late_of_1)
         for (int k = 0; k < 2; k++) {
             range(&job, k, "iteration", from, from + 10);
             range(&job, k, "backward", from + 1, from + 9);
-            group_call(&job, k, "all_reduce", 7, 2, from + 2 + (k == late ? 4 : 0), from + 7);
+            group_call(&job, k, name, 7, 2, from + 2 + (k == late ? 4 : 0), from + 7);
         }
     }
     finish(&job);
-    struct nvt_findings findings = apply(&job, &nvt_rule_late);
+    struct nvt_findings findings = apply(&job, rule);
     const size_t count = findings.count;
     if (count)
         assert_non_null(strstr(findings.items[0].what,
-                               "in all_reduce for rank 1, which is in range backward then"));
+                               rule == &nvt_rule_late
+                                   ? "in all_reduce for rank 1, which is in range backward then"
+                                   : "rank 1 is slower than the other 1"));
     free(findings.items);
     end_job(&job);
     return count;
@@ -617,10 +620,16 @@ static size_t late_by_turns(int late_of_1)
 static void ranks_that_are_late_by_turns_are_not_found(void **state)
 {
     (void)state;
-    assert_int_equal(late_by_turns(10), 1);
-    assert_int_equal(late_by_turns(8), 1);
-    assert_int_equal(late_by_turns(6), 0);
-    assert_int_equal(late_by_turns(5), 0);
+    assert_int_equal(late_by_turns(&nvt_rule_late, "all_reduce", 10), 1);
+    assert_int_equal(late_by_turns(&nvt_rule_ranks, "Wait", 10), 1);
+    assert_int_equal(late_by_turns(&nvt_rule_late, "all_reduce", 8), 1);
+    assert_int_equal(late_by_turns(&nvt_rule_ranks, "Wait", 9), 1);
+    assert_int_equal(late_by_turns(&nvt_rule_late, "all_reduce", 7), 0);
+    assert_int_equal(late_by_turns(&nvt_rule_ranks, "Wait", 7), 0);
+    assert_int_equal(late_by_turns(&nvt_rule_late, "all_reduce", 6), 0);
+    assert_int_equal(late_by_turns(&nvt_rule_ranks, "Wait", 6), 0);
+    assert_int_equal(late_by_turns(&nvt_rule_late, "all_reduce", 5), 0);
+    assert_int_equal(late_by_turns(&nvt_rule_ranks, "Wait", 5), 0);
 }
 
 /* Two that are late elsewhere are two findings, each of which names its ranks, and no sweeps. */

@@ -7,7 +7,13 @@
 #include "../input/ranks.h"
 #include "../model/mpi.h"
 
-/* Waits of a rank for another one in a range. */
+/* Waits, in the whole trace. */
+struct all_waits {
+    double ns, count;
+    struct nvt_longest longest;
+};
+
+/* Waits of a rank for another one in a range; ns, count and longest are of the steady part. */
 struct group {
     uint32_t rank, late, late_range,
         first; /* first: of those of the same late rank, range and state */
@@ -15,6 +21,13 @@ struct group {
     double ns, count;
     struct nvt_longest longest;
     uint32_t range, call; /* of the longest */
+    struct all_waits all;
+};
+
+/* What a rank waits, in a state, for others in a range of a name. */
+struct turns {
+    double ns; /* in the steady part */
+    struct all_waits all;
 };
 
 struct groups {
@@ -27,14 +40,27 @@ struct groups {
     struct group *items;
     uint32_t count;
     struct nvt_strings *names; /* of ranges, of all traces */
-    struct nvt_map turns;      /* rank << 32 | name and state -> place in turns_ns */
-    double *turns_ns;
+    struct nvt_map turns;      /* rank << 32 | name and state -> place in turn_items */
+    struct turns *turn_items;
     uint32_t turn_count;
 };
 
-/* What a rank waits, in a state, for others in a range of a name, added up; NULL: it is in no list, or out of memory. */
-static double *turns_of(struct groups *groups, uint32_t rank, uint8_t state, uint32_t late,
-                        uint32_t late_range)
+static void add_wait(struct all_waits *all, const struct nvt_mpi_wait *wait)
+{
+    const double ns = (double)(wait->end - wait->start);
+    nvt_longest_add(&all->longest, wait->start, ns);
+    all->ns += ns;
+    all->count++;
+}
+
+static double usual_of(const struct all_waits *all)
+{
+    return nvt_usual_time(all->ns, all->count, all->longest.ns[0], all->longest.ns[1]);
+}
+
+/* NULL: it is in no list, or out of memory. */
+static struct turns *turns_of(struct groups *groups, uint32_t rank, uint8_t state, uint32_t late,
+                              uint32_t late_range)
 {
     const char *range = nvt_name(nvt_mpi_trace(&groups->ranks->waits.job, late), late_range);
     const uint32_t name = nvt_strings_add_text(groups->names, range);
@@ -43,13 +69,13 @@ static double *turns_of(struct groups *groups, uint32_t rank, uint8_t state, uin
                        : nvt_map_at(&groups->turns,
                                     (uint64_t)rank << 32 | (name * NVT_MPI_WAIT_STATES + state));
     if (!at || (*at == NVT_MAP_NONE &&
-                nvt_grow(&groups->turns_ns, groups->turn_count, sizeof(*groups->turns_ns))))
+                nvt_grow(&groups->turn_items, groups->turn_count, sizeof(*groups->turn_items))))
         return NULL;
     if (*at == NVT_MAP_NONE) {
         *at = groups->turn_count;
-        groups->turns_ns[groups->turn_count++] = 0;
+        groups->turn_items[groups->turn_count++] = (struct turns){0};
     }
-    return &groups->turns_ns[*at];
+    return &groups->turn_items[*at];
 }
 
 /* --- steady parts ------------------------------------------------------------------------------- */
@@ -140,6 +166,21 @@ static uint32_t group_of(struct groups *groups, const struct nvt_mpi_wait *wait,
     return groups->count++;
 }
 
+static void add_steady(struct groups *groups, struct group *group, struct turns *turns,
+                       const struct nvt_mpi_wait *wait)
+{
+    const double ns = (double)(wait->end - wait->start);
+    if (ns > group->longest.ns[0]) {
+        struct nvt_mpi_place place = nvt_mpi_waiting_place(&groups->places, wait);
+        group->range = place.range;
+        group->call = place.call;
+    }
+    nvt_longest_add(&group->longest, wait->start, ns);
+    group->ns += ns;
+    group->count++;
+    turns->ns += ns;
+}
+
 /* 0, or -1 when out of memory. */
 static int add_waits(struct groups *groups)
 {
@@ -147,28 +188,19 @@ static int add_waits(struct groups *groups)
     for (size_t i = 0; i < waits->count; i++) {
         const struct nvt_mpi_wait *wait = &waits->items[i];
         const struct nvt_late_waiting *waiting = &groups->ranks->waiting[wait->rank];
-        if (wait->start < waiting->from || wait->start > waiting->to)
-            continue;
         struct nvt_mpi_place late = nvt_mpi_late_place(&groups->places, wait);
         if (late.call)
             continue;
         uint32_t at = group_of(groups, wait, late.range);
-        if (at == NVT_NONE)
-            return -1;
-        struct group *group = &groups->items[at];
-        double ns = (double)(wait->end - wait->start);
-        if (ns > group->longest.ns[0]) {
-            struct nvt_mpi_place place = nvt_mpi_waiting_place(&groups->places, wait);
-            group->range = place.range;
-            group->call = place.call;
-        }
-        nvt_longest_add(&group->longest, wait->start, ns);
-        group->ns += ns;
-        group->count++;
-        double *turns = turns_of(groups, wait->rank, wait->state, wait->late, late.range);
+        struct turns *turns =
+            at == NVT_NONE ? NULL
+                           : turns_of(groups, wait->rank, wait->state, wait->late, late.range);
         if (!turns)
             return -1;
-        *turns += ns;
+        add_wait(&groups->items[at].all, wait);
+        add_wait(&turns->all, wait);
+        if (wait->start >= waiting->from && wait->start <= waiting->to)
+            add_steady(groups, &groups->items[at], turns, wait);
     }
     return 0;
 }
@@ -182,11 +214,13 @@ static double share_of(struct groups *groups, const struct group *group)
     if (span <= 0 || group->count < NVT_LATE_LEAST)
         return 0;
     /* Ranks that are late by turns wait for each other: on a busy machine, or with uneven work that nobody has more of. */
-    const double *turns =
+    const struct turns *turns =
         is_mutual ? turns_of(groups, group->late, group->state, group->late, group->late_range)
                   : NULL;
+    if (turns && usual_of(&group->all) < NVT_LATE_TIMES * usual_of(&turns->all))
+        return 0;
     return (nvt_usual_time(group->ns, group->count, group->longest.ns[0], group->longest.ns[1]) -
-            (turns ? *turns : 0)) /
+            (turns ? turns->ns : 0)) /
            span;
 }
 
@@ -256,7 +290,7 @@ static int find_late_ranks(struct nvt_late_ranks *ranks, struct nvt_error *err)
     nvt_map_free(&groups.by_rank);
     nvt_map_free(&groups.turns);
     nvt_strings_free(groups.names);
-    free(groups.turns_ns);
+    free(groups.turn_items);
     free(groups.items);
     return status;
 }

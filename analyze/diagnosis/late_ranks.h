@@ -5,8 +5,9 @@
  * Waits (studies/mpi_waits.h) count that begin in the steady part of the waiting rank: the second half of its
  * iterations, or of its time between MPI_Init and MPI_Finalize without any. Those in which the late rank is in MPI for
  * most of the time do not: it waits for another rank, which is reported instead, or for the network.
- * Of calls in which each waits for all, what the late rank itself waits for others in such a range is subtracted: ranks that are
- * late by turns are not reported.
+ * Of calls in which each waits for all, what the late rank itself waits for others in such a range is subtracted, and over the
+ * whole trace must be a quarter at most: ranks that are late by turns are not reported, nor is one that had less of a busy machine
+ * for some iterations.
  */
 #ifndef NVT_LATE_RANKS_H
 #define NVT_LATE_RANKS_H
@@ -65,5 +66,7 @@ double nvt_late_jobs_told(const struct nvt_late_jobs *jobs, const struct nvt_tra
 /* Waits are reported from this share of a rank's time and this number of waits on. */
 #define NVT_LATE_SHARE 0.1
 #define NVT_LATE_LEAST 3
+/* And where others wait for the late rank at least so many times as long as it does for them by turns, in the whole trace. */
+#define NVT_LATE_TIMES 4
 
 #endif

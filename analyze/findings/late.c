@@ -166,7 +166,8 @@ const struct nvt_rule nvt_rule_late = {
     .threshold =
         "10 % of a rank's time in one wait state (late sender, late receiver, wait at "
         "barrier ...) for one rank in one range, in at least 3 waits, even if the two "
-        "longest were like the others, less what the late rank waits for others in such a range: "
+        "longest were like the others, less what the late rank waits for others in such a range, "
+        "and four times that over the whole trace: "
         "ranks that are late by turns have none to blame. Not where the "
         "late rank communicates itself: it waits for another one, or for the network",
     .remedy = "balance the ranks' work before they meet",

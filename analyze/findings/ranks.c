@@ -15,11 +15,13 @@
 #include "../device/communication.h"
 #include "../device/devices.h"
 #include "../input/ranks.h"
+#include "../model/cover.h"
 #include "../model/mpi.h"
 #include "../diagnosis/late_ranks.h"
 
 #define LEAST_SHARE 0.05
 #define RANKS_MAX   4096
+#define PARTS       64
 
 /* One device of one process, or (device NVT_NONE) a process that calls MPI. */
 struct rank {
@@ -32,8 +34,9 @@ struct rank {
     struct nvt_longest kernels, gaps;
     int64_t *collectives; /* how long each took, in their order; owned, NULL: processes of MPI */
     size_t collective_count;
-    const char *group; /* that most of its communication is in; "": not recorded */
-    uint32_t size;     /* ranks of that, 0: not recorded */
+    const char *group;   /* that most of its communication is in; "": not recorded */
+    uint32_t size;       /* ranks of that, 0: not recorded */
+    double parts[PARTS]; /* communication_ns in equal parts of a process's time */
 };
 
 struct ranks {
@@ -149,6 +152,23 @@ static int add_devices(struct ranks *ranks, const struct nvt_input_trace *from, 
     return status;
 }
 
+/* The time in calls, of each part of the time between the first and the last. */
+static void measure_parts(struct rank *rank, const struct nvt_mpi_process *process)
+{
+    const struct nvt_trace *trace = rank->from->trace;
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    const double part = rank->span_ns / PARTS;
+    int64_t until = INT64_MIN;
+    for (uint32_t i = 0; i < calls->count && part > 0; i++) {
+        if (trace->threads.process[calls->thread[i]] != rank->process || nvt_mpi_is_edge(trace, i))
+            continue;
+        const int64_t covered = nvt_cover(&until, calls->start[i], calls->end[i]);
+        const double end = (double)(calls->end[i] - process->first), start = end - (double)covered;
+        for (int k = (int)fmax(start / part, 0); covered && k < PARTS && k * part < end; k++)
+            rank->parts[k] += fmin(end, (k + 1) * part) - fmax(start, k * part);
+    }
+}
+
 /* What they do outside of MPI is their own work. */
 static int add_processes(struct ranks *ranks, const struct nvt_input_trace *from,
                          uint32_t iterations, struct nvt_error *err)
@@ -169,6 +189,7 @@ static int add_processes(struct ranks *ranks, const struct nvt_input_trace *from
         rank->span_ns = (double)(processes[i].last - processes[i].first);
         rank->communication_ns = (double)processes[i].in_mpi;
         rank->compute_ns = rank->span_ns - rank->communication_ns;
+        measure_parts(rank, &processes[i]);
     }
     free(processes);
     return status;
@@ -249,6 +270,28 @@ static int find_medians(struct group *group)
     group->idle = nvt_sample_quantile(idle, count, 0.5);
     free(values);
     return 0;
+}
+
+/* Whether the others wait for the slow process for longer than for it to wait for them by turns, as on a busy machine. 1 or 0, or
+ * -1 when out of memory. */
+static int is_one_sided(const struct group *group)
+{
+    const struct ranks *ranks = group->ranks;
+    double *values = malloc((ranks->count + 1) * sizeof(*values));
+    double theirs = 0, own = 0;
+    for (int k = 0; values && k < PARTS; k++) {
+        size_t count = 0;
+        for (size_t i = 0; i < ranks->count; i++)
+            if (&ranks->items[i] != group->slow && is_in_group(&ranks->items[i], group->slow))
+                values[count++] = ranks->items[i].parts[k];
+        nvt_sample_sort(values, count);
+        const double longer = nvt_sample_quantile(values, count, 0.5) - group->slow->parts[k];
+        theirs += fmax(longer, 0);
+        own += fmax(-longer, 0);
+    }
+    const int failed = !values;
+    free(values);
+    return failed ? -1 : theirs >= NVT_LATE_TIMES * own;
 }
 
 /* All leave a collective together, so who came last is in it for the shortest time. Known where all ranks have as many. */
@@ -405,6 +448,9 @@ static int judge_ranks(const struct nvt_rule *rule, const struct ranks *ranks,
         return 0;
     if (slow->device == NVT_NONE && nvt_late_jobs_tell(late, slow->from->trace, slow->process))
         return 0;
+    const int one_sided = slow->device == NVT_NONE ? is_one_sided(&group) : 1;
+    if (one_sided <= 0)
+        return one_sided ? nvt_fail(err, "out of memory") : 0;
     if (slow->device != NVT_NONE) {
         count_last(&group);
         explain_communication(&group, findings);
@@ -461,12 +507,14 @@ const struct nvt_rule nvt_rule_ranks = {
              "longer because its host launches late. Ranks are compared within the group that most "
              "of their communication is in. Where all ranks have as many collectives, the finding "
              "counts in how many it came last.",
-    .threshold = "the rank with the least time in communication (NCCL, peer copies; without them "
-                 "MPI) computes longer than the others' median, or its device is idle for longer, "
-                 "and they communicate longer than it does, each by 5 % of its time: either alone "
-                 "may be different work by design, both together are waiting. Within the group "
-                 "that most of their communication is in, where that is recorded. Not where late "
-                 "rank says what it does meanwhile",
+    .threshold =
+        "the rank with the least time in communication (NCCL, peer copies; without them "
+        "MPI) computes longer than the others' median, or its device is idle for longer, "
+        "and they communicate longer than it does, each by 5 % of its time: either alone "
+        "may be different work by design, both together are waiting. Within the group "
+        "that most of their communication is in, where that is recorded. Of processes that "
+        "call MPI or torch.distributed, the others wait for it four times as long as it does "
+        "for them by turns. Not where late rank says what it does meanwhile",
     .remedy = "rebalance its work (shorter sequences, fewer layers), or check its clocks, host and "
               "interconnect",
     .helped =
