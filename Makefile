@@ -291,6 +291,9 @@ layers: ## whether every folder uses only the floors below it (docs/architecture
 words: ## whether documents, manual pages and messages use the words of the glossary (CONTRIBUTING.md)
 	$(Q)tests/words --planted && tests/words
 
+first-screen: $(BUILD)/nvtally $(BUILD)/tests/test_first_screen ## draw the README's picture of the first screen again
+	$(Q)NVTALLY_DRAW=1 NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/test_first_screen
+
 demo: all ## the fragment study, small enough for a laptop: a table, charts and findings
 	$(Q)tests/demo
 
@@ -302,5 +305,5 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: force all objects clients tests check check-long check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words demo clean help
+.PHONY: force all objects clients tests check check-long check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words first-screen demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
