@@ -101,7 +101,11 @@ OS_CALLS     := $(BUILD)/libnvtally-os-calls.so
 CPU_SAMPLES_SRC := $(sort $(wildcard collectors/cpu/*.c))
 CPU_SAMPLES     := $(BUILD)/libnvtally-cpu-samples.so
 
-all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(if $(PROFILER),,$(BUILD)/libnvtally-host.so) $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES) ## build everything for this machine
+# What stands in LD_PRELOAD for each of the three. A loader of glibc puts the library that it names in front of it; that of another
+# libc, which has no use for those, does not know this entry and loads a library of nothing.
+PRELOADS := $(patsubst %,$(BUILD)/libnvtally-preload-%.so,mpi-calls os-calls cpu-samples)
+
+all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(if $(PROFILER),,$(BUILD)/libnvtally-host.so) $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES) $(PRELOADS) ## build everything for this machine
 
 # Code that a library can hold, and of which it shows only what is marked NVT_EXPORT.
 PIC := -fPIC -fvisibility=hidden
@@ -179,6 +183,11 @@ $(CPU_SAMPLES): $(call pic,$(CPU_SAMPLES_SRC))
 $(OS_CALLS) $(CPU_SAMPLES): $(BUILD)/libnvtally-inject.so
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' $(filter %.o,$^) -L$(BUILD) -l:libnvtally-inject.so -ldl -o $@
+
+$(PRELOADS): $(BUILD)/libnvtally-preload-%.so: collectors/preload/nothing.c
+	$(if $(Q),@echo "  LD   $@")
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -nostdlib -fPIC -Wl,--auxiliary='$$ORIGIN/libnvtally-$*.so' $< -o $@
 
 $(BUILD)/pytorch/%.py: collectors/pytorch/%.py
 	@mkdir -p $(@D)

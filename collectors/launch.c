@@ -25,9 +25,10 @@
 #define CUDA_VARIABLE    "CUDA_INJECTION64_PATH"
 #define PYTORCH_VARIABLE "NVTALLY_PYTORCH" /* its ranges are wanted */
 #define PYTHON_MODULE    "pytorch/sitecustomize.py"
-#define MPI_LIBRARY      "libnvtally-mpi-calls.so"
-#define OS_LIBRARY       "libnvtally-os-calls.so"
-#define CPU_LIBRARY      "libnvtally-cpu-samples.so"
+/* Each stands for a library without "preload-" in its name: see collectors/preload. */
+#define MPI_LIBRARY "libnvtally-preload-mpi-calls.so"
+#define OS_LIBRARY  "libnvtally-preload-os-calls.so"
+#define CPU_LIBRARY "libnvtally-preload-cpu-samples.so"
 
 static int can_execute(const char *path)
 {

@@ -626,6 +626,44 @@ static void keeps_to_the_folder_that_was_asked_for(void **state)
     cli_result_free(&result);
 }
 
+/* Its loader ends a program over what a preloaded library lacks. In a tree of both, the other libc's programs are recorded. */
+static void programs_of_another_libc_start(void **state)
+{
+    (void)state;
+    const char *program = recorded_in("musl");
+    char script[1200];
+    snprintf(script, sizeof(script),
+             "command -v musl-gcc >/dev/null || exit 77; "
+             "printf 'int puts(const char *); int main(void) { puts(\"runs\"); return 3; }' >%s.c; "
+             "musl-gcc %s.c -o %s",
+             program, program, program);
+    struct cli_result result = cli_run((const char *const[]){"sh", "-c", script, NULL});
+    if (result.status == 77) {
+        cli_result_free(&result);
+        print_message("no musl-gcc here: not run\n");
+        skip();
+    }
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    static const char *const levels[] = {"nvtx", "osrt", "cpu", "mpi", "nvtx,osrt,cpu,mpi"};
+    snprintf(script, sizeof(script), "%s plain >/dev/null; %s; s=$?; sleep 0.02; exit $s",
+             cli_client("life"), program);
+    for (size_t i = 0; i < NVT_COUNT_OF(levels); i++) {
+        result =
+            cli_run((const char *const[]){"nvtally", "record", "-f", "--trace", levels[i], "-o",
+                                          recorded_path(), "--", "sh", "-c", script, NULL});
+        cli_expect_status(&result, 3);
+        assert_string_equal(result.out, "runs\n");
+        cli_result_free(&result);
+        struct nvt_trace *trace = recorded_trace();
+        if (strstr(levels[i], "nvtx"))
+            assert_int_equal(recorded_count(trace, "plain"), 1);
+        if (strstr(levels[i], "osrt"))
+            assert_true(trace->os_calls.count > 0);
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -651,6 +689,7 @@ int main(void)
         cmocka_unit_test(outlives_whoever_reads_its_messages),
         cmocka_unit_test(ends_when_asked_to_while_descendants_go_on),
         cmocka_unit_test(waits_for_no_children_of_others),
+        cmocka_unit_test(programs_of_another_libc_start),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_the_output_alone_when_nothing_runs),
         cmocka_unit_test(leaves_another_tool_alone),
