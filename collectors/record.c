@@ -126,6 +126,31 @@ static void report_counts(const struct nvt_record_options *options, uint64_t ask
                 result->processes, result->processes == 1 ? "" : "es", others, options->output);
 }
 
+/* Who asked for the session and could not join it. Whether anybody did. */
+static int report_refusals(const struct nvt_record_result *result)
+{
+    const struct nvt_refusal *first = &result->refusal;
+    char others[48] = "", why[400];
+    if (!result->refusals)
+        return 0;
+    if (result->refusals > 1)
+        snprintf(others, sizeof(others), ", and %d more,", result->refusals - 1);
+    if (first->cause == ENOENT || first->cause == ENOTDIR)
+        snprintf(why, sizeof(why),
+                 "%s is not there in its mount namespace (a container?). Set NVTALLY_TMPDIR to a "
+                 "folder that both see",
+                 result->folder);
+    else if (first->cause == EACCES || first->cause == EPERM)
+        snprintf(why, sizeof(why), "it runs as another user");
+    else if (first->cause == EPROTO)
+        snprintf(why, sizeof(why), "another version of nvtally is injected there");
+    else
+        snprintf(why, sizeof(why), "%s: %s", result->folder, strerror(first->cause));
+    nvt_message(stderr, "%s (process %d)%s could not join the recording: %s",
+                *first->name ? first->name : "a process", (int)first->pid, others, why);
+    return 1;
+}
+
 /* What was asked for by its name and is not there, and why that may be. */
 static void report_nothing(const struct nvt_record_request *request,
                            const struct nvt_record_result *result, uint64_t lost)
@@ -133,6 +158,7 @@ static void report_nothing(const struct nvt_record_request *request,
     const struct nvt_record_options *options = &request->options;
     /* Where no process has joined, the reason is another one. */
     int is_told = report_no_capture(options, result) && result->threads;
+    is_told |= report_refusals(result);
     if ((request->asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         nvt_message(stderr, "the command did not use CUDA");
     if (is_told || lost)

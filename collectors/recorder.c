@@ -207,6 +207,8 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->processes = nvt_output_processes(recorder->output);
     result->threads = nvt_output_threads(recorder->output) - totals->device_threads;
     result->write_error = totals->error;
+    result->refusals = nvt_recorder_refusals(recorder, &result->refusal);
+    snprintf(result->folder, sizeof(result->folder), "%s", recorder->folder);
     uint64_t lost = result->dropped + result->nested + result->unwritten + result->homeless;
     result->bytes = nvt_output_size(recorder->output);
     const char *kept = nvt_output_kept(recorder->output);

@@ -7,6 +7,7 @@
 
 #include "../lib/clock.h"
 #include "drain.h"
+#include "refusal.h"
 #include "session.h"
 
 #define NVT_RECORDER_BUSY_FILL 0.2 /* a ring so full is drained again at once */
@@ -15,7 +16,8 @@
 struct nvt_recorder {
     char folder[256];
     struct nvt_control *control;
-    int lock; /* descriptor of the control page, with the lock that says that we live; or -1 */
+    int refusals; /* socket of those who could not join; or -1 */
+    int lock;     /* descriptor of the control page, with the lock that says that we live; or -1 */
     enum nvt_clock clock;
     int watch; /* inotify, -1 when there is none: the folder is then read every time */
     struct nvt_output *output;
@@ -33,8 +35,11 @@ struct nvt_recorder {
 };
 #define NVT_RECORDER_INIT                                                                          \
     {                                                                                              \
-        .lock = -1, .watch = -1                                                                    \
+        .lock = -1, .watch = -1, .refusals = -1                                                    \
     }
+
+/* The first of those who could not join, and how many there were: as many as the system keeps. */
+int nvt_recorder_refusals(const struct nvt_recorder *recorder, struct nvt_refusal *first);
 
 /*
  * Make the folder, where those of dead recorders go first; the control page in it, the watch over

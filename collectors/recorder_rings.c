@@ -352,8 +352,34 @@ void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+static int listen_to_refusals(const char *folder)
+{
+    struct sockaddr_un address;
+    socklen_t length = nvt_refusal_address(folder, &address);
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor >= 0 && bind(descriptor, (struct sockaddr *)&address, length)) {
+        close(descriptor);
+        descriptor = -1;
+    }
+    return descriptor;
+}
+
+int nvt_recorder_refusals(const struct nvt_recorder *recorder, struct nvt_refusal *first)
+{
+    struct nvt_refusal refusal;
+    int count = 0;
+    while (recorder->refusals >= 0 &&
+           recv(recorder->refusals, &refusal, sizeof(refusal), 0) == sizeof(refusal)) {
+        refusal.name[sizeof(refusal.name) - 1] = 0;
+        if (!count++)
+            *first = refusal;
+    }
+    return count;
+}
+
 void nvt_recorder_watch(struct nvt_recorder *recorder)
 {
+    recorder->refusals = listen_to_refusals(recorder->folder);
     recorder->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (recorder->watch >= 0 &&
         inotify_add_watch(recorder->watch, recorder->folder, IN_MOVED_TO) < 0) {
@@ -408,6 +434,8 @@ void nvt_recorder_tear_down(struct nvt_recorder *recorder)
 {
     if (recorder->watch >= 0)
         close(recorder->watch);
+    if (recorder->refusals >= 0)
+        close(recorder->refusals);
     if (recorder->control)
         munmap(recorder->control, sizeof(*recorder->control));
     nvt_recorder_remove(recorder);

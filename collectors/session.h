@@ -10,6 +10,7 @@
 
 #include "../lib/error.h"
 #include "../lib/python_stacks.h"
+#include "refusal.h"
 #include "retain.h"
 #include "ring.h"
 
@@ -64,6 +65,9 @@ struct nvt_record_result {
         scarce; /* bytes: a control group's limit that left no memory for more or larger rings; 0: none did */
     uint64_t
         limit; /* bytes: the least limit of the control groups that we are in; UINT64_MAX: none */
+    int refusals;               /* processes that asked for the session and could not join it */
+    struct nvt_refusal refusal; /* the first of them */
+    char folder[256];           /* that they did not find, or could not open */
     int memory_kills;   /* processes of such a group that were killed for memory meanwhile */
     uint64_t unwritten; /* events drained that could not be written */
     uint64_t waited_ns; /* time that producers waited for room, summed */

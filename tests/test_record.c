@@ -664,6 +664,34 @@ static void programs_of_another_libc_start(void **state)
     }
 }
 
+/* Why nothing was recorded is what the process itself found, not a guess. */
+static void who_cannot_join_says_why(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *said;
+    } ways[] = {
+        {"unshare -m sh -c 'mount -t tmpfs none /dev/shm && exec %s plain' 2>/dev/null",
+         "is not there in its mount namespace"},
+        {"setpriv --reuid 65534 --clear-groups %s plain", "it runs as another user"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
+        char script[800];
+        snprintf(script, sizeof(script), ways[i].script, cli_client("life"));
+        struct cli_result result = cli_run((const char *const[]){
+            "nvtally", "record", "-f", "-o", recorded_path(), "--", "sh", "-c", script, NULL});
+        if (result.status != 3) {
+            cli_result_free(&result);
+            print_message("no right to make a mount namespace, or to be another user: not run\n");
+            skip();
+        }
+        if (!strstr(result.err, ways[i].said) || !strstr(result.err, "life (process "))
+            fail_msg("%s", result.err);
+        assert_null(strstr(result.err, "no NVTX calls were recorded"));
+        cli_result_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -690,6 +718,7 @@ int main(void)
         cmocka_unit_test(ends_when_asked_to_while_descendants_go_on),
         cmocka_unit_test(waits_for_no_children_of_others),
         cmocka_unit_test(programs_of_another_libc_start),
+        cmocka_unit_test(who_cannot_join_says_why),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_the_output_alone_when_nothing_runs),
         cmocka_unit_test(leaves_another_tool_alone),

@@ -16,6 +16,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/pages.h"
+#include "../refusal.h"
 #include "calibrate.h"
 #include "room.h"
 
@@ -26,6 +27,7 @@ struct nvt_inject_session nvt_session;
 enum { NOT_JOINED, JOINED, REFUSED, JOINING };
 static _Atomic uint32_t joined = NOT_JOINED;
 
+/* NULL with errno. */
 static struct nvt_control *map_control(const char *folder)
 {
     char path[600];
@@ -36,18 +38,38 @@ static struct nvt_control *map_control(const char *folder)
     struct stat status;
     struct nvt_control *control = MAP_FAILED;
     /* When the session is over, anybody may put a folder of its name there: only ours is joined. */
+    int cause = EPERM;
     if (!fstat(descriptor, &status) && status.st_size >= (off_t)sizeof(*control) &&
-        status.st_uid == geteuid() && !(status.st_mode & 077))
+        status.st_uid == geteuid() && !(status.st_mode & 077)) {
         control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        cause = errno;
+    }
     close(descriptor);
+    errno = cause;
     if (control == MAP_FAILED)
         return NULL;
     if (control->magic != NVT_CONTROL_MAGIC || control->version != NVT_SHARED_VERSION ||
         control->clock > NVT_CLOCK_CNTVCT) {
         munmap(control, sizeof(*control));
+        errno = EPROTO;
         return NULL;
     }
     return control;
+}
+
+/* Tell the recorder, if it lives, why its session is not joined. */
+static void refuse(const char *folder, int cause)
+{
+    struct sockaddr_un address;
+    struct nvt_refusal refusal = {.pid = getpid(), .cause = cause};
+    socklen_t length = nvt_refusal_address(folder, &address);
+    prctl(PR_GET_NAME, refusal.name);
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0)
+        return;
+    sendto(descriptor, &refusal, sizeof(refusal), MSG_NOSIGNAL, (struct sockaddr *)&address,
+           length);
+    close(descriptor);
 }
 
 static int join(void)
@@ -58,8 +80,10 @@ static int join(void)
         return 0;
     memcpy(nvt_session.folder, folder, length + 1);
     struct nvt_control *control = map_control(folder);
-    if (!control)
+    if (!control) {
+        refuse(folder, errno);
         return 0;
+    }
     nvt_session.image = nvt_ticks(control->clock);
     nvt_session.control = control;
     nvt_room_look();
