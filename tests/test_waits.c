@@ -154,13 +154,17 @@ static void stacks_say_what_is_waited_for(void **state)
     nvt_trace_free(trace);
 }
 
-/* Python's lock of its interpreter is no lock of the program's; a semaphore of a C program may be anything. */
+/* Python's lock of its interpreter is a kind of its own; a semaphore of a C program may be anything. */
 static void only_pythons_own_calls_are_pythons_locks(void **state)
 {
     static const struct {
         const char *name, *caller;
         enum nvt_wait what;
-    } calls[] = {{"pthread_cond_timedwait", PYTHON, NVT_WAIT_NONE},
+    } calls[] = {{"pthread_cond_timedwait", PYTHON, NVT_WAIT_GIL},
+                 {"pthread_cond_timedwait", "/usr/bin/server", NVT_WAIT_NONE},
+                 {"pthread_cond_wait", "/usr/bin/python3.11", NVT_WAIT_NONE},
+                 {"pthread_cond_timedwait", "/usr/bin/python3.11", NVT_WAIT_GIL},
+                 {"pthread_cond_clockwait", "/x/libpython3.9.so.1.0", NVT_WAIT_GIL},
                  {"sem_wait", "/usr/bin/server", NVT_WAIT_NONE},
                  {"futex", "/usr/bin/python3.13", NVT_WAIT_LOCK},
                  {"sem_clockwait", PYTHON, NVT_WAIT_LOCK},

@@ -348,6 +348,9 @@ uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
 /* Narrow a view to its steady part (from, to, units, per, span_ns): for a rule that is_of_operations and also looks for loops. */
 void nvt_view_steady_part(struct nvt_view *view);
 
+/* The same view of the second half of its OS calls alone: without ranges there may be nothing else. */
+struct nvt_view nvt_view_of_calls(const struct nvt_view *view);
+
 /* The views of a trace for a rule: zero-initialise, release with nvt_views_free. */
 struct nvt_views {
     struct nvt_view *items;

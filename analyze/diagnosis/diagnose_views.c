@@ -97,6 +97,21 @@ static int64_t end_of(const struct nvt_view *view)
     return last;
 }
 
+struct nvt_view nvt_view_of_calls(const struct nvt_view *view)
+{
+    const struct nvt_os_calls *calls = &view->trace->os_calls;
+    struct nvt_view of_calls = *view;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        first = calls->start[i] < first ? calls->start[i] : first;
+        last = calls->end[i] > last ? calls->end[i] : last;
+    }
+    of_calls.from = first / 2 + last / 2;
+    of_calls.to = last;
+    of_calls.span_ns = (double)last - (double)of_calls.from;
+    return of_calls;
+}
+
 void nvt_view_steady_part(struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
@@ -108,6 +123,9 @@ void nvt_view_steady_part(struct nvt_view *view)
     if (view->units == 0)
         view->units = 1;
     view->span_ns = (double)view->to - (double)view->from;
+    if (!(view->span_ns > 0) &&
+        trace->os_calls.count) /* of which the trace's extent knows nothing */
+        *view = nvt_view_of_calls(view);
 }
 
 /* Without iterations, for a rule about single operations: from the first operation to the end of the last one. */

@@ -71,6 +71,13 @@ static const struct kind writing = {
 
 /* Of waits for other threads, where most of the time goes into one of these. */
 static const struct kind waits[NVT_WAITS] = {
+    [NVT_WAIT_GIL] =
+        {"waiting for Python's GIL",
+         "processes instead of threads (multiprocessing, concurrent.futures); or code that "
+         "releases "
+         "the GIL while it computes (NumPy, PyTorch, Numba nogil, Cython nogil); or a Python built "
+         "without it (3.13t and later)",
+         NVT_SEEN, NULL},
     [NVT_WAIT_SEMAPHORE] =
         {"waiting for a semaphore",
          "release it earlier: work outside of it; or give it a higher count, if what it guards "
@@ -94,6 +101,7 @@ struct detail {
     double unseen_ns; /* of calls since the last one with a stack, which had none */
     struct nvt_called_from from;
     double read_ns, written_ns, bytes;
+    uint64_t gil; /* address of the interpreter's, 0: no call waits for it */
 };
 
 /* Whether a call brings bytes to a file or waits until they are there: 1; whether it gets some: -1; 0 neither. */
@@ -112,7 +120,8 @@ static int is_writing(const char *name)
 static uint64_t lock_of(const struct nvt_blocking *blocking, uint32_t call)
 {
     const struct nvt_trace *trace = blocking->view->trace;
-    uint32_t site = nvt_wait_site(trace, blocking->waits.frame[call]);
+    const int is_gil = blocking->waits.what[call] == NVT_WAIT_GIL; /* whoever waits for it */
+    uint32_t site = is_gil ? 0 : nvt_wait_site(trace, blocking->waits.frame[call]);
     return site ? LOCK_SITE | trace->call_frames.name[site - 1] : trace->os_calls.address[call];
 }
 
@@ -136,14 +145,18 @@ static void add_stack(const struct nvt_blocking *blocking, const struct nvt_bloc
 {
     const struct nvt_trace *trace = blocking->view->trace;
     uint32_t frame = trace->os_calls.frame[call->row];
+    const enum nvt_wait what = blocking->waits.what[call->row];
     double ns = (double)(call->span.end - call->span.start);
+    if (what == NVT_WAIT_GIL) /* whatever its stack */
+        detail->waits_ns[what] += ns;
     if (!frame && ns >= STACKS_FROM_NS) {
         detail->unseen_ns += ns;
         return;
     }
     ns += frame ? detail->unseen_ns : 0;
     detail->unseen_ns = frame ? 0 : detail->unseen_ns;
-    detail->waits_ns[blocking->waits.what[call->row]] += ns;
+    if (what != NVT_WAIT_GIL)
+        detail->waits_ns[what] += ns;
     nvt_called_from_add(&detail->from, nvt_wait_site(trace, frame), ns);
 }
 
@@ -158,12 +171,14 @@ static int add_up_blocked(const struct nvt_blocking *blocking, uint32_t item, st
         const struct nvt_blocking_call *call = &blocking->calls[i];
         if (call->blocked != item)
             continue;
+        const int is_gil = blocking->waits.what[call->row] == NVT_WAIT_GIL;
         uint64_t object =
             kind == NVT_OS_LOCKS ? lock_of(blocking, call->row) : calls->file[call->row];
+        detail->gil = is_gil ? object : detail->gil;
         uint64_t number = i + UINT64_C(1);
         failed = nvt_places_add(&detail->names, calls->name[call->row], number, &call->span,
                                 &call->span);
-        if (object && !failed)
+        if (object && !is_gil && !failed)
             failed = nvt_places_add(&detail->objects, object, number, &call->span, &call->span);
         detail->bytes += (double)calls->bytes[call->row];
         if (kind == NVT_OS_LOCKS && !failed)
@@ -204,7 +219,8 @@ static int64_t count_waiting(const struct nvt_blocking *blocking, uint32_t proce
 
 static const struct kind *say_of(const struct nvt_blocked *blocked, const struct detail *detail)
 {
-    for (int what = 0; what < NVT_WAITS && blocked->kind == NVT_OS_THREADS; what++)
+    const int is_of_threads = blocked->kind == NVT_OS_THREADS || blocked->kind == NVT_OS_LOCKS;
+    for (int what = 0; what < NVT_WAITS && is_of_threads; what++)
         if (waits[what].does && 2 * detail->waits_ns[what] >= blocked->ns)
             return &waits[what];
     if (blocked->kind != NVT_OS_FILES)
@@ -282,6 +298,18 @@ static int tell_lock(const struct nvt_blocking *blocking, const struct nvt_block
     return waiting < 0 ? -1 : tell_holder(trace, blocked, detail, finding);
 }
 
+/* How many threads wait for the interpreter's. 0, or -1 when out of memory. */
+static int tell_gil(const struct nvt_blocking *blocking, const struct nvt_blocked *blocked,
+                    struct detail *detail, struct nvt_finding *finding)
+{
+    const struct nvt_trace *trace = blocking->view->trace;
+    const uint32_t process = trace->threads.process[blocked->thread];
+    const int64_t waiting = count_waiting(blocking, process, detail->gil);
+    if (waiting > 1)
+        nvt_finding_append(finding, "; %lld threads wait for it", (long long)waiting);
+    return waiting < 0 ? -1 : 0;
+}
+
 /* The lock, the file with most of the time. 0, or -1 when out of memory. */
 static int tell_objects(const struct nvt_blocking *blocking, const struct nvt_blocked *blocked,
                         struct detail *detail, struct nvt_finding *finding)
@@ -320,9 +348,10 @@ static int tell_blocked(const struct nvt_blocking *blocking, uint32_t item, doub
     const struct nvt_view *view = blocking->view;
     const struct nvt_blocked *blocked = &blocking->items[item];
     const double units = units_of(view, blocked->thread);
-    const int is_lock = blocked->kind == NVT_OS_LOCKS;
     struct detail detail = {0};
     int failed = add_up_blocked(blocking, item, &detail);
+    const int is_gil = say_of(blocked, &detail) == &waits[NVT_WAIT_GIL];
+    const int is_lock = blocked->kind == NVT_OS_LOCKS && !is_gil;
     if (!failed) {
         const char *each = NVT_COUNT(blocked->count / units);
         const struct nvt_place *name = nvt_places_most(&detail.names);
@@ -334,7 +363,7 @@ static int tell_blocked(const struct nvt_blocking *blocking, uint32_t item, doub
                            strcmp(each, "1") != 0 ? "s" : "", view->per,
                            NVT_TIME(blocked->ns / blocked->count), NVT_TIME(blocked->longest.ns[0]),
                            share_of(name, blocked), nvt_name(view->trace, (uint32_t)name->key));
-        failed = tell_objects(blocking, blocked, &detail, finding) ||
+        failed = (is_gil ? tell_gil : tell_objects)(blocking, blocked, &detail, finding) ||
                  (!is_lock && nvt_called_from_tell(&detail.from, "that time", finding));
         if (detail.bytes > 0)
             nvt_finding_append(finding, "; %s %s, %s/s", NVT_BYTES(detail.bytes / units), view->per,
@@ -391,22 +420,6 @@ static int add_kinds(const struct nvt_rule *rule, const struct nvt_blocking *blo
     return failed;
 }
 
-/* Without ranges there may be nothing but calls: their second half is looked at. */
-static struct nvt_view view_of_calls(const struct nvt_view *view)
-{
-    const struct nvt_os_calls *calls = &view->trace->os_calls;
-    struct nvt_view of_calls = *view;
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (uint32_t i = 0; i < calls->count; i++) {
-        first = calls->start[i] < first ? calls->start[i] : first;
-        last = calls->end[i] > last ? calls->end[i] : last;
-    }
-    of_calls.from = first / 2 + last / 2;
-    of_calls.to = last;
-    of_calls.span_ns = (double)last - (double)of_calls.from;
-    return of_calls;
-}
-
 static int find_blocked(const struct nvt_rule *rule, const struct nvt_view *given,
                         struct nvt_findings *findings, struct nvt_error *err)
 {
@@ -414,7 +427,7 @@ static int find_blocked(const struct nvt_rule *rule, const struct nvt_view *give
     size_t first = findings->count;
     if (!given->trace->os_calls.count)
         return 0;
-    const struct nvt_view of_calls = view_of_calls(given);
+    const struct nvt_view of_calls = nvt_view_of_calls(given);
     const struct nvt_view *view = given->trace->ranges.count ? given : &of_calls;
     int failed = nvt_blocking_make(&blocking, view) || add_kinds(rule, &blocking, findings);
     nvt_findings_sort(findings, first);

@@ -16,6 +16,7 @@ const char *nvt_wait_text(enum nvt_wait what)
         [NVT_WAIT_PYTHON] = "",
         [NVT_WAIT_LOCK] = "a lock",
         [NVT_WAIT_PROCESS_LOCK] = "a lock of multiprocessing",
+        [NVT_WAIT_GIL] = "Python's GIL",
         [NVT_WAIT_SEMAPHORE] = "a semaphore",
         [NVT_WAIT_WORK] = "work from a queue",
         [NVT_WAIT_ROOM] = "room in a queue",
@@ -153,6 +154,13 @@ static int may_be_python(const char *name)
     return !strncmp(name, "sem_", 4) || !strcmp(name, "futex");
 }
 
+/* Python's interpreter waits for a condition with a time limit (sys.setswitchinterval) in one place alone: take_gil, in ceval_gil.c. */
+static int is_of_gil(const struct nvt_trace *trace, const char *name, uint32_t call)
+{
+    return (!strcmp(name, "pthread_cond_timedwait") || !strcmp(name, "pthread_cond_clockwait")) &&
+           nvt_is_interpreter(nvt_file_name(nvt_name(trace, trace->os_calls.caller[call])));
+}
+
 static int is_of_python(const struct nvt_trace *trace, uint32_t call)
 {
     const char *caller = nvt_file_name(nvt_name(trace, trace->os_calls.caller[call]));
@@ -207,6 +215,8 @@ static void judge(struct maker *maker, uint32_t call)
     enum nvt_wait what = NVT_WAIT_NONE;
     if (info && info->kind == NVT_OS_LOCKS)
         what = NVT_WAIT_LOCK;
+    else if (info && is_of_gil(trace, info->name, call))
+        what = NVT_WAIT_GIL;
     else if (info && may_be_python(info->name) && is_of_python(trace, call))
         what = known_wait(maker->of_frame, trace, maker->waits->frame[call]);
     if (nvt_is_idle_wait(what) && is_lock_of_condition(maker->waits, call))

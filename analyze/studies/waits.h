@@ -13,6 +13,7 @@ enum nvt_wait {
     NVT_WAIT_PYTHON,       /* Python's, and no stack says which */
     NVT_WAIT_LOCK,         /* that another thread holds */
     NVT_WAIT_PROCESS_LOCK, /* of multiprocessing: that a thread of any process holds */
+    NVT_WAIT_GIL,          /* of Python: that another thread of the process runs with */
     NVT_WAIT_SEMAPHORE,
     NVT_WAIT_WORK, /* from a queue, which is empty */
     NVT_WAIT_ROOM, /* in a queue, which is full */
@@ -39,7 +40,7 @@ void nvt_waits_free(struct nvt_waits *waits);
 /* "a lock", "work from a queue": behind "waits for"; "" where it is not known. */
 const char *nvt_wait_text(enum nvt_wait what);
 
-/* Whose kind a call is of, as a row of os_calls: that of its name, but of a lock of Python that of locks. */
+/* Whose kind a call is of, as a row of os_calls: that of its name, but of a lock of Python, or its GIL, that of locks. */
 struct nvt_os_names;
 enum nvt_os_kind nvt_wait_kind(const struct nvt_waits *waits, struct nvt_os_names *names,
                                uint32_t call);
@@ -47,7 +48,7 @@ enum nvt_os_kind nvt_wait_kind(const struct nvt_waits *waits, struct nvt_os_name
 /* Whether it is contention: somebody has what is waited for. */
 static inline int nvt_is_lock_wait(enum nvt_wait what)
 {
-    return what == NVT_WAIT_LOCK || what == NVT_WAIT_PROCESS_LOCK;
+    return what == NVT_WAIT_LOCK || what == NVT_WAIT_PROCESS_LOCK || what == NVT_WAIT_GIL;
 }
 
 /* Whether what is waited for is made by others: nothing is wrong with a thread that waits so while there is nothing to do. */
