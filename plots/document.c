@@ -32,7 +32,7 @@ void nvt_document_free(struct nvt_document *document)
         free(document->blocks[i].title);
         free(document->blocks[i].text);
         free(document->blocks[i].note);
-        free(document->blocks[i].more);
+        free(document->blocks[i].anchor);
         free(document->blocks[i].path);
         nvt_table_free(document->blocks[i].table);
     }
@@ -96,14 +96,22 @@ void nvt_document_item(struct nvt_document *document, const char *title, const c
     add_text(document, NVT_BLOCK_ITEM, title, text);
 }
 
+void nvt_document_page(struct nvt_document *document, const char *title, const char *anchor,
+                       const char *text)
+{
+    add_text(document, NVT_BLOCK_PAGE, title, text);
+    if (!document->failed)
+        document->blocks[document->count - 1].anchor = copy(document, anchor);
+}
+
 void nvt_document_finding(struct nvt_document *document, const char *title, const char *cost,
-                          const char *text, const char *more)
+                          const char *text, const char *anchor)
 {
     add_text(document, NVT_BLOCK_FINDING, title, text);
     if (document->failed)
         return;
     document->blocks[document->count - 1].note = copy(document, cost);
-    document->blocks[document->count - 1].more = copy(document, more);
+    document->blocks[document->count - 1].anchor = copy(document, anchor);
 }
 
 void nvt_document_figures(struct nvt_document *document, const char *text)

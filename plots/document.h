@@ -14,6 +14,7 @@ enum nvt_block_kind {
     NVT_BLOCK_HEADING,
     NVT_BLOCK_TEXT,
     NVT_BLOCK_ITEM, /* a title, then lines of text, each "name: what" */
+    NVT_BLOCK_PAGE, /* the same under a heading of its own, which findings link to */
     NVT_BLOCK_FINDING, /* the same of a finding: the first line is its sentence, `note` what it costs */
     NVT_BLOCK_FIGURES, /* lines of text, each "name\tvalue\tnote" */
     NVT_BLOCK_TREE,    /* a table of ranges within ranges, with shares in percent */
@@ -28,8 +29,9 @@ struct nvt_block {
     char *text;  /* of a table what stands under it */
     struct nvt_table *table;
     char *note;
-    char *more; /* of a finding: lines about its rule, shown on request, where the document can */
-    char *path; /* of a picture */
+    char *
+        anchor; /* of a page: its name; of a finding: that of the page about its rule, NULL: there is none */
+    char *path;    /* of a picture */
     int is_folded; /* a table: shown on request, where the document can */
 };
 
@@ -71,8 +73,11 @@ void nvt_document_heading(struct nvt_document *document, const char *text);
 void nvt_document_text(struct nvt_document *document, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void nvt_document_item(struct nvt_document *document, const char *title, const char *text);
+/* `anchor` has letters, digits and "-". */
+void nvt_document_page(struct nvt_document *document, const char *title, const char *anchor,
+                       const char *text);
 void nvt_document_finding(struct nvt_document *document, const char *title, const char *cost,
-                          const char *text, const char *more);
+                          const char *text, const char *anchor);
 void nvt_document_figures(struct nvt_document *document, const char *text);
 void nvt_document_tree(struct nvt_document *document, struct nvt_table *table, const char *note);
 void nvt_document_command(struct nvt_document *document, const char *text);

@@ -514,5 +514,6 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
     put_notes(story, document);
     nvt_story_where(story->input, document);
     put_again(story, document);
+    nvt_story_rules(document);
     return document->failed || !document->title ? nvt_fail(err, "out of memory") : 0;
 }

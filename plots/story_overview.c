@@ -18,28 +18,11 @@ enum { FINDINGS = 24 };
 
 /* --- findings --- */
 
-/* "Means: …" and the other parts of a rule's page, in lines. */
-static int put_rule(const struct nvt_rule *rule, struct nvt_buffer *out)
-{
-    const struct {
-        const char *name, *text;
-    } parts[] = {{"Meaning", rule->means},
-                 {"How it is found", rule->found},
-                 {"Threshold", rule->threshold},
-                 {"What helped others", rule->helped},
-                 {"Confused with", rule->confused}};
-    int failed = 0;
-    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
-        if (parts[i].text && *parts[i].text)
-            failed |= nvt_buffer_printf(out, "%s%s: %s", out->size ? "\n" : "", parts[i].name,
-                                        parts[i].text);
-    return failed || nvt_buffer_append(out, "", 1);
-}
-
 static int put_finding(const struct nvt_finding *finding, struct nvt_document *document)
 {
     char what[NVT_WHAT_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX], cost[NVT_COST_MAX];
-    struct nvt_buffer text = {0}, command = {0}, rule = {0};
+    char anchor[NVT_ANCHOR_MAX];
+    struct nvt_buffer text = {0}, command = {0};
     nvt_finding_what(finding, what, sizeof(what));
     nvt_finding_where(finding, where, sizeof(where));
     nvt_finding_moments(finding, moments, sizeof(moments));
@@ -55,11 +38,10 @@ static int put_finding(const struct nvt_finding *finding, struct nvt_document *d
     failed =
         failed ||
         nvt_buffer_printf(&text, "\nHow sure: %s", nvt_confidence_meaning(finding->confidence)) ||
-        nvt_buffer_append(&text, "", 1) || put_rule(finding->rule, &rule);
+        nvt_buffer_append(&text, "", 1);
     if (!failed)
         nvt_document_finding(document, finding->cause, cost, (const char *)text.data,
-                             (const char *)rule.data);
-    nvt_buffer_free(&rule);
+                             nvt_story_anchor(finding->rule, anchor));
     nvt_buffer_free(&text);
     nvt_buffer_free(&command);
     return failed;

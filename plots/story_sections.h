@@ -42,4 +42,11 @@ int nvt_story_overview(const struct nvt_overview *overview, struct nvt_document 
 int nvt_story_facts(const struct nvt_input *input, const struct nvt_overview *overview,
                     struct nvt_document *document, struct nvt_error *err);
 
+/* The pages of rules that findings of the document link to, in the order of the findings. */
+void nvt_story_rules(struct nvt_document *document);
+
+/* The name of a rule's page in a document, "rule-launch-bound". Returns out. */
+#define NVT_ANCHOR_MAX 64
+const char *nvt_story_anchor(const struct nvt_rule *rule, char out[NVT_ANCHOR_MAX]);
+
 #endif

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "cli.h"
+#include "html_check.h"
 
 #define TRACE(name) "docs/results/h100/traces/" name ".nvt"
 
@@ -54,6 +55,38 @@ static double projected(const char *range, const char *option)
     assert_int_equal(sscanf(at + strlen(row), "%lf", &total), 1);
     cli_result_free(&result);
     return total;
+}
+
+/* Each finding of a report links to the page of its rule, which is there once; other rules have none. */
+static void a_report_explains_its_findings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *link, *close;
+    } formats[] = {{"r.html", "<a href=\"#rule-", "\""}, {"r.md", "](#rule-", ")"}};
+    char *directory = cli_tempdir();
+    for (size_t i = 0; i < 2; i++) {
+        char id[80];
+        const char *const path = cli_in(directory, formats[i].file);
+        struct cli_result result = run((const char *const[]){
+            "nvtally", "report", "-o", path, TRACE("train"), TRACE("managed"), NULL});
+        cli_result_free(&result);
+        char *text = cli_read_text(directory, formats[i].file);
+        size_t links = 0;
+        for (const char *at = text; (at = strstr(at, formats[i].link)); links++) {
+            at += strlen(formats[i].link);
+            snprintf(id, sizeof(id), "id=\"rule-%.*s\"", (int)strcspn(at, formats[i].close), at);
+            if (count_of(text, id) != 1)
+                fail_msg("%zu times %s in %s", count_of(text, id), id, formats[i].file);
+            assert_non_null(strstr(strstr(text, id), "What helped others"));
+        }
+        assert_in_range(links, 3, 24);
+        assert_in_range(count_of(text, "id=\"rule-"), 3, links);
+        assert_non_null(strstr(text, "id=\"rule-gpu-idle\""));
+        assert_null(strstr(text, "rule-deadlock"));
+        free(text);
+    }
+    cli_tempdir_remove(directory);
 }
 
 /* PyTorch's backward pass launches from a thread of its own, which has no ranges. */
@@ -126,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loop_waits_for_its_answers),
+        cmocka_unit_test(a_report_explains_its_findings),
         cmocka_unit_test(the_backward_pass_is_found_on_its_thread),
         cmocka_unit_test(an_unchanged_script_has_its_phases),
         cmocka_unit_test(pages_that_move_are_found),

@@ -29,6 +29,7 @@ static const char style[] =
     "color:var(--ink);font:1rem/1.5 system-ui,'DejaVu Sans',sans-serif}\n"
     "h1{font-size:1.5rem;line-height:1.25;margin:.2rem 0;overflow-wrap:anywhere}\n"
     "h2{font-size:1.2rem;margin:1.8rem 0 .6rem;border-bottom:1px solid var(--line)}\n"
+    "h3{font-size:1rem;margin:1.2rem 0 .3rem}h3:target{color:var(--mark)}\n"
     "main>h2:first-child{margin-top:.6rem}\n"
     "p,li,dl{max-width:52rem;overflow-wrap:anywhere}\np{margin:.5rem 0}\n"
     ".origin{color:var(--dim);font-size:.9rem;margin:0 0 .4rem}\n"
@@ -65,8 +66,7 @@ static const char style[] =
     ".finding{max-width:60rem;margin:.5rem 0;padding:.45rem .8rem;border:1px solid var(--line);"
     "border-left:4px solid var(--mark);border-radius:6px}\n"
     ".finding summary{font-size:1.05rem}.finding summary span{font-weight:400;margin-left:.6rem}"
-    ".finding summary small{display:block;font-size:.95rem}.finding dl{margin:.3rem 0}"
-    ".finding .rule summary{font-size:.9rem;font-weight:400;color:var(--link)}\n"
+    ".finding summary small{display:block;font-size:.95rem}.finding dl{margin:.3rem 0}\n"
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,10rem),1fr));"
     "gap:.6rem;max-width:60rem;margin:.8rem 0}\n"
     ".figures div{border:1px solid var(--line);border-radius:6px;padding:.4rem .7rem}"
@@ -190,8 +190,8 @@ static void put_figures(const struct nvt_block *block, FILE *out)
     free(text);
 }
 
-/* What is said about a thing: the parts of the text, each with its name before the first colon. */
-static void put_parts(char *rest, FILE *out)
+/* What is said about a thing: the parts of the text, each with its name before the first colon, and last a link to `page`. */
+static void put_parts(char *rest, const char *page, FILE *out)
 {
     fputs("<dl>\n", out);
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
@@ -201,6 +201,11 @@ static void put_parts(char *rest, FILE *out)
         put_element("dt", value ? line : "", out);
         put_element("dd", value ? value + 2 : line, out);
     }
+    if (page)
+        fprintf(
+            out,
+            "<dt>More</dt>\n<dd><a href=\"#%s\">what it means, and what helped others</a></dd>\n",
+            page);
     fputs("</dl>\n", out);
 }
 
@@ -210,7 +215,17 @@ static void put_item(const struct nvt_block *block, FILE *out)
     fputs("<p><strong>", out);
     nvt_render_html_text(block->title, out);
     fputs("</strong></p>\n", out);
-    put_parts(text, out);
+    put_parts(text, NULL, out);
+    free(text);
+}
+
+static void put_page(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text);
+    fprintf(out, "<h3 id=\"%s\">", block->anchor);
+    nvt_render_html_text(block->title, out);
+    fputs("</h3>\n", out);
+    put_parts(text, NULL, out);
     free(text);
 }
 
@@ -226,16 +241,7 @@ static void put_finding(const struct nvt_block *block, int is_open, FILE *out)
     fputs("</span><small>", out);
     nvt_render_html_text(what ? what : "", out);
     fputs("</small></summary>\n", out);
-    put_parts(rest, out);
-    free(text);
-    text = block->more && *block->more ? strdup(block->more) : NULL;
-    if (text) {
-        fputs("<details class=\"rule\"><summary>About ", out);
-        nvt_render_html_text(block->title, out);
-        fputs("</summary>\n", out);
-        put_parts(text, out);
-        fputs("</details>\n", out);
-    }
+    put_parts(rest, block->anchor, out);
     fputs("</details>\n", out);
     free(text);
 }
@@ -263,6 +269,9 @@ static int put_block(const struct nvt_document *document, size_t number, FILE *o
         break;
     case NVT_BLOCK_ITEM:
         put_item(block, out);
+        break;
+    case NVT_BLOCK_PAGE:
+        put_page(block, out);
         break;
     case NVT_BLOCK_FINDING:
         put_finding(block, is_first_finding(document, number), out);

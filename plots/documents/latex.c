@@ -107,6 +107,7 @@ static void put_block(const struct nvt_block *block, FILE *out)
         fputs("\n", out);
         break;
     case NVT_BLOCK_ITEM:
+    case NVT_BLOCK_PAGE:
     case NVT_BLOCK_FINDING:
         put_item(block, out);
         break;

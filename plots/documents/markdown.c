@@ -61,6 +61,22 @@ static void put_item(const struct nvt_block *block, FILE *out)
         nvt_render_markdown_text(line, out);
         putc('\n', out);
     }
+    if (block->kind == NVT_BLOCK_FINDING && block->anchor)
+        fprintf(out, "  - [what it means, and what helped others](#%s)\n", block->anchor);
+    free(text);
+}
+
+static void put_page(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text), *rest = text;
+    fprintf(out, "<a id=\"%s\"></a>\n\n### ", block->anchor);
+    nvt_render_markdown_text(block->title, out);
+    fputs("\n\n", out);
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        fputs("- ", out);
+        nvt_render_markdown_text(line, out);
+        putc('\n', out);
+    }
     free(text);
 }
 
@@ -107,6 +123,9 @@ static int put_block(const struct nvt_block *block, FILE *out, struct nvt_error 
     case NVT_BLOCK_ITEM:
     case NVT_BLOCK_FINDING:
         put_item(block, out);
+        return 0;
+    case NVT_BLOCK_PAGE:
+        put_page(block, out);
         return 0;
     case NVT_BLOCK_FIGURES:
         put_figures(block, out);
