@@ -446,6 +446,22 @@ static void be_busy(struct maker *maker, const struct program *program)
     }
 }
 
+/* As PyTorch's profiler has them. */
+static void operate(struct maker *maker, const struct program *program)
+{
+    const uint32_t domain = maker->domain;
+    if (!program->operator_ns)
+        return;
+    maker->domain = nvt_trace_domain(maker->trace, maker->process, "cpu_op");
+    for (int i = 0; i < 2; i++) {
+        maker->now += program->operator_ns;
+        make_range(maker, i && program->second_operator ? program->second_operator : "aten::mm",
+                   maker->now - program->operator_ns);
+        maker->now += i ? 0 : program->pause_ns;
+    }
+    maker->domain = domain;
+}
+
 static void step(struct maker *maker, const struct program *program)
 {
     if (!program->after_ns)
@@ -491,6 +507,7 @@ struct nvt_trace *make_program(const struct program *program)
         be_busy(&maker, program);
         crowd(&maker, program);
         work(&maker, program, &seed);
+        operate(&maker, program);
         leak(&maker, program, i);
         refuse(&maker, program);
         step(&maker, program);

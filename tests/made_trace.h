@@ -74,6 +74,9 @@ struct program {
     int64_t busy_ns;
     int64_t
         team_ns; /* first another thread works beside it, which then waits; it goes on when that is done */
+    int64_t operator_ns;         /* of PyTorch's operator aten::mm, 0: there is none */
+    int64_t pause_ns;            /* the host works behind it, before a second one */
+    const char *second_operator; /* behind that, as long; NULL: aten::mm */
     int allocations;
     const char *allocation; /* the call, NULL: cudaMalloc */
     int64_t allocation_ns;

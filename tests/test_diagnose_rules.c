@@ -247,6 +247,17 @@ static const struct trouble {
      "11 % of the time is spent in MPI, most of it in MPI_Allreduce",
      {.kernels = 10, .kernel_ns = 80000, .mpi_ns = 95000},
      {{.kernels = 10, .kernel_ns = 80000, .mpi_ns = 85000}}},
+    /* A wait of the host and 100 ns between iterations are the rest. */
+    {&nvt_rule_outside,
+     "16 % of the time passes in no operator, between aten::mm and aten::mm",
+     {.operator_ns = 421000, .pause_ns = 156000, .no_wait = 1},
+     {{.operator_ns = 430000, .pause_ns = 140000, .no_wait = 1},
+      {.operator_ns = 100000, .pause_ns = 90000, .kernels = 1, .kernel_ns = 8000}}},
+    {&nvt_rule_operator,
+     "of the time is spent in aten::sort itself",
+     {.operator_ns = 450000, .second_operator = "aten::sort", .pause_ns = 50000, .no_wait = 1},
+     {{.operator_ns = 350000, .second_operator = "aten::sort", .pause_ns = 300000, .no_wait = 1},
+      {.operator_ns = 450000, .second_operator = "aten::addmm", .no_wait = 1}}},
     /* Behind the step; of 14 iterations too few are looked at. */
     {&nvt_rule_between,
      "the loop spends 16 % of its time between the optimizer's step and the next iteration",
@@ -940,20 +951,20 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"17 of 40 rules skipped: no device operations in the trace (nvtally record --trace "
+         {"17 of 42 rules skipped: no device operations in the trace (nvtally record --trace "
           "kernel, on a ",
-          "1 of 40 rules skipped: no API calls in the trace",
-          "2 of 40 rules skipped: no memory events in the trace",
-          "4 of 40 rules skipped: no iterations in the trace",
+          "1 of 42 rules skipped: no API calls in the trace",
+          "2 of 42 rules skipped: no memory events in the trace",
+          "4 of 42 rules skipped: no iterations in the trace",
           "; for training, nvtally record --pytorch)\n"}},
         {1,
          1,
-         {"2 of 40 rules skipped: no memory events in the trace (",
-          "8 of 40 rules skipped: no NVTX ranges in the trace"}},
+         {"2 of 42 rules skipped: no memory events in the trace (",
+          "10 of 42 rules skipped: no NVTX ranges in the trace"}},
         {0,
          2,
-         {"2 of 40 rules skipped: no memory events in the traces (",
-          "4 of 40 rules skipped: no iterations in the traces"}},
+         {"2 of 42 rules skipped: no memory events in the traces (",
+          "4 of 42 rules skipped: no iterations in the traces"}},
         {0, 3, {NULL}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {

@@ -30,6 +30,8 @@
     X(tail)                                                                                        \
     X(idle)                                                                                        \
     X(input)                                                                                       \
+    X(operator)                                                                                    \
+    X(outside)                                                                                     \
     X(between)                                                                                     \
     X(blocked)                                                                                     \
     X(busy)                                                                                        \

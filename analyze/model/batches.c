@@ -19,6 +19,19 @@ int nvt_is_batch_wait(const struct nvt_trace *trace, uint32_t range)
            nvt_is_of_pytorch(trace, range, "data");
 }
 
+int nvt_is_pytorch_operator(const struct nvt_trace *trace, uint32_t range)
+{
+    return !strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "cpu_op");
+}
+
+int nvt_has_pytorch_operators(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->domains.count; i++)
+        if (!strcmp(nvt_name(trace, trace->domains.name[i]), "cpu_op"))
+            return 1;
+    return 0;
+}
+
 int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range)
 {
     static const char step[] = "Optimizer.step#";

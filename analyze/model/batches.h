@@ -12,6 +12,10 @@ int nvt_is_of_pytorch(const struct nvt_trace *trace, uint32_t range, const char 
 /* Whether it lies around DataLoader's __next__: PyTorch's own annotation, and the range of `record --pytorch`. */
 int nvt_is_batch_wait(const struct nvt_trace *trace, uint32_t range);
 
+/* Whether it is an operator, as PyTorch's profiler records them ("aten::mm"). */
+int nvt_is_pytorch_operator(const struct nvt_trace *trace, uint32_t range);
+int nvt_has_pytorch_operators(const struct nvt_trace *trace);
+
 /* Whether a range is an optimizer's step: `optimizer` of any domain, or PyTorch's "Optimizer.step#SGD.step". */
 int nvt_is_optimizer_step(const struct nvt_trace *trace, uint32_t range);
 
