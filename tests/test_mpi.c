@@ -298,11 +298,9 @@ static void a_path_that_cannot_be_preloaded_is_told(void **state)
     const char *const environment[] = {variable, NULL};
     const struct cli_options options = {.environment = environment};
     snprintf(variable, sizeof(variable), "NVTALLY_LIBDIR=%s", folder);
+    static const char copy[] = "mkdir \"$1\" && cp \"$0\"/libnvtally-*.so \"$1\"";
     struct cli_result result =
-        cli_run((const char *const[]){"sh", "-c",
-                                      "mkdir \"$1\" && cp \"$0\"/libnvtally-inject.so "
-                                      "\"$0\"/libnvtally-preload-mpi-calls.so \"$1\"",
-                                      cli_built(""), folder, NULL});
+        cli_run((const char *const[]){"sh", "-c", copy, cli_built(""), folder, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     result = cli_run_with(&options, (const char *const[]){"nvtally", "record", "--trace", "mpi",
