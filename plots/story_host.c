@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../analyze/model/named_iterations.h"
+#include "../analyze/model/nesting.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/run_time.h"
 #include "../lib/grow.h"
@@ -66,6 +67,7 @@ static int put_run(const struct nvt_input *input, struct nvt_buffer *text)
 /* Rows of range_tree that together are the host's time in push/pop ranges, none within another. */
 struct split {
     const struct nvt_table *table;
+    size_t time, level, style, name; /* columns */
     size_t rows[RANGES_MOST];
     size_t count;
     int64_t all; /* ns */
@@ -73,12 +75,12 @@ struct split {
 
 static int64_t time_of(const struct split *split, size_t row)
 {
-    return nvt_table_int(split->table, row, nvt_table_find(split->table, "Host Total (ns)"));
+    return nvt_table_int(split->table, row, split->time);
 }
 
 static int64_t level_of(const struct split *split, size_t row)
 {
-    return nvt_table_int(split->table, row, nvt_table_find(split->table, "Lvl"));
+    return nvt_table_int(split->table, row, split->level);
 }
 
 /* A loader's workers make batches while the loop does something else: what it waits for of that is its range `data`. */
@@ -90,15 +92,13 @@ static int is_beside(const char *name)
 /* Add the rows of a level from `from` on, until one above it; the first of them have the most time. Their time in ns. */
 static int64_t add_level(struct split *split, size_t from, int64_t level)
 {
-    size_t style = nvt_table_find(split->table, "Style");
-    size_t names = nvt_table_find(split->table, "Range");
     int64_t ns = 0;
     for (size_t row = from; row < nvt_table_rows(split->table); row++) {
-        if (level_of(split, row) < level)
+        const int64_t own = level_of(split, row);
+        if (own < level)
             break;
-        if (level_of(split, row) > level ||
-            strcmp(nvt_table_text(split->table, row, style), "PushPop") ||
-            is_beside(nvt_table_text(split->table, row, names)))
+        if (own > level || strcmp(nvt_table_text(split->table, row, split->style), "PushPop") ||
+            is_beside(nvt_table_text(split->table, row, split->name)))
             continue;
         if (split->count < RANGES_MOST)
             split->rows[split->count++] = row;
@@ -121,7 +121,9 @@ static void sort_next(struct split *split, size_t first)
 /* What has over half of all time says little by itself: in its place stands what lies in it, if that is most of it. */
 static void open_up(struct split *split)
 {
-    for (sort_next(split, 0); split->count; sort_next(split, 0)) {
+    /* Each opening reads the rows, of which a program that pushes and never pops has as many as levels. */
+    int opened = 0;
+    for (sort_next(split, 0); split->count && opened++ < NVT_NESTING_DEPTH; sort_next(split, 0)) {
         size_t row = split->rows[0], before = split->count;
         int64_t ns = time_of(split, row);
         if (2 * ns <= split->all)
@@ -137,12 +139,12 @@ static void open_up(struct split *split)
 /* "36.8 % backward, 32.3 % data" of the largest. */
 static int put_split(struct split *split, struct nvt_buffer *text)
 {
-    size_t names = nvt_table_find(split->table, "Range");
     int failed = 0;
     for (size_t i = 0; i < split->count && i < RANGES_TOLD && split->all > 0 && !failed; i++) {
         sort_next(split, i);
-        const char *name = nvt_table_text(split->table, split->rows[i], names);
-        name += 2 * level_of(split, split->rows[i]);
+        const char *name = nvt_table_text(split->table, split->rows[i], split->name);
+        const int64_t level = level_of(split, split->rows[i]);
+        name += 2 * (level < NVT_NESTING_DEPTH ? level : NVT_NESTING_DEPTH);
         name += *name == ':'; /* of the default domain */
         size_t length = strlen(name) < NAME_LONGEST ? strlen(name) : NAME_LONGEST;
         while (length && ((unsigned char)name[length] & 0xC0) == 0x80)
@@ -171,7 +173,11 @@ int nvt_story_host(struct nvt_input *input, int has_overview, struct nvt_buffer 
     split = calloc(1, sizeof(*split));
     int failed = !split || nvt_report_make(nvt_report_find("range_tree"), input, &tables, err);
     if (!failed && tables.count) {
-        split->table = tables.items[0];
+        *split = (struct split){.table = tables.items[0],
+                                .time = nvt_table_find(tables.items[0], "Host Total (ns)"),
+                                .level = nvt_table_find(tables.items[0], "Lvl"),
+                                .style = nvt_table_find(tables.items[0], "Style"),
+                                .name = nvt_table_find(tables.items[0], "Range")};
         split->all = add_level(split, 0, 0);
         open_up(split);
         failed = put_split(split, text);

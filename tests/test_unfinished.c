@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/model/leaked_pushes.h"
 #include "../analyze/studies/unfinished.h"
 #include "../lib/count_of.h"
 #include "made_trace.h"
@@ -155,6 +156,38 @@ static void a_process_that_ended_in_order_has_no_note(void **state)
     expect(&maker, "");
 }
 
+/* Ranges of a thread, so many that were popped and so many that were not. */
+static void push(struct maker *maker, const char *name, int popped, int open)
+{
+    for (int i = 0; i < popped; i++)
+        make_range(maker, name, maker->now++);
+    for (int i = 0; i < open; i++)
+        open_range(maker, maker->thread, name, 1 + i % 8);
+}
+
+/* Many of one name that were pushed and never popped; not those that were open as the program ended, nor a recursion that ended. */
+static void pushes_without_pops_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        int popped, open, found;
+    } cases[] = {{0, 20, 1}, {2, 20, 1}, {3, 20, 0}, {0, 19, 0}, {1000, 99, 0}, {99, 1000, 1}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct maker maker = make_begin();
+        struct nvt_leaked_pushes leaked;
+        push(&maker, "step", 50, 1);
+        push(&maker, "iter", cases[i].popped, cases[i].open);
+        push(&maker, "few", 0, 5);
+        struct nvt_trace *trace = make_end(&maker);
+        assert_int_equal(nvt_leaked_pushes_find(trace, &leaked), cases[i].found);
+        if (cases[i].found) {
+            assert_string_equal(nvt_name(trace, leaked.name), "iter");
+            assert_int_equal(leaked.pushed, cases[i].open);
+        }
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +197,7 @@ int main(void)
         cmocka_unit_test(a_hang_without_ranges_is_told),
         cmocka_unit_test(three_other_threads_are_named),
         cmocka_unit_test(a_process_that_ended_in_order_has_no_note),
+        cmocka_unit_test(pushes_without_pops_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "input_folder.h"
 #include "rows.h"
 #include "../model/launchers.h"
+#include "../model/leaked_pushes.h"
 #include "../model/named_iterations.h"
 #include "../model/plain_names.h"
 #include "../readers/reader.h"
@@ -38,6 +39,20 @@ static int was_given(const struct nvt_input *input, const char *path, uint64_t f
     return 0;
 }
 
+/* 0, or -1 when out of memory. */
+static int note_leaked(struct nvt_input *input, const struct nvt_trace *trace)
+{
+    struct nvt_leaked_pushes leaked;
+    const int found = nvt_leaked_pushes_find(trace, &leaked);
+    if (found > 0)
+        nvt_note(input,
+                 "note: %s: range %s was pushed %u times and never popped (thread %lld): a return, "
+                 "continue or exception skips the pop; what comes behind counts as within it",
+                 trace->path, nvt_name(trace, leaked.name), leaked.pushed,
+                 (long long)trace->threads.tid[leaked.thread]);
+    return found < 0 ? -1 : 0;
+}
+
 static int add_trace(struct nvt_input *input, struct nvt_input_trace item, struct nvt_error *err)
 {
     const struct nvt_trace *trace = item.trace;
@@ -53,7 +68,7 @@ static int add_trace(struct nvt_input *input, struct nvt_input_trace item, struc
         nvt_note(input, "note: %s: %.*s", trace->path, (int)length, note);
         note += length + (note[length] == '\n');
     }
-    return 0;
+    return note_leaked(input, trace) ? nvt_fail(err, "out of memory") : 0;
 }
 
 int nvt_input_take(struct nvt_input *input, struct nvt_runs *runs)

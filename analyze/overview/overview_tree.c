@@ -128,7 +128,8 @@ static uint32_t unit_of(const struct build *build, uint32_t range)
 static uint32_t node_around(struct build *build, uint32_t range, uint32_t unit, int *failed)
 {
     const struct nvt_ranges *ranges = &build->trace->ranges;
-    for (uint32_t at = build->nesting.parent[range]; at != NVT_NONE;
+    uint32_t depth = 0; /* of a program that pushes and never pops there is no end */
+    for (uint32_t at = build->nesting.parent[range]; at != NVT_NONE && depth++ < NVT_NESTING_DEPTH;
          at = build->nesting.parent[at]) {
         const uint32_t entry = build->entry_of[at];
         if (entry != NVT_NONE && build->entries[entry].unit == unit)
