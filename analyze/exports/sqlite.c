@@ -37,32 +37,26 @@ int nvt_sql_prepare(struct nvt_sql *sql, const char *table, int columns)
     return status;
 }
 
-void nvt_sql_int(struct nvt_sql *sql, int64_t value)
+int nvt_sql_rows(struct nvt_sql *sql, const char *table, int columns, uint32_t count,
+                 int (*put)(struct nvt_sql *sql, uint32_t item))
 {
-    sqlite3_bind_int64(sql->insert, ++sql->column, value);
+    int status = nvt_sql_prepare(sql, table, columns);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = put(sql, i);
+    return status;
 }
 
-void nvt_sql_real(struct nvt_sql *sql, double value)
+void nvt_sql_more_cells(struct nvt_sql *sql, const struct nvt_cell *cells)
 {
-    sqlite3_bind_double(sql->insert, ++sql->column, value);
-}
-
-void nvt_sql_null(struct nvt_sql *sql)
-{
-    sqlite3_bind_null(sql->insert, ++sql->column);
-}
-
-void nvt_sql_bytes(struct nvt_sql *sql, uint64_t bytes)
-{
-    if (bytes == UINT64_MAX)
-        nvt_sql_null(sql);
-    else
-        nvt_sql_int(sql, (int64_t)bytes);
-}
-
-void nvt_sql_text(struct nvt_sql *sql, const char *text)
-{
-    sqlite3_bind_text(sql->insert, ++sql->column, text, -1, SQLITE_STATIC);
+    for (; cells->kind != NVT_CELL_END; cells++)
+        if (cells->kind == NVT_CELL_INT)
+            sqlite3_bind_int64(sql->insert, ++sql->column, cells->integer);
+        else if (cells->kind == NVT_CELL_REAL)
+            sqlite3_bind_double(sql->insert, ++sql->column, cells->real);
+        else if (cells->kind == NVT_CELL_TEXT)
+            sqlite3_bind_text(sql->insert, ++sql->column, cells->text, -1, SQLITE_STATIC);
+        else
+            sqlite3_bind_null(sql->insert, ++sql->column);
 }
 
 void nvt_sql_name(struct nvt_sql *sql, uint32_t id)
@@ -70,13 +64,6 @@ void nvt_sql_name(struct nvt_sql *sql, uint32_t id)
     size_t length;
     const char *text = nvt_strings_get(sql->trace->strings, id, &length);
     sqlite3_bind_text64(sql->insert, ++sql->column, text, length, SQLITE_STATIC, SQLITE_UTF8);
-}
-
-void nvt_sql_string(struct nvt_sql *sql, uint32_t id)
-{
-    if (id < sql->string_count)
-        sql->used[id] = 1;
-    nvt_sql_int(sql, id);
 }
 
 int nvt_sql_row(struct nvt_sql *sql)
@@ -87,26 +74,23 @@ int nvt_sql_row(struct nvt_sql *sql)
     return status == SQLITE_DONE ? 0 : fail(sql);
 }
 
-int nvt_sql_pair(struct nvt_sql *sql, const char *name, const char *value)
+struct nvt_cell nvt_sql_string(struct nvt_sql *sql, uint32_t id)
 {
-    nvt_sql_text(sql, name);
-    nvt_sql_text(sql, value);
-    return nvt_sql_row(sql);
+    if (id < sql->string_count)
+        sql->used[id] = 1;
+    return nvt_cell_int(id);
 }
 
-void nvt_sql_process(struct nvt_sql *sql, uint32_t process)
+struct nvt_cell nvt_sql_process(const struct nvt_sql *sql, uint32_t process)
 {
-    nvt_sql_int(sql, process == NVT_NONE ? 0 : sql->processes[process]);
+    return nvt_cell_int(process == NVT_NONE ? 0 : sql->processes[process]);
 }
 
-void nvt_sql_thread(struct nvt_sql *sql, uint32_t thread)
+struct nvt_cell nvt_sql_thread(const struct nvt_sql *sql, uint32_t thread)
 {
     const struct nvt_threads *threads = &sql->trace->threads;
-    if (thread < threads->count)
-        nvt_sql_int(sql,
-                    sql->processes[threads->process[thread]] | (threads->tid[thread] & 0xFFFFFF));
-    else
-        nvt_sql_null(sql);
+    return NVT_IF(thread != NVT_NONE,
+                  sql->processes[threads->process[thread]] | (threads->tid[thread] & 0xFFFFFF));
 }
 
 /* --- the file --- */
@@ -136,23 +120,20 @@ static int number_processes(struct nvt_sql *sql)
     return sql->processes && !status ? 0 : nvt_fail_at(sql->err, sql->path, -1, "out of memory");
 }
 
+static int put_string(struct nvt_sql *sql, uint32_t i)
+{
+    if (!sql->used[i])
+        return 0;
+    nvt_sql_more(sql, i);
+    nvt_sql_name(sql, i);
+    return nvt_sql_row(sql);
+}
+
 static int put_strings(struct nvt_sql *sql)
 {
-    if (nvt_sql_prepare(sql, "StringIds", 2))
+    if (nvt_sql_rows(sql, "StringIds", 2, sql->string_count, put_string))
         return -1;
-    for (uint32_t i = 0; i < sql->string_count; i++) {
-        if (!sql->used[i])
-            continue;
-        nvt_sql_int(sql, i);
-        nvt_sql_name(sql, i);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    if (!sql->has_launches)
-        return 0;
-    nvt_sql_int(sql, sql->string_count);
-    nvt_sql_text(sql, NVT_EXPORT_LAUNCH);
-    return nvt_sql_row(sql);
+    return sql->has_launches ? nvt_sql_put(sql, sql->string_count, NVT_EXPORT_LAUNCH) : 0;
 }
 
 static int write_all(struct nvt_sql *sql)

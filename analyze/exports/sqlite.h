@@ -8,6 +8,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/map.h"
+#include "../../lib/table.h"
 #include "../model/trace.h"
 
 struct nvt_sql {
@@ -28,23 +29,28 @@ int nvt_sql_run(struct nvt_sql *sql, const char *text);
 /* Rows go into this table from now on; it has so many columns. 0, or -1 with err filled. */
 int nvt_sql_prepare(struct nvt_sql *sql, const char *table, int columns);
 
-/* The next cell of the row: a number, nothing, a text, a string of the model as text and by its id,
- * the global id of a process and of a thread. Texts must live until nvt_sql_row. */
-void nvt_sql_int(struct nvt_sql *sql, int64_t value);
-void nvt_sql_real(struct nvt_sql *sql, double value);
-void nvt_sql_null(struct nvt_sql *sql);
-void nvt_sql_bytes(struct nvt_sql *sql, uint64_t bytes); /* UINT64_MAX: nothing */
-void nvt_sql_text(struct nvt_sql *sql, const char *text);
-void nvt_sql_name(struct nvt_sql *sql, uint32_t id);
-void nvt_sql_string(struct nvt_sql *sql, uint32_t id);
-void nvt_sql_process(struct nvt_sql *sql, uint32_t process);
-void nvt_sql_thread(struct nvt_sql *sql, uint32_t thread);
+/* Prepare a table, and have a function put the row of each of `count` items that has one. 0, or -1 with err filled. */
+int nvt_sql_rows(struct nvt_sql *sql, const char *table, int columns, uint32_t count,
+                 int (*put)(struct nvt_sql *sql, uint32_t item));
+
+/* The row's next cells: integers, doubles, texts, NVT_NULL and NVT_IF, as nvt_table_put takes them (lib/table.h). Texts must live
+ * until the row is inserted. */
+#define nvt_sql_more(sql, ...)                                                                     \
+    nvt_sql_more_cells(sql, (const struct nvt_cell[]){NVT_CELLS(__VA_ARGS__), NVT_CELLS_END})
+void nvt_sql_more_cells(struct nvt_sql *sql, const struct nvt_cell *cells);
+void nvt_sql_name(struct nvt_sql *sql,
+                  uint32_t id); /* a string of the model as text, whatever bytes it has */
 
 /* Insert the row. 0, or -1 with err filled. */
 int nvt_sql_row(struct nvt_sql *sql);
 
-/* Insert a row of two texts. 0, or -1 with err filled. */
-int nvt_sql_pair(struct nvt_sql *sql, const char *name, const char *value);
+/* The row's last cells; insert it. */
+#define nvt_sql_put(sql, ...) (nvt_sql_more(sql, __VA_ARGS__), nvt_sql_row(sql))
+
+/* Cells: a string of the model by its id, the global id of a process and of a thread (NVT_NONE: 0, and a null). */
+struct nvt_cell nvt_sql_string(struct nvt_sql *sql, uint32_t id);
+struct nvt_cell nvt_sql_process(const struct nvt_sql *sql, uint32_t process);
+struct nvt_cell nvt_sql_thread(const struct nvt_sql *sql, uint32_t thread);
 
 /* The rows of an enumeration: number, name, label. 0, or -1 with err filled. */
 int nvt_sql_labels(struct nvt_sql *sql, const char *table, unsigned count,

@@ -15,74 +15,37 @@ static int64_t memory_kind(uint8_t kind)
 /* --- calls --- */
 
 /* callchainId: of the stack of who called, whose id is this number (sqlite_stacks.c). */
-static void put_chain(struct nvt_sql *sql, uint32_t frame)
+static struct nvt_cell chain(uint32_t frame)
 {
-    if (frame)
-        nvt_sql_int(sql, frame);
-    else
-        nvt_sql_null(sql);
+    return NVT_IF(frame, frame);
 }
 
-static int put_sqlite_cuda_calls(struct nvt_sql *sql)
+static int put_call(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_apis *apis = &sql->trace->apis;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_RUNTIME", 8))
-        return -1;
-    for (uint32_t i = 0; i < apis->count; i++) {
-        if (!nvt_is_cuda_call(apis, i))
-            continue;
-        nvt_sql_int(sql, apis->start[i]);
-        nvt_sql_int(sql, apis->end[i]);
-        nvt_sql_int(sql, apis->class[i] == NVT_API_DRIVER);
-        nvt_sql_thread(sql, apis->thread[i]);
-        nvt_sql_int(sql, (int64_t)apis->correlation[i]);
-        nvt_sql_string(sql, apis->name[i]);
-        nvt_sql_int(sql, apis->result[i]);
-        put_chain(sql, apis->frame[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (!nvt_is_cuda_call(apis, i))
+        return 0;
+    return nvt_sql_put(sql, apis->start[i], apis->end[i], apis->class[i] == NVT_API_DRIVER,
+                       nvt_sql_thread(sql, apis->thread[i]), apis->correlation[i],
+                       nvt_sql_string(sql, apis->name[i]), apis->result[i], chain(apis->frame[i]));
 }
 
-static int put_library_calls(struct nvt_sql *sql)
+static int put_library_call(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_apis *apis = &sql->trace->apis;
-    if (nvt_sql_prepare(sql, "CUBLAS_EVENTS", 5))
-        return -1;
-    for (uint32_t i = 0; i < apis->count; i++) {
-        if (nvt_is_cuda_call(apis, i))
-            continue;
-        nvt_sql_int(sql, apis->start[i]);
-        nvt_sql_int(sql, apis->end[i]);
-        nvt_sql_int(sql, 29);
-        nvt_sql_thread(sql, apis->thread[i]);
-        nvt_sql_string(sql, apis->name[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (nvt_is_cuda_call(apis, i))
+        return 0;
+    return nvt_sql_put(sql, apis->start[i], apis->end[i], 29, nvt_sql_thread(sql, apis->thread[i]),
+                       nvt_sql_string(sql, apis->name[i]));
 }
 
-static int put_os_calls(struct nvt_sql *sql)
+static int put_os_call(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_os_calls *calls = &sql->trace->os_calls;
-    if (nvt_sql_prepare(sql, "OSRT_API", 9))
-        return -1;
-    for (uint32_t i = 0; i < calls->count; i++) {
-        nvt_sql_int(sql, calls->start[i]);
-        nvt_sql_int(sql, calls->end[i]);
-        nvt_sql_int(sql, NVT_EXPORT_OS_CALL);
-        nvt_sql_thread(sql, calls->thread[i]);
-        nvt_sql_null(sql);
-        nvt_sql_string(sql, calls->name[i]);
-        nvt_sql_int(sql, calls->result[i]);
-        nvt_sql_null(sql);
-        put_chain(sql, calls->frame[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    return nvt_sql_put(sql, calls->start[i], calls->end[i], NVT_EXPORT_OS_CALL,
+                       nvt_sql_thread(sql, calls->thread[i]), NVT_NULL,
+                       nvt_sql_string(sql, calls->name[i]), calls->result[i], NVT_NULL,
+                       chain(calls->frame[i]));
 }
 
 /* Whether an operation's launch is known, but not by a recorded call. */
@@ -100,66 +63,35 @@ static int64_t correlation(const struct nvt_sql *sql, uint32_t op)
     return (int64_t)NVT_EXPORT_CORRELATION + op;
 }
 
-static int put_launches(struct nvt_sql *sql)
+static int put_launch(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_ops *ops = &sql->trace->ops;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_RUNTIME", 8))
-        return -1;
-    for (uint32_t i = 0; i < ops->count; i++) {
-        if (!needs_launch(ops, i))
-            continue;
-        nvt_sql_int(sql, ops->launch[i]);
-        nvt_sql_int(sql, ops->launch[i]);
-        nvt_sql_int(sql, 0);
-        nvt_sql_thread(sql, ops->thread[i]);
-        nvt_sql_int(sql, correlation(sql, i));
-        nvt_sql_int(sql, sql->string_count);
-        sql->has_launches = 1;
-        nvt_sql_int(sql, 0);
-        nvt_sql_null(sql);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (!needs_launch(ops, i))
+        return 0;
+    sql->has_launches = 1;
+    return nvt_sql_put(sql, ops->launch[i], ops->launch[i], 0, nvt_sql_thread(sql, ops->thread[i]),
+                       correlation(sql, i), sql->string_count, 0, NVT_NULL);
 }
 
 /* --- device operations --- */
 
 /* start, end, deviceId, contextId, greenContextId, streamId, correlationId, globalPid. */
-static void put_sqlite_cuda_op(struct nvt_sql *sql, uint32_t op)
+static void put_op(struct nvt_sql *sql, uint32_t op)
 {
     const struct nvt_ops *ops = &sql->trace->ops;
-    nvt_sql_int(sql, ops->start[op]);
-    nvt_sql_int(sql, ops->end[op]);
-    nvt_sql_int(sql, ops->device[op]);
-    nvt_sql_int(sql, ops->context[op]);
-    nvt_sql_null(sql);
-    nvt_sql_int(sql, ops->stream[op]);
-    nvt_sql_int(sql, correlation(sql, op));
-    nvt_sql_process(sql, ops->process[op]);
+    nvt_sql_more(sql, ops->start[op], ops->end[op], ops->device[op], ops->context[op], NVT_NULL,
+                 ops->stream[op], correlation(sql, op), nvt_sql_process(sql, ops->process[op]));
 }
 
-static void put_shape(struct nvt_sql *sql, const struct nvt_kernels *kernels, uint32_t at)
+/* The columns of a kernel from registersPerThread on; nothing is known of localMemoryPerThread. */
+static int put_shape(struct nvt_sql *sql, const struct nvt_kernels *kernels, uint32_t at)
 {
-    const uint32_t shape[] = {
-        kernels->registers[at], kernels->grid_x[at],        kernels->grid_y[at],
-        kernels->grid_z[at],    kernels->block_x[at],       kernels->block_y[at],
-        kernels->block_z[at],   kernels->static_shared[at], kernels->dynamic_shared[at]};
-    for (size_t i = 0; i < NVT_COUNT_OF(shape); i++)
-        nvt_sql_int(sql, shape[i]);
-    nvt_sql_int(sql, 0); /* localMemoryPerThread */
-    nvt_sql_int(sql, (int64_t)kernels->local_memory[at]);
-    nvt_sql_int(sql, 0);
-    nvt_sql_null(sql);
-    if (kernels->graph_node[at])
-        nvt_sql_int(sql, (int64_t)kernels->graph_node[at]);
-    else
-        nvt_sql_null(sql);
-    nvt_sql_null(sql);
-    if (kernels->graph[at])
-        nvt_sql_int(sql, (int64_t)kernels->graph[at]);
-    else
-        nvt_sql_null(sql);
+    return nvt_sql_put(sql, kernels->registers[at], kernels->grid_x[at], kernels->grid_y[at],
+                       kernels->grid_z[at], kernels->block_x[at], kernels->block_y[at],
+                       kernels->block_z[at], kernels->static_shared[at],
+                       kernels->dynamic_shared[at], 0, kernels->local_memory[at], 0, NVT_NULL,
+                       NVT_IF(kernels->graph_node[at], kernels->graph_node[at]), NVT_NULL,
+                       NVT_IF(kernels->graph[at], kernels->graph[at]));
 }
 
 /* Whether an operation is a CUDA graph that was recorded as a whole, which has a table of its own. */
@@ -169,159 +101,73 @@ static int is_graph(const struct nvt_trace *trace, uint32_t op)
            nvt_is_graph_name(nvt_name(trace, trace->ops.name[op]));
 }
 
-static int put_graphs(struct nvt_sql *sql)
+static int put_graph(struct nvt_sql *sql, uint32_t i)
 {
-    const struct nvt_ops *ops = &sql->trace->ops;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 10))
-        return -1;
-    for (uint32_t i = 0; i < ops->count; i++) {
-        if (!is_graph(sql->trace, i))
-            continue;
-        int64_t graph = (int64_t)sql->trace->kernels.graph[ops->detail[i]];
-        put_sqlite_cuda_op(sql, i);
-        nvt_sql_int(sql, graph);
-        nvt_sql_int(sql, graph);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (!is_graph(sql->trace, i))
+        return 0;
+    uint64_t graph = sql->trace->kernels.graph[sql->trace->ops.detail[i]];
+    put_op(sql, i);
+    return nvt_sql_put(sql, graph, graph);
 }
 
-static int put_kernels(struct nvt_sql *sql)
+static int put_kernel(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_ops *ops = &sql->trace->ops;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_KERNEL", 29))
-        return -1;
-    for (uint32_t i = 0; i < ops->count; i++) {
-        if (ops->kind[i] != NVT_OP_KERNEL || is_graph(sql->trace, i))
-            continue;
-        put_sqlite_cuda_op(sql, i);
-        nvt_sql_string(sql, ops->name[i]);
-        nvt_sql_string(sql, ops->short_name[i]);
-        nvt_sql_null(sql);
-        nvt_sql_int(sql, 1);
-        nvt_sql_null(sql);
-        if (ops->detail[i] != NVT_NONE)
-            put_shape(sql, &sql->trace->kernels, ops->detail[i]);
-        else
-            for (int column = 0; column < 16; column++)
-                nvt_sql_int(sql, 0);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (ops->kind[i] != NVT_OP_KERNEL || is_graph(sql->trace, i))
+        return 0;
+    put_op(sql, i);
+    nvt_sql_more(sql, nvt_sql_string(sql, ops->name[i]), nvt_sql_string(sql, ops->short_name[i]),
+                 NVT_NULL, 1, NVT_NULL);
+    return ops->detail[i] != NVT_NONE
+               ? put_shape(sql, &sql->trace->kernels, ops->detail[i])
+               : nvt_sql_put(sql, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 }
 
-/* migrationCause, graphNodeId, virtualAddress, copyCount: the first and the third of pages that the driver moved. */
-static void put_migration(struct nvt_sql *sql, uint32_t op)
+/* Of pages that the driver moved the cause and the address are known. */
+static int put_copy(struct nvt_sql *sql, uint32_t i)
 {
+    const struct nvt_ops *ops = &sql->trace->ops;
     const struct nvt_migrations *migrations = &sql->trace->migrations;
-    uint32_t row = sql->trace->ops.detail[op];
-    int is_one = row < migrations->count;
-    if (is_one)
-        nvt_sql_int(sql, migrations->cause[row]);
-    else
-        nvt_sql_null(sql);
-    nvt_sql_null(sql);
-    if (is_one && migrations->address[row])
-        nvt_sql_int(sql, (int64_t)migrations->address[row]);
-    else
-        nvt_sql_null(sql);
-    nvt_sql_null(sql);
+    const uint32_t row = ops->detail[i];
+    if (ops->kind[i] != NVT_OP_MEMCPY)
+        return 0;
+    put_op(sql, i);
+    return nvt_sql_put(
+        sql, ops->bytes[i], ops->copy_kind[i], NVT_NULL, memory_kind(ops->source_kind[i]),
+        memory_kind(ops->target_kind[i]), NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL,
+        NVT_IF(row != NVT_NONE, migrations->cause[row]), NVT_NULL,
+        NVT_IF(row != NVT_NONE && migrations->address[row], migrations->address[row]), NVT_NULL);
 }
 
-static int put_copies(struct nvt_sql *sql)
+/* The value that is set is not in the model. */
+static int put_set(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_ops *ops = &sql->trace->ops;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_MEMCPY", 21))
-        return -1;
-    for (uint32_t i = 0; i < ops->count; i++) {
-        if (ops->kind[i] != NVT_OP_MEMCPY)
-            continue;
-        put_sqlite_cuda_op(sql, i);
-        nvt_sql_int(sql, (int64_t)ops->bytes[i]);
-        nvt_sql_int(sql, ops->copy_kind[i]);
-        nvt_sql_null(sql);
-        nvt_sql_int(sql, memory_kind(ops->source_kind[i]));
-        nvt_sql_int(sql, memory_kind(ops->target_kind[i]));
-        for (int column = 0; column < 4; column++)
-            nvt_sql_null(sql);
-        put_migration(sql, i);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (ops->kind[i] != NVT_OP_MEMSET)
+        return 0;
+    put_op(sql, i);
+    return nvt_sql_put(sql, 0, ops->bytes[i], NVT_NULL, memory_kind(ops->target_kind[i]));
 }
 
-static int put_sets(struct nvt_sql *sql)
-{
-    const struct nvt_ops *ops = &sql->trace->ops;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_MEMSET", 12))
-        return -1;
-    for (uint32_t i = 0; i < ops->count; i++) {
-        if (ops->kind[i] != NVT_OP_MEMSET)
-            continue;
-        put_sqlite_cuda_op(sql, i);
-        nvt_sql_int(sql, 0); /* the value is not in the model */
-        nvt_sql_int(sql, (int64_t)ops->bytes[i]);
-        nvt_sql_null(sql);
-        nvt_sql_int(sql, memory_kind(ops->target_kind[i]));
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
-}
-
-static int put_syncs(struct nvt_sql *sql)
+static int put_sync(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_syncs *syncs = &sql->trace->syncs;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", 12))
-        return -1;
-    for (uint32_t i = 0; i < syncs->count; i++) {
-        nvt_sql_int(sql, syncs->start[i]);
-        nvt_sql_int(sql, syncs->end[i]);
-        nvt_sql_int(sql, syncs->device[i]);
-        nvt_sql_int(sql, syncs->context[i]);
-        nvt_sql_null(sql);
-        nvt_sql_int(sql, syncs->stream[i]);
-        nvt_sql_int(sql, (int64_t)syncs->correlation[i]);
-        nvt_sql_process(sql, syncs->process[i]);
-        nvt_sql_null(sql);
-        nvt_sql_int(sql, syncs->type[i]);
-        nvt_sql_int(sql, 0);
-        if (syncs->recorded[i])
-            nvt_sql_int(sql, (int64_t)syncs->recorded[i]);
-        else
-            nvt_sql_null(sql);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    return nvt_sql_put(sql, syncs->start[i], syncs->end[i], syncs->device[i], syncs->context[i],
+                       NVT_NULL, syncs->stream[i], syncs->correlation[i],
+                       nvt_sql_process(sql, syncs->process[i]), NVT_NULL, syncs->type[i], 0,
+                       NVT_IF(syncs->recorded[i], syncs->recorded[i]));
 }
 
 /* The calls that recorded what syncs wait for, once for each of these; their number is the link. When the event was
  * complete is not in the model. */
-static int put_events(struct nvt_sql *sql)
+static int put_event(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_syncs *syncs = &sql->trace->syncs;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", 9))
-        return -1;
-    for (uint32_t i = 0; i < syncs->count; i++) {
-        if (!syncs->recorded[i])
-            continue;
-        nvt_sql_null(sql);
-        nvt_sql_int(sql, syncs->device[i]);
-        nvt_sql_int(sql, syncs->context[i]);
-        nvt_sql_null(sql);
-        nvt_sql_int(sql, syncs->recorded_stream[i]);
-        nvt_sql_int(sql, (int64_t)syncs->recorded[i]);
-        nvt_sql_process(sql, syncs->process[i]);
-        nvt_sql_int(sql, 0);
-        nvt_sql_int(sql, (int64_t)syncs->recorded[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (!syncs->recorded[i])
+        return 0;
+    return nvt_sql_put(sql, NVT_NULL, syncs->device[i], syncs->context[i], NVT_NULL,
+                       syncs->recorded_stream[i], syncs->recorded[i],
+                       nvt_sql_process(sql, syncs->process[i]), 0, syncs->recorded[i]);
 }
 
 /* --- memory and overhead --- */
@@ -339,67 +185,62 @@ static int64_t source_kind(const struct nvt_sql *sql, uint32_t event)
     return memory_kind(on_host ? NVT_KIND_PAGEABLE : NVT_KIND_DEVICE);
 }
 
-static int put_sqlite_cuda_memory(struct nvt_sql *sql)
+static struct nvt_cell bytes_of(uint64_t bytes)
+{
+    return NVT_IF(bytes != UINT64_MAX, bytes);
+}
+
+static int put_memory(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_memory *memory = &sql->trace->memory;
-    if (nvt_sql_prepare(sql, "CUDA_GPU_MEMORY_USAGE_EVENTS", 19))
-        return -1;
-    for (uint32_t i = 0; i < memory->count; i++) {
-        nvt_sql_int(sql, memory->time[i]);
-        nvt_sql_process(sql, memory->process[i]);
-        nvt_sql_int(sql, memory->device[i] == NVT_NONE ? 0 : memory->device[i]);
-        nvt_sql_int(sql, 0);
-        nvt_sql_int(sql, (int64_t)memory->address[i]);
-        nvt_sql_int(sql, 0);
-        nvt_sql_int(sql, (int64_t)memory->bytes[i]);
-        nvt_sql_int(sql, source_kind(sql, i));
-        nvt_sql_int(sql, memory->kind[i] == NVT_MEMORY_FREE);
-        nvt_sql_name(sql, memory->source[i]);
-        for (int column = 0; column < 4; column++)
-            nvt_sql_null(sql);
-        nvt_sql_bytes(sql, memory->reserved[i]);
-        nvt_sql_bytes(sql, memory->allocated[i]);
-        nvt_sql_null(sql);
-        nvt_sql_null(sql);
-        nvt_sql_thread(sql, memory->thread[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    nvt_sql_more(sql, memory->time[i], nvt_sql_process(sql, memory->process[i]),
+                 memory->device[i] == NVT_NONE ? 0 : memory->device[i], 0, memory->address[i], 0,
+                 memory->bytes[i], source_kind(sql, i), memory->kind[i] == NVT_MEMORY_FREE);
+    nvt_sql_name(sql, memory->source[i]);
+    return nvt_sql_put(sql, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL, bytes_of(memory->reserved[i]),
+                       bytes_of(memory->allocated[i]), NVT_NULL, NVT_NULL,
+                       nvt_sql_thread(sql, memory->thread[i]));
 }
 
 /* ENUM_NSYS_EVENT_CLASS of what CUPTI says of its own time. */
 enum { OVERHEAD_CLASS = 103 };
 
-static int put_overheads(struct nvt_sql *sql)
+static int put_overhead(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_overheads *overheads = &sql->trace->overheads;
-    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_OVERHEAD", 7))
-        return -1;
-    for (uint32_t i = 0; i < overheads->count; i++) {
-        nvt_sql_int(sql, overheads->start[i]);
-        nvt_sql_int(sql, overheads->end[i]);
-        nvt_sql_int(sql, OVERHEAD_CLASS);
-        if (overheads->thread[i] == NVT_NONE)
-            nvt_sql_process(sql, overheads->process[i]);
-        else
-            nvt_sql_thread(sql, overheads->thread[i]);
-        nvt_sql_null(sql);
-        nvt_sql_string(sql, overheads->name[i]);
-        nvt_sql_int(sql, nvt_overhead_type(nvt_name(sql->trace, overheads->name[i])));
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    return nvt_sql_put(sql, overheads->start[i], overheads->end[i], OVERHEAD_CLASS,
+                       overheads->thread[i] == NVT_NONE
+                           ? nvt_sql_process(sql, overheads->process[i])
+                           : nvt_sql_thread(sql, overheads->thread[i]),
+                       NVT_NULL, nvt_sql_string(sql, overheads->name[i]),
+                       nvt_overhead_type(nvt_name(sql->trace, overheads->name[i])));
 }
 
 int nvt_sql_cuda(struct nvt_sql *sql)
 {
-    return put_sqlite_cuda_calls(sql) || put_launches(sql) || put_library_calls(sql) ||
-                   put_os_calls(sql) || put_kernels(sql) || put_graphs(sql) || put_copies(sql) ||
-                   put_sets(sql) || put_syncs(sql) || put_events(sql) ||
-                   put_sqlite_cuda_memory(sql) || put_overheads(sql)
-               ? -1
-               : 0;
+    const struct nvt_trace *trace = sql->trace;
+    const struct {
+        const char *table;
+        int columns;
+        uint32_t count;
+        int (*put)(struct nvt_sql *sql, uint32_t item);
+    } parts[] = {
+        {"CUPTI_ACTIVITY_KIND_RUNTIME", 8, trace->apis.count, put_call},
+        {"CUPTI_ACTIVITY_KIND_RUNTIME", 8, trace->ops.count, put_launch},
+        {"CUBLAS_EVENTS", 5, trace->apis.count, put_library_call},
+        {"OSRT_API", 9, trace->os_calls.count, put_os_call},
+        {"CUPTI_ACTIVITY_KIND_KERNEL", 29, trace->ops.count, put_kernel},
+        {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 10, trace->ops.count, put_graph},
+        {"CUPTI_ACTIVITY_KIND_MEMCPY", 21, trace->ops.count, put_copy},
+        {"CUPTI_ACTIVITY_KIND_MEMSET", 12, trace->ops.count, put_set},
+        {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", 12, trace->syncs.count, put_sync},
+        {"CUPTI_ACTIVITY_KIND_CUDA_EVENT", 9, trace->syncs.count, put_event},
+        {"CUDA_GPU_MEMORY_USAGE_EVENTS", 19, trace->memory.count, put_memory},
+        {"CUPTI_ACTIVITY_KIND_OVERHEAD", 7, trace->overheads.count, put_overhead},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
+        if (nvt_sql_rows(sql, parts[i].table, parts[i].columns, parts[i].count, parts[i].put))
+            return -1;
+    return 0;
 }
 #endif

@@ -12,34 +12,21 @@
 /* The version of the schema that sqlite_schema.c has the tables of. */
 #define SCHEMA "3.25.0"
 
-static int put_owners(struct nvt_sql *sql)
+static int put_process(struct nvt_sql *sql, uint32_t i)
 {
-    const struct nvt_processes *processes = &sql->trace->processes;
+    nvt_sql_more(sql, nvt_sql_process(sql, i), sql->trace->processes.pid[i]);
+    nvt_sql_name(sql, sql->trace->processes.name[i]);
+    return nvt_sql_row(sql);
+}
+
+static int put_thread(struct nvt_sql *sql, uint32_t i)
+{
     const struct nvt_threads *threads = &sql->trace->threads;
-    if (nvt_sql_prepare(sql, "PROCESSES", 3))
-        return -1;
-    for (uint32_t i = 0; i < processes->count; i++) {
-        nvt_sql_process(sql, i);
-        nvt_sql_int(sql, processes->pid[i]);
-        nvt_sql_name(sql, processes->name[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    if (nvt_sql_prepare(sql, "ThreadNames", 3))
-        return -1;
-    for (uint32_t i = 0; i < threads->count; i++) {
-        if (!threads->name[i])
-            continue;
-        nvt_sql_string(sql, threads->name[i]);
-        if (threads->has_priority[i])
-            nvt_sql_int(sql, threads->priority[i]);
-        else
-            nvt_sql_null(sql);
-        nvt_sql_thread(sql, i);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (!threads->name[i])
+        return 0;
+    return nvt_sql_put(sql, nvt_sql_string(sql, threads->name[i]),
+                       NVT_IF(threads->has_priority[i], threads->priority[i]),
+                       nvt_sql_thread(sql, i));
 }
 
 /* Numbers of devices: nsys's reports take that of an operation for that of a GPU, so the first
@@ -52,76 +39,46 @@ static int64_t gpu_number(const struct nvt_devices *devices, uint32_t device)
     return devices->device[device];
 }
 
-/* nsys has no "GPU-" before it. */
-static void put_uuid(struct nvt_sql *sql, uint32_t gpu)
-{
-    const char *text = nvt_name(sql->trace, gpu);
-    if (!gpu)
-        nvt_sql_null(sql);
-    else if (!strncmp(text, "GPU-", 4) && nvt_is_bare_uuid(text + 4))
-        nvt_sql_text(sql, text + 4);
-    else
-        nvt_sql_name(sql, gpu);
-}
-
-static void put_capability(struct nvt_sql *sql, uint32_t capability)
-{
-    if (capability) {
-        nvt_sql_int(sql, capability / 10);
-        nvt_sql_int(sql, capability % 10);
-        return;
-    }
-    nvt_sql_null(sql);
-    nvt_sql_null(sql);
-}
-
-static int put_devices(struct nvt_sql *sql)
+static int put_gpu(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_devices *devices = &sql->trace->devices;
-    if (nvt_sql_prepare(sql,
-                        "TARGET_INFO_GPU (vmId, id, name, totalMemory, smCount, computeMajor, "
-                        "computeMinor, uuid)",
-                        8))
-        return -1;
-    for (uint32_t i = 0; i < devices->count; i++) {
-        nvt_sql_int(sql, 0);
-        nvt_sql_int(sql, gpu_number(devices, i));
-        nvt_sql_name(sql, devices->name[i]);
-        nvt_sql_int(sql, (int64_t)devices->memory_bytes[i]);
-        nvt_sql_int(sql, devices->multiprocessors[i]);
-        put_capability(sql, devices->capability[i]);
-        put_uuid(sql, devices->gpu[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    if (nvt_sql_prepare(sql, "TARGET_INFO_CUDA_DEVICE", 5))
-        return -1;
-    for (uint32_t i = 0; i < devices->count; i++) {
-        if (devices->process[i] == NVT_NONE)
-            continue;
-        nvt_sql_int(sql, gpu_number(devices, i));
-        nvt_sql_int(sql, devices->device[i]);
-        nvt_sql_int(sql, sql->trace->processes.pid[devices->process[i]]);
-        nvt_sql_null(sql);
-        nvt_sql_int(sql, devices->multiprocessors[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    const char *uuid = nvt_name(sql->trace, devices->gpu[i]);
+    const uint32_t capability = devices->capability[i];
+    nvt_sql_more(sql, 0, gpu_number(devices, i));
+    nvt_sql_name(sql, devices->name[i]);
+    nvt_sql_more(sql, devices->memory_bytes[i], devices->multiprocessors[i],
+                 NVT_IF(capability, capability / 10), NVT_IF(capability, capability % 10));
+    if (!devices->gpu[i])
+        return nvt_sql_put(sql, NVT_NULL);
+    /* nsys has no "GPU-" before it. */
+    if (!strncmp(uuid, "GPU-", 4) && nvt_is_bare_uuid(uuid + 4))
+        return nvt_sql_put(sql, uuid + 4);
+    nvt_sql_name(sql, devices->gpu[i]);
+    return nvt_sql_row(sql);
 }
 
-static void put_resource(struct nvt_sql *sql, uint32_t i, int columns)
+static int put_cuda_device(struct nvt_sql *sql, uint32_t i)
+{
+    const struct nvt_devices *devices = &sql->trace->devices;
+    if (devices->process[i] == NVT_NONE)
+        return 0;
+    return nvt_sql_put(sql, gpu_number(devices, i), devices->device[i],
+                       sql->trace->processes.pid[devices->process[i]], NVT_NULL,
+                       devices->multiprocessors[i]);
+}
+
+/* A table of so many columns: of the fourth to the last but one only the process, the fourth, is known. */
+static int put_resource(struct nvt_sql *sql, uint32_t i, int columns)
 {
     const struct nvt_resources *resources = &sql->trace->resources;
     uint32_t process = resources->process[i];
     nvt_sql_name(sql, resources->name[i]);
-    nvt_sql_int(sql, 0);
-    nvt_sql_int(sql, 0);
+    nvt_sql_more(sql, 0, 0);
     if (columns > 4)
-        nvt_sql_int(sql, process == NVT_NONE ? 0 : sql->trace->processes.pid[process]);
+        nvt_sql_more(sql, process == NVT_NONE ? 0 : sql->trace->processes.pid[process]);
     for (int column = 5; column < columns; column++)
-        nvt_sql_int(sql, 0);
-    nvt_sql_int(sql, (int64_t)resources->handle[i]);
+        nvt_sql_more(sql, 0);
+    return nvt_sql_put(sql, resources->handle[i]);
 }
 
 static int put_resources(struct nvt_sql *sql)
@@ -136,13 +93,10 @@ static int put_resources(struct nvt_sql *sql)
     for (size_t kind = 0; kind < NVT_COUNT_OF(kinds); kind++) {
         if (nvt_sql_prepare(sql, kinds[kind].table, kinds[kind].columns))
             return -1;
-        for (uint32_t i = 0; i < resources->count; i++) {
-            if (strcmp(nvt_name(sql->trace, resources->type[i]), kinds[kind].type))
-                continue;
-            put_resource(sql, i, kinds[kind].columns);
-            if (nvt_sql_row(sql))
+        for (uint32_t i = 0; i < resources->count; i++)
+            if (!strcmp(nvt_name(sql->trace, resources->type[i]), kinds[kind].type) &&
+                put_resource(sql, i, kinds[kind].columns))
                 return -1;
-        }
     }
     return 0;
 }
@@ -150,19 +104,14 @@ static int put_resources(struct nvt_sql *sql)
 static int put_session(struct nvt_sql *sql)
 {
     const struct nvt_trace *trace = sql->trace;
-    if (nvt_sql_prepare(sql, "TARGET_INFO_SESSION_START_TIME", 4))
-        return -1;
-    nvt_sql_int(sql, trace->origin_ns);
-    nvt_sql_text(sql, nvt_trace_meta(trace, "date"));
-    nvt_sql_null(sql);
-    nvt_sql_null(sql);
-    if (nvt_sql_row(sql) || nvt_sql_prepare(sql, "ANALYSIS_DETAILS", 4))
-        return -1;
-    nvt_sql_int(sql, INT64_C(1) << 48);
-    nvt_sql_int(sql, trace->last_ns - trace->first_ns);
-    nvt_sql_int(sql, trace->first_ns);
-    nvt_sql_int(sql, trace->last_ns);
-    return nvt_sql_row(sql);
+    return nvt_sql_prepare(sql, "TARGET_INFO_SESSION_START_TIME", 4) ||
+                   nvt_sql_put(sql, trace->origin_ns, nvt_trace_meta(trace, "date"), NVT_NULL,
+                               NVT_NULL) ||
+                   nvt_sql_prepare(sql, "ANALYSIS_DETAILS", 4) ||
+                   nvt_sql_put(sql, INT64_C(1) << 48, trace->last_ns - trace->first_ns,
+                               trace->first_ns, trace->last_ns)
+               ? -1
+               : 0;
 }
 
 static int put_facts(struct nvt_sql *sql)
@@ -175,9 +124,9 @@ static int put_facts(struct nvt_sql *sql)
     if (nvt_sql_prepare(sql, "META_DATA_EXPORT", 2))
         return -1;
     for (size_t i = 0; i < NVT_COUNT_OF(ours); i++)
-        if (nvt_sql_pair(sql, ours[i][0], ours[i][1]))
+        if (nvt_sql_put(sql, ours[i][0], ours[i][1]))
             return -1;
-    if (nvt_sql_pair(sql, NVT_EXPORT_FORMAT, sql->trace->format))
+    if (nvt_sql_put(sql, NVT_EXPORT_FORMAT, sql->trace->format))
         return -1;
     for (uint32_t i = 0; i < facts->count; i++) {
         struct nvt_buffer name = {0};
@@ -188,7 +137,7 @@ static int put_facts(struct nvt_sql *sql)
             nvt_fail_at(sql->err, sql->path, -1, "out of memory");
         else
             status =
-                nvt_sql_pair(sql, (const char *)name.data, nvt_name(sql->trace, facts->value[i]));
+                nvt_sql_put(sql, (const char *)name.data, nvt_name(sql->trace, facts->value[i]));
         nvt_buffer_free(&name);
         if (status)
             return -1;
@@ -198,8 +147,15 @@ static int put_facts(struct nvt_sql *sql)
 
 int nvt_sql_facts(struct nvt_sql *sql)
 {
-    return put_owners(sql) || put_devices(sql) || put_resources(sql) || put_session(sql) ||
-                   put_facts(sql)
+    static const char gpus[] = "TARGET_INFO_GPU (vmId, id, name, totalMemory, smCount, "
+                               "computeMajor, computeMinor, uuid)";
+    const struct nvt_trace *trace = sql->trace;
+    return nvt_sql_rows(sql, "PROCESSES", 3, trace->processes.count, put_process) ||
+                   nvt_sql_rows(sql, "ThreadNames", 3, trace->threads.count, put_thread) ||
+                   nvt_sql_rows(sql, gpus, 8, trace->devices.count, put_gpu) ||
+                   nvt_sql_rows(sql, "TARGET_INFO_CUDA_DEVICE", 5, trace->devices.count,
+                                put_cuda_device) ||
+                   put_resources(sql) || put_session(sql) || put_facts(sql)
                ? -1
                : 0;
 }

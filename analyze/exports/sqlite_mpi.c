@@ -18,51 +18,42 @@ static const char tables[] =
     "CREATE TABLE MPI_OTHER_EVENTS (start INTEGER NOT NULL, end INTEGER, globalTid INTEGER,"
     " textId INTEGER);";
 
-static void put_rank(struct nvt_sql *sql, int32_t rank)
+static struct nvt_cell rank_of(int32_t rank)
 {
-    if (rank == NVT_MPI_NONE)
-        nvt_sql_null(sql);
-    else
-        nvt_sql_int(sql, rank);
+    return NVT_IF(rank != NVT_MPI_NONE, rank);
 }
 
-static void put_start(struct nvt_sql *sql, uint32_t call)
+static struct nvt_cell bytes_of(uint64_t bytes)
 {
-    const struct nvt_mpi_calls *calls = &sql->trace->mpi_calls;
-    nvt_sql_int(sql, calls->start[call]);
-    if (calls->flags[call] & NVT_RANGE_UNCLOSED)
-        nvt_sql_null(sql);
-    else
-        nvt_sql_int(sql, calls->end[call]);
-    nvt_sql_thread(sql, calls->thread[call]);
-    nvt_sql_string(sql, calls->name[call]);
+    return NVT_IF(bytes != UINT64_MAX, bytes);
 }
 
-static void put_message(struct nvt_sql *sql, uint32_t call)
+static int put_message(struct nvt_sql *sql, uint32_t call)
 {
     const struct nvt_mpi_calls *calls = &sql->trace->mpi_calls;
     uint64_t sent = calls->sent[call];
-    nvt_sql_int(sql, (int64_t)calls->communicator[call]);
-    put_rank(sql, calls->tag[call]);
-    put_rank(sql, calls->peer[call]);
-    nvt_sql_bytes(sql, sent == UINT64_MAX ? calls->received[call] : sent);
-    nvt_sql_null(sql);
+    return nvt_sql_put(sql, calls->communicator[call], rank_of(calls->tag[call]),
+                       rank_of(calls->peer[call]),
+                       bytes_of(sent == UINT64_MAX ? calls->received[call] : sent), NVT_NULL);
 }
 
-static void put_collective(struct nvt_sql *sql, uint32_t call)
+static int put_collective(struct nvt_sql *sql, uint32_t call)
 {
     const struct nvt_mpi_calls *calls = &sql->trace->mpi_calls;
-    nvt_sql_int(sql, (int64_t)calls->communicator[call]);
-    put_rank(sql, calls->peer[call]);
-    nvt_sql_bytes(sql, calls->sent[call]);
-    nvt_sql_bytes(sql, calls->received[call]);
-    nvt_sql_null(sql);
+    return nvt_sql_put(sql, calls->communicator[call], rank_of(calls->peer[call]),
+                       bytes_of(calls->sent[call]), bytes_of(calls->received[call]), NVT_NULL);
 }
 
-static void put_wait(struct nvt_sql *sql, uint32_t call)
+static int put_sqlite_mpi_call(struct nvt_sql *sql, uint32_t call)
 {
-    (void)call;
-    nvt_sql_null(sql);
+    const struct nvt_mpi_calls *calls = &sql->trace->mpi_calls;
+    const int has_ended = !(calls->flags[call] & NVT_RANGE_UNCLOSED);
+    nvt_sql_more(sql, calls->start[call], NVT_IF(has_ended, calls->end[call]),
+                 nvt_sql_thread(sql, calls->thread[call]), nvt_sql_string(sql, calls->name[call]));
+    return calls->kind[call] == NVT_MPI_P2P          ? put_message(sql, call)
+           : calls->kind[call] == NVT_MPI_COLLECTIVE ? put_collective(sql, call)
+           : calls->kind[call] == NVT_MPI_WAIT       ? nvt_sql_put(sql, NVT_NULL)
+                                                     : nvt_sql_row(sql);
 }
 
 static int put_sqlite_mpi_calls(struct nvt_sql *sql)
@@ -70,24 +61,17 @@ static int put_sqlite_mpi_calls(struct nvt_sql *sql)
     static const struct {
         const char *table;
         int columns;
-        void (*put)(struct nvt_sql *sql, uint32_t call);
-    } kinds[NVT_MPI_KINDS] = {[NVT_MPI_P2P] = {"MPI_P2P_EVENTS", 9, put_message},
-                              [NVT_MPI_COLLECTIVE] = {"MPI_COLLECTIVES_EVENTS", 9, put_collective},
-                              [NVT_MPI_WAIT] = {"MPI_START_WAIT_EVENTS", 5, put_wait},
-                              [NVT_MPI_OTHER] = {"MPI_OTHER_EVENTS", 4, NULL}};
+    } kinds[NVT_MPI_KINDS] = {[NVT_MPI_P2P] = {"MPI_P2P_EVENTS", 9},
+                              [NVT_MPI_COLLECTIVE] = {"MPI_COLLECTIVES_EVENTS", 9},
+                              [NVT_MPI_WAIT] = {"MPI_START_WAIT_EVENTS", 5},
+                              [NVT_MPI_OTHER] = {"MPI_OTHER_EVENTS", 4}};
     const struct nvt_mpi_calls *calls = &sql->trace->mpi_calls;
     for (unsigned kind = 0; kind < NVT_MPI_KINDS; kind++) {
         if (nvt_sql_prepare(sql, kinds[kind].table, kinds[kind].columns))
             return -1;
-        for (uint32_t i = 0; i < calls->count; i++) {
-            if (calls->kind[i] != kind)
-                continue;
-            put_start(sql, i);
-            if (kinds[kind].put)
-                kinds[kind].put(sql, i);
-            if (nvt_sql_row(sql))
+        for (uint32_t i = 0; i < calls->count; i++)
+            if (calls->kind[i] == kind && put_sqlite_mpi_call(sql, i))
                 return -1;
-        }
     }
     return 0;
 }
@@ -104,9 +88,7 @@ static int put_sqlite_mpi_ranks(struct nvt_sql *sql)
             if (trace->threads.process[thread] != process ||
                 trace->processes.rank[process] == NVT_NONE)
                 continue;
-            nvt_sql_thread(sql, thread);
-            nvt_sql_int(sql, trace->processes.rank[process]);
-            if (nvt_sql_row(sql))
+            if (nvt_sql_put(sql, nvt_sql_thread(sql, thread), trace->processes.rank[process]))
                 return -1;
             break;
         }

@@ -42,61 +42,26 @@ static int is_whole_number(const char *text)
     return !strcmp(back, text);
 }
 
-/* uint64Value, int64Value, doubleValue, uint32Value, int32Value, floatValue, jsonTextId, jsonText,
- * binaryData. */
-static void put_payload(struct nvt_sql *sql, const struct event *event)
-{
-    int has = event->flags & NVT_RANGE_HAS_PAYLOAD;
-    const char *text = nvt_name(sql->trace, event->payload);
-    int whole = has && is_whole_number(text);
-    nvt_sql_null(sql);
-    if (whole)
-        nvt_sql_int(sql, strtoll(text, NULL, 10));
-    else
-        nvt_sql_null(sql);
-    if (event->value)
-        nvt_sql_real(sql, *event->value);
-    else
-        nvt_sql_null(sql);
-    for (int i = 0; i < 4; i++)
-        nvt_sql_null(sql);
-    if (has && !whole)
-        nvt_sql_name(sql, event->payload);
-    else
-        nvt_sql_null(sql);
-    nvt_sql_null(sql);
-}
-
 static int put_event(struct nvt_sql *sql, const struct event *event)
 {
-    nvt_sql_int(sql, event->start);
-    if (event->has_end)
-        nvt_sql_int(sql, event->end);
-    else
-        nvt_sql_null(sql);
-    nvt_sql_int(sql, event->type);
-    if (event->id >= 0)
-        nvt_sql_int(sql, event->id);
-    else
-        nvt_sql_null(sql);
-    if (event->category)
-        nvt_sql_int(sql, category_number(sql, event->category));
-    else
-        nvt_sql_null(sql);
-    if (event->flags & NVT_RANGE_HAS_COLOR)
-        nvt_sql_int(sql, event->color);
-    else
-        nvt_sql_null(sql);
+    const int has_payload = event->flags & NVT_RANGE_HAS_PAYLOAD;
+    const char *payload = nvt_name(sql->trace, event->payload);
+    const int is_whole = has_payload && is_whole_number(payload);
+    nvt_sql_more(sql, event->start, NVT_IF(event->has_end, event->end), event->type,
+                 NVT_IF(event->id >= 0, event->id),
+                 NVT_IF(event->category, category_number(sql, event->category)),
+                 NVT_IF(event->flags & NVT_RANGE_HAS_COLOR, event->color));
     nvt_sql_name(sql, event->name);
-    if (event->thread == NVT_NONE)
-        nvt_sql_process(sql, event->process);
-    else
-        nvt_sql_thread(sql, event->thread);
-    nvt_sql_thread(sql, event->end_thread);
-    nvt_sql_null(sql);
-    nvt_sql_int(sql, event->domain);
-    put_payload(sql, event);
-    return nvt_sql_row(sql);
+    nvt_sql_more(sql,
+                 event->thread == NVT_NONE ? nvt_sql_process(sql, event->process)
+                                           : nvt_sql_thread(sql, event->thread),
+                 nvt_sql_thread(sql, event->end_thread), NVT_NULL, event->domain, NVT_NULL,
+                 NVT_IF(is_whole, strtoll(payload, NULL, 10)), NVT_IF(event->value, *event->value),
+                 NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL);
+    if (!has_payload || is_whole)
+        return nvt_sql_put(sql, NVT_NULL, NVT_NULL);
+    nvt_sql_name(sql, event->payload); /* jsonText */
+    return nvt_sql_put(sql, NVT_NULL);
 }
 
 static int put_domains(struct nvt_sql *sql)

@@ -28,17 +28,12 @@ static const char tables[] =
     "INSERT INTO ENUM_STACK_UNWIND_METHOD VALUES (0, 'Unknown', 'Unknown'),"
     " (1000, 'Undefined', 'Undefined');";
 
+/* Cycles: 1, as nsys has it where a clock was the trigger. */
 static int put_sample(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_cpu_samples *samples = &sql->trace->cpu_samples;
-    nvt_sql_int(sql, (int64_t)i + 1);
-    nvt_sql_int(sql, samples->time[i]);
-    nvt_sql_null(sql);
-    nvt_sql_int(sql, RUNNING);
-    nvt_sql_thread(sql, samples->thread[i]);
-    nvt_sql_int(sql, 1); /* as nsys has it where a clock was the trigger */
-    nvt_sql_int(sql, samples->cpu_ns[i]);
-    return nvt_sql_row(sql);
+    return nvt_sql_put(sql, (int64_t)i + 1, samples->time[i], NVT_NULL, RUNNING,
+                       nvt_sql_thread(sql, samples->thread[i]), 1, samples->cpu_ns[i]);
 }
 
 static int put_sqlite_samples_stacks(struct nvt_sql *sql)
@@ -65,27 +60,25 @@ static int put_settings(struct nvt_sql *sql)
         same++;
     snprintf(period, sizeof(period), "%" PRId64, samples->cpu_ns[0]);
     if (nvt_sql_prepare(sql, "META_DATA_CAPTURE", 2) ||
-        nvt_sql_pair(sql, "LINUX_PERF_OPTIONS:COLLECTION_MODE", "ProcessTree"))
+        nvt_sql_put(sql, "LINUX_PERF_OPTIONS:COLLECTION_MODE", "ProcessTree"))
         return -1;
     if (same < samples->count || samples->cpu_ns[0] <= 0)
         return 0;
-    return nvt_sql_pair(sql, "LINUX_PERF_OPTIONS:CPU_IP_TRIGGER_TYPE", "Software") ||
-                   nvt_sql_pair(sql, "LINUX_PERF_OPTIONS:SAMPLING_PERIOD", period)
+    return nvt_sql_put(sql, "LINUX_PERF_OPTIONS:CPU_IP_TRIGGER_TYPE", "Software") ||
+                   nvt_sql_put(sql, "LINUX_PERF_OPTIONS:SAMPLING_PERIOD", period)
                ? -1
                : 0;
 }
 
 int nvt_sql_samples(struct nvt_sql *sql)
 {
-    const struct nvt_cpu_samples *samples = &sql->trace->cpu_samples;
-    if (!samples->count)
+    const uint32_t count = sql->trace->cpu_samples.count;
+    if (!count)
         return 0;
-    if (nvt_sql_run(sql, tables) || put_settings(sql) ||
-        nvt_sql_prepare(sql, "COMPOSITE_EVENTS", 7))
-        return -1;
-    for (uint32_t i = 0; i < samples->count; i++)
-        if (put_sample(sql, i))
-            return -1;
-    return put_sqlite_samples_stacks(sql);
+    return nvt_sql_run(sql, tables) || put_settings(sql) ||
+                   nvt_sql_rows(sql, "COMPOSITE_EVENTS", 7, count, put_sample) ||
+                   put_sqlite_samples_stacks(sql)
+               ? -1
+               : 0;
 }
 #endif

@@ -128,13 +128,9 @@ int nvt_sql_labels(struct nvt_sql *sql, const char *table, unsigned count,
 {
     if (nvt_sql_prepare(sql, table, 3))
         return -1;
-    for (unsigned i = 0; i < count; i++) {
-        nvt_sql_int(sql, i);
-        nvt_sql_text(sql, names[i]);
-        nvt_sql_text(sql, label(i));
-        if (nvt_sql_row(sql))
+    for (unsigned i = 0; i < count; i++)
+        if (nvt_sql_put(sql, i, names[i], label(i)))
             return -1;
-    }
     return 0;
 }
 

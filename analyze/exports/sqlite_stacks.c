@@ -26,37 +26,18 @@ int nvt_sql_stacks(struct nvt_sql *sql, const char *table)
     return status ? -1 : nvt_sql_prepare(sql, table, 10);
 }
 
-static void put_flag(struct nvt_sql *sql, int is_set)
-{
-    if (is_set)
-        nvt_sql_int(sql, 1);
-    else
-        nvt_sql_null(sql);
-}
-
 /* Without a name a function is its address. */
 static int put_function(struct nvt_sql *sql, int64_t id, uint32_t frame, int method, int64_t depth)
 {
     const struct nvt_call_frames *frames = &sql->trace->call_frames;
     const char *name = nvt_name(sql->trace, frames->name[frame]);
-    int is_address = name[0] == '0' && name[1] == 'x';
-    nvt_sql_int(sql, id);
-    nvt_sql_string(sql, frames->name[frame]);
-    nvt_sql_string(sql, frames->module[frame]);
-    put_flag(sql, !strncmp(nvt_name(sql->trace, frames->module[frame]), "[kernel", 7));
-    nvt_sql_null(sql);
-    put_flag(sql, is_address);
-    nvt_sql_null(sql);
-    if (is_address)
-        nvt_sql_int(sql, (int64_t)strtoull(name + 2, NULL, 16));
-    else
-        nvt_sql_null(sql);
-    if (method == NVT_SQL_NO_METHOD)
-        nvt_sql_null(sql);
-    else
-        nvt_sql_int(sql, method);
-    nvt_sql_int(sql, depth);
-    return nvt_sql_row(sql);
+    const int is_address = name[0] == '0' && name[1] == 'x';
+    const int is_kernel = !strncmp(nvt_name(sql->trace, frames->module[frame]), "[kernel", 7);
+    return nvt_sql_put(sql, id, nvt_sql_string(sql, frames->name[frame]),
+                       nvt_sql_string(sql, frames->module[frame]), NVT_IF(is_kernel, 1), NVT_NULL,
+                       NVT_IF(is_address, 1), NVT_NULL,
+                       NVT_IF(is_address, strtoull(name + 2, NULL, 16)),
+                       NVT_IF(method != NVT_SQL_NO_METHOD, method), depth);
 }
 
 int nvt_sql_stack(struct nvt_sql *sql, int64_t id, uint32_t frame, int method, int64_t most)

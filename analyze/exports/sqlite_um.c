@@ -20,59 +20,31 @@ static const char tables[] =
     "CREATE TABLE ENUM_CUDA_UNIF_MEM_ACCESS_TYPE (id INTEGER NOT NULL PRIMARY KEY, name TEXT,"
     " label TEXT);";
 
-static void put_optional(struct nvt_sql *sql, uint32_t string)
+static struct nvt_cell string_if_any(struct nvt_sql *sql, uint32_t string)
 {
-    if (string)
-        nvt_sql_string(sql, string);
-    else
-        nvt_sql_null(sql);
+    return string ? nvt_sql_string(sql, string) : NVT_NULL;
 }
 
-static int put_host_faults(struct nvt_sql *sql)
+static int put_host_fault(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_um_events *events = &sql->trace->um_events;
-    if (nvt_sql_prepare(sql, "CUDA_UM_CPU_PAGE_FAULT_EVENTS", 9))
-        return -1;
-    for (uint32_t i = 0; i < events->count; i++) {
-        if (events->kind[i] != NVT_UM_CPU_FAULT)
-            continue;
-        nvt_sql_int(sql, events->start[i]);
-        nvt_sql_process(sql, events->process[i]);
-        nvt_sql_int(sql, (int64_t)events->address[i]);
-        nvt_sql_int(sql, (int64_t)events->pc[i]);
-        nvt_sql_string(sql, events->instruction[i]);
-        put_optional(sql, events->module[i]);
-        nvt_sql_null(sql);
-        put_optional(sql, events->source[i]);
-        if (events->line[i])
-            nvt_sql_int(sql, events->line[i]);
-        else
-            nvt_sql_null(sql);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (events->kind[i] != NVT_UM_CPU_FAULT)
+        return 0;
+    return nvt_sql_put(
+        sql, events->start[i], nvt_sql_process(sql, events->process[i]), events->address[i],
+        events->pc[i], nvt_sql_string(sql, events->instruction[i]),
+        string_if_any(sql, events->module[i]), NVT_NULL, string_if_any(sql, events->source[i]),
+        NVT_IF(events->line[i], events->line[i]));
 }
 
-static int put_device_faults(struct nvt_sql *sql)
+static int put_device_fault(struct nvt_sql *sql, uint32_t i)
 {
     const struct nvt_um_events *events = &sql->trace->um_events;
-    if (nvt_sql_prepare(sql, "CUDA_UM_GPU_PAGE_FAULT_EVENTS", 7))
-        return -1;
-    for (uint32_t i = 0; i < events->count; i++) {
-        if (events->kind[i] != NVT_UM_GPU_FAULT)
-            continue;
-        nvt_sql_int(sql, events->start[i]);
-        nvt_sql_int(sql, events->end[i]);
-        nvt_sql_process(sql, events->process[i]);
-        nvt_sql_int(sql, events->device[i]);
-        nvt_sql_int(sql, (int64_t)events->address[i]);
-        nvt_sql_int(sql, (int64_t)events->faults[i]);
-        nvt_sql_int(sql, events->reason[i]);
-        if (nvt_sql_row(sql))
-            return -1;
-    }
-    return 0;
+    if (events->kind[i] != NVT_UM_GPU_FAULT)
+        return 0;
+    return nvt_sql_put(sql, events->start[i], events->end[i],
+                       nvt_sql_process(sql, events->process[i]), events->device[i],
+                       events->address[i], events->faults[i], events->reason[i]);
 }
 
 int nvt_sql_um(struct nvt_sql *sql)
@@ -92,9 +64,12 @@ int nvt_sql_um(struct nvt_sql *sql)
         "CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_ATOMIC",
         "CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_PREFETCH",
     };
-    if (!sql->trace->um_events.count && !sql->trace->migrations.count)
+    const uint32_t count = sql->trace->um_events.count;
+    if (!count && !sql->trace->migrations.count)
         return 0;
-    return nvt_sql_run(sql, tables) || put_host_faults(sql) || put_device_faults(sql) ||
+    return nvt_sql_run(sql, tables) ||
+                   nvt_sql_rows(sql, "CUDA_UM_CPU_PAGE_FAULT_EVENTS", 9, count, put_host_fault) ||
+                   nvt_sql_rows(sql, "CUDA_UM_GPU_PAGE_FAULT_EVENTS", 7, count, put_device_fault) ||
                    nvt_sql_labels(sql, "ENUM_CUDA_UNIF_MEM_MIGRATION", NVT_UM_MOVES,
                                   nvt_um_move_label, moves) ||
                    nvt_sql_labels(sql, "ENUM_CUDA_UNIF_MEM_ACCESS_TYPE", NVT_UM_ACCESSES,
