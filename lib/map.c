@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 /* The key of an empty slot; as a key it has a place of its own. */
 #define EMPTY UINT64_MAX
 
@@ -81,4 +83,19 @@ uint32_t *nvt_map_at(struct nvt_map *map, uint64_t key)
         map->used++;
     }
     return &map->rows[at];
+}
+
+void *nvt_map_item(struct nvt_map *map, uint64_t key, void *items, uint32_t *count, size_t width)
+{
+    uint32_t *row = nvt_map_at(map, key);
+    const int is_new = row && *row == NVT_MAP_NONE;
+    char *array;
+    if (!row || (is_new && nvt_grow(items, *count, width)))
+        return NULL;
+    memcpy(&array, items, sizeof(array));
+    if (is_new) {
+        *row = (*count)++;
+        memset(array + *row * width, 0, width);
+    }
+    return array + *row * width;
 }

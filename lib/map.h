@@ -30,4 +30,10 @@ uint32_t nvt_map_get(const struct nvt_map *map, uint64_t key);
  */
 uint32_t *nvt_map_at(struct nvt_map *map, uint64_t key);
 
+/*
+ * The item of a key, for a map that numbers the items of one array. `items` is the address of the array's pointer, as in grow.h;
+ * it has *count items of `width` bytes, and gets one more, of zeros, for a new key. NULL when out of memory.
+ */
+void *nvt_map_item(struct nvt_map *map, uint64_t key, void *items, uint32_t *count, size_t width);
+
 #endif

@@ -62,11 +62,36 @@ static void takes_room_for_what_is_there(void **state)
     nvt_map_free(&map);
 }
 
+/* Items keep what they hold while the array moves; a new one is all zero. */
+static void numbers_items_of_an_array(void **state)
+{
+    (void)state;
+    struct item {
+        uint64_t key, times;
+    } *items = NULL;
+    struct nvt_map map = {0};
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < 3000; i++) {
+        const uint64_t key = i % 1000 ? i % 1000 << 40 : UINT64_MAX;
+        struct item *item = nvt_map_item(&map, key, &items, &count, sizeof(*items));
+        assert_non_null(item);
+        assert_int_equal(item->times++, i / 1000);
+        assert_int_equal(item->key, i < 1000 ? 0 : key);
+        item->key = key;
+    }
+    assert_int_equal(count, 1000);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(nvt_map_get(&map, items[i].key), i);
+    free(items);
+    nvt_map_free(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_others_leave),
         cmocka_unit_test(takes_room_for_what_is_there),
+        cmocka_unit_test(numbers_items_of_an_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,20 +150,17 @@ static struct nvt_function_row *row_of(struct reading *reading, uint32_t run, ui
 {
     struct nvt_compared_functions *out = reading->out;
     const uint32_t name = name_of(reading, function);
-    uint32_t *at = name == NVT_NO_STRING
-                       ? NULL
-                       : nvt_map_at(&out->by_name, (uint64_t)(reading->first + run) << 32 | name);
-    if (!at)
+    struct nvt_function_row *row =
+        name == NVT_NO_STRING
+            ? NULL
+            : nvt_map_item(&out->by_name, (uint64_t)(reading->first + run) << 32 | name, &out->rows,
+                           &out->row_count, sizeof(*row));
+    if (!row)
         return NULL;
-    if (*at == NVT_MAP_NONE) {
-        if (nvt_grow(&out->rows, out->row_count, sizeof(*out->rows)))
-            return NULL;
-        out->rows[out->row_count] =
-            (struct nvt_function_row){.name = name, .run = reading->first + run};
-        *at = out->row_count++;
-    }
-    out->rows[*at].is_own |= nvt_is_own_function(&reading->functions, function);
-    return &out->rows[*at];
+    row->name = name;
+    row->run = reading->first + run;
+    row->is_own |= nvt_is_own_function(&reading->functions, function);
+    return row;
 }
 
 static void add_sum(struct nvt_function_sum *sum, int64_t time, uint64_t samples)

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "../../lib/grow.h"
 #include "../device/project.h"
 #include "../model/named_iterations.h"
 
@@ -15,19 +14,15 @@ static uint32_t row_of(struct nvt_stack_changes *changes, uint32_t parent, uint3
     const uint64_t key = (uint64_t)(parent + 1) << (64 - PARENT_BITS) | (uint64_t)name << 4 | kind;
     if (name >> NAME_BITS || changes->count >> (PARENT_BITS - 1))
         return NVT_NONE;
-    uint32_t *at = nvt_map_at(&changes->by_path, key);
-    if (!at)
+    struct nvt_stack_change *change =
+        nvt_map_item(&changes->by_path, key, &changes->items, &changes->count, sizeof(*change));
+    if (!change)
         return NVT_NONE;
-    if (*at != NVT_MAP_NONE)
-        return *at;
-    if (nvt_grow(&changes->items, changes->count, sizeof(*changes->items)))
-        return NVT_NONE;
-    changes->items[changes->count] = (struct nvt_stack_change){
-        .parent = parent,
-        .name = name,
-        .kind = kind,
-        .depth = parent == NVT_NONE ? 0 : changes->items[parent].depth + 1};
-    return *at = changes->count++;
+    change->parent = parent;
+    change->name = name;
+    change->kind = kind;
+    change->depth = parent == NVT_NONE ? 0 : changes->items[parent].depth + 1;
+    return (uint32_t)(change - changes->items);
 }
 
 /* Parents are lower rows. */

@@ -20,17 +20,13 @@ void nvt_levels_free(struct nvt_levels *levels)
 static struct nvt_level_series *series_of(struct nvt_levels *levels, struct nvt_map *map,
                                           uint32_t process, uint32_t device)
 {
-    uint32_t *at = nvt_map_at(map, (uint64_t)process << 32 | device);
-    if (!at)
-        return NULL;
-    if (*at == NVT_MAP_NONE) {
-        if (nvt_grow(&levels->series, levels->count, sizeof(*levels->series)))
-            return NULL;
-        levels->series[levels->count] =
-            (struct nvt_level_series){.process = process, .device = device};
-        *at = levels->count++;
+    struct nvt_level_series *series = nvt_map_item(
+        map, (uint64_t)process << 32 | device, &levels->series, &levels->count, sizeof(*series));
+    if (series) {
+        series->process = process;
+        series->device = device;
     }
-    return &levels->series[*at];
+    return series;
 }
 
 static int add_event(struct nvt_level_series *series, uint32_t row)

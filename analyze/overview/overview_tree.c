@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../../lib/sample.h"
 #include "../device/devices.h"
@@ -85,24 +84,25 @@ static int find_alike(struct build *build, const struct nvt_input *input)
 static uint32_t node_at(struct build *build, uint32_t parent, uint32_t name)
 {
     struct nvt_overview_tree *tree = build->tree;
-    uint32_t *at = nvt_map_at(&build->by_path, (uint64_t)(parent + 1) << 32 | name);
-    if (!at || *at != NVT_MAP_NONE)
-        return at ? *at : NVT_NONE;
-    if (nvt_grow(&tree->nodes, tree->count, sizeof(*tree->nodes)))
+    struct nvt_overview_node *node =
+        nvt_map_item(&build->by_path, (uint64_t)(parent + 1) << 32 | name, &tree->nodes,
+                     &tree->count, sizeof(*node));
+    if (!node)
         return NVT_NONE;
-    tree->nodes[tree->count] = (struct nvt_overview_node){.parent = parent, .name = name};
-    return *at = tree->count++;
+    node->parent = parent;
+    node->name = name;
+    return (uint32_t)(node - tree->nodes);
 }
 
 static uint32_t entry_at(struct build *build, uint32_t node, uint32_t unit)
 {
-    uint32_t *at = nvt_map_at(&build->by_entry, (uint64_t)node << 32 | unit);
-    if (!at || *at != NVT_MAP_NONE)
-        return at ? *at : NVT_NONE;
-    if (nvt_grow(&build->entries, build->entry_count, sizeof(*build->entries)))
+    struct entry *entry = nvt_map_item(&build->by_entry, (uint64_t)node << 32 | unit,
+                                       &build->entries, &build->entry_count, sizeof(*entry));
+    if (!entry)
         return NVT_NONE;
-    build->entries[build->entry_count] = (struct entry){.node = node, .unit = unit};
-    return *at = build->entry_count++;
+    entry->node = node;
+    entry->unit = unit;
+    return (uint32_t)(entry - build->entries);
 }
 
 /* --- ranges --- */

@@ -135,14 +135,13 @@ static int is_bracketed(const char *text)
 static uint32_t function_called(struct nvt_nsys *reader, uint32_t name, uint32_t module)
 {
     struct nvt_nsys_stacks *stacks = reader->stacks;
-    uint32_t *at = nvt_map_at(&stacks->texts, (uint64_t)name << 32 | module);
-    if (!at || nvt_grow(&stacks->functions, stacks->function_count, sizeof(*stacks->functions)))
+    struct function *function =
+        nvt_map_item(&stacks->texts, (uint64_t)name << 32 | module, &stacks->functions,
+                     &stacks->function_count, sizeof(*function));
+    if (!function)
         return NVT_NONE;
-    if (*at == NVT_MAP_NONE) {
-        stacks->functions[stacks->function_count] = (struct function){name, module};
-        *at = stacks->function_count++;
-    }
-    return *at;
+    *function = (struct function){name, module};
+    return (uint32_t)(function - stacks->functions);
 }
 
 /* What a row names; NVT_NONE when out of memory, ARTIFICIAL. */

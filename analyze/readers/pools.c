@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "../../lib/map.h"
-#include "../../lib/grow.h"
 #include "../model/sort.h"
 
 /* What of a device's memory, or of a pool's, is used, and what is held. */
@@ -20,16 +19,7 @@ struct levels {
 
 static struct level *level_at(struct levels *levels, struct nvt_map *map, uint64_t key)
 {
-    uint32_t *index = nvt_map_at(map, key);
-    if (!index)
-        return NULL;
-    if (*index == NVT_MAP_NONE) {
-        if (nvt_grow(&levels->items, levels->count, sizeof(*levels->items)))
-            return NULL;
-        levels->items[levels->count] = (struct level){0, 0};
-        *index = levels->count++;
-    }
-    return &levels->items[*index];
+    return nvt_map_item(map, key, &levels->items, &levels->count, sizeof(*levels->items));
 }
 
 /* Row i, after those before it. */

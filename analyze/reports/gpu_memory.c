@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../device/devices.h"
-#include "../../lib/grow.h"
+#include "../../lib/map.h"
 #include "../model/groups.h"
 #include "../memory/levels.h"
 #include "memory_runs.h"
@@ -70,16 +70,12 @@ static void add_gpu_memory_range(struct peak *peak, const struct nvt_trace *trac
 static struct peak *peak_of(struct peak **peaks, uint32_t *count, struct nvt_map *map,
                             const struct nvt_ranges *ranges, uint32_t range)
 {
-    uint32_t *at = nvt_map_at(map, (uint64_t)ranges->domain[range] << 32 | ranges->name[range]);
-    if (!at)
-        return NULL;
-    if (*at == NVT_MAP_NONE) {
-        if (nvt_grow(peaks, *count, sizeof(**peaks)))
-            return NULL;
-        (*peaks)[*count] = (struct peak){.range = range};
-        *at = (*count)++;
-    }
-    return &(*peaks)[*at];
+    struct peak *peak =
+        nvt_map_item(map, (uint64_t)ranges->domain[range] << 32 | ranges->name[range], peaks, count,
+                     sizeof(*peak));
+    if (peak && !peak->instances)
+        peak->range = range;
+    return peak;
 }
 
 static int compare_peaks(const void *left, const void *right)

@@ -62,16 +62,13 @@ static uint32_t communicator_of(struct pairs *pairs, uint32_t process, uint64_t 
 
 static struct pair *pair_of(struct pairs *pairs, uint32_t communicator, int32_t peer)
 {
-    uint32_t *row = nvt_map_at(&pairs->rows, (uint64_t)communicator << 32 | (uint32_t)peer);
-    if (!row)
-        return NULL;
-    if (*row != NVT_MAP_NONE)
-        return &pairs->items[*row];
-    if (nvt_grow(&pairs->items, pairs->count, sizeof(*pairs->items)))
-        return NULL;
-    *row = pairs->count;
-    pairs->items[pairs->count] = (struct pair){.communicator = communicator, .peer = peer};
-    return &pairs->items[pairs->count++];
+    struct pair *pair = nvt_map_item(&pairs->rows, (uint64_t)communicator << 32 | (uint32_t)peer,
+                                     &pairs->items, &pairs->count, sizeof(*pair));
+    if (pair) {
+        pair->communicator = communicator;
+        pair->peer = peer;
+    }
+    return pair;
 }
 
 /* What gets, and does not give: by its name where bytes are not known. */

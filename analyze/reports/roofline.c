@@ -65,7 +65,7 @@ static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
                  above, above == 1 ? "its" : "their");
     if (unknown)
         nvt_note(input,
-                 "note: the machine's roof is unknown for %zu of %zu; run nvtally info --peak "
+                 "note: the machine's roof is unknown for %zu of %u; run nvtally info --peak "
                  "there to measure and keep it",
                  unknown, roofline->count);
 }

@@ -64,28 +64,24 @@ struct stragglers {
 
 static struct collective *collective_at(struct stragglers *all, uint32_t name, uint32_t number)
 {
-    uint32_t *at = nvt_map_at(&all->by_name, (uint64_t)name << 32 | number);
-    if (!at)
-        return NULL;
-    if (*at != NVT_MAP_NONE)
-        return &all->items[*at];
-    if (nvt_grow(&all->items, all->count, sizeof(*all->items)))
-        return NULL;
-    *at = all->count;
-    all->items[all->count] = (struct collective){.name = name, .number = number};
-    return &all->items[all->count++];
+    struct collective *item = nvt_map_item(&all->by_name, (uint64_t)name << 32 | number,
+                                           &all->items, &all->count, sizeof(*item));
+    if (item) {
+        item->name = name;
+        item->number = number;
+    }
+    return item;
 }
 
 static struct series *series_at(struct stragglers *all, uint32_t rank, uint32_t name)
 {
-    uint32_t *at = nvt_map_at(&all->by_rank, (uint64_t)rank << 32 | name);
-    if (!at || *at != NVT_MAP_NONE)
-        return at ? &all->series[*at] : NULL;
-    if (nvt_grow(&all->series, all->series_count, sizeof(*all->series)))
-        return NULL;
-    all->series[all->series_count] = (struct series){.rank = rank, .name = name};
-    *at = all->series_count++;
-    return &all->series[*at];
+    struct series *series = nvt_map_item(&all->by_rank, (uint64_t)rank << 32 | name, &all->series,
+                                         &all->series_count, sizeof(*series));
+    if (series) {
+        series->rank = rank;
+        series->name = name;
+    }
+    return series;
 }
 
 /* Called with each collective of a rank and which of its name it is there, from 1 on. */

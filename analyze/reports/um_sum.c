@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "../../lib/map.h"
-#include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "../model/groups.h"
 #include "report.h"
@@ -99,16 +98,11 @@ struct addresses {
 /* NULL when out of memory. */
 static struct pages *pages_at(struct addresses *addresses, uint64_t address)
 {
-    uint32_t *row = nvt_map_at(&addresses->rows, address), count = addresses->count;
-    if (!row)
-        return NULL;
-    if (*row != NVT_MAP_NONE)
-        return &addresses->items[*row];
-    if (nvt_grow(&addresses->items, count, sizeof(*addresses->items)))
-        return NULL;
-    *row = addresses->count++;
-    addresses->items[*row] = (struct pages){.address = address};
-    return &addresses->items[*row];
+    struct pages *pages = nvt_map_item(&addresses->rows, address, &addresses->items,
+                                       &addresses->count, sizeof(*pages));
+    if (pages)
+        pages->address = address;
+    return pages;
 }
 
 static int collect_um_sum(struct addresses *addresses, const struct nvt_trace *trace)

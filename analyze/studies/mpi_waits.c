@@ -96,17 +96,11 @@ static int add_later(struct messages *messages, struct nvt_mpi_wait wait)
     const uint32_t file = job->ranks[wait.rank].file;
     if (call == NVT_NONE)
         return 0;
-    uint32_t *at = nvt_map_at(&messages->by_call, (uint64_t)file << 32 | call);
-    if (!at)
+    struct later *later = nvt_map_item(&messages->by_call, (uint64_t)file << 32 | call,
+                                       &messages->later, &messages->later_count, sizeof(*later));
+    if (!later)
         return -1;
-    if (*at == NVT_MAP_NONE) {
-        if (nvt_grow(&messages->later, messages->later_count, sizeof(*messages->later)))
-            return -1;
-        *at = messages->later_count++;
-        messages->later[*at] =
-            (struct later){.is_all = job->files[file].does[call].role == NVT_MPI_DOES_WAITS_ALL};
-    }
-    struct later *later = &messages->later[*at];
+    later->is_all = job->files[file].does[call].role == NVT_MPI_DOES_WAITS_ALL;
     int is_sender = wait.state != NVT_MPI_LATE_RECEIVER;
     struct nvt_mpi_wait *last = is_sender ? &later->sender : &later->receiver;
     uint32_t *count = is_sender ? &later->senders : &later->receivers;

@@ -3,21 +3,17 @@
 #include <stdlib.h>
 
 #include "../../lib/clock.h"
-#include "../../lib/grow.h"
 
 int nvt_pairs_add(struct nvt_pairs *pairs, uint32_t whole, uint32_t part, int64_t weight)
 {
-    uint32_t *row = nvt_map_at(&pairs->rows, (uint64_t)whole << 32 | part);
-    if (!row)
+    struct nvt_pair *pair = nvt_map_item(&pairs->rows, (uint64_t)whole << 32 | part, &pairs->items,
+                                         &pairs->count, sizeof(*pair));
+    if (!pair)
         return -1;
-    if (*row == NVT_MAP_NONE) {
-        if (nvt_grow(&pairs->items, pairs->count, sizeof(*pairs->items)))
-            return -1;
-        pairs->items[pairs->count] = (struct nvt_pair){.whole = whole, .part = part};
-        *row = pairs->count++;
-    }
-    pairs->items[*row].count++;
-    pairs->items[*row].weight = nvt_clock_sum(pairs->items[*row].weight, weight);
+    pair->whole = whole;
+    pair->part = part;
+    pair->count++;
+    pair->weight = nvt_clock_sum(pair->weight, weight);
     return 0;
 }
 

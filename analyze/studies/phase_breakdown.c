@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
-#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../model/cuda_names.h"
 #include "../model/named_iterations.h"
@@ -72,21 +71,16 @@ static struct nvt_phase_part *part_of(struct work *work, uint32_t range, enum ki
         return NULL;
     uint64_t key =
         ((uint64_t)configuration * 16 + work->phase[range] * (unsigned)KINDS + kind) << 32 | id;
-    uint32_t *at = nvt_map_at(&work->by_key, key);
-    if (!at)
-        return NULL;
-    if (*at != NVT_MAP_NONE)
-        return &parts->items[*at];
-    if (nvt_grow(&parts->items, parts->count, sizeof(*parts->items)))
-        return NULL;
-    *at = (uint32_t)parts->count;
-    parts->items[parts->count] = (struct nvt_phase_part){
-        .configuration = nvt_strings_get(parts->strings, configuration, NULL),
-        .phase = (enum nvt_phase)work->phase[range],
-        .is_kernel = kind != A_RANGE,
-        .is_product = kind == A_PRODUCT,
-        .name = nvt_strings_get(parts->strings, id, NULL)};
-    return &parts->items[parts->count++];
+    struct nvt_phase_part *part =
+        nvt_map_item(&work->by_key, key, &parts->items, &parts->count, sizeof(*part));
+    if (part && !part->configuration)
+        *part = (struct nvt_phase_part){.configuration =
+                                            nvt_strings_get(parts->strings, configuration, NULL),
+                                        .phase = (enum nvt_phase)work->phase[range],
+                                        .is_kernel = kind != A_RANGE,
+                                        .is_product = kind == A_PRODUCT,
+                                        .name = nvt_strings_get(parts->strings, id, NULL)};
+    return part;
 }
 
 /* --- ranges ----------------------------------------------------------------------------------- */

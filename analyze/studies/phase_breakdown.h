@@ -28,7 +28,7 @@ struct nvt_breakdown {
     struct nvt_strings *strings;
     struct nvt_phase_part
         *items; /* by configuration, phase, kind, and own time, the longest first */
-    size_t count;
+    uint32_t count;
 };
 
 /* Zero-initialise; release with nvt_breakdown_free. 0, or -1 with err (out of memory). */

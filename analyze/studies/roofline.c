@@ -118,7 +118,7 @@ struct nvt_roof_point *nvt_roofline_point(struct nvt_roofline_work *work,
 {
     struct nvt_roofline *roofline = work->roofline;
     char *key = NULL, *full = NULL;
-    uint32_t *at = NULL, configuration = NVT_NO_STRING, id = NVT_NO_STRING;
+    uint32_t configuration = NVT_NO_STRING, id = NVT_NO_STRING;
     if (asprintf(&full, "%s%s", of->configuration, suffix) < 0)
         full = NULL;
     if (full && asprintf(&key, "%p\n%s\n%s\n%s\n%d", (const void *)runs, full, of->phase, of->range,
@@ -127,20 +127,17 @@ struct nvt_roof_point *nvt_roofline_point(struct nvt_roofline_work *work,
     if (key) {
         configuration = nvt_strings_add_text(roofline->strings, full);
         id = nvt_strings_add_text(roofline->strings, key);
-        at = id == NVT_NO_STRING ? NULL : nvt_map_at(&work->by_key, id);
     }
     free(key);
     free(full);
-    if (!at || configuration == NVT_NO_STRING)
+    if (id == NVT_NO_STRING || configuration == NVT_NO_STRING)
         return NULL;
-    if (*at != NVT_MAP_NONE)
-        return &roofline->points[*at];
-    if (nvt_grow(&roofline->points, roofline->count, sizeof(*roofline->points)))
-        return NULL;
-    *at = (uint32_t)roofline->count;
-    struct nvt_roof_point *point = &roofline->points[roofline->count++];
-    *point = *of;
-    point->configuration = nvt_strings_get(roofline->strings, configuration, NULL);
+    struct nvt_roof_point *point =
+        nvt_map_item(&work->by_key, id, &roofline->points, &roofline->count, sizeof(*point));
+    if (point && !point->configuration) {
+        *point = *of;
+        point->configuration = nvt_strings_get(roofline->strings, configuration, NULL);
+    }
     return point;
 }
 

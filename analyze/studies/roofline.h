@@ -45,7 +45,7 @@ struct nvt_roofline {
     struct nvt_strings *strings;
     struct nvt_roof_point
         *points; /* by what would be gained at the roof, the most first, then by time */
-    size_t count;
+    uint32_t count;
     struct nvt_peaks *peaks; /* each once */
     size_t peaks_count;
     size_t ranges;  /* of traces, that points are of */

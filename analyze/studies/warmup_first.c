@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
-#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../model/nesting.h"
 #include "phases.h"
@@ -35,19 +34,15 @@ static struct nvt_first_part *part_of(struct work *work, const char *name, enum 
 {
     struct nvt_first *first = work->first;
     uint32_t id = nvt_strings_add_text(first->names, name);
-    uint32_t *at = id == NVT_NO_STRING
-                       ? NULL
-                       : nvt_map_at(&work->by_key, (uint64_t)id * NVT_FIRST_KINDS + kind);
-    if (!at)
-        return NULL;
-    if (*at != NVT_MAP_NONE)
-        return &first->parts[*at];
-    if (nvt_grow(&first->parts, first->count, sizeof(*first->parts)))
-        return NULL;
-    *at = (uint32_t)first->count;
-    first->parts[first->count] =
-        (struct nvt_first_part){.name = nvt_strings_get(first->names, id, NULL), .kind = kind};
-    return &first->parts[first->count++];
+    struct nvt_first_part *part =
+        id == NVT_NO_STRING ? NULL
+                            : nvt_map_item(&work->by_key, (uint64_t)id * NVT_FIRST_KINDS + kind,
+                                           &first->parts, &first->count, sizeof(*part));
+    if (part) {
+        part->name = nvt_strings_get(first->names, id, NULL);
+        part->kind = kind;
+    }
+    return part;
 }
 
 /* Count time to the first iteration or to the later ones. 0 or -1. */
@@ -380,7 +375,7 @@ static int put_together(struct nvt_first *first, size_t from, size_t to, size_t 
     first->parts[from + end - to] = sum;
     memmove(&first->parts[from + end - to + 1], &first->parts[end],
             (first->count - end) * sizeof(sum));
-    first->count -= to - from - 1;
+    first->count -= (uint32_t)(to - from - 1);
     return 0;
 }
 

@@ -35,7 +35,7 @@ struct nvt_first_part {
 struct nvt_first {
     struct nvt_strings *names;
     struct nvt_first_part *parts; /* by excess, the largest first */
-    size_t count;
+    uint32_t count;
     size_t processes; /* that all of it is the mean of */
     /* What iterations of them take: the first one, and those behind the change point. */
     double first_ns, later_ns;
