@@ -4,7 +4,8 @@
  * or `ProfilerStep#…`), which the other tables are about where there are any. The second says what is on the path: of kernels, copies and calls also
  * how much time they took in all, and how much of it is hidden: beside the path, so that nothing is won by making it
  * shorter; and the host by the innermost range that it was in. The third has the same by range: of what was launched in it, and of the host's time in it.
- * Where there are samples, the fourth has the functions that the host ran on it (critical_path_code.h).
+ * Where there are samples, the fourth has the functions that the host ran on it: CPU time, in samples of the
+ * thread that is followed, so that of what is waited for there nothing is seen.
  *
  * critical_path_trace: the path step by step.
  */
@@ -14,9 +15,10 @@
 #include "../../lib/clock.h"
 #include "../path/critical_path.h"
 #include "../diagnosis/diagnose.h"
+#include "../model/buckets.h"
 #include "../model/groups.h"
 #include "../device/project.h"
-#include "critical_path_code.h"
+#include "cpu.h"
 #include "report.h"
 
 /* --- paths of a trace -------------------------------------------------------------------------------- */
@@ -64,6 +66,109 @@ static void tell_missing(struct nvt_input *input, const struct nvt_trace *trace,
                  trace->recorder == NVT_BY_NVTALLY ? " (record --trace kernel,api,sync)" : "");
 }
 
+/* --- functions of the host -------------------------------------------------------------------------- */
+
+/* What the host ran on the paths of all traces. */
+struct path_code {
+    struct nvt_cpu_input input; /* nvt_cpu_count's */
+    struct nvt_groups functions;
+    struct nvt_pairs pairs; /* whole 0; the groups of functions */
+    int64_t weight;
+    uint64_t samples;
+};
+
+/* A path, from one moment to another. */
+struct path_part {
+    const struct nvt_critical_path *path;
+    int64_t from, to;
+};
+
+/* The samples of a trace, with their functions. */
+struct sampled {
+    const struct nvt_trace *trace;
+    struct nvt_sampled_functions functions;
+    struct nvt_buckets threads; /* samples of each */
+    uint32_t *groups;           /* of each function */
+};
+
+/* The samples of a step of the path. 0, or -1 when out of memory. */
+static int add_segment(struct path_code *code, const struct sampled *sampled,
+                       const struct nvt_path_segment *segment, int64_t from, int64_t to)
+{
+    const struct nvt_cpu_samples *rows = &sampled->trace->cpu_samples;
+    const uint32_t thread = segment->thread;
+    from = from > segment->start ? from : segment->start;
+    to = to < segment->end ? to : segment->end;
+    if (segment->kind != NVT_PATH_HOST || thread == NVT_NONE)
+        return 0;
+    uint32_t at = nvt_buckets_behind(&sampled->threads, thread, rows->time, from);
+    for (; at < sampled->threads.first[thread + 1]; at++) {
+        const uint32_t sample = sampled->threads.rows[at];
+        const int64_t weight = nvt_sample_weight(&sampled->functions, sample);
+        if (rows->time[sample] > to)
+            break;
+        if (nvt_pairs_add(&code->pairs, 0,
+                          sampled->groups[nvt_function_of(&sampled->functions, sample)], weight))
+            return -1;
+        code->weight = nvt_clock_sum(code->weight, weight);
+        code->samples++;
+    }
+    return 0;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_all(struct path_code *code, struct sampled *sampled, const struct path_part *parts,
+                   uint32_t count)
+{
+    const struct nvt_trace *trace = sampled->trace;
+    sampled->groups = nvt_cpu_groups(&code->functions, &sampled->functions);
+    if (!sampled->groups || nvt_buckets_make(&sampled->threads, trace->cpu_samples.thread,
+                                             trace->threads.count, NULL, trace->cpu_samples.count))
+        return -1;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < parts[i].path->count; k++)
+            if (add_segment(code, sampled, &parts[i].path->segments[k], parts[i].from, parts[i].to))
+                return -1;
+    return 0;
+}
+
+/* Add a trace's paths; nothing where it has no samples. 0, or -1 with err filled. */
+static int add_path_code(struct path_code *code, const struct nvt_trace *trace,
+                         const struct path_part *parts, uint32_t count, struct nvt_error *err)
+{
+    struct sampled sampled = {.trace = trace};
+    if (!trace->cpu_samples.count)
+        return 0;
+    int status = nvt_cpu_functions(&sampled.functions, trace, NVT_BY_FUNCTION, &code->input, err);
+    if (!status && add_all(code, &sampled, parts, count))
+        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    nvt_sampled_functions_free(&sampled.functions);
+    nvt_buckets_free(&sampled.threads);
+    free(sampled.groups);
+    return status;
+}
+
+/* 0, or -1 when out of memory. */
+static int put_path_code(struct nvt_table *table, struct path_code *code)
+{
+    if (nvt_pairs_sort(&code->pairs, 1))
+        return -1;
+    for (uint32_t i = 0; i < code->pairs.count; i++) {
+        const struct nvt_pair *pair = &code->pairs.items[i];
+        nvt_table_put(table, nvt_percent(pair->weight, code->weight),
+                      nvt_cpu_time(&code->input, pair->weight), pair->count,
+                      nvt_text_if_any(nvt_groups_part(&code->functions, pair->part, 0)),
+                      nvt_text_if_any(nvt_groups_part(&code->functions, pair->part, 1)));
+    }
+    return 0;
+}
+
+static void path_code_free(struct path_code *code)
+{
+    nvt_groups_free(&code->functions);
+    nvt_pairs_free(&code->pairs);
+}
+
 /* --- sums -------------------------------------------------------------------------------------------- */
 
 /* Time of a range on the path: device, between, host. */
@@ -75,7 +180,7 @@ struct range_time {
 struct sums {
     struct nvt_groups on_path, all;
     struct nvt_groups ranges; /* which carry a struct range_time */
-    struct nvt_path_code code;
+    struct path_code code;
     int64_t path_ns; /* of what these are about */
     uint64_t inferred;
     uint32_t processes;           /* that have a path */
@@ -210,14 +315,14 @@ static int add_code(struct sums *sums, const struct nvt_trace *trace,
                     const struct nvt_critical_paths *paths, const uint32_t *iterations,
                     uint32_t count, struct nvt_error *err)
 {
-    struct nvt_path_part *parts = malloc(((size_t)paths->count + 1) * sizeof(*parts));
+    struct path_part *parts = malloc(((size_t)paths->count + 1) * sizeof(*parts));
     if (!parts)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < paths->count; i++) {
         struct part steady = steady_part(trace, paths->items[i].process, iterations, count);
-        parts[i] = (struct nvt_path_part){&paths->items[i], steady.from, steady.to};
+        parts[i] = (struct path_part){&paths->items[i], steady.from, steady.to};
     }
-    int status = nvt_path_code_add(&sums->code, trace, parts, paths->count, err);
+    int status = add_path_code(&sums->code, trace, parts, paths->count, err);
     free(parts);
     return status;
 }
@@ -302,6 +407,8 @@ static void put_critical_path_ranges(struct nvt_table *table, const struct sums 
 /* Of the tables. */
 enum { PROCESSES, NAMES, RANGES, CODE };
 
+#define CODE_TITLE "Host code on the critical path"
+
 static int put_sums(const struct nvt_making *making, struct sums *sums)
 {
     const char *end = sums->has_iterations ? ", in these iterations" : "";
@@ -317,7 +424,7 @@ static int put_sums(const struct nvt_making *making, struct sums *sums)
     snprintf(title, sizeof(title), "%s%s",
              several ? "Critical paths by range, added up" : "Critical path by range", end);
     nvt_table_set_title(making->tables[RANGES], title);
-    snprintf(title, sizeof(title), NVT_PATH_CODE_TITLE "%s (%llu sample%s)", end,
+    snprintf(title, sizeof(title), CODE_TITLE "%s (%llu sample%s)", end,
              (unsigned long long)sums->code.samples, sums->code.samples == 1 ? "" : "s");
     nvt_table_set_title(making->tables[CODE], title);
     if (sums->path_ns > 0) {
@@ -328,7 +435,7 @@ static int put_sums(const struct nvt_making *making, struct sums *sums)
         nvt_making_leave_out(making, RANGES);
     }
     if (sums->code.samples)
-        status = nvt_path_code_put(making->tables[CODE], &sums->code);
+        status = put_path_code(making->tables[CODE], &sums->code);
     else
         nvt_making_leave_out(making, CODE);
     return status;
@@ -354,7 +461,7 @@ static int put_critical_path(struct nvt_table *table, const struct nvt_making *m
     nvt_groups_free(&sums.on_path);
     nvt_groups_free(&sums.all);
     nvt_groups_free(&sums.ranges);
-    nvt_path_code_free(&sums.code);
+    path_code_free(&sums.code);
     return status;
 }
 
@@ -376,7 +483,13 @@ static const struct nvt_table_kind more[] = {
                                 {"Host (ns)", NVT_NS},
                                 {"Range", NVT_RANGES}},
                     .order = {"-On Path (ns)"}},
-    [CODE - 1] = {NVT_PATH_CODE_TABLE},
+    [CODE - 1] = {.title = CODE_TITLE,
+                  .columns = {{"Of Host Code (%)", NVT_PERCENT},
+                              {"CPU Time (ns)", NVT_NS},
+                              {"Samples", NVT_COUNTS},
+                              {"Function", NVT_NAMES},
+                              {"Module", NVT_NAMES}},
+                  .order = {"-Of Host Code (%)", "Function"}},
     {.title = NULL},
 };
 
