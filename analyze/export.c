@@ -14,6 +14,7 @@
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
 #include "../lib/create_file.h"
+#include "../lib/keep_file.h"
 #include "../lib/wrap.h"
 #include "command.h"
 #include "readers/reader.h"
@@ -51,12 +52,16 @@ static const char usage_text[] =
     "                       folded-cpu: collapsed stacks of CPU time by ranges and\n"
     "                       functions, from samples\n"
     "  -o, --output OUT     write to this file, - is stdout (default: stdout; for nvt\n"
-    "                       and sqlite, FILE with that ending)\n" NVT_WINDOW_HELP
+    "                       and sqlite, FILE with that ending); a trace that is there\n"
+    "                       is kept: out.nvt as out.old.nvt, others as OUT.old\n"
+    "  -f, --force-overwrite\n"
+    "                       write over a trace that is there\n" NVT_WINDOW_HELP
     "      --help           this text\n";
 
 struct request {
     const struct nvt_exporter *exporter;
     const char *input, *output;
+    int overwrites;
     struct nvt_window window;
 };
 
@@ -75,19 +80,23 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 {
     static const struct option options[] = {{"to", required_argument, NULL, 't'},
                                             {"output", required_argument, NULL, 'o'},
+                                            {"force-overwrite", no_argument, NULL, 'f'},
                                             NVT_WINDOW_OPTIONS,
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int status = 0;
     optind = 0;
     for (int option;
-         !status && (option = nvt_command_option(argc, argv, ":o:h", options, err)) != -1;)
+         !status && (option = nvt_command_option(argc, argv, ":o:fh", options, err)) != -1;)
         switch (option) {
         case 't':
             status = choose(request, optarg, err);
             break;
         case 'o':
             request->output = optarg;
+            break;
+        case 'f':
+            request->overwrites = 1;
             break;
         case 'h':
             return 1;
@@ -145,6 +154,37 @@ static int is_being_written(const char *path, struct nvt_error *err)
     return is_locked ? nvt_fail_at(err, path, -1, "is being written by a recorder") : 0;
 }
 
+/* A new file in place of one that was there, which is kept. Frees `fresh`. 0, or -1 with err. */
+static int keep_old(char *fresh, const char *path, struct nvt_error *err)
+{
+    struct nvt_keep_names names;
+    int status = nvt_keep_names(path, &names, err);
+    if (!status && snprintf(names.fresh, sizeof(names.fresh), "%s", fresh) < 0)
+        status = nvt_fail_at(err, path, -1, "has too long a name");
+    if (!status && nvt_keep_file(&names))
+        status = nvt_fail_at(err, path, -1,
+                             "is there and cannot be kept (--force-overwrite replaces it, -o names "
+                             "another file): %s",
+                             strerror(errno));
+    if (!status)
+        nvt_message(stderr, "the trace that was there is now %s", names.kept);
+    else
+        unlink(fresh);
+    free(fresh);
+    return status;
+}
+
+/* As nvt_replacement_end, but a trace that is there is kept, as `record` does. A link alone is replaced, which loses nothing. */
+static int end_replacement(char *fresh, const char *path, int failed, const struct request *request,
+                           struct nvt_error *err)
+{
+    struct stat there;
+    if (failed || request->overwrites || !request->exporter->is_trace || strcmp(fresh, path) == 0 ||
+        lstat(path, &there) || !S_ISREG(there.st_mode) || !there.st_size)
+        return nvt_replacement_end(fresh, path, failed, err);
+    return keep_old(fresh, path, err);
+}
+
 /* To standard output, a pipe or a device, or as a file. */
 static int write_stream(const struct request *request, const struct nvt_trace *trace,
                         struct nvt_error *err)
@@ -152,6 +192,8 @@ static int write_stream(const struct request *request, const struct nvt_trace *t
     const char *path = request->output;
     if (!path)
         return write_to(stdout, "stdout", request, trace, err);
+    if (!request->exporter->is_trace && nvt_check_not_trace(path, err))
+        return -1;
     char *replacement = nvt_replacement_of(path, err);
     if (!replacement)
         return -1;
@@ -161,7 +203,7 @@ static int write_stream(const struct request *request, const struct nvt_trace *t
         return -1;
     }
     int status = write_to(nvt_create_stream(replacement), path, request, trace, err);
-    return nvt_replacement_end(replacement, path, status, err);
+    return end_replacement(replacement, path, status, request, err);
 }
 
 /* Made here, as SQLite does not say why it cannot make a file. */
@@ -191,7 +233,7 @@ static int replace(const struct request *request, const char *path, const struct
     int failed = write_database(request, partial, path, trace, err);
     if (failed && !strcmp(err->file, partial))
         snprintf(err->file, sizeof(err->file), "%s", path);
-    return nvt_replacement_end(partial, path, failed, err);
+    return end_replacement(partial, path, failed, request, err);
 }
 
 static int write_file(const struct request *request, const char *path,

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace_file.h"
+
 /* Whether the file that `path` names stands in a folder for all, and its owner is neither us nor
  * the owner of the folder. */
 static int is_planted(const char *path, const struct stat *file)
@@ -144,4 +146,18 @@ int nvt_check_output(const char *output, const char *input, struct nvt_error *er
         out.st_ino != in.st_ino)
         return 0;
     return nvt_fail_at(err, output, -1, "is an input: give another name with -o");
+}
+
+int nvt_check_not_trace(const char *output, struct nvt_error *err)
+{
+    static const char database[] = "SQLite format 3";
+    char start[sizeof(database)] = "";
+    int there = open(output, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = there < 0 ? 0 : read(there, start, sizeof(start));
+    if (there >= 0)
+        close(there);
+    if (got < (ssize_t)sizeof(start) ||
+        (memcmp(start, database, sizeof(database)) != 0 && memcmp(start, NVT_FILE_MAGIC, 8) != 0))
+        return 0;
+    return nvt_fail_at(err, output, -1, "is a trace, and is not replaced: give another name");
 }

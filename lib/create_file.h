@@ -44,4 +44,7 @@ int nvt_check_not_stdout(const char *output, const char *what, const char *kind,
 /* Whether `output` would go over a file that is read, by whatever name. 0, or -1 with err: it would. */
 int nvt_check_output(const char *output, const char *input, struct nvt_error *err);
 
+/* Whether `output` is a trace, ours or a database, that something else than a trace would go over. 0, or -1 with err: it is. */
+int nvt_check_not_trace(const char *output, struct nvt_error *err);
+
 #endif

@@ -212,6 +212,46 @@ static void an_existing_trace_is_kept(void **state)
 }
 
 /* Where a link leads, there is the trace. */
+static void an_export_keeps_the_trace_that_is_there(void **state)
+{
+    (void)state;
+    expect_good(run_shell("cp second in.nvt && cp first x.nvt && cp first x && cp first db"));
+    expect_kept(RUN("export", "in.nvt", "--to", "nvt", "-o", "x.nvt"), "x.old.nvt");
+    expect_good(run_shell("cmp x.old.nvt first && ! cmp -s x.nvt first"));
+    expect_kept(RUN("export", "in.nvt", "--to", "chrome", "-o", "x"), "x.old");
+    expect_good(run_shell(
+        "cmp x.old first && rm x.old.nvt x.old && [ -z \"$(ls | grep '^x.*partial')\" ]"));
+#ifdef HAVE_SQLITE
+    expect_kept(RUN("export", "in.nvt", "--to", "sqlite", "-o", "db"), "db.old");
+    expect_good(run_shell("cmp db.old first"));
+#endif
+    struct cli_result result = RUN("export", "in.nvt", "--to", "nvt", "-f", "-o", "x.nvt");
+    assert_null(strstr(result.err, "was there"));
+    expect_good(result);
+    assert_false(is_there("x.old.nvt"));
+    /* What cannot be kept stays. */
+    expect_good(run_shell("mkdir x.old.nvt && touch x.old.nvt/file && cp first x.nvt"));
+    expect_refused(RUN("export", "in.nvt", "--to", "nvt", "-o", "x.nvt"), "cannot be kept");
+    expect_good(run_shell("cmp x.nvt first && rm -r x.old.nvt && [ ! -e x.nvt.partial ]"));
+}
+
+/* Of what is no trace itself. */
+static void a_trace_is_replaced_by_traces_only(void **state)
+{
+    (void)state;
+    static const char *const cases[][8] = {{"stats", "in.nvt", "-o", "first"},
+                                           {"export", "in.nvt", "--to", "csv", "-o", "first"},
+                                           {"report", "in.nvt", "-o", "first.html"},
+                                           {"report", "in.nvt", "-o", "first.md"}};
+    expect_good(run_shell("cp first first.html && cp first first.md && cp first before"));
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        const char *argv[10] = {"nvtally"};
+        memcpy(argv + 1, cases[i], sizeof(cases[i]));
+        expect_refused(run_here(argv), "is a trace, and is not replaced");
+    }
+    expect_good(run_shell("cmp first before && cmp first.html before && cmp first.md before"));
+}
+
 static void a_trace_behind_a_link_is_kept(void **state)
 {
     (void)state;
@@ -382,6 +422,8 @@ int main(void)
         cmocka_unit_test(record_replaces_traces_only),
         cmocka_unit_test(one_recorder_writes_a_trace),
         cmocka_unit_test(an_existing_trace_is_kept),
+        cmocka_unit_test(an_export_keeps_the_trace_that_is_there),
+        cmocka_unit_test(a_trace_is_replaced_by_traces_only),
         cmocka_unit_test(a_trace_behind_a_link_is_kept),
         cmocka_unit_test(what_cannot_be_kept_stays),
         cmocka_unit_test(a_run_replaces_what_an_earlier_one_left),

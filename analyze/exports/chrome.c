@@ -589,10 +589,11 @@ static int write_chrome_path(const struct nvt_trace *trace, FILE *out, struct nv
 }
 
 const struct nvt_exporter nvt_exporter_chrome = {
-    .name = "chrome", .about = "trace events, for Perfetto", .write = write_chrome};
+    .name = "chrome", .about = "trace events, for Perfetto", .is_trace = 1, .write = write_chrome};
 
 const struct nvt_exporter nvt_exporter_chrome_path = {
     .name = "chrome-path",
+    .is_trace = 1,
     .about = "trace events, with the critical path of each process as a row",
     .of = "critical path (it needs device operations and all CUDA calls)",
     .write = write_chrome_path};

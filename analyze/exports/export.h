@@ -15,6 +15,7 @@ struct nvt_exporter {
     const char *about;
     const char *ending; /* of a file name that is made up, NULL: to stdout without one */
     const char *of;     /* what it is for, NULL: all that there is */
+    int is_trace;       /* it is read as one: a file that it would replace is kept */
     /* Write to a stream, or else to a new file of that name. 0, 1 where there was nothing of that to write, or
      * -1 with err filled; errors of the stream are left to its owner (ferror). */
     int (*write)(const struct nvt_trace *trace, FILE *out, struct nvt_error *err);

@@ -405,5 +405,8 @@ static int write_file(const struct nvt_trace *trace, const char *path, struct nv
     return nvt_tables_write(trace, path, LEVEL, err);
 }
 
-const struct nvt_exporter nvt_exporter_nvt = {
-    .name = "nvt", .about = "small, and fast to read", .ending = ".nvt", .write_file = write_file};
+const struct nvt_exporter nvt_exporter_nvt = {.name = "nvt",
+                                              .about = "small, and fast to read",
+                                              .ending = ".nvt",
+                                              .is_trace = 1,
+                                              .write_file = write_file};

@@ -184,4 +184,5 @@ static int write_sqlite(const struct nvt_trace *trace, const char *path, struct 
 const struct nvt_exporter nvt_exporter_sqlite = {.name = "sqlite",
                                                  .about = "the schema of nsys's own export",
                                                  .ending = ".sqlite",
+                                                 .is_trace = 1,
                                                  .write_file = write_sqlite};

@@ -333,7 +333,7 @@ int nvt_input_check_output(const struct nvt_input *input, const char *output, st
         status = nvt_check_output(output, input->traces[i].trace->path, err);
     for (size_t i = 0; i < input->run_count && !status; i++)
         status = check_runs(input->runs[i], output, err);
-    return status ? -1 : 0;
+    return status || nvt_check_not_trace(output, err) ? -1 : 0;
 }
 
 void nvt_input_free(struct nvt_input *input)
