@@ -1,5 +1,5 @@
 /*
- * Facts about a recording that go into the trace: where, when and what was recorded.
+ * Facts about a recording that go into the trace: where, when and of what it was made.
  */
 #ifndef NVT_FACTS_H
 #define NVT_FACTS_H

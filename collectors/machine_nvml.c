@@ -3,7 +3,7 @@
  * what is used is declared here as its reference has it, and its versions keep it.
  * https://docs.nvidia.com/deploy/nvml-api/
  *
- * A device that NVML holds stays up: where the driver has no persistence mode, a program then finds it up already.
+ * While NVML is open the driver stays loaded: without persistence mode, a program then finds the device initialised already.
  */
 #include <dlfcn.h>
 #include <math.h>

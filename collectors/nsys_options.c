@@ -48,7 +48,7 @@ static const struct nvt_nsys_option options[] = {
     {"capture-range-end", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
     {"delay", 'y', "0", NULL, 0, NVT_NSYS_REFUSED,
      "--capture RANGE records while a range is open, and nvtally stats --filter-time FROM/TO reads "
-     "a part of what was recorded"},
+     "a part of the recording"},
     {"duration", 'd', "0", NULL, 0, NVT_NSYS_REFUSED,
      "timeout SECONDS nvtally record … ends the command, --max-age TIME keeps the latest part"},
     {"kill", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},

@@ -78,7 +78,7 @@ typedef struct nvtally_range_statistics {
 /* Begin a session. *session is the caller's, for nvtally_session_free; NULL unless NVTALLY_OK. */
 NVTALLY_API int nvtally_session_start(nvtally_session **session);
 
-/* End it and read what was recorded. Whatever it returns, the session has ended; not for
+/* End it and read the recording. Whatever it returns, the session has ended; not for
  * NVTALLY_BAD_ARGUMENT, NVTALLY_NO_SESSION and NVTALLY_STOPPED, which change nothing. */
 NVTALLY_API int nvtally_session_stop(nvtally_session *session);
 

@@ -291,10 +291,10 @@ static void put_cost(const struct nvt_story *story, struct nvt_document *documen
         part.absent = "There is no run without collecting to compare with.";
     put_part(story, &part, document);
     if (is_own) {
-        nvt_document_text(
-            document, "Of recording itself: NVTX events, at what one cost when the recorder "
-                      "measured itself, threads that waited for it, and the overhead that CUPTI "
-                      "reported. nvtally stats --compensate subtracts the first of these.");
+        nvt_document_text(document,
+                          "Cost of recording: NVTX events, each at its measured cost, "
+                          "threads that waited for the recorder, and the overhead that CUPTI "
+                          "reported. nvtally stats --compensate subtracts the first of these.");
         document->folds = 1;
         nvt_story_table(document, own, TOP_ROWS);
         document->folds = 0;

@@ -20,7 +20,7 @@ static const char *const causes[CAUSES] = {
     [NVT_GAP_LAUNCH] = "while the host was launching, more slowly than the device works",
     [NVT_GAP_LOAD] = "while single launches took the host 1 ms or more, as when code is loaded",
     [NVT_GAP_CALL] = "while the host was in another CUDA call",
-    [NVT_GAP_HOST] = "while the host was outside of CUDA",
+    [NVT_GAP_HOST] = "while the CPU ran non-CUDA code",
 };
 
 /* Between its first operation and its last, of each device; all together in the first line. */
@@ -67,7 +67,7 @@ static int put_kernels(struct nvt_input *input, struct nvt_buffer *text, struct 
         const struct nvt_label item = {nvt_telling_name(name, strlen(name), telling), 1};
         nvt_label_write(&(struct nvt_labels){&item, 1}, 0, NAME_LONGEST, label, sizeof(label));
         failed =
-            nvt_buffer_printf(text, "%s%.1f %% %s", row ? ", " : "\nKernels: of their time ",
+            nvt_buffer_printf(text, "%s%.1f %% %s", row ? ", " : "\nTop kernels: ",
                               nvt_table_real(table, row, nvt_table_find(table, "Time (%)")), label);
     }
     nvt_tables_free(&tables);

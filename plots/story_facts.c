@@ -1,5 +1,5 @@
 /*
- * What was run, and where: facts about each directory and trace. Those that all of them have in
+ * Environment: facts about each directory and trace. Those that all of them have in
  * common are said once, the others in a row for each.
  */
 #include <stdlib.h>

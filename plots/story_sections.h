@@ -11,7 +11,7 @@
 /* The first `most` rows of a table, as a document shows it; what was left out stands under it. */
 void nvt_story_table(struct nvt_document *document, const struct nvt_table *table, size_t most);
 
-/* What was run, and where: what all of the input has in common, and in what it differs. */
+/* Environment: what all of the input has in common, and in what it differs. */
 void nvt_story_where(const struct nvt_input *input, struct nvt_document *document);
 
 /* Whether the figures of a directory are others'. */

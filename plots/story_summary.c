@@ -1,5 +1,5 @@
 /*
- * The first lines of a report: what was run, and the one thing that each of its parts tells.
+ * The first lines of a report: what was run, and the one thing that each of its parts shows.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -879,7 +879,7 @@ static void test_calls_and_hangs(void **state)
     free(data);
     char *svg = cli_read_file(cli_in(directory, "made-timeline.svg"), NULL);
     assert_non_null(strstr(svg, "OS calls"));
-    assert_non_null(strstr(svg, "Ranges that never ended are drawn until"));
+    assert_non_null(strstr(svg, "Unfinished ranges extend to the end of"));
     free(svg);
     svg = cli_read_file(cli_in(directory, "made-flame-host.svg"), NULL);
     assert_non_null(strstr(svg, "With 1 range that never ended, each up to its"));

@@ -1,4 +1,4 @@
-/* Processes that stand still at the end: from when on, in what, and which rank has not come; and what is no hang. */
+/* Processes that stand still at the end: from when on, in what, and which rank has not reached the call; and what is no hang. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static uint32_t new_thread(struct maker *maker, int64_t tid)
     return nvt_trace_thread(maker->trace, maker->process, tid);
 }
 
-/* All threads were there until so long after now; whether what was recorded was stopped. */
+/* All threads were there until so long after now; whether the command was stopped. */
 static void stop(struct maker *maker, int64_t after, int was_stopped)
 {
     for (uint32_t i = 0; i < maker->trace->threads.count; i++)

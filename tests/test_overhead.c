@@ -1,4 +1,4 @@
-/* What collecting costs: intervals by hand, pairs of interleaved runs, and the command. */
+/* Profiling overhead: intervals by hand, pairs of interleaved runs, and the command. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -389,7 +389,7 @@ static void directories_have_their_study(void **state)
 }
 #endif
 
-/* The end of a recording shows what was recorded, on a terminal alone. */
+/* The end of a recording shows the overview, on a terminal alone. */
 static void recordings_end_with_it(void **state)
 {
     (void)state;

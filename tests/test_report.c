@@ -509,9 +509,9 @@ static void test_several_traces(void **state)
     assert_non_null(strstr(text, "What all of them have in common"));
     assert_non_null(strstr(text, "0.000502 s"));
     assert_non_null(strstr(text, "<span>GPU busy</span><b>10 %</b>"));
-    assert_non_null(strstr(text, "of their time 75.0 % gemm, 25.0 % softmax"));
+    assert_non_null(strstr(text, "<dt>Top kernels</dt>\n<dd>75.0 % gemm, 25.0 % softmax"));
     assert_non_null(
-        strstr(text, "100.0 % of the devices&#39; idle time while the host was outside"));
+        strstr(text, "100.0 % of the devices&#39; idle time while the CPU ran non-CUDA code"));
     free(text);
     cli_tempdir_remove(directory);
 }

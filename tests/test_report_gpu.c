@@ -372,7 +372,7 @@ static void steps_are_summed_up(void **state)
     struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_report_make(nvt_report_find("summary"), &input, &tables, &err), 0);
-    /* What was recorded, devices, kernels, ranges, calls: no memory. */
+    /* Trace overview, devices, kernels, ranges, calls: no memory. */
     assert_int_equal(tables.count, 5);
     assert_int_equal(nvt_table_rows(tables.items[3]), 1);
     assert_string_equal(nvt_table_text(tables.items[3], 0, 4), ":ProfilerStep#*");
@@ -640,7 +640,7 @@ static void memory_whose_reserve_is_not_told(void **state)
             struct nvt_tables tables = {0};
             assert_int_equal(nvt_report_make(nvt_report_find(reports[i]), &input, &tables, &err),
                              0);
-            const struct nvt_table *table = tables.items[i == 2]; /* behind what was recorded */
+            const struct nvt_table *table = tables.items[i == 2]; /* behind the trace overview */
             assert_int_equal(nvt_table_is_null(table, 0, nvt_table_find(table, columns[i])), !told);
             nvt_tables_free(&tables);
         }

@@ -3,7 +3,7 @@
  *
  * A device is idle between the end of everything it was given and the start of its next operation. The part of it
  * before the call that launched that operation returned was spent on the host, by the thread that launched it: in a
- * wait for the device, in launches, in another call, or outside of CUDA. The rest is latency, or the operation waited
+ * wait for the device, in launches, in another call, or in non-CUDA code. The rest is latency, or the operation waited
  * for other streams; the host is not its cause.
  *
  * A device that several processes use has gaps when it has nothing of any of them. Devices of the
@@ -24,10 +24,10 @@ enum nvt_gap_cause {
     NVT_GAP_LAUNCH,  /* launches follow each other, but slower than the device works */
     NVT_GAP_LOAD, /* one launch took most of it, and NVT_GAP_LOAD_NS: it loads or compiles code */
     NVT_GAP_CALL, /* another call took most of it: an allocation, a load … */
-    NVT_GAP_HOST, /* the thread was outside of CUDA for most of it, and at least that long: */
+    NVT_GAP_HOST, /* the thread ran non-CUDA code for most of it, and at least that long: */
 };
 
-/* From where on a gap outside of CUDA is the program's own work: a launch costs 2 to 10 µs of the
+/* From where on a gap in non-CUDA code is the program's own work: a launch costs 2 to 10 µs of the
  * host, and the operator of a framework around it some tens. */
 #define NVT_GAP_HOST_NS 100000
 

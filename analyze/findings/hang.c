@@ -1,4 +1,4 @@
-/* hang: processes that stand still at the end of the recording, what they wait for, and who has not come. */
+/* hang: processes in which nothing moves at the end of the recording, what they wait for, and which rank has not reached the call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +215,7 @@ static int judge_absent(const struct nvt_process_ends *ends, const struct nvt_pr
     return status;
 }
 
-/* What began fewer collectives of NCCL than another has not come to one. */
+/* What began fewer collectives of NCCL than another has not reached one. */
 static void tell_collectives(const struct nvt_process_ends *ends, struct nvt_finding *finding)
 {
     const struct nvt_process_end *least = NULL, *most = NULL;

@@ -1,4 +1,4 @@
-/* GPU idle: the device has nothing to do while the host works outside of CUDA. */
+/* GPU idle: the device has nothing to do while the CPU runs non-CUDA code. */
 #include <stdio.h>
 #include <string.h>
 

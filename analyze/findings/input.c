@@ -38,7 +38,7 @@ struct making {
 };
 
 /*
- * In the steady part. Workers are processes of their own, and whose they are is not on record: of all there are, also
+ * In the steady part. Workers are processes of their own, and whose they are is not recorded: of all there are, also
  * where each process that iterates is looked at by itself.
  */
 static struct making add_up_making(const struct nvt_view *view)

@@ -428,7 +428,7 @@ struct nvt_trace {
     int is_part;    /* a window was cut out of it: results of the whole are not its own */
     int64_t
         open_ns; /* where the recording has no end, or ended before its threads: until when what it knows of them goes (as their ended_ns); else 0 */
-    int was_stopped; /* what was recorded did not end by itself, with exit status 0 */
+    int was_stopped; /* the command did not end by itself, with exit status 0 */
     int goes_on;     /* then: it is being recorded still */
     int is_late; /* what its processes did first is not in it: it was cut off, or not captured */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */

@@ -11,7 +11,7 @@
 
 enum { OS_START, OS_END, OS_NAME, OS_TID, OS_CLASS, OS_RESULT, OS_CHAIN };
 
-/* What a call returned, as bytes where it is that. Of fread it is items, whose size is not on record. */
+/* What a call returned, as bytes where it is that. Of fread it is items, whose size is not recorded. */
 static uint64_t bytes_of(struct nvt_nsys *reader, uint32_t name, int64_t result)
 {
     if (result <= 0)

@@ -303,7 +303,7 @@ static int64_t from_ticks(struct completion *completion, uint64_t ticks)
                                   &completion->line, ticks);
 }
 
-/* When a sample was taken. -1: its time is outside of what was recorded. */
+/* When a sample was taken. -1: its time is outside of the recording. */
 static int time_of(struct completion *completion, const struct nvt_file_sample *sample,
                    int64_t *time)
 {

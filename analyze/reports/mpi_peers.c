@@ -3,7 +3,7 @@
  *
  * Ranks are those of the call's communicator, so that each communicator has rows of its own: its number is that of its
  * first message in the process. The one of number 1 is MPI_COMM_WORLD in most programs, and ranks are then those of the job.
- * What a call with two other ranks (MPI_Sendrecv) gets is left out: the other one is not on record. Receives count where they
+ * What a call with two other ranks (MPI_Sendrecv) gets is left out: the other one is not recorded. Receives count where they
  * were asked for, with room for as much; those of any rank have no peer. A megabyte is 10^6 bytes.
  */
 #include <stdlib.h>

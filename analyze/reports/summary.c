@@ -1,5 +1,5 @@
 /*
- * summary: where the time and memory went, on one screen: what was recorded; how each device spent the time from
+ * summary: where the time and memory went, on one screen: an overview of the trace; how each device spent the time from
  * its first operation to its last; how much memory was in use at most; the kernels, ranges and CUDA calls that took the
  * most. Devices are
  * those of the reports gpu_idle and overlap, ranges those of nvtx_gpu_proj_sum, calls those of
@@ -36,7 +36,7 @@ static double share(int64_t part, int64_t whole)
 #define INSTANCES "Range Instances"
 #define ON_HOST   "Total Range Time (ns)"
 
-/* --- what was recorded, and the devices --- */
+/* --- the trace, and the devices --- */
 
 static int64_t cuda_calls(const struct nvt_trace *trace)
 {

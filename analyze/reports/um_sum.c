@@ -40,7 +40,7 @@ static int is_counted(const struct nvt_ops *ops, uint32_t op)
            (ops->copy_kind[op] == NVT_COPY_UNIFIED_HTOD || is_to_host(ops, op));
 }
 
-/* 0: it is not on record. */
+/* 0: it was not recorded. */
 static uint64_t address_of(const struct nvt_trace *trace, uint32_t op)
 {
     uint32_t row = trace->ops.detail[op];

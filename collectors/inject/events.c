@@ -176,7 +176,7 @@ int nvt_event_pop(const struct nvt_event *event)
     return level;
 }
 
-/* Nothing is captured now: of no interest, but for the ends of what was recorded. Of a range that is asked once, as
+/* Nothing is captured now: of no interest, but for the ends of recorded ranges. Of a range that is asked once, as
  * captures of other threads may begin and end in between. */
 static int is_quiet_event(const struct nvt_thread *thread, const struct nvt_event *event)
 {

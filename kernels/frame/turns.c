@@ -97,7 +97,7 @@ static int is_locked(int descriptor, off_t byte)
     return fcntl(descriptor, F_GETLK, &lock) || lock.l_type != F_UNLCK;
 }
 
-/* Nothing has happened for a while: is the one whose turn it is dead? Who has not come yet is still
+/* Nothing has happened for a while: is the one whose turn it is dead? Whoever has not arrived yet is still
  * expected as long as the one lives that starts us all. */
 static void look_after(struct nvt_turns *turns, uint32_t who)
 {

@@ -282,7 +282,7 @@ static int critical_path_fits(const struct nvt_input *input)
 
 const struct nvt_chart nvt_chart_critical_path = {
     .name = "critical_path",
-    .about = "what the time of a trace was spent waiting for, and what is overlapped",
+    .about = "the critical path of a trace, and what is overlapped",
     .part = NVT_CHART_TIME,
     .fits = critical_path_fits,
     .draw = draw_critical_path,

@@ -98,7 +98,7 @@ static const char *const gap_causes[] = {
     [NVT_GAP_LAUNCH] = "the host was launching, slower than the device works",
     [NVT_GAP_LOAD] = "a launch took 1 ms or more, as when code is loaded",
     [NVT_GAP_CALL] = "the host was in another CUDA call",
-    [NVT_GAP_HOST] = "the host was outside of CUDA",
+    [NVT_GAP_HOST] = "the CPU ran non-CUDA code",
 };
 
 static const char *name_of(const struct nvt_trace *trace, const struct nvt_timeline_box *box)
@@ -346,7 +346,7 @@ static void put_undrawn(const struct nvt_timeline_sheet *sheet, struct nvt_frame
                                           : "functions of the Python stack");
     nvt_frame_note(frame, t || s || d || sheet->functions != NVT_NONE ? text : "");
     if (sheet->are_open)
-        nvt_frame_note(frame, "Ranges that never ended are drawn until their threads did.");
+        nvt_frame_note(frame, "Unfinished ranges extend to the end of their thread.");
     if (sheet->may_cross)
         nvt_frame_note(frame, "Start/end ranges may end after the range that they begin in.");
     if (sheet->are_merged)

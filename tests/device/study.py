@@ -60,7 +60,7 @@ def release(device):
         try:
             torch.cuda.empty_cache()
         except RuntimeError as error:
-            print(f"memory is not given back: {error}", file=sys.stderr)
+            print(f"memory is not freed: {error}", file=sys.stderr)
 
 
 def outcome(row, device, measure):
