@@ -145,6 +145,34 @@ static void loops_have_names_of_their_own(void **state)
 }
 
 /* With numbers they are of one loop, a single one is none, and the user still decides. */
+/* Forward passes one after the other, whatever the pauses, where nothing says that the program trains or has a loop of its own. */
+static void inference_has_an_iteration_each_forward(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *other;
+        uint32_t forwards, expected;
+    } cases[] = {
+        {NULL, 3, 3}, {NULL, 2, 0}, {"backward", 5, 0}, {"optimizer", 5, 0}, {"load", 5, 5}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct nvt_trace *trace = small_trace();
+        uint32_t thread = small_thread(trace, 1, 1), count;
+        for (uint32_t k = 0; k < cases[i].forwards; k++) {
+            small_range(trace, thread, "PyTorch", "forward", 1000 * k, 1000 * k + 10, NVT_PUSH_POP);
+            small_range(trace, thread, "PyTorch", "forward", 1000 * k + 2, 1000 * k + 5,
+                        NVT_PUSH_POP);
+        }
+        if (cases[i].other)
+            small_range(trace, thread, "", cases[i].other, 90000, 90010, NVT_PUSH_POP);
+        small_trace_finish(trace);
+        uint32_t *rows = nvt_iterations(trace, &count);
+        assert_non_null(rows);
+        assert_int_equal(count, cases[i].expected);
+        free(rows);
+        nvt_trace_free(trace);
+    }
+}
+
 static void numbered_steps_are_a_loop(void **state)
 {
     (void)state;
@@ -280,6 +308,7 @@ int main(void)
         cmocka_unit_test(the_outermost_count),
         cmocka_unit_test(names_of_loops),
         cmocka_unit_test(loops_have_names_of_their_own),
+        cmocka_unit_test(inference_has_an_iteration_each_forward),
         cmocka_unit_test(numbered_steps_are_a_loop),
         cmocka_unit_test(the_user_goes_before_all),
         cmocka_unit_test(a_moment_is_in_its_threads),

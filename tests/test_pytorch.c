@@ -174,7 +174,8 @@ static void it_makes_way_for_others(void **state)
         "if len(sys.argv) == 1:\n"
         "    subprocess.check_call([sys.executable, '-B', __file__, 'child'])\n"
         "import torch\n"
-        "torch.autograd.backward(1)\n";
+        "torch.autograd.backward(1)\n"
+        "assert torch.autograd.grad(1, [2, 3]) == [1, 1]\n";
     char *folder = cli_tempdir(), path[3 * PATH_MAX];
     cli_write_file(cli_in(folder, "sitecustomize.py"), theirs, sizeof(theirs) - 1);
     cli_write_file(cli_in(folder, "script.py"), script, sizeof(script) - 1);
@@ -184,7 +185,7 @@ static void it_makes_way_for_others(void **state)
     assert_string_equal(result.out, "theirs\ntheirs\n");
     cli_result_free(&result);
     struct nvt_trace *trace = recorded_trace();
-    expect_count(trace, "backward", 2);
+    expect_count(trace, "backward", 4);
     nvt_trace_free(trace);
     cli_tempdir_remove(folder);
 }
@@ -948,6 +949,7 @@ static void memory_is_counted(void **state)
                                  "torch.autograd.backward(1, again=lambda: use(500))\n"
                                  "optimizer.step()\n"
                                  "torch.autograd.backward(1)\n"
+        "assert torch.autograd.grad(1, [2, 3]) == [1, 1]\n"
                                  "memory.most = 0\n"
                                  "use(70)\n"
                                  "net(80)\n"

@@ -7,15 +7,17 @@
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../../lib/sample.h"
+#include "recording.h"
 
 /* Without numbers and what stands between words. */
 static const char *const names[] = {
     "iteration",      "iter",         "step",          "batch",          "minibatch",
     "trainiteration", "trainiter",    "trainstep",     "trainbatch",     "trainingiteration",
     "trainingiter",   "trainingstep", "trainingbatch", "epochiteration", "epochiter",
-    "epochstep",      "epochbatch",   "globalstep"};
+    "epochstep",      "epochbatch",   "globalstep",    "forward"};
 
-enum { NAMES = NVT_COUNT_OF(names), LONGEST = 24 };
+/* The last is an iteration only where nothing else is, in a program that has no backward: it infers. */
+enum { NAMES = NVT_COUNT_OF(names), INFERENCE = NAMES, LONGEST = 24 };
 
 unsigned nvt_loop_of(const char *name)
 {
@@ -35,6 +37,11 @@ unsigned nvt_loop_of(const char *name)
     return 0;
 }
 
+int nvt_loop_is_inference(unsigned loop)
+{
+    return loop == INFERENCE;
+}
+
 /* --- which of them lie like iterations --- */
 
 /* Lengths, or pauses, of the ranges of a name. */
@@ -50,7 +57,7 @@ struct search {
         [NAMES +
          1]; /* of each thread: when the last range of each name ends; INT64_MIN: there is none */
     struct lengths pauses[NAMES + 1], ranges[NAMES + 1];
-    uint32_t phases, phases_in[NAMES + 1];
+    uint32_t phases, phases_in[NAMES + 1], backwards;
 };
 
 static int add(struct lengths *lengths, int64_t ns)
@@ -70,10 +77,9 @@ static unsigned loop_of(struct search *search, uint32_t range)
     return *known - 1u;
 }
 
-static int is_phase(const struct nvt_trace *trace, uint32_t range)
+static int is_backward(const char *name)
 {
-    const char *name = nvt_name(trace, trace->ranges.name[range]);
-    return !strcmp(name, "forward") || !strcmp(name, "backward");
+    return !strcmp(name, "backward") || !strcmp(name, "optimizer");
 }
 
 /* 0, or -1 when out of memory. */
@@ -83,11 +89,15 @@ static int add_range(struct search *search, uint32_t range)
     const int64_t start = ranges->start[range], end = ranges->end[range];
     int64_t *until = search->until[ranges->thread[range]];
     const unsigned loop = loop_of(search, range);
-    if (is_phase(search->trace, range)) {
+    const char *name = nvt_name(search->trace, ranges->name[range]);
+    search->backwards += (uint32_t)is_backward(name);
+    if (is_backward(name) || loop == INFERENCE) {
         search->phases++;
         for (unsigned i = 1; i <= NAMES; i++)
             search->phases_in[i] += until[i] >= end;
     }
+    if (loop == INFERENCE && !nvt_is_recorders_range(search->trace, range))
+        return 0;
     if (!loop || (until[loop] != INT64_MIN && start < until[loop]))
         return 0;
     if (until[loop] != INT64_MIN && add(&search->pauses[loop], start - until[loop]))
@@ -111,11 +121,14 @@ static double total_of(const struct lengths *lengths)
     return sum;
 }
 
+/* Between forward passes of a program that infers over and over. */
+#define LEAST_PAUSES 2
+
 static unsigned best_of(struct search *search)
 {
     unsigned best = 0;
     double most = 0;
-    for (unsigned i = 1; i <= NAMES; i++) {
+    for (unsigned i = 1; i < INFERENCE; i++) {
         if (!search->pauses[i].count || 2 * search->phases_in[i] < search->phases)
             continue;
         const double all = total_of(&search->ranges[i]);
@@ -124,7 +137,8 @@ static unsigned best_of(struct search *search)
         best = i;
         most = all;
     }
-    return best;
+    const int infers = !search->backwards && search->pauses[INFERENCE].count >= LEAST_PAUSES;
+    return !best && infers ? INFERENCE : best;
 }
 
 int nvt_loop_find(const struct nvt_trace *trace, unsigned *loop)

@@ -6,6 +6,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/map.h"
+#include "../model/loop_names.h"
 #include "../model/cuda_names.h"
 #include "../model/named_iterations.h"
 #include "../model/nesting.h"
@@ -89,6 +90,8 @@ static struct nvt_phase_part *part_of(struct work *work, uint32_t range, enum ki
 static unsigned wanted_around(const struct nvt_trace *trace)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
+    if (nvt_loop_is_inference(trace->loop))
+        return 0;
     for (uint32_t i = 0; i < ranges->count; i++)
         if (ranges->style[i] == NVT_PUSH_POP && nvt_is_called_iteration(trace, i))
             return IN_ITERATION;

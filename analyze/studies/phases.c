@@ -8,6 +8,7 @@
 #include "../../lib/grow.h"
 #include "../input/conditions.h"
 #include "../../lib/map.h"
+#include "../model/loop_names.h"
 #include "../model/named_iterations.h"
 #include "../model/nesting.h"
 
@@ -225,6 +226,8 @@ static void add_works(struct group *group, const struct nvt_trace *trace, uint32
 static unsigned wanted_around(const struct nvt_trace *trace, const struct vocabulary *words)
 {
     const int has_any = nvt_has_own_iterations(trace) || words->iteration != NVT_NO_STRING;
+    if (nvt_loop_is_inference(trace->loop))
+        return 0;
     for (uint32_t i = 0; i < trace->ranges.count && has_any; i++)
         if (trace->ranges.style[i] == NVT_PUSH_POP && is_iteration(trace, words, i))
             return IN_ITERATION;

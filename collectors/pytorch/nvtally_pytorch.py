@@ -5,7 +5,7 @@ Ranges, all of them of the domain "PyTorch":
   forward     around the outermost call of a module, and within it one for each module: of the
               outermost one its class, of others their names in it, "layers.3.fc1 (Linear)"
   loss        the same around a module of torch.nn that is a loss
-  backward    around torch.autograd.backward, thus Tensor.backward
+  backward    around torch.autograd.backward, thus Tensor.backward, and torch.autograd.grad
   optimizer   around the step of an optimizer
   data        around the wait for the next batch of a DataLoader
   worker      in a DataLoader's worker, around the making of one batch
@@ -242,9 +242,15 @@ def _change_modules(module):
 
 
 def _change_autograd(module):
-    backward = _within(module.backward, "backward", counts=True)
+    module.backward = _counted(module.backward)
+    module.grad = _counted(module.grad)
 
-    @functools.wraps(module.backward)
+
+def _counted(function):
+    """A backward pass."""
+    backward = _within(function, "backward", counts=True)
+
+    @functools.wraps(function)
     def counted(*arguments, **named):
         global _backwards
         if _is_compiling():
@@ -257,7 +263,7 @@ def _change_autograd(module):
             _backwards -= 1
             nvtally_distributed.passed()
 
-    module.backward = counted
+    return counted
 
 
 def _change_optimizers(module):

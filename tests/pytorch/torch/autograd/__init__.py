@@ -12,6 +12,10 @@ def backward(tensors, again=None):
             _C.thread.task = -1
 
 
+def grad(outputs, inputs):
+    return [outputs] * len(inputs)
+
+
 def reduce(group, tensor):
     """A bucket of gradients, as DistributedDataParallel's reducer launches it in C++: the hooks are called from here."""
     from ..distributed import distributed_c10d
