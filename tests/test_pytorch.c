@@ -949,7 +949,7 @@ static void memory_is_counted(void **state)
                                  "torch.autograd.backward(1, again=lambda: use(500))\n"
                                  "optimizer.step()\n"
                                  "torch.autograd.backward(1)\n"
-        "assert torch.autograd.grad(1, [2, 3]) == [1, 1]\n"
+                                 "assert torch.autograd.grad(1, [2, 3]) == [1, 1]\n"
                                  "memory.most = 0\n"
                                  "use(70)\n"
                                  "net(80)\n"
