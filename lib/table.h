@@ -64,6 +64,8 @@ struct nvt_column {
 #define NVT_PERCENT                     "%", NVT_REAL, 1, 0
 #define NVT_MB                          "MB", NVT_REAL, 3, 0
 #define NVT_MIB                         "MiB", NVT_REAL, 2, 0
+#define NVT_MEGABYTE                    1e6 /* bytes */
+#define NVT_MEBIBYTE                    (1024.0 * 1024.0)
 /* Numbers with this unit and so many decimals. */
 #define NVT_REALS(unit, decimals) unit, NVT_REAL, decimals, 0
 

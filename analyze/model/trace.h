@@ -38,6 +38,12 @@ typedef int64_t nvt_linked_ns;
 typedef uint16_t nvt_linked_level;
 
 enum nvt_range_style { NVT_PUSH_POP, NVT_START_END };
+
+/* As nsys writes it. */
+static inline const char *nvt_style_name(uint32_t style)
+{
+    return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
+}
 enum nvt_range_flags {
     NVT_RANGE_UNCLOSED = 1,    /* no end was seen: `end` is threads.last_ns */
     NVT_RANGE_HAS_PAYLOAD = 2, /* `payload` is a number or text written by the program */

@@ -19,8 +19,6 @@
 #include "../../lib/count_of.h"
 #include "published.h"
 
-#define MIB (1024.0 * 1024.0)
-
 /* The configuration that the next numbers belong to. NaN: not said yet. */
 struct block {
     double size, batch, fragments;
@@ -64,7 +62,7 @@ static int put_block(struct block *block, struct nvt_published *out)
     nvt_json_text(&json, "status", block->status);
     nvt_published_time(&json, "forward_ns_mean", block->forward, 1e6);
     nvt_published_time(&json, "backward_ns_mean", block->backward, 1e6);
-    put_count(&json, "peak_allocated_bytes", block->peak * MIB);
+    put_count(&json, "peak_allocated_bytes", block->peak * NVT_MEBIBYTE);
     put_count(&json, "parameters", block->parameters);
     out->count++;
     block->open = 0;

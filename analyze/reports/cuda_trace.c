@@ -10,20 +10,18 @@
 #include "kernel_naming.h"
 #include "report.h"
 
-#define MEGABYTE 1e6
-
 static void put_kernel(struct nvt_table *table, const struct nvt_kernels *kernels, uint32_t at)
 {
     nvt_table_more(table, kernels->grid_x[at], kernels->grid_y[at], kernels->grid_z[at],
                    kernels->block_x[at], kernels->block_y[at], kernels->block_z[at],
-                   kernels->registers[at], kernels->static_shared[at] / MEGABYTE,
-                   kernels->dynamic_shared[at] / MEGABYTE);
+                   kernels->registers[at], kernels->static_shared[at] / NVT_MEGABYTE,
+                   kernels->dynamic_shared[at] / NVT_MEGABYTE);
 }
 
 /* nsys shows the kind of a memset's memory as its source. */
 static void put_transfer(struct nvt_table *table, const struct nvt_ops *ops, uint32_t op)
 {
-    const double megabytes = (double)ops->bytes[op] / MEGABYTE;
+    const double megabytes = (double)ops->bytes[op] / NVT_MEGABYTE;
     int64_t duration = ops->end[op] - ops->start[op];
     int is_copy = ops->kind[op] == NVT_OP_MEMCPY;
     nvt_table_more(table, megabytes, NVT_IF(duration > 0, megabytes / ((double)duration * 1e-9)),

@@ -9,8 +9,6 @@
 #include "../published/gpipe.h"
 #include "report.h"
 
-#define MIB (1024.0 * 1024.0)
-
 /* What is not always there. */
 struct extras {
     unsigned conditions; /* in which rows differ */
@@ -50,7 +48,7 @@ static const char *reserved_text(const struct nvt_record *record, char text[RESE
     *text = 0;
     for (size_t i = 0; i < count && used < RESERVED_TEXT; i++)
         used += (size_t)snprintf(text + used, RESERVED_TEXT - used, "%s%.0f", i ? "; " : "",
-                                 (double)bytes[i] / MIB);
+                                 (double)bytes[i] / NVT_MEBIBYTE);
     return count ? text : NULL;
 }
 
@@ -72,8 +70,8 @@ static void put_gpipe_row(struct nvt_table *table, const struct nvt_record *reco
                   seconds_of(record, "backward_launch_ns_mean"), seconds_of(record, "step_ns_mean"),
                   seconds_of(record, "step_launch_ns_mean"),
                   nvt_record_number(record, "throughput_samples_per_s"),
-                  nvt_record_number(record, "peak_activation_bytes") * (1 / MIB),
-                  nvt_record_number(record, "total_reserved_bytes") * (1 / MIB),
+                  nvt_record_number(record, "peak_activation_bytes") * (1 / NVT_MEBIBYTE),
+                  nvt_record_number(record, "total_reserved_bytes") * (1 / NVT_MEBIBYTE),
                   reserved_text(record, reserved), count_of(record, "parameters"),
                   nvt_record_text(record, "status"), nvt_record_source(record));
     if (extras->conditions)

@@ -26,8 +26,6 @@
 #include "../studies/stacks.h"
 #include "report.h"
 
-#define MIB (1024.0 * 1024.0)
-
 /* Whether a trace has memory events: levels of different processes and times are never added up. */
 static int has_memory(const struct nvt_trace *trace)
 {
@@ -69,9 +67,9 @@ static void put_peak(struct nvt_table *table, const struct nvt_trace *trace,
 {
     nvt_table_put(table, name, NVT_DEVICE(trace, series->process, series->device),
                   trace->processes.pid[series->process], peak->instances,
-                  (double)peak->allocated / MIB,
-                  NVT_IF(!series->lacks_reserved, (double)peak->reserved / MIB),
-                  (double)peak->growth / MIB / peak->instances);
+                  (double)peak->allocated / NVT_MEBIBYTE,
+                  NVT_IF(!series->lacks_reserved, (double)peak->reserved / NVT_MEBIBYTE),
+                  (double)peak->growth / NVT_MEBIBYTE / peak->instances);
 }
 
 /* Levels are a stranger's numbers: sums of them wrap around. */
@@ -355,9 +353,9 @@ static int put_memory_at_peak_stacks(struct nvt_table *table, const struct nvt_s
         whole = stack->depth ? whole : stack->total;
         status = nvt_nesting_indent(stack->depth, nvt_stacks_name(stacks, row), &text);
         if (!status)
-            nvt_table_put(table, (const char *)text.data, (double)stack->total / MIB,
-                          nvt_percent(stack->total, whole), (double)stack->self / MIB, counts[row],
-                          NVT_IF(stack->at != INT64_MIN, stack->at), stack->depth);
+            nvt_table_put(table, (const char *)text.data, (double)stack->total / NVT_MEBIBYTE,
+                          nvt_percent(stack->total, whole), (double)stack->self / NVT_MEBIBYTE,
+                          counts[row], NVT_IF(stack->at != INT64_MIN, stack->at), stack->depth);
     }
     nvt_buffer_free(&text);
     free(counts);

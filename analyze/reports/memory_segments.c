@@ -13,8 +13,6 @@
 #include "../device/devices.h"
 #include "report.h"
 
-#define MIB (1024.0 * 1024.0)
-
 struct sum {
     uint32_t first; /* row of the segments */
     uint64_t count, reserved, in_use, split, whole, largest;
@@ -59,8 +57,9 @@ static void put_sum(struct nvt_table *table, const struct nvt_trace *trace, cons
     nvt_table_put(table,
                   NVT_DEVICE(trace, segments->process[sum->first], segments->device[sum->first]),
                   nvt_text_if_any(nvt_name(trace, segments->pool[sum->first])), stream, sum->count,
-                  (double)sum->reserved / MIB, (double)sum->in_use / MIB, (double)sum->split / MIB,
-                  (double)sum->whole / MIB, (double)sum->largest / MIB);
+                  (double)sum->reserved / NVT_MEBIBYTE, (double)sum->in_use / NVT_MEBIBYTE,
+                  (double)sum->split / NVT_MEBIBYTE, (double)sum->whole / NVT_MEBIBYTE,
+                  (double)sum->largest / NVT_MEBIBYTE);
 }
 
 static void add_memory_segments(struct sum *sum, const struct nvt_segments *segments, uint32_t i)

@@ -15,8 +15,6 @@
 #include "../studies/calls_by_range.h"
 #include "report.h"
 
-#define MEGABYTE 1e6
-
 #define MISSING                                                                                    \
     .is_in = nvt_input_has_mpi,                                                                    \
     .missing = "no MPI calls in the input (record --trace mpi, nsys profile --trace=mpi)"
@@ -30,7 +28,7 @@ static uint32_t process_of(const struct nvt_trace *trace, uint32_t call)
 
 static double megabytes(uint64_t bytes)
 {
-    return bytes == UINT64_MAX ? NAN : (double)bytes / MEGABYTE;
+    return bytes == UINT64_MAX ? NAN : (double)bytes / NVT_MEGABYTE;
 }
 
 static void put_mpi_call(struct nvt_table *table, const struct nvt_input_trace *from, uint32_t call)
@@ -102,7 +100,7 @@ static void put_rank(struct nvt_table *table, const struct nvt_input_trace *from
                   rank->in_mpi, nvt_percent(rank->in_mpi, rank->last - rank->first),
                   (int64_t)rank->ns[NVT_MPI_P2P], (int64_t)rank->ns[NVT_MPI_COLLECTIVE],
                   (int64_t)rank->ns[NVT_MPI_WAIT], (int64_t)rank->ns[NVT_MPI_OTHER],
-                  rank->sent / MEGABYTE, rank->received / MEGABYTE);
+                  rank->sent / NVT_MEGABYTE, rank->received / NVT_MEGABYTE);
 }
 
 static int put_mpi_ranks(struct nvt_table *table, const struct nvt_trace *trace,

@@ -16,8 +16,6 @@
 #include "../input/ranks.h"
 #include "report.h"
 
-#define MEGABYTE 1e6
-
 /* A communicator of a process. */
 struct communicator {
     uint32_t process, number;
@@ -118,8 +116,8 @@ static void put_pair(struct nvt_table *table, const struct nvt_input_trace *from
     uint32_t rank = nvt_input_rank(from, communicator->process);
     nvt_table_put(table, NVT_IF(rank != NVT_NONE, rank), nvt_file_name(trace->path),
                   trace->processes.pid[communicator->process], communicator->number,
-                  NVT_IF(pair->peer >= 0, pair->peer), pair->sends, pair->sent / MEGABYTE,
-                  pair->receives, pair->received / MEGABYTE, pair->ns);
+                  NVT_IF(pair->peer >= 0, pair->peer), pair->sends, pair->sent / NVT_MEGABYTE,
+                  pair->receives, pair->received / NVT_MEGABYTE, pair->ns);
 }
 
 static int put_mpi_peers_trace(struct nvt_table *table, const struct nvt_trace *trace,

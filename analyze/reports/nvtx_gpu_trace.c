@@ -41,13 +41,13 @@ static int put_nvtx_gpu_trace_range(struct nvt_table *table, struct projection *
     uint32_t thread = ranges->thread[i], parent = nesting->parent[i];
     if (name_range(projection, i) || nvt_nesting_stack(nesting, i, &projection->stack))
         return -1;
-    nvt_table_put(
-        table, (const char *)projection->name.data, projected->start,
-        projected->end - projected->start, ranges->start[i], ranges->end[i] - ranges->start[i],
-        ranges->style[i] == NVT_PUSH_POP ? "PushPop" : "StartEnd",
-        trace->processes.pid[trace->threads.process[thread]], trace->threads.tid[thread],
-        projected->ops, nesting->level[i], projection->children[i], (int64_t)i + 1,
-        NVT_IF(parent != NVT_NONE, (int64_t)parent + 1), (const char *)projection->stack.data);
+    nvt_table_put(table, (const char *)projection->name.data, projected->start,
+                  projected->end - projected->start, ranges->start[i],
+                  ranges->end[i] - ranges->start[i], nvt_style_name(ranges->style[i]),
+                  trace->processes.pid[trace->threads.process[thread]], trace->threads.tid[thread],
+                  projected->ops, nesting->level[i], projection->children[i], (int64_t)i + 1,
+                  NVT_IF(parent != NVT_NONE, (int64_t)parent + 1),
+                  (const char *)projection->stack.data);
     return 0;
 }
 

@@ -67,7 +67,7 @@ static void put_nvtx_sum_group(struct nvt_table *table, struct nvt_groups *group
     nvt_table_put(table, groups->total > 0 ? nvt_percent(group->total, groups->total) : 0,
                   group->total, group->count, &times);
     if (styles == (PUSH_POP | START_END))
-        nvt_table_more(table, group->key[1] == NVT_PUSH_POP ? "PushPop" : "StartEnd");
+        nvt_table_more(table, nvt_style_name(group->key[1]));
     nvt_table_more(table, nvt_groups_part(groups, number, 0));
 }
 

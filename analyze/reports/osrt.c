@@ -15,8 +15,6 @@
 #include "../studies/calls_by_range.h"
 #include "report.h"
 
-#define MEGABYTE 1e6
-
 const char *nvt_osrt_address(uint64_t address, char text[NVT_ADDRESS_TEXT])
 {
     snprintf(text, NVT_ADDRESS_TEXT, "0x%" PRIx64, address);
@@ -137,15 +135,15 @@ static int group_by_file(struct nvt_groups *groups, const struct nvt_trace *trac
 /* In MB/s. */
 static double rate_of(const struct moved *moved)
 {
-    return moved->ns > 0 ? moved->bytes / MEGABYTE / ((double)moved->ns / 1e9) : NAN;
+    return moved->ns > 0 ? moved->bytes / NVT_MEGABYTE / ((double)moved->ns / 1e9) : NAN;
 }
 
 static void put_file(struct nvt_table *table, struct nvt_groups *groups, uint32_t group)
 {
     const struct file *file = nvt_groups_item(groups, group);
     nvt_table_put(table, nvt_groups_part(groups, group, 0), file->calls, file->ns,
-                  file->read.bytes / MEGABYTE, file->read.ns, rate_of(&file->read),
-                  file->written.bytes / MEGABYTE, file->written.ns, rate_of(&file->written),
+                  file->read.bytes / NVT_MEGABYTE, file->read.ns, rate_of(&file->read),
+                  file->written.bytes / NVT_MEGABYTE, file->written.ns, rate_of(&file->written),
                   file->longest);
 }
 

@@ -8,8 +8,6 @@
 #include "callers.h"
 #include "osrt.h"
 
-#define MEGABYTE 1e6
-
 /* Groups are of a caller and a name. */
 struct moved {
     double read, written;
@@ -46,7 +44,7 @@ static void put_osrt_callers_group(struct nvt_table *table, struct nvt_groups *g
     const struct nvt_summary times = nvt_groups_summary(groups, number);
     nvt_table_put(table, nvt_text_if_any(nvt_groups_part(groups, number, 0)),
                   nvt_groups_part(groups, number, 1), nvt_os_kind_name(of->key[2]), of->count,
-                  of->total, &times, moved->read / MEGABYTE, moved->written / MEGABYTE);
+                  of->total, &times, moved->read / NVT_MEGABYTE, moved->written / NVT_MEGABYTE);
 }
 
 /* --- by function -------------------------------------------------------------------------------- */

@@ -302,16 +302,15 @@ static int put_tops(const struct nvt_making *making)
 static void put_summary_memory(struct nvt_table *table, const struct nvt_trace *trace,
                                const struct nvt_level_series *series)
 {
-    const double mib = 1048576;
     uint32_t peak;
     int64_t most = nvt_level_most(series, &peak);
     int64_t reserved = nvt_level_most_reserved(series, NULL);
-    if ((double)most < 0.005 * mib && reserved <= most)
+    if ((double)most < 0.005 * NVT_MEBIBYTE && reserved <= most)
         return;
     nvt_table_put(table, NVT_DEVICE(trace, series->process, series->device),
-                  trace->processes.pid[series->process], (double)most / mib,
-                  NVT_IF(!series->lacks_reserved, (double)reserved / mib),
-                  (double)nvt_level_allocated(series, series->count - 1) / mib,
+                  trace->processes.pid[series->process], (double)most / NVT_MEBIBYTE,
+                  NVT_IF(!series->lacks_reserved, (double)reserved / NVT_MEBIBYTE),
+                  (double)nvt_level_allocated(series, series->count - 1) / NVT_MEBIBYTE,
                   NVT_IF(peak != NVT_NONE, trace->memory.time[series->events[peak]]));
 }
 

@@ -16,8 +16,6 @@
 #include "../model/groups.h"
 #include "report.h"
 
-#define MEGABYTE 1e6
-
 #define NOTHING "no page faults or migrations of managed memory in the input (record --trace um)"
 
 /* What there is of an address, or of all. */
@@ -71,7 +69,7 @@ static int is_fault(const struct nvt_um_events *events, uint32_t i)
 
 static double megabytes(uint64_t bytes, uint64_t copies)
 {
-    return copies ? (double)bytes / MEGABYTE : NAN;
+    return copies ? (double)bytes / NVT_MEGABYTE : NAN;
 }
 
 /* Sums of hostile files come round. */

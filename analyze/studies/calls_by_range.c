@@ -1,7 +1,5 @@
 #include "calls_by_range.h"
 
-#define MEGABYTE 1e6
-
 /* --- which ranges hold a call --- */
 
 /* From `row` outwards, the first range that ends no earlier; `depth` counts those that were looked at. */
@@ -116,5 +114,5 @@ void nvt_calls_by_range_put(struct nvt_table *table, struct nvt_groups *groups, 
     if (kind)
         nvt_table_more(table, kind);
     nvt_table_more(table, group->count, group->total, &times, nvt_percent(group->total, ranges_ns),
-                   sums->bytes[0] / MEGABYTE, sums->bytes[1] / MEGABYTE);
+                   sums->bytes[0] / NVT_MEGABYTE, sums->bytes[1] / NVT_MEGABYTE);
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB (1024.0 * 1024.0)
-
 /* A count in a record: a whole number that an int64_t and a double both hold. -1: none. */
 static int64_t whole(const struct nvt_record *record, const char *key)
 {
@@ -53,7 +51,7 @@ static int read_row(const struct nvt_record *record, void *at)
         .forward = phase_time(record, "forward"),
         .backward = phase_time(record, "backward"),
         .optimizer = phase_time(record, "optimizer"),
-        .peak_mib = nvt_record_number(record, "peak_allocated_bytes") / MIB,
+        .peak_mib = nvt_record_number(record, "peak_allocated_bytes") / NVT_MEBIBYTE,
         .parameters = nvt_record_number(record, "parameters"),
         .status = status ? status : "ok",
         .source = nvt_record_source(record),
