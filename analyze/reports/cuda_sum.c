@@ -16,8 +16,6 @@
 #include "kernel_naming.h"
 #include "osrt.h"
 
-#define MEGABYTE 1e6
-
 /* What a report counts, and by what. */
 enum {
     KERNELS = 1,
@@ -185,130 +183,112 @@ static void put_sizes(struct nvt_table *table, struct nvt_groups *groups, uint32
     struct nvt_summary sizes = nvt_groups_summary(groups, number);
     double *const values[] = {&sizes.mean, &sizes.median, &sizes.min, &sizes.max, &sizes.std};
     for (size_t i = 0; i < NVT_COUNT_OF(values); i++)
-        *values[i] /= MEGABYTE;
-    nvt_table_put(table, (double)group->total / MEGABYTE, group->count, &sizes,
+        *values[i] /= NVT_MEGABYTE;
+    nvt_table_put(table, (double)group->total / NVT_MEGABYTE, group->count, &sizes,
                   nvt_groups_part(groups, number, 0));
 }
 
-#define TIME_COLUMNS(instances)                                                                    \
-    {"Time (%)", NVT_PERCENT}, {"Total Time (ns)", NVT_NS}, {instances, NVT_COUNTS},               \
-        NVT_SUMMARY_COLUMNS("")
 #define BY_ANY_NAME (NVT_KERNEL_BASE | NVT_KERNEL_NVTX)
+
+/* A report of times, by these columns. */
+#define TIMES_BY(instances, ...)                                                                   \
+    .columns = {{"Time (%)", NVT_PERCENT},                                                         \
+                {"Total Time (ns)", NVT_NS},                                                       \
+                {instances, NVT_COUNTS},                                                           \
+                NVT_SUMMARY_COLUMNS(""),                                                           \
+                __VA_ARGS__},                                                                      \
+    .group = group_cuda_sum, .put_group = put_cuda_sum_group
+#define TIMES_BY_NAME(instances)                                                                   \
+    TIMES_BY(instances, {"Name", NVT_NAMES}), .order = {"-Total Time (ns)", "Name"}
 
 const struct nvt_report nvt_report_cuda_gpu_kern_sum = {
     .name = "cuda_gpu_kern_sum",
     .about = "kernels by total time",
     .title = "CUDA GPU kernel summary",
-    .columns = {TIME_COLUMNS("Instances"), {"Name", NVT_NAMES}},
-    .order = {"-Total Time (ns)", "Name"},
+    TIMES_BY_NAME("Instances"),
     .needs = NVT_TAKES_LAUNCHES,
     .naming = BY_ANY_NAME,
     .nothing = "no kernels in the input",
     .of = KERNELS,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_gpu_kern_gb_sum = {
     .name = "cuda_gpu_kern_gb_sum",
     .about = "kernels by total time, each grid and block in a row of its own",
     .title = "CUDA GPU kernel summary by grid and block",
-    .columns = {TIME_COLUMNS("Instances"),
-                {"GridXYZ", NVT_NAMES},
-                {"BlockXYZ", NVT_NAMES},
-                {"Name", NVT_NAMES}},
+    TIMES_BY("Instances", {"GridXYZ", NVT_NAMES}, {"BlockXYZ", NVT_NAMES}, {"Name", NVT_NAMES}),
     .order = {"-Total Time (ns)", "Name", "BlockXYZ", "GridXYZ"},
     .naming = BY_ANY_NAME,
     .nothing = "no kernels in the input",
     .of = KERNELS | BY_SHAPE,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_api_sum = {
     .name = "cuda_api_sum",
     .about = "CUDA calls by total time",
     .title = "CUDA API summary",
-    .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
-    .order = {"-Total Time (ns)", "Name"},
+    TIMES_BY_NAME("Num Calls"),
     .nothing = "no CUDA calls in the input",
     .of = CALLS,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_osrt_sum = {
     .name = "osrt_sum",
     .about = "OS calls that may block, by total time",
     .title = "OS runtime summary",
-    .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
-    .order = {"-Total Time (ns)", "Name"},
+    TIMES_BY_NAME("Num Calls"),
     .nothing = NVT_NO_OS_CALLS,
     .of = OS_CALLS,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_mpi_event_sum = {
     .name = "mpi_event_sum",
     .about = "MPI calls by total time",
     .title = "MPI event summary",
-    .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
-    .order = {"-Total Time (ns)", "Name"},
+    TIMES_BY_NAME("Num Calls"),
     .nothing = "no MPI calls (record --trace mpi, nsys profile --trace=mpi) in the input",
     .of = MPI_CALLS,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_profiler_overhead_sum = {
     .name = "profiler_overhead_sum",
     .about = "work of CUPTI and the driver for a profiler, by total time",
     .title = "Profiler overhead",
-    .columns = {TIME_COLUMNS("Num Calls"), {"Name", NVT_NAMES}},
-    .order = {"-Total Time (ns)", "Name"},
+    TIMES_BY_NAME("Num Calls"),
     .nothing = "no profiler overhead (record --trace overhead) in the input",
     .of = OVERHEAD,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_gpu_mem_time_sum = {
     .name = "cuda_gpu_mem_time_sum",
     .about = "copies and memsets by total time",
     .title = "CUDA GPU memory operations by time",
-    .columns = {TIME_COLUMNS("Count"), {"Operation", NVT_NAMES}},
+    TIMES_BY("Count", {"Operation", NVT_NAMES}),
     .order = {"-Total Time (ns)", "Operation"},
     .nothing = "no copies or memsets in the input",
     .of = MEMORY,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_gpu_sum = {
     .name = "cuda_gpu_sum",
     .about = "kernels, copies and memsets by total time",
     .title = "CUDA GPU summary",
-    .columns = {TIME_COLUMNS("Instances"), {"Category", NVT_NAMES}, {"Operation", NVT_NAMES}},
+    TIMES_BY("Instances", {"Category", NVT_NAMES}, {"Operation", NVT_NAMES}),
     .order = {"-Total Time (ns)", "Operation", "Category"},
     .naming = BY_ANY_NAME,
     .nothing = "no device operations in the input",
     .of = KERNELS | MEMORY | BY_CATEGORY,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_api_gpu_sum = {
     .name = "cuda_api_gpu_sum",
     .about = "CUDA calls, kernels, copies and memsets by total time",
     .title = "CUDA summary (API, kernels, memory operations)",
-    .columns = {TIME_COLUMNS("Instances"), {"Category", NVT_NAMES}, {"Operation", NVT_NAMES}},
+    TIMES_BY("Instances", {"Category", NVT_NAMES}, {"Operation", NVT_NAMES}),
     .order = {"-Total Time (ns)", "Operation", "Category"},
     .naming = BY_ANY_NAME,
     .nothing = "no device operations or CUDA calls in the input",
     .of = KERNELS | MEMORY | CALLS | BY_CATEGORY,
-    .group = group_cuda_sum,
-    .put_group = put_cuda_sum_group,
 };
 
 const struct nvt_report nvt_report_cuda_gpu_mem_size_sum = {

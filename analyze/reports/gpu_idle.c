@@ -147,8 +147,6 @@ static void put_gaps(struct nvt_table *table, const struct gap *gaps, size_t cou
 static void tell_gpu_idle(struct nvt_input *input, const struct idles *idles,
                           const struct nvt_shared *shared)
 {
-    if (!nvt_table_rows(idles->table))
-        nvt_note(input, "note: no device operations in the input");
     if (idles->doubtful)
         nvt_note(input, "note: several processes use devices of the same number, which may be one "
                         "device: it is idle only while none of them has work on it");
@@ -201,6 +199,7 @@ const struct nvt_report nvt_report_gpu_idle = {
                 {"Med Gap (ns)", NVT_NS_AVERAGE},
                 {"Max Gap (ns)", NVT_NS}},
     .title = "Idle time by device",
+    .nothing = "no device operations in the input",
     .of_input = put_gpu_idle,
     .more = more,
 };

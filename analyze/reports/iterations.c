@@ -90,8 +90,6 @@ static int put_iterations(struct nvt_table *table, const struct nvt_making *maki
     for (size_t i = 0; !status && i < input->trace_count; i++)
         status = add_iterations_trace(table, making->tables[1], input->traces[i].trace, &open,
                                       making->err);
-    if (!status && !nvt_table_rows(table))
-        nvt_note(input, "note: no device in the input has operations that repeat");
     if (!status && open)
         nvt_note(input, "note: nothing follows the last iteration, so it has no period and its "
                         "time is left out");
@@ -127,6 +125,7 @@ const struct nvt_report nvt_report_iterations = {
                 {"Ops Behind", NVT_COUNTS},
                 {"First Operation", NVT_NAMES}},
     .title = "Iterations by device",
+    .nothing = "no device in the input has operations that repeat",
     .of_input = put_iterations,
     .more = more,
 };

@@ -16,11 +16,6 @@
 #include "report.h"
 #include "../device/launch_cache.h"
 
-static const char *style_name(uint32_t style)
-{
-    return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
-}
-
 /* What groups carry. */
 struct extra {
     int64_t original;
@@ -107,18 +102,14 @@ static int collect_projected(struct nvt_groups *groups, const struct nvt_trace *
     return status;
 }
 
-static int collect_nvtx_gpu_proj_sum(struct nvt_groups *groups, struct nvt_own_launches *own,
-                                     const struct nvt_input *input, size_t i, struct nvt_error *err)
+static int group_nvtx_gpu_proj_sum(struct nvt_groups *groups, const struct nvt_trace *trace,
+                                   const struct nvt_making *making)
 {
-    const struct nvt_trace *trace = input->traces[i].trace;
     const struct nvt_launches *launches;
-    int status = nvt_input_launches(input, i, own, &launches, err);
-    nvt_groups_trace(groups, trace);
+    int status = nvt_input_launches(making->input, making->from, &launches, making->err);
     if (status > 0)
-        status = collect_projected(groups, trace, input->project_flags, err);
-    else if (!status)
-        status = add_launches(groups, launches);
-    return status && !*err->message ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
+        return collect_projected(groups, trace, making->input->project_flags, making->err);
+    return status ? -1 : add_launches(groups, launches);
 }
 
 static void put_nvtx_gpu_proj_sum_group(struct nvt_table *table, struct nvt_groups *groups,
@@ -128,26 +119,10 @@ static void put_nvtx_gpu_proj_sum_group(struct nvt_table *table, struct nvt_grou
     const struct extra *extra = nvt_groups_item(groups, number);
     const struct nvt_summary times = nvt_groups_summary(groups, number);
     const double count = (double)group->count;
-    nvt_table_put(table, nvt_groups_part(groups, number, 0), style_name(group->key[1]),
+    nvt_table_put(table, nvt_groups_part(groups, number, 0), nvt_style_name(group->key[1]),
                   group->total, extra->original, group->count, &times, extra->ops,
                   (double)extra->ops / count, (double)extra->levels / count,
                   (double)extra->children / count);
-}
-
-static int put_nvtx_gpu_proj_sum(struct nvt_table *table, const struct nvt_making *making)
-{
-    struct nvt_groups groups = {.item_size = sizeof(struct extra)};
-    struct nvt_own_launches own = {0};
-    int status = 0;
-    for (size_t i = 0; i < making->input->trace_count && !status; i++)
-        status = collect_nvtx_gpu_proj_sum(&groups, &own, making->input, i, making->err);
-    if (!status)
-        status = nvt_groups_finish(&groups, making->err);
-    for (uint32_t i = 0; i < groups.count && !status; i++)
-        put_nvtx_gpu_proj_sum_group(table, &groups, i);
-    nvt_groups_free(&groups);
-    nvt_own_launches_free(&own);
-    return status;
 }
 
 const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
@@ -167,5 +142,7 @@ const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
     .title = "NVTX GPU projection summary: spans from first to last operation",
     .order = {"-Total Proj Time (ns)", "Range"},
     .nothing = "no ranges with device operations in the input",
-    .of_input = put_nvtx_gpu_proj_sum,
+    .group = group_nvtx_gpu_proj_sum,
+    .put_group = put_nvtx_gpu_proj_sum_group,
+    .group_size = sizeof(struct extra),
 };

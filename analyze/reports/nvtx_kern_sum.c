@@ -16,11 +16,6 @@
 #include "kernel_naming.h"
 #include "../device/launch_cache.h"
 
-static const char *style_name(uint32_t style)
-{
-    return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
-}
-
 enum { KEY_RANGE, KEY_STYLE, KEY_PID, KEY_TID, KEY_KERNEL, KEY_COUNT };
 
 /* Values of KEY_STYLE and of ids for kernels of no range and of no thread. */
@@ -32,8 +27,9 @@ struct counted {
     uint32_t instances, last;
 };
 
+/* Kernels of one trace. */
 struct kernel_sum {
-    struct nvt_groups groups;
+    struct nvt_groups *groups; /* of all traces */
     const struct nvt_trace *trace;
     const uint32_t *op_names; /* of its operations: whole, or base names */
     struct nvt_map seen;      /* group << 32 | range: counted already, and may come again */
@@ -42,7 +38,6 @@ struct kernel_sum {
     uint32_t *number; /* of a kernel name, by string */
     uint32_t names;
     struct nvt_kinds kinds; /* ranges by name, domain, style and thread */
-    struct nvt_own_launches own;
 };
 
 static void thread_ids(const struct nvt_trace *trace, uint32_t thread, uint32_t *parts)
@@ -60,14 +55,14 @@ static uint32_t kernel_group(struct kernel_sum *sum, uint32_t name, uint32_t thr
 {
     uint32_t parts[KEY_COUNT] = {[KEY_STYLE] = NO_RANGE};
     if (!kind)
-        parts[KEY_RANGE] = nvt_groups_text(&sum->groups, "");
+        parts[KEY_RANGE] = nvt_groups_text(sum->groups, "");
     else {
-        parts[KEY_RANGE] = nvt_groups_named(&sum->groups, kind->domain, kind->name);
+        parts[KEY_RANGE] = nvt_groups_named(sum->groups, kind->domain, kind->name);
         parts[KEY_STYLE] = kind->style != NVT_PUSH_POP;
     }
     thread_ids(sum->trace, thread, parts);
-    parts[KEY_KERNEL] = nvt_groups_string(&sum->groups, name);
-    return nvt_groups_key(&sum->groups, parts, KEY_COUNT);
+    parts[KEY_KERNEL] = nvt_groups_string(sum->groups, name);
+    return nvt_groups_key(sum->groups, parts, KEY_COUNT);
 }
 
 /*
@@ -77,7 +72,7 @@ static uint32_t kernel_group(struct kernel_sum *sum, uint32_t name, uint32_t thr
  */
 static int count_range(struct kernel_sum *sum, uint32_t group, uint32_t range, int64_t launch)
 {
-    struct counted *counted = nvt_groups_item(&sum->groups, group);
+    struct counted *counted = nvt_groups_item(sum->groups, group);
     if (!counted || counted->last == range + 1)
         return counted ? 0 : -1;
     uint32_t last = counted->last;
@@ -117,13 +112,13 @@ static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32
         return 0;
     int64_t time = ops->end[op] - ops->start[op];
     if (!count)
-        nvt_groups_add(&sum->groups, kernel_group(sum, sum->op_names[op], ops->thread[op], NULL),
+        nvt_groups_add(sum->groups, kernel_group(sum, sum->op_names[op], ops->thread[op], NULL),
                        time);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t group = group_of(sum, op, ranges[i]);
         if (count_range(sum, group, ranges[i], ops->launch[op]))
             return -1;
-        nvt_groups_add(&sum->groups, group, time);
+        nvt_groups_add(sum->groups, group, time);
     }
     return 0;
 }
@@ -132,9 +127,6 @@ static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32
 static int make_table(struct kernel_sum *sum)
 {
     const struct nvt_ops *ops = &sum->trace->ops;
-    free(sum->number);
-    free(sum->table);
-    sum->table = NULL;
     sum->number = nvt_number_strings(sum->trace, sum->op_names, ops->count, &sum->names);
     if (!sum->number)
         return -1;
@@ -150,11 +142,8 @@ static int make_table(struct kernel_sum *sum)
 /* Kernel by kernel. */
 static int add_projected(struct kernel_sum *sum, unsigned flags, struct nvt_error *err)
 {
-    nvt_map_free(&sum->seen);
-    nvt_map_free(&sum->keys);
-    for (uint32_t group = 0; group < sum->groups.count; group++)
-        ((struct counted *)nvt_groups_item(&sum->groups, group))->last = 0;
-    nvt_kinds_free(&sum->kinds);
+    for (uint32_t group = 0; group < sum->groups->count; group++)
+        ((struct counted *)nvt_groups_item(sum->groups, group))->last = 0;
     return nvt_kinds_make(&sum->kinds, sum->trace, 1) || make_table(sum)
                ? -1
                : nvt_project(sum->trace, flags, add_kernel, sum, err);
@@ -168,16 +157,16 @@ static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
     const struct nvt_piece piece = nvt_launch_cell_piece(lane, cell);
     uint32_t name = launches->name[number];
     if (!of) {
-        nvt_groups_piece(&sum->groups, kernel_group(sum, name, lane->thread, NULL), &piece);
+        nvt_groups_piece(sum->groups, kernel_group(sum, name, lane->thread, NULL), &piece);
         return 0;
     }
     for (uint32_t class = of; class; class = lane->classes[class].outer) {
         struct nvt_lane_kind kind = nvt_launch_kind(launches, &lane->classes[class]);
         uint32_t group = kernel_group(sum, name, lane->thread, &kind);
-        struct counted *counted = nvt_groups_item(&sum->groups, group);
+        struct counted *counted = nvt_groups_item(sum->groups, group);
         if (!counted)
             return -1;
-        nvt_groups_piece(&sum->groups, group, &piece);
+        nvt_groups_piece(sum->groups, group, &piece);
         if (class == of)
             counted->instances += cell->instances;
     }
@@ -201,23 +190,27 @@ static int add_launches(struct kernel_sum *sum, const struct nvt_launches *launc
     return status;
 }
 
-static int collect_kernels(struct kernel_sum *sum, struct nvt_input *input, struct nvt_error *err)
+static int group_nvtx_kern_sum(struct nvt_groups *groups, const struct nvt_trace *trace,
+                               const struct nvt_making *making)
 {
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_launches *launches;
-        sum->trace = input->traces[i].trace;
-        sum->op_names =
-            input->naming & NVT_KERNEL_BASE ? sum->trace->ops.short_name : sum->trace->ops.name;
-        nvt_groups_trace(&sum->groups, sum->trace);
-        int status = input->naming ? 1 : nvt_input_launches(input, i, &sum->own, &launches, err);
-        if (status < 0)
-            return -1;
-        status =
-            status ? add_projected(sum, input->project_flags, err) : add_launches(sum, launches);
-        if (status)
-            return nvt_fail_at(err, sum->trace->path, -1, "out of memory");
-    }
-    return nvt_groups_finish(&sum->groups, err);
+    const struct nvt_input *input = making->input;
+    const int is_base = input->naming & NVT_KERNEL_BASE;
+    const struct nvt_launches *launches;
+    struct kernel_sum sum = {.groups = groups,
+                             .trace = trace,
+                             .op_names = is_base ? trace->ops.short_name : trace->ops.name};
+    int status =
+        input->naming ? 1 : nvt_input_launches(input, making->from, &launches, making->err);
+    if (status > 0)
+        status = add_projected(&sum, input->project_flags, making->err);
+    else if (!status)
+        status = add_launches(&sum, launches);
+    nvt_map_free(&sum.seen);
+    nvt_map_free(&sum.keys);
+    free(sum.table);
+    free(sum.number);
+    nvt_kinds_free(&sum.kinds);
+    return status;
 }
 
 static void put_nvtx_kern_sum_group(struct nvt_table *table, struct nvt_groups *groups,
@@ -229,26 +222,10 @@ static void put_nvtx_kern_sum_group(struct nvt_table *table, struct nvt_groups *
     const uint32_t *key = group->key;
     const int in_range = key[KEY_STYLE] != NO_RANGE, in_thread = key[KEY_PID] != NO_ID;
     nvt_table_put(table, NVT_IF(in_range, nvt_groups_name(groups, key[KEY_RANGE])),
-                  NVT_IF(in_range, style_name(key[KEY_STYLE])),
+                  NVT_IF(in_range, nvt_style_name(key[KEY_STYLE])),
                   NVT_IF(in_thread, (int32_t)key[KEY_PID]),
                   NVT_IF(in_thread, (int32_t)key[KEY_TID]), counted->instances, group->count,
                   group->total, &times, nvt_groups_name(groups, key[KEY_KERNEL]));
-}
-
-static int put_nvtx_kern_sum(struct nvt_table *table, const struct nvt_making *making)
-{
-    struct kernel_sum sum = {.groups = {.item_size = sizeof(struct counted)}};
-    int status = collect_kernels(&sum, making->input, making->err);
-    for (uint32_t i = 0; i < sum.groups.count && !status; i++)
-        put_nvtx_kern_sum_group(table, &sum.groups, i);
-    nvt_groups_free(&sum.groups);
-    nvt_own_launches_free(&sum.own);
-    nvt_map_free(&sum.seen);
-    nvt_map_free(&sum.keys);
-    free(sum.table);
-    free(sum.number);
-    nvt_kinds_free(&sum.kinds);
-    return status;
 }
 
 const struct nvt_report nvt_report_nvtx_kern_sum = {
@@ -268,5 +245,7 @@ const struct nvt_report nvt_report_nvtx_kern_sum = {
     .title = "NVTX range kernel summary",
     .order = {"-Total Time (ns)", "NVTX Range", "Kernel Name", "PID", "TID"},
     .nothing = "no kernels in the input",
-    .of_input = put_nvtx_kern_sum,
+    .group = group_nvtx_kern_sum,
+    .put_group = put_nvtx_kern_sum_group,
+    .group_size = sizeof(struct counted),
 };

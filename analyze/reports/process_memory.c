@@ -72,17 +72,6 @@ static int put_trace(struct nvt_table *table, const struct nvt_trace *trace,
     return failed ? -1 : 0;
 }
 
-static int put_all(struct nvt_table *table, const struct nvt_making *making)
-{
-    int status = 0;
-    for (size_t i = 0; i < making->input->trace_count && !status; i++)
-        status = put_trace(table, making->input->traces[i].trace, making);
-    if (!status && !nvt_table_rows(table))
-        nvt_note(making->input, "note: no samples of process memory in the input (record --trace "
-                                "nvtx,kernel,process, or --pytorch)");
-    return status;
-}
-
 #define BYTES NVT_REALS("B", 0)
 
 static const struct nvt_table_kind more[] = {
@@ -116,6 +105,8 @@ const struct nvt_report nvt_report_process_memory = {
                 {"Growth (B/iteration)", NVT_REALS("B", 0)},
                 {"Growth (B/s)", NVT_REALS("B/s", 0)}},
     .title = "Memory by process",
-    .of_input = put_all,
+    .nothing = "no samples of process memory in the input (record --trace nvtx,kernel,process, or "
+               "--pytorch)",
+    .over_traces = put_trace,
     .more = more,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../device/launch_cache.h"
 #include "../device/project.h"
 #include "../model/mpi.h"
 #include "../model/counters.h"
@@ -461,9 +462,18 @@ int nvt_report_make(const struct nvt_report *report, struct nvt_input *input,
     size_t before = tables->count, rows = 0;
     err = err ? err : &unwanted;
     *err = (struct nvt_error)NVT_ERROR_INIT;
+    struct nvt_launch_cache *own = NULL;
+    if (report->needs & NVT_TAKES_LAUNCHES && !input->launches) {
+        own = input->launches = nvt_launch_cache_new(input);
+        if (!own)
+            return nvt_fail(err, "out of memory");
+    }
     int status = report->make         ? report->make(report, input, tables, err)
                  : report->each_trace ? nvt_report_make_each(report, input, tables, err)
                                       : nvt_report_make_tables(report, input, tables, err);
+    if (own)
+        input->launches = NULL;
+    nvt_launch_cache_free(own);
     for (size_t i = before; i < tables->count; i++)
         rows += nvt_table_rows(tables->items[i]);
     const int is_missing = report->missing && !report->is_in(input);
