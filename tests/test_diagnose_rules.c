@@ -956,16 +956,19 @@ static void what_rules_could_not_look_at_is_said(void **state)
           "1 of 42 rules skipped: no API calls in the trace",
           "2 of 42 rules skipped: no memory events in the trace",
           "4 of 42 rules skipped: no iterations in the trace",
-          "; for training, nvtally record --pytorch)\n"}},
+          "; for training, nvtally record --pytorch)\n",
+          " rules skipped: no OS calls, CPU samples, samples of the machine"}},
         {1,
          1,
          {"2 of 42 rules skipped: no memory events in the trace (",
-          "10 of 42 rules skipped: no NVTX ranges in the trace"}},
+          "8 of 42 rules skipped: no NVTX ranges in the trace",
+          " rules skipped: no OS calls, CPU samples, samples of the machine"}},
         {0,
          2,
          {"2 of 42 rules skipped: no memory events in the traces (",
-          "4 of 42 rules skipped: no iterations in the traces"}},
-        {0, 3, {NULL}},
+          "4 of 42 rules skipped: no iterations in the traces",
+          " rules skipped: no OS calls, CPU samples, samples of the machine"}},
+        {0, 3, {" rules skipped: no OS calls, CPU samples, samples of the machine"}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_input input = {.traces = traces + cases[i].from, .trace_count = cases[i].count};

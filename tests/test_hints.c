@@ -186,7 +186,12 @@ static void what_was_on_is_not_asked_for(void **state)
     struct nvt_trace *trace = recording("nvtx,kernel,api,memory", "a.out");
     expect_in(trace, MISSING, " rules skipped: no GPU work was recorded\n");
     expect_absent(trace, MISSING, "no API calls");
-    expect_absent(trace, MISSING, "record --trace");
+    expect_absent(trace, MISSING, "kernel");
+    expect_in(
+        trace, MISSING,
+        " rules skipped: no OS calls, CPU samples, samples of the machine, samples of processes "
+        "or calls of MPI or torch.distributed in the trace (nvtally record --trace "
+        "osrt,cpu,machine,process,mpi)\n");
     nvt_trace_free(trace);
     /* It may have been another level that was off. */
     trace = recording("nvtx,osrt", "a.out");
@@ -206,6 +211,38 @@ static void what_was_on_is_not_asked_for(void **state)
     assert_int_equal(nvt_trace_set_meta(device, "trace", "nvtx,kernel,api,memory"), 0);
     expect_in(device, MISSING, " rules skipped: no memory events in the trace\n");
     nvt_trace_free(device);
+}
+
+/* A level of the host that was on is not asked for, and what there is of it has been looked at. */
+static void each_level_of_the_host_is_counted(void **state)
+{
+    (void)state;
+    static const char *const levels[] = {"osrt", "cpu", "machine", "process", "mpi"};
+    static const char *const names[] = {"OS calls", "CPU samples", "samples of the machine",
+                                        "samples of processes", "calls of MPI"};
+    for (size_t i = 0; i < NVT_COUNT_OF(levels); i++) {
+        char on[32];
+        snprintf(on, sizeof(on), "nvtx,%s", levels[i]);
+        struct nvt_trace *trace = recording(on, "a.out");
+        expect_in(trace, MISSING, names[i]);
+        for (size_t k = 0; k < NVT_COUNT_OF(levels); k++) {
+            char asked[32];
+            snprintf(asked, sizeof(asked), k ? ",%s" : "--trace %s", levels[k]);
+            if (k == i)
+                expect_absent(trace, MISSING, asked);
+            else if (k && i)
+                expect_in(trace, MISSING, asked);
+        }
+        nvt_trace_free(trace);
+    }
+    struct nvt_trace *calls =
+        make_program(&(struct program){.os_call = "read", .os_ns = 100000, .host_ns = 800000});
+    expect_in(calls, MISSING, "no CPU samples, samples of the machine");
+    expect_absent(calls, MISSING, "OS calls");
+    nvt_trace_free(calls);
+    struct nvt_trace *machine = make_program(&(struct program){.ready = 1, .host_ns = 800000});
+    expect_in(machine, MISSING, "no OS calls, CPU samples, samples of processes");
+    nvt_trace_free(machine);
 }
 
 static void who_finds_nothing_gets_levels(void **state)
@@ -326,6 +363,7 @@ int main(void)
         cmocka_unit_test(a_cut_iteration_comes_first),
         cmocka_unit_test(recorded_ends),
         cmocka_unit_test(what_was_on_is_not_asked_for),
+        cmocka_unit_test(each_level_of_the_host_is_counted),
         cmocka_unit_test(who_finds_nothing_gets_levels),
         cmocka_unit_test(pytorch_has_its_own_remedies),
         cmocka_unit_test(ranges_of_the_recorder_are_no_complaint),

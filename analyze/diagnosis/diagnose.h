@@ -146,7 +146,13 @@ enum nvt_rule_needs {
     NVT_RULE_MEMORY = 4,      /* memory events */
     NVT_RULE_RANGES = 8,      /* any */
     NVT_RULE_ITERATIONS = 16, /* nvt_iterations */
-    NVT_RULE_LEVELS = 32      /* memory events, or counters of memory (counters.h) */
+    NVT_RULE_LEVELS = 32,     /* memory events, or counters of memory (counters.h) */
+    NVT_RULE_OS_CALLS = 64,
+    NVT_RULE_SAMPLES = 128,   /* of CPUs */
+    NVT_RULE_MACHINE = 256,   /* samples of the machine */
+    NVT_RULE_PROCESS = 512,   /* of its processes' memory */
+    NVT_RULE_MPI = 1024,      /* calls of MPI or torch.distributed */
+    NVT_RULE_OPERATORS = 2048 /* of torch.profiler, with nothing of a device */
 };
 
 /* What rules read. */

@@ -1,16 +1,20 @@
 /* What was not recorded, how many rules were skipped for it, and what the others looked at. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../device/machine_load.h"
+#include "../model/batches.h"
 #include "../model/counters.h"
 #include "diagnose.h"
 
 /* In this order: a rule is counted for the first that it needs and that no trace has. */
 static const struct {
     unsigned need;
-    const char *level; /* of record --trace, or its other option */
-    const char *what, *remedies[NVT_RECORDERS];
+    const char *level;                          /* of record --trace, or its other option */
+    const char *what, *remedies[NVT_RECORDERS]; /* without: of the host, which share a line */
 } records[] = {
     {NVT_RULE_OPS,
      "kernel",
@@ -42,6 +46,13 @@ static const struct {
       "a range 'iteration' around each, PyTorch's ProfilerStep, or --iteration NAME",
       "a range 'iteration' around each, ProfilerStep (step() of torch.profiler), or --iteration "
       "NAME"}},
+    /* Of torch.profiler alone: elsewhere other rules look at the same, and nothing is missing. */
+    {NVT_RULE_OPERATORS, "", "", {""}},
+    {NVT_RULE_OS_CALLS, "osrt", "OS calls", {NULL}},
+    {NVT_RULE_SAMPLES, "cpu", "CPU samples", {NULL}},
+    {NVT_RULE_MACHINE, "machine", "samples of the machine", {NULL}},
+    {NVT_RULE_PROCESS, "process", "samples of processes", {NULL}},
+    {NVT_RULE_MPI, "mpi", "calls of MPI or torch.distributed", {NULL}},
 };
 
 #define OF_DEVICE (NVT_RULE_OPS | NVT_RULE_CALLS | NVT_RULE_MEMORY)
@@ -64,10 +75,19 @@ static int add_trace(const struct nvt_trace *trace, unsigned *has)
 {
     uint32_t iterations = 0;
     uint32_t *rows = nvt_iterations(trace, &iterations);
-    *has |= (trace->ops.count ? NVT_RULE_OPS : 0u) | (trace->apis.count ? NVT_RULE_CALLS : 0u) |
-            (trace->memory.count ? NVT_RULE_MEMORY : 0u) |
-            (trace->memory.count || nvt_counts_memory(trace) ? NVT_RULE_LEVELS : 0u) |
-            (trace->ranges.count ? NVT_RULE_RANGES : 0u) | (iterations ? NVT_RULE_ITERATIONS : 0u);
+    *has |=
+        (trace->ops.count ? NVT_RULE_OPS : 0u) | (trace->apis.count ? NVT_RULE_CALLS : 0u) |
+        (trace->memory.count ? NVT_RULE_MEMORY : 0u) |
+        (trace->memory.count || nvt_counts_memory(trace) ? NVT_RULE_LEVELS : 0u) |
+        (trace->ranges.count ? NVT_RULE_RANGES : 0u) | (iterations ? NVT_RULE_ITERATIONS : 0u) |
+        (trace->os_calls.count ? NVT_RULE_OS_CALLS : 0u) |
+        (trace->cpu_samples.count ? NVT_RULE_SAMPLES : 0u) |
+        (nvt_machine_host_counter(trace, NVT_MACHINE_BUSY) != NVT_NONE ? NVT_RULE_MACHINE : 0u) |
+        (nvt_processes_sampled(trace) ? NVT_RULE_PROCESS : 0u) |
+        (trace->mpi_calls.count ? NVT_RULE_MPI : 0u) |
+        (nvt_has_pytorch_operators(trace) && !trace->ops.count && !trace->apis.count
+             ? NVT_RULE_OPERATORS
+             : 0u);
     free(rows);
     return rows ? 0 : -1;
 }
@@ -158,6 +178,36 @@ static int put_no_device(size_t skipped[RECORDS + 1], size_t rules, struct nvt_b
                              rules);
 }
 
+/* What is recorded of the host, in one line, with the levels that were not on. 0, or -1 when out of memory. */
+static int put_host(const struct nvt_input *input, const size_t skipped[RECORDS + 1], size_t rules,
+                    struct nvt_buffer *lines)
+{
+    char what[160] = "", levels[64] = "";
+    size_t rest = 0, left = 0;
+    for (size_t i = 0; i < RECORDS; i++)
+        rest += !records[i].remedies[0] && skipped[i];
+    for (size_t i = 0; i < RECORDS; i++) {
+        if (records[i].remedies[0] || !skipped[i])
+            continue;
+        left += skipped[i];
+        rest--;
+        snprintf(what + strlen(what), sizeof(what) - strlen(what), "%s%s",
+                 !*what  ? ""
+                 : !rest ? " or "
+                         : ", ",
+                 records[i].what);
+        if (!nvt_was_recorded(input, records[i].level))
+            snprintf(levels + strlen(levels), sizeof(levels) - strlen(levels), "%s%s",
+                     *levels ? "," : "", records[i].level);
+    }
+    return !left
+               ? 0
+               : nvt_buffer_printf(lines, "%zu of %zu rules skipped: no %s in the trace%s%s%s%s\n",
+                                   left, rules, what, input->trace_count > 1 ? "s" : "",
+                                   *levels ? " (nvtally record --trace " : "", levels,
+                                   *levels ? ")" : "");
+}
+
 int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err)
 {
@@ -167,12 +217,13 @@ int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines
     if (!failed && nvt_was_recorded(input, "kernel") && !(has & OF_DEVICE))
         failed = put_no_device(skipped, count, lines);
     for (size_t i = 0; i < RECORDS && !failed; i++) {
-        const char *remedy = remedy_of(input, i);
-        if (skipped[i])
+        const char *remedy = records[i].remedies[0] && *records[i].what ? remedy_of(input, i) : "";
+        if (skipped[i] && records[i].remedies[0] && *records[i].what)
             failed = nvt_buffer_printf(
                 lines, "%zu of %zu rules skipped: no %s in the trace%s%s%s%s\n", skipped[i], count,
                 records[i].what, input->trace_count > 1 ? "s" : "", *remedy ? " (" : "", remedy,
                 *remedy ? ")" : "");
     }
+    failed = failed || put_host(input, skipped, count, lines);
     return failed ? nvt_fail(err, "out of memory") : 0;
 }

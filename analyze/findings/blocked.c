@@ -472,5 +472,6 @@ const struct nvt_rule nvt_rule_blocked = {
                 "MPI calls belongs to their own rules.",
     .show = "stats -r nvtx_osrt_sum",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OS_CALLS,
     .look = find_blocked,
 };

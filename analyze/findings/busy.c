@@ -464,5 +464,6 @@ const struct nvt_rule nvt_rule_busy = {
                 "finding only: it may be the program's real work.",
     .show = "stats -r nvtx_cpu_sum",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_SAMPLES,
     .look = find_busy,
 };

@@ -224,5 +224,6 @@ const struct nvt_rule nvt_rule_deadlock = {
     .show = "stats -r osrt_locks",
     .is_fatal = 1,
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OS_CALLS,
     .compare = compare_deadlock,
 };

@@ -178,5 +178,6 @@ const struct nvt_rule nvt_rule_late = {
         "without one rank to blame. On a busy machine another rank is late each time.",
     .show = "stats -r mpi_waits",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_MPI,
     .compare = compare_late,
 };

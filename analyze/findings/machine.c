@@ -106,5 +106,6 @@ const struct nvt_rule nvt_rule_machine = {
     .show = "stats -r machine",
     .confidence = NVT_SEEN,
     .is_whole = 1,
+    .needs = NVT_RULE_MACHINE,
     .look = find_machine,
 };

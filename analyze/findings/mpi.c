@@ -176,6 +176,7 @@ const struct nvt_rule nvt_rule_mpi = {
                 "than all others. A busy machine makes ranks late by turns.",
     .show = "stats -r mpi_waits",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_MPI,
     .compare = compare_mpi,
 };
 
@@ -205,5 +206,6 @@ const struct nvt_rule nvt_rule_distributed = {
                 "than all others. A busy machine makes ranks late by turns.",
     .show = "stats -r mpi_waits",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_MPI,
     .compare = compare_mpi,
 };

@@ -109,6 +109,6 @@ const struct nvt_rule nvt_rule_operator = {
     .confused = "Time in no operator: the time goes between operators. Between steps: it goes into "
                 "what follows the optimizer's step.",
     .confidence = NVT_SEEN,
-    .needs = NVT_RULE_RANGES,
+    .needs = NVT_RULE_OPERATORS,
     .look = find_operator,
 };

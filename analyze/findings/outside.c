@@ -214,6 +214,6 @@ const struct nvt_rule nvt_rule_outside = {
     .confused = "Input-bound: the loop waits for its DataLoader, whose wait is recorded. Between "
                 "steps: it is behind the optimizer's step.",
     .confidence = NVT_SEEN,
-    .needs = NVT_RULE_RANGES,
+    .needs = NVT_RULE_OPERATORS,
     .look = find_outside,
 };

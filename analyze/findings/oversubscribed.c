@@ -59,5 +59,6 @@ const struct nvt_rule nvt_rule_oversubscribed = {
     .show = "stats -r cpu_threads",
     .confidence = NVT_SEEN,
     .is_whole = 1,
+    .needs = NVT_RULE_MACHINE | NVT_RULE_SAMPLES,
     .look = find_oversubscribed,
 };

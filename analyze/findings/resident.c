@@ -186,7 +186,7 @@ const struct nvt_rule nvt_rule_resident = {
                 "Copy-on-write of a forked worker grows until all its pages are its own.",
     .show = "stats -r process_memory",
     .confidence = NVT_SEEN,
-    .needs = NVT_RULE_RANGES,
+    .needs = NVT_RULE_RANGES | NVT_RULE_PROCESS,
     .is_whole = 1,
     .look = find_resident,
 };

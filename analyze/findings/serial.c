@@ -119,5 +119,6 @@ const struct nvt_rule nvt_rule_serial = {
                 "thread's work. CPU oversubscribed: all threads work, but take turns on the cores. "
                 "Data loaders work ahead and do not count.",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OS_CALLS,
     .look = find_serial,
 };
