@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "count_of.h"
 #include "quantity_text.h"
 
 /* What is counted in a unit, in its smallest one. */
@@ -86,15 +87,54 @@ static const char *range_name(const char *text, char *out)
     return out;
 }
 
+/* Of kernels in a comparison, in nsys's summaries, and of operations on the critical path. */
+static int is_of_kernel(const char *kind)
+{
+    static const char *const kinds[] = {"kernel", "CUDA_KERNEL", "Compute", "Communication",
+                                        "Gap",    "Stall",       "Launch"};
+    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
+        if (!strcmp(kind, kinds[i]))
+            return 1;
+    return 0;
+}
+
+int nvt_people_is_kernel(const struct nvt_table *table, size_t row, size_t column)
+{
+    if (!(nvt_table_column(table, column)->flags & NVT_OF_KERNELS))
+        return 0;
+    for (size_t i = 0; i < nvt_table_columns(table); i++)
+        if (nvt_table_column(table, i)->flags & NVT_OF_KINDS)
+            return is_of_kernel(nvt_table_text(table, row, i));
+    return 1;
+}
+
+int nvt_people_kernels(const struct nvt_table *table, struct nvt_kernel_labels *kernels)
+{
+    int failed = 0;
+    for (size_t column = 0; column < nvt_table_columns(table); column++)
+        for (size_t row = 0; row < nvt_table_rows(table) && !failed; row++) {
+            if (nvt_people_is_kernel(table, row, column))
+                failed = nvt_kernel_labels_add(kernels, nvt_table_text(table, row, column));
+            else if (!(nvt_table_column(table, column)->flags & NVT_OF_KERNELS))
+                break;
+        }
+    return failed ? failed : nvt_kernel_labels_finish(kernels);
+}
+
 const char *nvt_people_cell(const struct nvt_table *table, size_t row, size_t column,
-                            char number[NVT_NUMBER_MAX])
+                            const struct nvt_kernel_labels *kernels, char number[NVT_NUMBER_MAX])
 {
     const struct nvt_column *spec = nvt_table_column(table, column);
     const struct unit *unit = unit_at(table, column);
     *number = 0;
-    if (spec->type == NVT_TEXT)
-        return spec->flags & NVT_OF_RANGES ? range_name(nvt_table_text(table, row, column), number)
-                                           : nvt_table_text(table, row, column);
+    if (spec->type == NVT_TEXT) {
+        const char *text = nvt_table_text(table, row, column);
+        if (spec->flags & NVT_OF_RANGES)
+            return range_name(text, number);
+        return kernels && nvt_people_is_kernel(table, row, column)
+                   ? nvt_kernel_labels_get(kernels, text)
+                   : text;
+    }
     if (nvt_table_is_null(table, row, column))
         return number;
     const double value = nvt_table_real(table, row, column) * unit->size;

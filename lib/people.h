@@ -5,6 +5,7 @@
 #ifndef NVT_PEOPLE_H
 #define NVT_PEOPLE_H
 
+#include "kernel_names.h"
 #include "quantity_text.h"
 #include "render.h"
 
@@ -15,13 +16,19 @@ const char *nvt_binary_text(double bytes, char out[NVT_TIME_MAX]);
  * keep all their digits. Returns out. */
 const char *nvt_digits_text(double value, int decimals, char out[NVT_NUMBER_MAX]);
 
+/* Short names for the kernels of a table, which must outlive them: of all rows, or of those whose NVT_OF_KINDS is that of kernels.
+ * `kernels` is zero-initialised. 0, or -1 when out of memory. Release with nvt_kernel_labels_free in any case. */
+int nvt_people_kernels(const struct nvt_table *table, struct nvt_kernel_labels *kernels);
+/* Whether a cell is such a kernel. */
+int nvt_people_is_kernel(const struct nvt_table *table, size_t row, size_t column);
+
 /*
  * A cell. Times and sizes are put into the unit that fits; a moment counts from the beginning of the table's trace where
  * that is known (nvt_provenance), as in diagnoses, charts and --filter-time, and else is ns with separators. In place or
- * in `number`.
+ * in `number`. Kernels are called what `kernels` says; NULL: their whole names.
  */
 const char *nvt_people_cell(const struct nvt_table *table, size_t row, size_t column,
-                            char number[NVT_NUMBER_MAX]);
+                            const struct nvt_kernel_labels *kernels, char number[NVT_NUMBER_MAX]);
 
 /* The heading for such cells: without the unit where cells have it. Returns out. */
 const char *nvt_people_heading(const struct nvt_table *table, size_t column, char *out,

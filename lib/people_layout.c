@@ -19,14 +19,15 @@ static size_t unit_width(const char *cell)
 }
 
 /* The widest cell, its unit apart: units stand below each other. */
-static void measure(const struct nvt_table *table, struct nvt_people_column *column)
+static void measure(const struct nvt_people_layout *layout, struct nvt_people_column *column)
 {
+    const struct nvt_table *table = layout->table;
     char number[NVT_NUMBER_MAX];
     size_t rest = 0;
     const int has_unit = nvt_people_has_unit(table, column->column);
     column->is_text = nvt_table_column(table, column->column)->type == NVT_TEXT;
     for (size_t row = 0; row < nvt_table_rows(table); row++) {
-        const char *cell = nvt_people_cell(table, row, column->column, number);
+        const char *cell = nvt_people_cell(table, row, column->column, &layout->kernels, number);
         size_t width = nvt_text_width(cell), unit = has_unit ? unit_width(cell) : 0;
         column->unit = unit > column->unit ? unit : column->unit;
         rest = width - unit > rest ? width - unit : rest;
@@ -126,9 +127,9 @@ static int is_same(const struct nvt_people_layout *layout, size_t at)
     if (rows < 2 || !(layout->columns[at].is_text || flags_of(layout, at) & NVT_PLAIN) ||
         flags_of(layout, at) & NVT_JUDGED)
         return 0;
-    const char *first = nvt_people_cell(table, 0, column, one);
+    const char *first = nvt_people_cell(table, 0, column, &layout->kernels, one);
     for (size_t row = 1; row < rows; row++)
-        if (strcmp(first, nvt_people_cell(table, row, column, other)) != 0)
+        if (strcmp(first, nvt_people_cell(table, row, column, &layout->kernels, other)) != 0)
             return 0;
     return 1;
 }
@@ -219,7 +220,8 @@ static int add_texts(struct nvt_people_layout *layout)
     for (size_t i = 0; i < layout->count; i++) {
         struct nvt_people_column *column = &layout->columns[i];
         for (size_t row = 0; column->is_text && row < rows; row++) {
-            const char *cell = nvt_people_cell(layout->table, row, column->column, own);
+            const char *cell =
+                nvt_people_cell(layout->table, row, column->column, &layout->kernels, own);
             if (cell != own && nvt_shorten_add(&column->texts, cell, column->width))
                 return -1;
         }
@@ -229,13 +231,14 @@ static int add_texts(struct nvt_people_layout *layout)
 }
 
 int nvt_people_layout_make(struct nvt_people_layout *layout, const struct nvt_table *table,
-                           size_t room)
+                           size_t room, int whole_names)
 {
     const size_t columns = nvt_table_columns(table);
     *layout = (struct nvt_people_layout){.table = table,
                                          .columns = calloc(columns + 1, sizeof(*layout->columns)),
                                          .absent = calloc(columns + 1, 1)};
-    if (!layout->columns || !layout->absent)
+    if (!layout->columns || !layout->absent ||
+        (!whole_names && nvt_people_kernels(table, &layout->kernels)))
         return -1;
     for (size_t column = 0; column < columns; column++) {
         if (is_empty(table, column)) {
@@ -244,13 +247,13 @@ int nvt_people_layout_make(struct nvt_people_layout *layout, const struct nvt_ta
         }
         struct nvt_people_column *shown = &layout->columns[layout->count++];
         shown->column = column;
-        measure(table, shown);
+        measure(layout, shown);
     }
     set_widths(layout, 0);
     if (!room || row_width(layout, SIZE_MAX) <= room)
         return 0;
     for (size_t i = 0; i < layout->count; i++)
-        measure(table, &layout->columns[i]);
+        measure(layout, &layout->columns[i]);
     set_widths(layout, 1);
     fit(layout, room);
     for (size_t i = 0; i < layout->count; i++)
@@ -262,6 +265,7 @@ void nvt_people_layout_free(struct nvt_people_layout *layout)
 {
     for (size_t i = 0; layout->columns && i < layout->count; i++)
         nvt_shorten_free(&layout->columns[i].texts);
+    nvt_kernel_labels_free(&layout->kernels);
     free(layout->columns);
     free(layout->absent);
     *layout = (struct nvt_people_layout){0};

@@ -30,8 +30,9 @@ struct nvt_people_layout {
     const struct nvt_table *table;
     struct nvt_people_column *columns; /* that are shown */
     size_t count;
-    unsigned char *absent; /* of each of the table's: enum nvt_people_absence */
-    int has_two_lines;     /* of headings */
+    unsigned char *absent;            /* of each of the table's: enum nvt_people_absence */
+    int has_two_lines;                /* of headings */
+    struct nvt_kernel_labels kernels; /* their short names; empty: whole ones are shown */
 };
 
 /* Blanks between two columns. */
@@ -40,10 +41,10 @@ enum { NVT_PEOPLE_BETWEEN = 2 };
 /*
  * Lay a table out, which must outlive it, for `room` columns of a terminal (0: without a limit). Columns whose cells
  * are all the same are the first to be left out (NVT_PEOPLE_SAME), then those that are NVT_SPARE. 0, or -1 when out of
- * memory. Release with nvt_people_layout_free in any case.
+ * memory. Kernels have their short names unless `whole_names`. Release with nvt_people_layout_free in any case.
  */
 int nvt_people_layout_make(struct nvt_people_layout *layout, const struct nvt_table *table,
-                           size_t room);
+                           size_t room, int whole_names);
 void nvt_people_layout_free(struct nvt_people_layout *layout);
 
 #endif

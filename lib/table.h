@@ -29,6 +29,8 @@ enum nvt_column_flags {
     NVT_JUDGED = 8, /* a verdict: "slower", "faster" … */
     NVT_OF_RANGES =
         16, /* "DOMAIN:NAME", of the default domain ":NAME"; behind "--" for each level of a tree */
+    NVT_OF_KERNELS = 32, /* whole names of kernels, or telling ones (kernel_names.h) */
+    NVT_OF_KINDS = 64, /* what such a name is of, where not all are kernels' (nvt_people_kernels) */
 };
 
 /* Decimals of an NVT_REAL column that shows as many as it needs. */
@@ -52,6 +54,8 @@ struct nvt_column {
 #define NVT_SPARE_NAMES                 "", NVT_TEXT, 0, NVT_SPARE
 #define NVT_SPARE_COUNTS                "", NVT_INT, 0, NVT_SPARE
 #define NVT_RANGES                      "", NVT_TEXT, 0, NVT_OF_RANGES
+#define NVT_KERNELS                     "", NVT_TEXT, 0, NVT_OF_KERNELS
+#define NVT_NAME_KINDS                  "", NVT_TEXT, 0, NVT_OF_KINDS
 #define NVT_VERDICTS                    "", NVT_TEXT, 0, NVT_JUDGED
 #define NVT_IDS                         "", NVT_INT, 0, NVT_PLAIN
 #define NVT_SPARE_IDS                   "", NVT_INT, 0, NVT_PLAIN | NVT_SPARE

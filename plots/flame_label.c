@@ -75,7 +75,7 @@ static void write_within(const struct nvt_flame_label *what, size_t room, char *
     char brief[256];
     if (is_function(what->kind) && *what->name)
         items[0].name = brief_name(what->name, what->kind, room, brief, sizeof(brief));
-    else if (nvt_text_width(items[0].name) > room) {
+    else if (is_kernel || nvt_text_width(items[0].name) > room) {
         items[0].name = *what->name ? own_part(what) : items[0].name;
         for (size_t i = 0; room > APART && i < what->brother_count && i < NVT_FLAME_BROTHERS; i++) {
             struct nvt_flame_label brother = *what;

@@ -3,56 +3,11 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "../analyze/model/cuda_names.h"
+#include "../lib/kernel_names.h"
 #include "../lib/text.h"
-#include "gemm_label.h"
 
-#define LABEL_MAX   52   /* columns of a name */
-#define LABEL_LEAST 8    /* that one can be cut to */
-#define TEXT_MAX    2048 /* bytes of one that are looked at */
-#define GEMM_MAX    128
-
-/* Take the end of a text off, if it ends so; whether it did. */
-static int take_off(const char *text, size_t *used, const char *end)
-{
-    size_t length = strlen(end);
-    if (*used < length || memcmp(text + *used - length, end, length) != 0)
-        return 0;
-    *used -= length;
-    return 1;
-}
-
-/* Take off the namespace that a text ends with; behind a template's brackets there is none. */
-static void take_namespace_off(char *text, size_t *used, size_t size)
-{
-    size_t end = *used;
-    if (take_off(text, used, "(anonymous namespace)") || take_off(text, used, "<unnamed>"))
-        return;
-    while (*used && (isalnum((unsigned char)text[*used - 1]) || text[*used - 1] == '_'))
-        (*used)--;
-    if (*used == end && size - end > 2) {
-        text[(*used)++] = ':';
-        text[(*used)++] = ':';
-    }
-}
-
-/* A kernel's name without "void", namespaces and the types of numbers: what tells instances of a
- * template apart is behind them, and a label has no room for both. */
-static void shorten(const char *name, char *out, size_t size)
-{
-    size_t used = 0;
-    name += strncmp(name, "void ", 5) ? 0 : 5;
-    for (; *name && used + 1 < size; name++)
-        if (name[0] == ':' && name[1] == ':') {
-            take_namespace_off(out, &used, size);
-            name++;
-        } else {
-            out[used++] = *name;
-            if (isdigit((unsigned char)name[1]))
-                take_off(out, &used, "(int)");
-        }
-    out[used] = 0;
-}
+#define LABEL_MAX   52 /* columns of a name */
+#define LABEL_LEAST 8  /* that one can be cut to */
 
 /* The columns that two names begin with. */
 static size_t in_common(const char *a, const char *b)
@@ -67,35 +22,31 @@ static size_t in_common(const char *a, const char *b)
     return common;
 }
 
-/* The label of a product of a library; whether it is one. */
-static int write_gemm(const struct nvt_label *label, char *out, size_t size)
+/* What is shown of a name that has room. */
+static const char *text_of(const struct nvt_label *label, const struct nvt_kernel_labels *kernels)
 {
-    char telling[NVT_TELLING_NAME_MAX];
-    return label->is_kernel &&
-           nvt_gemm_label(nvt_telling_name(label->name, strlen(label->name), telling), out, size);
+    return label->is_kernel ? nvt_kernel_labels_get(kernels, label->name) : label->name;
 }
 
-/* What is shown of a name that has room; in `buffer` or the name itself. Of a kernel whose own name says nothing
- * (cutlass::Kernel2<…>) it is what it is called instead. */
-static const char *text_of(const struct nvt_label *label, char *buffer, size_t size)
+/* The short names of all kernels among them; whole ones without memory. */
+static void take_kernels(const struct nvt_labels *labels, struct nvt_kernel_labels *kernels)
 {
-    char telling[NVT_TELLING_NAME_MAX];
-    if (!label->is_kernel)
-        return label->name;
-    shorten(label->name, buffer, size);
-    nvt_telling_name(label->name, strlen(label->name), telling);
-    if (strncmp(buffer, telling, strlen(telling)) != 0 && strlen(telling) < size)
-        snprintf(buffer, size, "%s", telling);
-    return buffer;
+    int failed = 0;
+    for (size_t i = 0; i < labels->count && !failed; i++)
+        if (labels->items[i].is_kernel)
+            failed = nvt_kernel_labels_add(kernels, labels->items[i].name);
+    if (failed || nvt_kernel_labels_finish(kernels))
+        nvt_kernel_labels_free(kernels);
 }
 
 /* What a name and those that look like it when cut to `most` have in common; 0: none does. */
-static size_t common_with_alike(const struct nvt_labels *labels, const char *name, size_t most)
+static size_t common_with_alike(const struct nvt_labels *labels,
+                                const struct nvt_kernel_labels *kernels, const char *name,
+                                size_t most)
 {
     size_t longest = 0;
-    char buffer[TEXT_MAX];
     for (size_t i = 0; i < labels->count; i++) {
-        const char *other = text_of(&labels->items[i], buffer, sizeof(buffer));
+        const char *other = text_of(&labels->items[i], kernels);
         size_t common = strcmp(other, name) ? in_common(other, name) : 0;
         if (common >= most && common > longest)
             longest = common;
@@ -117,28 +68,12 @@ static size_t word_before(const char *name, size_t at, size_t least)
     return at;
 }
 
-/* Whether such a label, in `gemm`, is that of this name alone. */
-static int is_telling(const struct nvt_labels *labels, size_t which, char *gemm, size_t size)
+/* The text of one of them in so many columns. */
+static void write_within(const struct nvt_labels *labels, const struct nvt_kernel_labels *kernels,
+                         const char *name, size_t most, char *out, size_t size)
 {
-    char other[GEMM_MAX];
-    if (!write_gemm(&labels->items[which], gemm, size))
-        return 0;
-    for (size_t i = 0; i < labels->count; i++)
-        if (strcmp(labels->items[i].name, labels->items[which].name) != 0 &&
-            write_gemm(&labels->items[i], other, sizeof(other)) && !strcmp(other, gemm))
-            return 0;
-    return 1;
-}
-
-void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
-                     size_t size)
-{
-    char buffer[TEXT_MAX], gemm[GEMM_MAX];
-    const char *name = is_telling(labels, which, gemm, sizeof(gemm))
-                           ? gemm
-                           : text_of(&labels->items[which], buffer, sizeof(buffer));
     size_t length = nvt_text_width(name);
-    size_t common = length > most ? common_with_alike(labels, name, most) : 0;
+    size_t common = length > most ? common_with_alike(labels, kernels, name, most) : 0;
     if (!common) {
         snprintf(out, size, "%.*s%s", (int)(nvt_text_skip(name, most) - name), name,
                  length > most ? "…" : "");
@@ -151,6 +86,16 @@ void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most,
     const char *begin = nvt_text_skip(name, from);
     snprintf(out, size, "%.*s…%.*s%s", (int)(nvt_text_skip(name, head) - name), name,
              (int)(nvt_text_skip(begin, tail) - begin), begin, from + tail < length ? "…" : "");
+}
+
+void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
+                     size_t size)
+{
+    struct nvt_kernel_labels kernels = {0};
+    take_kernels(labels, &kernels);
+    const char *name = text_of(&labels->items[which], &kernels);
+    write_within(labels, &kernels, name, most, out, size);
+    nvt_kernel_labels_free(&kernels);
 }
 
 double nvt_label_pixels(const char *text)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A kernel's name is shown without what says little: "void", namespaces, the types of numbers. */
+/* A kernel has its short name (lib/kernel_names.h). */
 struct nvt_label {
     const char *name;
     int is_kernel;

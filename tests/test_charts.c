@@ -930,7 +930,7 @@ static void test_large_trace(void **state)
     assert_null(strstr(data, "ProfilerStep"));
     free(data);
     data = cli_read_file(cli_in(directory, "made-kernels.dat"), NULL);
-    assert_non_null(strstr(data, "\tmatmul<4, AddFunctor<float> >(Iterator&)\t"));
+    assert_non_null(strstr(data, "\tmatmul\t"));
     free(data);
     cli_tempdir_remove(directory);
 }

@@ -71,9 +71,9 @@ static void kernels_are_compared_as_they_are_shown(void **state)
     const struct nvt_label items[] = {
         {"void at::native::vectorized_elementwise_kernel<(int)4, at::native::Add>(int)", 1},
         {"void at::native::vectorized_elementwise_kernel<(int)4, at::native::Mul>(int)", 1}};
-    assert_string_equal(label(items, 2, 0, 62), "vectorized_elementwise_kernel<4, Add>(int)");
-    assert_string_equal(label(items, 2, 0, 32), "vectorized_e…kernel<4, Add>(int)");
-    assert_string_equal(label(items, 2, 1, 32), "vectorized_e…kernel<4, Mul>(int)");
+    assert_string_equal(label(items, 2, 0, 62), "vectorized_elementwise_kernel …Add>");
+    assert_string_equal(label(items, 2, 0, 28), "vectorized_…ise_kernel …Add>");
+    assert_string_equal(label(items, 2, 1, 28), "vectorized_…ise_kernel …Mul>");
 }
 
 /* Characters stay whole, there are never more of them than have room, and what differs does so as labels. */
@@ -224,7 +224,7 @@ static void products_are_named_briefly(void **state)
         {"volta_scudnn_128x128_stridedB_splitK_small_nn_v1",
          "volta scudnn 128x128 stridedB splitK small nn"},
         {"my_gemm_kernel", "my_gemm_kernel"},
-        {"void gemmSN_TN_kernel<float, 128, 16>(int)", "gemmSN_TN_kernel<float, 128, 16>(int)"},
+        {"void gemmSN_TN_kernel<float, 128, 16>(int)", "gemmSN_TN_kernel"},
         {"softmax", "softmax"}};
     for (size_t i = 0; i < NVT_COUNT_OF(known); i++) {
         const struct nvt_label item = {known[i][0], 1}, range = {known[i][0], 0};

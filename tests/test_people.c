@@ -28,7 +28,7 @@ static void expect_cell(struct nvt_column spec, double value, const char *expect
         nvt_table_put(table, (int64_t)value);
     else
         nvt_table_put(table, value);
-    assert_string_equal(nvt_people_cell(table, 0, 0, number), expected);
+    assert_string_equal(nvt_people_cell(table, 0, 0, NULL, number), expected);
     nvt_table_free(table);
 }
 
@@ -65,10 +65,10 @@ static void moments_count_from_the_beginning(void **state)
     char text[NVT_NUMBER_MAX];
     struct nvt_table *table = nvt_table_new("t", "", spec, 1);
     nvt_table_put(table, (int64_t)1011780000);
-    assert_string_equal(nvt_people_cell(table, 0, 0, text), "1,011,780,000");
+    assert_string_equal(nvt_people_cell(table, 0, 0, NULL, text), "1,011,780,000");
     assert_string_equal(nvt_people_heading(table, 0, text, sizeof(text)), "Start (ns)");
     nvt_table_set_provenance(table, &(struct nvt_provenance){.begin = 1000000000, .has_begin = 1});
-    assert_string_equal(nvt_people_cell(table, 0, 0, text), "11.780 ms");
+    assert_string_equal(nvt_people_cell(table, 0, 0, NULL, text), "11.780 ms");
     assert_string_equal(nvt_people_heading(table, 0, text, sizeof(text)), "Start");
     nvt_table_free(table);
 }
@@ -87,7 +87,7 @@ static void ranges_have_no_marks(void **state)
     struct nvt_table *table = nvt_table_new("t", "", spec, 1);
     for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         nvt_table_put(table, names[i][0]);
-        assert_string_equal(nvt_people_cell(table, i, 0, text), names[i][1]);
+        assert_string_equal(nvt_people_cell(table, i, 0, NULL, text), names[i][1]);
     }
     nvt_table_free(table);
 }

@@ -370,7 +370,7 @@ static const struct {
      "cublasLt::epilogue::impl::globalKernel", 1},
     {"void softmax_forward<float>(float*)", "softmax_forward", 0},
     {"void at::native::vectorized_elementwise_kernel<4, at::native::gemm_like_functor<float>>(int)",
-     "vectorized_elementwise_kernel", 0},
+     "vectorized_elementwise_kernel gemm_like", 0},
     /* What a kernel takes is not what it is. */
     {"void pytorch_flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, "
      "false, cutlass::half_t>, false>(pytorch_flash::Flash_fwd_params)",

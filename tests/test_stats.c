@@ -345,10 +345,11 @@ static void test_terminal(void **state)
     char *out = read_terminal(130, NULL, argv);
     kit_expect_fits(out, 130);
     free(out);
-    expect_terminal(130, NULL, argv, "void a_", LONG_NAME);
-    expect_terminal(130, NULL, argv, "…", NULL);
-    expect_terminal(1000, "COLUMNS=130", argv, NULL, LONG_NAME);
-    expect_terminal(1000, NULL, argv, LONG_NAME, NULL);
+    /* Kernels have their short names, cut where that is too long; whole ones where all is shown. */
+    expect_terminal(130, NULL, argv, " a_kernel_of_a_name_that_takes_much_of_a_line", "void");
+    expect_terminal(40, NULL, argv, "…", "a_kernel_of_a_name_that_takes_much_of_a_line");
+    expect_terminal(1000, "COLUMNS=40", argv, "…", LONG_NAME);
+    expect_terminal(1000, NULL, argv, " a_kernel_of_a_name_that_takes_much_of_a_line", "void");
     expect_terminal(130, NULL, wide, LONG_NAME, NULL);
     /* The numbers of a comparison stand behind the names. */
     const char *const compare[] = {"nvtally", "compare", path, path, NULL};
@@ -356,7 +357,10 @@ static void test_terminal(void **state)
     expect_terminal(80, NULL, compare, "…", "a_kernel_of_a_name_that_takes_much_of_a_line");
     expect_terminal(130, NULL, all, "a_kernel_of_a_name_that_takes_much_of_a_line", NULL);
     expect_terminal(130, NULL, tsv, LONG_NAME, NULL);
-    expect_out(argv, LONG_NAME); /* a pipe, whatever COLUMNS says */
+    expect_out(
+        argv,
+        " a_kernel_of_a_name_that_takes_much_of_a_line\n"); /* a pipe, whatever COLUMNS says */
+    expect_out(wide, LONG_NAME);
 }
 #endif
 

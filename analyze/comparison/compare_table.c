@@ -10,8 +10,8 @@
 #define NO_BOUND 1e4 /* a ratio that says no more than that there is no upper bound */
 
 static const struct nvt_column columns[] = {{"configuration", NVT_NAMES},
-                                            {"kind", NVT_NAMES},
-                                            {"name", NVT_NAMES},
+                                            {"kind", NVT_NAME_KINDS},
+                                            {"name", NVT_KERNELS},
                                             {"side", NVT_NAMES},
                                             {"n A", NVT_SPARE_COUNTS},
                                             {"n", NVT_SPARE_COUNTS},

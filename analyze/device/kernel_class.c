@@ -92,7 +92,7 @@ enum nvt_kernel_class nvt_kernel_class_of_name(const char *name, const char *who
         return NVT_CLASS_COPY;
     if (nvt_is_communication_name(name, whole))
         return NVT_CLASS_COMMUNICATION;
-    nvt_telling_name(whole, strlen(whole), telling);
+    nvt_kernel_function(whole, strlen(whole), telling);
     /* What Inductor generates lists the operators that it came from. */
     if (!strncmp(telling, "triton_poi", 10) || !strncmp(telling, "triton_red", 10) ||
         !strncmp(telling, "triton_per", 10))

@@ -330,6 +330,8 @@ void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t si
 
 /* What the finding is about, which also goes into its `what`. */
 void nvt_finding_about(struct nvt_finding *finding, const char *subject);
+/* Of an operation's whole name: by its short one (lib/kernel_names.h). */
+void nvt_finding_about_kernel(struct nvt_finding *finding, const char *name);
 
 /* Whether two findings of one rule are about the same. */
 int nvt_findings_agree(const struct nvt_finding *a, const struct nvt_finding *b);

@@ -5,6 +5,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/text.h"
+#include "../../lib/kernel_names.h"
 #include "diagnose.h"
 #include "running.h"
 #include "../device/gaps.h"
@@ -183,7 +184,7 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, double n
     const double span = (double)(idle->to - idle->from);
     struct nvt_finding samples = {.trace = trace};
     char moment[NVT_TIME_MAX], how_much[64] = "no finding explains it", host[256], device[96];
-    char line[1200];
+    char line[1200], before[NVT_TELLING_NAME_MAX];
     if (explained_ns > 0)
         snprintf(how_much, sizeof(how_much), "findings explain at most %.0f %% of that",
                  100 * explained_ns / ns);
@@ -197,8 +198,8 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, double n
              100 * ns / span, NVT_TIME(span), idle->what, how_much,
              NVT_TIME((double)(gap->end - gap->start)),
              nvt_moment_text(gap->start - trace->first_ns, moment), device,
-             nvt_name(trace, trace->ops.short_name[gap->before]), host, samples.evidence,
-             trace->path);
+             nvt_kernel_label(nvt_name(trace, trace->ops.name[gap->before]), before), host,
+             samples.evidence, trace->path);
     return put_line(lines, line);
 }
 

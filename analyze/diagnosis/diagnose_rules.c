@@ -6,6 +6,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
+#include "../../lib/kernel_names.h"
 #include "diagnose.h"
 #include "../device/gaps.h"
 #include "../model/recording.h"
@@ -77,6 +78,12 @@ void nvt_finding_about(struct nvt_finding *finding, const char *subject)
     finding->about = 14695981039346656037u;
     for (; *subject; subject++)
         finding->about = (finding->about ^ (unsigned char)*subject) * 1099511628211u;
+}
+
+void nvt_finding_about_kernel(struct nvt_finding *finding, const char *name)
+{
+    char label[NVT_TELLING_NAME_MAX];
+    nvt_finding_about(finding, nvt_kernel_label(name, label));
 }
 
 int nvt_findings_agree(const struct nvt_finding *a, const struct nvt_finding *b)

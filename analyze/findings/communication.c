@@ -72,7 +72,7 @@ static void add_names(struct exposed *exposed, const struct nvt_trace *trace,
             continue;
         while (at < stretches->count && stretches->items[at][1] <= ops->start[op])
             at++;
-        double *name = &exposed->names[nvt_op_name(trace, op)];
+        double *name = &exposed->names[ops->name[op]];
         for (size_t k = at; k < stretches->count && stretches->items[k][0] < ops->end[op]; k++) {
             int64_t from = stretches->items[k][0], to = stretches->items[k][1];
             from = ops->start[op] > from ? ops->start[op] : from;
@@ -112,7 +112,7 @@ static void tell_communication(struct nvt_finding *finding, const struct nvt_vie
                                const struct exposed *exposed, uint32_t devices)
 {
     uint32_t name = busiest(exposed, view->trace);
-    nvt_finding_about(finding, nvt_name(view->trace, name));
+    nvt_finding_about_kernel(finding, nvt_name(view->trace, name));
     finding->cost_ns = exposed->ns / view->units / devices;
     snprintf(finding->what, sizeof(finding->what),
              "%.0f %% of GPU time is communication with no kernel overlapping, most of it in %s",

@@ -95,7 +95,7 @@ static void add_kernels(struct stalls *stalls, uint32_t device)
         if (ops->kind[op] != NVT_OP_KERNEL || !nvt_is_steady(view, ops->start[op]))
             continue;
         double ns = between(stalls, device, ops->start[op], ops->end[op]);
-        stalls->kernels[nvt_op_name(view->trace, op)] += ns;
+        stalls->kernels[ops->name[op]] += ns;
         stalls->stalled += ns > 0;
         int64_t start = ops->start[op] > done ? ops->start[op] : done;
         if (ops->end[op] > start) {
@@ -171,7 +171,7 @@ static void describe(const struct stalls *stalls, double share, struct nvt_findi
     const struct nvt_trace *trace = stalls->view->trace;
     uint32_t strings = nvt_strings_count(trace->strings);
     uint32_t range = most_of(stalls->ranges, strings);
-    char place[128] = "", moved[192] = "", thrashed[64] = "";
+    char place[128] = "", moved[192] = "", thrashed[64] = "", kernel[NVT_TELLING_NAME_MAX];
     if (range)
         snprintf(place, sizeof(place), ", in range %.80s", nvt_name(trace, range));
     if (stalls->to_device > 0 || stalls->to_host > 0)
@@ -186,7 +186,8 @@ static void describe(const struct stalls *stalls, double share, struct nvt_findi
     snprintf(finding->what, sizeof(finding->what),
              "kernels wait for pages of managed memory: %s %s, most in %.80s",
              NVT_COUNTED(stalls->faults / stalls->view->units, "fault", "faults"),
-             stalls->view->per, nvt_name(trace, most_of(stalls->kernels, strings)));
+             stalls->view->per,
+             nvt_kernel_label(nvt_name(trace, most_of(stalls->kernels, strings)), kernel));
     snprintf(
         finding->evidence, sizeof(finding->evidence),
         "%.0f %% of the time, %.0f %% of kernel time; the driver handles faults %s times while %s "

@@ -32,7 +32,7 @@ static void add_kernel(const struct nvt_trace *trace, uint32_t op, uint32_t mult
     const struct nvt_kernels *kernels = &trace->kernels;
     const uint32_t row = trace->ops.detail[op];
     const uint64_t blocks = nvt_grid(trace, op);
-    struct small_name *name = &grids->names[trace->ops.short_name[op]];
+    struct small_name *name = &grids->names[trace->ops.name[op]];
     double idle = alone_ns * (1 - (double)blocks / multiprocessors);
     name->least = !name->count || blocks < name->least ? blocks : name->least;
     name->most = blocks > name->most ? blocks : name->most;
@@ -89,7 +89,7 @@ static void tell_grid(const struct nvt_view *view, const struct small_grids *gri
         snprintf(blocks, sizeof(blocks), "%llu to %llu blocks", (unsigned long long)name->least,
                  (unsigned long long)name->most);
     finding->cost_ns = grids->idle_ns / view->units / view->device_count;
-    nvt_finding_about(finding, nvt_name(view->trace, subject));
+    nvt_finding_about_kernel(finding, nvt_name(view->trace, subject));
     snprintf(finding->what, sizeof(finding->what),
              "%s runs in %s on a GPU of %u SMs: the other SMs are idle", finding->subject, blocks,
              name->multiprocessors);

@@ -61,8 +61,8 @@ static void add_kernels_device(const struct nvt_view *view, const struct nvt_use
         small->ns += ns;
         small->gaps_ns += fmin(gap, small->limit);
         nvt_finding_point(finding, ops->start[op]);
-        if (++small->names[ops->short_name[op]] > small->names[small->busiest])
-            small->busiest = ops->short_name[op];
+        if (++small->names[ops->name[op]] > small->names[small->busiest])
+            small->busiest = ops->name[op];
     }
 }
 
@@ -95,7 +95,7 @@ static int find_kernels(const struct nvt_rule *rule, const struct nvt_view *view
     if ((double)small.count < least || small.count * 2 < small.kernels || share < LEAST_SHARE)
         return 0;
     finding.cost_ns = (small.ns + small.gaps_ns) / view->units / view->device_count;
-    nvt_finding_about(&finding, nvt_name(view->trace, small.busiest));
+    nvt_finding_about_kernel(&finding, nvt_name(view->trace, small.busiest));
     snprintf(finding.what, sizeof(finding.what),
              "%.0f %% of kernels are shorter than a launch, most of them %s",
              100 * (double)small.count / (double)small.kernels, finding.subject);

@@ -1,6 +1,7 @@
 /* code loading: a launch that takes as long as hundreds of others, on a device that waits for it. */
 #include <stdio.h>
 
+#include "../../lib/kernel_names.h"
 #include "../diagnosis/called_from.h"
 #include "../device/gaps.h"
 
@@ -12,6 +13,7 @@ static int find_loading(const struct nvt_rule *rule, const struct nvt_view *view
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_LOAD};
     double share = 0, usual = 0;
+    char after[NVT_TELLING_NAME_MAX];
     if (nvt_view_gaps(view, &sum, &share, &usual, err))
         return -1;
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
@@ -24,7 +26,8 @@ static int find_loading(const struct nvt_rule *rule, const struct nvt_view *view
              "%s each, %.0f %% of the GPU's time; the longest, %s, is before %.200s",
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)sum.longest_ns[0]),
-             nvt_name(view->trace, nvt_op_name(view->trace, sum.longest[0].after)));
+             nvt_kernel_label(nvt_name(view->trace, view->trace->ops.name[sum.longest[0].after]),
+                              after));
     if (nvt_called_from_tell_gaps(view, NVT_GAP_LOAD, &finding, err))
         return -1;
     return nvt_findings_add(findings, &finding, err);

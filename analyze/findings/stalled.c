@@ -17,8 +17,8 @@ static int find_stalled(const struct nvt_rule *rule, const struct nvt_view *view
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
-    nvt_finding_about(&finding,
-                      nvt_name(view->trace, nvt_op_name(view->trace, sum.longest[0].after)));
+    nvt_finding_about_kernel(&finding,
+                             nvt_name(view->trace, view->trace->ops.name[sum.longest[0].after]));
     snprintf(finding.what, sizeof(finding.what), "GPU is idle although %s had been launched",
              finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),

@@ -39,7 +39,7 @@ static void add_tail(void *context, uint32_t op, int64_t alone_ns)
         return;
     const uint64_t waves = (blocks + wave - 1) / wave;
     const double idle = (double)alone_ns * (1 - (double)blocks / (double)(waves * wave));
-    struct tail_name *name = &tails->names[ops->short_name[op]];
+    struct tail_name *name = &tails->names[ops->name[op]];
     name->count++;
     name->ns += (double)(ops->end[op] - ops->start[op]);
     name->idle_ns += idle;
@@ -56,9 +56,9 @@ static void tell_tail(const struct nvt_view *view, const struct tails *tails, ui
                       struct nvt_finding *finding)
 {
     const struct tail_name *name = &tails->names[subject];
-    const uint64_t last = name->blocks % name->wave;
+    const uint64_t last = name->wave ? name->blocks % name->wave : 0;
     finding->cost_ns = tails->idle_ns / view->units / view->device_count;
-    nvt_finding_about(finding, nvt_name(view->trace, subject));
+    nvt_finding_about_kernel(finding, nvt_name(view->trace, subject));
     snprintf(finding->what, sizeof(finding->what),
              "the last wave of %s has %llu block%s, and room for %llu", finding->subject,
              (unsigned long long)last, last == 1 ? "" : "s", (unsigned long long)name->wave);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../lib/kernel_names.h"
+
 /* Room for nvt_copy_name. */
 #define NVT_COPY_NAME_MAX 64
 
@@ -71,26 +73,6 @@ const char *nvt_graph_name(uint64_t graph, char out[NVT_GRAPH_NAME_MAX]);
 
 /* Whether it is such a name. */
 int nvt_is_graph_name(const char *name);
-
-/*
- * The function's own name within a demangled one: without return type, scope, template arguments
- * and parameters. Points into `name`; *length gets its length. The whole name when it has none of
- * these; of a mangled one, as ROCm's profiles have, the last of its words. Linear in the length of the name.
- */
-const char *nvt_short_name(const char *name, size_t size, size_t *length);
-
-/* Room for nvt_telling_name. */
-#define NVT_TELLING_NAME_MAX 256
-
-/*
- * The name of a kernel where kernels are distinguished by what they do: its short name, unless that says nothing, as
- * Kernel2 of cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1> does. Then it is the name of what the
- * template is made of: of its first argument, through wrappers as cutlass::device_kernel<enable_sm90<…>>. Where that is
- * no class, it is the name with its scopes, internal::gemvx::kernel. Takes names as people write them and mangled ones,
- * and cuts what is too long. Returns out. Linear in the length of the name, but for wrappers, each of which is looked
- * at again.
- */
-const char *nvt_telling_name(const char *name, size_t size, char out[NVT_TELLING_NAME_MAX]);
 
 /* The length of an API call's name without the version of its entry point that CUPTI and nsys append:
  * cudaLaunchKernel of cudaLaunchKernel_v7000. */

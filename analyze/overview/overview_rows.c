@@ -155,6 +155,31 @@ static int by_time(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
+/* Kernels have their short names. 0, or -1 when out of memory. */
+static int shorten_names(struct nvt_overview *overview)
+{
+    struct nvt_kernel_labels labels = {0};
+    int failed = 0;
+    for (uint32_t i = 0; i < overview->row_count && !failed; i++)
+        failed = nvt_kernel_labels_add(&labels, overview->rows[i].name);
+    failed = failed || nvt_kernel_labels_finish(&labels);
+    /* The names that labels are found by stay until all are found. */
+    char **names = calloc((size_t)overview->row_count + 1, sizeof(*names));
+    failed = failed || !names;
+    for (uint32_t i = 0; i < overview->row_count && !failed; i++) {
+        names[i] = strdup(nvt_kernel_labels_get(&labels, overview->rows[i].name));
+        failed = !names[i];
+    }
+    for (uint32_t i = 0; names && i < overview->row_count; i++) {
+        char *unused = failed ? names[i] : overview->rows[i].name;
+        overview->rows[i].name = failed ? overview->rows[i].name : names[i];
+        free(unused);
+    }
+    free(names);
+    nvt_kernel_labels_free(&labels);
+    return failed ? -1 : 0;
+}
+
 int nvt_overview_take_kernels(struct nvt_overview *overview, const struct nvt_input *input,
                               struct nvt_error *err)
 {
@@ -184,5 +209,5 @@ int nvt_overview_take_kernels(struct nvt_overview *overview, const struct nvt_in
     for (; overview->row_count > NVT_OVERVIEW_ROWS; overview->left_out++)
         free(overview->rows[--overview->row_count].name);
     overview->are_kernels = 1;
-    return 0;
+    return shorten_names(overview) ? nvt_fail(err, "out of memory") : 0;
 }

@@ -108,7 +108,7 @@ const struct nvt_report nvt_report_cuda_kern_exec_sum = {
                 NVT_SUMMARY_COLUMNS("Q"),
                 NVT_SUMMARY_COLUMNS("K"),
                 {"API Name", NVT_NAMES},
-                {"Kernel Name", NVT_NAMES}},
+                {"Kernel Name", NVT_KERNELS}},
     .title = "CUDA kernel launch and execution time summary",
     .order = {"-TAvg (ns)", "API Name", "Kernel Name"},
     .nothing = "no kernels with their launching calls in the input",
@@ -199,7 +199,7 @@ const struct nvt_report nvt_report_cuda_kern_exec_trace = {
                 {"API Function", NVT_NAMES},
                 {"GridXYZ", NVT_NAMES},
                 {"BlockXYZ", NVT_NAMES},
-                {"Kernel Name", NVT_NAMES}},
+                {"Kernel Name", NVT_KERNELS}},
     .title = "CUDA kernel launch and execution time trace",
     .each_trace = put_cuda_exec_trace_rows,
 };

@@ -138,9 +138,8 @@ static void put_gaps(struct nvt_table *table, const struct gap *gaps, size_t cou
         uint32_t before = gaps[i].before, after = gaps[i].after;
         nvt_table_put(table, gaps[i].start, gaps[i].duration, gaps[i].not_launched,
                       NVT_DEVICE(trace, ops->process[after], ops->device[after]),
-                      trace->processes.pid[ops->process[after]],
-                      nvt_name(trace, ops->short_name[before]),
-                      nvt_name(trace, ops->short_name[after]));
+                      trace->processes.pid[ops->process[after]], nvt_name(trace, ops->name[before]),
+                      nvt_name(trace, ops->name[after]));
     }
 }
 
@@ -178,8 +177,8 @@ static const struct nvt_table_kind more[] = {
                  {"Not Launched (ns)", NVT_NS},
                  {"Device", NVT_NAMES},
                  {"PID", NVT_SPARE_IDS},
-                 {"Operation Before", NVT_NAMES},
-                 {"Operation After", NVT_NAMES}},
+                 {"Operation Before", NVT_KERNELS},
+                 {"Operation After", NVT_KERNELS}},
      .is_optional = 1},
     {.title = NULL},
 };

@@ -42,7 +42,7 @@ static int put_iterations_device(struct nvt_table *table, const struct nvt_trace
     nvt_table_put(table, NVT_DEVICE(trace, device->process, device->device),
                   trace->processes.pid[device->process], found->count, &periods, ops, busy,
                   100 * found->score, found->before, found->behind,
-                  nvt_name(trace, trace->ops.short_name[found->first_op]));
+                  nvt_name(trace, trace->ops.name[found->first_op]));
     return 0;
 }
 
@@ -123,7 +123,7 @@ const struct nvt_report nvt_report_iterations = {
                 {"Match (%)", NVT_PERCENT},
                 {"Ops Before", NVT_COUNTS},
                 {"Ops Behind", NVT_COUNTS},
-                {"First Operation", NVT_NAMES}},
+                {"First Operation", NVT_KERNELS}},
     .title = "Iterations by device",
     .nothing = "no device in the input has operations that repeat",
     .of_input = put_iterations,

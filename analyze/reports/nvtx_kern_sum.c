@@ -241,7 +241,7 @@ const struct nvt_report nvt_report_nvtx_kern_sum = {
                 {"Kern Inst", NVT_COUNTS},
                 {"Total Time (ns)", NVT_NS},
                 NVT_SUMMARY_COLUMNS(""),
-                {"Kernel Name", NVT_NAMES}},
+                {"Kernel Name", NVT_KERNELS}},
     .title = "NVTX range kernel summary",
     .order = {"-Total Time (ns)", "NVTX Range", "Kernel Name", "PID", "TID"},
     .nothing = "no kernels in the input",

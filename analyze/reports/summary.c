@@ -381,7 +381,7 @@ static const struct nvt_table_kind more[] = {
                                  {"Total Time (ns)", NVT_NS},
                                  {"Instances", NVT_COUNTS},
                                  {"Avg (ns)", NVT_NS_AVERAGE},
-                                 {"Name", NVT_NAMES}},
+                                 {"Name", NVT_KERNELS}},
                      .order = {"-Total Time (ns)", "Name"},
                      .is_optional = 1},
     [RANGES - 1] = {.name = "summary_ranges",

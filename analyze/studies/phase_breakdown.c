@@ -38,7 +38,7 @@ int nvt_is_matmul_kernel(const char *name)
         "s1688",        "s16816",       "wgmma",   "s884",  "bmm",    "cublaslt::epilogue",
         "splitkreduce", "reducesplitk", "cijk_"};
     char telling[NVT_TELLING_NAME_MAX];
-    nvt_telling_name(name, strlen(name), telling);
+    nvt_kernel_function(name, strlen(name), telling);
     for (size_t i = 0; i < NVT_COUNT_OF(words); i++)
         if (strcasestr(telling, words[i]))
             return 1;

@@ -174,7 +174,8 @@ static void put_row(const struct writing *writing, const struct nvt_people_layou
     for (size_t i = 0; i < layout->count; i++) {
         const struct nvt_people_column *column = &layout->columns[i];
         char number[NVT_NUMBER_MAX];
-        const char *cell = nvt_people_cell(layout->table, row, column->column, number);
+        const char *cell =
+            nvt_people_cell(layout->table, row, column->column, &layout->kernels, number);
         const char *blank = column->unit ? strrchr(cell, ' ') : NULL;
         size_t taken = nvt_text_width(cell);
         const size_t pad = blank ? column->unit - nvt_text_width(blank + 1) : 0;
@@ -207,7 +208,8 @@ static int put_absent(const struct writing *writing, const struct nvt_people_lay
         (void)nvt_people_heading(table, column, heading, sizeof(heading));
         failed |= nvt_buffer_printf(&text, "%s%s", text.size ? ", " : start, heading);
         if (why == NVT_PEOPLE_SAME)
-            failed |= nvt_buffer_printf(&text, " %s", nvt_people_cell(table, 0, column, number));
+            failed |= nvt_buffer_printf(
+                &text, " %s", nvt_people_cell(table, 0, column, &layout->kernels, number));
     }
     if (text.size && why == NVT_PEOPLE_LEFT_OUT)
         failed |= nvt_buffer_printf(&text, " (--wide)");
@@ -231,8 +233,9 @@ static void put_rest(const struct writing *writing, const struct nvt_table *tabl
 static int put_table(const struct writing *writing, const struct nvt_table *table)
 {
     struct nvt_people_layout layout;
-    int failed = nvt_people_layout_make(&layout, table, writing->screen.width) ||
-                 put_absent(writing, &layout, NVT_PEOPLE_SAME);
+    int failed =
+        nvt_people_layout_make(&layout, table, writing->screen.width, writing->tables->is_wide) ||
+        put_absent(writing, &layout, NVT_PEOPLE_SAME);
     if (!failed) {
         putc('\n', writing->out);
         if (layout.has_two_lines)

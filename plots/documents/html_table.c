@@ -13,30 +13,36 @@
 enum { LONG_TEXT = 24, NAME_MOST = 64 };
 
 /* The names of a column as labels, by row; malloc'ed, NULL when out of memory. */
-static struct nvt_label *labels_of(const struct nvt_table *table, size_t column)
+static struct nvt_label *labels_of(const struct nvt_table *table, size_t column,
+                                   const struct nvt_kernel_labels *kernels)
 {
     const size_t rows = nvt_table_rows(table);
     struct nvt_label *labels = calloc(rows + 1, sizeof(*labels));
     for (size_t row = 0; labels && row < rows; row++) {
         const char *text = nvt_table_text(table, row, column);
-        labels[row] = (struct nvt_label){text, strpbrk(text, "<(") && strchr(text, ')')};
+        labels[row].name =
+            nvt_people_is_kernel(table, row, column) ? nvt_kernel_labels_get(kernels, text) : text;
     }
     return labels;
 }
 
-static void put_name(const struct nvt_labels *labels, size_t row, FILE *out)
+/* A function in C++, or what has a shorter name, has its whole name as a tip. */
+static void put_name(const struct nvt_labels *labels, size_t row, const char *whole, FILE *out)
 {
     char label[NVT_LABEL_SIZE(NAME_MOST)];
-    const char *name = labels->items[row].name ? labels->items[row].name : "";
-    if (nvt_text_width(name) <= NAME_MOST || !labels->items[row].is_kernel) {
+    const char *name = labels->items[row].name ? labels->items[row].name : whole;
+    const int is_cut =
+        nvt_text_width(name) > NAME_MOST && strpbrk(whole, "<(") && strchr(whole, ')');
+    if (!is_cut && !strcmp(name, whole)) {
         fputs(strlen(name) > LONG_TEXT ? "<td class=\"w\">" : "<td>", out);
         nvt_render_html_text(name, out);
     } else {
         fputs("<td class=\"w\" title=\"", out);
-        nvt_render_html_text(name, out);
+        nvt_render_html_text(whole, out);
         fputs("\">", out);
-        nvt_label_write(labels, row, NAME_MOST, label, sizeof(label));
-        nvt_render_html_text(label, out);
+        if (is_cut)
+            nvt_label_write(labels, row, NAME_MOST, label, sizeof(label));
+        nvt_render_html_text(is_cut ? label : name, out);
     }
     fputs("</td>", out);
 }
@@ -49,7 +55,7 @@ static void put_cell(const struct nvt_table *table, size_t row, size_t column, F
     else
         fprintf(out, "<td class=\"n\" data-v=\"%s\">",
                 nvt_render_number(table, row, column, 0, bare));
-    nvt_render_html_text(nvt_people_cell(table, row, column, number), out);
+    nvt_render_html_text(nvt_people_cell(table, row, column, NULL, number), out);
     fputs("</td>", out);
 }
 
@@ -70,15 +76,19 @@ void nvt_document_html_table(const struct nvt_table *table, FILE *out)
 {
     const size_t columns = nvt_table_columns(table);
     struct nvt_label **labels = calloc(columns + 1, sizeof(*labels));
+    struct nvt_kernel_labels kernels = {0};
+    if (nvt_people_kernels(table, &kernels))
+        nvt_kernel_labels_free(&kernels);
     put_head(table, out);
     for (size_t column = 0; labels && column < columns; column++)
         if (nvt_table_column(table, column)->type == NVT_TEXT)
-            labels[column] = labels_of(table, column);
+            labels[column] = labels_of(table, column, &kernels);
     for (size_t row = 0; labels && row < nvt_table_rows(table); row++) {
         fputs("<tr>", out);
         for (size_t column = 0; column < columns; column++)
             if (labels[column])
-                put_name(&(struct nvt_labels){labels[column], nvt_table_rows(table)}, row, out);
+                put_name(&(struct nvt_labels){labels[column], nvt_table_rows(table)}, row,
+                         nvt_table_text(table, row, column), out);
             else
                 put_cell(table, row, column, out);
         fputs("</tr>\n", out);
@@ -87,6 +97,7 @@ void nvt_document_html_table(const struct nvt_table *table, FILE *out)
     for (size_t column = 0; labels && column < columns; column++)
         free(labels[column]);
     free((void *)labels);
+    nvt_kernel_labels_free(&kernels);
 }
 
 /* A share of what is above all of them as a bar behind the cell in front of it. */
@@ -98,7 +109,7 @@ static void put_share(const struct nvt_table *table, size_t row, size_t column, 
     fprintf(out, "<td class=\"n s %s\" style=\"--s:%.1f%%\" data-v=\"%s\">",
             column > 2 ? "gpu" : "cpu", share > 100 ? 100 : share,
             nvt_render_number(table, row, column, 0, bare));
-    nvt_render_html_text(nvt_people_cell(table, row, column, number), out);
+    nvt_render_html_text(nvt_people_cell(table, row, column, NULL, number), out);
     fputs("</td>", out);
 }
 
