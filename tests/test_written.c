@@ -389,11 +389,10 @@ static void an_interrupt_shows_what_was_finished(void **state)
     (void)state;
     struct cli_result result = run_shell(
         "$0 run linear --size 32,4096 --batch 16 --warmup 0 --iterations 20000 --backend host & "
-        "p=$!; for i in $(seq 1000); do sleep 0.05; "
+        "p=$!; trap 'kill $p 2>/dev/null' EXIT; for i in $(seq 8000); do sleep 0.05; "
         "for c in $(cat /proc/$p/task/$p/children); do tr '\\0' ' ' </proc/$c/cmdline; done >line; "
-        "grep -q size=4096 line && break; done; "
-        "folder=$(grep -o '/tmp/nvtally-run-[^/]*' line); [ -s \"$folder/results.jsonl\" ] || exit "
-        "1; "
+        "folder=$(grep -o '/tmp/nvtally-run-[^/]*' line); "
+        "grep -q size=4096 line && [ -s \"$folder/results.jsonl\" ] && break; done; "
         "kill -TERM $p; wait $p; said=$?; [ -e \"$folder\" ] && exit 1; exit $said");
     cli_expect_status(&result, 128 + 15);
     assert_non_null(strstr(result.err, "stopped by signal 15; the table shows finished runs"));
