@@ -391,7 +391,7 @@ static void an_interrupt_shows_what_was_finished(void **state)
         "$0 run linear --size 32,4096 --batch 16 --warmup 0 --iterations 20000 --backend host & "
         "p=$!; trap 'kill $p 2>/dev/null' EXIT; for i in $(seq 8000); do sleep 0.05; "
         "for c in $(cat /proc/$p/task/$p/children); do tr '\\0' ' ' </proc/$c/cmdline; done >line; "
-        "folder=$(grep -o '/tmp/nvtally-run-[^/]*' line); "
+        "folder=$(grep -ao '/tmp/nvtally-run-[^/ ]*' line | head -n 1); "
         "grep -q size=4096 line && [ -s \"$folder/results.jsonl\" ] && break; done; "
         "kill -TERM $p; wait $p; said=$?; [ -e \"$folder\" ] && exit 1; exit $said");
     cli_expect_status(&result, 128 + 15);
