@@ -190,7 +190,7 @@ static void what_was_on_is_not_asked_for(void **state)
     expect_in(
         trace, MISSING,
         " rules skipped: no OS calls, CPU samples, samples of the machine, samples of processes "
-        "or calls of MPI or torch.distributed in the trace (nvtally record --trace "
+        "or calls to MPI or torch.distributed in the trace (nvtally record --trace "
         "osrt,cpu,machine,process,mpi)\n");
     nvt_trace_free(trace);
     /* It may have been another level that was off. */
@@ -219,7 +219,7 @@ static void each_level_of_the_host_is_counted(void **state)
     (void)state;
     static const char *const levels[] = {"osrt", "cpu", "machine", "process", "mpi"};
     static const char *const names[] = {"OS calls", "CPU samples", "samples of the machine",
-                                        "samples of processes", "calls of MPI"};
+                                        "samples of processes", "calls to MPI"};
     for (size_t i = 0; i < NVT_COUNT_OF(levels); i++) {
         char on[32];
         snprintf(on, sizeof(on), "nvtx,%s", levels[i]);

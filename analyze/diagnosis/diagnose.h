@@ -151,7 +151,7 @@ enum nvt_rule_needs {
     NVT_RULE_SAMPLES = 128,   /* of CPUs */
     NVT_RULE_MACHINE = 256,   /* samples of the machine */
     NVT_RULE_PROCESS = 512,   /* of its processes' memory */
-    NVT_RULE_MPI = 1024,      /* calls of MPI or torch.distributed */
+    NVT_RULE_MPI = 1024,      /* calls to MPI or torch.distributed */
     NVT_RULE_OPERATORS = 2048 /* of torch.profiler, with nothing of a device */
 };
 
