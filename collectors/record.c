@@ -286,6 +286,7 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
         return fail(err);
     request.options.output = output;
     request.options.waits = say_who_is_left;
+    request.options.has_witness = 1;
     int failed = run(&request.options, argv, request.command, &result, err);
     /* Where nobody reads what we say, the status still is the command's. */
     (void)signal(SIGPIPE, SIG_IGN);

@@ -242,7 +242,8 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     nvt_launch_block(&before);
     nvt_launch_ask(options->asked ? options->asked() : 0);
     nvt_children_read(&others);
-    if (others.count >= 0) { /* or it would be taken for one that the command left */
+    if (options->has_witness &&
+        others.count >= 0) { /* or it would be taken for one that the command left */
         nvt_launch_witness(argv);
         nvt_children_read(&others);
     }

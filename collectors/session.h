@@ -29,6 +29,7 @@ struct nvt_record_options {
     int overwrite; /* a trace that is there is written over; else it is kept under another name */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;
+    int has_witness; /* what its process group gets the command gets once: a process of its own sees to that (launch.h) */
     int ends_with_us; /* the command gets SIGTERM when the recorder is killed; else it goes on */
     struct nvt_retain_limits keep; /* the latest part of the trace alone */
     /* Called once, when the command has ended a second ago and others are waited for, with their names and numbers; may be NULL. */
@@ -40,7 +41,7 @@ struct nvt_record_options {
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
         NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, 0, NULL,   \
-            0, {0, 0}, NULL, NULL                                                                  \
+            0, 0, {0, 0}, NULL, NULL                                                               \
     }
 
 struct nvt_record_result {
