@@ -226,8 +226,10 @@ enum need { LABEL, TELLING, WHOLE };
 
 struct nvt_kernel_labelled {
     const char *name;
-    char *label; /* NULL: not yet */
+    char *label;      /* NULL: not yet */
+    const char *next; /* where the words of the name begin that were not compared with others */
     enum need need;
+    int is_alone; /* nothing else has its label */
 };
 
 static int by_name(const void *left, const void *right)
@@ -311,35 +313,131 @@ static size_t without_parameters(const char *name)
     return at;
 }
 
-/* The label, and the name from where it differs from others. 0, or -1 when out of memory. */
-static int set_difference(struct nvt_kernel_labelled *item, size_t from, size_t end)
+/* Put more of its name behind what it is called. 0, or -1 when out of memory. */
+static int append(struct nvt_kernel_labelled *item, const char *between, const char *text,
+                  size_t length)
 {
-    char label[NVT_TELLING_NAME_MAX];
-    const size_t rest = end > from ? end - from : 0;
-    nvt_kernel_label(item->name, label);
-    const size_t size = strlen(label) + rest + sizeof(" …");
-    free(item->label);
-    item->label = malloc(size);
-    if (!item->label)
+    const size_t used = strlen(item->label), size = used + strlen(between) + length + 1;
+    char *label = realloc(item->label, size);
+    if (!label)
         return -1;
-    snprintf(item->label, size, "%s …%.*s", label, (int)rest, item->name + from);
+    item->label = label;
+    snprintf(label + used, size - used, "%s%.*s", between, (int)length, text);
     return 0;
 }
 
-/* "reduce sum …128, 4, at::native::ReduceOp<…" of those of one telling name, without parameters if they differ before them. 0 or -1. */
-static int set_differences(struct nvt_kernel_labelled *items, size_t count)
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Find out which of a group are alone. Returns how many are not. */
+static size_t count_alike(struct nvt_kernel_labelled *items, size_t count)
+{
+    size_t alike = 0;
+    qsort(items, count, sizeof(*items), by_text);
+    for (size_t i = 0; i < count; i++) {
+        items[i].is_alone = (!i || by_text(&items[i - 1], &items[i]) != 0) &&
+                            (i + 1 == count || by_text(&items[i], &items[i + 1]) != 0);
+        alike += !items[i].is_alone;
+    }
+    return alike;
+}
+
+/* The word of a name at `at` or behind it, or "", whose length *length gets. */
+static const char *word_from(const char *at, size_t *length)
+{
+    while (*at && !is_word(*at))
+        at++;
+    for (*length = 0; is_word(at[*length]);)
+        ++*length;
+    return at;
+}
+
+/* Whether the next words of a group's names differ; *are_there: whether any has one. They are not passed. */
+static int next_words_differ(const struct nvt_kernel_labelled *items, size_t count, int *are_there)
+{
+    size_t first_length, length;
+    const char *first = word_from(items[0].next, &first_length);
+    int differ = 0;
+    *are_there = first_length > 0;
+    for (size_t i = 1; i < count; i++) {
+        const char *word = word_from(items[i].next, &length);
+        *are_there |= length > 0;
+        differ |= length != first_length || memcmp(word, first, length) != 0;
+    }
+    return differ;
+}
+
+/* "reduce sum …128" of those that are called the same: as many of the words in which their names differ as each of them needs, but
+ * few. *are_alike: that was not enough, and nothing was added. 0, or -1 when out of memory. */
+static int add_words(struct nvt_kernel_labelled *items, size_t count, int *are_alike)
+{
+    enum { MOST = 4 };
+    const size_t length_before = strlen(items[0].label);
+    size_t added = 0, length;
+    int are_there = 1;
+    for (size_t i = 0; i < count; i++) {
+        items[i].next = items[i].name;
+        items[i].is_alone = 0;
+    }
+    *are_alike = 1;
+    while (*are_alike && added < MOST && are_there) {
+        const int differ = next_words_differ(items, count, &are_there);
+        for (size_t i = 0; i < count; i++) {
+            const char *word = word_from(items[i].next, &length);
+            items[i].next = word + length;
+            if (differ && length && !items[i].is_alone &&
+                append(&items[i], strlen(items[i].label) == length_before ? " …" : ", ", word,
+                       length))
+                return -1;
+        }
+        added += (size_t)differ;
+        *are_alike = !differ || count_alike(items, count) > 0;
+    }
+    for (size_t i = 0; i < count && *are_alike; i++)
+        items[i].label[length_before] = 0;
+    return 0;
+}
+
+/* The same with all of their names from where they differ, without parameters if they differ before them. 0 or -1. */
+static int add_rests(struct nvt_kernel_labelled *items, size_t count, int with_parameters)
 {
     const size_t from = difference(items, count);
-    int is_same = 0;
-    for (size_t i = 0; i < count; i++)
-        if (set_difference(&items[i], from, without_parameters(items[i].name)))
+    for (size_t i = 0; i < count; i++) {
+        const char *name = items[i].name;
+        const size_t end = with_parameters ? strlen(name) : without_parameters(name);
+        if (append(&items[i], " …", name + from, end > from ? end - from : 0))
             return -1;
-    qsort(items, count, sizeof(*items), by_text);
+    }
+    return 0;
+}
+
+/* Tell those apart that are called the same. 0, or -1 when out of memory. */
+static int set_differences(struct nvt_kernel_labelled *items, size_t count)
+{
+    const size_t length = strlen(items[0].label);
+    int are_alike;
+    if (add_words(items, count, &are_alike))
+        return -1;
+    for (int with_parameters = 0; are_alike && with_parameters < 2; with_parameters++) {
+        for (size_t i = 0; i < count; i++)
+            items[i].label[length] = 0;
+        if (add_rests(items, count, with_parameters))
+            return -1;
+        are_alike = count_alike(items, count) > 0;
+    }
+    return 0;
+}
+
+/* Whether telling names tell some of those apart that have one label. */
+static int do_telling_names_differ(const struct nvt_kernel_labelled *items, size_t count)
+{
+    char first[NVT_TELLING_NAME_MAX], other[NVT_TELLING_NAME_MAX];
+    telling_of(items[0].name, first);
     for (size_t i = 1; i < count; i++)
-        is_same |= !by_text(&items[i - 1], &items[i]);
-    for (size_t i = 0; i < count && is_same; i++)
-        if (set_difference(&items[i], from, strlen(items[i].name)))
-            return -1;
+        if (strcmp(first, telling_of(items[i].name, other)) != 0)
+            return 1;
     return 0;
 }
 
@@ -348,14 +446,17 @@ static int tell_apart(struct nvt_kernel_labels *labels, enum need need)
 {
     int failed = 0;
     qsort(labels->items, labels->count, sizeof(*labels->items), by_text);
-    for (size_t from = 0, to; from < labels->count; from = to) {
-        for (to = from + 1;
-             to < labels->count && !by_text(&labels->items[from], &labels->items[to]); to++)
+    for (size_t from = 0, to; from < labels->count && !failed; from = to) {
+        struct nvt_kernel_labelled *items = labels->items + from;
+        for (to = from + 1; to < labels->count && !by_text(items, &labels->items[to]); to++)
             ;
-        for (size_t i = from; i < to && to - from > 1; i++)
-            labels->items[i].need = need;
-        if (to - from > 1 && need == WHOLE && set_differences(labels->items + from, to - from))
-            return -1;
+        if (to - from == 1)
+            continue;
+        if (need == WHOLE)
+            failed = set_differences(items, to - from);
+        else if (do_telling_names_differ(items, to - from))
+            for (size_t i = 0; i < to - from; i++)
+                items[i].need = need;
     }
     for (size_t i = 0; i < labels->count && need == TELLING && !failed; i++)
         if (labels->items[i].need == need)

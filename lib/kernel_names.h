@@ -47,7 +47,8 @@ const char *nvt_kernel_label(const char *name, char out[NVT_TELLING_NAME_MAX]);
 
 /*
  * Short names of kernels that stand together: the label, or, where several kernels would have the same, the telling name of each;
- * where that does not tell them apart either, the label and the whole name from where they differ, "reduce sum …128, 4, …".
+ * where that does not tell them apart either, the first words in which their names differ, "reduce sum …128", at most four, or
+ * else the name from where they differ.
  * Zero-initialise.
  */
 struct nvt_kernel_labels {
