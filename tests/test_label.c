@@ -167,8 +167,10 @@ static void no_name_lies_on_a_line(void **state)
     assert_true(point.is_placed);
     assert_true(point.middle < 94 || point.middle > 106);
     count = 0;
-    for (int i = 0; i < PLACES; i++)
-        places[count++] = (struct nvt_line_point){i % 60 * 5 + 2, i / 60 * 5.0 + 2};
+    for (int i = 0; i < PLACES; i++) {
+        const int row = i / 60;
+        places[count++] = (struct nvt_line_point){i % 60 * 5 + 2, row * 5.0 + 2};
+    }
     assert_int_equal(nvt_place_labels(&point, 1, places, count, WIDTH, HEIGHT), 1);
     assert_false(point.is_placed);
 }
