@@ -42,10 +42,10 @@ bench-programs: all $(BUILD)/bench/loop ## the same of programs that run here, k
 	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; BUILD=$(BUILD) tests/bench/diagnosis/programs/run.py $(BUILD)/bench/loop $(or $(CASES),3) $(SEED)
 
 NSYS_AI ?= $(shell command -v nsys-ai 2>/dev/null)
-bench-beside: all $(BUILD)/bench/diagnosis ## nsys-ai (NSYS_AI=) and nsys's expert rules on the traces that bench-diagnosis makes (SEED=)
+bench-beside: all $(BUILD)/bench/diagnosis ## nsys-ai (NSYS_AI=), HTA (HTA_PYTHON=) and nsys's expert rules on the traces that bench-diagnosis makes (SEED=)
 	$(Q)rm -rf $(BUILD)/bench/cases && mkdir -p $(BUILD)/bench/cases
 	$(Q)NVTALLY_BENCH_WRITE=$(BUILD)/bench/cases $(BUILD)/bench/diagnosis $(or $(SEED),$$(date +%s%N)) 1 | head -n 1
-	$(Q)BUILD=$(BUILD) tests/bench/diagnosis/beside.py $(BUILD)/bench/cases $(NSYS_AI)
+	$(Q)BUILD=$(BUILD) tests/bench/diagnosis/beside.py $(BUILD)/bench/cases '$(NSYS_AI)' '$(HTA_PYTHON)'
 
 bench-columns: $(BUILD)/bench/columns ## device rows as columns against one after the other: bytes, writing, reading
 	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; echo "$$(nproc) cores, $$(date -u +%Y-%m-%dT%H:%MZ), load $$(cut -d' ' -f1 /proc/loadavg), host"; $<

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Other analyzers on the cases of `make bench-diagnosis` that they can read: files of nsys's schema, one trouble or none each.
 
-    beside.py FOLDER [NSYS_AI]     FOLDER: with cases.tsv (NVTALLY_BENCH_WRITE); NSYS_AI: that program, if it is to be run
+    beside.py FOLDER [NSYS_AI [HTA_PYTHON]]    FOLDER: with cases.tsv (NVTALLY_BENCH_WRITE); NSYS_AI: that program, HTA_PYTHON: a
+                                               Python that has HolisticTraceAnalysis (hta_says.py), if they are to be run
 
 Each tool's findings count as right if a word of the trouble is in them, however they put it. Findings that only describe
-(nsys-ai's severity "info") count as found, but not as false. `nvtally diagnose` reads the same files.
+(nsys-ai's severity "info", all of HTA's) count as found, but not as false. `nvtally diagnose` reads the same files; HTA gets them
+as profiles of PyTorch (`export --to chrome`). BEFORE=build folder of an earlier nvtally, to compare with.
 """
 import collections
 import concurrent.futures
@@ -30,6 +32,7 @@ WORDS = {
     "tiny copies": r"h2d|memory transfer|memcpy|copy|copies",
     "allocation in the loop": r"alloc",
     "exposed communication": r"nccl|communication|collective",
+    "tail effect": r"\btail|wave|\bgrid|occupancy",
     "small grid": r"\bgrid|occupancy|blocks\b",
     "pages on demand": r"unified|managed|migration|page fault",
     "page faults": r"unified|managed|page fault",
@@ -44,14 +47,15 @@ WORDS = {
     "held memory": r"fragment|reserved|cache",
     "out of memory": r"out of memory|oom",
     "MPI": r"mpi",
+    "torch.distributed": r"distributed|communication|collective",
 }
 OURS = {"launch-bound": ("launch-bound", "many small kernels"), "many small kernels": ("many small kernels", "launch-bound"),
         "between steps": ("between steps", "host blocked"), "cold start": ("cold start", "warm-up inside"),
         "warm-up": ("warm-up inside", "cold start")}
 
 
-def nvtally(path):
-    out = subprocess.run([NVTALLY, "diagnose", "-f", "json", path], capture_output=True, text=True, check=True).stdout
+def nvtally(path, program=NVTALLY):
+    out = subprocess.run([program, "diagnose", "-f", "json", path], capture_output=True, text=True, check=True).stdout
     data = json.loads(out)
     rows = data if isinstance(data, list) else data.get("findings", data.get("rows", []))
     return [(row["cause"], True) for row in rows]
@@ -64,6 +68,17 @@ def nsys_ai(program, path):
     except (ValueError, KeyError):
         return []
     return [(f"{row.get('category')} {row.get('label')} {row.get('note')}", row.get("severity") != "info") for row in found]
+
+
+def hta(python, paths):
+    """Of all files at once, as loading HTA takes seconds."""
+    profiles = []
+    for path in paths:
+        profiles.append(os.path.abspath(path[:-len("sqlite")] + "json"))
+        subprocess.run([NVTALLY, "export", path, "--to", "chrome", "-f", "-o", profiles[-1]], capture_output=True, check=True)
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hta_says.py")
+    out = subprocess.run([python, script, *profiles], capture_output=True, text=True, check=True).stdout
+    return {path: [(words, False) for _, words in json.loads(line)] for path, line in zip(paths, out.splitlines(), strict=True)}
 
 
 def expert_rules(path):
@@ -100,14 +115,18 @@ def expert_rules(path):
 
 
 def main():
-    folder, program = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+    folder, program, python = (sys.argv[1:] + [None] * 2)[:3]
     tools = {"nvtally": nvtally, "nsys's expert rules": expert_rules}
+    if os.environ.get("BEFORE"):
+        tools["nvtally, before"] = lambda path: nvtally(path, os.path.join(os.environ["BEFORE"], "nvtally"))
     if program:
         tools["nsys-ai"] = lambda path: nsys_ai(program, path)
-    score = {tool: collections.Counter() for tool in tools}
-    kinds = collections.defaultdict(lambda: collections.Counter())
     with open(os.path.join(folder, "cases.tsv"), encoding="utf-8") as file:
         cases = [line.rstrip("\n").split("\t") for line in file]
+    if python:
+        tools["HTA"] = hta(python, [case[0] for case in cases]).get
+    score = {tool: collections.Counter() for tool in tools}
+    kinds = collections.defaultdict(lambda: collections.Counter())
     with concurrent.futures.ThreadPoolExecutor(16) as pool:  # nsys-ai waits for the network
         answers = {tool: list(pool.map(look, [case[0] for case in cases])) for tool, look in tools.items()}
     for number, (_, trouble, variant, _) in enumerate(cases):
@@ -118,7 +137,7 @@ def main():
                 total["healthy"] += 1
                 total["false"] += sum(1 for text, warns in found if warns and text not in allowed)
                 continue
-            if tool == "nvtally":
+            if tool.startswith("nvtally"):
                 right = [text in OURS.get(trouble, (trouble,)) for text, _ in found]
             else:
                 right = [bool(re.search(WORDS[trouble], text, re.I)) for text, _ in found]
