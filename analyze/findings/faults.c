@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/map.h"
 #include "../device/project.h"
 #include "../diagnosis/diagnose.h"
@@ -62,14 +63,8 @@ static int find_spells(struct stalls *stalls, uint32_t device, struct nvt_findin
 /* Time in spells before a moment. */
 static double until(const struct spell *spells, uint32_t count, int64_t moment)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (spells[middle].start < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    NVT_BISECT(low, count, spells[low].start < moment);
     if (!low)
         return 0;
     const struct spell *last = &spells[low - 1];

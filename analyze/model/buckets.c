@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "../../lib/bisect.h"
+
 int nvt_buckets_make(struct nvt_buckets *buckets, const uint32_t *owner, uint32_t owners,
                      const uint32_t *order, uint32_t count)
 {
@@ -33,14 +35,8 @@ void nvt_buckets_free(struct nvt_buckets *buckets)
 uint32_t nvt_buckets_from(const struct nvt_buckets *buckets, uint32_t owner, const int64_t *time,
                           int64_t moment)
 {
-    uint32_t low = buckets->first[owner], high = buckets->first[owner + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (time[buckets->rows[middle]] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = buckets->first[owner];
+    NVT_BISECT(low, buckets->first[owner + 1], time[buckets->rows[low]] < moment);
     return low;
 }
 

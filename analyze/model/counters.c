@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/count_of.h"
 
 /* Samples of every counter in one place each; they are in order in the trace already. */
@@ -93,14 +94,8 @@ void nvt_counter_courses_free(struct nvt_counter_courses *courses)
 
 uint32_t nvt_course_until(const struct nvt_counter_course *course, int64_t time)
 {
-    uint32_t low = 0, high = course->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (course->time[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    NVT_BISECT(low, course->count, course->time[low] <= time);
     return low;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/os_calls.h"
 #include "layout.h"
 
@@ -114,14 +115,9 @@ static int compare_rows(const void *left, const void *right, void *context)
 /* The image of a process that ran at a moment, or the first one; NVT_NONE: there is none of that number. */
 static uint32_t image_at(const struct lives *lives, int64_t pid, int64_t moment)
 {
-    uint32_t low = 0, high = lives->trace->processes.count, found = NVT_NONE;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (lives->trace->processes.pid[lives->by_pid[middle]] < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0, found = NVT_NONE;
+    NVT_BISECT(low, lives->trace->processes.count,
+               lives->trace->processes.pid[lives->by_pid[low]] < pid);
     for (; low < lives->trace->processes.count &&
            lives->trace->processes.pid[lives->by_pid[low]] == pid;
          low++)
@@ -213,14 +209,8 @@ static int join_children(struct lives *lives)
 static double overlap(const struct lives *lives, const struct life *life, struct span span)
 {
     double sum = 0;
-    uint32_t low = life->first, high = life->last;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (lives->children[middle].to < span.from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = life->first;
+    NVT_BISECT(low, life->last, lives->children[low].to < span.from);
     for (; low < life->last && lives->children[low].from < span.to; low++) {
         struct span both = lives->children[low];
         both.from = both.from > span.from ? both.from : span.from;

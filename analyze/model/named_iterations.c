@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
+
 #include "loop_names.h"
 #include "workload_ranges.h"
 
@@ -203,14 +205,9 @@ static uint32_t find(const struct nvt_named_iterations *iterations,
                      const struct nvt_iteration_lane *lane, uint32_t which, int64_t moment)
 {
     const struct nvt_ranges *ranges = &iterations->trace->ranges;
-    uint32_t first = lane->first[which], low = first, high = lane->first[which + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (ranges->start[iterations->rows[lane->items[middle]]] <= moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t first = lane->first[which], low = first;
+    NVT_BISECT(low, lane->first[which + 1],
+               ranges->start[iterations->rows[lane->items[low]]] <= moment);
     for (; low > first && lane->until[low - 1] >= moment; low--)
         if (ranges->end[iterations->rows[lane->items[low - 1]]] >= moment)
             return lane->items[low - 1];

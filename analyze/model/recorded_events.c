@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/grow.h"
 
 int nvt_recorded_events_add(struct nvt_recorded_events *events,
@@ -28,14 +29,8 @@ static int by_call(const void *left, const void *right)
 static size_t count_before(const struct nvt_recorded_events *events,
                            const struct nvt_recorded_event *wanted)
 {
-    size_t low = 0, high = events->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_call(&events->items[middle], wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    NVT_BISECT(low, events->count, by_call(&events->items[low], wanted) < 0);
     return low;
 }
 

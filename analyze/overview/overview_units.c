@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/grow.h"
 #include "../device/devices.h"
 #include "../device/gaps.h"
@@ -46,15 +47,9 @@ static int make_busy(struct busy *busy, const struct nvt_trace *trace,
 /* The part of [from, to] in which it works. */
 static int64_t busy_within(const struct busy *busy, int64_t from, int64_t to)
 {
-    uint32_t low = 0, high = busy->count;
+    uint32_t low = 0;
     int64_t sum = 0;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (busy->end[middle] <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    NVT_BISECT(low, busy->count, busy->end[low] <= from);
     for (; low < busy->count && busy->start[low] < to; low++) {
         const int64_t start = busy->start[low] > from ? busy->start[low] : from;
         const int64_t end = busy->end[low] < to ? busy->end[low] : to;

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/buffer.h"
 #include "nvt.h"
 
@@ -89,15 +90,9 @@ static int compare_waits(const void *left, const void *right)
 static size_t first_wait(const struct nvt_file_waits *waits, uint32_t thread, int64_t start)
 {
     const struct nvt_file_wait call = {.thread = thread, .ticks = start};
-    size_t from = 0, to = waits->count;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (compare_waits(&waits->items[middle], &call) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    size_t first = 0;
+    NVT_BISECT(first, waits->count, compare_waits(&waits->items[first], &call) < 0);
+    return first;
 }
 
 /* Each belongs to the call that its thread was in. */

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../device/devices.h"
@@ -62,14 +63,8 @@ static int make_room(struct stream *stream)
 /* How many of the stream's operations so far end after a time. */
 static uint32_t ahead(const struct stream *stream, int64_t time)
 {
-    uint32_t low = 0, high = stream->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (stream->ends[middle] > time)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    uint32_t low = 0;
+    NVT_BISECT(low, stream->count, stream->ends[low] <= time);
     return stream->count - low;
 }
 

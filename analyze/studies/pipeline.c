@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/grow.h"
 #include "../input/clocks.h"
 #include "../model/payload.h"
@@ -75,14 +76,8 @@ static int add_step(struct reading *reading, uint32_t range)
 /* The step that a time lies in; -1: in none, as in a warm-up. */
 static int step_at(const struct nvt_pipeline_view *view, int64_t time)
 {
-    size_t low = 0, high = view->step_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (view->steps[middle].end < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    NVT_BISECT(low, view->step_count, view->steps[low].end < time);
     return low < view->step_count && view->steps[low].start <= time ? (int)low : -1;
 }
 

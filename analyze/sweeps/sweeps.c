@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/buffer.h"
 #include "../../lib/grow.h"
 #include "../../lib/sample.h"
@@ -335,14 +336,8 @@ int nvt_sweep_entry(const struct nvt_sweep_item *item, const struct nvt_sweep_po
 /* The first range that begins there or later. */
 static uint32_t range_from(const struct nvt_ranges *ranges, int64_t start)
 {
-    uint32_t low = 0, high = ranges->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (ranges->start[middle] < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    NVT_BISECT(low, ranges->count, ranges->start[low] < start);
     return low;
 }
 
