@@ -85,17 +85,45 @@ uint32_t *nvt_map_at(struct nvt_map *map, uint64_t key)
     return &map->rows[at];
 }
 
+int nvt_map_set(struct nvt_map *map, uint64_t key, uint32_t row)
+{
+    uint32_t *at = nvt_map_at(map, key);
+    if (!at)
+        return -1;
+    *at = row;
+    return 0;
+}
+
+uint32_t nvt_map_number(struct nvt_map *map, uint64_t key, uint32_t *count)
+{
+    uint32_t *at = nvt_map_at(map, key);
+    if (!at)
+        return NVT_MAP_NONE;
+    if (*at == NVT_MAP_NONE)
+        *at = (*count)++;
+    return *at;
+}
+
+static char *item_at(const void *items, uint32_t row, size_t width)
+{
+    char *array;
+    memcpy(&array, items, sizeof(array));
+    return array + row * width;
+}
+
+uint32_t nvt_map_row(struct nvt_map *map, uint64_t key, void *items, uint32_t *count, size_t width)
+{
+    uint32_t *at = nvt_map_at(map, key);
+    if (!at || *at != NVT_MAP_NONE)
+        return at ? *at : NVT_MAP_NONE;
+    if (nvt_grow(items, *count, width))
+        return NVT_MAP_NONE;
+    memset(item_at(items, *count, width), 0, width);
+    return *at = (*count)++;
+}
+
 void *nvt_map_item(struct nvt_map *map, uint64_t key, void *items, uint32_t *count, size_t width)
 {
-    uint32_t *row = nvt_map_at(map, key);
-    const int is_new = row && *row == NVT_MAP_NONE;
-    char *array;
-    if (!row || (is_new && nvt_grow(items, *count, width)))
-        return NULL;
-    memcpy(&array, items, sizeof(array));
-    if (is_new) {
-        *row = (*count)++;
-        memset(array + *row * width, 0, width);
-    }
-    return array + *row * width;
+    const uint32_t row = nvt_map_row(map, key, items, count, width);
+    return row == NVT_MAP_NONE ? NULL : item_at(items, row, width);
 }

@@ -30,10 +30,19 @@ uint32_t nvt_map_get(const struct nvt_map *map, uint64_t key);
  */
 uint32_t *nvt_map_at(struct nvt_map *map, uint64_t key);
 
+/* The row of a key becomes this one. 0, or -1 when out of memory. */
+int nvt_map_set(struct nvt_map *map, uint64_t key, uint32_t row);
+
+/* The row of a key; one that is new gets *count, which then is one more. NVT_MAP_NONE when out of memory. */
+uint32_t nvt_map_number(struct nvt_map *map, uint64_t key, uint32_t *count);
+
 /*
  * The item of a key, for a map that numbers the items of one array. `items` is the address of the array's pointer, as in grow.h;
  * it has *count items of `width` bytes, and gets one more, of zeros, for a new key. NULL when out of memory.
  */
 void *nvt_map_item(struct nvt_map *map, uint64_t key, void *items, uint32_t *count, size_t width);
+
+/* The number of that item, for who keeps numbers. NVT_MAP_NONE when out of memory. */
+uint32_t nvt_map_row(struct nvt_map *map, uint64_t key, void *items, uint32_t *count, size_t width);
 
 #endif

@@ -86,12 +86,38 @@ static void numbers_items_of_an_array(void **state)
     nvt_map_free(&map);
 }
 
+/* Numbers count up from where the count was; rows are those of the items; a row that was set stays. */
+static void numbers_rows_and_sets(void **state)
+{
+    struct nvt_map map = {0}, numbers = {0};
+    uint32_t count = 0, next = 5;
+    uint64_t *items = NULL;
+    (void)state;
+    for (uint32_t step = 0; step < 2 * KEYS; step++) {
+        const uint64_t key = key_of(step * 7 % KEYS);
+        assert_int_equal(nvt_map_row(&map, key, &items, &count, sizeof(*items)), step % KEYS);
+        assert_int_equal(nvt_map_number(&numbers, key, &next), 5 + step % KEYS);
+    }
+    assert_int_equal(count, KEYS);
+    assert_int_equal(next, 5 + KEYS);
+    assert_int_equal(nvt_map_set(&numbers, key_of(3), 17), 0);
+    assert_int_equal(nvt_map_get(&numbers, key_of(3)), 17);
+    /* No room for an item: none is counted, and the key gets its row later. */
+    assert_int_equal(nvt_map_row(&map, 1, &items, &count, SIZE_MAX / 8), NVT_MAP_NONE);
+    assert_int_equal(count, KEYS);
+    assert_int_equal(nvt_map_row(&map, 1, &items, &count, sizeof(*items)), KEYS);
+    nvt_map_free(&map);
+    nvt_map_free(&numbers);
+    free(items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_others_leave),
         cmocka_unit_test(takes_room_for_what_is_there),
         cmocka_unit_test(numbers_items_of_an_array),
+        cmocka_unit_test(numbers_rows_and_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gaps.h"
+#include "../../lib/bisect.h"
 #include "../../lib/map.h"
 #include "../model/sort.h"
 
@@ -69,12 +70,9 @@ static int number_pairs(struct search *search)
     int status = search->pairs ? 0 : -1;
     for (uint32_t i = 0; i < search->count && !status; i++) {
         uint64_t before = i ? names[search->ops[i - 1]] : NVT_NONE;
-        uint32_t *pair = nvt_map_at(&map, before << 32 | names[search->ops[i]]);
-        if (pair && *pair == NVT_MAP_NONE)
-            *pair = search->pair_count++;
-        status = pair ? 0 : -1;
-        if (pair)
-            search->pairs[i] = *pair;
+        search->pairs[i] =
+            nvt_map_number(&map, before << 32 | names[search->ops[i]], &search->pair_count);
+        status = search->pairs[i] == NVT_MAP_NONE ? -1 : 0;
     }
     nvt_map_free(&map);
     return status;
@@ -235,15 +233,9 @@ static int find_busy(struct search *search, const struct nvt_used_device *device
 /* How much of [from, to) the device has an operation. */
 static int64_t busy_between(const struct search *search, int64_t from, int64_t to)
 {
-    uint32_t low = 0, high = to > from ? search->busy_count : 0;
+    uint32_t low = 0;
     int64_t busy = 0;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (search->busy[middle][1] <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    NVT_BISECT(low, to > from ? search->busy_count : 0, search->busy[low][1] <= from);
     for (; to > from && low < search->busy_count && search->busy[low][0] < to; low++) {
         int64_t start = search->busy[low][0], end = search->busy[low][1];
         busy += (end < to ? end : to) - (start > from ? start : from);

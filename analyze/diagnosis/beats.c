@@ -59,16 +59,10 @@ static uint64_t key_of(const struct nvt_ranges *ranges, uint32_t range)
 static struct repeated *repeated_of(struct nvt_map *places, struct repeated **items,
                                     uint32_t *count, uint64_t key)
 {
-    uint32_t *at = nvt_map_at(places, key);
-    if (!at)
-        return NULL;
-    if (*at == NVT_MAP_NONE) {
-        if (nvt_grow(items, *count, sizeof(**items)))
-            return NULL;
-        (*items)[*count] = (struct repeated){.key = key};
-        *at = (*count)++;
-    }
-    return &(*items)[*at];
+    struct repeated *item = nvt_map_item(places, key, items, count, sizeof(*item));
+    if (item)
+        item->key = key;
+    return item;
 }
 
 /* The one that takes most time; NULL: none repeats. */

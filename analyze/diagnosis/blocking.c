@@ -144,14 +144,13 @@ static enum nvt_os_kind kind_of(struct nvt_blocking *blocking, uint32_t call)
 /* The item of a thread and a kind, NVT_NONE when out of memory. */
 static uint32_t item_of(struct nvt_blocking *blocking, uint32_t thread, enum nvt_os_kind kind)
 {
-    uint32_t *at = nvt_map_at(&blocking->places, pair_of(thread, kind));
-    if (!at || *at != NVT_MAP_NONE)
-        return at ? *at : NVT_NONE;
-    if (nvt_grow(&blocking->items, blocking->count, sizeof(*blocking->items)))
-        return NVT_NONE;
-    blocking->items[blocking->count] = (struct nvt_blocked){.thread = thread, .kind = kind};
-    *at = blocking->count;
-    return blocking->count++;
+    const uint32_t item = nvt_map_row(&blocking->places, pair_of(thread, kind), &blocking->items,
+                                      &blocking->count, sizeof(*blocking->items));
+    if (item != NVT_NONE) {
+        blocking->items[item].thread = thread;
+        blocking->items[item].kind = kind;
+    }
+    return item;
 }
 
 /* What of a call lies in the steady part and in no call before it. */

@@ -141,12 +141,11 @@ static int find_steady_parts(struct nvt_late_ranks *ranks)
 static uint32_t group_of(struct groups *groups, const struct nvt_mpi_wait *wait,
                          uint32_t late_range)
 {
-    uint32_t *late = nvt_map_at(&groups->by_late, (uint64_t)wait->late << 32 | late_range);
-    if (!late)
+    const uint32_t late = nvt_map_number(&groups->by_late, (uint64_t)wait->late << 32 | late_range,
+                                         &groups->late_count);
+    if (late == NVT_MAP_NONE)
         return NVT_NONE;
-    if (*late == NVT_MAP_NONE)
-        *late = groups->late_count++;
-    uint32_t *first = nvt_map_at(&groups->by_state, (uint64_t)*late << 32 | wait->state);
+    uint32_t *first = nvt_map_at(&groups->by_state, (uint64_t)late << 32 | wait->state);
     if (!first)
         return NVT_NONE;
     if (*first == NVT_MAP_NONE)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
-#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../../lib/sample.h"
 
@@ -134,15 +133,14 @@ static int is_hit(const struct search *search, const struct nvt_periodic *found,
 static struct part *part_of(struct part **parts, uint32_t *count, struct nvt_map *places,
                             const struct nvt_ranges *ranges, uint32_t range)
 {
-    uint32_t *at = nvt_map_at(places, (uint64_t)ranges->domain[range] << 32 | ranges->name[range]);
-    if (!at || (*at == NVT_MAP_NONE && nvt_grow(parts, *count, sizeof(**parts))))
-        return NULL;
-    if (*at == NVT_MAP_NONE) {
-        (*parts)[*count] = (struct part){
+    const uint32_t before = *count;
+    struct part *part =
+        nvt_map_item(places, (uint64_t)ranges->domain[range] << 32 | ranges->name[range], parts,
+                     count, sizeof(*part));
+    if (part && *count > before)
+        *part = (struct part){
             .name = ranges->name[range], .domain = ranges->domain[range], .last = NVT_NONE};
-        *at = (*count)++;
-    }
-    return &(*parts)[*at];
+    return part;
 }
 
 /* The time of all names of ranges of the loop's thread. 0, or -1 when out of memory. */

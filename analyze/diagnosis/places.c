@@ -2,21 +2,15 @@
 
 #include <stdlib.h>
 
-#include "../../lib/grow.h"
 
 /* NULL when out of memory. */
 static struct nvt_place *place_of(struct nvt_places *places, uint64_t key)
 {
-    uint32_t *at = nvt_map_at(&places->keys, key);
-    if (!at)
-        return NULL;
-    if (*at == NVT_MAP_NONE) {
-        if (nvt_grow(&places->items, places->count, sizeof(*places->items)))
-            return NULL;
-        places->items[places->count] = (struct nvt_place){.key = key};
-        *at = places->count++;
-    }
-    return &places->items[*at];
+    struct nvt_place *place =
+        nvt_map_item(&places->keys, key, &places->items, &places->count, sizeof(*place));
+    if (place)
+        place->key = key;
+    return place;
 }
 
 int nvt_places_add(struct nvt_places *places, uint64_t key, uint64_t number,

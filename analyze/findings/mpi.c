@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../diagnosis/late_ranks.h"
 #include "../model/cover.h"
@@ -31,14 +30,10 @@ struct all {
 /* NULL when out of memory. */
 static struct calls *calls_of(struct all *all, uint32_t name)
 {
-    uint32_t *at = nvt_map_at(&all->names, name);
-    if (!at || *at != NVT_MAP_NONE)
-        return at ? &all->items[*at] : NULL;
-    if (nvt_grow(&all->items, all->count, sizeof(*all->items)))
-        return NULL;
-    all->items[all->count] = (struct calls){.name = name};
-    *at = all->count;
-    return &all->items[all->count++];
+    struct calls *calls = nvt_map_item(&all->names, name, &all->items, &all->count, sizeof(*calls));
+    if (calls)
+        calls->name = name;
+    return calls;
 }
 
 static int add_up_mpi(const struct nvt_rule *rule, const struct nvt_view *view, struct all *all,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 
@@ -90,15 +91,11 @@ int nvt_levels_make(struct nvt_levels *levels, const struct nvt_trace *trace)
 uint32_t nvt_level_until(const struct nvt_level_series *series, const struct nvt_trace *trace,
                          int64_t time, int strictly)
 {
-    uint32_t low = 0, high = series->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int64_t at = trace->memory.time[series->events[middle]];
-        if (at < time || (at == time && !strictly))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const int64_t *times = trace->memory.time;
+    uint32_t low = 0;
+    NVT_BISECT(low, series->count,
+               times[series->events[low]] < time ||
+                   (!strictly && times[series->events[low]] == time));
     return low;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/clock.h"
 #include "../model/cover.h"
 #include "../model/cuda_names.h"
@@ -27,13 +28,11 @@ static int number_streams(struct nvt_path_index *index)
     if (!index->stream_of)
         return -1;
     for (uint32_t i = 0; i < ops->count; i++) {
-        uint32_t *number = nvt_map_at(&index->streams,
-                                      stream_key(ops->process[i], ops->device[i], ops->stream[i]));
-        if (!number)
+        index->stream_of[i] = nvt_map_number(
+            &index->streams, stream_key(ops->process[i], ops->device[i], ops->stream[i]),
+            &index->stream_count);
+        if (index->stream_of[i] == NVT_MAP_NONE)
             return -1;
-        if (*number == NVT_MAP_NONE)
-            *number = index->stream_count++;
-        index->stream_of[i] = *number;
     }
     return 0;
 }
@@ -308,13 +307,7 @@ uint32_t nvt_path_last(const struct nvt_path_index *index, struct nvt_path_ops o
 /* Where in rows[from … to), which ascend, the first is that is at least `row`. */
 static uint32_t row_from(const uint32_t *rows, uint32_t from, uint32_t to, uint32_t row)
 {
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (rows[middle] < row)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    NVT_BISECT(from, to, rows[from] < row);
     return from;
 }
 
@@ -354,14 +347,8 @@ uint32_t nvt_path_call_before(const struct nvt_path_index *index, uint32_t threa
 /* The first of a thread's pieces that does not begin before a moment. */
 static uint32_t piece_from(const struct nvt_path_index *index, uint32_t thread, int64_t moment)
 {
-    uint32_t low = index->first_piece[thread], high = index->first_piece[thread + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (index->pieces[middle].time < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = index->first_piece[thread];
+    NVT_BISECT(low, index->first_piece[thread + 1], index->pieces[low].time < moment);
     return low;
 }
 

@@ -89,12 +89,10 @@ static struct nvt_kineto_owner *process_owner(struct nvt_kineto *reader)
 static struct nvt_kineto_owner *thread_owner(struct nvt_kineto *reader)
 {
     struct nvt_kineto_owner *process = process_owner(reader);
-    uint32_t *tid = nvt_map_at(&reader->tids, (uint64_t)reader->event.tid);
-    if (!process || !tid)
+    uint32_t tid = nvt_map_number(&reader->tids, (uint64_t)reader->event.tid, &reader->tid_count);
+    if (!process || tid == NVT_MAP_NONE)
         return NULL;
-    if (*tid == NVT_MAP_NONE)
-        *tid = reader->tid_count++;
-    uint64_t key = (uint64_t)(process - reader->owners) << 32 | *tid;
+    uint64_t key = (uint64_t)(process - reader->owners) << 32 | tid;
     return owner_at(reader, nvt_map_at(&reader->threads, key));
 }
 

@@ -26,12 +26,10 @@ enum { ID, VALUE, PRIORITY };
 
 static int string(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    uint32_t *at = nvt_map_at(&reader->strings, (uint64_t)nvt_nsys_int(table, ID, 0));
     uint32_t text = nvt_nsys_text(reader, table, VALUE);
-    if (!at || text == NVT_NO_STRING)
+    if (text == NVT_NO_STRING)
         return -1;
-    *at = text;
-    return 0;
+    return nvt_map_set(&reader->strings, (uint64_t)nvt_nsys_int(table, ID, 0), text);
 }
 
 static int process_name(struct nvt_nsys *reader, struct nvt_nsys_table *table)

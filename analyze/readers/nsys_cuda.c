@@ -51,15 +51,12 @@ static int add_launch(struct nvt_nsys *reader, const struct nvt_api *call)
 {
     uint32_t count = reader->launch_count;
     uint32_t process = reader->trace->threads.process[call->thread];
-    uint32_t *at = nvt_map_at(&reader->launched, launch_key(process, call->correlation));
     if (nvt_grow(&reader->launches, count, sizeof(*reader->launches)))
-        return -1;
-    if (!at)
         return -1;
     reader->launches[count].time = call->start;
     reader->launches[count].thread = call->thread;
-    *at = reader->launch_count++;
-    return 0;
+    return nvt_map_set(&reader->launched, launch_key(process, call->correlation),
+                       reader->launch_count++);
 }
 
 static int add_api(struct nvt_nsys *reader, struct nvt_nsys_table *table, uint8_t class)
@@ -347,11 +344,9 @@ static int index_calls(struct nvt_nsys *reader)
     const struct nvt_apis *apis = &reader->trace->apis;
     for (uint32_t i = 0; i < apis->count; i++) {
         uint32_t process = reader->trace->threads.process[apis->thread[i]];
-        uint32_t *thread =
-            nvt_map_at(&reader->calls, (uint64_t)process << 32 | (uint32_t)apis->correlation[i]);
-        if (!thread)
+        if (nvt_map_set(&reader->calls, (uint64_t)process << 32 | (uint32_t)apis->correlation[i],
+                        apis->thread[i]))
             return -1;
-        *thread = apis->thread[i];
     }
     return 0;
 }

@@ -26,12 +26,10 @@ static int find_owner(struct nvt_nsys *reader)
 /* Where the counter of a metric is kept. NULL when out of memory. */
 static uint32_t *counter_at(struct nvt_nsys *reader, int64_t type, uint32_t metric)
 {
-    uint32_t *small = nvt_map_at(&reader->metric_types, (uint64_t)type);
-    if (!small)
-        return NULL;
-    if (*small == NVT_MAP_NONE)
-        *small = reader->metric_type_count++;
-    return nvt_map_at(&reader->metrics, (uint64_t)*small << 32 | metric);
+    uint32_t small =
+        nvt_map_number(&reader->metric_types, (uint64_t)type, &reader->metric_type_count);
+    return small == NVT_MAP_NONE ? NULL
+                                 : nvt_map_at(&reader->metrics, (uint64_t)small << 32 | metric);
 }
 
 /* The name without the unit in brackets behind it; the counter gets both. 0 or -1. */

@@ -41,12 +41,10 @@ static uint32_t domain_row(struct nvt_nsys *reader, uint32_t process, int64_t id
     char number[32];
     if (!id)
         return 0;
-    uint32_t *small = nvt_map_at(&reader->domain_ids, (uint64_t)id);
-    if (!small)
+    uint32_t small = nvt_map_number(&reader->domain_ids, (uint64_t)id, &reader->domain_count);
+    if (small == NVT_MAP_NONE)
         return NVT_NONE;
-    if (*small == NVT_MAP_NONE)
-        *small = reader->domain_count++;
-    uint32_t *row = nvt_map_at(&reader->domains, (uint64_t)process << 32 | *small);
+    uint32_t *row = nvt_map_at(&reader->domains, (uint64_t)process << 32 | small);
     if (!row)
         return NVT_NONE;
     if (*row == NVT_MAP_NONE) {

@@ -56,11 +56,7 @@ static int setting(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 
 static int started(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    uint32_t *at = nvt_map_at(&reader->samples->tree, (uint64_t)nvt_nsys_int(table, 0, 0) >> 24);
-    if (!at)
-        return -1;
-    *at = 1;
-    return 0;
+    return nvt_map_set(&reader->samples->tree, (uint64_t)nvt_nsys_int(table, 0, 0) >> 24, 1);
 }
 
 /* --- samples --- */

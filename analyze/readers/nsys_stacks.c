@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/grow.h"
 #include "../model/interchange.h"
 #include "frames.h"
@@ -104,16 +105,11 @@ static uint32_t behind(const struct nvt_nsys_stacks *stacks, uint32_t at)
 /* The first of its users, or NVT_NONE: most often the one behind those of the last stack. */
 static uint32_t find_user(const struct nvt_nsys_stacks *stacks, int64_t id)
 {
-    uint32_t low = stacks->at == NVT_NONE ? 0 : behind(stacks, stacks->at), high = stacks->count;
-    if (low < high && stacks->users[low].id == id)
+    uint32_t low = stacks->at == NVT_NONE ? 0 : behind(stacks, stacks->at);
+    if (low < stacks->count && stacks->users[low].id == id)
         return low;
-    for (low = 0; low < high;) {
-        uint32_t middle = low + (high - low) / 2;
-        if (stacks->users[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = 0;
+    NVT_BISECT(low, stacks->count, stacks->users[low].id < id);
     return low < stacks->count && stacks->users[low].id == id ? low : NVT_NONE;
 }
 
@@ -189,11 +185,7 @@ static uint32_t function_of(struct nvt_nsys *reader, struct nvt_nsys_table *tabl
     uint32_t name = nvt_map_get(&reader->strings, (uint64_t)symbol);
     if (function == NVT_NONE || name == NVT_MAP_NONE || !*nvt_name(reader->trace, name))
         return function; /* without a name it is its address, which others are not at */
-    uint32_t *at = nvt_map_at(&reader->stacks->ids_of, key);
-    if (!at)
-        return NVT_NONE;
-    *at = function;
-    return function;
+    return nvt_map_set(&reader->stacks->ids_of, key, function) ? NVT_NONE : function;
 }
 
 /* --- stacks --- */

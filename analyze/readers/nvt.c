@@ -171,10 +171,7 @@ static int define_domain(struct nvt_file_reader *reader, struct nvt_file_process
 
 static int define_file(struct nvt_file_process *process, uint64_t id, uint32_t name)
 {
-    uint32_t *known = nvt_map_at(&process->files, id);
-    if (known)
-        *known = name;
-    return known ? 0 : -1;
+    return nvt_map_set(&process->files, id, name);
 }
 
 static int define_schema(struct nvt_file_reader *reader, struct nvt_file_process *process,
@@ -257,12 +254,9 @@ static int read_definition(struct nvt_file_reader *reader, struct nvt_file_proce
         return keep_thread_name(reader, process->row, id, name);
     if (kind == NVT_DEFINITION_CATEGORY) {
         uint32_t row = model_domain(process, domain);
-        uint32_t *category = row == NVT_MAP_NONE ? NULL
-                                                 : nvt_map_at(&process->categories,
-                                                              (uint64_t)row << 32 | (uint32_t)id);
-        if (!category)
-            return -1;
-        *category = name;
+        return row == NVT_MAP_NONE
+                   ? -1
+                   : nvt_map_set(&process->categories, (uint64_t)row << 32 | (uint32_t)id, name);
     }
     return 0;
 }

@@ -110,7 +110,7 @@ struct nvt_file_machine {
         uint32_t process;                        /* of the model, NVT_NONE: the machine's */
         uint32_t row;                            /* of counters, when complete */
     } * items;
-    size_t count;
+    uint32_t count;
     struct nvt_map places;       /* domain << 32 | name -> place in `items`, of the machine; */
     struct nvt_map of_processes; /* process << 32 | name -> place, of processes */
     struct nvt_file_machine_sample {

@@ -30,18 +30,14 @@ static struct nvt_file_counter *counter_at(struct nvt_file_reader *reader,
                                            const struct nvt_file_counter_key *key)
 {
     struct nvt_file_counters *counters = &reader->counters;
-    uint32_t *known =
-        nvt_map_at(&reader->processes[key->process].counters, map_key(key->domain, key->id));
-    if (!known)
-        return NULL;
-    if (*known == NVT_MAP_NONE) {
-        if (nvt_grow(&counters->items, counters->count, sizeof(*counters->items)))
-            return NULL;
-        counters->items[counters->count] =
-            (struct nvt_file_counter){.process = key->process, .domain = key->domain};
-        *known = (uint32_t)counters->count++;
+    struct nvt_file_counter *counter =
+        nvt_map_item(&reader->processes[key->process].counters, map_key(key->domain, key->id),
+                     &counters->items, &counters->count, sizeof(*counter));
+    if (counter) {
+        counter->process = key->process;
+        counter->domain = key->domain;
     }
-    return &counters->items[*known];
+    return counter;
 }
 
 int nvt_file_define_counter(struct nvt_file_reader *reader, const struct nvt_file_counter_key *key,

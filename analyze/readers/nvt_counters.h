@@ -48,7 +48,7 @@ struct nvt_file_sample {
 
 struct nvt_file_counters {
     struct nvt_file_counter *items;
-    uint64_t count;
+    uint32_t count;
     struct nvt_file_leaf *leaves;
     uint64_t leaf_count;
     struct nvt_file_sample *samples;

@@ -170,17 +170,14 @@ static int read_graph(const struct nvt_device_chunk *chunk, const struct nvt_dev
 uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid)
 {
     struct nvt_file_devices *devices = chunk->devices;
-    uint32_t *index = nvt_map_at(&devices->callers, (uint64_t)chunk->process << 32 | (uint32_t)tid);
-    if (!index)
-        return UINT32_MAX;
-    if (*index == NVT_MAP_NONE) {
-        if (nvt_grow(&devices->threads, devices->thread_count, sizeof(*devices->threads)))
-            return UINT32_MAX;
-        devices->threads[devices->thread_count].process = chunk->process;
-        devices->threads[devices->thread_count].tid = (int64_t)(uint32_t)tid;
-        *index = (uint32_t)devices->thread_count++;
+    const uint32_t index =
+        nvt_map_row(&devices->callers, (uint64_t)chunk->process << 32 | (uint32_t)tid,
+                    &devices->threads, &devices->thread_count, sizeof(*devices->threads));
+    if (index != NVT_MAP_NONE) {
+        devices->threads[index].process = chunk->process;
+        devices->threads[index].tid = (int64_t)(uint32_t)tid;
     }
-    return *index;
+    return index;
 }
 
 uint32_t nvt_device_call_name(const struct nvt_device_chunk *chunk, uint32_t name)
@@ -343,12 +340,9 @@ static int read_device(const struct nvt_device_chunk *chunk, const struct nvt_de
 
 static int read_context(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
-    uint32_t *device = nvt_map_at(&chunk->devices->contexts,
-                                  (uint64_t)chunk->process << 32 | narrow(row, NVT_CTX_ID));
-    if (!device)
-        return -1;
-    *device = narrow(row, NVT_CTX_DEVICE);
-    return 0;
+    return nvt_map_set(&chunk->devices->contexts,
+                       (uint64_t)chunk->process << 32 | narrow(row, NVT_CTX_ID),
+                       narrow(row, NVT_CTX_DEVICE));
 }
 
 /* CUpti_ActivityObjectKind, as the model's resources: by CUPTI's ids, as operations have them. */

@@ -50,7 +50,7 @@ struct nvt_file_devices {
         uint32_t process; /* index in the file */
         int64_t tid;
     } * threads;
-    size_t thread_count;
+    uint32_t thread_count;
     uint32_t *rows; /* of the model, of each of these threads, when all have been read */
     struct nvt_device_moment *moments;
     size_t moment_count;

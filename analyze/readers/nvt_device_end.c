@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
+
 #include "../model/cuda_names.h"
 #include "nvt.h"
 #include "nvt_device.h"
@@ -174,7 +176,7 @@ static uint32_t *thread_rows(struct nvt_file_reader *reader)
     struct nvt_file_devices *devices = &reader->devices;
     struct nvt_trace *trace = reader->trace;
     struct nvt_map known = {0};
-    uint32_t *rows = malloc((devices->thread_count + 1) * sizeof(*rows));
+    uint32_t *rows = malloc(((size_t)devices->thread_count + 1) * sizeof(*rows));
     int failed = !rows;
     for (uint32_t i = 0; !failed && i < reader->thread_count; i++) {
         uint32_t row = reader->threads[i].row;
@@ -223,11 +225,8 @@ static int link_memory(struct nvt_file_reader *reader)
     int status = 0;
     for (uint32_t i = 0; trace->memory.count && !status && i < trace->apis.count; i++) {
         uint32_t thread = trace->apis.thread[i];
-        uint32_t *at = nvt_map_at(
-            &calls, call_key(trace->threads.process[thread], trace->apis.correlation[i]));
-        status = at ? 0 : -1;
-        if (at)
-            *at = thread;
+        status = nvt_map_set(
+            &calls, call_key(trace->threads.process[thread], trace->apis.correlation[i]), thread);
     }
     for (uint32_t i = 0; !status && i < trace->memory.count; i++)
         if (reader->devices.memory_calls[i])
@@ -345,15 +344,9 @@ static int by_edge(const void *a, const void *b)
 /* Whether the last edge of this process at or before that moment begins a capture. */
 static int is_captured(const struct nvt_file_devices *devices, uint32_t process, uint64_t ticks)
 {
-    size_t low = 0, high = devices->edge_count;
+    size_t low = 0;
     const struct nvt_capture_edge wanted = {process, ticks, 0};
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_edge(&devices->edges[middle], &wanted) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    NVT_BISECT(low, devices->edge_count, by_edge(&devices->edges[low], &wanted) <= 0);
     return low && devices->edges[low - 1].process == process && devices->edges[low - 1].begins;
 }
 

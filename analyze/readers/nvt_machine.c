@@ -18,19 +18,16 @@ struct series {
  * had for unit and device holds. */
 static uint32_t place_of(struct nvt_file_machine *machine, const struct series *series)
 {
-    uint32_t *place =
-        series->process == NVT_NONE
-            ? nvt_map_at(&machine->places, (uint64_t)series->domain << 32 | series->name)
-            : nvt_map_at(&machine->of_processes, (uint64_t)series->process << 32 | series->name);
-    if (!place || *place != NVT_MAP_NONE)
-        return place ? *place : NVT_MAP_NONE;
-    if (nvt_grow(&machine->items, machine->count, sizeof(*machine->items)))
-        return NVT_MAP_NONE;
-    machine->items[machine->count] = (struct nvt_file_machine_series){
-        series->domain, series->name,    series->unit, series->about,
-        series->gpu,    series->process, NVT_NONE};
-    *place = (uint32_t)machine->count;
-    return (uint32_t)machine->count++;
+    const int of_process = series->process != NVT_NONE;
+    const uint32_t owner = of_process ? series->process : series->domain, before = machine->count;
+    const uint32_t place = nvt_map_row(of_process ? &machine->of_processes : &machine->places,
+                                       (uint64_t)owner << 32 | series->name, &machine->items,
+                                       &machine->count, sizeof(*machine->items));
+    if (machine->count > before)
+        machine->items[place] = (struct nvt_file_machine_series){
+            series->domain, series->name,    series->unit, series->about,
+            series->gpu,    series->process, NVT_NONE};
+    return place;
 }
 
 static uint32_t string(const struct nvt_file_reader *reader, struct nvt_cursor *cursor)
@@ -160,7 +157,7 @@ static int add_samples(struct nvt_file_reader *reader, int64_t origin, uint32_t 
 static int add_counters(struct nvt_file_reader *reader, uint32_t process)
 {
     struct nvt_file_machine *machine = &reader->machine;
-    uint8_t *has_samples = calloc(machine->count + 1, 1);
+    uint8_t *has_samples = calloc((size_t)machine->count + 1, 1);
     int failed = !has_samples;
     for (size_t i = 0; has_samples && i < machine->sample_count; i++)
         has_samples[machine->samples[i].series] = 1;

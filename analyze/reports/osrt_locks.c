@@ -51,10 +51,7 @@ struct adding {
 /* NVT_NONE when out of memory. */
 static uint32_t object_of(struct locks *locks, uint32_t process, uint64_t address)
 {
-    uint32_t *number = nvt_map_at(&locks->objects, address ^ (uint64_t)process << 48);
-    if (number && *number == NVT_MAP_NONE)
-        *number = locks->object_count++;
-    return number ? *number : NVT_NONE;
+    return nvt_map_number(&locks->objects, address ^ (uint64_t)process << 48, &locks->object_count);
 }
 
 /* The group of a wait; NVT_NONE when out of memory. */

@@ -9,13 +9,10 @@ int nvt_lock_holders_make(struct nvt_lock_holders *holders, const struct nvt_wai
 {
     const struct nvt_trace *trace = waits->trace;
     holders->waits = waits;
-    for (uint32_t i = 0; i < trace->threads.count; i++) {
-        uint32_t *row =
-            nvt_map_at(&holders->threads, key_of(trace->threads.process[i], trace->threads.tid[i]));
-        if (!row)
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (nvt_map_set(&holders->threads, key_of(trace->threads.process[i], trace->threads.tid[i]),
+                        i))
             return -1;
-        *row = i;
-    }
     return nvt_buckets_make(&holders->calls, trace->os_calls.thread, trace->threads.count, NULL,
                             trace->os_calls.count) ||
                    nvt_buckets_make(&holders->samples, trace->cpu_samples.thread,

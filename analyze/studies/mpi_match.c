@@ -62,13 +62,10 @@ struct match {
 static uint32_t *place_of(struct match *match, struct nvt_map *map, uint8_t communicator,
                           uint32_t source, uint32_t target, int32_t tag)
 {
-    uint32_t *pair = nvt_map_at(&match->pairs, (uint64_t)communicator << 56 |
-                                                   (uint64_t)(source + 1) << 28 | target);
-    if (!pair)
-        return NULL;
-    if (*pair == NVT_MAP_NONE)
-        *pair = match->pair_count++;
-    return nvt_map_at(map, (uint64_t)*pair << 32 | (uint32_t)tag);
+    const uint32_t pair = nvt_map_number(
+        &match->pairs, (uint64_t)communicator << 56 | (uint64_t)(source + 1) << 28 | target,
+        &match->pair_count);
+    return pair == NVT_MAP_NONE ? NULL : nvt_map_at(map, (uint64_t)pair << 32 | (uint32_t)tag);
 }
 
 static struct stream *new_stream(struct match *match, uint8_t communicator, uint32_t source,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/buffer.h"
 #include "../../lib/map.h"
 #include "../model/nesting.h"
@@ -108,14 +109,8 @@ static size_t iteration_at(const struct nvt_warmup_series *series, uint32_t thre
     if (nvt_warmup_process(series->trace, thread) != series->process)
         return SIZE_MAX;
     const struct nvt_ranges *ranges = &series->trace->ranges;
-    size_t low = 0, high = series->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges->end[series->rows[middle]] < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    NVT_BISECT(low, series->count, ranges->end[series->rows[low]] < time);
     return low < series->count && ranges->start[series->rows[low]] <= time ? low : SIZE_MAX;
 }
 
@@ -213,14 +208,8 @@ static uint32_t range_around(const struct nvt_trace *trace, const struct nvt_nes
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     const int64_t time = trace->marks.time[mark];
-    uint32_t low = 0, high = (uint32_t)ranges->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (ranges->start[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    NVT_BISECT(low, (uint32_t)ranges->count, ranges->start[low] <= time);
     while (low && (ranges->thread[low - 1] != trace->marks.thread[mark] ||
                    ranges->style[low - 1] != NVT_PUSH_POP))
         low--;
