@@ -81,6 +81,11 @@ struct nvt_column {
         before "StdDev (ns)", "ns", NVT_REAL, 1, NVT_SPARE                                         \
     }
 
+/* How a table of times by name begins: share, sum, how many (under that heading), and the summary. */
+#define NVT_TIME_COLUMNS(instances)                                                                \
+    {"Time (%)", NVT_PERCENT}, {"Total Time (ns)", NVT_NS}, {instances, NVT_COUNTS},               \
+        NVT_SUMMARY_COLUMNS("")
+
 /* Columns of a table whose description has room for any number of them, at most. */
 #define NVT_COLUMNS_MOST 32
 

@@ -9,8 +9,6 @@
 #include "../analyze/published/gpipe.h"
 #include "../lib/count_of.h"
 
-#define MIB (1024.0 * 1024.0)
-
 /* What of the axes charts have no lines for. */
 static const char *const same[] = {"model",          "schedule", "virtual_stages", "transport",
                                    "attention_axis", "batch",    "sequence",       "vocabulary",
@@ -82,14 +80,14 @@ static struct nvt_pipeline_row row_of(const struct nvt_record *record)
 {
     const char *engine = nvt_record_text(record, "engine");
     const char *checkpoint = nvt_record_text(record, "checkpoint");
-    struct nvt_pipeline_row row = {(int)nvt_record_number(record, "partitions"),
-                                   (int)nvt_record_number(record, "microbatches"),
-                                   checkpoint &&
-                                       (!strcmp(checkpoint, "true") || !strcmp(checkpoint, "on")),
-                                   engine && !strcmp(engine, "torchgpipe"),
-                                   nvt_record_number(record, "peak_activation_bytes") / MIB,
-                                   nvt_record_number(record, "throughput_samples_per_s"),
-                                   NAN};
+    struct nvt_pipeline_row row = {
+        (int)nvt_record_number(record, "partitions"),
+        (int)nvt_record_number(record, "microbatches"),
+        checkpoint && (!strcmp(checkpoint, "true") || !strcmp(checkpoint, "on")),
+        engine && !strcmp(engine, "torchgpipe"),
+        nvt_record_number(record, "peak_activation_bytes") / NVT_MEBIBYTE,
+        nvt_record_number(record, "throughput_samples_per_s"),
+        NAN};
     /* First order: of batch / (forward + backward), the two taken as independent. */
     double forward = nvt_record_number(record, "forward_ns_std");
     double backward = nvt_record_number(record, "backward_ns_std");

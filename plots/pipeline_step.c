@@ -14,7 +14,6 @@
 #include "looks.h"
 #include "pipeline_rows.h"
 
-#define MIB           (1024.0 * 1024.0)
 #define SHOWN_MOST    8  /* micro-batches that a Gantt chart should have */
 #define NUMBERED_MOST 16 /* micro-batches whose boxes are numbered */
 #define FORWARD_BAND  "#E6F4FC"
@@ -124,16 +123,17 @@ static void put_levels(const struct nvt_pipeline_view *view, int step, FILE *out
             fputs("-1\t-1\n", out);
             continue;
         }
-        fprintf(out, "0\t%.6f\n", held / MIB);
+        fprintf(out, "0\t%.6f\n", held / NVT_MEBIBYTE);
         for (size_t i = 0; i < view->level_count; i++) {
             const struct nvt_pipeline_level *level = &view->levels[i];
             if (level->step != step || level->partition != p)
                 continue;
             held = level->allocated;
             fprintf(out, "%.6f\t%.6f\n%.6f\t%.6f\n", (double)(level->start - zero) / 1e6,
-                    level->peak_allocated / MIB, (double)(level->time - zero) / 1e6, held / MIB);
+                    level->peak_allocated / NVT_MEBIBYTE, (double)(level->time - zero) / 1e6,
+                    held / NVT_MEBIBYTE);
         }
-        fprintf(out, "%.6f\t%.6f\n", length_of(view, step), held / MIB);
+        fprintf(out, "%.6f\t%.6f\n", length_of(view, step), held / NVT_MEBIBYTE);
     }
 }
 

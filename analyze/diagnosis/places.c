@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-
 /* NULL when out of memory. */
 static struct nvt_place *place_of(struct nvt_places *places, uint64_t key)
 {

@@ -6,8 +6,6 @@
 #include "../diagnosis/beats.h"
 #include "../diagnosis/rising.h"
 
-#define MIB 1048576.0
-
 /* Processes that grow of one kind: those that enter a loop, or those that work for it. */
 struct kind {
     const struct nvt_process_memory *most; /* the one that grows most, NULL: none does */
@@ -104,13 +102,13 @@ static int tell_growth(struct growing *growing, const struct kind *kind,
     finding->per = "per iteration";
     snprintf(finding->what, sizeof(finding->what),
              "the resident memory of %s grows by %.3g MiB per iteration and does not level off", of,
-             finding->cost_bytes / MIB);
+             finding->cost_bytes / NVT_MEBIBYTE);
     nvt_finding_about(finding, of);
     nvt_finding_append(
         finding,
         "%.5g MiB at first, %.5g MiB at the end of the last %.0f iterations, more in "
         "each eighth of them",
-        growth->level.first / MIB, growth->level.last / MIB, growth->iterations);
+        growth->level.first / NVT_MEBIBYTE, growth->level.last / NVT_MEBIBYTE, growth->iterations);
     if (kind->of > 1 || is_worker)
         nvt_finding_append(finding, ", in process %lld; %u of %u such processes grow",
                            (long long)trace->processes.pid[process], kind->grow, kind->of);

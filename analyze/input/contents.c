@@ -49,3 +49,23 @@ int nvt_input_has_cuda_stacks(const struct nvt_input *input)
             return 1;
     return 0;
 }
+
+const struct nvt_record *nvt_input_record_of(const struct nvt_input *input, const char *workload,
+                                             size_t *i)
+{
+    for (size_t run = 0, before = 0; run < input->run_count; before += input->runs[run++]->count)
+        for (; *i - before < input->runs[run]->count; ++*i) {
+            const struct nvt_record *record = &input->runs[run]->records[*i - before];
+            if (nvt_record_is_of(record, workload)) {
+                ++*i;
+                return record;
+            }
+        }
+    return NULL;
+}
+
+int nvt_input_refuse(const struct nvt_input *input, const char *workload, struct nvt_error *err)
+{
+    return nvt_fail_at(err, input->run_count ? input->runs[0]->path : "input", -1,
+                       "holds no run of %s", workload);
+}

@@ -86,6 +86,13 @@ int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, stru
 int nvt_input_check_output(const struct nvt_input *input, const char *output,
                            struct nvt_error *err);
 
+/* The first row of a workload at or behind *i, among those of all run directories, behind which *i is then; NULL: there is none. */
+const struct nvt_record *nvt_input_record_of(const struct nvt_input *input, const char *workload,
+                                             size_t *i);
+
+/* An error: that the input has no run of a workload. -1. */
+int nvt_input_refuse(const struct nvt_input *input, const char *workload, struct nvt_error *err);
+
 /* Whether a trace of the input is that of a record. */
 int nvt_input_has_trace(const struct nvt_input *input, const struct nvt_runs *runs, size_t record);
 

@@ -10,25 +10,7 @@
 #include "../published/transformer.h"
 #include "report.h"
 
-enum { FORM, COUNT, SUM, BITS, EXACT, ERROR, STATUS, SOURCE };
-
-/* The next record of the workload at or behind *i. NULL behind the last. */
-static const struct nvt_record *next(const struct nvt_input *input, size_t *run, size_t *i)
-{
-    for (; *run < input->run_count; ++*run, *i = 0)
-        while (*i < input->runs[*run]->count) {
-            const struct nvt_record *record = &input->runs[*run]->records[(*i)++];
-            if (nvt_record_is_of(record, "accumulate"))
-                return record;
-        }
-    return NULL;
-}
-
-static int refuse_accumulate(const struct nvt_input *input, struct nvt_error *err)
-{
-    return nvt_fail_at(err, input->run_count ? input->runs[0]->path : "input", -1,
-                       "holds no run of accumulate");
-}
+#define WORKLOAD "accumulate"
 
 static void put_accumulate_row(struct nvt_table *table, const struct nvt_record *record)
 {
@@ -47,13 +29,10 @@ static void put_accumulate_row(struct nvt_table *table, const struct nvt_record 
 
 static int put_accumulate(struct nvt_table *table, const struct nvt_making *making)
 {
-    size_t run = 0, i = 0;
-    const struct nvt_record *record = next(making->input, &run, &i);
-    if (!record)
-        return refuse_accumulate(making->input, making->err);
-    for (; record; record = next(making->input, &run, &i))
+    const struct nvt_record *record;
+    for (size_t i = 0; (record = nvt_input_record_of(making->input, WORKLOAD, &i));)
         put_accumulate_row(table, record);
-    return 0;
+    return nvt_table_rows(table) ? 0 : nvt_input_refuse(making->input, WORKLOAD, making->err);
 }
 
 /* As PyTorch prints a tensor of one number: the type follows unless it is float32. Behind it the words of the
@@ -84,17 +63,15 @@ static void put_tensor(const struct nvt_record *record, FILE *out)
 
 static int published_accumulate(struct nvt_input *input, FILE *out, struct nvt_error *err)
 {
-    size_t run = 0, i = 0;
-    const struct nvt_record *record = next(input, &run, &i);
-    if (!record)
-        return refuse_accumulate(input, err);
-    for (; record; record = next(input, &run, &i))
+    const struct nvt_record *record;
+    int is_any = 0;
+    for (size_t i = 0; (record = nvt_input_record_of(input, WORKLOAD, &i)); is_any = 1)
         put_tensor(record, out);
-    return 0;
+    return is_any ? 0 : nvt_input_refuse(input, WORKLOAD, err);
 }
 
 const struct nvt_report nvt_report_accumulate = {
-    .name = "accumulate",
+    .name = WORKLOAD,
     .about = "sums of 0.01 in formats that round each addition",
     .needs = NVT_NEEDS_RUNS,
     .title = "Sums of 0.01",

@@ -65,10 +65,9 @@ static int put_all_attention(struct nvt_table *table, const struct nvt_making *m
     int status = nvt_breakdown_make(&parts, making->input, making->err);
     for (size_t from = 0, to; from < parts.count && !status; from = to) {
         struct attention attention = {.on_device = 0};
-        for (to = from; to < parts.count && parts.items[to].phase == parts.items[from].phase &&
-                        parts.items[to].configuration == parts.items[from].configuration;
-             to++)
-            add_attention(&attention, &parts.items[to]);
+        to = nvt_breakdown_phase_end(&parts, from);
+        for (size_t i = from; i < to; i++)
+            add_attention(&attention, &parts.items[i]);
         put_attention(table, &parts, &parts.items[from], &attention);
     }
     nvt_breakdown_free(&parts);

@@ -109,22 +109,11 @@ static struct message told(const struct nvt_trace *trace, uint32_t row)
     return message;
 }
 
-/* As NCCL's range around the launch says (collectives.cc): of an all-gather, a reduce-scatter, a gather and a scatter one
- * rank's part, of an all-to-all what goes to one rank, as the arguments are. How many there are, it does not say. */
-static struct message ranged(const struct nvt_trace *trace, uint32_t range)
+static const char *payload_of(const struct nvt_trace *trace, uint32_t range)
 {
-    static const char size[] = "\"Message size [bytes]\":";
-    struct message message = {.bytes = UNKNOWN};
-    const char *payload = trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD
-                              ? nvt_name(trace, trace->ranges.payload[range])
-                              : "";
-    const char *found = strstr(payload, size);
-    snprintf(message.name, sizeof(message.name), "%s", nvt_name(trace, trace->ranges.name[range]));
-    if (found && found[sizeof(size) - 1] >= '0' && found[sizeof(size) - 1] <= '9')
-        message.bytes = strtoull(found + sizeof(size) - 1, NULL, 10);
-    if (message.bytes > INT64_MAX)
-        message.bytes = UNKNOWN;
-    return message;
+    return trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD
+               ? nvt_name(trace, trace->ranges.payload[range])
+               : "";
 }
 
 /* The number behind a name in the text of a payload, UNKNOWN where there is none. */
@@ -135,13 +124,24 @@ static uint64_t number_in(const char *payload, const char *name)
     return found && *found >= '0' && *found <= '9' ? strtoull(found, NULL, 10) : UNKNOWN;
 }
 
+/* As NCCL's range around the launch says (collectives.cc): of an all-gather, a reduce-scatter, a gather and a scatter one
+ * rank's part, of an all-to-all what goes to one rank, as the arguments are. How many there are, it does not say. */
+static struct message ranged(const struct nvt_trace *trace, uint32_t range)
+{
+    struct message message = {.bytes =
+                                  number_in(payload_of(trace, range), "\"Message size [bytes]\":")};
+    snprintf(message.name, sizeof(message.name), "%s", nvt_name(trace, trace->ranges.name[range]));
+    if (message.bytes > INT64_MAX)
+        message.bytes = UNKNOWN;
+    return message;
+}
+
 /* As a range of torch.distributed says (lib/collective_payload.h). Whether a range is one. */
 static int launched(const struct nvt_trace *trace, uint32_t range, struct message *message)
 {
     static const char type[] = "\"type\":\"";
     const struct nvt_ranges *ranges = &trace->ranges;
-    const char *payload =
-        ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD ? nvt_name(trace, ranges->payload[range]) : "";
+    const char *payload = payload_of(trace, range);
     const uint64_t members = number_in(payload, "\"ranks\":");
     const uint64_t given = number_in(payload, "\"bytes given\":");
     const uint64_t taken = number_in(payload, "\"bytes taken\":");

@@ -67,8 +67,7 @@ static int group_cuda_exec(struct nvt_groups *groups, const struct nvt_trace *tr
                            const struct nvt_making *making)
 {
     struct nvt_kernel_naming naming;
-    int status = nvt_kernel_naming_make(&naming, trace, making->input->naming,
-                                        making->input->project_flags, making->err);
+    int status = nvt_kernel_naming_make(&naming, trace, making->input, making->err);
     for (uint32_t op = 0; op < trace->ops.count && !status; op++)
         collect_cuda_exec(groups, &naming, op);
     nvt_kernel_naming_free(&naming);
@@ -174,8 +173,7 @@ static int put_cuda_exec_trace_rows(struct nvt_table *table, const struct nvt_tr
                                     const struct nvt_making *making)
 {
     struct nvt_kernel_naming naming;
-    int status = nvt_kernel_naming_make(&naming, trace, making->input->naming,
-                                        making->input->project_flags, making->err);
+    int status = nvt_kernel_naming_make(&naming, trace, making->input, making->err);
     if (!status)
         status = put_cuda_exec_trace(table, &naming);
     nvt_kernel_naming_free(&naming);

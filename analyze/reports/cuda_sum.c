@@ -138,7 +138,6 @@ static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *tra
 static int group_cuda_sum(struct nvt_groups *groups, const struct nvt_trace *trace,
                           const struct nvt_making *making)
 {
-    const struct nvt_input *input = making->input;
     const struct nvt_os_calls *os = &trace->os_calls;
     const struct nvt_mpi_calls *mpi = &trace->mpi_calls;
     const struct nvt_overheads *overheads = &trace->overheads;
@@ -148,8 +147,7 @@ static int group_cuda_sum(struct nvt_groups *groups, const struct nvt_trace *tra
         collect_launches(groups, making->from->launches);
         return 0;
     }
-    int status =
-        nvt_kernel_naming_make(&naming, trace, input->naming, input->project_flags, making->err);
+    int status = nvt_kernel_naming_make(&naming, trace, making->input, making->err);
     if (!status && of & (KERNELS | MEMORY))
         collect_ops(groups, &naming, of);
     if (of & CALLS)
@@ -192,12 +190,8 @@ static void put_sizes(struct nvt_table *table, struct nvt_groups *groups, uint32
 
 /* A report of times, by these columns. */
 #define TIMES_BY(instances, ...)                                                                   \
-    .columns = {{"Time (%)", NVT_PERCENT},                                                         \
-                {"Total Time (ns)", NVT_NS},                                                       \
-                {instances, NVT_COUNTS},                                                           \
-                NVT_SUMMARY_COLUMNS(""),                                                           \
-                __VA_ARGS__},                                                                      \
-    .group = group_cuda_sum, .put_group = put_cuda_sum_group
+    .columns = {NVT_TIME_COLUMNS(instances), __VA_ARGS__}, .group = group_cuda_sum,                \
+    .put_group = put_cuda_sum_group
 #define TIMES_BY_NAME(instances)                                                                   \
     TIMES_BY(instances, {"Name", NVT_NAMES}), .order = {"-Total Time (ns)", "Name"}
 

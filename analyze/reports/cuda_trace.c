@@ -60,8 +60,7 @@ static int put_ops(struct nvt_table *table, const struct nvt_trace *trace,
 {
     struct nvt_kernel_naming naming;
     struct nvt_buffer text = {0};
-    int status = nvt_kernel_naming_make(&naming, trace, making->input->naming,
-                                        making->input->project_flags, making->err);
+    int status = nvt_kernel_naming_make(&naming, trace, making->input, making->err);
     for (uint32_t i = 0; i < trace->ops.count && !status; i++)
         status = put_cuda_trace_op(table, &naming, i, &text);
     nvt_kernel_naming_free(&naming);

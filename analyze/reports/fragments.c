@@ -42,8 +42,7 @@ static struct nvt_fragment_row *rows_of(struct nvt_input *input, size_t *count,
 {
     struct nvt_fragment_row *rows = nvt_fragment_rows(input->runs, input->run_count, count, err);
     if (rows && !*count) {
-        nvt_fail(err, "holds no run of linear or fragmented");
-        nvt_error_in(err, input->run_count ? input->runs[0]->path : "input");
+        nvt_input_refuse(input, "linear or fragmented", err);
         free(rows);
         return NULL;
     }

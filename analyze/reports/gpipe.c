@@ -18,12 +18,9 @@ struct extras {
 static struct extras extras_of(const struct nvt_input *input)
 {
     struct extras extras = {nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL), 0};
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const struct nvt_record *record = &input->runs[i]->records[k];
-            extras.has_remarks |=
-                nvt_record_is_of(record, "gpipe") && nvt_gpipe_is_of_launches(record);
-        }
+    const struct nvt_record *record;
+    for (size_t i = 0; (record = nvt_input_record_of(input, "gpipe", &i));)
+        extras.has_remarks |= nvt_gpipe_is_of_launches(record);
     return extras;
 }
 
@@ -85,18 +82,14 @@ static int put_gpipe(struct nvt_table *table, const struct nvt_making *making)
 {
     const struct nvt_input *input = making->input;
     const struct extras extras = extras_of(input);
+    const struct nvt_record *record;
     if (!extras.conditions)
         nvt_table_drop(table, "measured with", 1);
     if (!extras.has_remarks)
         nvt_table_drop(table, "remark", 1);
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++)
-            if (nvt_record_is_of(&input->runs[i]->records[k], "gpipe"))
-                put_gpipe_row(table, &input->runs[i]->records[k], &extras);
-    if (nvt_table_rows(table))
-        return 0;
-    return nvt_fail_at(making->err, input->run_count ? input->runs[0]->path : "input", -1,
-                       "holds no run of gpipe");
+    for (size_t i = 0; (record = nvt_input_record_of(input, "gpipe", &i));)
+        put_gpipe_row(table, record, &extras);
+    return nvt_table_rows(table) ? 0 : nvt_input_refuse(input, "gpipe", making->err);
 }
 
 const struct nvt_report nvt_report_gpipe = {

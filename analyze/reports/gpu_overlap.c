@@ -13,34 +13,23 @@ static double hidden(const struct nvt_overlap *overlap, enum nvt_op_class class)
                        nvt_overlap_with(overlap, 1u << class));
 }
 
-static void put_gpu_overlap_device(struct nvt_table *table, const struct nvt_trace *trace,
-                                   const struct nvt_used_device *device,
-                                   const struct nvt_overlap *overlap)
+static int put_overlap(struct nvt_table *table, const struct nvt_trace *trace,
+                       const struct nvt_used_device *device, const struct nvt_making *making)
 {
+    struct nvt_overlap overlap;
+    (void)making;
+    if (nvt_overlap_make(&overlap, trace, device))
+        return -1;
     nvt_table_put(table, NVT_DEVICE(trace, device->process, device->device),
-                  trace->processes.pid[device->process], nvt_overlap_with(overlap, 0),
-                  overlap->time[0]);
+                  trace->processes.pid[device->process], nvt_overlap_with(&overlap, 0),
+                  overlap.time[0]);
     for (unsigned i = 0; i < NVT_CLASSES; i++)
-        nvt_table_more(table, nvt_overlap_with(overlap, 1u << i));
+        nvt_table_more(table, nvt_overlap_with(&overlap, 1u << i));
     for (unsigned i = 0; i < NVT_CLASSES; i++)
-        nvt_table_more(table, overlap->time[1u << i]);
-    nvt_table_more(table, hidden(overlap, NVT_CLASS_COMMUNICATION),
-                   hidden(overlap, NVT_CLASS_COPY));
-}
-
-static int put_gpu_overlap_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                                 const struct nvt_making *making)
-{
-    struct nvt_used_devices devices = {0};
-    int status = nvt_used_devices_make(&devices, trace, making->err);
-    for (uint32_t i = 0; i < devices.count && !status; i++) {
-        struct nvt_overlap overlap;
-        status = nvt_overlap_make(&overlap, trace, &devices.items[i]);
-        if (!status)
-            put_gpu_overlap_device(table, trace, &devices.items[i], &overlap);
-    }
-    nvt_used_devices_free(&devices);
-    return status;
+        nvt_table_more(table, overlap.time[1u << i]);
+    nvt_table_more(table, hidden(&overlap, NVT_CLASS_COMMUNICATION),
+                   hidden(&overlap, NVT_CLASS_COPY));
+    return 0;
 }
 
 const struct nvt_report nvt_report_overlap = {
@@ -60,5 +49,5 @@ const struct nvt_report nvt_report_overlap = {
                 {"Communication Hidden (%)", NVT_PERCENT},
                 {"Copy Hidden (%)", NVT_PERCENT}},
     .nothing = "no device operations in the input",
-    .over_traces = put_gpu_overlap_trace,
+    .each_device = put_overlap,
 };

@@ -269,7 +269,7 @@ static int put_node(struct nvt_table *table, const struct tree *tree, const stru
         return -1;
     nvt_table_put(table, (const char *)text->data, node->instances, node->host, node->host_self,
                   node->style ? NAN : nvt_percent(node->host, node->threads_ns), node->level,
-                  node->style ? "StartEnd" : "PushPop", node->unfinished);
+                  nvt_style_name(node->style), node->unfinished);
     if (tree->has_ops)
         nvt_table_more(table, node->busy, node->self, node->span, node->ops, node->ops_self);
     return 0;

@@ -22,17 +22,17 @@ static int keep_innermost(void *context, uint32_t op, const uint32_t *ranges, ui
 }
 
 int nvt_kernel_naming_make(struct nvt_kernel_naming *naming, const struct nvt_trace *trace,
-                           unsigned flags, unsigned project_flags, struct nvt_error *err)
+                           const struct nvt_input *input, struct nvt_error *err)
 {
     size_t size = ((size_t)trace->ops.count + 1) * sizeof(*naming->innermost);
-    *naming = (struct nvt_kernel_naming){.trace = trace, .flags = flags};
-    if (!(flags & NVT_KERNEL_NVTX))
+    *naming = (struct nvt_kernel_naming){.trace = trace, .flags = input->naming};
+    if (!(input->naming & NVT_KERNEL_NVTX))
         return 0;
     naming->innermost = malloc(size);
     if (!naming->innermost)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     memset(naming->innermost, 0xff, size);
-    return nvt_project(trace, project_flags, keep_innermost, naming, err);
+    return nvt_project(trace, input->project_flags, keep_innermost, naming, err);
 }
 
 void nvt_kernel_naming_free(struct nvt_kernel_naming *naming)

@@ -6,6 +6,7 @@
 #define NVT_KERNEL_NAMING_H
 
 #include "../../lib/buffer.h"
+#include "../input/input.h"
 #include "../model/groups.h"
 #include "../model/trace.h"
 
@@ -24,11 +25,12 @@ struct nvt_kernel_naming {
 };
 
 /*
- * Names of a finished trace's operations by these flags; project_flags: which range an operation belongs to (device/project.h).
+ * Names of a finished trace's operations as the input wants them: its naming, and its project_flags for the range that an operation
+ * belongs to.
  * 0, or -1 with err filled (out of memory). Release with nvt_kernel_naming_free, also after a failure.
  */
 int nvt_kernel_naming_make(struct nvt_kernel_naming *naming, const struct nvt_trace *trace,
-                           unsigned flags, unsigned project_flags, struct nvt_error *err);
+                           const struct nvt_input *input, struct nvt_error *err);
 void nvt_kernel_naming_free(struct nvt_kernel_naming *naming);
 
 /* A grid or a block as nsys's columns GridXYZ and BlockXYZ have it. Returns text. */

@@ -104,11 +104,12 @@ static void put_stream(struct nvt_table *table, const struct nvt_trace *trace,
                   (double)stream->depth / (double)count, stream->deepest);
 }
 
-static int add_launch_device(struct nvt_table *table, const struct nvt_trace *trace,
-                             const struct nvt_used_device *device)
+static int put_launches(struct nvt_table *table, const struct nvt_trace *trace,
+                        const struct nvt_used_device *device, const struct nvt_making *making)
 {
     struct streams streams = {0};
     int status = 0;
+    (void)making;
     for (uint32_t i = 0; i < device->count && !status; i++) {
         uint32_t op = device->ops[i];
         struct stream *stream = stream_of(&streams, trace->ops.context[op], trace->ops.stream[op]);
@@ -117,17 +118,6 @@ static int add_launch_device(struct nvt_table *table, const struct nvt_trace *tr
     for (uint32_t i = 0; i < streams.count && !status; i++)
         put_stream(table, trace, device, &streams.items[i]);
     free_streams(&streams);
-    return status;
-}
-
-static int put_launch_trace(struct nvt_table *table, const struct nvt_trace *trace,
-                            const struct nvt_making *making)
-{
-    struct nvt_used_devices devices = {0};
-    int status = nvt_used_devices_make(&devices, trace, making->err);
-    for (uint32_t i = 0; i < devices.count && !status; i++)
-        status = add_launch_device(table, trace, &devices.items[i]);
-    nvt_used_devices_free(&devices);
     return status;
 }
 
@@ -148,5 +138,5 @@ const struct nvt_report nvt_report_launch_latency = {
                 {"Avg Depth", NVT_REALS("", 1)},
                 {"Max Depth", NVT_COUNTS}},
     .nothing = "no device operations with their launching calls in the input",
-    .over_traces = put_launch_trace,
+    .each_device = put_launches,
 };

@@ -26,10 +26,8 @@ static double at_work(const struct nvt_trace *trace, const struct nvt_used_devic
 static void name_of(const struct nvt_trace *trace, uint32_t counter, char *out, size_t size)
 {
     const struct nvt_counters *counters = &trace->counters;
-    uint32_t domain = counters->domain[counter];
-    const char *name =
-        domain < trace->domains.count ? nvt_name(trace, trace->domains.name[domain]) : "";
-    snprintf(out, size, "%.100s%s%.160s", name, counters->gpu[counter] ? " " : "",
+    snprintf(out, size, "%.100s%s%.160s", nvt_domain_name(trace, counters->domain[counter]),
+             counters->gpu[counter] ? " " : "",
              counters->gpu[counter] ? nvt_name(trace, counters->description[counter]) : "");
 }
 

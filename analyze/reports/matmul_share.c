@@ -122,17 +122,6 @@ static void list(struct listing *listing, const struct row *row)
     put_matmul_share_row(listing, others);
 }
 
-/* The parts from `from` on that are of one configuration and phase, of the kind that counts. */
-static size_t end_of_phase(const struct nvt_breakdown *parts, size_t from)
-{
-    size_t to = from;
-    while (to < parts->count &&
-           parts->items[to].configuration == parts->items[from].configuration &&
-           parts->items[to].phase == parts->items[from].phase)
-        to++;
-    return to;
-}
-
 /* A configuration, as far as its phases were gone through. */
 struct whole {
     struct share share;
@@ -231,7 +220,7 @@ static int fill_matmul_share(const struct nvt_breakdown *parts, struct nvt_table
     if (!whole.rows)
         return -1;
     for (size_t from = 0, to; from < parts->count; from = to) {
-        to = end_of_phase(parts, from);
+        to = nvt_breakdown_phase_end(parts, from);
         if (!from || parts->items[from].configuration != parts->items[from - 1].configuration)
             whole.tells_ranges = tells_ranges(parts, from);
         put_phase(parts, from, to, table, made_of, &whole);

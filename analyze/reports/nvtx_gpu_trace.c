@@ -22,12 +22,10 @@ struct projection {
 static int name_range(struct projection *projection, uint32_t i)
 {
     const struct nvt_trace *trace = projection->trace;
-    uint32_t domain = trace->ranges.domain[i];
     projection->name.size = 0;
-    return nvt_buffer_printf(
-               &projection->name, "%s:%s",
-               nvt_name(trace, domain < trace->domains.count ? trace->domains.name[domain] : 0),
-               nvt_name(trace, trace->ranges.name[i])) ||
+    return nvt_buffer_printf(&projection->name, "%s:%s",
+                             nvt_domain_name(trace, trace->ranges.domain[i]),
+                             nvt_name(trace, trace->ranges.name[i])) ||
            nvt_buffer_append(&projection->name, "", 1);
 }
 

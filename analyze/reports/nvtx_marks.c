@@ -28,10 +28,9 @@ static int is_number(const char *text, double *value)
 static void add_mark(struct nvt_groups *groups, const struct nvt_trace *trace, uint32_t i)
 {
     const struct nvt_marks *marks = &trace->marks;
-    uint32_t domain = marks->domain[i];
-    uint32_t parts[] = {
-        nvt_groups_string(groups, domain < trace->domains.count ? trace->domains.name[domain] : 0),
-        nvt_groups_string(groups, marks->name[i]), nvt_groups_string(groups, marks->category[i])};
+    uint32_t parts[] = {nvt_groups_string(groups, trace->domains.name[marks->domain[i]]),
+                        nvt_groups_string(groups, marks->name[i]),
+                        nvt_groups_string(groups, marks->category[i])};
     struct sum *sum = nvt_groups_item(groups, nvt_groups_key(groups, parts, 3));
     double value;
     if (!sum)

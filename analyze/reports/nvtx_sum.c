@@ -9,10 +9,6 @@
 #include "../../lib/map.h"
 #include "report.h"
 
-#define COLUMNS                                                                                    \
-    {"Time (%)", NVT_PERCENT}, {"Total Time (ns)", NVT_NS}, {"Instances", NVT_COUNTS},             \
-        NVT_SUMMARY_COLUMNS("")
-
 /* What a report is of: ranges of these styles. */
 enum { PUSH_POP = 1 << NVT_PUSH_POP, START_END = 1 << NVT_START_END };
 
@@ -96,35 +92,32 @@ static int put_nvtx_sum(struct nvt_table *table, const struct nvt_making *making
     return status;
 }
 
+#define BY_TIME                                                                                    \
+    .order = {"-Total Time (ns)", "Range"}, .needs = NVT_TAKES_COMPENSATED, .of_input = put_nvtx_sum
+
 const struct nvt_report nvt_report_nvtx_sum = {
     .name = "nvtx_sum",
     .about = "ranges of both styles by total time",
     .title = "NVTX range summary",
-    .columns = {COLUMNS, {"Style", NVT_SPARE_NAMES}, {"Range", NVT_RANGES}},
-    .order = {"-Total Time (ns)", "Range"},
-    .needs = NVT_TAKES_COMPENSATED,
+    .columns = {NVT_TIME_COLUMNS("Instances"), {"Style", NVT_SPARE_NAMES}, {"Range", NVT_RANGES}},
+    BY_TIME,
     .of = PUSH_POP | START_END,
-    .of_input = put_nvtx_sum,
 };
 
 const struct nvt_report nvt_report_nvtx_pushpop_sum = {
     .name = "nvtx_pushpop_sum",
     .about = "push/pop ranges by total time",
     .title = "NVTX push/pop range summary",
-    .columns = {COLUMNS, {"Range", NVT_RANGES}},
-    .order = {"-Total Time (ns)", "Range"},
-    .needs = NVT_TAKES_COMPENSATED,
+    .columns = {NVT_TIME_COLUMNS("Instances"), {"Range", NVT_RANGES}},
+    BY_TIME,
     .of = PUSH_POP,
-    .of_input = put_nvtx_sum,
 };
 
 const struct nvt_report nvt_report_nvtx_startend_sum = {
     .name = "nvtx_startend_sum",
     .about = "start/end ranges by total time",
     .title = "NVTX start/end range summary",
-    .columns = {COLUMNS, {"Range", NVT_RANGES}},
-    .order = {"-Total Time (ns)", "Range"},
-    .needs = NVT_TAKES_COMPENSATED,
+    .columns = {NVT_TIME_COLUMNS("Instances"), {"Range", NVT_RANGES}},
+    BY_TIME,
     .of = START_END,
-    .of_input = put_nvtx_sum,
 };

@@ -32,11 +32,8 @@ static int put_nvtx_trace_range(struct nvt_table *table, const struct nvt_trace 
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     int64_t duration = ranges->end[i] - ranges->start[i];
-    uint32_t thread = ranges->thread[i], domain_row = ranges->domain[i];
-    const int has_thread = thread < trace->threads.count;
-    uint32_t process = has_thread ? trace->threads.process[thread] : NVT_NONE;
-    const char *domain =
-        domain_row < trace->domains.count ? nvt_name(trace, trace->domains.name[domain_row]) : "";
+    uint32_t thread = ranges->thread[i];
+    const char *domain = nvt_domain_name(trace, ranges->domain[i]);
     const char *name, *in_tree = tree_name(&texts[0], tree->level[i], domain,
                                            nvt_name(trace, ranges->name[i]), &name);
     char color[16];
@@ -45,10 +42,9 @@ static int put_nvtx_trace_range(struct nvt_table *table, const struct nvt_trace 
     snprintf(color, sizeof(color), "#%08" PRIX32, ranges->color[i]);
     nvt_table_put(
         table, ranges->start[i], ranges->end[i], duration, tree->children_ns[i],
-        duration - tree->children_ns[i], name,
-        NVT_IF(process < trace->processes.count, trace->processes.pid[process]),
-        NVT_IF(has_thread, trace->threads.tid[thread]), tree->level[i], tree->children[i],
-        (int64_t)i + 1, NVT_IF(tree->parent[i] != NVT_NONE, (int64_t)tree->parent[i] + 1),
+        duration - tree->children_ns[i], name, trace->processes.pid[trace->threads.process[thread]],
+        trace->threads.tid[thread], tree->level[i], tree->children[i], (int64_t)i + 1,
+        NVT_IF(tree->parent[i] != NVT_NONE, (int64_t)tree->parent[i] + 1),
         (const char *)texts[1].data, in_tree, nvt_text_if_any(domain),
         NVT_IF(ranges->category[i], nvt_name(trace, ranges->category[i])),
         NVT_IF(ranges->flags[i] & NVT_RANGE_HAS_COLOR, color),

@@ -96,11 +96,8 @@ static int put_phases(struct nvt_table *table, const struct nvt_making *making)
 
 static int has_any(const struct nvt_input *input, const char *workload)
 {
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++)
-            if (nvt_record_is_of(&input->runs[i]->records[k], workload))
-                return 1;
-    return 0;
+    size_t i = 0;
+    return nvt_input_record_of(input, workload, &i) != NULL;
 }
 
 /* The layout of the workload that was run; switchback has a report of its own beside others. */

@@ -376,6 +376,16 @@ int nvt_report_make_each(const struct nvt_report *report, struct nvt_input *inpu
     return status;
 }
 
+static int put_devices(const struct nvt_trace *trace, const struct nvt_making *making)
+{
+    struct nvt_used_devices devices = {0};
+    int status = nvt_used_devices_make(&devices, trace, making->err);
+    for (uint32_t i = 0; i < devices.count && !status; i++)
+        status = making->report->each_device(making->tables[0], trace, &devices.items[i], making);
+    nvt_used_devices_free(&devices);
+    return status;
+}
+
 /* What a report takes of a trace: rows of the table, or values of the groups. */
 static int take_trace(struct nvt_groups *groups, const struct nvt_making *making)
 {
@@ -383,6 +393,8 @@ static int take_trace(struct nvt_groups *groups, const struct nvt_making *making
     int status = 0;
     if (making->report->over_traces)
         status = making->report->over_traces(making->tables[0], trace, making);
+    if (making->report->each_device)
+        status = put_devices(trace, making);
     if (making->report->group) {
         nvt_groups_trace(groups, trace);
         status = making->report->group(groups, trace, making);

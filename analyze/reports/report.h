@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "../../lib/table.h"
+#include "../device/devices.h"
 #include "../input/input.h"
 #include "../model/groups.h"
 
@@ -125,7 +126,7 @@ struct nvt_making {
 };
 
 /*
- * A report says what its table is (title, columns, order) and has one way to fill it: each_trace, over_traces, group
+ * A report says what its table is (title, columns, order) and has one way to fill it: each_trace, over_traces, each_device, group
  * with put_group, of_input, or make. These return 0, or -1 with err filled, or with err left alone where there was no
  * memory. nvt_report_make does the rest: it makes the tables, orders and adds them, and notes when they are empty.
  */
@@ -152,6 +153,9 @@ struct nvt_report {
     /* Put the rows of a trace behind those of the traces before it. */
     int (*over_traces)(struct nvt_table *table, const struct nvt_trace *trace,
                        const struct nvt_making *making);
+    /* Put the rows of a device that a trace has operations of. */
+    int (*each_device)(struct nvt_table *table, const struct nvt_trace *trace,
+                       const struct nvt_used_device *device, const struct nvt_making *making);
     /* Sort what a trace has into groups, which carry a struct of this size; then put the rows of each group of all traces. */
     int (*group)(struct nvt_groups *groups, const struct nvt_trace *trace,
                  const struct nvt_making *making);

@@ -68,8 +68,7 @@ static int put_switchback(struct nvt_table *table, const struct nvt_making *maki
     }
     int status = rows ? 0 : -1;
     if (rows && !count)
-        status = nvt_fail_at(making->err, input->run_count ? input->runs[0]->path : "input", -1,
-                             "holds no run of switchback");
+        status = nvt_input_refuse(input, "switchback", making->err);
     free(rows);
     return status;
 }

@@ -296,6 +296,16 @@ int nvt_breakdown_make(struct nvt_breakdown *parts, const struct nvt_input *inpu
     return status;
 }
 
+size_t nvt_breakdown_phase_end(const struct nvt_breakdown *parts, size_t from)
+{
+    size_t to = from;
+    while (to < parts->count &&
+           parts->items[to].configuration == parts->items[from].configuration &&
+           parts->items[to].phase == parts->items[from].phase)
+        to++;
+    return to;
+}
+
 uint64_t nvt_breakdown_runs(const struct nvt_breakdown *parts, const struct nvt_phase_part *like)
 {
     for (size_t i = 0; i < parts->count; i++) {

@@ -36,6 +36,9 @@ int nvt_breakdown_make(struct nvt_breakdown *parts, const struct nvt_input *inpu
                        struct nvt_error *err);
 void nvt_breakdown_free(struct nvt_breakdown *parts);
 
+/* The first part behind `from` that is of another configuration or phase. */
+size_t nvt_breakdown_phase_end(const struct nvt_breakdown *parts, size_t from);
+
 /* How often a phase ran: the count of the part that is the phase itself. */
 uint64_t nvt_breakdown_runs(const struct nvt_breakdown *parts, const struct nvt_phase_part *like);
 

@@ -13,7 +13,6 @@
 #include "../gnuplot.h"
 #include "../label.h"
 
-#define MIB          (1024.0 * 1024.0)
 #define SERIES_MOST  6
 #define POINTS       1200 /* of a series: more than a picture has columns */
 #define TRACES_MOST  4    /* of a run directory */
@@ -90,13 +89,14 @@ static void put_series(const struct sheet *sheet, size_t series, FILE *out)
         if (series_of(sheet, row) != series)
             continue;
         int64_t time = nvt_table_int(sheet->table, row, c->time);
-        const struct point at = {fmax(0, (double)(time - sheet->bands.from) / sheet->unit.ns),
-                                 nvt_table_is_null(sheet->table, row, c->allocated)
-                                     ? NAN
-                                     : (double)nvt_table_int(sheet->table, row, c->allocated) / MIB,
-                                 nvt_table_is_null(sheet->table, row, c->reserved)
-                                     ? NAN
-                                     : (double)nvt_table_int(sheet->table, row, c->reserved) / MIB};
+        const struct point at = {
+            fmax(0, (double)(time - sheet->bands.from) / sheet->unit.ns),
+            nvt_table_is_null(sheet->table, row, c->allocated)
+                ? NAN
+                : (double)nvt_table_int(sheet->table, row, c->allocated) / NVT_MEBIBYTE,
+            nvt_table_is_null(sheet->table, row, c->reserved)
+                ? NAN
+                : (double)nvt_table_int(sheet->table, row, c->reserved) / NVT_MEBIBYTE};
         int next = at.time - begun > length / POINTS;
         if (next && most.time >= 0)
             put_point(&most, &last, out);
