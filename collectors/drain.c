@@ -37,12 +37,25 @@ static uint64_t slots_of(const struct nvt_ring *ring, size_t size)
     return slots & (slots - 1) || nvt_ring_bytes(slots) > size ? 0 : slots;
 }
 
-/* The ring may have grown. */
-static void note_size(struct nvt_drain *drain)
+/* The ring may have grown. Whether it has. */
+static int note_size(struct nvt_drain *drain)
 {
     uint64_t slots = slots_of(drain->ring, drain->size);
-    if (slots > drain->mask + 1)
-        drain->mask = slots - 1;
+    if (slots <= drain->mask + 1)
+        return 0;
+    drain->mask = slots - 1;
+    drain->sure = drain->sure == UINT64_MAX ? UINT64_MAX : drain->mask;
+    return 1;
+}
+
+/* A record beyond the ring's end as we know it: its producer has come around, or the ring has grown and that record is another one.
+ * It grew before it came around, which the record's word shows. Whether the record is the one at `tail`. */
+static int is_around(struct nvt_drain *drain)
+{
+    if (note_size(drain))
+        return 0;
+    drain->sure = UINT64_MAX; /* it grows no more */
+    return 1;
 }
 
 static struct nvt_ring *map_ring(const char *path, size_t *size)
@@ -106,7 +119,7 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
         free_drain(drain);
         return 0;
     }
-    drain->mask = slots_of(ring, size) - 1;
+    drain->mask = drain->sure = slots_of(ring, size) - 1;
     *result = drain;
     return 0;
 }
@@ -345,6 +358,8 @@ static int take_batch(struct nvt_drain *drain)
         word = atomic_load_explicit(&slot->word, memory_order_acquire);
         if (!word)
             break;
+        if (tail > drain->sure && !is_around(drain))
+            continue;
         if ((word & 0xffffffffffffu) == NVT_EVENT_POP && !drain->domain) {
             note_time(drain, slot->ticks);
             drain->domain_run++;
