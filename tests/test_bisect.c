@@ -16,7 +16,7 @@ static void finds_the_first_place_that_does_not_hold(void **state)
     (void)state;
     kit_srand(1);
     for (int round = 0; round < 20000; round++) {
-        int values[MOST], last = 0;
+        int values[MOST] = {0}, last = 0;
         const uint32_t count = (uint32_t)rand() % MOST, from = (uint32_t)rand() % (count + 1);
         const int wanted = rand() % (2 * MOST);
         for (uint32_t i = 0; i < count; i++)
