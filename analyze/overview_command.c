@@ -22,8 +22,7 @@ int nvt_command_overview(struct nvt_input *input, const char *arguments, enum nv
     struct nvt_overview_view view = {.screen = nvt_screen_of(out, color), .input = arguments};
     int status = nvt_overview_make(&overview, input, err) || nvt_note_unfinished(input, err);
     if (!status) {
-        nvt_report_note_calls(input);
-        nvt_report_note_counters(input);
+        nvt_report_note_kinds(input);
         view.lines = nvt_overview_lines(&view.screen, nvt_command_note_lines(input));
         nvt_overview_print(&overview, &view, out);
     }

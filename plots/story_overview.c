@@ -83,16 +83,10 @@ int nvt_story_findings(const struct nvt_input *input, const struct nvt_overview 
 
 static int put_iteration(const struct nvt_overview *overview, struct nvt_buffer *text)
 {
-    const char *name = overview->has_iterations ? "Iteration" : "Recording";
-    const char *time = NVT_TIME(overview->unit_ns);
-    if (overview->units < 2)
-        return nvt_buffer_printf(text, "%s\t%s\t%s\n", name, time,
-                                 overview->has_iterations ? "a single one" : "no iterations");
-    if (isnan(overview->low_ns))
-        return nvt_buffer_printf(text, "%s\t%s\tmedian of %u\n", name, time, overview->units);
-    return nvt_buffer_printf(text, "%s\t%s\tmedian of %u, half of them from %s to %s\n", name, time,
-                             overview->units, NVT_TIME(overview->low_ns),
-                             NVT_TIME(overview->high_ns));
+    char of[NVT_OVERVIEW_TEXT];
+    return nvt_buffer_printf(text, "%s\t%s\t%s\n",
+                             overview->has_iterations ? "Iteration" : "Recording",
+                             NVT_TIME(overview->unit_ns), nvt_overview_unit_text(overview, of));
 }
 
 static int put_gpu(const struct nvt_overview *overview, struct nvt_buffer *text)
@@ -137,7 +131,7 @@ static int put_start_up(const struct nvt_overview *overview, struct nvt_buffer *
 
 static double share_of(double ns, const struct nvt_overview *overview)
 {
-    return 100 * ns / overview->unit_ns;
+    return 100 * ns / nvt_overview_whole(overview);
 }
 
 static void put_tree(const struct nvt_overview *overview, struct nvt_document *document)
@@ -145,7 +139,9 @@ static void put_tree(const struct nvt_overview *overview, struct nvt_document *d
     static const struct nvt_column columns[] = {
         {"Range", NVT_NAMES},         {"CPU (ns)", NVT_NS_AVERAGE}, {"CPU (%)", NVT_PERCENT},
         {"GPU (ns)", NVT_NS_AVERAGE}, {"GPU (%)", NVT_PERCENT},     {"Calls", NVT_REALS("", 1)}};
-    const char *title = overview->has_iterations ? "Ranges, per iteration" : "Ranges";
+    const char *title = !isnan(overview->mean_ns)  ? "Ranges, mean iteration"
+                        : overview->has_iterations ? "Ranges, per iteration"
+                                                   : "Ranges";
     if (!overview->row_count)
         return;
     struct nvt_table *table =
@@ -233,6 +229,7 @@ static void put_unit_facts(const struct nvt_overview *overview, struct nvt_buffe
     nvt_json_text(&json, "unit", overview->has_iterations ? "iteration" : "recording");
     nvt_json_integer(&json, "units", overview->units);
     nvt_json_number(&json, "median_ns", overview->unit_ns);
+    nvt_json_number(&json, "mean_ns", overview->mean_ns);
     nvt_json_number(&json, "lower_quartile_ns", overview->low_ns);
     nvt_json_number(&json, "upper_quartile_ns", overview->high_ns);
     nvt_json_number(&json, "first_ns", overview->first_ns);

@@ -17,8 +17,10 @@
 #define LEAST_SHARE  0.05
 /* Of the longest iterations, between which periods are tried. */
 #define CANDIDATES 64
-/* Of the excess that a range must hold to be named, and of other iterations that may have it if it is what makes the difference. */
+/* Of the excess that the ranges that are named must hold, and the second of them. */
 #define NAMED_PART  0.5
+#define SECOND_PART 0.1
+/* Of other iterations that may have a range if it is what makes the difference. */
 #define OTHERS_PART 0.05
 
 struct search {
@@ -72,8 +74,7 @@ static struct nvt_periodic try_period(const struct search *search, uint32_t ever
     struct nvt_periodic found = {.every = every,
                                  .phase = beat % every,
                                  .least_ns = search->limit,
-                                 .usual_ns = search->median,
-                                 .name = NVT_NONE};
+                                 .usual_ns = search->median};
     for (uint32_t i = search->first + (every + found.phase - search->first % every) % every;
          i < search->beats->count; i += every) {
         /* What follows the last one is not known. */
@@ -174,23 +175,56 @@ static int add_up(const struct search *search, const struct nvt_periodic *found,
     return failed ? -1 : 0;
 }
 
-/* The range with most of the difference; whether it is what sets the hits apart goes to *is_proof. 0, or -1. */
+/* Whether it is what sets the hits apart: they have it, most others have not. */
+static int sets_apart(const struct search *search, const struct nvt_periodic *found,
+                      const struct part *part)
+{
+    const double others = search->beats->count - search->first - found->hits;
+    return part->hits >= LEAST_PART * found->hits && part->others <= OTHERS_PART * others;
+}
+
+/* What the hits have of it more than the others have. */
+static double more_of(const struct search *search, const struct nvt_periodic *found,
+                      const struct part *part)
+{
+    const double others = search->beats->count - search->first - found->hits;
+    return part->hit_ns - part->other_ns / fmax(others, 1) * found->hits;
+}
+
+/* The range with most of the difference, but for one; NULL: none has a tenth. */
+static const struct part *largest_of(const struct search *search, const struct nvt_periodic *found,
+                                     const struct part *parts, uint32_t count,
+                                     const struct part *but)
+{
+    const struct part *largest = NULL;
+    double most = SECOND_PART * found->excess_ns;
+    for (uint32_t i = 0; i < count; i++) {
+        const double ns = more_of(search, found, &parts[i]);
+        if (&parts[i] == but || ns < most || (but && !sets_apart(search, found, &parts[i])))
+            continue;
+        largest = &parts[i];
+        most = ns;
+    }
+    return largest;
+}
+
+/* The ranges with most of the difference; whether the first is in all hits and in hardly any other iteration goes to
+   *is_proof. 0, or -1. */
 static int name_it(const struct search *search, struct nvt_periodic *found, int *is_proof)
 {
     struct part *parts = NULL;
     uint32_t count = 0;
-    const double others = search->beats->count - search->first - found->hits;
-    int failed = add_up(search, found, &parts, &count);
-    for (uint32_t i = 0; i < count && !failed; i++) {
-        const struct part *part = &parts[i];
-        const double ns = part->hit_ns - part->other_ns / fmax(others, 1) * found->hits;
-        if (ns <= found->range_ns || ns < NAMED_PART * found->excess_ns)
-            continue;
-        found->range_ns = ns;
-        found->name = part->name;
-        found->domain = part->domain;
-        *is_proof = part->hits == found->hits && part->others <= OTHERS_PART * others;
+    const int failed = add_up(search, found, &parts, &count);
+    const struct part *part = failed ? NULL : largest_of(search, found, parts, count, NULL);
+    *is_proof = part && sets_apart(search, found, part) && part->hits == found->hits;
+    for (const struct part *first = part; part && found->part_count < NVT_PERIODIC_PARTS;) {
+        found->parts[found->part_count++] =
+            (struct nvt_periodic_part){part->name, part->domain, more_of(search, found, part)};
+        part = largest_of(search, found, parts, count, first);
     }
+    if (found->part_count && nvt_periodic_ns(found) < NAMED_PART * found->excess_ns)
+        found->part_count = 0;
+    *is_proof &= found->part_count > 0;
     free(parts);
     return failed ? -1 : 0;
 }
@@ -199,7 +233,7 @@ static int is_training(const struct nvt_trace *trace, const struct nvt_periodic 
 {
     static const char *const begins[] = {"forward", "backward", "enumerate(DataLoader)#", "optim",
                                          "Optimizer"};
-    const char *name = found->name == NVT_NONE ? "" : nvt_name(trace, found->name);
+    const char *name = found->part_count ? nvt_name(trace, found->parts[0].name) : "";
     for (size_t i = 0; i < NVT_COUNT_OF(begins); i++)
         if (!strncmp(name, begins[i], strlen(begins[i])))
             return 1;
@@ -231,7 +265,7 @@ int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats)
 {
     struct search search = {.beats = beats, .first = NVT_PERIODIC_WARMUP};
     int is_proof = 0;
-    *found = (struct nvt_periodic){.every = 0, .name = NVT_NONE};
+    *found = (struct nvt_periodic){.every = 0};
     if (beats->count < NVT_PERIODIC_WARMUP + LEAST_COUNT)
         return 0;
     int failed = find_usual(&search);
@@ -241,8 +275,8 @@ int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats)
         if (!failed && best.every && is_much(&search, &best) &&
             (is_proof || chance_of(&search, &best) <= MOST_CHANCE))
             *found = best;
-        found->is_slow = found->every && found->name == NVT_NONE && !beats->is_guess &&
-                         is_in_ranges(beats, found);
+        found->is_slow =
+            found->every && !found->part_count && !beats->is_guess && is_in_ranges(beats, found);
     }
     free(search.longest);
     return failed ? -1 : 0;

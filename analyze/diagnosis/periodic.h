@@ -10,16 +10,23 @@
 /* First iterations that are left out: warm-up. */
 #define NVT_PERIODIC_WARMUP 8
 
+/* A range of every n-th iteration, such as an evaluation; most programs that evaluate there save there, too. */
+struct nvt_periodic_part {
+    uint32_t name, domain;
+    double ns; /* what the hits have of it more than others; all together */
+};
+enum { NVT_PERIODIC_PARTS = 2 };
+
 struct nvt_periodic {
     uint32_t every, phase; /* iterations `phase`, `phase` + `every`, …; every 0: there is nothing */
     uint32_t hits, expected; /* how many of those that are looked at take longer, of how many */
     double usual_ns;         /* median of all others */
     double excess_ns;        /* of all hits together, beyond that */
     double hit_ns;           /* what they take together */
-    uint32_t name,
-        domain; /* of the range that most of the excess lies in, NVT_NONE: none has half of it */
-    double range_ns; /* what the hits have of it more than others; all together */
-    double least_ns; /* from where on an iteration takes longer */
+    struct nvt_periodic_part
+        parts[NVT_PERIODIC_PARTS]; /* that make half of the excess; the largest first */
+    uint32_t part_count;           /* 0: no range has so much */
+    double least_ns;               /* from where on an iteration takes longer */
     int is_slow; /* iterations are named, and take longer for no known range: `slow iterations` reports that */
 };
 
@@ -31,6 +38,15 @@ struct nvt_periodic {
  * gradients are accumulated, passes, and waits for batches, which another rule reports. 0, or -1 when out of memory.
  */
 int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats);
+
+/* What is counted: all parts, or without any all of the excess. */
+static inline double nvt_periodic_ns(const struct nvt_periodic *found)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < found->part_count; i++)
+        sum += found->parts[i].ns;
+    return found->part_count ? sum : found->excess_ns;
+}
 
 /* Whether a beat is one of those. */
 static inline int nvt_is_periodic(const struct nvt_periodic *found, const struct nvt_beats *beats,

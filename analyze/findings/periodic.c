@@ -5,30 +5,45 @@
 #include "../diagnosis/loop_interruptions.h"
 #include "../diagnosis/periodic.h"
 
-/* What it is, for how long, and what to do about it. */
+/* "an evaluation", "range log". */
+static enum nvt_loop_interruption name_part(const struct nvt_trace *trace,
+                                            const struct nvt_periodic_part *part, char out[80])
+{
+    const enum nvt_loop_interruption kind =
+        nvt_loop_interruption_of(trace, part->name, part->domain);
+    if (kind == NVT_LOOP_OTHER)
+        snprintf(out, 80, "range %.60s", nvt_name(trace, part->name));
+    else
+        snprintf(out, 80, "%s", nvt_loop_interruption_text(kind));
+    return kind;
+}
+
+/* What it is, for how long, and what to do about it: of several things about the first. */
 static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_periodic *found,
                                struct nvt_finding *finding)
 {
-    const struct nvt_trace *trace = beats->trace;
     const double loop_ns = (double)(beats->items[beats->count - 1].end - beats->items[0].start);
+    const double ns = nvt_periodic_ns(found);
     enum nvt_loop_interruption part = NVT_LOOP_OTHER;
-    char what[160] = "";
-    if (found->name == NVT_NONE) {
-        snprintf(
-            finding->what, sizeof(finding->what),
-            "every %u iterations, one takes %s longer than the others: %.0f %% of the loop's time",
-            found->every, NVT_TIME(found->excess_ns / found->hits),
-            100 * found->excess_ns / loop_ns);
-    } else {
-        part = nvt_loop_interruption_of(trace, found->name, found->domain);
-        snprintf(what, sizeof(what), "%s%.120s", part == NVT_LOOP_OTHER ? "range " : "",
-                 part == NVT_LOOP_OTHER ? nvt_name(trace, found->name)
-                                        : nvt_loop_interruption_text(part));
-        snprintf(finding->what, sizeof(finding->what),
-                 "every %u iterations, %s takes %s: %.0f %% of the loop's time", found->every, what,
-                 NVT_TIME(found->range_ns / found->hits), 100 * found->range_ns / loop_ns);
+    char what[200] = "one", first[80] = "";
+    size_t length = 0;
+    for (uint32_t i = 0; i < found->part_count; i++) {
+        char name[80];
+        const enum nvt_loop_interruption kind = name_part(beats->trace, &found->parts[i], name);
+        part = i ? part : kind;
+        if (!i)
+            memcpy(first, name, sizeof(first));
+        length +=
+            (size_t)snprintf(what + length, sizeof(what) - length, "%s%s takes %s",
+                             i ? " and " : "", name, NVT_TIME(found->parts[i].ns / found->hits));
     }
-    nvt_finding_about(finding, what);
+    if (!found->part_count)
+        snprintf(what, sizeof(what), "one takes %s longer than the others",
+                 NVT_TIME(ns / found->hits));
+    snprintf(finding->what, sizeof(finding->what),
+             "every %u iterations, %.180s: %.0f %% of the loop's time", found->every, what,
+             100 * ns / loop_ns);
+    nvt_finding_about(finding, first);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s",
              part == NVT_LOOP_OTHER ? "do what the loop does there less often, or on another thread"
                                     : nvt_loop_interruption_remedy(part));
@@ -38,7 +53,7 @@ static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_p
 static int tell_periodic(const struct nvt_view *view, const struct nvt_beats *beats,
                          const struct nvt_periodic *found, struct nvt_finding *finding)
 {
-    const double ns = found->name == NVT_NONE ? found->excess_ns : found->range_ns;
+    const double ns = nvt_periodic_ns(found);
     struct nvt_loop_spans spans = {.view = view, .thread = beats->thread};
     struct nvt_longest longest = {{0}, {0}};
     int failed = 0;
@@ -59,7 +74,7 @@ static int tell_periodic(const struct nvt_view *view, const struct nvt_beats *be
         nvt_longest_add(&longest, beat->start, nvt_beat_ns(beat));
         failed = nvt_loop_spans_add(&spans, beat->step, beat->end);
     }
-    if (!failed && found->name == NVT_NONE)
+    if (!failed && !found->part_count)
         failed = nvt_loop_spans_tell(&spans, finding);
     if (beats->is_guess)
         nvt_finding_append(finding, "; an iteration is taken to begin with each range %.60s",

@@ -24,6 +24,32 @@ int nvt_overview_fits(const struct nvt_input *input)
     return 0;
 }
 
+double nvt_overview_whole(const struct nvt_overview *overview)
+{
+    if (overview->are_kernels)
+        return overview->gpu_ns;
+    return isnan(overview->mean_ns) ? overview->unit_ns : overview->mean_ns;
+}
+
+const char *nvt_overview_unit_text(const struct nvt_overview *overview, char out[NVT_OVERVIEW_TEXT])
+{
+    size_t length = 0;
+    if (overview->units < 2)
+        snprintf(out, NVT_OVERVIEW_TEXT,
+                 overview->has_iterations ? "a single one"
+                                          : "no iterations: --iteration RANGE says which they are");
+    else
+        length = (size_t)snprintf(out, NVT_OVERVIEW_TEXT, "median of %u", overview->units);
+    if (length && !isnan(overview->mean_ns))
+        length += (size_t)snprintf(out + length, NVT_OVERVIEW_TEXT - length, ", mean %s",
+                                   NVT_TIME(overview->mean_ns));
+    if (length && !isnan(overview->low_ns))
+        snprintf(out + length, NVT_OVERVIEW_TEXT - length, "%s %s to %s",
+                 isnan(overview->mean_ns) ? ", half of them from" : "; half",
+                 NVT_TIME(overview->low_ns), NVT_TIME(overview->high_ns));
+    return out;
+}
+
 /* --- how long units take, and how busy GPUs are in them --- */
 
 static double median_of(double *values, size_t count)
@@ -54,6 +80,7 @@ static int set_units(struct nvt_overview *overview, const struct nvt_overview_un
         }
         overview->gpus = unit->gpus > overview->gpus ? unit->gpus : overview->gpus;
     }
+    overview->mean_ns = units->are_means ? units->mean : NAN;
     overview->has_iterations = units->are_iterations;
     overview->units = units->count;
     overview->first_ns = units->are_iterations && units->count ? lengths[0] : NAN;
@@ -284,15 +311,29 @@ int nvt_overview_find(struct nvt_overview *overview, const struct nvt_input *inp
 
 /* --- all of it --- */
 
+/* What the GPU works in a unit, on average; NaN: in none. */
+static double mean_busy(const struct nvt_overview_units *units)
+{
+    double sum = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < units->count; i++)
+        if (units->items[i].span > 0 && !units->items[i].is_early) {
+            sum += (double)units->items[i].busy;
+            count++;
+        }
+    return count ? sum / count : NAN;
+}
+
 static int set_rows(struct nvt_overview *overview, const struct nvt_input *input,
                     const struct nvt_overview_units *units, struct nvt_error *err)
 {
     struct nvt_overview_tree tree = {0};
     int status = nvt_overview_tree_make(&tree, input, units, err);
+    const double gpu_ns = mean_busy(units);
     overview->lends = tree.lends;
     for (uint32_t i = 0; i < tree.count && units->are_iterations; i++)
         if (tree.nodes[i].parent == NVT_NONE && !isnan(overview->gpu_ns))
-            tree.nodes[i].gpu_ns = overview->gpu_ns;
+            tree.nodes[i].gpu_ns = units->are_means && !isnan(gpu_ns) ? gpu_ns : overview->gpu_ns;
     if (!status && tree.count)
         status = nvt_overview_take_ranges(overview, &tree, err);
     else if (!status && tree.has_ops)

@@ -4,8 +4,9 @@
  *
  * All is of a unit: of an iteration (named_iterations.h), over all iterations of all processes, or, where there are none, of
  * the whole recording. A value of an iteration is the median over iterations, so that the first ones, which are slow, do
- * not count; what less than half of the iterations have is the mean. A range belongs to an iteration when it lies in it on its
- * thread.
+ * not count; what less than half of the iterations have is the mean. Where the mean of an iteration is far from its median, as
+ * with a checkpoint every 20 iterations, all rows are means, so that their shares are of one whole: without the first tenth
+ * of each process's iterations. A range belongs to an iteration when it lies in it on its thread.
  */
 #ifndef NVT_OVERVIEW_H
 #define NVT_OVERVIEW_H
@@ -47,8 +48,9 @@ struct nvt_overview {
     uint32_t units;
     double unit_ns;         /* median */
     double low_ns, high_ns; /* between them lies the middle half of all; NaN: too few */
-    double first_ns;        /* the first iteration of the first process; NaN: there are none */
-    double gpu_ns; /* of a unit, the mean of its GPUs; NaN: none worked, or none was recorded */
+    double mean_ns;  /* what rows are shares of where they are means; NaN: they are medians */
+    double first_ns; /* the first iteration of the first process; NaN: there are none */
+    double gpu_ns;   /* of a unit, the mean of its GPUs; NaN: none worked, or none was recorded */
     double
         gpu_share; /* of a unit; without iterations of the time from their first operations to their last */
     uint32_t gpus; /* that worked */
@@ -79,6 +81,15 @@ struct nvt_overview {
     uint32_t finding_count;
     uint32_t rules, idle_rules; /* that looked, and that had nothing to look at */
 };
+
+/* "median of 400, half of them from 882 us to 1.1 ms", "median of 400, mean 22.5 ms; half 882 us to 22.1 ms", at most NVT_OVERVIEW_TEXT bytes, in out, which is
+   returned. Without iterations, or with a single one, what that means. */
+enum { NVT_OVERVIEW_TEXT = 160 };
+const char *nvt_overview_unit_text(const struct nvt_overview *overview,
+                                   char out[NVT_OVERVIEW_TEXT]);
+
+/* What the times of rows are shares of: a unit, or what of it the GPU works where rows are kernels. */
+double nvt_overview_whole(const struct nvt_overview *overview);
 
 /* Whether there is something to show: ranges, GPU work or memory, of traces that stand for themselves. */
 int nvt_overview_fits(const struct nvt_input *input);

@@ -45,7 +45,8 @@ static void weigh(const struct nvt_overview *overview, const struct nvt_overview
     for (uint32_t i = 0; i < tree->count; i++) {
         const struct nvt_overview_node *node = &tree->nodes[i];
         struct candidate *candidate = &candidates[i];
-        *candidate = (struct candidate){larger(node) / overview->unit_ns, i, node->parent, 0};
+        *candidate =
+            (struct candidate){larger(node) / nvt_overview_whole(overview), i, node->parent, 0};
         if (node->parent == NVT_NONE)
             continue;
         const struct candidate *above = &candidates[node->parent];

@@ -156,19 +156,9 @@ static void put_fact(const struct print *print, const char *label, const char *v
 static void put_iteration(const struct print *print)
 {
     const struct nvt_overview *overview = print->overview;
-    const char *time = NVT_TIME(overview->unit_ns);
-    const unsigned units = overview->units;
-    if (!overview->has_iterations && units > 1)
-        put_fact(print, "Recording", time, "median of %u", units);
-    else if (!overview->has_iterations)
-        put_fact(print, "Recording", time, "no iterations: --iteration RANGE says which they are");
-    else if (units == 1)
-        put_fact(print, "Iteration", time, "a single one");
-    else if (isnan(overview->low_ns))
-        put_fact(print, "Iteration", time, "median of %u", units);
-    else
-        put_fact(print, "Iteration", time, "median of %u, half of them from %s to %s", units,
-                 NVT_TIME(overview->low_ns), NVT_TIME(overview->high_ns));
+    char text[NVT_OVERVIEW_TEXT];
+    put_fact(print, overview->has_iterations ? "Iteration" : "Recording",
+             NVT_TIME(overview->unit_ns), "%s", nvt_overview_unit_text(overview, text));
 }
 
 static void put_gpu(const struct print *print)
@@ -378,8 +368,7 @@ static double least_weight(const struct nvt_overview *overview, size_t room)
 static struct columns columns_of(const struct print *print)
 {
     const struct nvt_overview *overview = print->overview;
-    struct columns columns = {.whole =
-                                  overview->are_kernels ? overview->gpu_ns : overview->unit_ns};
+    struct columns columns = {.whole = nvt_overview_whole(overview)};
     size_t name = 16;
     for (uint32_t i = 0; i < overview->row_count; i++) {
         const struct nvt_overview_row *row = &overview->rows[i];
@@ -405,9 +394,10 @@ static struct columns columns_of(const struct print *print)
 static void put_headings(const struct print *print, const struct columns *columns)
 {
     const struct nvt_overview *overview = print->overview;
-    const char *heading = overview->are_kernels      ? "Kernels, of the GPU's work"
-                          : overview->has_iterations ? "Ranges, per iteration"
-                                                     : "Ranges";
+    const char *heading = overview->are_kernels       ? "Kernels, of the GPU's work"
+                          : !isnan(overview->mean_ns) ? "Ranges, mean iteration"
+                          : overview->has_iterations  ? "Ranges, per iteration"
+                                                      : "Ranges";
     const size_t place = TIME + SHARE + GAP + columns->bar;
     nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
     const size_t taken = put_start(print, heading, columns->name + TIME - 4);

@@ -265,14 +265,18 @@ static int add_trace(struct build *build, const struct nvt_input *input, uint32_
 
 /* --- what a unit has --- */
 
-/* The median of some values and of zeros for the other units; the mean where zeros are the most. `values` has room for all. */
-static double of_unit(double *values, uint32_t count, uint32_t units)
+/* The median of some values and of zeros for the other units; the given mean where zeros are the most, or means are wanted.
+   `values` has room for all. */
+static double of_unit(const struct nvt_overview_units *units, double *values, uint32_t count,
+                      double mean)
 {
     struct nvt_summary summary;
-    for (uint32_t i = count; i < units; i++)
+    if (units->are_means)
+        return mean;
+    for (uint32_t i = count; i < units->count; i++)
         values[i] = 0;
-    nvt_sample_summary(values, units, &summary);
-    return summary.median > 0 ? summary.median : summary.mean;
+    nvt_sample_summary(values, units->count, &summary);
+    return summary.median > 0 ? summary.median : mean;
 }
 
 static int by_node(const void *left, const void *right)
@@ -288,10 +292,20 @@ static double gpus_of(const struct build *build, const struct entry *entry)
     return gpus ? gpus : 1;
 }
 
+/* Units that means count. */
+static double late_units(const struct nvt_overview_units *units)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < units->count; i++)
+        count += !units->items[i].is_early;
+    return count ? count : 1;
+}
+
 static int sum_up(struct build *build)
 {
-    const uint32_t units = build->units->count;
-    const size_t room = (size_t)units + 1;
+    const struct nvt_overview_units *units = build->units;
+    const size_t room = (size_t)units->count + 1;
+    const double late = late_units(units);
     double *values = malloc(room * 3 * sizeof(*values));
     if (!values)
         return -1;
@@ -299,16 +313,19 @@ static int sum_up(struct build *build)
     qsort(build->entries, build->entry_count, sizeof(*build->entries), by_node);
     for (uint32_t i = 0, count; i < build->entry_count; i += count) {
         const struct entry *entries = &build->entries[i];
+        double cpu_mean = 0, gpu_mean = 0, calls_mean = 0;
         for (count = 0; i + count < build->entry_count && entries[count].node == entries->node;
              count++) {
-            values[count] = (double)entries[count].cpu;
-            gpu[count] = (double)entries[count].gpu / gpus_of(build, &entries[count]);
-            calls[count] = entries[count].calls;
+            const double part = units->items[entries[count].unit].is_early ? 0 : 1 / late;
+            cpu_mean += part * (values[count] = (double)entries[count].cpu);
+            gpu_mean +=
+                part * (gpu[count] = (double)entries[count].gpu / gpus_of(build, &entries[count]));
+            calls_mean += part * (calls[count] = entries[count].calls);
         }
         struct nvt_overview_node *node = &build->tree->nodes[entries->node];
-        node->cpu_ns = of_unit(values, count, units);
-        node->gpu_ns = of_unit(gpu, count, units);
-        node->calls = of_unit(calls, count, units);
+        node->cpu_ns = of_unit(units, values, count, cpu_mean);
+        node->gpu_ns = of_unit(units, gpu, count, gpu_mean);
+        node->calls = of_unit(units, calls, count, calls_mean);
     }
     free(values);
     return 0;

@@ -13,7 +13,7 @@
 struct nvt_overview_node {
     uint32_t parent; /* a lower row, or NVT_NONE */
     uint32_t name;   /* of `names` */
-    /* Of a unit: the median, or the mean where less than half of the units have it. */
+    /* Of a unit: the median, or the mean where less than half of the units have it or units' are_means. */
     double cpu_ns, gpu_ns, calls;
 };
 

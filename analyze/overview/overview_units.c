@@ -4,6 +4,7 @@
 
 #include "../../lib/bisect.h"
 #include "../../lib/grow.h"
+#include "../../lib/sample.h"
 #include "../device/devices.h"
 #include "../device/gaps.h"
 
@@ -137,6 +138,52 @@ static int add_trace(struct nvt_overview_units *units, const struct nvt_input *i
     return add_gpus(units, trace, from, err);
 }
 
+/* The first tenth of the iterations of each process of a trace, at least one if there are several. */
+static int mark_early(struct nvt_overview_units *units, const struct nvt_trace *trace,
+                      uint32_t from, uint32_t to)
+{
+    uint32_t *of = calloc(2 * ((size_t)trace->processes.count + 1), sizeof(*of));
+    if (!of)
+        return -1;
+    uint32_t *seen = of + trace->processes.count + 1;
+    for (uint32_t i = from; i < to; i++)
+        of[units->items[i].process]++;
+    for (uint32_t i = from; i < to; i++) {
+        const uint32_t process = units->items[i].process;
+        units->items[i].is_early = of[process] > 1 && seen[process] < (of[process] + 9) / 10;
+        seen[process]++;
+    }
+    free(of);
+    return 0;
+}
+
+static double length_of(const struct nvt_overview_unit *unit)
+{
+    return (double)(unit->end - unit->start);
+}
+
+/* Their mean, and whether it is far from their median. */
+static int compare_mean(struct nvt_overview_units *units)
+{
+    const double far = 1.1;
+    struct nvt_summary summary;
+    uint32_t count = 0;
+    double *lengths = malloc(((size_t)units->count + 1) * sizeof(*lengths));
+    if (!lengths)
+        return -1;
+    for (uint32_t i = 0; i < units->count; i++)
+        if (!units->items[i].is_early)
+            lengths[count++] = length_of(&units->items[i]);
+    if (count) {
+        nvt_sample_summary(lengths, count, &summary);
+        units->mean = summary.mean;
+        units->are_means = units->are_iterations && (summary.mean > far * summary.median ||
+                                                     summary.mean * far < summary.median);
+    }
+    free(lengths);
+    return 0;
+}
+
 int nvt_overview_units_make(struct nvt_overview_units *units, const struct nvt_input *input,
                             struct nvt_error *err)
 {
@@ -154,7 +201,11 @@ int nvt_overview_units_make(struct nvt_overview_units *units, const struct nvt_i
     for (uint32_t i = 0; i < units->traces && !status; i++)
         status = add_trace(units, input, i, err);
     units->first[units->traces] = units->count;
-    return status;
+    if (status)
+        return -1;
+    for (uint32_t i = 0; i < units->traces && units->are_iterations && !status; i++)
+        status = mark_early(units, input->traces[i].trace, units->first[i], units->first[i + 1]);
+    return status || compare_mean(units) ? nvt_fail(err, "out of memory") : 0;
 }
 
 void nvt_overview_units_free(struct nvt_overview_units *units)

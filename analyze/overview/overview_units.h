@@ -15,6 +15,7 @@ struct nvt_overview_unit {
     uint32_t gpus;    /* how many these are */
     uint32_t trace;   /* of the input */
     uint32_t process; /* NVT_NONE: all */
+    int is_early; /* of the first tenth of its process's, if it has several: no mean counts it */
 };
 
 /* Zero-initialise; release with nvt_overview_units_free, also after a failure. */
@@ -22,6 +23,8 @@ struct nvt_overview_units {
     struct nvt_overview_unit *items; /* trace by trace, in the order of its iterations */
     uint32_t count;
     int are_iterations;
+    int are_means; /* the mean of a unit is far from its median: what it consists of are means */
+    double mean;   /* of its length, in ns */
     struct nvt_named_iterations *iterations; /* of each trace */
     uint32_t *first;                         /* unit of each trace, and behind the last */
     uint32_t traces;

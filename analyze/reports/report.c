@@ -208,6 +208,34 @@ void nvt_report_note_calls(struct nvt_input *input)
         nvt_note(input, "note: there are CPU samples: -r cpu_functions,nvtx_cpu_sum");
 }
 
+void nvt_report_note_kinds(struct nvt_input *input)
+{
+    char kinds[160] = "";
+    uint64_t counters = 0, of_machine = 0, of_processes = 0;
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        counters += trace->counter_samples.count;
+        of_machine += nvt_machine_counters(trace);
+        of_processes += nvt_processes_sampled(trace);
+    }
+    if (nvt_input_has_mpi(input))
+        add_word(kinds, sizeof(kinds), ", ", "MPI calls");
+    if (nvt_input_has_os_calls(input))
+        add_word(kinds, sizeof(kinds), ", ", "OS calls");
+    if (nvt_input_has_cuda_stacks(input))
+        add_word(kinds, sizeof(kinds), ", ", "stacks");
+    if (nvt_input_has_cpu_samples(input))
+        add_word(kinds, sizeof(kinds), ", ", "CPU samples");
+    if (of_processes)
+        add_word(kinds, sizeof(kinds), ", ", "process memory");
+    if (of_machine)
+        add_word(kinds, sizeof(kinds), ", ", "the machine");
+    else if (counters && !of_processes)
+        add_word(kinds, sizeof(kinds), ", ", "counters");
+    if (*kinds)
+        nvt_note(input, "note: also recorded: %s", kinds);
+}
+
 /* The costs on record for what was read: "21.4" or "20.9 to 21.4"; 0 when there is none. */
 static int costs_text(const struct nvt_input *input, enum nvt_cost what, char *text, size_t size)
 {

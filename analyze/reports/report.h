@@ -220,6 +220,9 @@ void nvt_report_note_left_out(struct nvt_input *input, const struct nvt_report *
 /* A note that there are counters, and which reports have them; none where there is none. */
 void nvt_report_note_counters(struct nvt_input *input);
 
+/* One note of what else there is that has reports of its own: "note: also recorded: OS calls, CPU samples (stats -r list)". */
+void nvt_report_note_kinds(struct nvt_input *input);
+
 /* Adds notes that there are MPI calls, OS calls or CPU samples, with the reports that show them. */
 void nvt_report_note_calls(struct nvt_input *input);
 
