@@ -13,8 +13,10 @@
 
 #include "../analyze/exports/export.h"
 #include "../analyze/model/cuda_names.h"
+#include "../analyze/model/sequences.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 
@@ -110,6 +112,78 @@ static void chrome_keeps_sizes(void **state)
     trace = nvt_trace_read(again, &err);
     assert_non_null(trace);
     expect(trace, PYTORCH_SAYS, NULL);
+    cli_tempdir_remove(folder);
+    free(path);
+    free(again);
+}
+
+/* What a job of several groups says of them, in the forms of PyTorch: events that cut the list of ranks, a head that has all. */
+/* clang-format off */
+static const char groups[] =
+    "{\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":0,\"world_size\":4,\"pg_count\":2,\"pg_config\":["
+    "{\"pg_name\":\"0\",\"pg_desc\":\"default_pg\",\"backend_config\":\"cuda:nccl\",\"pg_size\":4,\"ranks\":[0,1,2,3]},"
+    "{\"pg_name\":\"7\",\"pg_desc\":\"mesh_tp\",\"pg_size\":2,\"ranks\":[0,1]}]},\"traceEvents\":["
+    KERNEL("ncclDevKernel_AllReduce_Sum", 0, 8, ",\"correlation\":5,\"Seq\":41,\"Process Group Ranks\":\"[0, 1, ..., 3]\"" TELLS("allreduce", "Float", 4, 4000, 4000)) ","
+    KERNEL("ncclDevKernel_AllReduce_Sum", 20, 8, ",\"correlation\":6,\"Seq\":42" TELLS("allreduce", "Float", 4, 4000, 4000)) ","
+    KERNEL("ncclDevKernel_AllReduce_Sum", 40, 8, ",\"correlation\":7,\"Collective name\":\"allreduce\",\"Process Group Name\":\"7\"") ","
+    KERNEL("ncclDevKernel_AllReduce_Sum", 60, 8, ",\"Collective name\":\"allreduce\",\"Process Group Name\":\"pp\",\"Process Group Ranks\":[0, 2],\"Process Group Description\":\"stages\"") ","
+    KERNEL("ncclDevKernel_SendRecv", 80, 8, ",\"Collective name\":\"send\",\"Process Group Name\":\"pp\",\"Src Rank\":0,\"Dst Rank\":2") ","
+    KERNEL("ncclDevKernel_SendRecv", 100, 8, ",\"Collective name\":\"recv\",\"Process Group Name\":\"pp\",\"Src Rank\":3,\"Dst Rank\":0") "]}";
+/* clang-format on */
+
+static void expect_groups(const struct nvt_trace *trace)
+{
+    static const struct {
+        const char *group, *members, *purpose;
+        uint32_t ranks, peer;
+        uint64_t number;
+    } expected[] = {
+        {"0", "0,1,2,3", "default_pg", 4, 0, 41},  {"0", "0,1,2,3", "default_pg", 4, 0, 42},
+        {"7", "0,1", "mesh_tp", 2, 0, UINT64_MAX}, {"pp", "0,2", "stages", 0, 0, UINT64_MAX},
+        {"pp", "", "", 0, 3, UINT64_MAX},          {"pp", "", "", 0, 4, UINT64_MAX}};
+    const struct nvt_collectives *rows = &trace->collectives;
+    struct nvt_map sequences = {0};
+    assert_int_equal(nvt_sequences_map(&sequences, trace), 0);
+    assert_int_equal(trace->ops.count, NVT_COUNT_OF(expected));
+    for (uint32_t i = 0; i < trace->ops.count; i++) {
+        const uint32_t row = trace->kernels.collective[trace->ops.detail[i]] - 1;
+        assert_string_equal(nvt_name(trace, rows->group[row]), expected[i].group);
+        assert_string_equal(nvt_name(trace, rows->members[row]), expected[i].members);
+        assert_string_equal(nvt_name(trace, rows->purpose[row]), expected[i].purpose);
+        assert_int_equal(rows->ranks[row], expected[i].ranks);
+        assert_int_equal(rows->peer[row], expected[i].peer);
+        assert_true(nvt_sequence_of(&sequences, trace, i) == expected[i].number);
+    }
+    nvt_map_free(&sequences);
+}
+
+/* Groups are read, and survive what traces are exported to for viewers and for nvtally itself. */
+static void groups_of_ranks_are_kept(void **state)
+{
+    (void)state;
+    const struct nvt_exporter *const formats[] = {&nvt_exporter_chrome, &nvt_exporter_nvt};
+    char *folder = cli_tempdir();
+    char *path = strdup(cli_in(folder, "t.json")), *again = strdup(cli_in(folder, "again"));
+    struct nvt_error err = NVT_ERROR_INIT;
+    cli_write_file(path, groups, sizeof(groups) - 1);
+    for (size_t i = 0; i < NVT_COUNT_OF(formats); i++) {
+        struct nvt_trace *trace = nvt_trace_read(path, &err);
+        FILE *out = formats[i]->write ? fopen(again, "w") : NULL;
+        assert_non_null(trace);
+        expect_groups(trace);
+        if (!out)
+            remove(again);
+        assert_int_equal(out ? formats[i]->write(trace, out, &err)
+                             : formats[i]->write_file(trace, again, &err),
+                         0);
+        if (out)
+            fclose(out);
+        nvt_trace_free(trace);
+        trace = nvt_trace_read(again, &err);
+        assert_non_null(trace);
+        expect_groups(trace);
+        nvt_trace_free(trace);
+    }
     cli_tempdir_remove(folder);
     free(path);
     free(again);
@@ -225,6 +299,7 @@ int main(void)
 #ifdef HAVE_YAJL
         cmocka_unit_test(says_what_pytorch_says),
         cmocka_unit_test(chrome_keeps_sizes),
+        cmocka_unit_test(groups_of_ranks_are_kept),
         cmocka_unit_test(gathers_and_scatters_are_of_all_ranks),
 #endif
         cmocka_unit_test(says_what_nccl_says),

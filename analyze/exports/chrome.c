@@ -25,8 +25,9 @@
 struct writer {
     const struct nvt_trace *trace;
     FILE *out;
-    struct nvt_buffer text; /* of one event */
-    struct nvt_map devices; /* process << 32 | device -> number */
+    struct nvt_buffer text;   /* of one event */
+    struct nvt_map devices;   /* process << 32 | device -> number */
+    struct nvt_map sequences; /* nvt_sequences_map */
     uint32_t device_count;
     struct nvt_rows rows; /* of threads, and of devices' streams */
     double *levels;       /* of counters so far */
@@ -361,11 +362,7 @@ static void put_chrome_op(struct writer *writer, uint32_t i)
         ",\"stream\":%" PRIu32 ",\"correlation\":%" PRIu64,
         pid_of(writer, ops->process[i]), ops->device[i], ops->context[i], ops->stream[i],
         ops->correlation[i]);
-    writer->failed |= nvt_chrome_migration(&writer->text, writer->trace, i);
-    if (ops->kind[i] != NVT_OP_KERNEL)
-        put(writer, ",\"bytes\":%" PRIu64, ops->bytes[i]);
-    else if (ops->detail[i] != NVT_NONE)
-        writer->failed |= nvt_chrome_kernel(&writer->text, writer->trace, ops->detail[i]);
+    writer->failed |= nvt_chrome_op(&writer->text, writer->trace, &writer->sequences, i);
     put(writer, "}");
     end(writer);
     put_arrow(writer, i, pid, row);
@@ -563,6 +560,7 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
     writer.levels = calloc((size_t)trace->counters.count + 1, sizeof(*writer.levels));
     if (!writer.levels)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
+    writer.failed = nvt_sequences_map(&writer.sequences, trace);
     put_head(&writer);
     put_owners(&writer);
     for (size_t kind = 0; kind < NVT_COUNT_OF(kinds); kind++)
@@ -574,6 +572,7 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
     free(writer.levels);
     nvt_buffer_free(&writer.text);
     nvt_map_free(&writer.devices);
+    nvt_map_free(&writer.sequences);
     nvt_rows_free(&writer.rows);
     return writer.failed ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
 }

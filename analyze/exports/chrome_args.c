@@ -1,6 +1,7 @@
 #include "chrome_args.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "../../lib/json.h"
 #include "../model/call_stacks.h"
@@ -10,6 +11,16 @@
 static int put_chrome_args_name(struct nvt_buffer *text, const char *before, const char *name)
 {
     return *name ? nvt_buffer_printf(text, "%s", before) || nvt_json_quote(text, name) : 0;
+}
+
+/* "[0,1]" in its quotes: of what a file may have there, what is in lists of ranks. */
+static int put_members(struct nvt_buffer *text, const char *members)
+{
+    int failed = *members ? nvt_buffer_printf(text, ",\"Process Group Ranks\":\"[") : 0;
+    for (const char *at = members; *at && !failed; at++)
+        if (strchr("0123456789,.", *at))
+            failed = nvt_buffer_append(text, at, 1);
+    return failed || (*members && nvt_buffer_printf(text, "]\""));
 }
 
 static int put_collective(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t at)
@@ -25,10 +36,17 @@ static int put_collective(struct nvt_buffer *text, const struct nvt_trace *trace
     failed |= put_chrome_args_name(text, ",\"dtype\":", nvt_name(trace, rows->type[at]));
     failed |=
         put_chrome_args_name(text, ",\"Process Group Name\":", nvt_name(trace, rows->group[at]));
+    failed |= put_chrome_args_name(
+        text, ",\"Process Group Description\":", nvt_name(trace, rows->purpose[at]));
+    failed |= put_members(text, nvt_name(trace, rows->members[at]));
+    if (rows->peer[at])
+        failed |= nvt_buffer_printf(text, ",\"%s Rank\":%" PRIu32,
+                                    strstr(nvt_name(trace, rows->name[at]), "send") ? "Dst" : "Src",
+                                    rows->peer[at] - 1);
     return failed;
 }
 
-int nvt_chrome_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t kernel)
+static int put_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t kernel)
 {
     const struct nvt_kernels *kernels = &trace->kernels;
     uint32_t collective = kernels->collective[kernel];
@@ -157,7 +175,7 @@ int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
     return failed || nvt_buffer_printf(text, "}") ? -1 : 0;
 }
 
-int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t op)
+static int put_migration(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t op)
 {
     uint32_t row = trace->ops.detail[op];
     if (trace->ops.kind[op] != NVT_OP_MEMCPY || row == NVT_NONE)
@@ -166,4 +184,19 @@ int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace,
         text, ",\"migration\":\"%s\",\"address\":\"0x%" PRIx64 "\",\"cause\":\"%s\"",
         nvt_copy_label(trace->ops.copy_kind[op]), trace->migrations.address[row],
         nvt_um_move_label(trace->migrations.cause[row]));
+}
+
+int nvt_chrome_op(struct nvt_buffer *text, const struct nvt_trace *trace,
+                  const struct nvt_map *sequences, uint32_t op)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    const uint64_t number = nvt_sequence_of(sequences, trace, op);
+    int failed = put_migration(text, trace, op);
+    if (ops->kind[op] != NVT_OP_KERNEL)
+        failed |= nvt_buffer_printf(text, ",\"bytes\":%" PRIu64, ops->bytes[op]);
+    else if (ops->detail[op] != NVT_NONE)
+        failed |= put_kernel(text, trace, ops->detail[op]);
+    if (ops->kind[op] == NVT_OP_KERNEL && number != UINT64_MAX)
+        failed |= nvt_buffer_printf(text, ",\"Seq\":%" PRIu64, number);
+    return failed ? -1 : 0;
 }

@@ -8,14 +8,14 @@
 #include <stdio.h>
 
 #include "../../lib/buffer.h"
-#include "../model/trace.h"
+#include "../model/sequences.h"
 
-/* Append to arguments the shape of a row of kernels, its graph and, in the words of PyTorch, what is known of its
- * communication. */
-int nvt_chrome_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t kernel);
-
-/* Append to arguments what a copy that is pages of managed memory has more; nothing of another operation. */
-int nvt_chrome_migration(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t op);
+/*
+ * Append to arguments what an operation has more: a copy its bytes and, where it is pages of managed memory, whose; a kernel its
+ * shape, its graph and, in the words of PyTorch, what is known of its communication. `sequences`: nvt_sequences_map.
+ */
+int nvt_chrome_op(struct nvt_buffer *text, const struct nvt_trace *trace,
+                  const struct nvt_map *sequences, uint32_t op);
 
 /* The rank that all of it is of; NVT_NONE: there are several, or none is known. */
 uint32_t nvt_chrome_rank(const struct nvt_trace *trace);

@@ -221,14 +221,24 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(uint8_t, kind)         /* enum nvt_um_kind */                                                \
     X(uint8_t, reason)       /* of a fault enum nvt_um_access, of a map enum nvt_um_map, else 0 */
 
-/* What a framework says of the communication that a kernel does: PyTorch's of NCCL's and RCCL's. */
+/* What a framework says of the communication that a kernel does: PyTorch's of NCCL's and RCCL's. Its group is the communicator:
+ * it is known by all of its columns, as programs give one name to several. */
 #define NVT_COLLECTIVE_COLUMNS(X)                                                                  \
-    X(nvt_text, name)  /* "allreduce", "_allgather_base" */                                        \
-    X(nvt_text, type)  /* of an element: "Float", "BFloat16" */                                    \
-    X(nvt_text, group) /* name of the group of ranks */                                            \
-    X(uint32_t, ranks) /* in the group, 0 unknown */                                               \
-    X(uint64_t, given) /* elements that a rank gives */                                            \
-    X(uint64_t, taken) /* elements that a rank gets */
+    X(nvt_text, name)    /* "allreduce", "_allgather_base" */                                      \
+    X(nvt_text, type)    /* of an element: "Float", "BFloat16" */                                  \
+    X(nvt_text, group)   /* name of the group of ranks */                                          \
+    X(uint32_t, ranks)   /* in the group, 0 unknown */                                             \
+    X(uint64_t, given)   /* elements that a rank gives */                                          \
+    X(uint64_t, taken)   /* elements that a rank gets */                                           \
+    X(nvt_text, members) /* ranks of the group: "0,1,8"; with "..." for those left out */          \
+    X(nvt_text, purpose) /* of the group: "default_pg", "TENSOR_MODEL_PARALLEL_GROUP" */           \
+    X(uint32_t, peer)    /* of a message: the rank at the other end, and 1; 0 unknown */
+
+/* Which of its group's collectives the kernel of a launch is, where the framework counts them. */
+#define NVT_SEQUENCE_COLUMNS(X)                                                                    \
+    X(nvt_process_or_none, process) /* NVT_NONE: any */                                            \
+    X(uint64_t, correlation)        /* of the kernel */                                            \
+    X(uint64_t, number)
 
 /* CUDA API calls on the host, sorted by start. */
 #define NVT_API_COLUMNS(X)                                                                         \
@@ -402,6 +412,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(segments, segment, NVT_SEGMENT_COLUMNS, TIMELESS, NOBODY, WITHIN)                            \
     X(overheads, overhead, NVT_OVERHEAD_COLUMNS, SPANS, PROCESS, WITHIN)                           \
     X(externals, external_id, NVT_EXTERNAL_COLUMNS, TIMELESS, NOBODY, WITHIN)                      \
+    X(sequences, sequence, NVT_SEQUENCE_COLUMNS, TIMELESS, NOBODY, WITHIN)                         \
     X(devices, device, NVT_DEVICE_COLUMNS, TIMELESS, NOBODY, WITHIN)                               \
     X(resources, resource, NVT_RESOURCE_COLUMNS, TIMELESS, NOBODY, WITHIN)                         \
     X(meta, fact, NVT_META_COLUMNS, TIMELESS, NOBODY, WITHIN)

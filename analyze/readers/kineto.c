@@ -4,12 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/buffer.h"
 #include "../../lib/count_of.h"
 #include "json_stream.h"
 #include "reader.h"
 
 /* Where in the file a value lies. */
-enum place { TOP, ROOT, EVENTS, EVENT, ARGS, GRID, BLOCK, DISTRIBUTED, DEVICES, DEVICE, SKIPPED };
+enum place {
+    TOP,
+    ROOT,
+    EVENTS,
+    EVENT,
+    ARGS,
+    GRID,
+    BLOCK,
+    DISTRIBUTED,
+    PG_LIST,
+    PG,
+    PG_RANKS,
+    MEMBERS,
+    DEVICES,
+    DEVICE,
+    SKIPPED
+};
 
 /* Keys that matter, whatever they are found in. */
 enum key {
@@ -38,6 +55,13 @@ enum key {
     KEY_COLLECTIVE,
     KEY_TYPE,
     KEY_GROUP,
+    KEY_MEMBERS,
+    KEY_PURPOSE,
+    KEY_PG_LIST,
+    KEY_PG_NAME,
+    KEY_PG_PURPOSE,
+    KEY_PG_SIZE,
+    KEY_PG_RANKS,
     KEY_FILE,
     KEY_CALLER,
     KEY_ADDRESS,
@@ -86,6 +110,11 @@ static const struct {
     {"Collective name", KEY_COLLECTIVE},
     {"dtype", KEY_TYPE},
     {"Process Group Name", KEY_GROUP},
+    {"Process Group Ranks", KEY_MEMBERS},
+    {"Process Group Description", KEY_PURPOSE},
+    {"Seq", KEY_NUMBER + NVT_KN_SEQUENCE},
+    {"Src Rank", KEY_NUMBER + NVT_KN_SOURCE},
+    {"Dst Rank", KEY_NUMBER + NVT_KN_TARGET},
     {"Group size", KEY_NUMBER + NVT_KN_RANKS},
     {"In msg nelems", KEY_NUMBER + NVT_KN_GIVEN},
     {"Out msg nelems", KEY_NUMBER + NVT_KN_TAKEN},
@@ -93,6 +122,11 @@ static const struct {
     {"distributedInfo", KEY_DISTRIBUTED},
     {"deviceProperties", KEY_DEVICES},
     {"baseTimeNanoseconds", KEY_BASE},
+    {"pg_config", KEY_PG_LIST},
+    {"pg_name", KEY_PG_NAME},
+    {"pg_desc", KEY_PG_PURPOSE},
+    {"pg_size", KEY_PG_SIZE},
+    {"ranks", KEY_PG_RANKS},
     {"rank", KEY_RANK},
     {"world_size", KEY_WORLD},
     {"totalGlobalMem", KEY_MEMORY},
@@ -110,6 +144,8 @@ struct parser {
     int has_phases; /* one that says what kind of event it is */
     int is_list;    /* of events, without an object around it */
     struct nvt_device device;
+    struct nvt_kineto_group group;
+    struct nvt_buffer ranks; /* of a list of them, as text */
 };
 
 static int out_of_memory(struct parser *parser)
@@ -149,10 +185,17 @@ static enum place inside(const struct parser *parser, enum place outer, int is_a
     case EVENT:
         return !is_array && parser->key == KEY_ARGS ? ARGS : SKIPPED;
     case ARGS:
-        return !is_array                  ? SKIPPED
-               : parser->key == KEY_GRID  ? GRID
-               : parser->key == KEY_BLOCK ? BLOCK
-                                          : SKIPPED;
+        return !is_array                    ? SKIPPED
+               : parser->key == KEY_GRID    ? GRID
+               : parser->key == KEY_BLOCK   ? BLOCK
+               : parser->key == KEY_MEMBERS ? MEMBERS
+                                            : SKIPPED;
+    case DISTRIBUTED:
+        return is_array && parser->key == KEY_PG_LIST ? PG_LIST : SKIPPED;
+    case PG_LIST:
+        return is_array ? SKIPPED : PG;
+    case PG:
+        return is_array && parser->key == KEY_PG_RANKS ? PG_RANKS : SKIPPED;
     case DEVICES:
         return is_array ? SKIPPED : DEVICE;
     default:
@@ -186,9 +229,22 @@ static int on_open(void *context, int is_array)
         start_event(&parser->reader.event);
     if (place == DEVICE)
         parser->device = (struct nvt_device){.process = NVT_NONE};
+    if (place == PG)
+        parser->group = (struct nvt_kineto_group){0};
+    if (place == MEMBERS || place == PG_RANKS)
+        parser->ranks.size = 0;
     parser->places[++parser->depth] = place;
     parser->key = OTHER_KEY;
     return 0;
+}
+
+/* A list of ranks has been read. */
+static int end_ranks(struct parser *parser, enum place place)
+{
+    const uint32_t members = nvt_kineto_members(
+        parser->reader.trace, (const char *)parser->ranks.data, parser->ranks.size);
+    *(place == MEMBERS ? &parser->reader.event.members : &parser->group.members) = members;
+    return members == NVT_NO_STRING ? out_of_memory(parser) : 0;
 }
 
 static int on_close(void *context)
@@ -198,6 +254,10 @@ static int on_close(void *context)
     parser->key = OTHER_KEY;
     if (place == DEVICE && nvt_device_add(parser->reader.trace, &parser->device) == NVT_NONE)
         return out_of_memory(parser);
+    if (place == PG && parser->group.name && nvt_kineto_add_group(&parser->reader, &parser->group))
+        return out_of_memory(parser);
+    if (place == MEMBERS || place == PG_RANKS)
+        return end_ranks(parser, place);
     if (place != EVENT)
         return 0;
     parser->reader.events++;
@@ -284,10 +344,15 @@ static int args_value(struct parser *parser, enum nvt_json_type type, const char
 {
     struct nvt_kineto_event *event = &parser->reader.event;
     int64_t number;
+    if (parser->key == KEY_MEMBERS) {
+        event->members = nvt_kineto_members(parser->reader.trace, text, size);
+        return event->members == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    }
     uint32_t *kept = parser->key == KEY_NAME         ? &event->label
                      : parser->key == KEY_COLLECTIVE ? &event->collective
                      : parser->key == KEY_TYPE       ? &event->type
                      : parser->key == KEY_GROUP      ? &event->group
+                     : parser->key == KEY_PURPOSE    ? &event->purpose
                      : parser->key == KEY_FILE       ? &event->file
                      : parser->key == KEY_CALLER     ? &event->caller
                                                      : NULL;
@@ -339,6 +404,34 @@ static int distributed_value(struct parser *parser, const char *text, size_t siz
                : 0;
 }
 
+/* A member of a list of ranks: its text. */
+static int rank_value(struct parser *parser, enum nvt_json_type type, const char *text, size_t size)
+{
+    if (type != NVT_JSON_NUMBER && type != NVT_JSON_TEXT)
+        return 0;
+    return (parser->ranks.size && nvt_buffer_append(&parser->ranks, ",", 1)) ||
+                   nvt_buffer_append(&parser->ranks, text, size)
+               ? out_of_memory(parser)
+               : 0;
+}
+
+static int group_value(struct parser *parser, enum nvt_json_type type, const char *text,
+                       size_t size)
+{
+    int64_t number;
+    uint32_t *kept = parser->key == KEY_PG_NAME      ? &parser->group.name
+                     : parser->key == KEY_PG_PURPOSE ? &parser->group.purpose
+                                                     : NULL;
+    if (kept) {
+        *kept = intern(parser, type, text, size);
+        return *kept == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    }
+    if (parser->key == KEY_PG_SIZE && !nvt_parse_scaled(text, size, 0, &number) && number > 0 &&
+        number < UINT32_MAX)
+        parser->group.ranks = (uint32_t)number;
+    return 0;
+}
+
 static int device_value(struct parser *parser, enum nvt_json_type type, const char *text,
                         size_t size)
 {
@@ -380,6 +473,11 @@ static int on_value(void *context, enum nvt_json_type type, const char *text, si
         return root_value(parser, text, size);
     case DISTRIBUTED:
         return distributed_value(parser, text, size);
+    case PG:
+        return group_value(parser, type, text, size);
+    case PG_RANKS:
+    case MEMBERS:
+        return rank_value(parser, type, text, size);
     case DEVICE:
         return device_value(parser, type, text, size);
     case EVENTS:
@@ -444,6 +542,8 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
     nvt_map_free(&parser->reader.async);
     nvt_map_free(&parser->reader.domains);
     nvt_kineto_host_free(&parser->reader.host);
+    nvt_kineto_groups_free(&parser->reader);
+    nvt_buffer_free(&parser->ranks);
     free(parser->reader.owners);
     free(parser);
     if (status && err)

@@ -41,7 +41,10 @@ enum nvt_kineto_number {
     NVT_KN_RANKS,    /* of a collective: in its group, elements given and taken */
     NVT_KN_GIVEN,
     NVT_KN_TAKEN,
-    NVT_KN_RESULT, /* of an OS call, in our export */
+    NVT_KN_RESULT,   /* of an OS call, in our export */
+    NVT_KN_SEQUENCE, /* of a collective: which of its group's */
+    NVT_KN_SOURCE,   /* of a message: ranks of the job */
+    NVT_KN_TARGET,
     NVT_KN_COUNT
 };
 
@@ -52,7 +55,8 @@ struct nvt_kineto_event {
     int64_t time, duration; /* ns */
     uint32_t name, category, id;
     uint32_t label;                   /* args.name: of a process or thread */
-    uint32_t collective, type, group; /* of a kernel that communicates */
+    uint32_t collective, type, group; /* of a kernel that communicates, */
+    uint32_t members, purpose;        /* and of its group, as the file has them */
     uint32_t file;                    /* of an OS call, in our export, */
     uint32_t caller;                  /* and who makes it */
     uint64_t address;                 /* of a lock and other things that it works with */
@@ -82,6 +86,11 @@ struct nvt_kineto_host {
     size_t capacity;
 };
 
+/* A group of ranks that the head of the file lists: strings, and how many ranks. */
+struct nvt_kineto_group {
+    uint32_t name, purpose, members, ranks;
+};
+
 struct nvt_kineto {
     struct nvt_trace *trace;
     const char *path;
@@ -94,6 +103,9 @@ struct nvt_kineto {
     struct nvt_map async;   /* string of id << 32 | category -> owner of what is open */
     struct nvt_map domains; /* process << 32 | category -> row */
     struct nvt_kineto_host host;
+    struct nvt_kineto_group *groups;
+    uint32_t group_count;
+    struct nvt_map group_of; /* string of a name -> of groups */
     uint32_t rank;
     int64_t first;       /* earliest time */
     uint64_t untimed;    /* events that were left out: they end before they begin */
@@ -114,6 +126,21 @@ int nvt_kineto_add_api(struct nvt_kineto *reader, uint8_t class);
 int nvt_kineto_add_sync(struct nvt_kineto *reader);
 int nvt_kineto_add_os_call(struct nvt_kineto *reader);
 int nvt_kineto_add_overhead(struct nvt_kineto *reader);
+
+/*
+ * What the event says of its communication (kineto_groups.c): the row of collectives and 1, 0 where it says nothing, NVT_NONE
+ * when out of memory. Its group is completed by what the head of the file lists. And which of its group's it is, of a process
+ * or NVT_NONE: 0, or -1 when out of memory.
+ */
+uint32_t nvt_kineto_collective(struct nvt_kineto *reader);
+int nvt_kineto_sequence(struct nvt_kineto *reader, uint32_t process);
+
+/* A group of the head is known. 0, or -1 when out of memory. */
+int nvt_kineto_add_group(struct nvt_kineto *reader, const struct nvt_kineto_group *group);
+void nvt_kineto_groups_free(struct nvt_kineto *reader);
+
+/* The string of a list of ranks as the model has it, "0,1", of one as files have it, "[0, 1]"; NVT_NO_STRING when out of memory. */
+uint32_t nvt_kineto_members(struct nvt_trace *trace, const char *text, size_t size);
 
 /* Makes the stacks of CUDA calls from ranges (kineto_stacks.c), after all rows have been read. Its cost is that of
  * sorting ranges and calls. 0, or -1 when out of memory. */

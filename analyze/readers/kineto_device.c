@@ -36,36 +36,10 @@ static uint32_t name_kernel(struct nvt_trace *trace, struct nvt_op *op)
     return nvt_strings_add(trace->strings, start, part);
 }
 
-/* Rows of collectives that are looked at for one that is the same: a loop has so many messages. */
-#define SAME_COLLECTIVE 64
-
-/* The row of what the event says of its communication and 1, 0 where it says nothing. NVT_NONE: out
- * of memory. */
-static uint32_t collective_of(struct nvt_kineto *reader)
-{
-    const struct nvt_kineto_event *event = &reader->event;
-    const struct nvt_collectives *rows = &reader->trace->collectives;
-    const struct nvt_collective row = {.name = event->collective,
-                                       .type = event->type,
-                                       .group = event->group,
-                                       .ranks = nvt_kineto_u32(event, NVT_KN_RANKS, 0),
-                                       .given = nvt_kineto_size(event, NVT_KN_GIVEN),
-                                       .taken = nvt_kineto_size(event, NVT_KN_TAKEN)};
-    if (!row.name)
-        return 0;
-    for (uint32_t i = rows->count; i-- > 0 && rows->count - i <= SAME_COLLECTIVE;)
-        if (rows->name[i] == row.name && rows->type[i] == row.type && rows->group[i] == row.group &&
-            rows->ranks[i] == row.ranks && rows->given[i] == row.given &&
-            rows->taken[i] == row.taken)
-            return i + 1;
-    uint32_t added = nvt_collective_add(reader->trace, &row);
-    return added == NVT_NONE ? NVT_NONE : added + 1;
-}
-
 static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
 {
     const struct nvt_kineto_event *event = &reader->event;
-    uint32_t collective = collective_of(reader);
+    uint32_t collective = nvt_kineto_collective(reader);
     const struct nvt_kernel kernel = {.grid_x = event->grid[0],
                                       .grid_y = event->grid[1],
                                       .grid_z = event->grid[2],
@@ -122,7 +96,7 @@ int nvt_kineto_add_op(struct nvt_kineto *reader, enum nvt_op_kind kind)
     op.kind = (uint8_t)kind;
     if (kind == NVT_OP_KERNEL) {
         op.bytes = 0;
-        failed = add_kernel_detail(reader, &op);
+        failed = add_kernel_detail(reader, &op) || nvt_kineto_sequence(reader, process);
     } else if (kind == NVT_OP_MEMCPY) {
         parse_copy(nvt_name(reader->trace, event->name), &op);
         op.name = nvt_strings_add_text(reader->trace->strings, nvt_copy_name(op.copy_kind, name));
