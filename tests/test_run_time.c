@@ -84,7 +84,7 @@ static void each_moment_counts_once(void **state)
         [NVT_RUN_LOCKS] = 5,
         /* Up to the next iteration, which after the first epoch is 20 ms behind its evaluation. */
         [NVT_RUN_BETWEEN] = 6 * 40 - 2 * 20 + 20,
-        [NVT_RUN_REST] = 220,
+        [NVT_RUN_END] = 220,
     };
     expect_parts(&times.items[0], expected);
     assert_int_equal(times.items[0].count[NVT_RUN_TRAINING], 6);
@@ -92,8 +92,8 @@ static void each_moment_counts_once(void **state)
     char text[200];
     nvt_run_time_text(&times.items[0], text, sizeof(text));
     assert_string_equal(
-        text, "2.00 s: 50 % start and imports, 15 % training, 11 % between steps, 11 % the "
-              "rest, 8 % evaluation, 3 % waiting for data, 2 % checkpoints");
+        text, "2.00 s: 50 % start and imports, 15 % training, 11 % between steps, 11 % after "
+              "the loop, 8 % evaluation, 3 % waiting for data, 2 % checkpoints");
     nvt_run_time_text(&times.items[0], text, 31);
     assert_string_equal(text, "2.00 s: 50 % start and imports");
     nvt_run_times_free(&times);
@@ -120,9 +120,9 @@ static void processes_without_iterations(void **state)
         assert_int_equal(times.count, 1);
         /* The second process starts when the first one has ended. */
         static const int64_t ranges[NVT_RUN_PARTS] = {
-            [NVT_RUN_START] = 100, [NVT_RUN_RANGES] = 200, [NVT_RUN_REST] = 20};
+            [NVT_RUN_START] = 100, [NVT_RUN_RANGES] = 200, [NVT_RUN_END] = 20};
         static const int64_t loop[NVT_RUN_PARTS] = {
-            [NVT_RUN_START] = 30, [NVT_RUN_TRAINING] = 50, [NVT_RUN_REST] = 100};
+            [NVT_RUN_START] = 30, [NVT_RUN_TRAINING] = 50, [NVT_RUN_END] = 100};
         expect_parts(&times.items[0], has_loop ? loop : ranges);
         nvt_run_times_free(&times);
         nvt_trace_free(trace);
@@ -161,8 +161,22 @@ static void the_report_adds_up(void **state)
                              "3.0,60000000,8,waiting for data,7,7\n"
                              "0.3,5000000,2,waiting for locks,7,7\n"
                              "11.0,220000000,6,between steps,7,7\n"
-                             "11.0,220000000,,the rest,7,7\n");
+                             "11.0,220000000,,after the loop,7,7\n");
     free(out);
+}
+
+/* Where the recorder was killed, nobody knows how long the run was. */
+static void what_was_cut_off_is_not_whole(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = make_training();
+    struct nvt_run_times times = {0};
+    assert_int_equal(nvt_run_times_make(&times, trace), 0);
+    assert_true(nvt_run_time_is_whole(&times.items[0], trace));
+    trace->open_ns = 2000 * MS;
+    assert_false(nvt_run_time_is_whole(&times.items[0], trace));
+    nvt_run_times_free(&times);
+    nvt_trace_free(trace);
 }
 
 int main(void)
@@ -172,6 +186,7 @@ int main(void)
         cmocka_unit_test(processes_without_iterations),
         cmocka_unit_test(traces_without_ends),
         cmocka_unit_test(the_report_adds_up),
+        cmocka_unit_test(what_was_cut_off_is_not_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static int put_run_time_trace(struct nvt_table *table, const struct nvt_trace *t
 const struct nvt_report nvt_report_run_time = {
     .name = "run_time",
     .about = "time of the whole run: start and imports, training, evaluation, checkpoints, "
-             "waiting, the rest",
+             "waiting, after the loop",
     .title = "Time of the whole run",
     .columns = {{"Time (%)", NVT_PERCENT},
                 {"Total Time (ns)", NVT_NS},

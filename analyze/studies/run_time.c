@@ -16,7 +16,7 @@ const char *nvt_run_part_name(enum nvt_run_part part)
         [NVT_RUN_EVALUATION] = "evaluation",   [NVT_RUN_CHECKPOINT] = "checkpoints",
         [NVT_RUN_DATA] = "waiting for data",   [NVT_RUN_LOCKS] = "waiting for locks",
         [NVT_RUN_BETWEEN] = "between steps",   [NVT_RUN_RANGES] = "in ranges",
-        [NVT_RUN_REST] = "the rest",
+        [NVT_RUN_END] = "after the loop",      [NVT_RUN_REST] = "the rest",
     };
     return names[part];
 }
@@ -215,6 +215,20 @@ static int64_t first_of(const struct walk *walk)
     return walk->time->from;
 }
 
+/* When the last iteration ends, or the last range of a thread without any. */
+static int64_t last_of(const struct walk *walk)
+{
+    const struct nvt_ranges *ranges = &walk->trace->ranges;
+    int64_t last = INT64_MIN;
+    for (uint32_t i = walk->count; i-- > 0;)
+        if (ranges->thread[walk->iterations[i]] == walk->time->thread)
+            return ranges->end[walk->iterations[i]];
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->thread[i] == walk->time->thread && ranges->end[i] > last)
+            last = ranges->end[i];
+    return last == INT64_MIN ? walk->time->to : last;
+}
+
 static int take_span(struct walk *walk, enum nvt_run_part part, int64_t start, int64_t end)
 {
     struct spans spans = {NULL, 0};
@@ -231,6 +245,7 @@ static int split(struct walk *walk)
                  take_iterations(walk) ||
                  take_span(walk, NVT_RUN_START, time->from, first_of(walk)) ||
                  (!time->iterations && take_ranges(walk, NVT_RUN_RANGES)) ||
+                 take_span(walk, NVT_RUN_END, last_of(walk), time->to) ||
                  take_span(walk, NVT_RUN_REST, time->from, time->to);
     free(walk->taken.items);
     return failed ? -1 : 0;
@@ -350,7 +365,8 @@ void nvt_run_times_free(struct nvt_run_times *times)
 
 int nvt_run_time_is_whole(const struct nvt_run_time *time, const struct nvt_trace *trace)
 {
-    return trace->threads.ended_ns[time->thread] && !trace->is_part && !trace->is_late;
+    return trace->threads.ended_ns[time->thread] && !trace->open_ns && !trace->is_part &&
+           !trace->is_late;
 }
 
 void nvt_run_time_text(const struct nvt_run_time *time, char *out, size_t size)

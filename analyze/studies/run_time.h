@@ -16,7 +16,8 @@ enum nvt_run_part {
     NVT_RUN_LOCKS,   /* waits for locks, as far as OS calls were recorded */
     NVT_RUN_BETWEEN, /* from an optimizer's step to the next iteration */
     NVT_RUN_RANGES,  /* in ranges of a thread that has no iterations */
-    NVT_RUN_REST,    /* behind the last iteration, or range, and between those without a step */
+    NVT_RUN_END,     /* after the last iteration; without iterations, the last range */
+    NVT_RUN_REST,    /* between iterations without a step, or between ranges */
     NVT_RUN_PARTS
 };
 
@@ -46,7 +47,7 @@ struct nvt_run_times {
 int nvt_run_times_make(struct nvt_run_times *times, const struct nvt_trace *trace);
 void nvt_run_times_free(struct nvt_run_times *times);
 
-/* Whether the trace has the process from its start to its end. */
+/* Whether the trace has the process from its start to its end: not where the recorder was killed, or ended before it. */
 int nvt_run_time_is_whole(const struct nvt_run_time *time, const struct nvt_trace *trace);
 
 /* "31.2 s: 55 % training, 28 % evaluation, 12 % start and imports, …" of the parts from 1 % on, the largest first; at most
