@@ -73,6 +73,44 @@ static void findings_that_explain_it_hide_it(void **state)
     nvt_trace_free(traces[0].trace);
 }
 
+/* Ten iterations of 1 ms of work; the first waits 400 ms, which is warm-up, all others `pause_ns`. */
+static void told_of_loop(int64_t pause_ns, struct nvt_buffer *text)
+{
+    struct maker maker = make_begin();
+    for (int i = 0; i < 10; i++) {
+        const int64_t start = maker.now;
+        make_launch(&maker, "work", 1000000);
+        make_wait(&maker);
+        maker.now += i ? pause_ns : 400000000;
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
+    struct nvt_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_findings findings = {0};
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    assert_int_equal(nvt_diagnose_idle(&input, &findings, text, NULL), 0);
+    assert_int_equal(nvt_buffer_append(text, "", 1), 0);
+    free(findings.items);
+    nvt_trace_free(traces[0].trace);
+}
+
+/* Findings look at the second half of the iterations: what lies before is not what they fail to explain. */
+static void idle_time_of_the_first_iterations_is_told_apart(void **state)
+{
+    struct nvt_buffer text = {0};
+    (void)state;
+    told_of_loop(10000, &text);
+    if (!strstr((const char *)text.data,
+                "% of that in the first 5 of 10 iterations, which findings leave out"))
+        fail_msg("%s", (const char *)text.data);
+    assert_null(strstr((const char *)text.data, "explain"));
+    text.size = 0;
+    /* A pause that a finding has whole, next to which the first one is little. */
+    told_of_loop(200000000, &text);
+    assert_string_equal((const char *)text.data, "");
+    nvt_buffer_free(&text);
+}
+
 /* What the launching thread did in the gap: its shortest range and call that half of the gap lies in. */
 static void the_host_is_told(void **state)
 {
@@ -284,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_long_gap_is_told),
         cmocka_unit_test(findings_that_explain_it_hide_it),
+        cmocka_unit_test(idle_time_of_the_first_iterations_is_told_apart),
         cmocka_unit_test(the_host_is_told),
         cmocka_unit_test(a_device_that_works_is_not),
         cmocka_unit_test(nothing_on_a_device_is_not),

@@ -15,11 +15,16 @@
 #define LEAST_SHARE   0.5
 #define MOST_EXPLAINS 0.5
 #define MOST_LINES    3
+/* Of the idle time, from where on what findings leave out is the answer: the first half of the iterations. */
+#define EARLY_SHARE 0.7
 
 struct idle {
     int64_t from, to; /* what is looked at: the iterations, or without any the devices' time */
     const char *what; /* that is */
-    int64_t ns;       /* of all gaps of all devices */
+    uint32_t iterations,
+        early; /* how many, and of them those before the steady part, which findings leave out */
+    int64_t steady;       /* where that begins; without iterations, `from` */
+    int64_t ns, early_ns; /* of all gaps of all devices, and before the steady part */
     struct nvt_gap longest;
 };
 
@@ -32,6 +37,9 @@ static void add_gap(void *context, const struct nvt_gap *whole)
     if (gap.end <= gap.start)
         return;
     idle->ns = nvt_clock_sum(idle->ns, gap.end - gap.start);
+    if (gap.start < idle->steady)
+        idle->early_ns = nvt_clock_sum(
+            idle->early_ns, (gap.end < idle->steady ? gap.end : idle->steady) - gap.start);
     if (gap.end - gap.start > idle->longest.end - idle->longest.start)
         idle->longest = gap;
 }
@@ -49,10 +57,16 @@ static int begin(struct idle *idle, const struct nvt_trace *trace)
             idle->to = !i || trace->ranges.end[iterations[i]] > idle->to
                            ? trace->ranges.end[iterations[i]]
                            : idle->to;
+        int64_t to;
+        idle->steady = idle->from;
+        idle->iterations = count;
+        idle->early =
+            count - nvt_steady_iterations(trace, NVT_NONE, iterations, count, &idle->steady, &to);
     } else {
         idle->from = trace->ops.start[0];
         for (uint32_t op = 0; op < trace->ops.count; op++)
             idle->to = !op || trace->ops.end[op] > idle->to ? trace->ops.end[op] : idle->to;
+        idle->steady = idle->from;
     }
     free(iterations);
     return 0;
@@ -176,18 +190,47 @@ static int put_line(struct nvt_buffer *lines, const char *text)
     return nvt_buffer_append(lines, "\n", 1);
 }
 
+/* Whether most of it lies where findings do not look. */
+static int is_early(const struct idle *idle)
+{
+    return (double)idle->early_ns >= EARLY_SHARE * (double)idle->ns;
+}
+
+/* "findings explain at most 12 % of that". */
+static void tell_how_much(const struct idle *idle, double steady_ns, double explained_ns, char *out,
+                          size_t size)
+{
+    if (explained_ns > 0)
+        snprintf(out, size, "findings explain at most %.0f %% of %s",
+                 100 * explained_ns / steady_ns,
+                 idle->early ? "that in the second half of them" : "that");
+    else
+        snprintf(out, size, "no finding explains it");
+}
+
+/* "GPU idle 92 % of 461 ms, first to last iteration; 87 % of that in the first 5 of 10 …": 0, or -1 when out of memory. */
+static int tell_early(const struct nvt_trace *trace, const struct idle *idle, double ns,
+                      struct nvt_buffer *lines)
+{
+    const double span = (double)(idle->to - idle->from);
+    char line[600];
+    snprintf(line, sizeof(line),
+             "GPU idle %.0f %% of %s, first to last iteration; %.0f %% of that in the first %u of "
+             "%u iterations, which findings leave out (%.200s; nvtally stats -r warmup)",
+             100 * ns / span, NVT_TIME(span), 100 * (double)idle->early_ns / (double)idle->ns,
+             idle->early, idle->iterations, trace->path);
+    return put_line(lines, line);
+}
+
 /* "GPU idle 95 % of 6.4 s, first to last iteration; findings explain at most 5 % of that. Longest gap: …": 0, or -1 when out of memory. */
 static int tell(const struct nvt_trace *trace, const struct idle *idle, double ns,
-                double explained_ns, struct nvt_buffer *lines)
+                const char *how_much, struct nvt_buffer *lines)
 {
     const struct nvt_gap *gap = &idle->longest;
     const double span = (double)(idle->to - idle->from);
     struct nvt_finding samples = {.trace = trace};
-    char moment[NVT_TIME_MAX], how_much[64] = "no finding explains it", host[256], device[96];
+    char moment[NVT_TIME_MAX], host[256], device[96];
     char line[1200], before[NVT_TELLING_NAME_MAX];
-    if (explained_ns > 0)
-        snprintf(how_much, sizeof(how_much), "findings explain at most %.0f %% of that",
-                 100 * explained_ns / ns);
     tell_host(trace, gap, host, sizeof(host));
     if (tell_samples(trace, gap, &samples))
         return -1;
@@ -211,6 +254,7 @@ int nvt_diagnose_idle(const struct nvt_input *input, const struct nvt_findings *
         const struct nvt_trace *trace = input->traces[i].trace;
         struct idle idle = {0};
         uint32_t devices = 0;
+        char how_much[128];
         if (!trace->ops.count)
             continue;
         if (begin(&idle, trace))
@@ -218,12 +262,15 @@ int nvt_diagnose_idle(const struct nvt_input *input, const struct nvt_findings *
         if (nvt_gaps(trace, input, add_gap, &idle, &devices, err))
             return -1;
         double ns = devices ? (double)idle.ns / devices : 0;
-        double explained_ns = explained(findings, trace);
+        const double steady_ns = devices ? (double)(idle.ns - idle.early_ns) / devices : 0;
+        const double explained_ns = explained(findings, trace);
         if (!idle.ns || ns < LEAST_SHARE * (double)(idle.to - idle.from) ||
-            explained_ns >= MOST_EXPLAINS * ns)
+            (!is_early(&idle) && explained_ns >= MOST_EXPLAINS * steady_ns))
             continue;
         told++;
-        if (tell(trace, &idle, ns, explained_ns, lines))
+        tell_how_much(&idle, steady_ns, explained_ns, how_much, sizeof(how_much));
+        if (is_early(&idle) ? tell_early(trace, &idle, ns, lines)
+                            : tell(trace, &idle, ns, how_much, lines))
             return nvt_fail(err, "out of memory");
     }
     return 0;
