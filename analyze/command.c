@@ -18,6 +18,21 @@ void nvt_command_notes(const struct nvt_input *input)
     nvt_command_lines(input->notes.data, input->notes.size);
 }
 
+void nvt_command_warnings(const struct nvt_input *input)
+{
+    static const char begin[] = "warning: ";
+    const char *at = (const char *)input->notes.data;
+    size_t left = input->notes.size;
+    while (left) {
+        const char *end = memchr(at, '\n', left);
+        const size_t length = end ? (size_t)(end - at) + 1 : left;
+        if (length > sizeof(begin) - 1 && !memcmp(at, begin, sizeof(begin) - 1))
+            nvt_command_lines(at, length);
+        at += length;
+        left -= length;
+    }
+}
+
 void nvt_command_lines(const void *lines, size_t size)
 {
     const char *at = lines, *end = size ? at + size : at;

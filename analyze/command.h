@@ -17,6 +17,8 @@ int nvt_command_fail(const struct nvt_error *err);
 /* Print the notes and warnings of an input on stderr, each as a line that starts with "nvtally: ".
  */
 void nvt_command_notes(const struct nvt_input *input);
+/* Those of them that warn, for who has all of them in a document. */
+void nvt_command_warnings(const struct nvt_input *input);
 
 /* Print lines, each with its end, on stderr: those of notes and warnings start with "nvtally: ". */
 void nvt_command_lines(const void *lines, size_t size);

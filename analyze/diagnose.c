@@ -29,7 +29,8 @@ static const char usage_text[] =
     "                       single traces\n"
     "      --explain RULE   print the page of a rule (such as launch-bound), or of\n"
     "                       all: what it means, how it is found, its threshold, what\n"
-    "                       helped others, what it is confused with; takes no trace\n"
+    "                       helped others, what it is confused with; of a trace,\n"
+    "                       print what that rule finds in it, too\n"
     "      --rules          print what is looked for, with thresholds and reasons;\n"
     "                       takes no trace\n"
     "  -f, --format FORMAT  print a table: table, column, grid, markdown, latex; csv,\n"
@@ -124,11 +125,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         } else if (option == '?' || nvt_command_window(&request->window, option, err) < 0)
             return -1;
     }
-    const int has_no_input = request->rules || request->explain;
-    if (has_no_input && optind < argc)
-        return nvt_fail(err, "diagnose --%s takes no trace", request->rules ? "rules" : "explain");
+    if (request->rules && optind < argc)
+        return nvt_fail(err, "diagnose --rules takes no trace");
     request->given = argv + optind;
-    return has_no_input || optind < argc
+    return request->rules || request->explain || optind < argc
                ? 0
                : nvt_fail(err,
                           "diagnose: no trace or directory was given; see nvtally diagnose --help");
@@ -423,26 +423,34 @@ static void print_page(const struct nvt_screen *screen, const struct nvt_rule *r
     }
 }
 
-static int explain(const struct request *request, struct nvt_error *err)
+/* Only what the rule found that is to be explained. */
+static void keep_explained(const struct request *request, struct nvt_findings *findings)
 {
-    static const struct nvt_screen plain = {0};
-    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    const int is_all = !strcmp(request->explain, "all");
-    const struct nvt_rule *one = is_all ? NULL : nvt_rule_named(request->explain);
-    const int is_markdown = request->format != NULL;
-    size_t count;
-    const struct nvt_rule *const *rules = nvt_rules(&count);
-    if (request->format && request->format != nvt_format_find("markdown"))
-        return nvt_fail(
-            err, "diagnose --explain prints text or -f markdown; --rules -f csv has a table");
-    if (!is_all && !one)
-        return nvt_fail(err, "no rule '%s'; nvtally diagnose --rules lists them", request->explain);
-    for (size_t i = 0; i < count; i++)
-        if (is_all || rules[i] == one) {
-            if (is_all && i)
-                putchar('\n');
-            print_page(is_markdown ? &plain : &screen, rules[i], is_markdown);
+    const struct nvt_rule *rule = nvt_rule_named(request->explain);
+    size_t kept = 0;
+    for (size_t i = 0; i < findings->count; i++)
+        if (rule && findings->items[i].cause == rule->cause) {
+            findings->items[kept] = findings->items[i];
+            findings->items[kept++].explained_by = 0;
         }
+    findings->count = kept;
+}
+
+static int print_explained_ones(const struct request *request, struct nvt_input *input,
+                                struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    keep_explained(request, findings);
+    if (nvt_findings_fold(findings, input, err))
+        return -1;
+    nvt_command_notes(input);
+    if (!findings->count)
+        printf("%s: not found in what was given\n\n", request->explain);
+    for (size_t i = 0; i < findings->count; i++) {
+        if (print_finding(&screen, findings, i, request->given))
+            return nvt_fail(err, "out of memory");
+        putchar('\n');
+    }
     return 0;
 }
 
@@ -458,11 +466,40 @@ static int diagnose(struct request *request, struct nvt_error *err)
         status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
     if (!status)
         status = nvt_diagnose(&input, request->by, &findings, err);
-    if (!status)
+    if (!status && request->explain)
+        status = print_explained_ones(request, &input, &findings, err);
+    else if (!status)
         status = print_findings(&findings, &input, request, err);
     free(findings.items);
     nvt_input_free(&input);
     return status;
+}
+
+static int explain(struct request *request, struct nvt_error *err)
+{
+    static const struct nvt_screen plain = {0};
+    const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    const int is_all = !strcmp(request->explain, "all");
+    const struct nvt_rule *one = is_all ? NULL : nvt_rule_named(request->explain);
+    const int is_markdown = request->format != NULL, has_input = *request->given != NULL;
+    size_t count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    if (has_input && (is_all || is_markdown))
+        return nvt_fail(err, "diagnose --explain of a trace prints text about one rule");
+    if (request->format && request->format != nvt_format_find("markdown"))
+        return nvt_fail(
+            err, "diagnose --explain prints text or -f markdown; --rules -f csv has a table");
+    if (!is_all && !one)
+        return nvt_fail(err, "no rule '%s'; nvtally diagnose --rules lists them", request->explain);
+    if (has_input && diagnose(request, err))
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        if (is_all || rules[i] == one) {
+            if (is_all && i)
+                putchar('\n');
+            print_page(is_markdown ? &plain : &screen, rules[i], is_markdown);
+        }
+    return 0;
 }
 
 int nvt_cmd_diagnose(int argc, char **argv)

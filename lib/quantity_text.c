@@ -73,11 +73,16 @@ const char *nvt_file_text(const char *path, size_t most, char out[NVT_FILE_TEXT_
 
 const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX])
 {
+    return nvt_moment_text_of(ns, ns, out);
+}
+
+const char *nvt_moment_text_of(int64_t ns, int64_t longest, char out[NVT_TIME_MAX])
+{
     if (!ns)
         snprintf(out, NVT_TIME_MAX, "0 s");
-    else if (ns < 1000000)
+    else if (longest < 1000000)
         snprintf(out, NVT_TIME_MAX, "%.3f µs", (double)ns / 1e3);
-    else if (ns < 1000000000)
+    else if (longest < 1000000000)
         snprintf(out, NVT_TIME_MAX, "%.3f ms", (double)ns / 1e6);
     else
         snprintf(out, NVT_TIME_MAX, "%.6f s", (double)ns / 1e9);

@@ -41,5 +41,7 @@ const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LIN
 
 /* "11.780 ms", to the microsecond or better, as viewers of traces show it. */
 const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX]);
+/* In the unit of the longest of several. */
+const char *nvt_moment_text_of(int64_t ns, int64_t longest, char out[NVT_TIME_MAX]);
 
 #endif

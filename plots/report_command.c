@@ -342,6 +342,7 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
     if (nvt_story_tell(&story, &document, err) || write_document(request, &document, err))
         goto out;
     print_paths(request);
+    nvt_command_warnings(input);
     status = 0;
 out:
     nvt_document_free(&document);

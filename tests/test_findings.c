@@ -314,7 +314,8 @@ static void pages_are_printed(void **state)
         {{"--explain", "gpu"}, 2, "nvtally: no rule 'gpu'; nvtally diagnose --rules lists them\n"},
         {{"--explain", ""}, 2, "no rule ''"},
         {{"--explain", "MPI", "-f", "csv"}, 2, "--explain prints text or -f markdown"},
-        {{"--explain", "MPI", "a.nvt"}, 2, "diagnose --explain takes no trace"},
+        {{"--explain", "all", "a.nvt"}, 2, "--explain of a trace prints text about one rule"},
+        {{"--explain", "MPI", "no-such.nvt"}, 2, "no-such.nvt"},
         {{"--explain"}, 2, "needs a value"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)

@@ -22,11 +22,16 @@ void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t si
 {
     const char *path = finding->trace ? finding->trace->path : finding->where;
     char moment[NVT_TIME_MAX];
+    int64_t longest = 0;
     size_t used = 0;
     *out = 0;
+    for (uint32_t i = 0; i < finding->moment_count; i++)
+        longest =
+            nvt_finding_moment(finding, i) > longest ? nvt_finding_moment(finding, i) : longest;
     for (uint32_t i = 0; i < finding->moment_count && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
-                                 nvt_moment_text(nvt_finding_moment(finding, i), moment));
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
+                             nvt_moment_text_of(nvt_finding_moment(finding, i), longest, moment));
     if (used && used < size && strcmp(path, finding->where) != 0)
         snprintf(out + used, size - used, " of %s", path);
 }
