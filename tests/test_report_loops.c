@@ -275,7 +275,7 @@ static void no_loop_is_seen_where_none_is(void **state)
 /* --- stragglers --- */
 
 /*
- * Three ranks, three collectives and a send. All leave a collective at the same time; rank 2 comes
+ * Three ranks, three collectives and messages that all send. All leave a collective at the same time; rank 2 comes
  * last to the first two and rank 0 to the third. Clocks differ: rank 1's runs a second ahead.
  */
 static struct nvt_trace *make_rank(uint32_t rank)
@@ -310,14 +310,14 @@ static void names_the_rank_that_came_last(void **state)
     struct nvt_trace *traces[] = {make_rank(1), make_rank(0), make_rank(2)};
     expect("stragglers", traces, 3,
            STRAGGLER_HEADINGS
-           "0,rank0.nvt,10,(0),3800,2540,0.0,3,1,33.3,100,2.6\n"
-           "1,rank1.nvt,10,(0),3800,2490,-2.0,3,0,0.0,150,3.9\n"
-           "2,rank2.nvt,10,(0),3800,2580,1.6,3,2,66.7,60,1.6\n"
+           "0,rank0.nvt,10,(0),3800,2540,0.0,4,1,25.0,100,2.6\n"
+           "1,rank1.nvt,10,(0),3800,2490,-2.0,4,0,0.0,150,3.9\n"
+           "2,rank2.nvt,10,(0),3800,2580,1.6,4,2,50.0,60,1.6\n"
            "\n"
-           "Collective,Number,Longest Wait (ns),All Waits (ns),Last Rank,First Rank\n"
-           "ncclDevKernel_AllReduce,1,70,130,2,0\n"
-           "ncclDevKernel_AllGather,1,60,110,0,2\n"
-           "ncclDevKernel_AllReduce,2,40,70,2,1\n",
+           "Collective,Group,Number,Longest Wait (ns),All Waits (ns),Last Rank,First Rank\n"
+           "ncclDevKernel_AllReduce,all ranks,1,70,130,2,0\n"
+           "ncclDevKernel_AllGather,all ranks,1,60,110,0,2\n"
+           "ncclDevKernel_AllReduce,all ranks,2,40,70,2,1\n",
            NULL);
 }
 
@@ -346,12 +346,12 @@ static void uneven_ranks_are_paired_by_gaps(void **state)
            STRAGGLER_HEADINGS "0,rank0.nvt,10,(0),4090,0,,4,0,0.0,160,3.9\n"
                               "1,rank1.nvt,10,(0),3020,0,,4,4,100.0,0,0.0\n"
                               "\n"
-                              "Collective,Number,Longest Wait (ns),All Waits (ns),Last Rank,"
+                              "Collective,Group,Number,Longest Wait (ns),All Waits (ns),Last Rank,"
                               "First Rank\n"
-                              "ncclDevKernel_AllReduce,1,40,40,1,0\n"
-                              "ncclDevKernel_AllReduce,2,40,40,1,0\n"
-                              "ncclDevKernel_AllReduce,3,40,40,1,0\n"
-                              "ncclDevKernel_AllReduce,4,40,40,1,0\n",
+                              "ncclDevKernel_AllReduce,all ranks,1,40,40,1,0\n"
+                              "ncclDevKernel_AllReduce,all ranks,2,40,40,1,0\n"
+                              "ncclDevKernel_AllReduce,all ranks,3,40,40,1,0\n"
+                              "ncclDevKernel_AllReduce,all ranks,4,40,40,1,0\n",
            "note: ranks have 4 to 5 of ncclDevKernel_AllReduce: paired by the gaps between them\n");
 }
 
@@ -365,7 +365,7 @@ static void what_cannot_be_paired_is_left_out(void **state)
            STRAGGLER_HEADINGS "0,rank0.nvt,10,(0),4050,0,,0,,,,\n"
                               "1,rank1.nvt,10,(0),3010,0,,0,,,,\n"
                               "\n"
-                              "Collective,Number,Longest Wait (ns),All Waits (ns),Last Rank,"
+                              "Collective,Group,Number,Longest Wait (ns),All Waits (ns),Last Rank,"
                               "First Rank\n",
            "note: ranks have 4 to 5 of ncclDevKernel_AllReduce: left out\n");
 }
@@ -375,7 +375,7 @@ static void one_rank_waits_for_nobody(void **state)
     (void)state;
     struct nvt_trace *trace = make_rank(0);
     expect("stragglers", &trace, 1,
-           STRAGGLER_HEADINGS "0,rank0.nvt,10,(0),3800,2540,0.0,3,0,0.0,0,0.0\n",
+           STRAGGLER_HEADINGS "0,rank0.nvt,10,(0),3800,2540,0.0,4,0,0.0,0,0.0\n",
            "note: no collectives of two or more ranks");
 }
 

@@ -1,0 +1,43 @@
+#include "clock_fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../lib/sample.h"
+
+#define LEAST_FOR_DRIFT 8
+#define MOST_DRIFT      5e-4
+
+int nvt_clock_fit(const int64_t *from, const int64_t *to, uint32_t count, struct nvt_clock_fit *fit)
+{
+    const uint32_t half = count / 2;
+    double *values = malloc(((size_t)count + 1) * sizeof(*values));
+    uint32_t slopes = 0;
+    if (!values)
+        return -1;
+    *fit = (struct nvt_clock_fit){.at = from[half], .count = count};
+    /* Differences from one that is typical: those of clocks may be years, and doubles are exact for days. */
+    const int64_t base = to[half] - from[half];
+    for (uint32_t i = 0; count >= LEAST_FOR_DRIFT && i + half < count; i++)
+        if (from[i + half] > from[i])
+            values[slopes++] = (double)((to[i + half] - from[i + half]) - (to[i] - from[i])) /
+                               (double)(from[i + half] - from[i]);
+    nvt_sample_sort(values, slopes);
+    fit->drift = slopes ? nvt_sample_quantile(values, slopes, 0.5) : 0;
+    fit->drift = fmax(fmin(fit->drift, MOST_DRIFT), -MOST_DRIFT);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = (double)(to[i] - from[i] - base) - fit->drift * (double)(from[i] - fit->at);
+    nvt_sample_sort(values, count);
+    fit->offset = base + llround(nvt_sample_quantile(values, count, 0.5));
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = fabs((double)(to[i] - nvt_clock_fit_apply(fit, from[i])));
+    nvt_sample_sort(values, count);
+    fit->residual_ns = nvt_sample_quantile(values, count, 0.5);
+    free(values);
+    return 0;
+}
+
+int64_t nvt_clock_fit_apply(const struct nvt_clock_fit *fit, int64_t moment)
+{
+    return moment + fit->offset + llround(fit->drift * (double)(moment - fit->at));
+}

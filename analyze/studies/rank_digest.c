@@ -1,0 +1,415 @@
+/* Digests of the devices of a job. */
+#include "rank_digest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../../lib/grow.h"
+#include "../device/communication.h"
+#include "../device/devices.h"
+#include "../device/project.h"
+#include "../input/ranks.h"
+#include "../model/batches.h"
+#include "../model/sequences.h"
+
+/* --- groups --- */
+
+uint32_t nvt_ranks_group(struct nvt_ranks *ranks, const char *key,
+                         const struct nvt_rank_group *group)
+{
+    const uint32_t id = nvt_strings_add_text(ranks->names, key);
+    const uint32_t row = id == NVT_NO_STRING
+                             ? NVT_MAP_NONE
+                             : nvt_map_row(&ranks->group_of, id, &ranks->groups,
+                                           &ranks->group_count, sizeof(*ranks->groups));
+    if (row == NVT_MAP_NONE)
+        return NVT_NONE;
+    ranks->groups[row].name = group->name;
+    ranks->groups[row].members = group->members;
+    ranks->groups[row].flags = group->flags;
+    if (group->size)
+        ranks->groups[row].size = group->size;
+    return row;
+}
+
+const char *nvt_rank_group_text(const struct nvt_ranks *ranks, uint32_t group, char *out,
+                                size_t size)
+{
+    const struct nvt_rank_group *of = &ranks->groups[group];
+    const char *name = nvt_strings_get(ranks->names, of->name, NULL);
+    const char *members = nvt_strings_get(ranks->names, of->members, NULL);
+    if (*name && *members)
+        snprintf(out, size, "%.60s (%.60s%s)", name, members, strlen(members) > 60 ? "..." : "");
+    else
+        snprintf(out, size, "%.120s", *name ? name : *members ? members : "all ranks");
+    return out;
+}
+
+/* --- which communicator NCCL says --- */
+
+/* Of each operation the id of its communicator, 0: none is told; owned. */
+struct communicators {
+    const struct nvt_trace *trace;
+    uint64_t *ids;
+};
+
+static uint64_t id_in(const struct nvt_trace *trace, uint32_t range)
+{
+    static const char key[] = "\"NCCL communicator ID\":";
+    const char *payload = trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD
+                              ? nvt_name(trace, trace->ranges.payload[range])
+                              : "";
+    const char *found = strstr(payload, key);
+    return found ? strtoull(found + sizeof(key) - 1, NULL, 10) : 0;
+}
+
+static int note_id(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct communicators *all = context;
+    const struct nvt_trace *trace = all->trace;
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(nvt_domain_name(trace, trace->ranges.domain[ranges[i]]), "NCCL") &&
+            id_in(trace, ranges[i]))
+            all->ids[op] = id_in(trace, ranges[i]);
+    return 0;
+}
+
+/* 0, or -1 when out of memory. */
+static int find_communicators(struct communicators *all)
+{
+    const struct nvt_trace *trace = all->trace;
+    for (uint32_t i = 0; i < trace->domains.count; i++) {
+        if (strcmp(nvt_domain_name(trace, i), "NCCL") != 0)
+            continue;
+        all->ids = calloc((size_t)trace->ops.count + 1, sizeof(*all->ids));
+        return all->ids ? nvt_project(trace, 0, note_id, all, NULL) : -1;
+    }
+    return 0;
+}
+
+/* --- what a device had done until a moment --- */
+
+/* Moments in order, and what there was until each; `until` and `sum` have one item more. */
+struct levels {
+    int64_t (*spans)[2]; /* apart, ascending */
+    int64_t *sums;       /* of those before */
+    uint32_t count;
+};
+
+static void free_levels(struct levels *levels)
+{
+    free(levels->spans);
+    free(levels->sums);
+}
+
+/* Spans come in the order of their starts. */
+static int add_span(struct levels *levels, int64_t start, int64_t end)
+{
+    const uint32_t count = levels->count;
+    if (count && start <= levels->spans[count - 1][1]) {
+        levels->spans[count - 1][1] =
+            end > levels->spans[count - 1][1] ? end : levels->spans[count - 1][1];
+        return 0;
+    }
+    if (nvt_grow(&levels->spans, count, sizeof(*levels->spans)) ||
+        nvt_grow(&levels->sums, count, sizeof(*levels->sums)))
+        return -1;
+    levels->sums[count] =
+        count ? levels->sums[count - 1] + levels->spans[count - 1][1] - levels->spans[count - 1][0]
+              : 0;
+    levels->spans[count][0] = start;
+    levels->spans[count][1] = end;
+    levels->count++;
+    return 0;
+}
+
+/* Time in spans until a moment. */
+static int64_t time_until(const struct levels *levels, int64_t moment)
+{
+    uint32_t low = 0, high = levels->count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (levels->spans[middle][0] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low)
+        return 0;
+    const int64_t end = levels->spans[low - 1][1] < moment ? levels->spans[low - 1][1] : moment;
+    return levels->sums[low - 1] + end - levels->spans[low - 1][0];
+}
+
+/* A device while its digest is made. */
+struct device {
+    struct nvt_ranks *ranks;
+    struct nvt_rank *rank;
+    const struct nvt_used_device *from;
+    const struct communicators *communicators;
+    const struct nvt_map *sequences;
+    struct levels work, busy, loading;
+    int64_t *kernels; /* starts of kernels that compute */
+    uint32_t kernel_count;
+};
+
+static uint32_t kernels_until(const struct device *device, int64_t moment)
+{
+    uint32_t low = 0, high = device->kernel_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (device->kernels[middle] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct nvt_rank_done done_until(const struct device *device, int64_t moment)
+{
+    const int64_t first =
+        device->from->count ? device->rank->from->trace->ops.start[device->from->ops[0]] : moment;
+    return (struct nvt_rank_done){.work = time_until(&device->work, moment),
+                                  .idle = moment - first - time_until(&device->busy, moment),
+                                  .loading = time_until(&device->loading, moment),
+                                  .kernels = kernels_until(device, moment)};
+}
+
+/* 0, or -1 when out of memory. */
+static int find_levels(struct device *device)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const struct nvt_ops *ops = &trace->ops;
+    int64_t end = INT64_MIN;
+    device->kernels = malloc(((size_t)device->from->count + 1) * sizeof(*device->kernels));
+    int failed = !device->kernels;
+    for (uint32_t i = 0; i < device->from->count && !failed; i++) {
+        const uint32_t op = device->from->ops[i];
+        failed = add_span(&device->busy, ops->start[op], ops->end[op]);
+        end = ops->end[op] > end ? ops->end[op] : end;
+        if (failed || ops->kind[op] != NVT_OP_KERNEL || nvt_is_communication(trace, op))
+            continue;
+        device->kernels[device->kernel_count++] = ops->start[op];
+        failed = add_span(&device->work, ops->start[op], ops->end[op]);
+    }
+    for (uint32_t i = 0; i < trace->ranges.count && !failed; i++)
+        if (trace->threads.process[trace->ranges.thread[i]] == device->from->process &&
+            nvt_is_batch_wait(trace, i))
+            failed = add_span(&device->loading, trace->ranges.start[i], trace->ranges.end[i]);
+    if (!failed && device->from->count) {
+        device->rank->span = end - ops->start[device->from->ops[0]];
+        device->rank->compute = time_until(&device->work, end);
+    }
+    return failed ? -1 : 0;
+}
+
+/* --- collectives --- */
+
+static int is_message(const char *name)
+{
+    return !strcasecmp(name, "send") || !strcasecmp(name, "recv") || !strcasecmp(name, "isend") ||
+           !strcasecmp(name, "irecv");
+}
+
+/* Messages between two ranks, by what a framework says: the group of these two; NVT_NONE: they are not known, or (*failed) out
+ * of memory. */
+static uint32_t pair_of(struct device *device, uint32_t row, int *failed)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const struct nvt_collectives *rows = &trace->collectives;
+    const char *name = nvt_name(trace, rows->name[row]);
+    char key[256], text[64];
+    if (!rows->peer[row] || device->rank->number < 0)
+        return NVT_NONE;
+    const int64_t peer = (int64_t)rows->peer[row] - 1, own = device->rank->number;
+    const int sends = strcasestr(name, "send") != NULL;
+    snprintf(text, sizeof(text), "%" PRId64 " to %" PRId64, sends ? own : peer, sends ? peer : own);
+    snprintf(key, sizeof(key), "pair %.150s %s", nvt_name(trace, rows->group[row]), text);
+    const struct nvt_rank_group group = {.name = nvt_strings_add_text(device->ranks->names, text),
+                                         .size = 2,
+                                         .flags = NVT_GROUP_PAIR};
+    const uint32_t found =
+        group.name == NVT_NO_STRING ? NVT_NONE : nvt_ranks_group(device->ranks, key, &group);
+    *failed = found == NVT_NONE;
+    return found;
+}
+
+/* The group that a framework names. NVT_NONE when out of memory. */
+static uint32_t told_group(struct device *device, uint32_t row)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const struct nvt_collectives *rows = &trace->collectives;
+    const char *name = nvt_name(trace, rows->group[row]),
+               *members = nvt_name(trace, rows->members[row]);
+    const struct nvt_rank_group group = {.name = nvt_strings_add_text(device->ranks->names, name),
+                                         .members =
+                                             nvt_strings_add_text(device->ranks->names, members),
+                                         .size = rows->ranks[row],
+                                         .flags = *name || *members ? 0 : NVT_GROUP_ASSUMED};
+    struct nvt_buffer key = {0};
+    uint32_t found = NVT_NONE;
+    if (group.name != NVT_NO_STRING && group.members != NVT_NO_STRING &&
+        !nvt_buffer_printf(&key, "group %s %s %" PRIu32, name, members, rows->ranks[row]) &&
+        !nvt_buffer_append(&key, "", 1))
+        found = nvt_ranks_group(device->ranks, (const char *)key.data, &group);
+    nvt_buffer_free(&key);
+    return found;
+}
+
+/* NVT_NONE when out of memory. */
+static uint32_t group_of(struct device *device, uint32_t op)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const uint32_t detail = trace->ops.detail[op];
+    const uint32_t row = detail == NVT_NONE ? 0 : trace->kernels.collective[detail];
+    const uint64_t id = device->communicators->ids ? device->communicators->ids[op] : 0;
+    const int sends = strcasestr(nvt_name(trace, trace->ops.short_name[op]), "sendrecv") != NULL;
+    struct nvt_rank_group group = {.flags = NVT_GROUP_ASSUMED};
+    char key[64];
+    int failed = 0;
+    if (row && is_message(nvt_name(trace, trace->collectives.name[row - 1]))) {
+        const uint32_t pair = pair_of(device, row - 1, &failed);
+        if (pair != NVT_NONE || failed)
+            return pair;
+    } else if (row && (trace->collectives.group[row - 1] || trace->collectives.members[row - 1]))
+        return told_group(device, row - 1);
+    if (!id || sends)
+        return nvt_ranks_group(device->ranks, sends ? "messages" : "", &group);
+    snprintf(key, sizeof(key), "NCCL %" PRIx64, id);
+    group.name = nvt_strings_add_text(device->ranks->names, key);
+    group.flags = 0;
+    return group.name == NVT_NO_STRING ? NVT_NONE : nvt_ranks_group(device->ranks, key, &group);
+}
+
+static int add_collective(struct device *device, uint32_t op)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const struct nvt_ops *ops = &trace->ops;
+    const struct nvt_rank_part part = {
+        .name = nvt_strings_add_text(device->ranks->names, nvt_name(trace, ops->short_name[op])),
+        .group = group_of(device, op),
+        .sequence = nvt_sequence_of(device->sequences, trace, op),
+        .start = ops->start[op],
+        .end = ops->end[op],
+        .before = done_until(device, ops->start[op]),
+        .after = done_until(device, ops->end[op])};
+    return part.name == NVT_NO_STRING || part.group == NVT_NONE ||
+           nvt_rank_add_part(device->rank, &part);
+}
+
+int nvt_rank_add_part(struct nvt_rank *rank, const struct nvt_rank_part *part)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is one of those that were added */
+    if (nvt_grow(&rank->parts, rank->part_count, sizeof(*rank->parts)))
+        return -1;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made at 0, grown at powers of two */
+    rank->parts[rank->part_count++] = *part;
+    return 0;
+}
+
+static int digest(struct device *device)
+{
+    const struct nvt_ops *ops = &device->rank->from->trace->ops;
+    struct levels communication = {0};
+    int failed = find_levels(device);
+    for (uint32_t i = 0; i < device->from->count && !failed; i++) {
+        const uint32_t op = device->from->ops[i];
+        if (!nvt_is_communication(device->rank->from->trace, op))
+            continue;
+        failed = add_span(&communication, ops->start[op], ops->end[op]) ||
+                 (ops->kind[op] == NVT_OP_KERNEL && add_collective(device, op));
+    }
+    for (uint32_t i = 0; i < communication.count && !failed; i++)
+        device->rank->communication += communication.spans[i][1] - communication.spans[i][0] -
+                                       (time_until(&device->work, communication.spans[i][1]) -
+                                        time_until(&device->work, communication.spans[i][0]));
+    free_levels(&communication);
+    free_levels(&device->work);
+    free_levels(&device->busy);
+    free_levels(&device->loading);
+    free(device->kernels);
+    return failed ? -1 : 0;
+}
+
+/* --- the ranks of a trace --- */
+
+struct nvt_rank *nvt_ranks_add(struct nvt_ranks *ranks, const struct nvt_input_trace *from,
+                               uint32_t process, uint32_t device)
+{
+    const uint32_t rank = nvt_input_rank(from, process);
+    if (nvt_grow(&ranks->items, ranks->count, sizeof(*ranks->items)))
+        return NULL;
+    ranks->items[ranks->count] = (struct nvt_rank){.from = from,
+                                                   .process = process,
+                                                   .device = device,
+                                                   .number = rank == NVT_NONE ? -1 : (int64_t)rank};
+    return &ranks->items[ranks->count++];
+}
+
+static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *from,
+                       struct nvt_error *err)
+{
+    struct nvt_used_devices devices = {0};
+    struct communicators communicators = {.trace = from->trace};
+    struct nvt_map sequences = {0};
+    int status = nvt_used_devices_make(&devices, from->trace, err);
+    if (!status &&
+        (find_communicators(&communicators) || nvt_sequences_map(&sequences, from->trace)))
+        status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < devices.count && !status; i++) {
+        struct device device = {.ranks = ranks,
+                                .from = &devices.items[i],
+                                .communicators = &communicators,
+                                .sequences = &sequences};
+        device.rank = nvt_ranks_add(ranks, from, devices.items[i].process, devices.items[i].device);
+        if (!device.rank || digest(&device))
+            status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
+    }
+    nvt_used_devices_free(&devices);
+    nvt_map_free(&sequences);
+    free(communicators.ids);
+    return status;
+}
+
+static void free_items(struct nvt_ranks *ranks)
+{
+    for (uint32_t i = 0; i < ranks->count; i++)
+        free(ranks->items[i].parts);
+    free(ranks->items);
+    ranks->items = NULL;
+    ranks->count = 0;
+}
+
+void nvt_ranks_free(struct nvt_ranks *ranks)
+{
+    free_items(ranks);
+    free(ranks->groups);
+    nvt_map_free(&ranks->group_of);
+    nvt_strings_free(ranks->names);
+}
+
+static int has_parts(const struct nvt_ranks *ranks)
+{
+    for (uint32_t i = 0; i < ranks->count; i++)
+        if (ranks->items[i].part_count)
+            return 1;
+    return 0;
+}
+
+int nvt_ranks_find(struct nvt_ranks *ranks, const struct nvt_input *input, const size_t *numbers,
+                   size_t number, struct nvt_error *err)
+{
+    ranks->names = nvt_strings_new();
+    if (!ranks->names)
+        return nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < input->trace_count; i++)
+        if ((!numbers || numbers[i] == number) && add_devices(ranks, &input->traces[i], err))
+            return -1;
+    if (has_parts(ranks) || !nvt_input_has_mpi(input))
+        return 0;
+    free_items(ranks);
+    return nvt_ranks_of_mpi(ranks, input, numbers, number, err);
+}
