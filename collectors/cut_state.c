@@ -12,6 +12,7 @@
 struct kept {
     uint64_t ticks, token, range;
     uint32_t domain, thread;
+    uint32_t task; /* of Python, 0 none: its pops end its pushes */
     uint32_t size; /* of the attributes */
     uint8_t *attributes;
 };
@@ -108,11 +109,12 @@ static void forget(struct kept_list *list, uint32_t at)
     list->count--;
 }
 
-/* The push that a pop of this domain ends: the innermost. Without one there is nothing to do. */
-static void pop(struct thread *thread, uint32_t domain)
+/* The push that a pop ends: the innermost of its domain and task. Without one there is nothing to do. */
+static void pop(struct thread *thread, const struct kept *event)
 {
     for (uint32_t i = thread->pushes.count; i-- > 0;)
-        if (thread->pushes.items[i].domain == domain) {
+        if (thread->pushes.items[i].domain == event->domain &&
+            thread->pushes.items[i].task == event->task) {
             forget(&thread->pushes, i);
             return;
         }
@@ -181,7 +183,7 @@ static int apply(struct nvt_cut_state *state, struct thread *thread, const struc
     case NVT_TOKEN_PUSH:
         return keep(&thread->pushes, event);
     case NVT_TOKEN_POP:
-        pop(thread, event->domain);
+        pop(thread, event);
         return 0;
     case NVT_TOKEN_START:
     case NVT_TOKEN_END:
@@ -223,8 +225,12 @@ static int next_event(struct nvt_event_columns *columns, uint32_t number, struct
         (!columns->domain_run && nvt_event_run(columns)))
         return -1;
     columns->domain_run--;
+    while (columns->next_task <= number)
+        if (nvt_event_task(columns))
+            return -1;
     event->ticks = columns->ticks;
     event->domain = (uint32_t)columns->domain;
+    event->task = (uint32_t)columns->task;
     unsigned kind = event->token & 7;
     if ((kind == NVT_TOKEN_START || kind == NVT_TOKEN_END) &&
         nvt_event_range(columns, &event->range))
@@ -276,10 +282,10 @@ int nvt_cut_state_take(struct nvt_cut_state *state, const struct nvt_chunk *chun
 
 /* A chunk in the making, and where it goes. */
 struct columns {
-    struct nvt_buffer tokens, times, domains, attributes, ranges, payload;
+    struct nvt_buffer tokens, times, domains, attributes, ranges, tasks, payload;
     struct nvt_chunk chunk;
     uint64_t range;
-    uint32_t last_attribute;
+    uint32_t last_attribute, last_task; /* numbers of events */
     nvt_cut_state_put *put;
     void *context;
 };
@@ -294,15 +300,16 @@ static int put_columns(struct columns *columns)
     out->size = 0;
     columns->chunk.count = 0;
     columns->range = 0;
-    columns->last_attribute = 0;
+    columns->last_attribute = columns->last_task = 0;
     int failed = nvt_event_column_put(out, NVT_COLUMN_TOKENS, &columns->tokens) ||
                  nvt_event_column_put(out, NVT_COLUMN_TIMES, &columns->times) ||
                  nvt_event_column_put(out, NVT_COLUMN_DOMAINS, &columns->domains) ||
                  nvt_event_column_put(out, NVT_COLUMN_ATTRIBUTES, &columns->attributes) ||
                  nvt_event_column_put(out, NVT_COLUMN_RANGE_IDS, &columns->ranges) ||
+                 nvt_event_column_put(out, NVT_COLUMN_TASKS, &columns->tasks) ||
                  columns->put(columns->context, &chunk, out->data, out->size);
     columns->tokens.size = columns->times.size = columns->domains.size = 0;
-    columns->attributes.size = columns->ranges.size = 0;
+    columns->attributes.size = columns->ranges.size = columns->tasks.size = 0;
     return failed ? -1 : 0;
 }
 
@@ -320,6 +327,11 @@ static int put_kept(struct columns *columns, const struct kept *event)
                  nvt_buffer_varint(&columns->times, event->ticks - chunk->last) ||
                  nvt_buffer_varint(&columns->domains, event->domain) ||
                  nvt_buffer_varint(&columns->domains, 1);
+    if (event->task || columns->tasks.size) {
+        failed |= nvt_buffer_varint(&columns->tasks, chunk->count - columns->last_task) ||
+                  nvt_buffer_varint(&columns->tasks, event->task);
+        columns->last_task = chunk->count;
+    }
     if (kind == NVT_TOKEN_START || kind == NVT_TOKEN_END) {
         failed |= nvt_buffer_varint(&columns->ranges,
                                     nvt_zigzag((int64_t)(event->range - columns->range)));
@@ -342,6 +354,7 @@ static void free_columns(struct columns *columns)
     nvt_buffer_free(&columns->domains);
     nvt_buffer_free(&columns->attributes);
     nvt_buffer_free(&columns->ranges);
+    nvt_buffer_free(&columns->tasks);
     nvt_buffer_free(&columns->payload);
 }
 

@@ -23,6 +23,7 @@ static void free_drain(struct nvt_drain *drain)
     nvt_buffer_free(&drain->attributes);
     nvt_buffer_free(&drain->range_ids);
     nvt_buffer_free(&drain->samples);
+    nvt_buffer_free(&drain->tasks);
     nvt_buffer_free(&drain->payload);
     nvt_drain_os_free(&drain->os);
     nvt_drain_cpu_free(&drain->cpu);
@@ -247,6 +248,20 @@ static void put_event(struct nvt_drain *drain, const struct nvt_slot *slot, cons
         put_attributes(drain, data, size);
 }
 
+/* Events are of this task from here on: which event is the first (from the last one that was), and the task. */
+static void put_task(struct nvt_drain *drain)
+{
+    put_varint(drain, &drain->tasks, drain->count - drain->last_task);
+    put_varint(drain, &drain->tasks, drain->task);
+    drain->last_task = drain->count;
+}
+
+static void take_task(struct nvt_drain *drain, uint64_t word)
+{
+    drain->task = NVT_WORD_VALUE(word) << 16 | NVT_WORD_DOMAIN(word);
+    put_task(drain);
+}
+
 static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
                            const uint8_t *data, size_t size)
 {
@@ -259,6 +274,7 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
         [NVT_DEFINE_ENUM] = NVT_DEFINITION_ENUM,
         [NVT_DEFINE_COUNTER] = NVT_DEFINITION_COUNTER,
         [NVT_DEFINE_FILE] = NVT_DEFINITION_FILE,
+        [NVT_DEFINE_TASK] = NVT_DEFINITION_TASK,
     };
     uint64_t header[2];
     unsigned kind = NVT_WORD_KIND(slot->word);
@@ -277,9 +293,10 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
         if (id == NVT_NO_STRING)
             nvt_drain_note_no_memory(drain);
     } else if (kind < sizeof(kinds) && kinds[kind] &&
-               nvt_output_define(drain->output, drain->process, kinds[kind],
-                                 NVT_WORD_DOMAIN(slot->word), header[0], NVT_WORD_VALUE(slot->word),
-                                 text, length)) {
+               nvt_output_define(
+                   drain->output, drain->process, kinds[kind], NVT_WORD_DOMAIN(slot->word),
+                   header[0], kind == NVT_DEFINE_TASK ? drain->thread : NVT_WORD_VALUE(slot->word),
+                   text, length)) {
         nvt_drain_note_no_memory(drain);
     }
 }
@@ -333,6 +350,8 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
                               (size_t)extra * sizeof(slot), &drain->totals);
     else if (kind == NVT_OS_CALL)
         nvt_drain_os_take(&drain->os, NVT_WORD_VALUE(word), data, (size_t)extra * sizeof(slot));
+    else if (kind == NVT_TASK)
+        take_task(drain, word);
     else if (kind == NVT_DEFINE_OWNER)
         nvt_drain_take_owner(drain, slot.ticks, data, (size_t)extra * sizeof(slot));
     else if (kind == NVT_CPU_SAMPLE)
@@ -418,10 +437,12 @@ double nvt_drain_fill(const struct nvt_drain *drain)
 static void start_over(struct nvt_drain *drain)
 {
     drain->tokens.size = drain->times.size = drain->domains.size = 0;
-    drain->attributes.size = drain->range_ids.size = drain->samples.size = 0;
-    drain->count = drain->last_attribute = drain->last_sample = 0;
+    drain->attributes.size = drain->range_ids.size = drain->samples.size = drain->tasks.size = 0;
+    drain->count = drain->last_attribute = drain->last_sample = drain->last_task = 0;
     drain->last_range = 0;
     drain->partial = 0;
+    if (drain->task)
+        put_task(drain);
 }
 
 /* One run of the default domain needs no column. */
@@ -452,7 +473,8 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
                  nvt_event_column_put(out, NVT_COLUMN_DOMAINS, &drain->domains) ||
                  nvt_event_column_put(out, NVT_COLUMN_ATTRIBUTES, &drain->attributes) ||
                  nvt_event_column_put(out, NVT_COLUMN_RANGE_IDS, &drain->range_ids) ||
-                 nvt_event_column_put(out, NVT_COLUMN_SAMPLES, &drain->samples);
+                 nvt_event_column_put(out, NVT_COLUMN_SAMPLES, &drain->samples) ||
+                 nvt_event_column_put(out, NVT_COLUMN_TASKS, &drain->tasks);
     struct nvt_chunk chunk = {.kind = NVT_CHUNK_EVENTS,
                               .process = drain->process,
                               .thread = drain->thread,

@@ -26,7 +26,7 @@ struct nvt_drain {
     int partial;                      /* the columns lack something: no memory */
     uint32_t names[NVT_STRING_SLOTS]; /* string slot to the file's string id */
     /* The chunk in the making. */
-    struct nvt_buffer tokens, times, domains, attributes, range_ids, samples, payload;
+    struct nvt_buffer tokens, times, domains, attributes, range_ids, samples, tasks, payload;
     uint32_t count;
     uint64_t first, last;    /* ticks */
     uint64_t last_range;     /* for the delta of range ids */
@@ -34,6 +34,8 @@ struct nvt_drain {
     uint32_t domain_run;     /* events in it */
     uint32_t last_attribute; /* event that last had attributes */
     uint32_t last_sample;    /* event that last was a sample */
+    uint32_t task;           /* of Python, of the events that come now, 0 none; */
+    uint32_t last_task;      /* event from which on it is that */
     struct nvt_drain_os os;
     struct nvt_drain_cpu cpu;
     struct nvt_drain_totals totals, past; /* of the thread that has it, and of those before */

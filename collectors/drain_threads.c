@@ -18,6 +18,8 @@ int nvt_drain_begin_thread(struct nvt_drain *drain, int tid, const char *thread_
     name[sizeof(name) - 1] = 0;
     drain->thread = nvt_output_thread(drain->output, drain->process, tid, name);
     drain->has_ended = 0;
+    drain->task = 0;
+    drain->tasks.size = 0;
     drain->owners++;
     drain->os.thread = drain->cpu.thread = drain->thread;
     drain->os.tid = tid;

@@ -38,7 +38,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 16u
+#define NVT_SHARED_VERSION 17u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -201,7 +201,10 @@ enum nvt_record_kind {
     NVT_OS_CALL,            /* one that has ended, enum nvt_os_call_number is the value: an
                                nvt_ring_os_call */
     NVT_DEFINE_OWNER, /* id: tid of the thread whose ring this is from here on; bytes: its name */
-    NVT_CPU_SAMPLE,   /* of what the thread runs: an nvt_ring_cpu_sample */
+    NVT_TASK, /* events from here on are of this task of Python: its number's low bits are the domain, its high ones the
+                         value; 0: of none */
+    NVT_DEFINE_TASK, /* id: of a task; bytes: its name. Tasks of the thread interleave */
+    NVT_CPU_SAMPLE,  /* of what the thread runs: an nvt_ring_cpu_sample */
 };
 
 /* Flags of ranges and marks. */

@@ -42,6 +42,9 @@ int nvt_event_columns_open(struct nvt_event_columns *columns, const struct nvt_c
         case NVT_COLUMN_SAMPLES:
             columns->samples = column;
             break;
+        case NVT_COLUMN_TASKS:
+            columns->tasks = column;
+            break;
         default:
             break;
         }
@@ -51,6 +54,7 @@ int nvt_event_columns_open(struct nvt_event_columns *columns, const struct nvt_c
     columns->next_attribute =
         columns->attributes.at ? nvt_cursor_varint(&columns->attributes) : UINT64_MAX;
     columns->next_sample = columns->samples.at ? nvt_cursor_varint(&columns->samples) : UINT64_MAX;
+    columns->next_task = columns->tasks.at ? nvt_cursor_varint(&columns->tasks) : UINT64_MAX;
     return cursor.at ? 0 : -1;
 }
 
@@ -99,6 +103,18 @@ int nvt_event_sample(struct nvt_event_columns *columns, struct nvt_event_sample 
     if (out->clock)
         out->time = nvt_unzigzag(nvt_cursor_varint(in));
     return step(in, &columns->next_sample);
+}
+
+int nvt_event_task(struct nvt_event_columns *columns)
+{
+    uint64_t from = columns->next_task;
+    /* Of several that begin with the same event the last one counts: the thread has changed twice before it made one. */
+    while (columns->next_task == from) {
+        columns->task = nvt_cursor_varint(&columns->tasks);
+        if (step(&columns->tasks, &columns->next_task))
+            return -1;
+    }
+    return columns->task <= UINT32_MAX ? 0 : -1;
 }
 
 int nvt_event_range(struct nvt_event_columns *columns, uint64_t *range)

@@ -15,12 +15,14 @@ int nvt_event_column_put(struct nvt_buffer *payload, enum nvt_event_column id,
 
 /* The columns, each as far as it has been read; a missing one is empty. The chunk's payload is somebody else's. */
 struct nvt_event_columns {
-    struct nvt_cursor tokens, times, domains, attributes, range_ids, samples;
+    struct nvt_cursor tokens, times, domains, attributes, range_ids, samples, tasks;
     uint64_t ticks;
     uint64_t domain, domain_run;
     uint32_t model_domain;   /* of the run; it is the reader's own */
     uint64_t next_attribute; /* number of the next event with attributes, UINT64_MAX none */
     uint64_t next_sample;    /* number of the next event that is a sample, UINT64_MAX none */
+    uint64_t next_task;      /* number of the next event of another task, UINT64_MAX none */
+    uint64_t task;           /* of the events before it, 0 none */
     uint64_t range;
 };
 
@@ -53,6 +55,9 @@ int nvt_event_attributes(struct nvt_event_columns *columns, struct nvt_event_att
 
 /* The head of the sample that is event columns->next_sample, which is then the number of the next one. */
 int nvt_event_sample(struct nvt_event_columns *columns, struct nvt_event_sample *out);
+
+/* Event columns->next_task has come: columns->task is its task, and next_task the number of the next of another one. */
+int nvt_event_task(struct nvt_event_columns *columns);
 
 /* The id of the start/end range that the event starts or ends. */
 int nvt_event_range(struct nvt_event_columns *columns, uint64_t *range);

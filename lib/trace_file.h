@@ -79,6 +79,7 @@ enum nvt_event_column {
     NVT_COLUMN_ATTRIBUTES,
     NVT_COLUMN_RANGE_IDS,
     NVT_COLUMN_SAMPLES,
+    NVT_COLUMN_TASKS,
 };
 
 /* A token is kind in the low three bits, the name's string id above them. */
@@ -108,6 +109,7 @@ enum nvt_definition {
     NVT_DEFINITION_ENUM,
     NVT_DEFINITION_COUNTER,
     NVT_DEFINITION_FILE, /* what OS calls operate on */
+    NVT_DEFINITION_TASK, /* of Python; value: index of its thread, the tasks of which interleave */
 };
 
 /* Fields of a row of OS_CALLS, of variable length each. */

@@ -250,6 +250,8 @@ static int read_definition(struct nvt_file_reader *reader, struct nvt_file_proce
         return define_file(process, id, name);
     if (kind == NVT_DEFINITION_RESOURCE)
         return define_resource(reader, process, id, value, name);
+    if (kind == NVT_DEFINITION_TASK)
+        return nvt_file_define_task(reader, value, id, name);
     if (kind == NVT_DEFINITION_THREAD)
         return keep_thread_name(reader, process->row, id, name);
     if (kind == NVT_DEFINITION_CATEGORY) {
@@ -355,6 +357,7 @@ static void free_reader(struct nvt_file_reader *reader)
     free(reader->mpi.items);
     free(reader->collectives.items);
     free(reader->thread_names.items);
+    nvt_file_tasks_free(&reader->tasks);
     nvt_file_device_free(&reader->devices);
 }
 

@@ -40,6 +40,22 @@ struct nvt_file_thread {
     uint64_t ended; /* when its end was noticed, 0 unknown */
 };
 
+/* Tasks of Python that take turns on a thread: each has a row of threads, as if it were one. */
+struct nvt_file_tasks {
+    struct nvt_map names;   /* thread of the file << 32 | task -> string of the model */
+    struct nvt_map threads; /* threads of the file of which there are such -> 1 */
+    struct nvt_map
+        known; /* thread << 32 | task -> lane, for a nameless one while it has ranges open */
+    struct nvt_file_task_lane {
+        struct nvt_file_thread thread;
+        uint32_t base; /* thread of the file */
+        uint32_t task;
+        int is_shared; /* by tasks without names, one at a time */
+    } * *lanes;
+    uint32_t count;
+    int are_too_many;
+};
+
 struct nvt_file_process {
     uint32_t row;
     struct nvt_map domains;    /* number in the file -> row of the model */
@@ -185,6 +201,7 @@ struct nvt_file_reader {
     struct nvt_file_collectives collectives;
     struct nvt_frame_tree frames;
     struct nvt_file_thread_names thread_names;
+    struct nvt_file_tasks tasks;
     struct nvt_file_devices devices;
     int ended;     /* the END chunk was there */
     uint64_t left; /* ticks of the first end of a thread that lived on, 0: of none */
@@ -196,6 +213,25 @@ struct nvt_file_reader {
  * the same time: the two change different data. */
 int nvt_file_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
                     const uint8_t *payload, struct nvt_error *err);
+
+/* Take note of a task that a thread of the file has had. 0, or -1 when out of memory. */
+int nvt_file_define_task(struct nvt_file_reader *reader, uint64_t thread, uint64_t task,
+                         uint32_t name);
+
+/* Whether the events of a thread of the file are told apart by task. */
+int nvt_file_has_tasks(const struct nvt_file_reader *reader, uint32_t thread);
+
+/* Where the events of a task of that thread go, 0: of none. It stays where it is. NULL when out of memory. */
+struct nvt_file_thread *nvt_file_task(struct nvt_file_reader *reader, uint32_t thread,
+                                      uint32_t task);
+
+/* Threads of the file, and behind them the tasks. */
+uint32_t nvt_file_thread_count(const struct nvt_file_reader *reader);
+struct nvt_file_thread *nvt_file_thread_at(const struct nvt_file_reader *reader, uint32_t i);
+
+/* Note in the trace that there are such. */
+void nvt_file_note_tasks(const struct nvt_file_reader *reader);
+void nvt_file_tasks_free(struct nvt_file_tasks *tasks);
 
 /* A chunk of samples of the machine. 0, or -1: it is malformed, or there is no memory. */
 int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,

@@ -16,8 +16,8 @@ static void find_unclosed(struct nvt_file_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     struct nvt_threads *threads = &reader->trace->threads;
-    for (uint32_t i = 0; i < reader->thread_count; i++) {
-        const struct nvt_file_thread *thread = &reader->threads[i];
+    for (uint32_t i = 0; i < nvt_file_thread_count(reader); i++) {
+        const struct nvt_file_thread *thread = nvt_file_thread_at(reader, i);
         threads->last_ns[thread->row] =
             (int64_t)(thread->last > thread->last_call ? thread->last : thread->last_call);
         for (uint32_t k = 0; k < thread->depth; k++)
@@ -52,8 +52,8 @@ static int keep_begun(struct nvt_file_reader *reader)
  * it. In ticks. */
 static uint64_t kept_from(const struct nvt_file_reader *reader, uint32_t row)
 {
-    for (uint32_t i = 0; i < reader->thread_count; i++) {
-        const struct nvt_file_thread *thread = &reader->threads[i];
+    for (uint32_t i = 0; i < nvt_file_thread_count(reader); i++) {
+        const struct nvt_file_thread *thread = nvt_file_thread_at(reader, i);
         if (thread->row == row)
             return thread->has_first && thread->first < reader->cut ? thread->first : reader->cut;
     }
@@ -92,8 +92,8 @@ static int begin_at_cut(struct nvt_file_reader *reader)
 /* When each thread's end was noticed: with its last chunk, else as far as the recording goes. */
 static void note_ends(struct nvt_file_reader *reader)
 {
-    for (uint32_t i = 0; reader->sample_count && i < reader->thread_count; i++) {
-        const struct nvt_file_thread *thread = &reader->threads[i];
+    for (uint32_t i = 0; reader->sample_count && i < nvt_file_thread_count(reader); i++) {
+        const struct nvt_file_thread *thread = nvt_file_thread_at(reader, i);
         uint64_t last = reader->samples[reader->sample_count - 1].ticks;
         reader->trace->threads.ended_ns[thread->row] =
             time_of(reader, thread->ended ? thread->ended : last);
@@ -238,6 +238,7 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     struct completion completion = {.reader = reader};
     trace->ops_unlinked = 1;
     find_unclosed(reader);
+    nvt_file_note_tasks(reader);
     name_categories(reader);
     /* Payloads know their ranges by row, so rows are left out behind them. */
     if (decode_payloads(reader) || nvt_file_device_capture(reader) ||
@@ -257,8 +258,9 @@ int nvt_file_complete(struct nvt_file_reader *reader)
         nvt_file_complete_machine(reader, completion.origin))
         return -1;
     /* Those that NVTX has not seen have no time yet. */
-    for (uint32_t i = 0; i < reader->thread_count; i++)
-        convert(reader, completion.origin, &trace->threads.last_ns[reader->threads[i].row], 1);
+    for (uint32_t i = 0; i < nvt_file_thread_count(reader); i++)
+        convert(reader, completion.origin,
+                &trace->threads.last_ns[nvt_file_thread_at(reader, i)->row], 1);
     if (trace->ranges.count + trace->ops.count < NVT_BESIDE_FROM)
         for (size_t part = 0; part < COMPLETION_PARTS; part++)
             complete_part(&completion, part);

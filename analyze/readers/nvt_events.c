@@ -210,6 +210,13 @@ static int keep_end(struct nvt_file_process *process, uint64_t range, uint64_t t
     return 0;
 }
 
+/* Events that were carried over a cut may stand behind later ones. */
+static void note_last(struct nvt_file_thread *thread, uint64_t ticks)
+{
+    if (ticks > thread->last)
+        thread->last = ticks;
+}
+
 /* A start or an end of a range that any thread may end. */
 static int start_or_end(struct nvt_file_reader *reader, const struct nvt_file_thread *thread,
                         uint64_t range, const struct event *event, uint32_t *row)
@@ -316,7 +323,8 @@ static uint32_t take_plain(struct nvt_file_reader *reader, const struct nvt_file
     }
     columns->tokens = tokens;
     columns->times = times;
-    columns->ticks = thread->last = ticks;
+    columns->ticks = ticks;
+    note_last(thread, ticks);
     return from;
 }
 
@@ -433,12 +441,31 @@ static int check_rest(struct nvt_event_columns *columns, uint32_t count)
     return 0;
 }
 
+/* From event number `number` on the thread runs another task: *thread gets where its events go. 0, or -1. */
+static int change_task(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                       struct nvt_event_columns *columns, uint32_t number,
+                       struct nvt_file_thread **thread)
+{
+    while (columns->next_task <= number)
+        if (nvt_event_task(columns))
+            return -1;
+    if (nvt_file_has_tasks(reader, later->header.thread))
+        *thread = nvt_file_task(reader, later->header.thread, (uint32_t)columns->task);
+    if (*thread && !(later->header.flags & NVT_CHUNK_CARRIED) && !(*thread)->has_first) {
+        (*thread)->has_first = 1;
+        (*thread)->first = columns->ticks;
+    }
+    return *thread ? 0 : -1;
+}
+
 static int lane_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
                        struct nvt_file_thread *thread, struct nvt_event_columns *columns)
 {
     struct nvt_file_process *process = &reader->processes[thread->process];
     uint32_t count = later->header.count;
     struct event event;
+    if (columns->tasks.at && nvt_file_has_tasks(reader, later->header.thread))
+        reader->lanes->complex_events = 1;
     for (uint32_t i = 0; i < count && !reader->lanes->complex_events; i++) {
         if (is_plain(columns)) {
             i = take_plain_lane(reader, later, thread, columns, i, count);
@@ -453,6 +480,13 @@ static int lane_events(struct nvt_file_reader *reader, const struct nvt_file_lat
     return check_rest(columns, count);
 }
 
+/* The first event at or behind `from` that may not be plain, as far as other columns say. */
+static uint32_t plain_end(const struct nvt_event_columns *columns, uint32_t count)
+{
+    uint64_t end = columns->next_attribute < count ? columns->next_attribute : count;
+    return (uint32_t)(columns->next_task < end ? columns->next_task : end);
+}
+
 /* Every event of the chunk into the model. 0, or -1 when it is malformed or there is no memory. */
 static int model_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
                         struct nvt_file_thread *thread, struct nvt_event_columns *columns)
@@ -463,17 +497,18 @@ static int model_events(struct nvt_file_reader *reader, const struct nvt_file_la
     for (uint32_t i = 0; i < chunk->count; i++) {
         uint32_t row, category = 0, color = 0, text = 0;
         uint8_t flags = 0;
+        if (columns->next_task <= i && change_task(reader, later, columns, i, &thread))
+            return -1;
         if (is_plain(columns)) {
-            i = take_plain(reader, later, thread, columns, i,
-                           columns->next_attribute < chunk->count
-                               ? (uint32_t)columns->next_attribute
-                               : chunk->count);
+            i = take_plain(reader, later, thread, columns, i, plain_end(columns, chunk->count));
             if (i == chunk->count)
                 break;
+            if (columns->next_task <= i && change_task(reader, later, columns, i, &thread))
+                return -1;
         }
         if (next_event(reader, later, process, columns, &event))
             return -1;
-        thread->last = event.ticks;
+        note_last(thread, event.ticks);
         if (columns->next_sample == i && event.kind == NVT_TOKEN_MARK) {
             if (read_sample(reader, thread, columns, &event, columns->next_attribute == i))
                 return -1;
@@ -510,13 +545,11 @@ int nvt_file_events(struct nvt_file_reader *reader, const struct nvt_file_later 
     if (chunk->thread >= reader->thread_count || nvt_event_columns_open(&columns, chunk, payload))
         return nvt_fail(err, "an events chunk is malformed");
     struct nvt_file_thread *thread = &reader->threads[chunk->thread];
-    uint64_t last = thread->last;
     if (reader->lanes ? lane_events(reader, later, thread, &columns)
                       : model_events(reader, later, thread, &columns))
         return nvt_fail(err, "an events chunk is malformed");
+    note_last(thread, columns.ticks);
     if (chunk->flags & NVT_CHUNK_CARRIED) {
-        /* These may stand behind later ones. */
-        thread->last = thread->last > last ? thread->last : last;
         for (uint32_t i = before; i < ranges->count; i++)
             ranges->flags[i] |= NVT_RANGE_CARRIED;
     } else if (!thread->has_first) {

@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 
 #include "../../lib/count_of.h"
-#include "capture.h"
 #include "events.h"
 #include "modules.h"
 #include "session.h"
+#include "tasks.h"
 
 #define PAIRS  128 /* a round */
 #define ROUNDS 15  /* an odd number: the median is one of them */
@@ -44,12 +44,8 @@ static NvtxFunctionPointer find(const struct nvt_module *module, unsigned id)
 
 static struct calls find_calls(void)
 {
-    enum nvt_clock clock = nvt_session.control->clock;
-    int watches = nvt_capture_mode() == NVT_CAPTURE_RANGE;
-    struct nvt_module core = watches ? nvt_module_watch(NVTX_CB_MODULE_CORE)
-                                     : nvt_module_fast(clock, NVTX_CB_MODULE_CORE);
-    struct nvt_module core2 = watches ? nvt_module_watch(NVTX_CB_MODULE_CORE2)
-                                      : nvt_module_fast(clock, NVTX_CB_MODULE_CORE2);
+    struct nvt_module core = nvt_module_short(NVTX_CB_MODULE_CORE);
+    struct nvt_module core2 = nvt_module_short(NVTX_CB_MODULE_CORE2);
     return (struct calls){
         .push = (int (*)(const char *))find(&core, NVTX_CBID_CORE_RangePushA),
         .pop = (int (*)(void))find(&core, NVTX_CBID_CORE_RangePop),
@@ -177,6 +173,7 @@ void nvt_calibrate(struct nvt_costs *costs)
     nvt_self = thread;
     measure(bench, costs);
     nvt_self = own;
+    nvt_tasks_free(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     munmap(bench, sizeof(*bench));
 }

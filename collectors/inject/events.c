@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "tasks.h"
 
 static int is_seen(const struct nvt_thread *thread, uint32_t number)
 {
@@ -124,6 +125,7 @@ int nvt_event_push(const struct nvt_event *event)
         return NVT_NO_TRACKING;
     if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return NVT_NO_TRACKING;
+    nvt_tasks_note(thread, 1);
     int captures = NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
@@ -134,7 +136,8 @@ int nvt_event_push(const struct nvt_event *event)
         nvt_thread_leave(thread);
         return quiet_level;
     }
-    int recorded = !nvt_nest_skips(thread, domain) && !nvt_event_record(thread, event);
+    int recorded = !nvt_nest_skips(thread, domain) && !nvt_tasks_record(thread, 0) &&
+                   !nvt_event_record(thread, event);
     if (!recorded)
         nvt_thread_drop(thread, 1);
     int level = nvt_nest_push(thread, domain, recorded);
@@ -151,6 +154,7 @@ int nvt_event_pop(const struct nvt_event *event)
         return NVT_NO_TRACKING;
     if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return NVT_NO_TRACKING;
+    nvt_tasks_note(thread, -1);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
     struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
@@ -166,8 +170,9 @@ int nvt_event_pop(const struct nvt_event *event)
     } else if (nest->depth > 0) {
         level = (int)--nest->depth;
         /* Room is kept for a pop alone: what it carries is left out before the range's end is. */
-        if (nvt_event_record(thread, event) &&
-            nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), 1))
+        if (nvt_tasks_record(thread, 1) ||
+            (nvt_event_record(thread, event) &&
+             nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), 1)))
             nvt_thread_drop(thread, 1);
     }
     nvt_thread_leave(thread);
@@ -193,8 +198,9 @@ static void record_or_drop(const struct nvt_event *event)
         return;
     if (NVT_UNLIKELY(nvt_capture_watches) && is_quiet_event(thread, event))
         return;
+    nvt_tasks_note(thread, 0);
     nvt_thread_enter(thread);
-    if (nvt_event_record(thread, event))
+    if (nvt_tasks_record(thread, 0) || nvt_event_record(thread, event))
         nvt_thread_drop(thread, 1);
     nvt_thread_leave(thread);
 }

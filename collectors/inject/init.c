@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "../../lib/count_of.h"
-#include "capture.h"
 #include "events.h"
 #include "modules.h"
 #include "session.h"
+#include "tasks.h"
 #include "thread.h"
 
 static const struct nvt_module *const modules[] = {
@@ -47,6 +47,7 @@ static void fill(const nvtxExtModuleSegment_t *segment, const struct nvt_extensi
  */
 static int is_asked_for(void)
 {
+    nvt_tasks_watch |= nvt_python_is_there();
     return nvt_self && nvt_session_join() && (nvt_session.control->trace & NVT_TRACE_NVTX);
 }
 
@@ -64,12 +65,8 @@ NVT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
         version->SetInjectionNvtxVersion(NVTX_VERSION);
     for (size_t i = 0; i < NVT_COUNT_OF(modules); i++)
         attach(callbacks, modules[i]);
-    enum nvt_clock clock = nvt_session.control->clock;
-    int watches = nvt_capture_mode() == NVT_CAPTURE_RANGE;
-    struct nvt_module core = watches ? nvt_module_watch(NVTX_CB_MODULE_CORE)
-                                     : nvt_module_fast(clock, NVTX_CB_MODULE_CORE);
-    struct nvt_module core2 = watches ? nvt_module_watch(NVTX_CB_MODULE_CORE2)
-                                      : nvt_module_fast(clock, NVTX_CB_MODULE_CORE2);
+    struct nvt_module core = nvt_module_short(NVTX_CB_MODULE_CORE);
+    struct nvt_module core2 = nvt_module_short(NVTX_CB_MODULE_CORE2);
     attach(callbacks, &core);
     attach(callbacks, &core2);
     return 1;

@@ -10,6 +10,9 @@
 #include "events.h"
 #include "modules.h"
 #include "registry.h"
+#include "capture.h"
+#include "session.h"
+#include "tasks.h"
 
 /* --- push and pop with nothing but a name: the path that must be fast --------------------------- */
 
@@ -127,6 +130,48 @@ static inline __attribute__((always_inline)) int pop_fast(nvtxDomainHandle_t han
 FAST_PATHS(NVT_CLOCK_MONOTONIC, monotonic)
 FAST_PATHS(NVT_CLOCK_TSC, tsc)
 FAST_PATHS(NVT_CLOCK_CNTVCT, cntvct)
+
+/* --- the same where there is a Python ------------------------------------------------------------- */
+
+/* Whether the short path will do: the thread runs the task of its last event. */
+static inline __attribute__((always_inline)) int is_same_task(const struct nvt_thread *thread)
+{
+    return NVT_LIKELY(!nvt_thread_busy((struct nvt_thread *)thread) && nvt_tasks_is_same(thread) &&
+                      thread->task.number == thread->task.recorded);
+}
+
+static __attribute__((noinline, cold)) int push_in_task(const char *message)
+{
+    nvtxEventAttributes_t attributes = {0};
+    attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    attributes.message.ascii = message;
+    return nvt_event_push(&(struct nvt_event){.kind = NVT_EVENT_PUSH, .attributes = &attributes});
+}
+
+#define TASK_PATHS(name)                                                                           \
+    static int task_push_##name(const char *message)                                               \
+    {                                                                                              \
+        struct nvt_thread *thread = nvt_self;                                                      \
+        if (!is_same_task(thread))                                                                 \
+            return push_in_task(message);                                                          \
+        thread->task.open++;                                                                       \
+        return push_name_##name(message);                                                          \
+    }                                                                                              \
+    static int task_domain_pop_##name(nvtxDomainHandle_t domain)                                   \
+    {                                                                                              \
+        struct nvt_thread *thread = nvt_self;                                                      \
+        if (!is_same_task(thread))                                                                 \
+            return pop_slowly(domain);                                                             \
+        thread->task.open -= thread->task.open != 0;                                               \
+        return domain_pop_##name(domain);                                                          \
+    }                                                                                              \
+    static int task_pop_##name(void)                                                               \
+    {                                                                                              \
+        return task_domain_pop_##name(NULL);                                                       \
+    }
+TASK_PATHS(monotonic)
+TASK_PATHS(tsc)
+TASK_PATHS(cntvct)
 
 /* --- everything else ---------------------------------------------------------------------------- */
 
@@ -375,26 +420,32 @@ static const struct nvt_callback core2[] = {
 const struct nvt_module nvt_module_core = {NVTX_CB_MODULE_CORE, core, NVT_COUNT_OF(core)};
 const struct nvt_module nvt_module_core2 = {NVTX_CB_MODULE_CORE2, core2, NVT_COUNT_OF(core2)};
 
-#define FAST_MODULES(name)                                                                         \
+#define FAST_MODULES(push, pop, domain_pop)                                                        \
     {                                                                                              \
-        {CALLBACK(CORE_RangePushA, push_name_##name), CALLBACK(CORE_RangePop, pop_##name)},        \
+        {CALLBACK(CORE_RangePushA, push), CALLBACK(CORE_RangePop, pop)},                           \
         {                                                                                          \
-            CALLBACK(CORE2_DomainRangePop, domain_pop_##name)                                      \
+            CALLBACK(CORE2_DomainRangePop, domain_pop)                                             \
         }                                                                                          \
     }
+#define PLAIN_MODULES(name) FAST_MODULES(push_name_##name, pop_##name, domain_pop_##name)
+#define TASK_MODULES(name)  FAST_MODULES(task_push_##name, task_pop_##name, task_domain_pop_##name)
 
+/* For each clock: without a Python in the process, and with one. */
 static const struct fast {
     struct nvt_callback core[2];
     struct nvt_callback core2[1];
-} fast[] = {
-    [NVT_CLOCK_MONOTONIC] = FAST_MODULES(monotonic),
-    [NVT_CLOCK_TSC] = FAST_MODULES(tsc),
-    [NVT_CLOCK_CNTVCT] = FAST_MODULES(cntvct),
+} fast[][2] = {
+    [NVT_CLOCK_MONOTONIC] = {PLAIN_MODULES(monotonic), TASK_MODULES(monotonic)},
+    [NVT_CLOCK_TSC] = {PLAIN_MODULES(tsc), TASK_MODULES(tsc)},
+    [NVT_CLOCK_CNTVCT] = {PLAIN_MODULES(cntvct), TASK_MODULES(cntvct)},
 };
 
-struct nvt_module nvt_module_fast(enum nvt_clock clock, NvtxCallbackModule module)
+struct nvt_module nvt_module_short(NvtxCallbackModule module)
 {
+    const struct fast *of = &fast[nvt_session.control->clock][nvt_tasks_watch];
+    if (nvt_capture_mode() == NVT_CAPTURE_RANGE)
+        return nvt_module_watch(module);
     if (module == NVTX_CB_MODULE_CORE)
-        return (struct nvt_module){module, fast[clock].core, 2};
-    return (struct nvt_module){module, fast[clock].core2, 1};
+        return (struct nvt_module){module, of->core, 2};
+    return (struct nvt_module){module, of->core2, 1};
 }

@@ -18,6 +18,7 @@
 #include "cpu.h"
 #include "os.h"
 #include "session.h"
+#include "tasks.h"
 
 struct nvt_thread nvt_nobody;
 __thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-exec"))) = &nvt_nobody;
@@ -71,6 +72,7 @@ static void give_back(struct nvt_thread *thread)
 {
     if (thread->slots)
         unmap_ring(thread);
+    nvt_tasks_free(thread);
     munmap(thread, sizeof(*thread));
 }
 
@@ -82,6 +84,7 @@ static void forget_owner(struct nvt_thread *thread)
     thread->skips = thread->rounds = thread->captures = thread->calibrates = 0;
     thread->ranges = 0;
     thread->open_limit = NULL;
+    nvt_tasks_forget(thread);
 }
 
 /* The state and the ring of a thread that has ended, for this one; NULL: there is none. */
@@ -249,6 +252,12 @@ uint64_t nvt_thread_open_ranges(const struct nvt_thread *thread)
     return open;
 }
 
+/* Slots that the ends of what is open may take: each may be in another task, which takes one more. */
+static uint64_t owed(const struct nvt_thread *thread)
+{
+    return nvt_thread_open_ranges(thread) * (thread->tasks ? 2 : 1);
+}
+
 /* Slots that were written. */
 static uint64_t head(const struct nvt_thread *thread)
 {
@@ -378,6 +387,7 @@ static void renew_ring(struct nvt_thread *thread)
     memset(thread->domains_seen, 0, sizeof(thread->domains_seen));
     memset(thread->files_seen, 0, sizeof(thread->files_seen));
     memset(thread->names, 0, sizeof(thread->names));
+    nvt_tasks_new_ring(thread);
     get_ring(thread);
 }
 
@@ -502,7 +512,7 @@ int nvt_thread_offers(struct nvt_thread *thread, uint64_t slots)
         between_signals(thread, renew_ring);
     has_room = has_ring(thread);
     if (has_room) {
-        uint64_t open = nvt_thread_open_ranges(thread);
+        uint64_t open = owed(thread);
         grow(thread, slots, open);
         has_room = slots + open + 2 < thread->size && fits(thread, slots, open);
     }
@@ -518,7 +528,7 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
         return -1;
     }
     /* What never fits is dropped at once: a giant record, or one in a ring full of open ranges. */
-    uint64_t open = nvt_thread_open_ranges(thread);
+    uint64_t open = owed(thread);
     grow(thread, slots, open);
     if (slots + open + 2 >= thread->size) {
         status = -1;

@@ -58,6 +58,20 @@ struct nvt_pointer {
     uint8_t ignore[16]; /* ones where the key has anything */
 } __attribute__((aligned(64)));
 
+/* Which task of Python the thread runs (tasks.h). */
+struct nvt_tasks;
+struct nvt_thread_task {
+    const void *context, *reference; /* it was found by these */
+    const void *key;                 /* of the task */
+    uint32_t number, recorded;       /* of the task, 0 none; and the number that the ring has */
+    uint32_t open;                   /* ranges of it */
+    uint32_t is_known;               /* all of the above */
+    long modules;                    /* so many had been imported */
+    uint32_t has_greenlets; /* where there is no context, there may be another task nevertheless */
+    uint32_t interleaves;   /* a range was begun with one of another task open */
+    uint32_t has_names;     /* the ring has the name of a task */
+};
+
 #define NVT_POINTERS 256u
 #define NVT_NO_TEXT  ((const char *)1) /* where no text stands */
 
@@ -97,7 +111,9 @@ struct nvt_thread {
     uint32_t rounds;             /* of destructors, since its thread has begun to end */
     uint32_t captures;           /* --capture: so many of its pushes have begun one, */
     struct nvt_captured capture[NVT_CAPTURE_PUSHES]; /* the outermost of their domains */
-    uint32_t calibrates; /* it finds out what events cost: captured or not */
+    struct nvt_thread_task task;
+    struct nvt_tasks *tasks; /* NULL: it has had none */
+    uint32_t calibrates;     /* it finds out what events cost: captured or not */
     struct nvt_nest nests[NVT_NESTS];
     uint8_t domains_seen[65536 / 8]; /* a bit for each domain: defined in this ring */
     uint8_t files_seen[65536 / 8];   /* a bit for each file id of OS calls: defined in this ring */

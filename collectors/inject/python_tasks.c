@@ -1,0 +1,378 @@
+#include "python_tasks.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+typedef void object;
+
+/* What of Python's interface is used: all of it is in each version from 3.9 on, but for what has another name in later ones. */
+#define FUNCTIONS(X)                                                                               \
+    X(void *, PyGILState_GetThisThreadState, (void))                                               \
+    X(int, Py_IsInitialized, (void))                                                               \
+    X(object *, PyContext_New, (void))                                                             \
+    X(int, PyContext_Enter, (object *))                                                            \
+    X(int, PyContext_Exit, (object *))                                                             \
+    X(void, Py_IncRef, (object *))                                                                 \
+    X(void, Py_DecRef, (object *))                                                                 \
+    X(object *, PyImport_GetModuleDict, (void))                                                    \
+    X(long, PyDict_Size, (object *))                                                               \
+    X(object *, PyImport_GetModule, (object *))                                                    \
+    X(object *, PyUnicode_FromString, (const char *))                                              \
+    X(const char *, PyUnicode_AsUTF8AndSize, (object *, ssize_t *))                                \
+    X(object *, PyObject_GetAttrString, (object *, const char *))                                  \
+    X(object *, PyObject_CallObject, (object *, object *))                                         \
+    X(object *, PyObject_GetItem, (object *, object *))                                            \
+    X(object *, PyObject_Type, (object *))                                                         \
+    X(long, PyLong_AsLong, (object *))                                                             \
+    X(object *, PyWeakref_NewRef, (object *, object *))                                            \
+    X(void, PyErr_Fetch, (object **, object **, object **))                                        \
+    X(void, PyErr_Restore, (object *, object *, object *))                                         \
+    X(void, PyErr_Clear, (void))
+#define OPTIONAL(X)                                                                                \
+    X(void *, PyThreadState_GetUnchecked, (void))                                                  \
+    X(void *, _PyThreadState_UncheckedGet, (void))                                                 \
+    X(int, PyWeakref_GetRef, (object *, object **))                                                \
+    X(object *, PyWeakref_GetObject, (object *))
+
+static struct {
+#define MEMBER(type, name, arguments) type(*name) arguments;
+    FUNCTIONS(MEMBER) OPTIONAL(MEMBER) object *none;
+} python;
+
+struct nvt_python nvt_python;
+
+static _Atomic int is_found, is_known; /* is_known: 1, or -1 as nothing is to be known */
+
+int nvt_python_is_there(void)
+{
+    int missing = 0;
+    if (atomic_load_explicit(&is_found, memory_order_acquire))
+        return 1;
+    if (!dlsym(RTLD_DEFAULT, "PyContext_New"))
+        return 0;
+#define FIND(type, name, arguments) *(void **)&python.name = dlsym(RTLD_DEFAULT, #name);
+    FUNCTIONS(FIND)
+    OPTIONAL(FIND)
+#define CHECK(type, name, arguments) missing |= !python.name;
+    FUNCTIONS(CHECK) python.none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
+    missing |= !python.none || (!python.PyWeakref_GetRef && !python.PyWeakref_GetObject);
+    missing |= !python.PyThreadState_GetUnchecked && !python._PyThreadState_UncheckedGet;
+    atomic_store_explicit(&is_found, !missing, memory_order_release);
+    return !missing;
+}
+
+/* Whether the calling thread is the one that may use Python's objects. */
+static int holds_gil(void)
+{
+    void *own = python.Py_IsInitialized() ? python.PyGILState_GetThisThreadState() : NULL;
+    return own && own == (python.PyThreadState_GetUnchecked ? python.PyThreadState_GetUnchecked()
+                                                            : python._PyThreadState_UncheckedGet());
+}
+
+/* --- where contexts are --------------------------------------------------------------------------- */
+
+#define STATE_WORDS 128
+
+/* The beginning of a thread state, which may be shorter, read as the system does it: what is not there is no crash. */
+static int read_state(const void *state, uintptr_t *words)
+{
+    struct iovec here = {words, STATE_WORDS * sizeof(*words)};
+    struct iovec there = {(void *)(uintptr_t)state, STATE_WORDS * sizeof(*words)};
+    memset(words, 0, STATE_WORDS * sizeof(*words));
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) > 0 ? 0 : -1;
+}
+
+/* The place of a thread state that has a context while that is entered, and has it no more behind it. */
+static void mark_places(const void *state, uint8_t *places)
+{
+    uintptr_t within[STATE_WORDS], behind[STATE_WORDS];
+    object *context = python.PyContext_New();
+    int failed = !context || python.PyContext_Enter(context);
+    int unread = failed || read_state(state, within);
+    failed = failed || python.PyContext_Exit(context);
+    unread = failed || unread || read_state(state, behind);
+    for (size_t i = 0; i < STATE_WORDS; i++)
+        places[i] &= !unread && within[i] == (uintptr_t)context && behind[i] != (uintptr_t)context;
+    if (context)
+        python.Py_DecRef(context);
+}
+
+/* Bytes from an object of that type to the first weak reference to it, 0: unknown. */
+static size_t references_of_contexts(void)
+{
+    object *context = python.PyContext_New(), *type = NULL, *offset = NULL;
+    if (context)
+        type = python.PyObject_Type(context);
+    if (type)
+        offset = python.PyObject_GetAttrString(type, "__weakrefoffset__");
+    long bytes = offset ? python.PyLong_AsLong(offset) : 0;
+    if (offset)
+        python.Py_DecRef(offset);
+    if (type)
+        python.Py_DecRef(type);
+    if (context)
+        python.Py_DecRef(context);
+    return bytes > 0 && bytes < 4096 ? (size_t)bytes : 0;
+}
+
+static int find_places(void)
+{
+    const void *state = python.PyGILState_GetThisThreadState();
+    uint8_t places[STATE_WORDS];
+    size_t count = 0, at = 0;
+    memset(places, 1, sizeof(places));
+    mark_places(state, places);
+    mark_places(state, places);
+    for (size_t i = 0; i < STATE_WORDS; i++)
+        if (places[i]) {
+            count++;
+            at = i;
+        }
+    nvt_python.context = at * sizeof(uintptr_t);
+    nvt_python.references = references_of_contexts();
+    return count == 1 && nvt_python.references ? 0 : -1;
+}
+
+/* The error that the program is about to raise, kept while we ask. */
+struct pending {
+    object *type, *value, *trace;
+};
+
+static struct pending put_aside(void)
+{
+    struct pending pending = {NULL, NULL, NULL};
+    python.PyErr_Fetch(&pending.type, &pending.value, &pending.trace);
+    return pending;
+}
+
+static void put_back(struct pending pending)
+{
+    python.PyErr_Clear();
+    python.PyErr_Restore(pending.type, pending.value, pending.trace);
+}
+
+int nvt_python_may_ask(void)
+{
+    static _Atomic int begun;
+    int known = atomic_load_explicit(&is_known, memory_order_acquire);
+    if (known < 0 || !atomic_load_explicit(&is_found, memory_order_acquire) || !holds_gil())
+        return 0;
+    if (known)
+        return 1;
+    if (atomic_exchange(&begun, 1))
+        return 0;
+    struct pending pending = put_aside();
+    int failed = find_places();
+    put_back(pending);
+    nvt_python.modules = python.PyImport_GetModuleDict();
+    nvt_python.count = python.PyDict_Size;
+    failed |= !nvt_python.modules;
+    if (!failed)
+        python.Py_IncRef(nvt_python.modules);
+    if (!failed)
+        nvt_python.state = python.PyGILState_GetThisThreadState;
+    atomic_store_explicit(&is_known, failed ? -1 : 1, memory_order_release);
+    return !failed;
+}
+
+/* --- tasks ---------------------------------------------------------------------------------------- */
+
+static void drop(object *it)
+{
+    if (it)
+        python.Py_DecRef(it);
+}
+
+/* An attribute of an object that is given away; NULL: there is none. */
+static object *take(object *of, const char *name)
+{
+    object *found = of ? python.PyObject_GetAttrString(of, name) : NULL;
+    if (of && !found)
+        python.PyErr_Clear();
+    drop(of);
+    return found;
+}
+
+static object *call(object *function)
+{
+    object *result = function ? python.PyObject_CallObject(function, NULL) : NULL;
+    if (function && !result)
+        python.PyErr_Clear();
+    drop(function);
+    return result;
+}
+
+/* A module that has been imported, NULL: it has not. */
+static object *module(const char *name)
+{
+    object *text = python.PyUnicode_FromString(name);
+    object *found = text ? python.PyImport_GetModule(text) : NULL;
+    python.PyErr_Clear();
+    drop(text);
+    return found;
+}
+
+/* None is nothing. */
+static object *unless_none(object *it)
+{
+    if (!it || it != python.none)
+        return it;
+    drop(it);
+    return NULL;
+}
+
+/* asyncio's, by functions of C alone: up to 3.11 current_task is none, but its table is there. */
+static object *asyncio_task(void)
+{
+    object *loop = unless_none(call(take(module("_asyncio"), "_get_running_loop")));
+    if (!loop)
+        return NULL;
+    object *task = call(take(module("_asyncio"), "current_task"));
+    object *tasks = task ? NULL : take(module("_asyncio"), "_current_tasks");
+    if (tasks)
+        task = python.PyObject_GetItem(tasks, loop);
+    python.PyErr_Clear();
+    drop(tasks);
+    drop(loop);
+    return unless_none(task);
+}
+
+static object *trio_task(void)
+{
+    object *trio = module("trio");
+    return trio ? unless_none(call(take(take(trio, "lowlevel"), "current_task"))) : NULL;
+}
+
+/* The greenlet, unless it is the thread's first. */
+static object *greenlet_task(void)
+{
+    object *current = call(take(module("greenlet"), "getcurrent"));
+    if (!current)
+        return NULL;
+    python.Py_IncRef(current);
+    object *parent = unless_none(take(current, "parent"));
+    if (!parent) {
+        drop(current);
+        return NULL;
+    }
+    drop(parent);
+    return current;
+}
+
+struct nvt_python_object nvt_python_task(void)
+{
+    struct nvt_python_object result = {NULL, NULL};
+    struct pending pending = put_aside();
+    object *task = asyncio_task();
+    task = task ? task : trio_task();
+    task = task ? task : greenlet_task();
+    if (task) {
+        result.object = task;
+        result.reference = python.PyWeakref_NewRef(task, NULL);
+    }
+    put_back(pending);
+    drop(task);
+    return result;
+}
+
+void *nvt_python_refer(const void *context)
+{
+    struct pending pending = put_aside();
+    void *reference = python.PyWeakref_NewRef((object *)(uintptr_t)context, NULL);
+    put_back(pending);
+    return reference;
+}
+
+/* What it refers to, which is then ours too; NULL: that is gone. */
+static object *target(void *reference)
+{
+    object *found = NULL;
+    if (python.PyWeakref_GetRef)
+        return python.PyWeakref_GetRef(reference, &found) == 1 ? found : NULL;
+    found = python.PyWeakref_GetObject(reference);
+    if (!found || found == python.none)
+        return NULL;
+    python.Py_IncRef(found);
+    return found;
+}
+
+int nvt_python_lives(void *reference)
+{
+    object *found = target(reference);
+    drop(found);
+    return found != NULL;
+}
+
+void nvt_python_forget(void *reference)
+{
+    drop(reference);
+}
+
+int nvt_python_has_greenlets(void)
+{
+    struct pending pending = put_aside();
+    object *found = module("greenlet");
+    put_back(pending);
+    drop(found);
+    return found != NULL;
+}
+
+/* --- names ---------------------------------------------------------------------------------------- */
+
+/* A text object, which is given away, into out, whole characters. Bytes. */
+static size_t copy_text(object *text, char *out, size_t size)
+{
+    ssize_t length = 0;
+    const char *bytes = text ? python.PyUnicode_AsUTF8AndSize(text, &length) : NULL;
+    size_t count = 0;
+    if (bytes)
+        count = (size_t)length < size ? (size_t)length : size - 1;
+    else
+        python.PyErr_Clear();
+    while (bytes && count && ((unsigned char)bytes[count] & 0xc0) == 0x80)
+        count--;
+    if (bytes)
+        memcpy(out, bytes, count);
+    out[count] = 0;
+    drop(text);
+    return count;
+}
+
+static object *another(object *it)
+{
+    python.Py_IncRef(it);
+    return it;
+}
+
+size_t nvt_python_name(void *reference, char *out, size_t size)
+{
+    struct pending pending = put_aside();
+    char runs[128] = "";
+    size_t length = 0;
+    object *task = target(reference);
+    out[0] = 0;
+    if (task) {
+        object *name = call(take(another(task), "get_name"));
+        length = copy_text(name ? name : take(another(task), "name"), out, size);
+        object *code = call(take(another(task), "get_coro"));
+        code = code ? code : take(another(task), "coro");
+        code = code ? code : take(another(task), "_run");
+        copy_text(take(code, "__qualname__"), runs, sizeof(runs));
+        if (!length)
+            length = copy_text(take(take(another(task), "__class__"), "__name__"), out, size);
+    }
+    /* What asyncio and gevent call one that nobody has named. */
+    int is_number = !strncmp(out, "Task-", 5) || !strncmp(out, "Greenlet-", 9);
+    if (is_number && *runs && length + strlen(runs) + 1 < size) {
+        out[length++] = ' ';
+        memcpy(out + length, runs, strlen(runs) + 1);
+        length += strlen(runs);
+    }
+    put_back(pending);
+    drop(task);
+    return length;
+}
