@@ -110,6 +110,14 @@ static int is_within_others(struct others *others, const struct nvt_trace *trace
     return start < others->until[trace->os_calls.thread[call]];
 }
 
+/* Whether calls of a kind in a wait for a batch are input-bound's: those that wait for workers, and, where no device works and that
+   rule has all of the wait, what makes the batch. Who holds a lock it does not say. */
+static int is_of_input(const struct nvt_trace *trace, enum nvt_os_kind kind)
+{
+    return kind == NVT_OS_THREADS || kind == NVT_OS_POLL ||
+           (!trace->ops.count && kind != NVT_OS_LOCKS);
+}
+
 /* Whether a call lies in a range of a loop, and not where that waits for a batch, which is told by itself. */
 static int is_in_loop(const struct nvt_blocking *blocking, uint32_t call, enum nvt_os_kind kind)
 {
@@ -119,7 +127,7 @@ static int is_in_loop(const struct nvt_blocking *blocking, uint32_t call, enum n
                                             trace->os_calls.start[call], open);
     int is_in = kind == NVT_OS_LOCKS && !trace->ranges.count;
     for (uint32_t i = 0; i < depth; i++) {
-        if ((kind == NVT_OS_THREADS || kind == NVT_OS_POLL) && nvt_is_batch_wait(trace, open[i]))
+        if (is_of_input(trace, kind) && nvt_is_batch_wait(trace, open[i]))
             return 0;
         is_in |= is_entered_often(blocking, open[i]);
     }

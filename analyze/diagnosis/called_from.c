@@ -27,6 +27,22 @@ void nvt_called_from_add(struct nvt_called_from *from, uint32_t frame, double ti
         from->failed = 1;
 }
 
+#define STACKS_FROM_NS 1000000
+
+double nvt_called_from_add_sampled(struct nvt_called_from *from, uint32_t frame, uint32_t site,
+                                   double time)
+{
+    const double unseen = (double)from->unseen_ns;
+    if (!frame && time >= STACKS_FROM_NS) {
+        from->unseen_ns = nvt_clock_sum(from->unseen_ns, (int64_t)(time < MOST ? time : MOST));
+        return 0;
+    }
+    from->unseen_ns = frame ? 0 : from->unseen_ns;
+    time += frame ? unseen : 0;
+    nvt_called_from_add(from, site, time);
+    return time;
+}
+
 void nvt_called_from_add_call(struct nvt_called_from *from, uint32_t call, double ns)
 {
     if (from->sites.trace)
@@ -37,6 +53,8 @@ int nvt_called_from_tell(struct nvt_called_from *from, const char *what,
                          struct nvt_finding *finding)
 {
     const struct nvt_trace *trace = from->sites.trace;
+    nvt_called_from_add(from, 0, (double)from->unseen_ns);
+    from->unseen_ns = 0;
     if (!trace || (!from->failed && !from->callers.count))
         return 0;
     if (from->failed || nvt_pairs_sort(&from->callers, 1))

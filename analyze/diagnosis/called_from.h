@@ -14,6 +14,7 @@ struct nvt_called_from {
     struct nvt_call_sites sites;
     struct nvt_pairs callers; /* whole 0; rows of call_frames of functions of the program's own */
     int64_t ns, known_ns;     /* of all that counts; of what has a stack */
+    int64_t unseen_ns; /* of calls since the last one with a stack, which should have had one */
     int failed;
 };
 
@@ -22,6 +23,14 @@ int nvt_called_from_begin(struct nvt_called_from *from, const struct nvt_trace *
 
 /* Time that counts, ns, of a call with this stack (as calls have it; 0: it was not recorded). */
 void nvt_called_from_add(struct nvt_called_from *from, uint32_t frame, double time);
+
+/*
+ * The same of a blocking call. Recordings have the stack of one call for so much time in calls of 1 ms or more
+ * (collectors/recorder.c): it stands for those before it. `frame`: its stack; `site`: the place in it that counts (0: none).
+ * Returns for what time that place now stands, ns: 0 where a later call says it.
+ */
+double nvt_called_from_add_sampled(struct nvt_called_from *from, uint32_t frame, uint32_t site,
+                                   double time);
 
 /* Time that counts, ns, of a call of CUDA: a row of apis, or NVT_NONE. */
 void nvt_called_from_add_call(struct nvt_called_from *from, uint32_t call, double ns);

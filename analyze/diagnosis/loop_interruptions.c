@@ -88,7 +88,8 @@ static int add_calls(const struct nvt_loop_spans *spans, struct calls *calls)
         if (rows->file[i] && !failed)
             failed = nvt_places_add(&calls->files, (uint64_t)rows->name[i] << 32 | rows->file[i],
                                     at + UINT64_C(1), span, &call);
-        nvt_called_from_add(&calls->from, rows->frame[i], (double)(call.end - call.start));
+        (void)nvt_called_from_add_sampled(&calls->from, rows->frame[i], rows->frame[i],
+                                          (double)(call.end - call.start));
     }
     return failed;
 }
@@ -111,8 +112,7 @@ static int by_time(const void *left, const void *right)
     return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : 0;
 }
 
-/* 0, or -1 when out of memory. */
-static int tell_calls(const struct nvt_loop_spans *spans, struct nvt_finding *finding)
+int nvt_loop_spans_tell_calls(const struct nvt_loop_spans *spans, struct nvt_finding *finding)
 {
     const struct nvt_trace *trace = spans->view->trace;
     struct calls calls = {.from = {.ns = 0}};
@@ -159,7 +159,7 @@ int nvt_loop_spans_tell(const struct nvt_loop_spans *spans, struct nvt_finding *
                            nvt_recording_level(trace, "osrt") < 1 ? " (--trace osrt,cpu)" : "");
         return 0;
     }
-    return (trace->os_calls.count && tell_calls(spans, finding)) ||
+    return (trace->os_calls.count && nvt_loop_spans_tell_calls(spans, finding)) ||
                    (trace->cpu_samples.count && tell_functions(spans, finding))
                ? -1
                : 0;

@@ -31,6 +31,8 @@ int nvt_loop_spans_add(struct nvt_loop_spans *spans, int64_t start, int64_t end)
  * memory.
  */
 int nvt_loop_spans_tell(const struct nvt_loop_spans *spans, struct nvt_finding *finding);
+/* The calls alone. */
+int nvt_loop_spans_tell_calls(const struct nvt_loop_spans *spans, struct nvt_finding *finding);
 void nvt_loop_spans_free(struct nvt_loop_spans *spans);
 
 #endif

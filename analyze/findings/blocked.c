@@ -98,7 +98,6 @@ struct detail {
     struct nvt_places ranges, names, objects; /* objects: files, locks */
     struct nvt_pairs holders, held_in; /* whole 0: threads by their numbers, rows of call_frames */
     double waits_ns[NVT_WAITS];
-    double unseen_ns; /* of calls since the last one with a stack, which had none */
     struct nvt_called_from from;
     double read_ns, written_ns, bytes;
     uint64_t gil; /* address of the interpreter's, 0: no call waits for it */
@@ -137,9 +136,6 @@ static int add_holder(const struct nvt_blocking *blocking, const struct nvt_bloc
                : 0;
 }
 
-/* Recordings have the stack of one call for so much time in calls of 1 ms or more (collectors/recorder.c): it stands for those
- * before it. */
-#define STACKS_FROM_NS 1000000
 static void add_stack(const struct nvt_blocking *blocking, const struct nvt_blocking_call *call,
                       struct detail *detail)
 {
@@ -149,15 +145,9 @@ static void add_stack(const struct nvt_blocking *blocking, const struct nvt_bloc
     double ns = (double)(call->span.end - call->span.start);
     if (what == NVT_WAIT_GIL) /* whatever its stack */
         detail->waits_ns[what] += ns;
-    if (!frame && ns >= STACKS_FROM_NS) {
-        detail->unseen_ns += ns;
-        return;
-    }
-    ns += frame ? detail->unseen_ns : 0;
-    detail->unseen_ns = frame ? 0 : detail->unseen_ns;
+    ns = nvt_called_from_add_sampled(&detail->from, frame, nvt_wait_site(trace, frame), ns);
     if (what != NVT_WAIT_GIL)
         detail->waits_ns[what] += ns;
-    nvt_called_from_add(&detail->from, nvt_wait_site(trace, frame), ns);
 }
 
 /* 0, or -1 when out of memory. */
@@ -185,7 +175,6 @@ static int add_up_blocked(const struct nvt_blocking *blocking, uint32_t item, st
             failed = add_holder(blocking, call, detail);
         add_stack(blocking, call, detail);
     }
-    nvt_called_from_add(&detail->from, 0, detail->unseen_ns);
     for (uint32_t i = 0; i < detail->names.count; i++) {
         const struct nvt_place *name = &detail->names.items[i];
         int way = is_writing(nvt_name(blocking->view->trace, (uint32_t)name->key));

@@ -1,7 +1,8 @@
 /* input-bound: a loop that waits for its next batch, where PyTorch's loaders say so. */
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
+#include "../diagnosis/loop_interruptions.h"
 #include "../diagnosis/running.h"
 #include "../model/batches.h"
 
@@ -58,22 +59,60 @@ static struct making add_up_making(const struct nvt_view *view)
     return making;
 }
 
-/* Which of the two is dear, and what to do about that. */
-static void tell_making(const struct nvt_view *view, struct nvt_finding *finding)
+/* Whether a range is the making of samples, in the steady part; where that is in no range, the wait for a batch. */
+static int is_making(const struct nvt_view *view, uint32_t range, int is_known)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    return nvt_is_steady(view, ranges->start[range]) &&
+           !(ranges->flags[range] & NVT_RANGE_PARTIAL) &&
+           (is_known ? nvt_is_of_pytorch(view->trace, range, "dataset")
+                     : nvt_is_viewed_thread(view, ranges->thread[range]) &&
+                           nvt_is_batch_wait(view->trace, range));
+}
+
+/* OS calls in that, on the thread that does it most. 0, or -1 when out of memory. */
+static int tell_calls(const struct nvt_view *view, int is_known, struct nvt_finding *finding)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    struct nvt_loop_spans spans = {.view = view, .thread = NVT_NONE};
+    double *of = calloc((size_t)view->trace->threads.count + 1, sizeof(*of));
+    int failed = !of;
+    for (uint32_t i = 0; i < ranges->count && !failed; i++) {
+        if (!is_making(view, i, is_known))
+            continue;
+        const uint32_t thread = ranges->thread[i];
+        of[thread] += (double)(ranges->end[i] - ranges->start[i]);
+        if (spans.thread == NVT_NONE || of[thread] > of[spans.thread])
+            spans.thread = thread;
+    }
+    for (uint32_t i = 0; i < ranges->count && !failed && spans.thread != NVT_NONE; i++)
+        if (ranges->thread[i] == spans.thread && is_making(view, i, is_known) &&
+            (!spans.count || ranges->start[i] >= spans.items[spans.count - 1].end))
+            failed = nvt_loop_spans_add(&spans, ranges->start[i], ranges->end[i]);
+    if (!failed && spans.count)
+        failed = nvt_loop_spans_tell_calls(&spans, finding);
+    nvt_loop_spans_free(&spans);
+    free(of);
+    return failed ? -1 : 0;
+}
+
+/* Which of the two is dear, and what to do about that. 0, or -1 when out of memory. */
+static int tell_making(const struct nvt_view *view, struct nvt_finding *finding)
 {
     const struct making making = add_up_making(view);
-    const size_t used = strlen(finding->evidence);
+    const int is_collate = making.collate_ns > making.dataset_ns;
     if (making.batches <= 0)
-        return;
-    snprintf(finding->evidence + used, sizeof(finding->evidence) - used,
-             "; making a batch takes %s in the dataset (__getitem__) and %s to collate",
-             NVT_TIME(making.dataset_ns / making.batches),
-             NVT_TIME(making.collate_ns / making.batches));
-    if (making.collate_ns > making.dataset_ns)
+        return view->trace->os_calls.count ? tell_calls(view, 0, finding) : 0;
+    nvt_finding_append(
+        finding, "; making a batch takes %s to collate and %s in the dataset (__getitem__)",
+        NVT_TIME(making.collate_ns / making.batches), NVT_TIME(making.dataset_ns / making.batches));
+    const int failed = !is_collate && view->trace->os_calls.count && tell_calls(view, 1, finding);
+    if (is_collate)
         snprintf(finding->remedy, sizeof(finding->remedy),
                  "a collate_fn= that does less: samples of one shape that need no padding, or a "
                  "dataset that makes tensors of many samples at once (__getitems__); or more "
                  "workers (num_workers=, persistent_workers=True)");
+    return failed;
 }
 
 /* What the loop's threads ran while they waited, and those that made batches. 0, or -1 when out of memory. */
@@ -115,8 +154,8 @@ static int find_input(const struct nvt_rule *rule, const struct nvt_view *view,
              "%s %s, %s each on average, the longest %s; GPU activity was not recorded",
              NVT_COUNTED(waits.count / view->units, "wait", "waits"), view->per,
              NVT_TIME(waits.ns / waits.count), NVT_TIME(waits.longest.ns[0]));
-    tell_making(view, &finding);
-    if (view->trace->cpu_samples.count && tell_running(view, &finding))
+    if (tell_making(view, &finding) ||
+        (view->trace->cpu_samples.count && tell_running(view, &finding)))
         return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     nvt_finding_point_longest(&finding, &waits.longest);
     return nvt_findings_add(findings, &finding, err);
