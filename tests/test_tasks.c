@@ -149,6 +149,23 @@ static void tasks_of_a_forked_child_are_its_own(void **state)
     with_every_python(check_forked);
 }
 
+static void check_names(const char *python)
+{
+    struct nvt_trace *trace = expect(python, NULL, (const char *const[]){"names", "alone", NULL});
+    assert_string_equal(thread_of(trace, "names/first"), "a name of more than fifteen bytes");
+    assert_string_equal(thread_of(trace, "names/second"), "named later");
+    assert_string_equal(thread_of(trace, "names/third"), "loads batches_0");
+    assert_memory_equal(thread_of(trace, "names/fourth"), "python", 6);
+    assert_memory_equal(thread_of(trace, "alone/main"), "python", 6);
+    nvt_trace_free(trace);
+}
+
+static void threads_have_their_names_of_python(void **state)
+{
+    (void)state;
+    with_every_python(check_names);
+}
+
 /* Whether python3 has a package. */
 static int has(const char *package)
 {
@@ -227,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_of_asyncio_have_their_own_ranges),
         cmocka_unit_test(a_task_alone_is_its_thread),
+        cmocka_unit_test(threads_have_their_names_of_python),
         cmocka_unit_test(tasks_of_a_forked_child_are_its_own),
         cmocka_unit_test(other_libraries_have_tasks_too),
         cmocka_unit_test(tasks_live_on_behind_a_cut),

@@ -134,9 +134,9 @@ FAST_PATHS(NVT_CLOCK_CNTVCT, cntvct)
 /* --- the same where there is a Python ------------------------------------------------------------- */
 
 /* Whether the short path will do: the thread runs the task of its last event. */
-static inline __attribute__((always_inline)) int is_same_task(const struct nvt_thread *thread)
+static inline __attribute__((always_inline)) int is_same_task(struct nvt_thread *thread)
 {
-    return NVT_LIKELY(!nvt_thread_busy((struct nvt_thread *)thread) && nvt_tasks_is_same(thread) &&
+    return NVT_LIKELY(!nvt_thread_busy(thread) && nvt_tasks_is_same(thread) &&
                       thread->task.number == thread->task.recorded);
 }
 

@@ -1,6 +1,7 @@
 #include "python_tasks.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -27,6 +28,7 @@ typedef void object;
     X(object *, PyObject_CallObject, (object *, object *))                                         \
     X(object *, PyObject_GetItem, (object *, object *))                                            \
     X(object *, PyObject_Type, (object *))                                                         \
+    X(object *, PyLong_FromUnsignedLong, (unsigned long))                                          \
     X(long, PyLong_AsLong, (object *))                                                             \
     X(object *, PyWeakref_NewRef, (object *, object *))                                            \
     X(void, PyErr_Fetch, (object **, object **, object **))                                        \
@@ -374,5 +376,21 @@ size_t nvt_python_name(void *reference, char *out, size_t size)
     }
     put_back(pending);
     drop(task);
+    return length;
+}
+
+size_t nvt_python_thread_name(char *out, size_t size)
+{
+    struct pending pending = put_aside();
+    object *active = take(module("threading"), "_active");
+    object *id = active ? python.PyLong_FromUnsignedLong((unsigned long)pthread_self()) : NULL;
+    object *thread = id ? python.PyObject_GetItem(active, id) : NULL;
+    python.PyErr_Clear();
+    size_t length = copy_text(take(thread, "_name"), out, size);
+    if (!strncmp(out, "Dummy-", 6) || !strcmp(out, "MainThread"))
+        length = 0;
+    drop(id);
+    drop(active);
+    put_back(pending);
     return length;
 }

@@ -49,6 +49,10 @@ void nvt_python_forget(void *reference);
 /* What the task that a reference of nvt_python_task is to is called, with what it runs: "Task-3 fetch". Bytes, 0: nothing. */
 size_t nvt_python_name(void *reference, char *out, size_t size);
 
+/* What Python's threading calls the calling thread, with the GIL. Bytes, 0: nothing, or what it calls any thread that is not its own,
+ * and the first one. */
+size_t nvt_python_thread_name(char *out, size_t size);
+
 /* Whether there are greenlets, which may do without contexts: as soon as that module has been imported. */
 int nvt_python_has_greenlets(void);
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "../../lib/pages.h"
 #include "events.h"
@@ -164,7 +166,10 @@ static void see_nothing(struct nvt_thread *thread, const void *context)
                                         .modules = now->modules,
                                         .has_greenlets = now->has_greenlets,
                                         .interleaves = now->interleaves,
-                                        .has_names = now->has_names};
+                                        .has_names = now->has_names,
+                                        .left = now->left,
+                                        .looks = now->looks,
+                                        .name = now->name};
 }
 
 /* See which task runs. */
@@ -196,7 +201,7 @@ static void see(struct nvt_thread *thread)
 }
 
 /* The task's name, once. */
-static void name(struct nvt_thread *thread)
+static void name_task(struct nvt_thread *thread)
 {
     struct entry *entry = place_of(thread->tasks, thread->task.key);
     char text[256];
@@ -211,6 +216,29 @@ static void name(struct nvt_thread *thread)
     nvt_define(NVT_DEFINE_TASK, NULL, 0, entry->number, text, length);
 }
 
+static uint64_t hash(const char *text, size_t length)
+{
+    uint64_t value = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        value = (value ^ (unsigned char)text[i]) * 1099511628211u;
+    return value;
+}
+
+/* The thread's own name, which it may be given at any time: it is asked for at the first event and less and less often. The system
+ * has the first 15 bytes of it, and those from Python 3.14 on. */
+static void name_thread(struct nvt_thread *thread)
+{
+    struct nvt_thread_task *now = &thread->task;
+    char text[256];
+    now->looks = now->looks < 65536 ? 2 * now->looks + 1 : now->looks;
+    now->left = now->looks;
+    size_t length = nvt_python_may_ask() ? nvt_python_thread_name(text, sizeof(text)) : 0;
+    uint64_t name = length ? hash(text, length) : now->name;
+    if (name != now->name)
+        nvt_define(NVT_DEFINE_THREAD, NULL, 0, (uint64_t)syscall(SYS_gettid), text, length);
+    now->name = name;
+}
+
 void nvt_tasks_look(struct nvt_thread *thread, int opens)
 {
     if (asks)
@@ -218,10 +246,12 @@ void nvt_tasks_look(struct nvt_thread *thread, int opens)
     asks = 1;
     see(thread);
     struct nvt_thread_task *now = &thread->task;
+    if (!now->left)
+        name_thread(thread);
     if (opens > 0 && now->number && thread->tasks->open > now->open)
         now->interleaves = 1;
     if (now->interleaves && now->number)
-        name(thread);
+        name_task(thread);
     asks = 0;
     now->open += (uint32_t)(opens < 0 && !now->open ? 0 : opens);
 }
@@ -240,6 +270,8 @@ int nvt_tasks_record(struct nvt_thread *thread, int is_pop)
 void nvt_tasks_new_ring(struct nvt_thread *thread)
 {
     thread->task.recorded = thread->task.has_names = 0;
+    thread->task.name = 0;
+    thread->task.left = thread->task.looks = 0;
 }
 
 void nvt_tasks_forget(struct nvt_thread *thread)

@@ -32,12 +32,13 @@ void nvt_tasks_new_ring(struct nvt_thread *thread);
 void nvt_tasks_forget(struct nvt_thread *thread);
 void nvt_tasks_free(struct nvt_thread *thread);
 
-/* Whether the thread runs what it ran at its last event. */
-static inline int nvt_tasks_is_same(const struct nvt_thread *thread)
+/* Whether the thread runs what it ran at its last event, and Python need not be asked for another reason. */
+static inline int nvt_tasks_is_same(struct nvt_thread *thread)
 {
-    const struct nvt_thread_task *task = &thread->task;
-    if (!nvt_python.state || !task->is_known)
+    struct nvt_thread_task *task = &thread->task;
+    if (!nvt_python.state || !task->is_known || !task->left)
         return 0;
+    task->left--;
     const void *state = nvt_python.state(), *context = nvt_python_context(state);
     if (context != task->context)
         return 0;

@@ -70,6 +70,9 @@ struct nvt_thread_task {
     uint32_t has_greenlets; /* where there is no context, there may be another task nevertheless */
     uint32_t interleaves;   /* a range was begun with one of another task open */
     uint32_t has_names;     /* the ring has the name of a task */
+    uint32_t left,
+        looks; /* events until Python is asked for the thread's name again, and how many that were */
+    uint64_t name; /* a hash of that name, 0 none */
 };
 
 #define NVT_POINTERS 256u

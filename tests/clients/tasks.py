@@ -1,6 +1,8 @@
 """Ranges in tasks of Python that take turns, each with a name of its own. For each it prints its name, that of the range that
 encloses it in its task, and between which times it began and ended, in ns since 1970. Arguments: what to do."""
+import _thread
 import asyncio
+import concurrent.futures
 import contextvars
 import ctypes
 import os
@@ -143,6 +145,29 @@ def threads(prefix):
         each.start()
     for each in all_:
         each.join()
+
+
+def names(prefix):
+    """Of threads, one of which gets another name later; an executor's; and one that Python has not begun."""
+    def work(name, later=None):
+        with Range(prefix + name):
+            time.sleep(0.001)
+        for i in range(16 if later else 0):
+            threading.current_thread().name = later
+            with Range("%s%s/%d" % (prefix, name, i)):
+                pass
+
+    all_ = [threading.Thread(target=work, args=("first",), name="a name of more than fifteen bytes"),
+            threading.Thread(target=work, args=("second", "named later"), name="before")]
+    for each in all_:
+        each.start()
+        each.join()
+    with concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="loads batches") as pool:
+        pool.submit(work, "third").result()
+    lock = threading.Lock()
+    lock.acquire()
+    _thread.start_new_thread(lambda: (work("fourth"), lock.release()), ())
+    lock.acquire()
 
 
 def forked(prefix):
