@@ -1,5 +1,6 @@
 #include "children.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,17 @@ int nvt_children_are_new(const struct nvt_children *before)
         if (!was_there(before, now.pids[i]))
             return 1;
     return now.count < 0;
+}
+
+void nvt_children_signal(const struct nvt_children *before, int number)
+{
+    struct nvt_children now;
+    if (before->count < 0)
+        return;
+    nvt_children_read(&now);
+    for (int i = 0; i < now.count; i++)
+        if (!was_there(before, now.pids[i]))
+            kill(now.pids[i], number);
 }
 
 static void name_of(pid_t pid, char *name, size_t size)

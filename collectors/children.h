@@ -20,6 +20,9 @@ void nvt_children_read(struct nvt_children *children);
 /* Whether there is a child that was not there `before`. Where that is not known, there is. */
 int nvt_children_are_new(const struct nvt_children *before);
 
+/* Send each that was not there `before` a signal. */
+void nvt_children_signal(const struct nvt_children *before, int number);
+
 /* Those that were not there `before`: "sleep (12), python3 (13) and 2 more", with their names and numbers; "" where none is
  * known. Returns `text`. */
 const char *nvt_children_text(const struct nvt_children *before, char *text, size_t size);

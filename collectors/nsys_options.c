@@ -46,12 +46,6 @@ static const struct nvt_nsys_option options[] = {
     {"mpi-impl", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
     {"stop-on-range-end", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
     {"capture-range-end", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
-    {"delay", 'y', "0", NULL, 0, NVT_NSYS_REFUSED,
-     "--capture RANGE records while a range is open, and nvtally stats --filter-time FROM/TO reads "
-     "a part of the recording"},
-    {"duration", 'd', "0", NULL, 0, NVT_NSYS_REFUSED,
-     "timeout SECONDS nvtally record … ends the command, --max-age TIME keeps the latest part"},
-    {"kill", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
     {"stop-on-exit", 'x', "*", NULL, 0, NVT_NSYS_NOTED, ""},
     {"env-var", 'e', "", NULL, 0, NVT_NSYS_REFUSED, "env NAME=VALUE nvtally record … sets it"},
     {"inherit-environment", 'n', "true", NULL, 0, NVT_NSYS_REFUSED,

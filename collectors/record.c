@@ -156,6 +156,10 @@ static void report_nothing(const struct nvt_record_request *request,
                            const struct nvt_record_result *result, uint64_t lost)
 {
     const struct nvt_record_options *options = &request->options;
+    if (result->is_early) {
+        nvt_message(stderr, "nothing was recorded: the command ended before --delay was over");
+        return;
+    }
     /* Where no process has joined, the reason is another one. */
     int is_told = report_no_capture(options, result) && result->threads;
     is_told |= report_refusals(result);
@@ -217,6 +221,18 @@ static void say_who_is_left(const char *processes)
                 "the command has ended; recording goes on for what it left: %s. Ctrl-C ends the "
                 "recording (next time: --wait primary)",
                 *processes ? processes : "processes without a name");
+}
+
+/* The end of --duration: `context` is the request. */
+static void say_that_it_is_over(const struct nvt_record_result *result, void *context)
+{
+    const struct nvt_record_request *request = context;
+    const int number = request->options.kill;
+    char what[64] = "the command goes on";
+    if (number)
+        snprintf(what, sizeof(what), "the command gets signal %d (%s)", number, strsignal(number));
+    nvt_message(stderr, "the recording is over, as --duration says; %s", what);
+    report(request, result);
 }
 
 /* End as the command ended, so that whoever waits for us sees the same. */
@@ -286,6 +302,8 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
         return fail(err);
     request.options.output = output;
     request.options.waits = say_who_is_left;
+    request.options.over = say_that_it_is_over;
+    request.options.context = &request;
     request.options.has_witness = 1;
     int failed = run(&request.options, argv, request.command, &result, err);
     /* Where nobody reads what we say, the status still is the command's. */
@@ -297,7 +315,8 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
     }
     if (result.exec_error)
         return fail_to_start(request.command[0], result.exec_error, err);
-    report(&request, &result);
+    if (!result.is_over)
+        report(&request, &result);
     nvt_show_recording(request.options.output);
     return end_like(result.wait_status);
 }

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../lib/axis.h"
 #include "../lib/count_of.h"
@@ -48,6 +50,11 @@ static const char usage_text[] =
     "                         the N-th of this name, from 0, and /FROM-TO several:\n"
     "                         step/100-104; or cudaProfilerApi: from\n"
     "                         cudaProfilerStart to cudaProfilerStop\n"
+    "  -y, --delay SECONDS    begin to record so long after the start (or 500ms, 5min)\n"
+    "  -d, --duration SECONDS\n"
+    "                         record for so long; COMMAND goes on\n"
+    "      --kill SIGNAL      at the end of --duration COMMAND gets a signal: sigterm,\n"
+    "                         sigkill or a number (default: none)\n"
     "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
     "                         recorder: 30s, 5min, 2h\n"
     "      --max-size SIZE    keep only the latest part, up to this size: 200M, 2G\n"
@@ -73,6 +80,7 @@ enum {
     PYTHON,
     CPU_RATE,
     CAPTURE,
+    KILL,
     MAX_AGE,
     MAX_SIZE,
     PYTORCH,
@@ -94,6 +102,9 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"capture", required_argument, NULL, CAPTURE},
                                     {"nvtx-capture", required_argument, NULL, CAPTURE},
                                     {"capture-range", required_argument, NULL, CAPTURE_RANGE},
+                                    {"delay", required_argument, NULL, 'y'},
+                                    {"duration", required_argument, NULL, 'd'},
+                                    {"kill", required_argument, NULL, KILL},
                                     {"max-age", required_argument, NULL, MAX_AGE},
                                     {"max-size", required_argument, NULL, MAX_SIZE},
                                     {"pytorch", optional_argument, NULL, PYTORCH},
@@ -115,7 +126,7 @@ static void make_tables(struct tables *tables)
 {
     size_t count, used = NVT_COUNT_OF(own);
     const struct nvt_nsys_option *nsys = nvt_nsys_options(&count);
-    *tables = (struct tables){.letters = "+:o:ft:p:c:h"};
+    *tables = (struct tables){.letters = "+:o:ft:p:c:y:d:h"};
     memcpy(tables->longs, own, sizeof(own));
     for (size_t i = 0; i < count && used + 1 < OPTIONS_MOST; i++) {
         tables->longs[used++] =
@@ -148,6 +159,54 @@ static int parse_ring(const char *text, uint64_t *bytes)
     while (*bytes & (*bytes - 1))
         *bytes &= *bytes - 1;
     return 0;
+}
+
+/* "5", in seconds, or a time with its unit. 0, or -1 with err. */
+static int take_seconds(const char *name, const char *text, int64_t *ns, struct nvt_error *err)
+{
+    char with_unit[40];
+    const size_t digits = strspn(text, "0123456789.");
+    snprintf(with_unit, sizeof(with_unit), "%.32s%s", text, text[digits] ? "" : "s");
+    return nvt_axis_duration(with_unit, ns)
+               ? nvt_fail(err,
+                          "--%s %s: must be a number of seconds, or a time such as 500ms or 5min",
+                          name, text)
+               : 0;
+}
+
+/* In nsys's words. 0, or -1 with err. */
+static int take_kill(const char *text, int *number, struct nvt_error *err)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } names[] = {{"none", 0}, {"sigterm", SIGTERM}, {"sigkill", SIGKILL}};
+    int64_t value;
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
+        if (!strcasecmp(text, names[i].name)) {
+            *number = names[i].number;
+            return 0;
+        }
+    if (parse_number(text, 1, SIGRTMAX, &value))
+        return nvt_fail(err, "--kill %s: must be none, sigterm, sigkill or the number of a signal",
+                        text);
+    *number = (int)value;
+    return 0;
+}
+
+/* --delay, --duration, --kill. 0, or -1 with err; 1: it is none of them. */
+static int take_window(int option, const char *text, struct nvt_record_options *options,
+                       struct nvt_error *err)
+{
+    if (option == 'y' && strcmp(text, "0") != 0)
+        return take_seconds("delay", text, &options->delay_ns, err);
+    if (option == 'y') { /* nsys's default */
+        options->delay_ns = 0;
+        return 0;
+    }
+    if (option == 'd')
+        return take_seconds("duration", text, &options->duration_ns, err);
+    return option == KILL ? take_kill(text, &options->kill, err) : 1;
 }
 
 /* Options whose value is a number with a unit or without. 0, or -1 with err; 1: it is none of them. */
@@ -244,6 +303,14 @@ static int take_capture_range(const char *text, struct nvt_record_options *optio
     return 0;
 }
 
+/* As far as there is room. */
+static void note(struct nvt_record_request *request, const char *line)
+{
+    size_t used = strlen(request->notes);
+    if (used + strlen(line) < sizeof(request->notes))
+        memcpy(request->notes + used, line, strlen(line) + 1);
+}
+
 static int take_levels(const char *text, struct nvt_record_request *request, uint64_t *trace,
                        struct nvt_error *err)
 {
@@ -331,6 +398,8 @@ static int take(int option, const char *text, struct nvt_record_request *request
     int status = take_number(option, text, options, err);
     if (status == 1)
         status = take_word(option, text, options, err);
+    if (status == 1)
+        status = take_window(option, text, options, err);
     if (status != 1)
         return status;
     switch (option) {
@@ -419,5 +488,7 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
     /* A training loop that leaks is known by it, and the program takes no part. */
     if (request->options.pytorch)
         request->options.trace |= NVT_TRACE_PROCESS;
+    if (request->options.kill && !request->options.duration_ns)
+        note(request, "--kill: the command goes on, as there is no --duration\n");
     return check_capture(&request->options, err) || check_levels(request, err) ? -1 : 0;
 }

@@ -15,6 +15,7 @@
 #include "machine_sampler.h"
 #include "memory_groups.h"
 #include "recorder.h"
+#include "record_window.h"
 
 /* Calls of the operating system's libraries from this length on have their stack taken, once for so much time in such calls: taking
  * one costs 20 to 50 us. */
@@ -96,31 +97,35 @@ static void note_left(const struct nvt_record_options *options, const struct nvt
         options->waits(nvt_children_text(others, text, sizeof(text)));
 }
 
-static void record_until_end(struct nvt_recorder *recorder, const struct nvt_launch *launch,
-                             struct nvt_machine *machine, const struct nvt_record_options *options,
-                             const struct nvt_children *others, struct nvt_record_result *result)
-{
-    int command_ended = 0;
-    int64_t left_since = 0;
-    uint64_t taken;
+/* A command that is being recorded. */
+struct run {
+    const struct nvt_record_options *options;
+    struct nvt_recorder *recorder;
+    struct nvt_launch *launch;
+    struct nvt_machine *machine; /* NULL: not sampled, or not yet */
+    struct nvt_record_window window;
+    struct nvt_children others;
     sigset_t hearing;
-    int64_t start = own_time();
-    nvt_launch_listen(launch, recorder->control, &hearing);
-    while (children_left(launch, options->wait_for_all, others, &command_ended,
-                         &result->wait_status)) {
-        if (command_ended)
-            note_left(options, others, &left_since);
-        nvt_recorder_look(recorder);
-        double fullest = nvt_recorder_drain(recorder, &taken);
-        nvt_recorder_housekeeping(recorder);
-        if (machine)
-            nvt_machine_follow(machine, &recorder->owners);
-        write_machine(recorder, machine, 0);
-        recorder->is_urgent = nvt_launch_pass_on();
-        nvt_recorder_sleep(recorder, fullest, &hearing);
+    int command_ended;
+    struct nvt_record_result *result;
+};
+
+/* The machine is sampled within the window. */
+static void follow_machine(struct run *run, int *is_started)
+{
+    struct nvt_recorder *recorder = run->recorder;
+    if (!*is_started && atomic_load(&recorder->control->window) != NVT_WINDOW_BEFORE) {
+        *is_started = 1;
+        run->machine = start_machine(recorder, run->options->trace);
     }
-    nvt_launch_listen_no_more();
-    result->recorder_ns = own_time() - start;
+    if (run->machine)
+        nvt_machine_follow(run->machine, &recorder->owners);
+    write_machine(recorder, run->machine, 0);
+}
+
+/* What the processes do from now on is of no interest. */
+static void end_session(struct nvt_recorder *recorder)
+{
     atomic_store(&recorder->control->ended, 1);
     nvt_recorder_look(recorder);
     recorder->waiting = 0;
@@ -129,6 +134,59 @@ static void record_until_end(struct nvt_recorder *recorder, const struct nvt_lau
         nvt_recorder_adopt(recorder);
     nvt_recorder_close_ended(recorder, 0); /* before those that live on, also by their times */
     nvt_recorder_close_ended(recorder, 1);
+}
+
+static void record_until_end(struct run *run)
+{
+    struct nvt_recorder *recorder = run->recorder;
+    struct nvt_record_result *result = run->result;
+    const struct nvt_record_options *options = run->options;
+    int64_t left_since = 0, start = own_time();
+    uint64_t taken;
+    int has_machine = 0;
+    nvt_launch_listen(run->launch, recorder->control, &run->hearing);
+    nvt_record_window_begin(&run->window, recorder->control, options->delay_ns,
+                            options->duration_ns);
+    while (children_left(run->launch, options->wait_for_all, &run->others, &run->command_ended,
+                         &result->wait_status)) {
+        result->is_over = nvt_record_window_look(&run->window, recorder->control, recorder->clock);
+        if (result->is_over)
+            break;
+        if (run->command_ended)
+            note_left(options, &run->others, &left_since);
+        nvt_recorder_look(recorder);
+        double fullest = nvt_recorder_drain(recorder, &taken);
+        nvt_recorder_housekeeping(recorder);
+        follow_machine(run, &has_machine);
+        recorder->is_urgent = nvt_launch_pass_on();
+        recorder->wake_at = nvt_record_window_next(&run->window, recorder->control);
+        nvt_recorder_sleep(recorder, fullest, &run->hearing);
+    }
+    result->is_early = atomic_load(&recorder->control->window) == NVT_WINDOW_BEFORE;
+    result->recorder_ns = own_time() - start;
+    end_session(recorder);
+}
+
+/* The trace is written. The command goes on, with the signals that are for it. */
+static void wait_for_command(struct run *run)
+{
+    struct nvt_recorder *recorder = run->recorder;
+    const struct nvt_record_options *options = run->options;
+    const int number = run->options->kill;
+    nvt_recorder_remove(recorder);
+    run->result->is_over = !run->command_ended;
+    if (options->over && !run->command_ended)
+        options->over(run->result, options->context);
+    if (number && !run->command_ended)
+        kill(run->launch->pid, number);
+    while (children_left(run->launch, 0, &run->others, &run->command_ended,
+                         &run->result->wait_status)) {
+        recorder->is_urgent = nvt_launch_pass_on();
+        recorder->next_flush = recorder->wake_at = nvt_monotonic_ns() + LEFT_NS;
+        nvt_recorder_sleep(recorder, 0, &run->hearing);
+    }
+    if (number)
+        nvt_children_signal(&run->others, number);
 }
 
 /* Of how much the latest part is kept, as a fact: "60 s", "200 MiB", or both. 0, or -1 with err. */
@@ -149,6 +207,14 @@ static int keep_latest(struct nvt_output *output, const struct nvt_retain_limits
     return nvt_output_retain(output, keep, err);
 }
 
+/* A time of 0 is none. 0, or -1. */
+static int write_seconds(struct nvt_output *output, const char *name, int64_t ns)
+{
+    char text[40];
+    snprintf(text, sizeof(text), "%.9g s", (double)ns / 1e9);
+    return ns ? nvt_output_fact(output, name, text) : 0;
+}
+
 static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options *options,
                   char *const argv[], struct nvt_error *err)
 {
@@ -166,7 +232,9 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
              options->pytorch ? ",pytorch" : "");
     if (nvt_facts_write(recorder->output, options->facts, argv, recorder->clock) ||
         nvt_output_fact(recorder->output, "trace", levels) ||
-        (options->capture && nvt_output_fact(recorder->output, "capture", options->capture)))
+        (options->capture && nvt_output_fact(recorder->output, "capture", options->capture)) ||
+        write_seconds(recorder->output, "delay", options->delay_ns) ||
+        write_seconds(recorder->output, "duration", options->duration_ns))
         return nvt_fail(err, "out of memory");
     if (keep_latest(recorder->output, &options->keep, err))
         return -1;
@@ -228,46 +296,55 @@ static struct nvt_launch_wish wish_of(const struct nvt_record_options *options)
                                     .ends_with_us = options->ends_with_us};
 }
 
+/* Record from the command's start to its end, or to that of the window. */
+static void record(struct run *run, const struct nvt_memory_groups *groups)
+{
+    struct nvt_record_result *result = run->result;
+    const uint64_t kills = nvt_memory_groups_kills(groups);
+    /* The command runs: from now on there is a new trace. */
+    nvt_output_begin(run->recorder->output, &run->recorder->totals.error);
+    record_until_end(run);
+    write_machine(run->recorder, run->machine, 1);
+    result->limit = groups->limit;
+    result->memory_kills = (int)(nvt_memory_groups_kills(groups) - kills);
+    finish(run->recorder, result);
+    if (result->is_over)
+        wait_for_command(run);
+    nvt_launch_listen_no_more();
+}
+
 int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
                    struct nvt_record_result *result, struct nvt_error *err)
 {
     struct nvt_recorder recorder = NVT_RECORDER_INIT;
     struct nvt_launch launch = {.pid = -1};
     struct nvt_launch_signals before;
-    struct nvt_children others;
     struct nvt_memory_groups groups;
+    struct run run = {
+        .options = options, .recorder = &recorder, .launch = &launch, .result = result};
     *result = (struct nvt_record_result){.exec_error = nvt_launch_check(argv[0])};
     if (result->exec_error)
         return 0;
     nvt_launch_block(&before);
     nvt_launch_ask(options->asked ? options->asked() : 0);
-    nvt_children_read(&others);
+    nvt_children_read(&run.others);
     if (options->has_witness &&
-        others.count >= 0) { /* or it would be taken for one that the command left */
+        run.others.count >= 0) { /* or it would be taken for one that the command left */
         nvt_launch_witness(argv);
-        nvt_children_read(&others);
+        nvt_children_read(&run.others);
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     nvt_memory_groups_find(&groups);
-    const uint64_t kills = nvt_memory_groups_kills(&groups);
     int status = set_up(&recorder, options, argv, err);
     if (!status)
         status = nvt_launch_start(argv, recorder.folder, wish_of(options), &before, &launch, err);
     result->exec_error = launch.exec_error;
     result->other_tool = launch.other_tool;
     result->other_device_tool = launch.other_device_tool;
-    if (!status && !launch.exec_error) {
-        /* The command runs: from now on there is a new trace. */
-        nvt_output_begin(recorder.output, &recorder.totals.error);
-        struct nvt_machine *machine = start_machine(&recorder, options->trace);
-        record_until_end(&recorder, &launch, machine, options, &others, result);
-        write_machine(&recorder, machine, 1);
-        result->limit = groups.limit;
-        result->memory_kills = (int)(nvt_memory_groups_kills(&groups) - kills);
-        finish(&recorder, result);
-    } else if (recorder.output) {
+    if (!status && !launch.exec_error)
+        record(&run, &groups);
+    else if (recorder.output)
         nvt_output_discard(recorder.output);
-    }
     nvt_recorder_tear_down(&recorder);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     nvt_launch_unblock(&before);

@@ -19,6 +19,7 @@
 #include "capture_wish.h"
 #include "stale.h"
 #include "wake.h"
+#include "record_window.h"
 
 #define FLUSH_NS     100000000  /* a killed recorder loses so much at most */
 #define CLOCK_NS     1000000000 /* between calibrations */
@@ -130,6 +131,7 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     recorder->control->on_full = options->on_full;
     recorder->control->slots = slots_of(options->ring_bytes);
     recorder->control->trace = options->trace;
+    nvt_record_window_prepare(recorder->control, options->delay_ns, options->duration_ns);
     if (options->capture && set_capture(recorder->control, options->capture, err))
         return -1;
     nvt_output_tell(recorder->output, &recorder->control->writing, &recorder->control->heartbeat);
@@ -315,7 +317,8 @@ static void take_long_calls(struct nvt_recorder *recorder)
 {
     const struct nvt_control *control = recorder->control;
     uint64_t least = nvt_output_ticks(recorder->output, recorder->clock, LONG_CALL_NS);
-    if (!(control->trace & NVT_TRACE_OSRT) || control->capture[0])
+    if (!(control->trace & NVT_TRACE_OSRT) || control->capture[0] ||
+        atomic_load(&control->window) != NVT_WINDOW_OPEN)
         return;
     int64_t age = nvt_output_age(recorder->output);
     /* So there is always one that is young enough to be kept. */
@@ -397,6 +400,8 @@ static int64_t sleep_for(struct nvt_recorder *recorder, double fullest)
         longest = CUT_NS;
     if (recorder->is_urgent && longest > LOOK_NS)
         longest = LOOK_NS;
+    if (recorder->wake_at && longest > recorder->wake_at - now)
+        longest = recorder->wake_at - now;
     recorder->last_look = now;
     if (fullest >= NVT_RECORDER_BUSY_FILL)
         return 0;

@@ -38,11 +38,14 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 17u
+#define NVT_SHARED_VERSION 18u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
+
+/* --delay, --duration: what is outside of the window is not recorded. */
+enum nvt_window_state { NVT_WINDOW_OPEN, NVT_WINDOW_BEFORE, NVT_WINDOW_OVER };
 
 /* The session's page: written by `record`, read by every traced process. The recorder holds a lock
  * (flock) on it as long as it lives. */
@@ -77,6 +80,11 @@ struct nvt_control {
     /* Ticks: a call that took `where_least` has its stack taken, once for `where_every` that the thread has spent in such calls.
      * UINT64_MAX: none has. */
     uint64_t where_least, where_every;
+    uint32_t has_window;     /* it opens, or closes, while programs run */
+    _Atomic uint32_t window; /* enum nvt_window_state */
+    _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */
+    _Atomic uint32_t
+        owing; /* processes that use a device and have not handed over all of the window's records */
 };
 
 enum nvt_trace_what {

@@ -14,6 +14,8 @@
 #include "retain.h"
 #include "ring.h"
 
+struct nvt_record_result;
+
 struct nvt_record_options {
     const char *output; /* path of the trace */
     uint64_t trace;     /* enum nvt_trace_what bits */
@@ -35,13 +37,19 @@ struct nvt_record_options {
     /* Called once, when the command has ended a second ago and others are waited for, with their names and numbers; may be NULL. */
     void (*waits)(const char *processes);
     int (*asked)(void); /* the signal that has asked our caller to end, 0: none; may be NULL */
+    int64_t delay_ns,
+        duration_ns; /* record from then on, for so long (0: to the end); the command's start is 0 */
+    int kill;        /* the signal that the command gets at the end of duration_ns, 0: none */
+    /* Called when that end has come and the trace is written, where the command goes on, with its result so far; may be NULL. */
+    void (*over)(const struct nvt_record_result *result, void *context);
+    void *context; /* of `over` */
 };
 
 /* NVTX alone, 1 MiB a ring, waiting when full, all descendants, calls from 1 us on, 200 samples a second, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1000, 5000000, 1, 0, NULL,   \
-            0, 0, {0, 0}, NULL, NULL                                                               \
+        .trace = NVT_TRACE_NVTX, .on_full = NVT_ON_FULL_WAIT, .ring_bytes = 1u << 20,              \
+        .wait_for_all = 1, .os_threshold_ns = 1000, .cpu_period_ns = 5000000, .level = 1           \
     }
 
 struct nvt_record_result {
@@ -58,6 +66,8 @@ struct nvt_record_result {
     struct nvt_python_stacks python; /* of these */
     int used_devices;                /* a process came up with CUDA */
     int captured;                    /* what options.capture names has begun, at least once */
+    int is_early;                    /* the command ended before options.delay_ns was over */
+    int is_over;                     /* options.duration_ns was over before the command ended */
     uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
     uint64_t nested;   /* events of signal handlers that interrupted an event */

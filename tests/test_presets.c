@@ -120,9 +120,7 @@ static void options_of_nsys(void **state)
                  {"cuda-graph-trace", "nod", 0, NULL},
                  {"backtrace", "dwarf", 0, ""},
                  {"cudabacktrace", "kernel:1000", 0, "not recorded"},
-                 {"delay", "0", 0, ""},
-                 {"delay", "5", 0, NULL},
-                 {"duration", "10", 0, NULL}};
+                 {"stop-on-exit", "false", 0, ""}};
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char note[256] = "";
         uint64_t more = 0;
@@ -315,10 +313,7 @@ static void command_lines_of_nsys(void **state)
     expect_said(RUN("record", "-o", "report", "-f", "true"), "report\n", "was there");
     expect_said(RUN("record", "--force-overwrite", "-o", "report", "--", "true", "1"), "report\n",
                 "was there");
-    struct cli_result result = RUN("record", "--delay", "5", "--", "true");
-    cli_expect_failure(&result, "--delay=5, an option of nsys: --capture RANGE");
-    cli_result_free(&result);
-    result = RUN("record", "-c", "cudaProfilerApi", "-t", "nvtx", "true");
+    struct cli_result result = RUN("record", "-c", "cudaProfilerApi", "-t", "nvtx", "true");
     cli_expect_failure(&result, "--capture cudaProfilerApi needs --trace kernel");
     cli_result_free(&result);
     expect_said(RUN("record", "-f", "-c", "nvtx", "-p", "a@b", "true"), "a@b never began", "");

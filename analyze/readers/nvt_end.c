@@ -253,7 +253,8 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     note_ends(reader);
     if (nvt_file_complete_os(reader))
         return -1;
-    trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture");
+    trace->is_late =
+        reader->is_cut || nvt_trace_meta(trace, "capture") || nvt_trace_meta(trace, "delay");
     if (nvt_file_complete_counters(reader, completion.origin) ||
         nvt_file_complete_machine(reader, completion.origin))
         return -1;

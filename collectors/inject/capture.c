@@ -27,9 +27,22 @@ enum nvt_capture_mode nvt_capture_mode(void)
     return strcmp(capture, PROFILER) ? NVT_CAPTURE_RANGE : NVT_CAPTURE_PROFILER;
 }
 
+int nvt_capture_in_window(void)
+{
+    const struct nvt_control *control = nvt_session.control;
+    return atomic_load_explicit(&control->window, memory_order_acquire) == NVT_WINDOW_OPEN &&
+           !atomic_load_explicit(&control->ended, memory_order_relaxed);
+}
+
 int nvt_capture_is_open(void)
 {
-    return nvt_capture_mode() == NVT_CAPTURE_ALL || atomic_load(&open_captures) > 0;
+    return nvt_capture_in_window() &&
+           (nvt_capture_mode() == NVT_CAPTURE_ALL || atomic_load(&open_captures) > 0);
+}
+
+int nvt_capture_asks(void)
+{
+    return nvt_capture_mode() == NVT_CAPTURE_RANGE || nvt_session.control->has_window;
 }
 
 /* The row's time is when it is sent: what happens behind it is in the capture. */
@@ -149,7 +162,8 @@ static int has_place(const struct nvt_thread *thread, uint32_t domain)
 
 int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)
 {
-    if (nvt_thread_busy(thread) || !matches(event) || !is_in_turn())
+    if (nvt_capture_mode() != NVT_CAPTURE_RANGE || nvt_thread_busy(thread) || !matches(event) ||
+        !is_in_turn() || !nvt_capture_in_window())
         return 0;
     if (event->kind == NVT_EVENT_START ? !change_start(0, event->range)
                                        : !has_place(thread, domain_of(event)))

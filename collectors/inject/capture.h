@@ -1,5 +1,6 @@
 /*
- * --capture: record only while a range is open, or between cudaProfilerStart and cudaProfilerStop.
+ * --capture: record only while a range is open, or between cudaProfilerStart and cudaProfilerStop; --delay and --duration:
+ * only within a window of time.
  * Devices are recorded only then; of NVTX the trace keeps what begins then. With a range nothing else is
  * written, but for what a thread does within ranges of its own that were captured and are still open; with the
  * profiler's calls all is, and the reader leaves out the rest, which costs next to nothing to write.
@@ -22,6 +23,12 @@ enum nvt_capture_mode nvt_capture_mode(void);
 /* Whether devices are to be recorded now. */
 int nvt_capture_is_open(void);
 
+/* Whether we are within --delay and --duration, and the recording has not ended. */
+int nvt_capture_in_window(void);
+
+/* Whether every range is to be looked at: --capture RANGE, --delay or --duration. */
+int nvt_capture_asks(void);
+
 /* The moments. Several may be open at once; it ends with the last. */
 void nvt_capture_begin(void);
 void nvt_capture_end(void);
@@ -42,7 +49,7 @@ void nvt_capture_stopped(uint64_t range);
 /* The callbacks that look at every range, in place of the short paths. */
 struct nvt_module nvt_module_watch(NvtxCallbackModule module);
 
-/* A whole event's worth of work saved where there is no --capture RANGE. */
+/* A whole event's worth of work saved where nvt_capture_asks says no. */
 extern int nvt_capture_watches;
 
 #endif

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "cpu_sampler.h"
 #include "events.h"
 #include "os.h"
@@ -42,12 +43,20 @@ static void leave_behind(const struct nvt_sampler *sampler)
 {
     struct timespec now;
     /* Time outside of what is captured is nobody's. */
-    if (*nvt_session.control->capture || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now))
+    if (*nvt_session.control->capture || !nvt_capture_in_window() ||
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now))
         return;
     int64_t ns =
         now.tv_sec * INT64_C(1000000000) + now.tv_nsec + sampler->taken_over - sampler->told;
     if (ns > 0)
         atomic_fetch_add(&owed, ns);
+}
+
+static void stop_timer(struct nvt_sampler *sampler)
+{
+    if (sampler->has_timer && sampler->process == (int)syscall(SYS_getpid))
+        syscall(SYS_timer_delete, sampler->timer);
+    sampler->has_timer = 0;
 }
 
 /* --- samples --------------------------------------------------------------------------------------- */
@@ -112,7 +121,7 @@ static void take(void *given)
 static int is_wanted(struct nvt_thread *thread, const void *context)
 {
     return thread && !nvt_os_is_own(NULL) &&
-           !nvt_sampler_holds(self, nvt_frames_stack_pointer(context)) &&
+           !nvt_sampler_holds(self, nvt_frames_stack_pointer(context)) && nvt_capture_in_window() &&
            !nvt_event_is_quiet(thread);
 }
 
@@ -150,6 +159,8 @@ static void handle(int signal, siginfo_t *info, void *context)
         visit.waited = self ? self->call_end : 0;
     } else if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &number) {
         nvt_action_call(signal, info, context);
+    } else if (self && atomic_load(&nvt_session.control->ended)) {
+        stop_timer(self);
     } else if (self) {
         /* Those that came while the signal was blocked, or nobody ran, are one. */
         visit.cpu_ns = period() * (1 + (info->si_overrun > 0 ? info->si_overrun : 0));
@@ -234,7 +245,7 @@ void nvt_cpu_end_thread(void)
     self = NULL; /* a signal that is on its way finds nothing */
     /* A child whose fork went past libc has none. */
     if (sampler->has_timer && sampler->process == (int)syscall(SYS_getpid)) {
-        syscall(SYS_timer_delete, sampler->timer);
+        stop_timer(sampler);
         leave_behind(sampler);
     }
     nvt_sampler_free(sampler);
@@ -302,7 +313,7 @@ int nvt_cpu_watch(const struct nvt_cpu_system *system)
     nvt_frames_prepare();
     nvt_actions_prepare();
     /* A ring now, as a program may become another user, or have another root. */
-    if (nvt_self == &nvt_nobody)
+    if (nvt_self == &nvt_nobody && nvt_capture_in_window())
         nvt_thread_try();
     int found = find_signal(system);
     if (!found || pthread_key_create(&at_end, thread_ends) ||

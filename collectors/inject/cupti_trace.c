@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "../../lib/pages.h"
-
 #include "../cupti_decode.h"
 #include "../cupti_keep.h"
 #include "capture.h"
@@ -190,7 +189,7 @@ static void add_delivered(int final, int64_t asked)
 {
     int64_t oldest = nvt_cupti_buffers_oldest();
     const uint64_t fields[NVT_DELIVERED_FIELDS] = {
-        [NVT_DELIVERED_FINAL] = (uint64_t) final,
+        [NVT_DELIVERED_FINAL] = final != 0,
         [NVT_DELIVERED_UNTIL_NS] = (uint64_t)(oldest && oldest < asked ? oldest : asked)};
     add(NVT_DEVICE_DELIVERED, fields, NVT_DELIVERED_FIELDS);
 }
@@ -215,7 +214,8 @@ static void hand_over(int final)
     /* A program may come up with CUDA and never use it: then there is nothing to ask for. */
     CUptiResult result = CUPTI_SUCCESS;
     if (nvt_cupti_buffers_made())
-        result = cupti.api.cuptiActivityFlushAll(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+        result = cupti.api.cuptiActivityFlushAll(
+            final == NVT_CUPTI_PROCESS_ENDS ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
     decode_filled();
     if (final && !cupti.own_clock)
         add_moment();
@@ -281,13 +281,15 @@ static void *flush(void *memory)
             continue;
         }
         decode_filled();
-        wait_on(&cupti.bell, bell, next - now);
+        nvt_cupti_window_follow(hand_over);
+        wait_on(&cupti.bell, bell, nvt_cupti_window_wait(next - now));
     }
     if (!cupti.seen.devices && atomic_load(&cupti.is_up))
         hand_over(0);
     ask_for_devices();
     /* Nothing calls CUPTI behind this: its own exit handlers may run from here on. */
-    hand_over(1);
+    hand_over(NVT_CUPTI_PROCESS_ENDS);
+    nvt_cupti_window_handed();
     wake(&cupti.finished);
     return NULL;
 }
@@ -304,22 +306,28 @@ static int start_thread(void)
 
 /* --- the end --- */
 
+/* Until *word has come to `wanted`, as long as anything moves. */
+static void wait_until(_Atomic uint32_t *word, uint32_t wanted)
+{
+    uint32_t now, progress = atomic_load(&cupti.progress);
+    int64_t moved = nvt_monotonic_ns();
+    while ((int32_t)((now = atomic_load(word)) - wanted) < 0 &&
+           nvt_monotonic_ns() - moved < NVT_CUPTI_PATIENCE_NS) {
+        wait_on(word, now, NVT_CUPTI_PATIENCE_NS / 20);
+        if (atomic_load(&cupti.progress) != progress) {
+            progress = atomic_load(&cupti.progress);
+            moved = nvt_monotonic_ns();
+        }
+    }
+}
+
 void nvt_cupti_finish(void)
 {
     int saved = errno;
     if (is_active()) {
-        int64_t moved = nvt_monotonic_ns();
         atomic_store(&cupti.ending, 1);
         ring_bell();
-        uint32_t progress = atomic_load(&cupti.progress);
-        while (!atomic_load(&cupti.finished) &&
-               nvt_monotonic_ns() - moved < NVT_CUPTI_PATIENCE_NS) {
-            wait_on(&cupti.finished, 0, NVT_CUPTI_PATIENCE_NS / 20);
-            if (atomic_load(&cupti.progress) != progress) {
-                progress = atomic_load(&cupti.progress);
-                moved = nvt_monotonic_ns();
-            }
-        }
+        wait_until(&cupti.finished, 1);
     }
     errno = saved;
 }
@@ -336,18 +344,9 @@ void nvtally_inject_hand_over(void)
 {
     int saved = errno;
     if (is_open()) {
-        uint32_t wanted = atomic_fetch_add(&cupti.wanted, 1) + 1, handed;
-        int64_t moved = nvt_monotonic_ns();
+        uint32_t wanted = atomic_fetch_add(&cupti.wanted, 1) + 1;
         ring_bell();
-        uint32_t progress = atomic_load(&cupti.progress);
-        while ((int32_t)((handed = atomic_load(&cupti.handed)) - wanted) < 0 &&
-               nvt_monotonic_ns() - moved < NVT_CUPTI_PATIENCE_NS) {
-            wait_on(&cupti.handed, handed, NVT_CUPTI_PATIENCE_NS / 20);
-            if (atomic_load(&cupti.progress) != progress) {
-                progress = atomic_load(&cupti.progress);
-                moved = nvt_monotonic_ns();
-            }
-        }
+        wait_until(&cupti.handed, wanted);
     }
     errno = saved;
 }
@@ -562,8 +561,10 @@ static void start(void)
     /* So far there was nothing to deliver: a kill from here on is noticed. */
     uint64_t delivered[NVT_DELIVERED_FIELDS] = {0};
     nvt_device_send_row(NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS, 0, NULL);
+    nvt_cupti_window_begin();
     atomic_store_explicit(&cupti.pid, getpid(), memory_order_release);
     if (start_thread()) {
+        nvt_cupti_window_handed();
         atomic_store(&cupti.pid, 0);
         problem("no thread could be started to receive device records");
         return;
@@ -585,7 +586,7 @@ NVT_EXPORT int InitializeInjection(void)
     static _Atomic int called;
     sigset_t all, before;
     if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_DEVICE) ||
-        atomic_exchange(&called, 1))
+        atomic_load(&nvt_session.control->window) == NVT_WINDOW_OVER || atomic_exchange(&called, 1))
         return 1;
     /* The program's signals are for its own threads: not for ours, nor for those that CUPTI starts (its worker). */
     sigfillset(&all);

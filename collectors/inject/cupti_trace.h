@@ -69,6 +69,15 @@ void nvt_cupti_listen_to_endings(const struct nvt_cupti_api *api,
                                  CUpti_SubscriberHandle subscriber);
 enum nvt_cupti_ending nvt_cupti_ending(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 
+/* cupti_window.c: --delay and --duration. This process will hand over what the window has, and has; follow the window, where
+ * its end has that done; how long to wait for other things, given `ns` ahead of the next. */
+void nvt_cupti_window_begin(void);
+void nvt_cupti_window_handed(void);
+/* That nothing comes behind a hand-over; 0: it may. */
+enum { NVT_CUPTI_PROCESS_ENDS = 1, NVT_CUPTI_WINDOW_ENDS };
+void nvt_cupti_window_follow(void (*hand_over)(int final));
+int64_t nvt_cupti_window_wait(int64_t ns);
+
 /* cupti_state.c: callbacks about CUPTI itself, and what one of them says. -1: it is none, or enough has been said. */
 void nvt_cupti_listen_to_state(const struct nvt_cupti_api *api, CUpti_SubscriberHandle subscriber);
 int nvt_cupti_state(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain,

@@ -443,7 +443,7 @@ static const struct fast {
 struct nvt_module nvt_module_short(NvtxCallbackModule module)
 {
     const struct fast *of = &fast[nvt_session.control->clock][nvt_tasks_watch];
-    if (nvt_capture_mode() == NVT_CAPTURE_RANGE)
+    if (nvt_capture_asks())
         return nvt_module_watch(module);
     if (module == NVTX_CB_MODULE_CORE)
         return (struct nvt_module){module, of->core, 2};

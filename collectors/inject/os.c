@@ -114,7 +114,8 @@ int nvt_os_watch(void)
         return 0;
     nvt_os_own_library((const void *)nvt_session_join);
     /* Now, as a program may become another user, or have another root, before it calls anything. */
-    own_thread();
+    if (nvt_capture_in_window())
+        own_thread();
     return 1;
 }
 
@@ -169,7 +170,7 @@ static void tell(struct nvt_thread *thread, struct nvt_os_open *open)
 void nvt_os_begin(struct nvt_os_open *open)
 {
     int saved = errno;
-    struct nvt_thread *thread = own_thread();
+    struct nvt_thread *thread = nvt_capture_in_window() ? own_thread() : NULL;
     open->start = nvt_ticks(nvt_session.control->clock);
     open->file = open->caller = open->holder = 0;
     /* Where it is busy we are in a handler that interrupted an event. */
@@ -178,10 +179,11 @@ void nvt_os_begin(struct nvt_os_open *open)
     errno = saved;
 }
 
+/* What the thread was in at the window's end, the recorder finds it in. */
 void nvt_os_leave(void)
 {
     struct nvt_thread *thread = nvt_self;
-    if (thread && thread->slots)
+    if (thread && thread->slots && atomic_load(&nvt_session.control->window) != NVT_WINDOW_OVER)
         atomic_store_explicit(&nvt_thread_ring(thread)->calling.number, 0, memory_order_relaxed);
 }
 
@@ -232,7 +234,8 @@ void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes)
     uint64_t end = nvt_ticks(nvt_session.control->clock);
     uint64_t took = end - open->start;
     nvt_os_leave();
-    if (took < nvt_session.control->os_threshold)
+    if (took < nvt_session.control->os_threshold || !nvt_capture_in_window() ||
+        open->start < atomic_load(&nvt_session.control->opened))
         return;
     struct nvt_thread *thread = own_thread();
     int is_nested = thread && nvt_thread_busy(thread) && nvt_thread_nested(thread); /* counts */

@@ -17,6 +17,7 @@
 #include "capture.h"
 #include "cpu.h"
 #include "os.h"
+#include "pause.h"
 #include "session.h"
 #include "tasks.h"
 
@@ -147,10 +148,10 @@ static void make_key(void)
     pthread_key_create(&at_exit, thread_ends);
 }
 
-static void lose_homeless(uint64_t events)
+/* Whether the recording is over: what comes then is no loss. */
+static int is_over(void)
 {
-    if (nvt_session.control)
-        atomic_fetch_add_explicit(&nvt_session.control->homeless, events, memory_order_relaxed);
+    return atomic_load_explicit(&nvt_session.control->ended, memory_order_relaxed) != 0;
 }
 
 /* A ring for a thread that has none: it is new, or has just been forked. */
@@ -182,6 +183,15 @@ static void try_ring(struct nvt_thread *thread)
     get_ring(thread);
 }
 
+/* Outside of the window it has none as long as there is nothing to record: most threads of that time never have. */
+static int first_ring(struct nvt_thread *thread)
+{
+    if (nvt_capture_in_window() || is_over())
+        return get_ring(thread);
+    thread->serial = nvt_session_serial(); /* its ranges have ids all the same */
+    return 0;
+}
+
 static struct nvt_thread *new_thread(void)
 {
     /* Another thread may have joined: NVTX has it finish first, by a flag that it reads as volatile, or sends us here
@@ -195,7 +205,7 @@ static struct nvt_thread *new_thread(void)
         thread = nvt_pages_new(sizeof(*thread));
         if (!thread)
             return NULL;
-        if (madvise(thread, sizeof(*thread), MADV_WIPEONFORK) || get_ring(thread)) {
+        if (madvise(thread, sizeof(*thread), MADV_WIPEONFORK) || first_ring(thread)) {
             munmap(thread, sizeof(*thread));
             retry_at = retry_at ? retry_at : nvt_monotonic_ns() + RETRY_NS;
             return NULL;
@@ -229,14 +239,16 @@ struct nvt_thread *nvt_thread_new(void)
 {
     struct nvt_thread *thread = nvt_thread_try();
     if (!thread)
-        lose_homeless(1);
+        nvt_thread_drop(NULL, 1);
     return thread;
 }
 
 void nvt_thread_drop(struct nvt_thread *thread, uint64_t events)
 {
+    if (!nvt_session.control || is_over())
+        return;
     if (!thread || !thread->slots) {
-        lose_homeless(events);
+        atomic_fetch_add_explicit(&nvt_session.control->homeless, events, memory_order_relaxed);
         return;
     }
     struct nvt_ring *ring = nvt_thread_ring(thread);
@@ -269,29 +281,6 @@ static uint64_t free_slots(const struct nvt_thread *thread)
 {
     uint64_t tail = atomic_load_explicit(&nvt_thread_ring(thread)->tail, memory_order_acquire);
     return tail + thread->size - head(thread);
-}
-
-/* The processor's hint that this is a loop that waits. */
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Spin, then yield, then sleep: raw system calls, as nanosleep() is a cancellation point. */
-static void pause_a_little(unsigned round)
-{
-    if (round < 64) {
-        relax();
-    } else if (round < 128) {
-        syscall(SYS_sched_yield);
-    } else {
-        struct timespec moment = {0, 50000};
-        syscall(SYS_nanosleep, &moment, NULL);
-    }
 }
 
 /* A kernel puts at least so much between what a signal interrupts and its handler. */
@@ -470,7 +459,7 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t ope
     thread->deaf = 0;
     for (unsigned round = 0; !atomic_load(&control->ended) && !is_gone(thread); round++) {
         nvt_control_wake(control);
-        pause_a_little(round);
+        nvt_pause(round);
         if (fits(thread, slots, open)) {
             status = 0;
             break;

@@ -104,6 +104,14 @@ static void many(void)
         step("many", 1);
 }
 
+static void steady(void)
+{
+    for (int i = 0; i < 1200; i++) {
+        step("tick", 1);
+        usleep(1000);
+    }
+}
+
 static void captured(void)
 {
     nvtxDomainHandle_t domain = nvtxDomainCreateA("work");
@@ -389,6 +397,8 @@ int main(int argc, char **argv)
         killed(SIGKILL, 0);
     } else if (!strcmp(how, "many"))
         many();
+    else if (!strcmp(how, "steady"))
+        steady();
     else if (!strcmp(how, "capture"))
         captured();
     else if (!strcmp(how, "taken"))

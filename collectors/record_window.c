@@ -1,0 +1,48 @@
+#include "record_window.h"
+
+/* So long a process may take to hand over what CUPTI has; one that is killed never does. */
+#define PATIENCE_NS INT64_C(2000000000)
+#define LOOK_NS     INT64_C(2000000)
+
+void nvt_record_window_prepare(struct nvt_control *control, int64_t delay_ns, int64_t duration_ns)
+{
+    control->has_window = delay_ns > 0 || duration_ns > 0;
+    atomic_store(&control->window, delay_ns > 0 ? NVT_WINDOW_BEFORE : NVT_WINDOW_OPEN);
+}
+
+void nvt_record_window_begin(struct nvt_record_window *window, const struct nvt_control *control,
+                             int64_t delay_ns, int64_t duration_ns)
+{
+    const int64_t now = control->has_window ? nvt_monotonic_ns() : 0;
+    *window = (struct nvt_record_window){.opens = now + delay_ns, .closes = INT64_MAX};
+    if (duration_ns > 0)
+        window->closes = window->opens + duration_ns;
+}
+
+int nvt_record_window_look(struct nvt_record_window *window, struct nvt_control *control,
+                           enum nvt_clock clock)
+{
+    if (!control->has_window)
+        return 0;
+    const int64_t now = nvt_monotonic_ns();
+    if (atomic_load(&control->window) == NVT_WINDOW_BEFORE && now >= window->opens) {
+        atomic_store(&control->opened, nvt_ticks(clock));
+        atomic_store(&control->window, NVT_WINDOW_OPEN);
+    }
+    if (atomic_load(&control->window) == NVT_WINDOW_OPEN && now >= window->closes) {
+        atomic_store(&control->window, NVT_WINDOW_OVER);
+        window->over_since = now;
+    }
+    return window->over_since &&
+           (!atomic_load(&control->owing) || now - window->over_since > PATIENCE_NS);
+}
+
+int64_t nvt_record_window_next(const struct nvt_record_window *window,
+                               const struct nvt_control *control)
+{
+    if (window->over_since)
+        return nvt_monotonic_ns() + LOOK_NS;
+    return control->has_window && atomic_load(&control->window) == NVT_WINDOW_BEFORE
+               ? window->opens
+               : window->closes;
+}
