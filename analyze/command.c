@@ -58,6 +58,17 @@ size_t nvt_command_note_lines(const struct nvt_input *input)
     return lines;
 }
 
+int nvt_command_top(const char *text, size_t least, size_t *top, struct nvt_error *err)
+{
+    char *end;
+    const unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || value < least || value > 1000000000)
+        return nvt_fail(err, "--top %s: must be a number of rows%s", text,
+                        least ? "" : ", 0 for all");
+    *top = value;
+    return 0;
+}
+
 int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err)
 {
     if (option == NVT_LAUNCHERS)

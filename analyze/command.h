@@ -20,6 +20,9 @@ void nvt_command_notes(const struct nvt_input *input);
 /* Those of them that warn, for who has all of them in a document. */
 void nvt_command_warnings(const struct nvt_input *input);
 
+/* The value of --top: rows, from `least` on. 0, or -1 with err. */
+int nvt_command_top(const char *text, size_t least, size_t *top, struct nvt_error *err);
+
 /* Print lines, each with its end, on stderr: those of notes and warnings start with "nvtally: ". */
 void nvt_command_lines(const void *lines, size_t size);
 

@@ -83,16 +83,6 @@ static int parse_bound(int option, const char *text, struct request *request, st
     return parse_percent("--tolerance", text, &request->tolerance, err);
 }
 
-static int parse_top(const char *text, size_t *top, struct nvt_error *err)
-{
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || !value || value > 1000000000)
-        return nvt_fail(err, "--top %s: must be a number of rows", text);
-    *top = value;
-    return 0;
-}
-
 static int parse_format(const char *name, struct request *request, struct nvt_error *err)
 {
     char hint[128];
@@ -137,7 +127,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             request->fail_unknown = 1;
             break;
         case TOP:
-            if (parse_top(optarg, &request->top, err))
+            if (nvt_command_top(optarg, 1, &request->top, err))
                 return -1;
             break;
         case REFERENCE:

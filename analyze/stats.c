@@ -14,6 +14,7 @@
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
 #include "command.h"
+#include "stats_lists.h"
 #include "model/counters.h"
 #include "overview/overview.h"
 #include "studies/stacks.h"
@@ -39,6 +40,8 @@ static const char usage_text[] =
     "                       published file; 'list' lists them\n"
     "  -o, --output FILE    write to this file instead of stdout (-, as is the\n"
     "                       default)\n"
+    "      --top N          show the first N rows of each table; 0: all (default: 50\n"
+    "                       on a terminal, else all)\n"
     "      --wide           show all columns, names at full length and the whole\n"
     "                       configuration in every row, however narrow the "
     "terminal\n" NVT_COLOR_HELP
@@ -47,10 +50,16 @@ static const char usage_text[] =
     "      --by-thread      count it for no range, as nsys does; the default counts\n"
     "                       it where a range waits for it (PyTorch's backward pass)\n"
     "      --plain-names    remove the numbers that PyTorch gives to each call and\n"
-    "                       step\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
+    "                       step\n"
+    "      --group-names    put ranges together whose names differ only in a number\n"
+    "                       (request-*): of more than 10,000 names, the default\n"
+    "      --every-name     never do that\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
     "      --compensate     subtract the collector's overhead that the trace has\n"
     "                       recorded\n"
     "      --help           this text\n";
+
+#define NOT_GIVEN       SIZE_MAX
+#define TOP_ON_TERMINAL 50
 
 struct request {
     const struct nvt_report *reports[REPORTS_MAX];
@@ -65,6 +74,8 @@ struct request {
     int all;         /* those that have something to say */
     unsigned project_flags;
     int compensate, plain_names, is_wide;
+    enum nvt_grouping grouping;
+    size_t top; /* rows of each table, 0: all; NOT_GIVEN */
     enum nvt_color color;
     struct nvt_window window;
     const char *iteration;       /* ranges, NULL: those that are called so */
@@ -126,6 +137,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"by-thread", no_argument, NULL, 'b'},
                                             {"plain-names", no_argument, NULL, 'p'},
                                             {"compensate", no_argument, NULL, 'c'},
+                                            {"group-names", no_argument, NULL, 'g'},
+                                            {"every-name", no_argument, NULL, 'e'},
+                                            {"top", required_argument, NULL, 't'},
                                             {"wide", no_argument, NULL, 'w'},
                                             NVT_WINDOW_OPTIONS,
                                             NVT_LAUNCHERS_OPTION,
@@ -159,6 +173,15 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'p':
             request->plain_names = 1;
             break;
+        case 'g':
+            request->grouping = NVT_GROUP_ALL;
+            break;
+        case 'e':
+            request->grouping = NVT_GROUP_NONE;
+            break;
+        case 't':
+            status = nvt_command_top(optarg, 0, &request->top, err);
+            break;
         case 'w':
             request->is_wide = 1;
             break;
@@ -181,7 +204,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static int takes_launches(const struct request *request)
 {
     int all = request->count > 0 && request->format && !request->compensate &&
-              !request->plain_names && !request->iteration &&
+              !request->plain_names && request->grouping != NVT_GROUP_ALL && !request->iteration &&
               !nvt_window_is_set(&request->window) &&
               !(request->project_flags & NVT_ACROSS_THREADS);
     const unsigned projects = request->project_flags & NVT_ACROSS_WAITS ? NVT_PROJECTS_AS_NSYS : 0;
@@ -189,34 +212,6 @@ static int takes_launches(const struct request *request)
         all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES) &&
               !(request->reports[i]->needs & projects) && !request->naming[i];
     return all;
-}
-
-/* On a terminal in lines that fit; programs read one line each. */
-static void list_reports(FILE *out)
-{
-    size_t count, widest = 0;
-    const size_t width = nvt_terminal_width(out);
-    const struct nvt_report *const *reports = nvt_reports(&count);
-    for (size_t i = 0; i < count; i++)
-        if (strlen(reports[i]->name) > widest)
-            widest = strlen(reports[i]->name);
-    for (size_t i = 0; i < count; i++) {
-        char about[400];
-        snprintf(about, sizeof(about), "%s%s", reports[i]->about,
-                 reports[i]->published ? " (-f published)" : "");
-        fprintf(out, "%-*s ", (int)widest, reports[i]->name);
-        (void)nvt_wrap(about, widest + 1, widest + 1, width, out);
-        putc('\n', out);
-    }
-}
-
-static void list_formats(FILE *out)
-{
-    size_t count;
-    const struct nvt_format *formats = nvt_formats(&count);
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, "%-10s %s\n", formats[i].name, formats[i].about);
-    fputs("published  the layout of the workload's published file, where there is one\n", out);
 }
 
 /* Whether a trace tells of memory alone, as PyTorch's snapshots do, with what its program named around it at most. */
@@ -426,6 +421,26 @@ static int print_published(const struct request *request, struct nvt_input *inpu
     return status;
 }
 
+/* The first rows of each table, as was asked for; who reads on a terminal sees how many others there are. */
+static void keep_top(const struct request *request, const struct nvt_screen *screen,
+                     struct nvt_tables *tables, struct nvt_input *input)
+{
+    if (request->format == nvt_format_find("table")) {
+        tables->more = "--top 0 shows all";
+        tables->most_rows = request->top != NOT_GIVEN             ? request->top
+                            : screen->height && !request->is_wide ? TOP_ON_TERMINAL
+                                                                  : 0;
+        return;
+    }
+    for (size_t i = 0; i < tables->count && request->top && request->top != NOT_GIVEN; i++) {
+        const size_t rows = nvt_table_rows(tables->items[i]);
+        if (rows > request->top)
+            nvt_note(input, "note: %s: the first %zu of %zu rows", nvt_table_name(tables->items[i]),
+                     request->top, rows);
+        nvt_table_keep(tables->items[i], request->top);
+    }
+}
+
 static int print(const struct request *request, struct nvt_input *input, FILE *out,
                  struct nvt_error *err)
 {
@@ -441,6 +456,8 @@ static int print(const struct request *request, struct nvt_input *input, FILE *o
     /* Without it, each report does for itself what several need. */
     input->launches = request->count > 1 ? nvt_launch_cache_new(input) : NULL;
     status = make_all(request, input, &tables, err);
+    if (!request->is_study)
+        keep_top(request, &screen, &tables, input);
     if (!status && request->is_study)
         status = nvt_command_study(input, (const char *)request->arguments.data, request->color,
                                    &tables, out, err);
@@ -500,7 +517,8 @@ static int join_arguments(struct request *request, char **files, struct nvt_erro
 
 int nvt_cmd_stats(int argc, char **argv)
 {
-    struct request request = {.format = nvt_format_find("table")};
+    struct request request = {
+        .format = nvt_format_find("table"), .grouping = NVT_GROUP_MANY, .top = NOT_GIVEN};
     struct nvt_input input = {.window = &request.window};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
@@ -511,9 +529,9 @@ int nvt_cmd_stats(int argc, char **argv)
     }
     if (request.list || request.list_formats) {
         if (request.list)
-            list_reports(stdout);
+            nvt_list_reports(stdout);
         else
-            list_formats(stdout);
+            nvt_list_formats(stdout);
         return 0;
     }
     /* Nsys's own names mean nsys's definition, but to people who read what waits for what. */
@@ -523,8 +541,11 @@ int nvt_cmd_stats(int argc, char **argv)
     input.project_flags = request.project_flags;
     input.compensate = request.compensate;
     request.is_overview = !request.count && !request.all && !request.is_wide &&
-                          request.format == nvt_format_find("table");
+                          request.top == NOT_GIVEN && request.format == nvt_format_find("table");
     input.plain_names = request.plain_names || request.is_overview;
+    /* Programs that read names want each. */
+    if (request.grouping == NVT_GROUP_ALL || (request.format && request.format->captions))
+        input.grouping = request.grouping;
     input.iteration = request.iteration;
     input.only_launches = takes_launches(&request);
     if (optind == argc)

@@ -109,6 +109,90 @@ static void reports_do_it_when_asked_to(void **state)
     expect(compare, "aten::mm,B,40,40,", 1);
     expect(compare, "op_id", 0);
 }
+
+/* Ranges "request-0" on, and a "log" for each hundredth. */
+static const char *write_requests(int count)
+{
+    const char *path = cli_in(cli_folder, "requests.json");
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs("{\"schemaVersion\": 1, \"traceEvents\": [\n", out);
+    for (int i = 0; i < count; i++) {
+        char name[32] = "log";
+        if (i % 100)
+            (void)snprintf(name, sizeof(name), "request-%d", i);
+        fprintf(out,
+                "%s{\"ph\": \"X\", \"cat\": \"nvtx\", \"name\": \"%s\", \"pid\": 7, "
+                "\"tid\": 7, \"ts\": %d, \"dur\": 5}\n",
+                i ? "," : "", name, 10 * i);
+    }
+    fputs("]}\n", out);
+    assert_int_equal(fclose(out), 0);
+    return path;
+}
+
+/* Of many names, those that differ in a number are one to people; programs get each unless they ask. */
+static void many_names_are_put_together(void **state)
+{
+    (void)state;
+    const char *path = write_requests(12000);
+    const char *const people[] = {"nvtally", "stats", "-r", "nvtx_sum", path, NULL};
+    const char *const every[] = {"nvtally", "stats", "--every-name", "-r", "nvtx_sum", path, NULL};
+    const char *const programs[] = {"nvtally", "stats", "-r", "nvtx_sum", "-f", "csv", path, NULL};
+    const char *const asked[] = {"nvtally", "stats", "--group-names", "-r", "nvtx_sum", "-f", "csv",
+                                 path,      NULL};
+    expect(people, "request-*", 1);
+    expect(people, "request-17\n", 0);
+    expect(every, "request-17\n", 1);
+    expect(every, "request-*", 0);
+    expect(programs, ":request-17\n", 1);
+    expect(asked, ",11880,", 1);
+    expect(asked, "request-17", 0);
+    struct cli_result result = cli_run(people);
+    if (!strstr(result.err, "of 11881 names, those that differ only in a number are "
+                            "one, such as request-* (--every-name: not)\n"))
+        fail_msg("%s", result.err);
+    cli_result_free(&result);
+    path = write_requests(900);
+    expect(people, "request-17\n", 1);
+    const char *const few[] = {"nvtally", "stats", "--group-names", "-r", "nvtx_sum", path, NULL};
+    expect(few, "request-*", 1);
+}
+
+/* Rows of a table, and what is said of the others. */
+static int rows_of(const char *const argv[], const char *begin, const char *rest)
+{
+    struct cli_result result = cli_run(argv);
+    int rows = 0;
+    cli_expect_status(&result, 0);
+    if (!strstr(result.out, rest) && !strstr(result.err, rest))
+        fail_msg("no '%s': %s%s", rest, result.out, result.err);
+    for (const char *at = result.out; (at = strstr(at, begin)); at++)
+        rows++;
+    cli_result_free(&result);
+    return rows;
+}
+
+static void the_first_rows_are_shown(void **state)
+{
+    (void)state;
+    const char *path = write_requests(900);
+    const char *const table[] = {"nvtally", "stats", "--top", "3", "-r", "nvtx_sum", path, NULL};
+    const char *const csv[] = {"nvtally",  "stats", "--top", "5",  "-r",
+                               "nvtx_sum", "-f",    "csv",   path, NULL};
+    const char *const all[] = {"nvtally", "stats", "-r", "nvtx_sum", path, NULL};
+    const char *const zero[] = {"nvtally", "stats", "--top", "0", "-r", "nvtx_sum", path, NULL};
+    assert_int_equal(rows_of(table, "request-", "… 889 more rows: --top 0 shows all\n"), 2);
+    assert_int_equal(rows_of(csv, ":request-", "nvtx_sum: the first 5 of 892 rows\n"), 4);
+    assert_int_equal(rows_of(all, "request-", ""), 891);
+    assert_int_equal(rows_of(zero, "request-", ""), 891);
+    static const char *const bad[] = {"", "x", "-1", "3x", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct cli_result result =
+            cli_run((const char *[]){"nvtally", "stats", "--top", bad[i], path, NULL});
+        cli_expect_failure(&result, "must be a number of rows, 0 for all");
+    }
+}
 #endif
 
 int main(void)
@@ -117,6 +201,8 @@ int main(void)
         cmocka_unit_test(names_lose_their_numbers),
 #ifdef HAVE_YAJL
         cmocka_unit_test(reports_do_it_when_asked_to),
+        cmocka_unit_test(many_names_are_put_together),
+        cmocka_unit_test(the_first_rows_are_shown),
 #endif
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

@@ -1,4 +1,5 @@
 /* What a command was given, traces and run directories, as the input of reports. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "../model/launchers.h"
 #include "../model/leaked_pushes.h"
 #include "../model/named_iterations.h"
+#include "../model/alike_names.h"
 #include "../model/plain_names.h"
 #include "../readers/reader.h"
 #include "input.h"
@@ -116,8 +118,24 @@ static int leave_out_launchers(const struct nvt_window *window, struct nvt_trace
                : 0;
 }
 
+static int group_names(struct nvt_input *input, struct nvt_trace *trace, struct nvt_error *err)
+{
+    const int is_asked = input->grouping == NVT_GROUP_ALL;
+    uint32_t example, names;
+    if (input->grouping == NVT_GROUP_NONE)
+        return 0;
+    if (nvt_alike_ranges(trace, is_asked ? 0 : NVT_MANY_NAMES, &example, &names, err))
+        return -1;
+    if (!is_asked && example != NVT_NO_STRING)
+        nvt_note(input,
+                 "note: %s: of %" PRIu32 " names, those that differ only in a number are one, such "
+                 "as %.60s (--every-name: not)",
+                 trace->path, names, nvt_name(trace, example));
+    return 0;
+}
+
 /* *item gets the trace. 0 or -1. */
-static int read_trace(const struct nvt_input *input, const char *path, struct nvt_input_trace *item,
+static int read_trace(struct nvt_input *input, const char *path, struct nvt_input_trace *item,
                       struct nvt_error *err)
 {
     if (input->compensate)
@@ -131,7 +149,8 @@ static int read_trace(const struct nvt_input *input, const char *path, struct nv
     if ((!input->iteration || !nvt_iterations_set(item->trace, input->iteration, err)) &&
         !leave_out_launchers(input->window, item->trace, err) &&
         !nvt_input_cut(input->window, item->trace, err) &&
-        (!input->plain_names || !nvt_plain_names(item->trace, err)))
+        (!input->plain_names || !nvt_plain_names(item->trace, err)) &&
+        !group_names(input, item->trace, err))
         return 0;
     nvt_trace_free(item->trace);
     item->trace = NULL;

@@ -36,6 +36,11 @@ static inline int nvt_input_is_own(const struct nvt_input_trace *from)
     return !from->runs || from->is_by_name;
 }
 
+/* Whether names of ranges that are alike but for numbers become one: always, or where a trace has more than NVT_MANY_NAMES,
+   which a note says. */
+enum nvt_grouping { NVT_GROUP_NONE, NVT_GROUP_MANY, NVT_GROUP_ALL };
+enum { NVT_MANY_NAMES = 10000 };
+
 /* Analyses change nothing in it but the notes. */
 struct nvt_input {
     struct nvt_input_trace *traces;
@@ -49,7 +54,8 @@ struct nvt_input {
     int compensate;    /* without the collector's own cost */
     int only_launches; /* launches are enough (nvt_trace_read_launches); excludes what follows */
     int plain_names;   /* ranges get plain names (plain_names.h) */
-    unsigned naming;   /* enum nvt_kernel_naming_flags */
+    enum nvt_grouping grouping;      /* and those that are alike one name (alike_names.h) */
+    unsigned naming;                 /* enum nvt_kernel_naming_flags */
     const struct nvt_window *window; /* nothing outside of it; NULL: all */
     const char *iteration; /* which ranges are iterations (nvt_iterations_set); NULL: as usual */
 

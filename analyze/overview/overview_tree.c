@@ -10,7 +10,7 @@
 #include "../device/project.h"
 #include "../model/nesting.h"
 #include "../model/plain_names.h"
-#include "../studies/alike_names.h"
+#include "../model/alike_names.h"
 
 /* What a node takes in a unit. */
 struct entry {

@@ -5,7 +5,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/grow.h"
-#include "alike_names.h"
+#include "../model/alike_names.h"
 #include "../model/cover.h"
 #include "../model/cuda_names.h"
 #include "../model/plain_names.h"

@@ -120,7 +120,7 @@ uint32_t *nvt_alike_names(struct nvt_strings *names, int *has_alike)
 {
     const uint32_t count = nvt_strings_count(names);
     struct patterns patterns = {.texts = nvt_strings_new()};
-    uint32_t *alike = malloc(((size_t)count + 1) * sizeof(*alike));
+    uint32_t *alike = calloc((size_t)count + 1, sizeof(*alike));
     int status = patterns.texts && alike ? match_names(names, &patterns, count, alike) : -1;
     for (uint32_t i = 0; i < count && !status; i++)
         *has_alike |= alike[i] != i;
@@ -131,4 +131,61 @@ uint32_t *nvt_alike_names(struct nvt_strings *names, int *has_alike)
         return NULL;
     }
     return alike;
+}
+
+/* The names of the ranges, each once, by their ids: in names, and their places in it in `place`. 0, or -1. */
+static int take_names(const struct nvt_trace *trace, struct nvt_strings *names, uint32_t *place)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    for (size_t i = 0; i < nvt_strings_count(trace->strings); i++)
+        place[i] = NVT_NONE;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        size_t length;
+        uint32_t *at = &place[ranges->name[i]];
+        if (*at != NVT_NONE)
+            continue;
+        const char *name = nvt_strings_get(trace->strings, ranges->name[i], &length);
+        if ((*at = nvt_strings_add(names, name, length)) == NVT_NO_STRING)
+            return -1;
+    }
+    return 0;
+}
+
+/* Names of the trace for what stands for each. 0, or -1. */
+static int put_names(struct nvt_trace *trace, const struct nvt_strings *names,
+                     const uint32_t *place, uint32_t *alike, uint32_t count, uint32_t *example)
+{
+    struct nvt_ranges *ranges = &trace->ranges;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length;
+        const char *name = nvt_strings_get(names, alike[i], &length);
+        const int is_other = alike[i] != i;
+        alike[i] = nvt_strings_add(trace->strings, name, length);
+        if (alike[i] == NVT_NO_STRING)
+            return -1;
+        *example = is_other && *example == NVT_NO_STRING ? alike[i] : *example;
+    }
+    for (uint32_t i = 0; i < ranges->count; i++)
+        ranges->name[i] = alike[place[ranges->name[i]]];
+    return 0;
+}
+
+int nvt_alike_ranges(struct nvt_trace *trace, uint32_t least, uint32_t *example, uint32_t *names,
+                     struct nvt_error *err)
+{
+    struct nvt_strings *texts = nvt_strings_new();
+    uint32_t *place = malloc((nvt_strings_count(trace->strings) + 1) * sizeof(*place));
+    uint32_t *alike = NULL;
+    const uint32_t none = texts ? (uint32_t)nvt_strings_count(texts) : 0; /* the empty one */
+    int has_alike = 0, status = !texts || !place || take_names(trace, texts, place) ? -1 : 0;
+    *example = NVT_NO_STRING;
+    *names = texts ? (uint32_t)nvt_strings_count(texts) - none : 0;
+    if (!status && *names > least) {
+        alike = nvt_alike_names(texts, &has_alike);
+        status = alike ? put_names(trace, texts, place, alike, *names + none, example) : -1;
+    }
+    nvt_strings_free(texts);
+    free(place);
+    free(alike);
+    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
