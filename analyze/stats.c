@@ -127,26 +127,27 @@ static int set_format(struct request *request, const char *name, struct nvt_erro
                     nvt_format_hint(name, hint, sizeof(hint)));
 }
 
+static const struct option options[] = {{"report", required_argument, NULL, 'r'},
+                                        {"format", required_argument, NULL, 'f'},
+                                        {"output", required_argument, NULL, 'o'},
+                                        {"across-threads", no_argument, NULL, 'a'},
+                                        {"by-thread", no_argument, NULL, 'b'},
+                                        {"plain-names", no_argument, NULL, 'p'},
+                                        {"compensate", no_argument, NULL, 'c'},
+                                        {"group-names", no_argument, NULL, 'g'},
+                                        {"every-name", no_argument, NULL, 'e'},
+                                        {"top", required_argument, NULL, 't'},
+                                        {"wide", no_argument, NULL, 'w'},
+                                        NVT_WINDOW_OPTIONS,
+                                        NVT_LAUNCHERS_OPTION,
+                                        NVT_ITERATION_OPTION,
+                                        NVT_COLOR_OPTION,
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
+
 /* 1: --help was given. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {{"report", required_argument, NULL, 'r'},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"across-threads", no_argument, NULL, 'a'},
-                                            {"by-thread", no_argument, NULL, 'b'},
-                                            {"plain-names", no_argument, NULL, 'p'},
-                                            {"compensate", no_argument, NULL, 'c'},
-                                            {"group-names", no_argument, NULL, 'g'},
-                                            {"every-name", no_argument, NULL, 'e'},
-                                            {"top", required_argument, NULL, 't'},
-                                            {"wide", no_argument, NULL, 'w'},
-                                            NVT_WINDOW_OPTIONS,
-                                            NVT_LAUNCHERS_OPTION,
-                                            NVT_ITERATION_OPTION,
-                                            NVT_COLOR_OPTION,
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
     int status = 0;
     optind = 0;
     for (int option;
