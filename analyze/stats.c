@@ -501,13 +501,12 @@ static int write_out(const struct request *request, struct nvt_input *input, str
 /* 0, or -1 with err. */
 static int join_arguments(struct request *request, char **files, struct nvt_error *err)
 {
-    const char *const options[] = {"--iteration",         request->iteration, "--filter-nvtx",
-                                   request->window.range, "--filter-time",    request->window.time};
+    const char *const given[] = {"--iteration",         request->iteration, "--filter-nvtx",
+                                 request->window.range, "--filter-time",    request->window.time};
     int failed = 0;
-    for (size_t i = 0; i < NVT_COUNT_OF(options); i += 2) {
-        char *const words[] = {(char *)(uintptr_t)options[i], (char *)(uintptr_t)options[i + 1],
-                               NULL};
-        if (options[i + 1])
+    for (size_t i = 0; i < NVT_COUNT_OF(given); i += 2) {
+        char *const words[] = {(char *)(uintptr_t)given[i], (char *)(uintptr_t)given[i + 1], NULL};
+        if (given[i + 1])
             failed |= nvt_shell_join(&request->arguments, words) ||
                       nvt_buffer_append(&request->arguments, " ", 1);
     }
