@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/studies/rank_pairs.h"
+#include "../analyze/studies/rank_blame.h"
 #include "../lib/count_of.h"
 #include "made_trace.h"
 
@@ -266,6 +266,48 @@ static void messages_of_all_ranks_are_paired(void **state)
     }
 }
 
+/* Rank 1 waits for 0, which waited for 3 in another group: it is 3 that computes for long, and both waits are for it. */
+static void blame_goes_through_groups(void **state)
+{
+    (void)state;
+    static const struct message work = {.kernel = "gemm"},
+                                tp = {REDUCE, NULL, "tp", "0,1", 2, 0, 0},
+                                dp = {REDUCE, NULL, "dp", "0,3", 2, 0, 0};
+    struct nvt_rank_blame blame = {0};
+    struct job job;
+    begin(&job);
+    for (int64_t i = 0; i < 10; i++) {
+        const int64_t start = 1000000 * i;
+        add(&job, 3, &work, start, start + 600000);
+        add(&job, 3, &dp, start + 600000, start + 610000);
+        add(&job, 0, &work, start, start + 100000);
+        add(&job, 0, &dp, start + 100000, start + 610000);
+        add(&job, 0, &work, start + 610000, start + 650000);
+        add(&job, 0, &tp, start + 650000, start + 660000);
+        add(&job, 1, &work, start, start + 140000);
+        add(&job, 1, &tp, start + 140000, start + 660000);
+    }
+    pair(&job);
+    assert_int_equal(nvt_rank_blame_make(&blame, &job.pairs, NULL), 0);
+    const uint32_t late = job.ranks.count - 1; /* rank 2 does nothing */
+    assert_int_equal(job.ranks.items[late].number, 3);
+    assert_int_equal(blame.wait_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(blame.waits[i].late, late);
+        assert_true(blame.waits[i].ns[NVT_LATE_KERNELS] == (blame.waits[i].waiting ? 5.1e6 : 5e6));
+    }
+    for (uint32_t i = 0; i < job.pairs.count; i++) {
+        const struct nvt_rank_group *group =
+            &job.ranks.groups[job.pairs.kinds[job.pairs.items[i].kind].group];
+        const int is_tp = !strcmp(nvt_strings_get(job.ranks.names, group->name, NULL), "tp");
+        assert_int_equal(blame.reasons[i].rank, late);
+        assert_int_equal(blame.reasons[i].through, is_tp);
+    }
+    assert_true(blame.through_ns[late] == 5.1e6);
+    nvt_rank_blame_free(&blame);
+    end(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +317,7 @@ int main(void)
         cmocka_unit_test(sequence_numbers_pair),
         cmocka_unit_test(messages_are_paired_by_their_ends),
         cmocka_unit_test(messages_of_all_ranks_are_paired),
+        cmocka_unit_test(blame_goes_through_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /*
- * stragglers: a rank that the others wait for in communication, because its own work takes longer, or because its host
- * launches that late. Of programs that do not communicate on devices, in MPI: a rank is a process then.
+ * stragglers: a rank that the others wait for in collectives, and why it is late (diagnosis/stragglers.h).
  *
- * Ranks are compared within the group that most of their communication is in. Where more ranks name a group than it has, who
- * is in it is not known, and nobody is blamed.
+ * Of devices that only copy to each other, and of processes that call MPI, no collectives are paired: there it is the one that is in
+ * communication the least, and computes longer.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,24 +17,22 @@
 #include "../model/cover.h"
 #include "../model/mpi.h"
 #include "../diagnosis/late_ranks.h"
+#include "../diagnosis/stragglers.h"
 
 #define LEAST_SHARE 0.05
 #define RANKS_MAX   4096
 #define PARTS       64
+/* Findings of one run. */
+#define MOST 8
 
 /* One device of one process, or (device NVT_NONE) a process that calls MPI. */
 struct rank {
     const struct nvt_input_trace *from;
     uint32_t process, device;
     double communication_ns, compute_ns, span_ns; /* in all */
-    double idle_ns;                               /* its device runs nothing */
     double units;                                 /* iterations, 1 without any */
     int has_iterations;
-    struct nvt_longest kernels, gaps;
-    int64_t *collectives; /* how long each took, in their order; owned, NULL: processes of MPI */
-    size_t collective_count;
-    const char *group;   /* that most of its communication is in; "": not recorded */
-    uint32_t size;       /* ranks of that, 0: not recorded */
+    struct nvt_longest kernels;
     double parts[PARTS]; /* communication_ns in equal parts of a process's time */
 };
 
@@ -44,76 +41,23 @@ struct ranks {
     size_t count;
 };
 
-static void free_ranks(struct ranks *ranks)
-{
-    for (size_t i = 0; i < ranks->count; i++)
-        free(ranks->items[i].collectives);
-    free(ranks->items);
-}
-
-/* The group with most of the time in communication; `ns` by its name. */
-static void find_group(struct rank *rank, const double *ns)
-{
-    const struct nvt_trace *trace = rank->from->trace;
-    const struct nvt_collectives *collectives = &trace->collectives;
-    double most = 0;
-    rank->group = "";
-    for (uint32_t i = 0; i < collectives->count; i++) {
-        const uint32_t group = collectives->group[i];
-        if (ns[group] <= most)
-            continue;
-        most = ns[group];
-        rank->group = nvt_name(trace, group);
-        rank->size = collectives->ranks[i];
-    }
-}
-
-static void add_collective(struct rank *rank, uint32_t op, double *of_groups)
-{
-    const struct nvt_trace *trace = rank->from->trace;
-    int64_t ns = trace->ops.end[op] - trace->ops.start[op];
-    uint32_t detail = trace->ops.detail[op];
-    uint32_t row = trace->ops.kind[op] == NVT_OP_KERNEL && detail != NVT_NONE
-                       ? trace->kernels.collective[detail]
-                       : 0;
-    rank->communication_ns += (double)ns;
-    rank->collectives[rank->collective_count++] = ns;
-    if (row)
-        of_groups[trace->collectives.group[row - 1]] += (double)ns;
-}
-
-/* 0, or -1 when out of memory. */
-static int measure_ranks(struct rank *rank, const struct nvt_used_device *device)
+static void measure_ranks(struct rank *rank, const struct nvt_used_device *device)
 {
     const struct nvt_trace *trace = rank->from->trace;
     const struct nvt_ops *ops = &trace->ops;
-    double *of_groups = calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(double));
-    int64_t until = device->count ? ops->start[device->ops[0]] : 0;
-    int64_t first = until;
-    rank->collectives = malloc(((size_t)device->count + 1) * sizeof(*rank->collectives));
-    if (!rank->collectives || !of_groups) {
-        free(of_groups);
-        return -1;
-    }
+    int64_t end = INT64_MIN;
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
         double ns = (double)(ops->end[op] - ops->start[op]);
-        if (ops->start[op] > until) {
-            rank->idle_ns += (double)(ops->start[op] - until);
-            nvt_longest_add(&rank->gaps, until, (double)(ops->start[op] - until));
-        }
-        until = ops->end[op] > until ? ops->end[op] : until;
+        end = ops->end[op] > end ? ops->end[op] : end;
         if (nvt_is_communication(trace, op)) {
-            add_collective(rank, op, of_groups);
+            rank->communication_ns += ns;
         } else {
             rank->compute_ns += ns;
             nvt_longest_add(&rank->kernels, ops->start[op], ns);
         }
     }
-    rank->span_ns = (double)(until - first);
-    find_group(rank, of_groups);
-    free(of_groups);
-    return 0;
+    rank->span_ns = device->count ? (double)(end - ops->start[device->ops[0]]) : 0;
 }
 
 /* NULL when there is no room, or out of memory (with err). */
@@ -125,7 +69,7 @@ static struct rank *add_rank(struct ranks *ranks, const struct nvt_input_trace *
         return NULL;
     }
     ranks->items[ranks->count] =
-        (struct rank){.from = from, .process = NVT_NONE, .device = NVT_NONE, .group = ""};
+        (struct rank){.from = from, .process = NVT_NONE, .device = NVT_NONE};
     return &ranks->items[ranks->count++];
 }
 
@@ -145,8 +89,7 @@ static int add_devices(struct ranks *ranks, const struct nvt_input_trace *from, 
         rank->device = devices.items[i].device;
         rank->has_iterations = iterations > 0;
         rank->units = units >= 1 ? units : 1;
-        if (measure_ranks(rank, &devices.items[i]))
-            status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
+        measure_ranks(rank, &devices.items[i]);
     }
     nvt_used_devices_free(&devices);
     return status;
@@ -216,76 +159,67 @@ static int add_ranks_trace(struct ranks *ranks, const struct nvt_input_trace *fr
                : add_devices(ranks, from, iterations, err);
 }
 
-static void name_rank(const struct rank *rank, char *out, size_t size)
+static void name_rank(const struct nvt_input_trace *from, uint32_t process, uint32_t device,
+                      char *out, size_t size)
 {
-    const struct nvt_trace *trace = rank->from->trace;
-    uint32_t number = nvt_input_rank(rank->from, rank->process);
+    const struct nvt_trace *trace = from->trace;
+    uint32_t number = nvt_input_rank(from, process);
     if (number != NVT_NONE)
         snprintf(out, size, "rank %u", number);
-    else if (rank->device == NVT_NONE)
-        snprintf(out, size, "process %lld", (long long)trace->processes.pid[rank->process]);
+    else if (device == NVT_NONE)
+        snprintf(out, size, "process %lld", (long long)trace->processes.pid[process]);
     else
-        snprintf(out, size, "device %u of process %lld", rank->device,
-                 (long long)(rank->process < trace->processes.count
-                                 ? trace->processes.pid[rank->process]
-                                 : -1));
+        snprintf(
+            out, size, "device %u of process %lld", device,
+            (long long)(process < trace->processes.count ? trace->processes.pid[process] : -1));
 }
 
-/* What the ranks of a group are judged by: those that wait for the others least. */
-struct group {
+/* --- by what they do in all --- */
+
+/* The one that communicates least, and medians of the others. */
+struct uneven {
     const struct ranks *ranks;
     const struct rank *slow;
-    size_t count;                        /* ranks in it */
-    double communication, compute, idle; /* medians of the others */
-    uint64_t last, collectives; /* how often `slow` comes last, of how many; 0: not known */
+    double communication, compute;
 };
 
-static int is_in_group(const struct rank *rank, const struct rank *of)
+/* Medians over all ranks but the slow one. 0, or -1 when out of memory. */
+static int find_medians(struct uneven *uneven)
 {
-    return !strcmp(rank->group, of->group);
-}
-
-/* Medians over all ranks of a group but the slow one. 0, or -1 when out of memory. */
-static int find_medians(struct group *group)
-{
-    const struct ranks *ranks = group->ranks;
-    double *values = malloc((3 * ranks->count + 1) * sizeof(*values));
+    const struct ranks *ranks = uneven->ranks;
+    double *values = malloc((2 * ranks->count + 1) * sizeof(*values));
     size_t count = 0;
     if (!values)
         return -1;
-    double *const compute = values + ranks->count, *const idle = values + 2 * ranks->count;
+    double *const compute = values + ranks->count;
     for (size_t i = 0; i < ranks->count; i++) {
-        const struct rank *rank = &ranks->items[i];
-        if (rank == group->slow || !is_in_group(rank, group->slow))
+        if (&ranks->items[i] == uneven->slow)
             continue;
-        values[count] = rank->communication_ns;
-        compute[count] = rank->compute_ns;
-        idle[count++] = rank->idle_ns;
+        values[count] = ranks->items[i].communication_ns;
+        compute[count++] = ranks->items[i].compute_ns;
     }
     nvt_sample_sort(values, count);
     nvt_sample_sort(compute, count);
-    nvt_sample_sort(idle, count);
-    group->communication = nvt_sample_quantile(values, count, 0.5);
-    group->compute = nvt_sample_quantile(compute, count, 0.5);
-    group->idle = nvt_sample_quantile(idle, count, 0.5);
+    uneven->communication = nvt_sample_quantile(values, count, 0.5);
+    uneven->compute = nvt_sample_quantile(compute, count, 0.5);
     free(values);
     return 0;
 }
 
 /* Whether the others wait for the slow process for longer than for it to wait for them by turns, as on a busy machine. 1 or 0, or
  * -1 when out of memory. */
-static int is_one_sided(const struct group *group)
+static int is_one_sided(const struct uneven *uneven)
 {
-    const struct ranks *ranks = group->ranks;
+    const struct ranks *ranks = uneven->ranks;
     double *values = malloc((ranks->count + 1) * sizeof(*values));
     double theirs = 0, own = 0;
     for (int k = 0; values && k < PARTS; k++) {
         size_t count = 0;
         for (size_t i = 0; i < ranks->count; i++)
-            if (&ranks->items[i] != group->slow && is_in_group(&ranks->items[i], group->slow))
+            if (&ranks->items[i] != uneven->slow)
                 values[count++] = ranks->items[i].parts[k];
         nvt_sample_sort(values, count);
-        const double longer = nvt_sample_quantile(values, count, 0.5) - group->slow->parts[k];
+        const double longer = nvt_sample_quantile(values, count, 0.5) - uneven->slow->parts[k];
         theirs += fmax(longer, 0);
         own += fmax(-longer, 0);
     }
@@ -294,183 +228,251 @@ static int is_one_sided(const struct group *group)
     return failed ? -1 : theirs >= NVT_LATE_TIMES * own;
 }
 
-/* All leave a collective together, so who came last is in it for the shortest time. Known where all ranks have as many. */
-static void count_last(struct group *group)
-{
-    const struct ranks *ranks = group->ranks;
-    const struct rank *slow = group->slow;
-    for (size_t i = 0; i < ranks->count; i++)
-        if (is_in_group(&ranks->items[i], slow) &&
-            ranks->items[i].collective_count != slow->collective_count)
-            return;
-    group->collectives = slow->collective_count;
-    for (size_t k = 0; k < slow->collective_count; k++) {
-        int is_last = 1;
-        for (size_t i = 0; i < ranks->count && is_last; i++)
-            is_last = &ranks->items[i] == slow || !is_in_group(&ranks->items[i], slow) ||
-                      ranks->items[i].collectives[k] > slow->collectives[k];
-        group->last += (uint64_t)is_last;
-    }
-}
-
-/* The rank of a group, given by one of it, that communicates least. NULL: not all communicate, or who is in it is not known. */
-static const struct rank *find_slow(struct group *group, const struct rank *of)
+/* The rank that communicates least. NULL: not all communicate. */
+static const struct rank *find_slow(const struct ranks *ranks)
 {
     const struct rank *slow = NULL;
-    for (size_t i = 0; i < group->ranks->count; i++) {
-        const struct rank *rank = &group->ranks->items[i];
-        if (!is_in_group(rank, of))
-            continue;
+    for (size_t i = 0; i < ranks->count; i++) {
+        const struct rank *rank = &ranks->items[i];
         if (!(rank->communication_ns > 0))
             return NULL;
-        group->count++;
         slow = !slow || rank->communication_ns < slow->communication_ns ? rank : slow;
     }
-    return of->size && group->count > of->size ? NULL : slow;
+    return slow;
 }
 
-/* The rank that a finding is of, if it is one of the group that waits; NULL: none. */
-static const struct rank *find_waiting(const struct group *group, const struct nvt_finding *finding)
+static int tell_uneven(const struct nvt_rule *rule, const struct uneven *uneven, double waits,
+                       struct nvt_findings *findings, struct nvt_error *err)
 {
-    for (size_t i = 0; i < group->ranks->count; i++) {
-        const struct rank *rank = &group->ranks->items[i];
-        if (rank != group->slow && is_in_group(rank, group->slow) &&
-            rank->from->trace == finding->trace &&
-            (finding->process == NVT_NONE || finding->process == rank->process))
-            return rank;
-    }
-    return NULL;
-}
-
-static void tell_work(const struct group *group, struct nvt_finding *finding)
-{
-    const struct rank *slow = group->slow;
-    nvt_finding_append(finding, "its own work takes %s, that of the others %s (median, +%.1f %%)",
-                       NVT_TIME(slow->compute_ns), NVT_TIME(group->compute),
-                       100 * (slow->compute_ns - group->compute) / group->compute);
-    nvt_finding_point_longest(finding, &slow->kernels);
-}
-
-static void tell_host(const struct group *group, struct nvt_finding *finding)
-{
-    const struct rank *slow = group->slow;
-    nvt_finding_append(finding, "its GPU is idle for %s, the others' for %s (median)",
-                       NVT_TIME(slow->idle_ns), NVT_TIME(group->idle));
-    snprintf(finding->remedy, sizeof(finding->remedy),
-             "look at what its host does in these gaps: data loading, logging, garbage collection, "
-             "other processes on its cores (diagnose its trace alone; record --trace osrt,cpu)");
-    nvt_finding_point_longest(finding, &slow->gaps);
-}
-
-static int tell_ranks(const struct nvt_rule *rule, const struct group *group, double waits,
-                      struct nvt_findings *findings, struct nvt_error *err)
-{
-    const struct rank *slow = group->slow;
-    const double longer = slow->compute_ns - group->compute, later = slow->idle_ns - group->idle;
-    const int is_host = later > longer && slow->device != NVT_NONE;
+    const struct rank *slow = uneven->slow;
+    const double longer = slow->compute_ns - uneven->compute;
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
-    const size_t others = group->count - 1;
+    const size_t others = uneven->ranks->count - 1;
     char name[96];
     nvt_case_name(slow->from, finding.where, sizeof(finding.where));
-    name_rank(slow, name, sizeof(name));
+    name_rank(slow->from, slow->process, slow->device, name, sizeof(name));
     finding.trace = slow->from->trace;
     finding.process = slow->process;
-    finding.cost_ns = fmin(waits, is_host ? later : longer) / slow->units;
+    finding.cost_ns = fmin(waits, longer) / slow->units;
     finding.whole_ns = slow->span_ns / slow->units;
     if (!slow->has_iterations)
         finding.per = "in the trace";
-    if (is_host) {
-        snprintf(finding.what, sizeof(finding.what),
-                 "the host of %s launches late, and the other %zu rank%s wait%s for it", name,
-                 others, others == 1 ? "" : "s", others == 1 ? "s" : "");
-        tell_host(group, &finding);
-    } else {
-        snprintf(finding.what, sizeof(finding.what),
-                 "%s is slower than the other %zu, which wait%s for it", name, others,
-                 others == 1 ? "s" : "");
-        tell_work(group, &finding);
-    }
-    if (group->collectives)
-        nvt_finding_append(&finding, "; it comes last in %llu of %llu collectives",
-                           (unsigned long long)group->last, (unsigned long long)group->collectives);
+    snprintf(finding.what, sizeof(finding.what),
+             "%s is slower than the other %zu, which wait%s for it", name, others,
+             others == 1 ? "s" : "");
+    nvt_finding_append(&finding, "its own work takes %s, that of the others %s (median, +%.1f %%)",
+                       NVT_TIME(slow->compute_ns), NVT_TIME(uneven->compute),
+                       100 * longer / uneven->compute);
+    nvt_finding_point_longest(&finding, &slow->kernels);
     nvt_finding_append(&finding, "; it is in communication for %s, the others for %s%s",
-                       NVT_TIME(slow->communication_ns), NVT_TIME(group->communication),
-                       !finding.moment_count ? ""
-                       : is_host             ? "; the moments are its longest gaps"
-                                             : "; the moments are its longest kernels");
-    if (*slow->group && group->count < group->ranks->count)
-        nvt_finding_append(&finding, "; in group %.40s", slow->group);
+                       NVT_TIME(slow->communication_ns), NVT_TIME(uneven->communication),
+                       finding.moment_count ? "; the moments are its longest kernels" : "");
     return nvt_findings_add(findings, &finding, err);
+}
+
+/* Of ranks of MPI, what the slow one does while the others wait is told (rule `late`), where that is known. */
+static int judge_uneven(const struct nvt_rule *rule, const struct ranks *ranks,
+                        const struct nvt_late_jobs *late, struct nvt_findings *findings,
+                        struct nvt_error *err)
+{
+    struct uneven uneven = {.ranks = ranks, .slow = find_slow(ranks)};
+    const struct rank *slow = uneven.slow;
+    if (!slow || ranks->count < 2)
+        return 0;
+    if (find_medians(&uneven))
+        return nvt_fail(err, "out of memory");
+    const double least = LEAST_SHARE * slow->span_ns;
+    const double waits = uneven.communication - slow->communication_ns;
+    if (waits < least || slow->compute_ns - uneven.compute < least)
+        return 0;
+    if (slow->device == NVT_NONE && nvt_late_jobs_tell(late, slow->from->trace, slow->process))
+        return 0;
+    const int one_sided = slow->device == NVT_NONE ? is_one_sided(&uneven) : 1;
+    if (one_sided <= 0)
+        return one_sided ? nvt_fail(err, "out of memory") : 0;
+    return tell_uneven(rule, &uneven, waits, findings, err);
+}
+
+/* --- by the collectives of devices --- */
+
+/* Iterations of a rank, 1 without any. 0, or -1 with err. */
+static int find_units(const struct nvt_rank *rank, double *units, int *has_iterations,
+                      struct nvt_error *err)
+{
+    const struct nvt_trace *trace = rank->from->trace;
+    uint32_t count = 0, own = 0, *rows = nvt_iterations(trace, &count);
+    if (!rows)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < count; i++)
+        own += trace->processes.count < 2 ||
+               trace->threads.process[trace->ranges.thread[rows[i]]] == rank->process;
+    free(rows);
+    *units = own ? own : 1;
+    *has_iterations = own > 0;
+    return 0;
+}
+
+static void tell_what(const struct nvt_straggler *item, const char *name,
+                      struct nvt_finding *finding)
+{
+    static const struct {
+        const char *late, *remedy;
+    } causes[NVT_LATE_CAUSES] = {
+        [NVT_LATE_HOST] = {"the host of %s launches late",
+                           "look at what its host does in these gaps: data loading, logging, "
+                           "garbage collection, other processes on its cores (diagnose its trace "
+                           "alone; record --trace osrt,cpu)"},
+        [NVT_LATE_LOADING] =
+            {"%s waits for its batches",
+             "give its DataLoader as many workers, free cores and as fast a disk as "
+             "the others have, and prefetch_factor batches ahead"},
+        [NVT_LATE_TRANSFER] = {"%s is held up by longer collectives of another group",
+                               "look at the interconnect of that group, or balance what its ranks "
+                               "exchange"}};
+    const char *late = causes[item->cause].late;
+    char what[160];
+    if (!late) {
+        snprintf(finding->what, sizeof(finding->what),
+                 "%s is slower than the other %u, which wait%s for it", name, item->waiting,
+                 item->waiting == 1 ? "s" : "");
+        return;
+    }
+    /* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): of the table above */
+    snprintf(what, sizeof(what), late, name);
+    snprintf(finding->what, sizeof(finding->what), "%s, and the other %u rank%s wait%s for it",
+             what, item->waiting, item->waiting == 1 ? "" : "s", item->waiting == 1 ? "s" : "");
+    snprintf(finding->remedy, sizeof(finding->remedy), "%s", causes[item->cause].remedy);
+}
+
+static void tell_evidence(const struct nvt_stragglers *all, const struct nvt_straggler *item,
+                          struct nvt_finding *finding)
+{
+    const struct nvt_rank *rank = &all->ranks.items[item->rank];
+    const double compute = (double)rank->compute, idle = (double)rank->idle;
+    if (item->cause == NVT_LATE_KERNELS || item->cause == NVT_LATE_WORK)
+        nvt_finding_append(finding,
+                           "its own work takes %s, that of the others %s (median, %+.1f %%)%s",
+                           NVT_TIME(compute), NVT_TIME(item->compute_ns),
+                           100 * (compute - item->compute_ns) / item->compute_ns,
+                           item->cause == NVT_LATE_WORK ? ", as it runs more kernels" : "");
+    else if (item->cause == NVT_LATE_TRANSFER)
+        nvt_finding_append(finding, "it computes for %s, the others for %s", NVT_TIME(compute),
+                           NVT_TIME(item->compute_ns));
+    else
+        nvt_finding_append(finding, "its GPU is idle for %s, the others' for %s (median)",
+                           NVT_TIME(idle), NVT_TIME(item->idle_ns));
+    nvt_finding_append(
+        finding,
+        "; it comes last in %u of %u collectives; each of the others waits %s for it, "
+        "and %s in all, it %s",
+        item->last, all->blame.met[item->rank], NVT_TIME(item->caused_ns),
+        NVT_TIME(item->waited_ns), NVT_TIME(all->blame.waited[item->rank]));
+    if (item->through_ns >= 0.05)
+        nvt_finding_append(
+            finding, "; %.0f %% of the waits for it are for ranks that it held up in another group",
+            100 * item->through_ns);
+    if (item->moments.ns[0] > 0)
+        nvt_finding_append(finding, "; it is late at the moments");
+}
+
+static int tell_straggler(const struct nvt_rule *rule, const struct nvt_stragglers *all,
+                          const struct nvt_straggler *item, struct nvt_findings *findings,
+                          struct nvt_error *err)
+{
+    const struct nvt_rank *rank = &all->ranks.items[item->rank];
+    struct nvt_finding finding = nvt_finding_of(rule, NULL);
+    double units;
+    int has_iterations;
+    char name[96];
+    if (find_units(rank, &units, &has_iterations, err))
+        return -1;
+    nvt_case_name(rank->from, finding.where, sizeof(finding.where));
+    name_rank(rank->from, rank->process, rank->device, name, sizeof(name));
+    finding.trace = rank->from->trace;
+    finding.process = rank->process;
+    finding.cost_ns = fmin(item->caused_ns, item->excess_ns) / units;
+    finding.whole_ns = (double)rank->span / units;
+    if (!has_iterations)
+        finding.per = "in the trace";
+    tell_what(item, name, &finding);
+    tell_evidence(all, item, &finding);
+    nvt_finding_point_longest(&finding, &item->moments);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+/* What a finding's rank waits for the stragglers, ns an iteration; 0: its rank does not take part. */
+static double waits_in(const struct nvt_stragglers *all, const struct nvt_finding *finding)
+{
+    double ns = 0, units = 1;
+    int has_iterations;
+    for (uint32_t i = 0; i < all->ranks.count; i++) {
+        const struct nvt_rank *rank = &all->ranks.items[i];
+        if (rank->from->trace != finding->trace ||
+            (finding->process != NVT_NONE && finding->process != rank->process) ||
+            find_units(rank, &units, &has_iterations, NULL))
+            continue;
+        ns = fmax(ns, nvt_stragglers_wait(all, i) / units);
+    }
+    return ns;
 }
 
 /* Waiting for a straggler is no communication that could be overlapped: takes it off the findings of the ranks that wait, and
  * those away that are little else. */
-static void explain_communication(const struct group *group, struct nvt_findings *findings)
+static void explain_communication(const struct nvt_stragglers *all, struct nvt_findings *findings)
 {
+    const struct nvt_rank *first = &all->ranks.items[all->items[0].rank];
     char name[96];
     size_t kept = 0;
-    name_rank(group->slow, name, sizeof(name));
+    name_rank(first->from, first->process, first->device, name, sizeof(name));
     for (size_t i = 0; i < findings->count; i++) {
         struct nvt_finding *finding = &findings->items[i];
-        const struct rank *waits =
-            finding->cause == nvt_rule_communication.cause ? find_waiting(group, finding) : NULL;
-        double ns =
-            waits ? fmax(waits->communication_ns - group->slow->communication_ns, 0) / waits->units
-                  : 0;
+        const double ns =
+            finding->cause == nvt_rule_communication.cause ? waits_in(all, finding) : 0;
         if (2 * ns > finding->cost_ns)
             continue;
         if (ns > 0) {
             finding->cost_ns -= ns;
-            nvt_finding_append(finding, "; a further %s %s are waiting for %s", NVT_TIME(ns),
-                               finding->per, name);
+            nvt_finding_append(finding, "; a further %s %s are waiting for %s%s", NVT_TIME(ns),
+                               finding->per, name, all->count > 1 ? " and others" : "");
         }
         findings->items[kept++] = *finding;
     }
     findings->count = kept;
 }
 
-/* Of ranks of MPI, what the slow one does while the others wait is told (rule `late`), where that is known. */
-static int judge_ranks(const struct nvt_rule *rule, const struct ranks *ranks,
-                       const struct rank *of, const struct nvt_late_jobs *late,
-                       struct nvt_findings *findings, struct nvt_error *err)
-{
-    struct group group = {.ranks = ranks};
-    group.slow = find_slow(&group, of);
-    if (!group.slow || group.count < 2)
-        return 0;
-    if (find_medians(&group))
-        return nvt_fail(err, "out of memory");
-    const struct rank *slow = group.slow;
-    const double least = LEAST_SHARE * slow->span_ns;
-    const double waits = group.communication - slow->communication_ns;
-    if (waits < least || (slow->compute_ns - group.compute < least &&
-                          (slow->device == NVT_NONE || slow->idle_ns - group.idle < least)))
-        return 0;
-    if (slow->device == NVT_NONE && nvt_late_jobs_tell(late, slow->from->trace, slow->process))
-        return 0;
-    const int one_sided = slow->device == NVT_NONE ? is_one_sided(&group) : 1;
-    if (one_sided <= 0)
-        return one_sided ? nvt_fail(err, "out of memory") : 0;
-    if (slow->device != NVT_NONE) {
-        count_last(&group);
-        explain_communication(&group, findings);
-    }
-    return tell_ranks(rule, &group, waits, findings, err);
-}
-
-/* Each group once: with its first rank. */
-static int judge_groups(const struct nvt_rule *rule, const struct ranks *ranks,
-                        const struct nvt_late_jobs *late, struct nvt_findings *findings,
-                        struct nvt_error *err)
+static int tell_stragglers(const struct nvt_rule *rule, const struct nvt_stragglers *all,
+                           struct nvt_findings *findings, struct nvt_error *err)
 {
     int status = 0;
-    for (size_t i = 0; i < ranks->count && !status; i++) {
-        size_t first = 0;
-        while (!is_in_group(&ranks->items[first], &ranks->items[i]))
-            first++;
-        if (first == i)
-            status = judge_ranks(rule, ranks, &ranks->items[i], late, findings, err);
+    if (all->count)
+        explain_communication(all, findings);
+    for (uint32_t i = 0; i < all->count && i < MOST && !status; i++)
+        status = tell_straggler(rule, all, &all->items[i], findings, err);
+    return status;
+}
+
+/* --- the rule --- */
+
+/* The ranks of a run. */
+static int compare_run(const struct nvt_rule *rule, const struct nvt_input *input,
+                       const size_t *numbers, size_t run, const struct nvt_late_jobs *late,
+                       struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_stragglers stragglers = {0};
+    struct ranks ranks = {0};
+    int status = nvt_stragglers_make(&stragglers, input, numbers, run, err);
+    if (!status && nvt_stragglers_has_devices(&stragglers)) {
+        status = tell_stragglers(rule, &stragglers, findings, err);
+    } else {
+        for (size_t i = 0; i < input->trace_count && !status; i++)
+            if (numbers[i] == run &&
+                (input->traces[i].trace->ops.count || input->traces[i].trace->mpi_calls.count))
+                status = add_ranks_trace(&ranks, &input->traces[i], err);
+        if (!status)
+            status = judge_uneven(rule, &ranks, late, findings, err);
     }
+    nvt_stragglers_free(&stragglers);
+    free(ranks.items);
     return status;
 }
 
@@ -482,16 +484,8 @@ static int compare_ranks(const struct nvt_rule *rule, const struct nvt_case *fac
     size_t runs, *numbers = nvt_input_run_numbers(input, &runs);
     struct nvt_late_jobs late = {0};
     int status = numbers ? nvt_late_jobs_make(&late, input, err) : nvt_fail(err, "out of memory");
-    for (size_t run = 0; run < runs && !status; run++) {
-        struct ranks ranks = {0};
-        for (size_t i = 0; i < input->trace_count && !status; i++)
-            if (numbers[i] == run &&
-                (input->traces[i].trace->ops.count || input->traces[i].trace->mpi_calls.count))
-                status = add_ranks_trace(&ranks, &input->traces[i], err);
-        if (!status && ranks.count > 1)
-            status = judge_groups(rule, &ranks, &late, findings, err);
-        free_ranks(&ranks);
-    }
+    for (size_t run = 0; run < runs && !status; run++)
+        status = compare_run(rule, input, numbers, run, &late, findings, err);
     nvt_late_jobs_free(&late);
     free(numbers);
     return status;
@@ -502,19 +496,18 @@ const struct nvt_rule nvt_rule_ranks = {
     .about = "a rank or device that the others wait for in their communication",
     .means = "All ranks meet in each collective, so the slowest one sets the pace. The others "
              "spend the difference in communication, which looks like a slow network.",
-    .found = "The straggler is the rank that is in communication the least (NCCL, peer copies; "
-             "without them MPI calls), if it also computes longer, or its device is idle for "
-             "longer because its host launches late. Ranks are compared within the group that most "
-             "of their communication is in. Where all ranks have as many collectives, the finding "
-             "counts in how many it came last.",
+    .found = "The rank that comes last to a collective of its group is compared with those that "
+             "wait for it, since the collective before: it computed longer, its device had nothing "
+             "to run, or it waited in another group. A wait in another group is followed to the "
+             "rank that caused it. Of MPI calls and peer copies, it is the rank that is in "
+             "communication the least and computes longer.",
     .threshold =
-        "the rank with the least time in communication (NCCL, peer copies; without them "
-        "MPI) computes longer than the others' median, or its device is idle for longer, "
-        "and they communicate longer than it does, each by 5 % of its time: either alone "
-        "may be different work by design, both together are waiting. Within the group "
-        "that most of their communication is in, where that is recorded. Of processes that "
-        "call MPI or torch.distributed, the others wait for it four times as long as it does "
-        "for them by turns. Not where late rank says what it does meanwhile",
+        "the ranks that wait for it do so for 5 % of its time in the mean, and wait for 5 % more "
+        "of it in all (median) than the rank itself: either alone may be different work by design "
+        "or lateness by turns. Nothing where groups are not known and ranks do not leave their "
+        "collectives together. Of processes that call MPI or torch.distributed, the rank computes "
+        "longer and the others communicate longer by 5 %, and wait for it four times as long as it "
+        "does for them by turns. Not where late rank says what it does meanwhile",
     .remedy = "rebalance its work (shorter sequences, fewer layers), or check its clocks, host and "
               "interconnect",
     .helped =

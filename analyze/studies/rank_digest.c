@@ -200,8 +200,11 @@ static int find_levels(struct device *device)
             nvt_is_batch_wait(trace, i))
             failed = add_span(&device->loading, trace->ranges.start[i], trace->ranges.end[i]);
     if (!failed && device->from->count) {
-        device->rank->span = end - ops->start[device->from->ops[0]];
+        device->rank->first = ops->start[device->from->ops[0]];
+        device->rank->span = end - device->rank->first;
+        device->rank->idle = device->rank->span - time_until(&device->busy, end);
         device->rank->compute = time_until(&device->work, end);
+        device->rank->kernels = device->kernel_count;
     }
     return failed ? -1 : 0;
 }

@@ -46,11 +46,14 @@ struct nvt_rank_part {
 
 struct nvt_rank {
     const struct nvt_input_trace *from;
-    uint32_t process, device; /* NVT_NONE: it is no device's, but a process of MPI */
-    int64_t number;           /* of the job, -1 unknown */
-    int64_t span,
-        compute; /* ns: from the first operation to the last, with a kernel that computes */
-    int64_t communication; /* with a kernel or copy that communicates, and none that computes */
+    uint32_t process, device;    /* NVT_NONE: it is no device's, but a process of MPI */
+    int64_t number;              /* of the job, -1 unknown */
+    int64_t first;               /* ns: its first operation */
+    int64_t span;                /* from there to the end of the last */
+    int64_t compute;             /* a kernel computed */
+    int64_t idle;                /* no operation ran */
+    uint32_t kernels;            /* that computed */
+    int64_t communication;       /* a kernel or copy communicated, and none computed */
     struct nvt_rank_part *parts; /* in the order of their starts; owned */
     uint32_t part_count;
 };

@@ -1,0 +1,169 @@
+#include "stragglers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../lib/grow.h"
+#include "../../lib/sample.h"
+
+/* Who waits for less than this share of its time for a rank is not one of those that wait for it. */
+#define LEAST_WAIT 0.01
+
+static double all_of(const struct nvt_rank_wait *wait)
+{
+    double ns = 0;
+    for (int i = 0; i < NVT_LATE_CAUSES; i++)
+        ns += wait->ns[i];
+    return ns;
+}
+
+static int waits(const struct nvt_stragglers *all, const struct nvt_rank_wait *wait, uint32_t late)
+{
+    return wait->late == late &&
+           all_of(wait) >= LEAST_WAIT * (double)all->ranks.items[wait->waiting].span;
+}
+
+static double median(double *values, size_t count)
+{
+    nvt_sample_sort(values, count);
+    return count ? nvt_sample_quantile(values, count, 0.5) : 0;
+}
+
+/* Medians of those that wait for it; `values` has room for all ranks four times. */
+static void find_medians(const struct nvt_stragglers *all, struct nvt_straggler *item,
+                         double *values)
+{
+    double *const compute = values + all->ranks.count, *const idle = compute + all->ranks.count,
+                  *const kernels = idle + all->ranks.count;
+    size_t count = 0;
+    for (uint32_t i = 0; i < all->blame.wait_count; i++) {
+        const struct nvt_rank_wait *wait = &all->blame.waits[i];
+        if (!waits(all, wait, item->rank))
+            continue;
+        values[count] = all->blame.waited[wait->waiting];
+        compute[count] = (double)all->ranks.items[wait->waiting].compute;
+        kernels[count] = all->ranks.items[wait->waiting].kernels;
+        idle[count++] = (double)all->ranks.items[wait->waiting].idle;
+        item->caused_ns += all_of(wait);
+    }
+    item->waiting = (uint32_t)count;
+    item->caused_ns /= count ? (double)count : 1;
+    item->waited_ns = median(values, count);
+    item->compute_ns = median(compute, count);
+    item->idle_ns = median(idle, count);
+    item->kernels = median(kernels, count);
+    item->excess_ns = item->waited_ns - all->blame.waited[item->rank];
+}
+
+/*
+ * That of most of what is waited for it. Stages of a pipeline wait for the work of another by design, so that work is the cause only
+ * of a rank that computes for longer in all, and its host of one whose device is idle for longer.
+ */
+static uint8_t cause_of(const struct nvt_stragglers *all, const struct nvt_straggler *item)
+{
+    const struct nvt_rank *rank = &all->ranks.items[item->rank];
+    const double least = NVT_STRAGGLER_SHARE * (double)rank->span;
+    const double longer = (double)rank->compute - item->compute_ns,
+                 later = (double)rank->idle - item->idle_ns;
+    const double more = (rank->kernels - item->kernels) * item->compute_ns / fmax(item->kernels, 1);
+    double ns[NVT_LATE_CAUSES] = {0};
+    uint8_t most = NVT_LATE_UNKNOWN;
+    for (uint32_t i = 0; i < all->blame.wait_count; i++)
+        for (int k = 0; k < NVT_LATE_CAUSES && all->blame.waits[i].late == item->rank; k++)
+            ns[k] += all->blame.waits[i].ns[k];
+    for (int k = 0; k < NVT_LATE_CAUSES; k++)
+        most = ns[k] > ns[most] ? (uint8_t)k : most;
+    if (most == NVT_LATE_TRANSFER)
+        return most;
+    if (longer < least && later < least)
+        return NVT_LATE_UNKNOWN;
+    if (longer >= later)
+        return 2 * more >= longer ? NVT_LATE_WORK : NVT_LATE_KERNELS;
+    return ns[NVT_LATE_LOADING] > ns[NVT_LATE_HOST] ? NVT_LATE_LOADING : NVT_LATE_HOST;
+}
+
+/* How often it is late to collectives, and when, in its own trace. */
+static void find_moments(const struct nvt_stragglers *all, struct nvt_straggler *item)
+{
+    const struct nvt_rank *rank = &all->ranks.items[item->rank];
+    for (uint32_t i = 0; i < rank->part_count; i++) {
+        const struct nvt_rank_collective *of = nvt_rank_collective_of(&all->pairs, item->rank, i);
+        if (!of || of->shortest != item->rank || of->most <= of->least)
+            continue;
+        item->last++;
+        nvt_longest_add(&item->moments, rank->parts[i].start - (of->most - of->least),
+                        (double)(of->most - of->least));
+    }
+}
+
+static int by_excess(const void *left, const void *right)
+{
+    const struct nvt_straggler *a = left, *b = right;
+    if (a->excess_ns != b->excess_ns)
+        return a->excess_ns < b->excess_ns ? 1 : -1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* 0, or -1 when out of memory. */
+static int judge(struct nvt_stragglers *all)
+{
+    double *values = malloc((4 * (size_t)all->ranks.count + 1) * sizeof(*values));
+    double *caused = calloc((size_t)all->ranks.count + 1, sizeof(*caused));
+    int failed = !values || !caused;
+    for (uint32_t i = 0; i < all->blame.wait_count && !failed; i++)
+        caused[all->blame.waits[i].late] += all_of(&all->blame.waits[i]);
+    for (uint32_t i = 0; i < all->ranks.count && !failed; i++) {
+        const double least = NVT_STRAGGLER_SHARE * (double)all->ranks.items[i].span;
+        struct nvt_straggler item = {.rank = i};
+        if (caused[i] < least || least <= 0)
+            continue;
+        find_medians(all, &item, values);
+        if (item.caused_ns < least || item.excess_ns < least)
+            continue;
+        item.cause = cause_of(all, &item);
+        item.through_ns = all->blame.through_ns[i] / caused[i];
+        if (item.cause == NVT_LATE_UNKNOWN)
+            continue;
+        find_moments(all, &item);
+        failed = nvt_grow(&all->items, all->count, sizeof(*all->items));
+        if (!failed)
+            all->items[all->count++] = item;
+    }
+    if (all->count > 1)
+        qsort(all->items, all->count, sizeof(*all->items), by_excess);
+    free(values);
+    free(caused);
+    return failed ? -1 : 0;
+}
+
+int nvt_stragglers_make(struct nvt_stragglers *stragglers, const struct nvt_input *input,
+                        const size_t *numbers, size_t number, struct nvt_error *err)
+{
+    if (nvt_ranks_find(&stragglers->ranks, input, numbers, number, err))
+        return -1;
+    if (!stragglers->ranks.count || stragglers->ranks.items[0].device == NVT_NONE)
+        return 0;
+    if (nvt_rank_pairs_make(&stragglers->pairs, &stragglers->ranks, err) ||
+        nvt_rank_blame_make(&stragglers->blame, &stragglers->pairs, err))
+        return -1;
+    return judge(stragglers) ? nvt_fail(err, "out of memory") : 0;
+}
+
+void nvt_stragglers_free(struct nvt_stragglers *stragglers)
+{
+    free(stragglers->items);
+    nvt_rank_blame_free(&stragglers->blame);
+    nvt_rank_pairs_free(&stragglers->pairs);
+    nvt_ranks_free(&stragglers->ranks);
+}
+
+double nvt_stragglers_wait(const struct nvt_stragglers *stragglers, uint32_t rank)
+{
+    double ns = 0;
+    for (uint32_t i = 0; i < stragglers->blame.wait_count; i++)
+        for (uint32_t k = 0; k < stragglers->count; k++)
+            if (stragglers->blame.waits[i].waiting == rank &&
+                stragglers->blame.waits[i].late == stragglers->items[k].rank)
+                ns += all_of(&stragglers->blame.waits[i]);
+    return ns;
+}

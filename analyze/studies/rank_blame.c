@@ -1,0 +1,283 @@
+#include "rank_blame.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What is known of a cause makes this part of a wait at least. */
+#define LEAST_PART 0.25
+
+/* Time of a part in which no kernel computes. */
+static double exposed_of(const struct nvt_rank_part *part)
+{
+    return (double)(part->end - part->start - (part->after.work - part->before.work));
+}
+
+double nvt_rank_exposed_wait(const struct nvt_rank_pairs *pairs, struct nvt_rank_member member)
+{
+    const struct nvt_rank_part *part = nvt_rank_part_of(pairs, member);
+    const struct nvt_rank_collective *item =
+        nvt_rank_collective_of(pairs, member.rank, member.part);
+    if (!item)
+        return 0;
+    const double wait = (double)(part->end - part->start - item->least);
+    return fmax(fmin(wait, exposed_of(part)), 0);
+}
+
+/* What a rank did since the collective of the group before. */
+struct since {
+    double work, idle, loading, kernels, waits, transfer;
+    double unpaired; /* in communication of which no wait is known */
+};
+
+struct blaming {
+    struct nvt_rank_blame *blame;
+    const struct nvt_rank_pairs *pairs;
+    uint32_t *
+        before; /* of each part: that of its group before it on the rank, NVT_NONE: there is none */
+    double *waits;    /* of each part: what its rank waited in all parts before it, */
+    double *unpaired; /* and what it was in those that are not paired */
+    struct nvt_map wait_of;
+};
+
+/* 0, or -1 when out of memory. */
+static int find_before(struct blaming *all)
+{
+    const struct nvt_ranks *ranks = all->pairs->ranks;
+    int failed = 0;
+    for (uint32_t i = 0; i < ranks->count && !failed; i++) {
+        struct nvt_map last = {0};
+        double waits = 0, unpaired = 0;
+        for (uint32_t k = 0; k < ranks->items[i].part_count && !failed; k++) {
+            const uint32_t at = all->pairs->firsts[i] + k;
+            all->waits[at] = waits;
+            all->unpaired[at] = unpaired;
+            all->before[at] = NVT_NONE;
+            if (all->pairs->of[at] == NVT_NONE) {
+                unpaired += fmax(exposed_of(&ranks->items[i].parts[k]), 0);
+                continue;
+            }
+            uint32_t *before = nvt_map_at(&last, ranks->items[i].parts[k].group);
+            failed = !before;
+            if (!before)
+                break;
+            all->before[at] = *before == NVT_MAP_NONE ? NVT_NONE : *before;
+            *before = k;
+            waits += nvt_rank_exposed_wait(all->pairs, (struct nvt_rank_member){i, k});
+        }
+        nvt_map_free(&last);
+    }
+    return failed ? -1 : 0;
+}
+
+static struct since since_before(const struct blaming *all, struct nvt_rank_member member)
+{
+    const struct nvt_rank *rank = &all->pairs->ranks->items[member.rank];
+    const struct nvt_rank_part *part = nvt_rank_part_of(all->pairs, member);
+    const uint32_t first = all->pairs->firsts[member.rank];
+    const uint32_t before = all->before[first + member.part];
+    const int has_before = before != NVT_NONE;
+    static const struct nvt_rank_done nothing;
+    const struct nvt_rank_done *from = has_before ? &rank->parts[before].after : &nothing;
+    struct since since = {.work = (double)(part->before.work - from->work),
+                          .idle = (double)(part->before.idle - from->idle),
+                          .loading = (double)(part->before.loading - from->loading),
+                          .kernels = (double)part->before.kernels - from->kernels};
+    const uint32_t at = first + member.part, next = has_before ? first + before + 1 : first;
+    since.waits = all->waits[at] - all->waits[next];
+    since.unpaired = all->unpaired[at] - all->unpaired[next];
+    const int64_t begin = has_before ? rank->parts[before].end : rank->first;
+    since.transfer = fmax(
+        (double)(part->start - begin) - since.work - since.idle - since.waits - since.unpaired, 0);
+    return since;
+}
+
+/* The other group's collective in which the rank of a part waited longest since the one before it. NVT_NONE: none. */
+static uint32_t longest_wait(const struct blaming *all, struct nvt_rank_member member)
+{
+    const uint32_t first = all->pairs->firsts[member.rank];
+    const uint32_t before = all->before[first + member.part];
+    double most = 0;
+    uint32_t longest = NVT_NONE;
+    for (uint32_t k = before == NVT_NONE ? 0 : before + 1; k < member.part; k++) {
+        const double wait =
+            nvt_rank_exposed_wait(all->pairs, (struct nvt_rank_member){member.rank, k});
+        if (wait > most) {
+            most = wait;
+            longest = all->pairs->of[first + k];
+        }
+    }
+    return longest;
+}
+
+/* How much more the rank that came last did than those that waited for it, by how long they waited. */
+static struct since more_than_others(const struct blaming *all,
+                                     const struct nvt_rank_collective *item,
+                                     struct nvt_rank_member *last, struct since *others)
+{
+    const struct nvt_rank_member *members = &all->pairs->members[item->member];
+    struct since more = {0};
+    double weights = 0;
+    for (uint32_t i = 0; i < item->ranks; i++)
+        if (members[i].rank == item->shortest)
+            *last = members[i];
+    const struct since own = since_before(all, *last);
+    *others = more;
+    for (uint32_t i = 0; i < item->ranks; i++) {
+        const struct nvt_rank_part *part = nvt_rank_part_of(all->pairs, members[i]);
+        const double weight = (double)(part->end - part->start - item->least);
+        if (members[i].rank == item->shortest || weight <= 0)
+            continue;
+        const struct since its = since_before(all, members[i]);
+        weights += weight;
+        others->work += weight * its.work;
+        others->kernels += weight * its.kernels;
+        more.work += weight * (own.work - its.work);
+        more.idle += weight * (own.idle - its.idle);
+        more.loading += weight * (own.loading - its.loading);
+        more.kernels += weight * (own.kernels - its.kernels);
+        more.waits += weight * (own.waits - its.waits);
+        more.transfer += weight * (own.transfer - its.transfer);
+        more.unpaired += weight * (own.unpaired - its.unpaired);
+    }
+    if (weights > 0) {
+        others->work /= weights;
+        others->kernels /= weights;
+        more = (struct since){.work = more.work / weights,
+                              .idle = more.idle / weights,
+                              .loading = more.loading / weights,
+                              .kernels = more.kernels / weights,
+                              .waits = more.waits / weights,
+                              .transfer = more.transfer / weights,
+                              .unpaired = more.unpaired / weights};
+    }
+    return more;
+}
+
+/* Why the rank that came last did. */
+static struct nvt_rank_reason direct_reason(const struct blaming *all, uint32_t collective)
+{
+    const struct nvt_rank_collective *item = &all->pairs->items[collective];
+    struct nvt_rank_reason reason = {
+        .rank = item->shortest, .cause = NVT_LATE_UNKNOWN, .via = NVT_NONE};
+    struct nvt_rank_member last = {0};
+    struct since others;
+    if (item->ranks < 2 || item->most <= item->least)
+        return reason;
+    const struct since more = more_than_others(all, item, &last, &others);
+    const double most = fmax(fmax(more.work, more.idle), fmax(more.waits, more.transfer));
+    if (most < LEAST_PART * (double)(item->most - item->least) || most < more.unpaired)
+        return reason;
+    if (more.waits >= most) {
+        reason.via = longest_wait(all, last);
+    } else if (more.work >= most) {
+        const double each = others.kernels > 0 ? others.work / others.kernels : 0;
+        reason.cause =
+            2 * more.kernels * each >= more.work && each > 0 ? NVT_LATE_WORK : NVT_LATE_KERNELS;
+    } else if (more.idle >= most) {
+        reason.cause = 2 * more.loading >= more.idle ? NVT_LATE_LOADING : NVT_LATE_HOST;
+    } else {
+        reason.cause = NVT_LATE_TRANSFER;
+    }
+    return reason;
+}
+
+/* Follow chains to their first. What is met again on its own chain ends it: a file may say what it likes. */
+static void follow_chains(struct blaming *all)
+{
+    struct nvt_rank_reason *reasons = all->blame->reasons;
+    for (uint32_t i = 0; i < all->pairs->count; i++) {
+        uint32_t at = i, steps = 0;
+        while (reasons[at].via != NVT_NONE && !reasons[at].through && steps < all->pairs->count) {
+            at = reasons[at].via;
+            steps++;
+        }
+        /* `at` is a first, or one that was followed before. */
+        struct nvt_rank_reason first = reasons[at];
+        uint32_t through = first.through + steps;
+        for (uint32_t next = i; steps; steps--, through--) {
+            const uint32_t via = reasons[next].via;
+            reasons[next] = (struct nvt_rank_reason){first.rank, first.cause, through, via};
+            next = via;
+        }
+    }
+}
+
+/* 0, or -1 when out of memory. */
+static int add_wait(struct blaming *all, uint32_t waiting, uint32_t late, uint8_t cause, double ns)
+{
+    struct nvt_rank_blame *blame = all->blame;
+    struct nvt_rank_wait *wait = nvt_map_item(&all->wait_of, (uint64_t)waiting << 32 | late,
+                                              &blame->waits, &blame->wait_count, sizeof(*wait));
+    if (!wait)
+        return -1;
+    wait->waiting = waiting;
+    wait->late = late;
+    wait->ns[cause] += ns;
+    return 0;
+}
+
+/* 0, or -1 when out of memory. */
+static int add_waits(struct blaming *all)
+{
+    struct nvt_rank_blame *blame = all->blame;
+    for (uint32_t i = 0; i < all->pairs->count; i++) {
+        const struct nvt_rank_collective *item = &all->pairs->items[i];
+        const struct nvt_rank_reason *reason = &blame->reasons[i];
+        for (uint32_t k = 0; k < item->ranks; k++) {
+            const struct nvt_rank_member member = all->pairs->members[item->member + k];
+            const double ns = nvt_rank_exposed_wait(all->pairs, member);
+            blame->met[member.rank]++;
+            if (ns <= 0)
+                continue;
+            blame->waited[member.rank] += ns;
+            if (member.rank == reason->rank)
+                continue; /* what it held up holds it up */
+            if (reason->through)
+                blame->through_ns[reason->rank] += ns;
+            if (add_wait(all, member.rank, reason->rank, reason->cause, ns))
+                return -1;
+        }
+        blame->last[reason->rank] += item->most > item->least;
+    }
+    return 0;
+}
+
+int nvt_rank_blame_make(struct nvt_rank_blame *blame, const struct nvt_rank_pairs *pairs,
+                        struct nvt_error *err)
+{
+    const size_t ranks = (size_t)pairs->ranks->count + 1,
+                 parts = (size_t)pairs->firsts[pairs->ranks->count] + 1;
+    struct blaming all = {.blame = blame,
+                          .pairs = pairs,
+                          .before = malloc(parts * sizeof(*all.before)),
+                          .waits = malloc(parts * sizeof(*all.waits)),
+                          .unpaired = malloc(parts * sizeof(*all.unpaired))};
+    blame->pairs = pairs;
+    blame->reasons = malloc(((size_t)pairs->count + 1) * sizeof(*blame->reasons));
+    blame->waited = calloc(ranks, sizeof(*blame->waited));
+    blame->through_ns = calloc(ranks, sizeof(*blame->through_ns));
+    blame->last = calloc(ranks, sizeof(*blame->last));
+    blame->met = calloc(ranks, sizeof(*blame->met));
+    int failed = !all.before || !all.waits || !all.unpaired || !blame->reasons || !blame->waited ||
+                 !blame->through_ns || !blame->last || !blame->met || find_before(&all);
+    for (uint32_t i = 0; i < pairs->count && !failed; i++)
+        blame->reasons[i] = direct_reason(&all, i);
+    if (!failed)
+        follow_chains(&all);
+    failed = failed || add_waits(&all);
+    nvt_map_free(&all.wait_of);
+    free(all.before);
+    free(all.waits);
+    free(all.unpaired);
+    return failed ? nvt_fail(err, "out of memory") : 0;
+}
+
+void nvt_rank_blame_free(struct nvt_rank_blame *blame)
+{
+    free(blame->reasons);
+    free(blame->waits);
+    free(blame->waited);
+    free(blame->through_ns);
+    free(blame->last);
+    free(blame->met);
+}

@@ -1,0 +1,299 @@
+#include "made_job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/count_of.h"
+
+#define ITERATIONS 10
+#define LAYERS     3
+#define LAYER_NS   400000
+#define KERNELS    4 /* of a layer */
+#define HOST_RANKS 8
+
+/* A rank while its job runs: now is the same for all, its clock is its host's. */
+struct rank {
+    struct nvt_trace *trace;
+    int64_t now, offset;
+    double drift, speed;
+    uint32_t stage, replica, part;
+};
+
+struct simulation {
+    struct made_job *job;
+    struct rank *ranks;
+    uint64_t random;
+};
+
+/* Steele, Lea and Flood's SplitMix64. */
+static uint64_t draw(struct simulation *sim)
+{
+    uint64_t z = sim->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static double uniform(struct simulation *sim)
+{
+    return (double)(draw(sim) >> 11) / 9007199254740992.0;
+}
+
+static uint32_t rank_at(const struct made_job *job, uint32_t stage, uint32_t replica, uint32_t part)
+{
+    return (stage * job->dp + replica) * job->tp + part;
+}
+
+static int64_t clock_of(const struct rank *rank, int64_t time)
+{
+    return time + rank->offset + llround(rank->drift * (double)time);
+}
+
+/* An operation of a rank from a moment until another one, with what is told of its communication (NULL: it computes). */
+static void emit(const struct simulation *sim, struct rank *rank, const char *name, int64_t start,
+                 int64_t end, const struct nvt_collective *told)
+{
+    struct nvt_trace *trace = rank->trace;
+    struct nvt_kernel kernel = {.grid_x = 256, .grid_y = 1, .grid_z = 1};
+    if (sim->job->untold)
+        told = NULL;
+    for (uint32_t i = 0; told && i < trace->collectives.count; i++)
+        if (trace->collectives.name[i] == told->name &&
+            trace->collectives.group[i] == told->group && trace->collectives.peer[i] == told->peer)
+            kernel.collective = i + 1;
+    if (told && !kernel.collective)
+        kernel.collective = nvt_collective_add(trace, told) + 1;
+    const uint32_t id = nvt_strings_add_text(trace->strings, name);
+    const struct nvt_op op = {.start = clock_of(rank, start),
+                              .end = clock_of(rank, end),
+                              .thread = NVT_NONE,
+                              .launch = INT64_MIN,
+                              .name = id,
+                              .short_name = id,
+                              .detail = nvt_trace_kernel(trace, &kernel)};
+    assert_int_not_equal(nvt_op_add(trace, &op), NVT_NONE);
+}
+
+static void add_range(struct rank *rank, const char *name, int64_t start, int64_t end)
+{
+    const struct nvt_range range = {.start = clock_of(rank, start),
+                                    .end = clock_of(rank, end),
+                                    .name = nvt_strings_add_text(rank->trace->strings, name)};
+    assert_int_not_equal(nvt_range_add(rank->trace, &range), NVT_NONE);
+}
+
+/* --- what ranks do --- */
+
+static int is_late(const struct simulation *sim, const struct rank *rank, enum made_cause cause)
+{
+    return sim->job->cause == cause && &sim->ranks[sim->job->straggler] == rank;
+}
+
+/* Kernels of a layer. Hosts stumble: one of 300 layers begins late. */
+static void compute(struct simulation *sim, struct rank *rank, double length)
+{
+    const double slow = is_late(sim, rank, MADE_KERNELS) ? 1 + sim->job->lateness : 1;
+    double kernels = KERNELS;
+    if (is_late(sim, rank, MADE_WORK))
+        kernels *= 1 + sim->job->lateness;
+    if (draw(sim) % 300 == 0)
+        rank->now += (int64_t)(uniform(sim) * 2 * LAYER_NS);
+    for (int i = 0; i < (int)ceil(kernels - 0.01); i++) {
+        const double part = fmin(kernels - i, 1);
+        const int64_t ns = (int64_t)(1.0 * LAYER_NS / KERNELS * length * part * slow * rank->speed *
+                                     (0.97 + 0.06 * uniform(sim)));
+        emit(sim, rank, "gemm", rank->now, rank->now + ns, NULL);
+        rank->now += ns + 500;
+    }
+}
+
+/* Before a micro-batch the host of a straggler does something else. */
+static void dawdle(const struct simulation *sim, struct rank *rank)
+{
+    const int loads = is_late(sim, rank, MADE_LOADING);
+    const int64_t start = rank->now;
+    if (!loads && !is_late(sim, rank, MADE_HOST))
+        return;
+    rank->now += (int64_t)(sim->job->lateness * 3 * LAYERS * LAYER_NS);
+    if (loads)
+        add_range(rank, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start,
+                  rank->now);
+}
+
+/* Ranks that communicate: all leave when the last one has come and the transfer is done. */
+static void meet(struct simulation *sim, struct rank *const *ranks, uint32_t count,
+                 const char *group, int64_t transfer)
+{
+    char members[512] = "";
+    int64_t leave = INT64_MIN;
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t used = strlen(members);
+        leave = ranks[i]->now > leave ? ranks[i]->now : leave;
+        snprintf(members + used, sizeof(members) - used, "%s%td", i ? "," : "",
+                 ranks[i] - sim->ranks);
+    }
+    leave += transfer + (int64_t)(uniform(sim) * 0.1 * (double)transfer);
+    for (uint32_t i = 0; i < count; i++) {
+        struct nvt_strings *strings = ranks[i]->trace->strings;
+        const struct nvt_collective told = {.name = nvt_strings_add_text(strings, "allreduce"),
+                                            .group = nvt_strings_add_text(strings, group),
+                                            .members = nvt_strings_add_text(strings, members),
+                                            .ranks = count};
+        const int64_t skew = (int64_t)(uniform(sim) * 4000);
+        emit(sim, ranks[i], "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", ranks[i]->now, leave + skew,
+             &told);
+        ranks[i]->now = leave + skew + 500;
+    }
+}
+
+static void send(struct simulation *sim, struct rank *from, struct rank *to)
+{
+    struct rank *const ends[] = {from, to};
+    const int64_t leave = (from->now > to->now ? from->now : to->now) + 30000;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct nvt_strings *strings = ends[i]->trace->strings;
+        const struct nvt_collective told = {.name =
+                                                nvt_strings_add_text(strings, i ? "recv" : "send"),
+                                            .group = nvt_strings_add_text(strings, "pp"),
+                                            .ranks = sim->job->pp,
+                                            .peer = (uint32_t)(ends[1 - i] - sim->ranks) + 1};
+        emit(sim, ends[i], "ncclDevKernel_SendRecv", ends[i]->now, leave, &told);
+        ends[i]->now = leave + 500;
+    }
+}
+
+/* The layers of a stage of one replica, forward (length 1) or backward (2). */
+static void pass(struct simulation *sim, uint32_t stage, uint32_t replica, double length)
+{
+    const struct made_job *job = sim->job;
+    const uint32_t tp = job->tp;
+    struct rank *ranks[64] = {0};
+    char group[32];
+    for (uint32_t part = 0; part < tp; part++)
+        ranks[part] = &sim->ranks[rank_at(job, stage, replica, part)];
+    snprintf(group, sizeof(group), "tp%" PRIu32, stage * job->dp + replica);
+    for (int layer = 0; layer < LAYERS; layer++) {
+        for (uint32_t part = 0; part < tp; part++)
+            compute(sim, ranks[part], length);
+        if (tp > 1)
+            meet(sim, ranks, tp, group, (int64_t)(40000 * length));
+    }
+}
+
+static void send_all(struct simulation *sim, uint32_t from, uint32_t to, uint32_t replica)
+{
+    for (uint32_t part = 0; part < sim->job->tp; part++)
+        send(sim, &sim->ranks[rank_at(sim->job, from, replica, part)],
+             &sim->ranks[rank_at(sim->job, to, replica, part)]);
+}
+
+static void run_micro_batches(struct simulation *sim, uint32_t replica, uint32_t count)
+{
+    const struct made_job *job = sim->job;
+    for (uint32_t batch = 0; batch < count; batch++)
+        for (uint32_t stage = 0; stage < job->pp; stage++) {
+            for (uint32_t part = 0; part < job->tp; part++)
+                dawdle(sim, &sim->ranks[rank_at(job, stage, replica, part)]);
+            if (stage)
+                send_all(sim, stage - 1, stage, replica);
+            pass(sim, stage, replica, 1);
+        }
+    for (uint32_t batch = 0; batch < count; batch++)
+        for (uint32_t stage = job->pp; stage-- > 0;) {
+            if (stage + 1 < job->pp)
+                send_all(sim, stage + 1, stage, replica);
+            pass(sim, stage, replica, 2);
+        }
+}
+
+static void run_iteration(struct simulation *sim, uint32_t micro_batches)
+{
+    const struct made_job *job = sim->job;
+    const uint32_t dp = job->dp;
+    int64_t starts[512] = {0};
+    struct rank *ranks[64] = {0};
+    char group[32];
+    for (uint32_t i = 0; i < job->ranks; i++)
+        starts[i] = sim->ranks[i].now;
+    for (uint32_t replica = 0; replica < dp; replica++)
+        run_micro_batches(sim, replica, micro_batches);
+    for (uint32_t i = 0; i < job->pp * job->tp && dp > 1; i++) {
+        for (uint32_t replica = 0; replica < dp; replica++)
+            ranks[replica] = &sim->ranks[rank_at(job, i / job->tp, replica, i % job->tp)];
+        snprintf(group, sizeof(group), "dp%" PRIu32, i);
+        meet(sim, ranks, dp, group, 300000);
+    }
+    for (uint32_t i = 0; i < job->ranks; i++) {
+        compute(sim, &sim->ranks[i], 0.5);
+        add_range(&sim->ranks[i], "iteration", starts[i], sim->ranks[i].now);
+    }
+}
+
+/* --- the job --- */
+
+static void begin_rank(struct simulation *sim, uint32_t i, int64_t offset, double drift)
+{
+    struct made_job *job = sim->job;
+    char path[64];
+    snprintf(path, sizeof(path), "/x/rank-%" PRIu32 ".json", i);
+    struct nvt_trace *trace = nvt_trace_new(path, "test");
+    assert_non_null(trace);
+    nvt_trace_thread(trace, nvt_trace_process(trace, 100 + i), 100 + i);
+    trace->processes.rank[0] = i;
+    job->traces[i].trace = trace;
+    sim->ranks[i] = (struct rank){.trace = trace,
+                                  .now = 1000000000 + (int64_t)(uniform(sim) * 200000),
+                                  .offset = offset,
+                                  .drift = drift,
+                                  .speed = 1 + 0.01 * uniform(sim)};
+}
+
+struct made_job made_job(uint64_t seed, enum made_cause cause, uint32_t most, int untold)
+{
+    static const uint32_t sizes[] = {1, 1, 2, 2, 3, 4, 8};
+    struct made_job job = {.cause = cause, .untold = untold};
+    struct simulation sim = {.job = &job, .random = seed};
+    int64_t offset = 0;
+    double drift = 0;
+    while (job.ranks < 2 || job.ranks > most) {
+        job.tp = sizes[draw(&sim) % NVT_COUNT_OF(sizes)];
+        job.pp = sizes[draw(&sim) % NVT_COUNT_OF(sizes)];
+        job.dp = sizes[draw(&sim) % NVT_COUNT_OF(sizes)];
+        job.ranks = job.tp * job.pp * job.dp;
+    }
+    job.straggler = (uint32_t)(draw(&sim) % job.ranks);
+    job.lateness = 0.2 + 0.4 * uniform(&sim);
+    job.traces = calloc(job.ranks, sizeof(*job.traces));
+    sim.ranks = calloc(job.ranks, sizeof(*sim.ranks));
+    assert_true(job.traces && sim.ranks);
+    job.input = (struct nvt_input){.traces = job.traces, .trace_count = job.ranks};
+    for (uint32_t i = 0; i < job.ranks; i++) {
+        if (i % HOST_RANKS == 0) {
+            offset = (int64_t)(6e9 * (uniform(&sim) - 0.5));
+            drift = 1e-4 * (uniform(&sim) - 0.5);
+        }
+        begin_rank(&sim, i, offset, drift);
+    }
+    for (int i = 0; i < ITERATIONS; i++)
+        run_iteration(&sim, job.pp > 1 ? 2 * job.pp : 2);
+    for (uint32_t i = 0; i < job.ranks; i++)
+        assert_int_equal(nvt_trace_finish(job.traces[i].trace, NULL), 0);
+    free(sim.ranks);
+    return job;
+}
+
+void made_job_free(struct made_job *job)
+{
+    for (uint32_t i = 0; i < job->ranks; i++)
+        nvt_trace_free(job->traces[i].trace);
+    free(job->traces);
+    nvt_buffer_free(&job->input.notes);
+}
