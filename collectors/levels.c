@@ -107,6 +107,9 @@ int nvt_levels_parse(const char *text, struct nvt_levels *levels, struct nvt_err
 {
     *levels = (struct nvt_levels){0};
     const char *at = text;
+    levels->is_none = !strcmp(text, "none");
+    if (levels->is_none)
+        return 0;
     do {
         size_t length = strcspn(at, ","), i = 0;
         while (i < NVT_COUNT_OF(words) &&

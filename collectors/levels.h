@@ -14,6 +14,7 @@ struct nvt_levels {
     uint64_t trace; /* enum nvt_trace_what bits */
     uint64_t
         asked; /* of these, what was named by itself: where nothing of it comes, that is worth a line */
+    int is_none; /* "none", a word of nsys, which stands alone: trace is 0 */
     char unrecorded
         [128]; /* words of nsys whose calls are not recorded, with ", " between; "": none */
 };

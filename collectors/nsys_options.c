@@ -6,6 +6,10 @@
 #include "../lib/count_of.h"
 #include "ring.h"
 
+#define NO_COUNTERS                                                                                \
+    "hardware and kernel counters are not sampled; --trace machine has the host's load"
+#define OWN_PROCESSES "the command and all that it starts are recorded, and nothing else"
+
 static const struct nvt_nsys_option options[] = {
     {"show-output", 'w', "true", NULL, 0, NVT_NSYS_REFUSED,
      "the command keeps its output; redirect that instead"},
@@ -54,6 +58,45 @@ static const struct nvt_nsys_option options[] = {
     {"nvtx-domain-include", 0, "", NULL, 0, NVT_NSYS_NOTED, "all domains are recorded"},
     {"nvtx-domain-exclude", 0, "", NULL, 0, NVT_NSYS_NOTED, "all domains are recorded"},
     {"trace-fork-before-exec", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"cuda-trace-all-apis", 0, "false", NULL, 0, NVT_NSYS_NOTED,
+     "calls that frameworks make all the time are left out; --trace api has the others"},
+    {"cuda-trace-scope", 0, "process-tree", NULL, 0, NVT_NSYS_NOTED, OWN_PROCESSES},
+    {"process-scope", 0, "process-tree,main", NULL, 0, NVT_NSYS_NOTED, OWN_PROCESSES},
+    {"flush-on-cudaprofilerstop", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"dask", 0, "none", NULL, 0, NVT_NSYS_NOTED,
+     "functions of Dask have no ranges; --trace osrt,cpu shows what its workers run"},
+    {"python-functions-trace", 0, "none", NULL, 0, NVT_NSYS_NOTED,
+     "no ranges are made for the functions of a list; --trace cpu samples Python's functions"},
+    {"osrt-backtrace-depth", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"osrt-backtrace-stack-size", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"osrt-backtrace-threshold", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"osrt-file-access", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"debug-symbols", 0, "", NULL, 0, NVT_NSYS_NOTED,
+     "debug files are looked for below /usr/lib/debug/.build-id"},
+    {"nic-metrics", 0, "false,none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"storage-metrics", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"event-sample", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"event-sampling-frequency", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"event-sampling-interval", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"sampling-trigger", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"cpu-core-events", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"cpu-core-metrics", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"cpu-socket-events", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"cpu-socket-metrics", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"os-events", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"ftrace", 0, "", NULL, 0, NVT_NSYS_NOTED, "events of the kernel are not recorded"},
+    {"ftrace-keep-user-config", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"opengl-gpu-workload", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"vulkan-gpu-workload", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"gpu-video-device", 0, "none", NULL, 0, NVT_NSYS_NOTED, "video engines are not recorded"},
+    {"command-file", 0, "", NULL, 0, NVT_NSYS_REFUSED, "write its options on the command line"},
+    {"run-as", 0, "", NULL, 0, NVT_NSYS_REFUSED, "sudo -u USER nvtally record … runs both"},
+    {"start-later", 'Y', "false", NULL, 0, NVT_NSYS_REFUSED,
+     "--delay SECONDS or --capture RANGE begin to record later"},
+    {"session-new", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"hotkey-capture", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"duration-frames", 0, "", NULL, 0, NVT_NSYS_REFUSED,
+     "--duration SECONDS or --capture RANGE/FROM-TO end the recording"},
     {"resolve-symbols", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
 };
 

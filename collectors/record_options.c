@@ -114,7 +114,7 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"level", required_argument, NULL, LEVEL},
                                     {"help", no_argument, NULL, 'h'}};
 
-enum { OPTIONS_MOST = 128 };
+enum { OPTIONS_MOST = 160 };
 
 /* getopt's tables: ours, then those of nsys. */
 struct tables {
@@ -165,6 +165,9 @@ static int parse_ring(const char *text, uint64_t *bytes)
 static int take_seconds(const char *name, const char *text, int64_t *ns, struct nvt_error *err)
 {
     char with_unit[40];
+    *ns = 0;
+    if (!strcmp(text, "0")) /* nsys's default of both: none */
+        return 0;
     const size_t digits = strspn(text, "0123456789.");
     snprintf(with_unit, sizeof(with_unit), "%.32s%s", text, text[digits] ? "" : "s");
     return nvt_axis_duration(with_unit, ns)
@@ -198,12 +201,8 @@ static int take_kill(const char *text, int *number, struct nvt_error *err)
 static int take_window(int option, const char *text, struct nvt_record_options *options,
                        struct nvt_error *err)
 {
-    if (option == 'y' && strcmp(text, "0") != 0)
+    if (option == 'y')
         return take_seconds("delay", text, &options->delay_ns, err);
-    if (option == 'y') { /* nsys's default */
-        options->delay_ns = 0;
-        return 0;
-    }
     if (option == 'd')
         return take_seconds("duration", text, &options->duration_ns, err);
     return option == KILL ? take_kill(text, &options->kill, err) : 1;
@@ -319,6 +318,7 @@ static int take_levels(const char *text, struct nvt_record_request *request, uin
     if (nvt_levels_parse(text, &levels, err))
         return -1;
     *trace = levels.trace;
+    request->is_none = levels.is_none;
     request->asked = levels.asked;
     if (*levels.unrecorded)
         snprintf(request->notes + used, sizeof(request->notes) - used,
@@ -484,7 +484,10 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
     if (optind == argc)
         return nvt_fail(err, "record needs a command: nvtally record -- COMMAND …");
     uint64_t trace = given.trace | given.preset;
-    request->options.trace = (trace ? trace : TRACE_DEFAULT) | given.nsys;
+    request->options.trace = (trace || request->is_none ? trace : TRACE_DEFAULT) | given.nsys;
+    if (!request->options.trace)
+        return nvt_fail(err,
+                        "--trace none leaves nothing to record; --trace list prints what there is");
     /* A training loop that leaks is known by it, and the program takes no part. */
     if (request->options.pytorch)
         request->options.trace |= NVT_TRACE_PROCESS;

@@ -11,6 +11,7 @@ struct nvt_record_request {
     uint64_t
         asked; /* levels of --trace that were named one by one: where nothing of them comes, that is said */
     int wants_pytorch; /* --pytorch was given; a preset adds it where there is PyTorch */
+    int is_none;       /* --trace none: what else was named, and nothing by default */
     int is_python;     /* a preset: the command may be a Python script */
     char **command;    /* behind the options; NULL-terminated, of argv */
     char notes

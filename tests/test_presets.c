@@ -72,7 +72,7 @@ static void wrong_lists(void **state)
         {",nvtx", "there is no ''"},      {"nvtx,,cpu", "there is no ''"},
         {"nvtx cpu", "no 'nvtx cpu'"},    {"NVTX", "no 'NVTX'"},
         {"kernels", "mean 'kernel'?"},    {"cuda,foo", "there is no 'foo'"},
-        {"vulkan", "vulkan are not rec"}, {"none", "there is no 'none'"}};
+        {"vulkan", "vulkan are not rec"}, {"nvtx,none", "there is no 'none'"}};
     for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         struct nvt_levels parsed;
         assert_int_equal(nvt_levels_parse(wrong[i][0], &parsed, &err), -1);
@@ -324,12 +324,81 @@ static void command_lines_of_nsys(void **state)
     cli_result_free(&result);
 }
 
+/* Command lines of tutorials and issues, with what is recorded then; a message of each that asks for more. */
+static void command_lines_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *levels;
+        const char *notes[3];
+    } cases[] = {
+        {"--trace=cuda,nvtx,osrt --force-overwrite=true --stats=true",
+         "nvtx,kernel,api,osrt",
+         {"nvtally stats FILE prints them"}},
+        {"-t cuda,nvtx -w true -s none -f true", "nvtx,kernel,api", {NULL}},
+        {"-t cuda,cudnn,cublas,osrt,nvtx --delay=0.01",
+         "nvtx,kernel,api,osrt",
+         {"calls of cudnn, cublas are not recorded"}},
+        {"--trace cuda --sample cpu --cuda-memory-usage true", "kernel,api,memory,cpu", {NULL}},
+        {"-t none --sample=process-tree", "cpu", {NULL}},
+        {"--trace=nvtx --export=sqlite --stats true",
+         "nvtx",
+         {"nvtally export FILE --to sqlite", "nvtally stats FILE"}},
+        {"-t nvtx,cuda --gpu-metrics-device=all --nic-metrics=true --python-backtrace=cuda",
+         "nvtx,kernel,api",
+         {"counters of the GPU", "not sampled", "Python's stacks"}},
+        {"-t cuda --cuda-graph-trace=graph:host-only --cudabacktrace=all",
+         "kernel,api,graph",
+         {"stacks of CUDA calls"}},
+        {"-t nvtx -y 0 -d 30 --kill none --wait primary -x true", "nvtx", {NULL}},
+        {"-t osrt --osrt-threshold=10000 --osrt-backtrace-stack-size=16384 -b fp", "osrt", {NULL}},
+        {"-t nvtx --capture-range=none --capture-range-end=stop --stop-on-range-end=true",
+         "nvtx",
+         {NULL}},
+        {"-t nvtx --session-new=a --cpuctxsw=none --trace-fork-before-exec=true", "nvtx", {NULL}}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        char words[256], *rest = words;
+        const char *argv[40] = {"nvtally", "record", "-o", recorded_path()};
+        int argc = 4;
+        snprintf(words, sizeof(words), "%s", cases[i].line);
+        for (char *word; (word = strtok_r(rest, " ", &rest)); argc++)
+            argv[argc] = word;
+        argv[argc] = "echo";
+        argv[argc + 1] = "ran";
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        assert_string_equal(result.out, "ran\n");
+        for (int note = 0; note < 3 && cases[i].notes[note]; note++)
+            if (!strstr(result.err, cases[i].notes[note]))
+                fail_msg("%s: no '%s' in\n%s", cases[i].line, cases[i].notes[note], result.err);
+        if (!cases[i].notes[0] && strstr(result.err, "nvtally: --"))
+            fail_msg("%s:\n%s", cases[i].line, result.err);
+        cli_result_free(&result);
+        struct nvt_trace *trace = recorded_trace();
+        assert_string_equal(nvt_trace_meta(trace, "trace"), cases[i].levels);
+        nvt_trace_free(trace);
+    }
+    static const char *const refused[][3] = {{"--trace", "none", "leaves nothing to record"},
+                                             {"--start-later", "true", "--delay SECONDS"},
+                                             {"-Y", "true", "--capture RANGE"},
+                                             {"-e", "A=B", "env NAME=VALUE"},
+                                             {"-s", "system-wide", "no others"},
+                                             {"--run-as", "me", "sudo -u USER"},
+                                             {"-w", "false", "redirect that instead"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(refused); i++) {
+        struct cli_result result = RUN("record", "-f", refused[i][0], refused[i][1], "echo", "ran");
+        cli_expect_failure(&result, refused[i][2]);
+        cli_result_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_levels),
         cmocka_unit_test(wrong_lists),
         cmocka_unit_test(options_of_nsys),
+        cmocka_unit_test(command_lines_are_taken_as_they_are),
         cmocka_unit_test(ranks_have_names_of_their_own),
         cmocka_unit_test(a_python_script_is_run),
         cmocka_unit_test(the_preset_records_what_python_does),

@@ -251,7 +251,7 @@ static void wrong_values(void **state)
     static const char *const wrong[][2] = {
         {"--delay", "x"},      {"--delay", "-1"},
         {"--delay", ""},       {"--delay", "1e3"},
-        {"--delay", "1.2.3"},  {"--duration", "0"},
+        {"--delay", "1.2.3"},  {"--duration", "0.0"},
         {"--duration", "5 s"}, {"--duration", "inf"},
         {"--duration", "99y"}, {"--kill", "sigfoo"},
         {"--kill", "0"},       {"--kill", "65"},
