@@ -281,7 +281,7 @@ static int note_outcome(const struct request *request, const struct nvt_outcomes
     if (slower)
         nvt_message(stderr, "%zu slower by more than %g %%", slower, percent);
     if (unknown)
-        nvt_message(stderr, "%zu may be slower by more than %g %%, within noise%s", unknown,
+        nvt_message(stderr, "%zu may be slower by more than %g %% (cannot tell)%s", unknown,
                     percent,
                     request->fail_unknown ? "" : "; --fail-unknown makes that exit status 1");
     return slower || (unknown && request->fail_unknown);

@@ -141,6 +141,27 @@ static void ranks_are_compared_with_themselves(void **state)
     cli_result_free(&result);
 }
 
+/* The first line: what would not have been seen is no difference up to 20 %, and no answer above. */
+static void the_first_line_says_what_would_be_seen(void **state)
+{
+    (void)state;
+    static const struct {
+        double std_ns;
+        const char *says;
+    } cases[] = {
+        {5e5, "B: no difference found in forward, would have seen 1"},
+        {3e6, "B: cannot tell whether forward changed: less than 1"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        const char *one = make_run("one", 1e6, cases[i].std_ns);
+        struct cli_result result = cli_run((const char *[]){"nvtally", "compare", one, one, NULL});
+        cli_expect_status(&result, 0);
+        if (strncmp(result.out, cases[i].says, strlen(cases[i].says)) != 0)
+            fail_msg("%s", result.out);
+        cli_result_free(&result);
+    }
+}
+
 /* A bound within the tolerance is kept, too: what is the same may be slower by more. */
 static void a_bound_may_be_below_the_tolerance(void **state)
 {
@@ -246,7 +267,7 @@ static void what_cannot_be_told_is_told(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "cannot tell"));
-    assert_non_null(strstr(result.err, "1 may be slower by more than 5 %, within noise; "
+    assert_non_null(strstr(result.err, "1 may be slower by more than 5 % (cannot tell); "
                                        "--fail-unknown makes that exit status 1\n"));
     cli_result_free(&result);
     argv[6] = "--fail-unknown";
@@ -380,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_regression_is_exit_status_1),
+        cmocka_unit_test(the_first_line_says_what_would_be_seen),
         cmocka_unit_test(traces_give_their_times),
 #ifdef HAVE_YAJL
         cmocka_unit_test(ranks_are_compared_with_themselves),

@@ -269,7 +269,7 @@ static void no_loop_is_seen_where_none_is(void **state)
     expect("iterations", &trace, 1,
            "Device,PID,Iterations,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Med Operations,"
            "Med Busy (%),Match (%),Ops Before,Ops Behind,First Operation\n",
-           "note: no device in the input has operations that repeat");
+           "note: no GPU work in the input repeats");
 }
 
 /* --- stragglers --- */

@@ -89,6 +89,9 @@ static void put_change(const struct nvt_outcome *row, const char *name, char sid
              NVT_TIME(change->typical[0]), NVT_TIME(change->typical[1]));
 }
 
+/* A change that large is not seen: that is no answer, and no difference. */
+#define MOST_SEEN 1.2
+
 /* The smallest change that an interval around none would not hold: what would have been seen. */
 static double would_see(const struct nvt_change *change)
 {
@@ -104,7 +107,7 @@ const char *nvt_headline_counts(const struct nvt_headline *headline, char out[NV
     } parts[] = {{headline->slower, "slower"},
                  {headline->faster, "faster"},
                  {headline->same, "the same"},
-                 {headline->cannot_tell, "within noise"}};
+                 {headline->cannot_tell, "cannot tell"}};
     size_t used = 0, all = 0;
     *out = 0;
     for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
@@ -139,11 +142,15 @@ const char *nvt_headline_text(const struct nvt_headline *headline, char out[NVT_
         snprintf(out, NVT_HEADLINE_MAX,
                  "%c is the same as A: %.100s %s, a change of %s %% excluded", side, name,
                  NVT_TIME(change->typical[1]), percent(would_see(change), text));
-    else if (isfinite(change->low) && isfinite(change->high) && change->high < 100)
+    else if (isfinite(change->low) && isfinite(change->high) && would_see(change) > MOST_SEEN)
+        snprintf(out, NVT_HEADLINE_MAX,
+                 "%c: cannot tell whether %.100s changed: less than %s %% would not be seen", side,
+                 name, percent(would_see(change), text));
+    else if (isfinite(change->low) && isfinite(change->high))
         snprintf(out, NVT_HEADLINE_MAX, "%c: no difference found in %.100s, would have seen %s %%",
                  side, name, percent(would_see(change), text));
     else
-        snprintf(out, NVT_HEADLINE_MAX, "%c: %.100s is within noise; give more runs of each side",
-                 side, name);
+        snprintf(out, NVT_HEADLINE_MAX,
+                 "%c: cannot tell whether %.100s changed; give more runs of each side", side, name);
     return out;
 }

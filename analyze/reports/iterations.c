@@ -113,7 +113,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_iterations = {
     .name = "iterations",
-    .about = "iterations of each device and their period, found without annotations",
+    .about = "GPU work that repeats, and its period: iterations that no range names",
     .columns = {{"Device", NVT_NAMES},
                 {"PID", NVT_SPARE_IDS},
                 {"Iterations", NVT_COUNTS},
@@ -124,8 +124,8 @@ const struct nvt_report nvt_report_iterations = {
                 {"Ops Before", NVT_COUNTS},
                 {"Ops Behind", NVT_COUNTS},
                 {"First Operation", NVT_KERNELS}},
-    .title = "Iterations by device",
-    .nothing = "no device in the input has operations that repeat",
+    .title = "GPU work that repeats",
+    .nothing = "no GPU work in the input repeats (iterations that ranges name: warmup, range_tree)",
     .of_input = put_iterations,
     .more = more,
 };
