@@ -435,10 +435,9 @@ static void ranks_in_files_of_their_own(void **state)
     nvt_trace_free(traces[1].trace);
 }
 
-/* Without MPI, the collectives of NCCL that each has begun tell who is behind. */
-static void collectives_of_nccl_are_counted(void **state)
+/* The evidence on two ranks in a loop of 20 and 19 collectives of NCCL, each of a communicator; rank 0's last is on another. */
+static void expect_collectives(const char *const payloads[3], const char *says)
 {
-    (void)state;
     struct maker maker = begin_ranks();
     for (uint32_t rank = 0; rank < 2; rank++) {
         make_process(&maker, 100 + rank, 0);
@@ -446,8 +445,13 @@ static void collectives_of_nccl_are_counted(void **state)
         maker.domain = nvt_trace_domain(maker.trace, maker.process, "NCCL");
         maker.now = 0;
         for (uint32_t i = 0; i < 20 - rank; i++) {
+            const char *payload = payloads[i == 19 ? 2 : rank];
+            struct nvt_ranges *ranges = &maker.trace->ranges;
             maker.now += 100 * MS;
             make_range(&maker, "ncclDevKernel_AllReduce", maker.now - MS);
+            ranges->payload[ranges->count - 1] =
+                nvt_strings_add_text(maker.trace->strings, payload);
+            ranges->flags[ranges->count - 1] |= *payload ? NVT_RANGE_HAS_PAYLOAD : 0;
             make_range(&maker, "ncclGroupStart", maker.now - MS);
         }
         maker.domain = 0;
@@ -460,9 +464,24 @@ static void collectives_of_nccl_are_counted(void **state)
     assert_string_equal(findings.items[0].what,
                         "rank 0 and 1 more processes have made no progress for "
                         "9.00 s, in wait");
-    assert_non_null(
-        strstr(findings.items[0].evidence, "; rank 1 has begun 19 NCCL collectives, rank 0 20"));
+    if (says)
+        assert_non_null(strstr(findings.items[0].evidence, says));
+    else
+        assert_null(strstr(findings.items[0].evidence, "NCCL collectives"));
     free(findings.items);
+}
+
+/* Without MPI, the collectives of NCCL that each has begun tell who is behind, on one communicator. */
+static void collectives_of_nccl_are_counted(void **state)
+{
+#define ID(number) "{\"NCCL communicator ID\":" #number "}"
+    static const char behind[] = "; rank 1 has begun 19 NCCL collectives, rank 0 20";
+    (void)state;
+    expect_collectives((const char *const[]){"", "", ""}, behind);
+    expect_collectives((const char *const[]){ID(7), ID(7), ID(7)}, behind);
+    expect_collectives((const char *const[]){ID(7), ID(8), ID(7)}, NULL);
+    expect_collectives((const char *const[]){ID(7), ID(7), ID(8)}, NULL);
+#undef ID
 }
 
 /* Of a deep stack what lies innermost is told, from a whole range on. */

@@ -43,8 +43,22 @@ static void begin(struct job *job)
 struct message {
     const char *kernel, *does, *group, *members;
     uint32_t size, peer;
-    uint64_t sequence; /* 0: none */
+    uint64_t sequence;            /* 0: none */
+    const char *domain, *payload; /* of a range around the launch, NULL: there is none */
 };
+
+static void add_range(struct nvt_trace *trace, const struct message *message, int64_t time)
+{
+    const struct nvt_range range = {
+        .start = time - 10,
+        .end = time + 10,
+        .domain = nvt_trace_domain(trace, 0, message->domain),
+        .name = nvt_strings_add_text(trace->strings, "all_reduce"),
+        .payload = nvt_strings_add_text(trace->strings, message->payload),
+        .style = message->domain[0] == 'P' ? NVT_START_END : NVT_PUSH_POP,
+        .flags = NVT_RANGE_HAS_PAYLOAD};
+    assert_int_not_equal(nvt_range_add(trace, &range), NVT_NONE);
+}
 
 static void add(struct job *job, uint32_t rank, const struct message *message, int64_t start,
                 int64_t end)
@@ -65,12 +79,14 @@ static void add(struct job *job, uint32_t rank, const struct message *message, i
     const struct nvt_op op = {.start = start,
                               .end = end,
                               .correlation = trace->ops.count + 1,
-                              .thread = NVT_NONE,
-                              .launch = INT64_MIN,
+                              .thread = message->domain ? 0 : NVT_NONE,
+                              .launch = message->domain ? start - 100 : INT64_MIN,
                               .name = name,
                               .short_name = name,
                               .detail = nvt_trace_kernel(trace, &kernel)};
     assert_int_not_equal(nvt_op_add(trace, &op), NVT_NONE);
+    if (message->domain)
+        add_range(trace, message, start - 100);
     if (message->sequence) {
         const struct nvt_sequence row = {
             .process = NVT_NONE, .correlation = op.correlation, .number = message->sequence};
@@ -141,10 +157,17 @@ static void groups_are_apart(void **state)
 {
     (void)state;
     static const struct message groups[][2] = {
-        {{REDUCE, NULL, "tp0", "0,1", 2, 0, 0}, {REDUCE, NULL, "tp1", "2,3", 2, 0, 0}},
-        {{REDUCE, NULL, "tp", "0,1", 2, 0, 0}, {REDUCE, NULL, "tp", "2,3", 2, 0, 0}},
-        {{REDUCE, NULL, "tp0", NULL, 0, 0, 0}, {REDUCE, NULL, "tp1", NULL, 0, 0, 0}},
-        {{REDUCE, NULL, "", "0,1", 0, 0, 0}, {REDUCE, NULL, "", "2,3", 0, 0, 0}},
+        {{.kernel = REDUCE, .group = "tp0", .members = "0,1", .size = 2},
+         {.kernel = REDUCE, .group = "tp1", .members = "2,3", .size = 2}},
+        {{.kernel = REDUCE, .group = "tp", .members = "0,1", .size = 2},
+         {.kernel = REDUCE, .group = "tp", .members = "2,3", .size = 2}},
+        {{.kernel = REDUCE, .group = "tp0"}, {.kernel = REDUCE, .group = "tp1"}},
+        {{.kernel = REDUCE, .group = "", .members = "0,1"},
+         {.kernel = REDUCE, .group = "", .members = "2,3"}},
+        {{.kernel = REDUCE, .domain = "NCCL", .payload = "{\"NCCL communicator ID\":7}"},
+         {.kernel = REDUCE, .domain = "NCCL", .payload = "{\"NCCL communicator ID\":8}"}},
+        {{.kernel = REDUCE, .domain = "PyTorch", .payload = "{\"group\":\"a\",\"ranks\":2}"},
+         {.kernel = REDUCE, .domain = "PyTorch", .payload = "{\"group\":\"b\",\"ranks\":2}"}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(groups); i++) {
         struct job job;
@@ -164,8 +187,8 @@ static void groups_are_apart(void **state)
 static void a_name_of_several_groups_is_left_out(void **state)
 {
     (void)state;
-    static const struct message groups[2] = {{REDUCE, NULL, "tp", NULL, 2, 0, 0},
-                                             {REDUCE, NULL, "tp", NULL, 2, 0, 0}};
+    static const struct message groups[2] = {{.kernel = REDUCE, .group = "tp", .size = 2},
+                                             {.kernel = REDUCE, .group = "tp", .size = 2}};
     struct job job;
     begin(&job);
     add_two_groups(&job, groups);
@@ -209,7 +232,11 @@ static void sequence_numbers_pair(void **state)
     begin(&job);
     for (int64_t i = 0; i < 10; i++)
         for (uint32_t rank = 0; rank < 2; rank++) {
-            const struct message message = {REDUCE, NULL, "0", "0,1", 2, 0, (uint64_t)i + 41};
+            const struct message message = {.kernel = REDUCE,
+                                            .group = "0",
+                                            .members = "0,1",
+                                            .size = 2,
+                                            .sequence = (uint64_t)i + 41};
             if (!rank || i >= 2)
                 add(&job, rank, &message, 1000000 * i - (rank ? 10000 : 10000 + 1000 * i),
                     1000000 * i);
@@ -229,8 +256,18 @@ static void messages_are_paired_by_their_ends(void **state)
     begin(&job);
     for (int64_t i = 0; i < 10; i++)
         for (uint32_t rank = 0; rank < RANKS; rank++) {
-            const struct message to = {SENDS, "send", "pp", "0,1,2,3", 4, rank + 2, 0},
-                                 from = {SENDS, "recv", "pp", "0,1,2,3", 4, rank, 0};
+            const struct message to = {.kernel = SENDS,
+                                       .does = "send",
+                                       .group = "pp",
+                                       .members = "0,1,2,3",
+                                       .size = 4,
+                                       .peer = rank + 2},
+                                 from = {.kernel = SENDS,
+                                         .does = "recv",
+                                         .group = "pp",
+                                         .members = "0,1,2,3",
+                                         .size = 4,
+                                         .peer = rank};
             if (rank)
                 add(&job, rank, &from, 1000000 * i + 100000 * rank - 30000,
                     1000000 * i + 100000 * rank);
@@ -271,8 +308,8 @@ static void blame_goes_through_groups(void **state)
 {
     (void)state;
     static const struct message work = {.kernel = "gemm"},
-                                tp = {REDUCE, NULL, "tp", "0,1", 2, 0, 0},
-                                dp = {REDUCE, NULL, "dp", "0,3", 2, 0, 0};
+                                tp = {.kernel = REDUCE, .group = "tp", .members = "0,1", .size = 2},
+                                dp = {.kernel = REDUCE, .group = "dp", .members = "0,3", .size = 2};
     struct nvt_rank_blame blame = {0};
     struct job job;
     begin(&job);

@@ -215,18 +215,23 @@ static int judge_absent(const struct nvt_process_ends *ends, const struct nvt_pr
     return status;
 }
 
-/* What began fewer collectives of NCCL than another has not reached one. */
+/* What began fewer collectives of NCCL than another of its communicator has not reached one. Of a process of several communicators
+ * it is not known which of their collectives these are. */
 static void tell_collectives(const struct nvt_process_ends *ends, struct nvt_finding *finding)
 {
     const struct nvt_process_end *least = NULL, *most = NULL;
-    for (size_t i = 0; i < ends->count; i++) {
-        const struct nvt_process_end *end = &ends->items[i];
-        if (!end->collectives)
-            continue;
-        least = !least || end->collectives < least->collectives ? end : least;
-        most = !most || end->collectives > most->collectives ? end : most;
-    }
-    if (least && least->collectives < most->collectives)
+    for (size_t i = 0; i < ends->count; i++)
+        for (size_t k = 0; k < ends->count; k++) {
+            const struct nvt_process_end *few = &ends->items[i], *many = &ends->items[k];
+            if (!few->collectives || few->several_communicators || many->several_communicators ||
+                few->communicator != many->communicator || few->collectives >= many->collectives ||
+                (least &&
+                 many->collectives - few->collectives <= most->collectives - least->collectives))
+                continue;
+            least = few;
+            most = many;
+        }
+    if (least)
         nvt_finding_append(finding, "; %s has begun %s NCCL collectives, %s %s", NAME_OF(least),
                            NVT_COUNT((double)least->collectives), NAME_OF(most),
                            NVT_COUNT((double)most->collectives));

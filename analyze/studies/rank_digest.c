@@ -12,7 +12,10 @@
 #include "../device/devices.h"
 #include "../device/project.h"
 #include "../input/ranks.h"
+#include "../../lib/collective_payload.h"
 #include "../model/batches.h"
+#include "../model/nccl.h"
+#include "../model/payload.h"
 #include "../model/sequences.h"
 
 /* --- groups --- */
@@ -48,44 +51,55 @@ const char *nvt_rank_group_text(const struct nvt_ranks *ranks, uint32_t group, c
     return out;
 }
 
-/* --- which communicator NCCL says --- */
+/* --- what ranges around launches say --- */
 
-/* Of each operation the id of its communicator, 0: none is told; owned. */
-struct communicators {
+/* Of each operation the range that says what its communication is, and 1; 0: none does. NULL: none says any. */
+struct sayings {
     const struct nvt_trace *trace;
-    uint64_t *ids;
+    uint32_t *ranges; /* owned */
 };
 
-static uint64_t id_in(const struct nvt_trace *trace, uint32_t range)
+static const char *payload_of(const struct nvt_trace *trace, uint32_t range)
 {
-    static const char key[] = "\"NCCL communicator ID\":";
-    const char *payload = trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD
-                              ? nvt_name(trace, trace->ranges.payload[range])
-                              : "";
-    const char *found = strstr(payload, key);
-    return found ? strtoull(found + sizeof(key) - 1, NULL, 10) : 0;
+    return trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD
+               ? nvt_name(trace, trace->ranges.payload[range])
+               : "";
 }
 
-static int note_id(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+/* Whether a range is one of NCCL's own with its communicator, or (2) one of a collective by record --pytorch. */
+static int says_group(const struct nvt_trace *trace, uint32_t range)
 {
-    struct communicators *all = context;
-    const struct nvt_trace *trace = all->trace;
-    for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(nvt_domain_name(trace, trace->ranges.domain[ranges[i]]), "NCCL") &&
-            id_in(trace, ranges[i]))
-            all->ids[op] = id_in(trace, ranges[i]);
+    const char *domain = nvt_domain_name(trace, trace->ranges.domain[range]);
+    if (!strcmp(domain, NVT_COLLECTIVE_DOMAIN))
+        return strncmp(payload_of(trace, range), "{\"group\":\"", 10) != 0 ? 0 : 2;
+    return !strcmp(domain, "NCCL") && nvt_nccl_communicator(trace, range);
+}
+
+/* The innermost one; PyTorch's names of groups go before NCCL's numbers. */
+static int note_saying(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    const struct sayings *all = context;
+    int best = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const int says = says_group(all->trace, ranges[i]);
+        if (says && says >= best) {
+            best = says;
+            all->ranges[op] = ranges[i] + 1;
+        }
+    }
     return 0;
 }
 
 /* 0, or -1 when out of memory. */
-static int find_communicators(struct communicators *all)
+static int find_sayings(struct sayings *all)
 {
     const struct nvt_trace *trace = all->trace;
     for (uint32_t i = 0; i < trace->domains.count; i++) {
-        if (strcmp(nvt_domain_name(trace, i), "NCCL") != 0)
+        const char *domain = nvt_domain_name(trace, i);
+        if (strcmp(domain, "NCCL") != 0 && strcmp(domain, NVT_COLLECTIVE_DOMAIN) != 0)
             continue;
-        all->ids = calloc((size_t)trace->ops.count + 1, sizeof(*all->ids));
-        return all->ids ? nvt_project(trace, 0, note_id, all, NULL) : -1;
+        all->ranges = calloc((size_t)trace->ops.count + 1, sizeof(*all->ranges));
+        return all->ranges ? nvt_project(trace, 0, note_saying, all, NULL) : -1;
     }
     return 0;
 }
@@ -148,7 +162,7 @@ struct device {
     struct nvt_ranks *ranks;
     struct nvt_rank *rank;
     const struct nvt_used_device *from;
-    const struct communicators *communicators;
+    const struct sayings *sayings;
     const struct nvt_map *sequences;
     struct levels work, busy, loading;
     int64_t *kernels; /* starts of kernels that compute */
@@ -262,16 +276,38 @@ static uint32_t told_group(struct device *device, uint32_t row)
     return found;
 }
 
+/* The range that says what the communication of an operation is, NVT_NONE: none does. */
+static uint32_t saying_of(const struct device *device, uint32_t op)
+{
+    const uint32_t *ranges = device->sayings->ranges;
+    return ranges && ranges[op] ? ranges[op] - 1 : NVT_NONE;
+}
+
+/* The group that the range around the launch names. NVT_NONE when out of memory. */
+static uint32_t said_group(struct device *device, uint32_t range)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const char *payload = payload_of(trace, range);
+    const double size = nvt_member_number(payload, "\"ranks\"");
+    struct nvt_rank_group group = {.size = size >= 1 && size < NVT_NONE ? (uint32_t)size : 0};
+    char key[128];
+    if (says_group(trace, range) == 2) {
+        snprintf(key, sizeof(key), "%.100s", payload + 10);
+        key[strcspn(key, "\"")] = 0;
+    } else
+        snprintf(key, sizeof(key), "NCCL %" PRIx64, nvt_nccl_communicator(trace, range));
+    group.name = nvt_strings_add_text(device->ranks->names, key);
+    return group.name == NVT_NO_STRING ? NVT_NONE : nvt_ranks_group(device->ranks, key, &group);
+}
+
 /* NVT_NONE when out of memory. */
 static uint32_t group_of(struct device *device, uint32_t op)
 {
+    static const struct nvt_rank_group assumed = {.flags = NVT_GROUP_ASSUMED};
     const struct nvt_trace *trace = device->rank->from->trace;
-    const uint32_t detail = trace->ops.detail[op];
+    const uint32_t detail = trace->ops.detail[op], said = saying_of(device, op);
     const uint32_t row = detail == NVT_NONE ? 0 : trace->kernels.collective[detail];
-    const uint64_t id = device->communicators->ids ? device->communicators->ids[op] : 0;
     const int sends = strcasestr(nvt_name(trace, trace->ops.short_name[op]), "sendrecv") != NULL;
-    struct nvt_rank_group group = {.flags = NVT_GROUP_ASSUMED};
-    char key[64];
     int failed = 0;
     if (row && is_message(nvt_name(trace, trace->collectives.name[row - 1]))) {
         const uint32_t pair = pair_of(device, row - 1, &failed);
@@ -279,12 +315,21 @@ static uint32_t group_of(struct device *device, uint32_t op)
             return pair;
     } else if (row && (trace->collectives.group[row - 1] || trace->collectives.members[row - 1]))
         return told_group(device, row - 1);
-    if (!id || sends)
-        return nvt_ranks_group(device->ranks, sends ? "messages" : "", &group);
-    snprintf(key, sizeof(key), "NCCL %" PRIx64, id);
-    group.name = nvt_strings_add_text(device->ranks->names, key);
-    group.flags = 0;
-    return group.name == NVT_NO_STRING ? NVT_NONE : nvt_ranks_group(device->ranks, key, &group);
+    if (said != NVT_NONE && !sends)
+        return said_group(device, said);
+    return nvt_ranks_group(device->ranks, sends ? "messages" : "", &assumed);
+}
+
+/* Which of its group's an operation is. UINT64_MAX: not recorded. */
+static uint64_t sequence_of(const struct device *device, uint32_t op)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const uint64_t number = nvt_sequence_of(device->sequences, trace, op);
+    const uint32_t said = saying_of(device, op);
+    if (number != UINT64_MAX || said == NVT_NONE || says_group(trace, said) != 2)
+        return number;
+    const double of_range = nvt_member_number(payload_of(trace, said), "\"sequence\"");
+    return of_range >= 0 && of_range < UINT32_MAX ? (uint64_t)of_range : UINT64_MAX;
 }
 
 static int add_collective(struct device *device, uint32_t op)
@@ -294,7 +339,7 @@ static int add_collective(struct device *device, uint32_t op)
     const struct nvt_rank_part part = {
         .name = nvt_strings_add_text(device->ranks->names, nvt_name(trace, ops->short_name[op])),
         .group = group_of(device, op),
-        .sequence = nvt_sequence_of(device->sequences, trace, op),
+        .sequence = sequence_of(device, op),
         .start = ops->start[op],
         .end = ops->end[op],
         .before = done_until(device, ops->start[op]),
@@ -356,16 +401,15 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
                        struct nvt_error *err)
 {
     struct nvt_used_devices devices = {0};
-    struct communicators communicators = {.trace = from->trace};
+    struct sayings sayings = {.trace = from->trace};
     struct nvt_map sequences = {0};
     int status = nvt_used_devices_make(&devices, from->trace, err);
-    if (!status &&
-        (find_communicators(&communicators) || nvt_sequences_map(&sequences, from->trace)))
+    if (!status && (find_sayings(&sayings) || nvt_sequences_map(&sequences, from->trace)))
         status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct device device = {.ranks = ranks,
                                 .from = &devices.items[i],
-                                .communicators = &communicators,
+                                .sayings = &sayings,
                                 .sequences = &sequences};
         device.rank = nvt_ranks_add(ranks, from, devices.items[i].process, devices.items[i].device);
         if (!device.rank || digest(&device))
@@ -373,7 +417,7 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     }
     nvt_used_devices_free(&devices);
     nvt_map_free(&sequences);
-    free(communicators.ids);
+    free(sayings.ranges);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "../../lib/grow.h"
 #include "../../lib/os_calls.h"
 #include "../input/ranks.h"
+#include "../model/nccl.h"
 #include "waits.h"
 
 /* What is gathered of each process of a trace. */
@@ -45,6 +46,13 @@ static int is_collective_of_nccl(const struct nvt_trace *trace, uint32_t range)
     return 0;
 }
 
+static void count_collective(struct nvt_process_end *end, uint64_t communicator)
+{
+    end->several_communicators |= end->collectives && end->communicator != communicator;
+    end->communicator = communicator;
+    end->collectives++;
+}
+
 static void gather_range(const struct gathering *gathering, uint32_t i)
 {
     const struct nvt_ranges *ranges = &gathering->trace->ranges;
@@ -52,7 +60,8 @@ static void gather_range(const struct gathering *gathering, uint32_t i)
     gather_event(gathering, ranges->thread[i], ranges->start[i]);
     if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED))
         gather_end(gathering, process, ranges->end[i]);
-    gathering->ends[process].collectives += is_collective_of_nccl(gathering->trace, i) != 0;
+    if (is_collective_of_nccl(gathering->trace, i))
+        count_collective(&gathering->ends[process], nvt_nccl_communicator(gathering->trace, i));
 }
 
 static void gather_mpi(const struct gathering *gathering, uint32_t i)

@@ -22,7 +22,9 @@ struct nvt_process_end {
     uint32_t front_first,
         front_end; /* those of one thread: of the one in MPI, else of the main one, else of the first */
     uint32_t mpi;                            /* the MPI call before, a row, NVT_NONE */
-    uint64_t events, mpi_calls, collectives; /* collectives: of NCCL, by its ranges */
+    uint64_t events, mpi_calls, collectives; /* collectives: of NCCL, by its ranges, */
+    uint64_t communicator;                   /* of its last one; 0: not recorded */
+    int several_communicators;
     int64_t last;  /* when something of it began or ended last, operations of devices included */
     int64_t pause; /* the longest time between two events */
     int64_t ended; /* until when it was recorded; 0 unknown */
