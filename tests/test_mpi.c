@@ -114,6 +114,7 @@ static void calls_say_how_much(void **state)
     } expected[] = {
         {"MPI_Init", UINT64_MAX, UINT64_MAX, NVT_MPI_NONE, NVT_MPI_NONE, NVT_MPI_OTHER},
         {"MPI_Send", 80, UINT64_MAX, 3, 42, NVT_MPI_P2P},
+        {"MPI_Send", 40000000000, UINT64_MAX, 3, 42, NVT_MPI_P2P},
         {"MPI_Recv", UINT64_MAX, 40, 2, -1, NVT_MPI_P2P},
         {"MPI_Sendrecv", 80, 80, 3, 42, NVT_MPI_P2P},
         {"MPI_Send", 0, UINT64_MAX, NVT_MPI_NOBODY, 42, NVT_MPI_P2P},
@@ -205,7 +206,7 @@ static void ranges_have_their_calls(void **state)
     assert_non_null(strstr(by_range, ":step,MPI_Allgather,1,"));
     assert_null(strstr(by_range, "\n,MPI_"));
     /* To nobody nothing goes; what comes from anybody has no peer. */
-    static const char *const rows[] = {",1,2,0,0.000,1,0.000,", ",1,3,2,0.000,0,0.000,",
+    static const char *const rows[] = {",1,2,0,0.000,1,0.000,", ",1,3,3,40000.000,0,0.000,",
                                        ",1,,0,0.000,1,0.000,"};
     const char *row = by_peer;
     size_t lines = 0;
@@ -218,7 +219,7 @@ static void ranges_have_their_calls(void **state)
     assert_int_equal(lines, 4);
     /* Between MPI_Init and MPI_Finalize. */
     assert_non_null(strstr(by_rank, "\n3,t.nvt,"));
-    assert_non_null(strstr(by_rank, ",22,"));
+    assert_non_null(strstr(by_rank, ",23,"));
     /* Without MPI the reports that follow threads while they are read stay as they are. */
     char *kernels = report("nvtx_gpu_proj_sum", recording);
     assert_null(strstr(kernels, "MPI_"));
@@ -226,6 +227,15 @@ static void ranges_have_their_calls(void **state)
     free(by_range);
     free(by_rank);
     free(by_peer);
+}
+
+/* A program that asks whether MPI has a function gets MPI's own answer. */
+static void what_mpi_lacks_is_not_there(void **state)
+{
+    (void)state;
+    char *out = record("weak", NULL);
+    assert_string_equal(out, "MPI_Send_c 1 MPI_Session_flush_buffer 0\n");
+    free(out);
 }
 
 static void an_mpi_of_a_library_is_found(void **state)
@@ -254,7 +264,7 @@ static void a_call_that_never_returns_is_told(void **state)
     const char *call = strstr(result.err, ") > MPI_Recv (");
     assert_non_null(call);
     assert_non_null(strstr(call, ") > operator ("));
-    assert_non_null(strstr(result.err, "-r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers\n"));
+    assert_non_null(strstr(result.err, "also recorded: MPI calls\n"));
     cli_result_free(&result);
     struct nvt_trace *trace = kit_read(recording);
     assert_int_equal(trace->mpi_calls.flags[trace->mpi_calls.count - 1], NVT_RANGE_UNCLOSED);
@@ -442,6 +452,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_are_left_to_mpi),
         cmocka_unit_test(calls_that_were_left_end),
         cmocka_unit_test(ranges_have_their_calls),
+        cmocka_unit_test(what_mpi_lacks_is_not_there),
         cmocka_unit_test(an_mpi_of_a_library_is_found),
         cmocka_unit_test(a_call_that_never_returns_is_told),
         cmocka_unit_test(programs_without_it_are_left_alone),

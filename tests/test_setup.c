@@ -57,6 +57,16 @@ static void add_toolkit(const struct machine *machine)
     cli_write_file(cli_in(machine->directory, "cuda/include/nvtx3/nvToolsExtCounters.h"), "", 0);
 }
 
+static void add_mpi(const struct machine *machine)
+{
+    static const char *const parts[] = {".deps", ".deps/mpi", ".deps/mpi/mpich",
+                                        ".deps/mpi/mpich/bin"};
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
+        mkdir(cli_in(machine->directory, parts[i]), 0755);
+    cli_write_file(cli_in(machine->directory, ".deps/mpi/mpich/bin/mpiexec"), "", 0);
+    assert_int_equal(chmod(cli_in(machine->directory, ".deps/mpi/mpich/bin/mpiexec"), 0755), 0);
+}
+
 /* A machine of root's where every package is installed and there is a CUDA toolkit. */
 static int set_up(void **state)
 {
@@ -74,6 +84,7 @@ static int set_up(void **state)
     free(setup);
     link_tools(machine);
     add_toolkit(machine);
+    add_mpi(machine);
     add_program(machine, "apt-get", "");
     add_program(machine, "dpkg-query", "echo installed");
     add_program(machine, "id", "echo 0");

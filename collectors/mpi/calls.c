@@ -25,6 +25,7 @@
 #include "../../lib/count_of.h"
 #include "../outermost.h"
 #include "../pass_on.h"
+#include "exists.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -66,7 +67,8 @@ struct call {
     uint8_t count, type;         /* of what it gives, or of both */
     uint8_t got_count, got_type; /* of what it gets */
     uint8_t peer, tag, communicator;
-    uint8_t other; /* whom it gets from, of an exchange */
+    uint8_t other;    /* whom it gets from, of an exchange */
+    uint8_t is_large; /* counts are whole words */
     uint8_t
         from; /* the buffer of what it gives: MPI_IN_PLACE says that the counts before it are of no interest */
 };
@@ -130,9 +132,9 @@ static int ask(enum question question, word object)
     return !function || ((int (*)(word, int *))function)(object, &answer) ? -1 : answer;
 }
 
-static uint64_t bytes(word count, word type, int ranks)
+static uint64_t bytes(const struct call *call, word count, word type, int ranks)
 {
-    int number = (int)count;
+    word number = call->is_large ? count : (int)count;
     int64_t size = number > 0 && ranks > 0 ? ask(TYPE_SIZE, type) : 0;
     return number < 0 || size < 0 || ranks < 0
                ? UINT64_MAX
@@ -157,65 +159,81 @@ static void measure_collective(const struct call *call, const word *a, struct nv
     const word count = a[call->count], type = a[call->type];
     switch (call->shape) {
     case BROADCAST:
-        *(is_root ? &said->sent : &said->received) = bytes(count, type, 1);
+        *(is_root ? &said->sent : &said->received) = bytes(call, count, type, 1);
         break;
     case REDUCE:
-        said->sent = bytes(count, type, 1);
+        said->sent = bytes(call, count, type, 1);
         if (is_root)
             said->received = said->sent;
         break;
     case ALL_REDUCE:
-        said->sent = said->received = bytes(count, type, 1);
+        said->sent = said->received = bytes(call, count, type, 1);
         break;
     case EXCLUSIVE:
-        said->sent = bytes(count, type, 1);
+        said->sent = bytes(call, count, type, 1);
         if (own)
             said->received = said->sent;
         break;
     case GATHER:
         if (!in_place)
-            said->sent = bytes(count, type, 1);
+            said->sent = bytes(call, count, type, 1);
         if (is_root)
-            said->received = bytes(a[call->got_count], a[call->got_type], ranks);
+            said->received = bytes(call, a[call->got_count], a[call->got_type], ranks);
         break;
     case SCATTER:
         if (is_root)
-            said->sent = bytes(count, type, ranks);
+            said->sent = bytes(call, count, type, ranks);
         if (!is_in_place(a[call->from]))
-            said->received = bytes(a[call->got_count], a[call->got_type], 1);
+            said->received = bytes(call, a[call->got_count], a[call->got_type], 1);
         break;
     case ALL_GATHER:
-        said->received = bytes(a[call->got_count], a[call->got_type], ranks);
-        said->sent =
-            in_place ? bytes(a[call->got_count], a[call->got_type], 1) : bytes(count, type, 1);
+        said->received = bytes(call, a[call->got_count], a[call->got_type], ranks);
+        said->sent = in_place ? bytes(call, a[call->got_count], a[call->got_type], 1)
+                              : bytes(call, count, type, 1);
         break;
     case ALL_TO_ALL:
-        said->received = bytes(a[call->got_count], a[call->got_type], ranks);
-        said->sent = in_place ? said->received : bytes(count, type, ranks);
+        said->received = bytes(call, a[call->got_count], a[call->got_type], ranks);
+        said->sent = in_place ? said->received : bytes(call, count, type, ranks);
         break;
     case PER_RANK:
-        said->sent = bytes(count, type, ranks);
-        said->received = bytes(count, type, 1);
+        said->sent = bytes(call, count, type, ranks);
+        said->received = bytes(call, count, type, 1);
         break;
     default:
         break;
     }
 }
 
-/* A rank that a message is for or from: no rank and any rank have numbers below zero, which are others in MPICH than in
- * Open MPI. */
+/* Any rank and no rank have numbers below zero: one each in Open MPI, in MPICH and those that are built like it (Intel MPI), and in
+ * MPI 5's own interface, which is a library of its own ("libmpi_abi.so"). */
+static const struct peers {
+    int32_t anybody, nobody;
+} peers_of[] = {{-1, -2}, {-2, -1}, {-1, -3}};
+
+static size_t which_peers(void)
+{
+    Dl_info info;
+    if (find_symbol("ompi_mpi_comm_world", "ompi_mpi_comm_world"))
+        return 0;
+    void *function = find_symbol("PMPI_Type_size", "PMPI_Type_size");
+    int is_common = function && dladdr(function, &info) && info.dli_fname &&
+                    strstr(info.dli_fname, "libmpi_abi");
+    return is_common ? 2 : 1;
+}
+
+/* A rank that a message is for or from. */
 static int32_t peer_of(int32_t rank)
 {
-    static _Atomic int which; /* 1: Open MPI, 2: another */
-    int known = atomic_load_explicit(&which, memory_order_relaxed);
+    static _Atomic size_t known; /* which of them, and 1 */
     if (rank >= 0)
         return rank;
-    if (!known) {
-        known = find_symbol("ompi_mpi_comm_world", "ompi_mpi_comm_world") ? 1 : 2;
-        atomic_store_explicit(&which, known, memory_order_relaxed);
+    size_t which = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!which) {
+        which = which_peers() + 1;
+        atomic_store_explicit(&known, which, memory_order_relaxed);
     }
-    int32_t anybody = known == 1 ? -1 : -2, nobody = known == 1 ? -2 : -1;
-    return rank == anybody ? NVT_MPI_ANYBODY : rank == nobody ? NVT_MPI_NOBODY : rank;
+    const struct peers *peers = &peers_of[which - 1];
+    return rank == peers->anybody ? NVT_MPI_ANYBODY : rank == peers->nobody ? NVT_MPI_NOBODY : rank;
 }
 
 static void measure(const struct call *call, const word *a, struct nvt_mpi_said *said)
@@ -224,13 +242,13 @@ static void measure(const struct call *call, const word *a, struct nvt_mpi_said 
     if (call->kind == COLLECTIVE && call->shape != PLAIN)
         measure_collective(call, a, said);
     if (call->shape == SEND || call->shape == EXCHANGE || call->shape == REPLACE)
-        said->sent = is_message ? bytes(a[call->count], a[call->type], 1) : 0;
+        said->sent = is_message ? bytes(call, a[call->count], a[call->type], 1) : 0;
     if (call->shape == RECEIVE || call->shape == REPLACE)
-        said->received = is_message ? bytes(a[call->count], a[call->type], 1) : 0;
+        said->received = is_message ? bytes(call, a[call->count], a[call->type], 1) : 0;
     if (call->shape == EXCHANGE)
         said->received = peer_of((int32_t)a[call->other]) == NVT_MPI_NOBODY
                              ? 0
-                             : bytes(a[call->got_count], a[call->got_type], 1);
+                             : bytes(call, a[call->got_count], a[call->got_type], 1);
 }
 
 /* --- ranges ------------------------------------------------------------------------------------- */
@@ -390,26 +408,51 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
 
 /* --- the calls ---------------------------------------------------------------------------------- */
 
-#define CALL_OF_C(Name, count, kind_, ...)                                                         \
-    static const struct call call_##Name = {                                                       \
-        .name = "MPI_" #Name, .kind = kind_, .shape = __VA_ARGS__};                                \
-    EXPORT int MPI_##Name(PARAMETERS_##count);                                                     \
-    int MPI_##Name(PARAMETERS_##count)                                                             \
+static const char here; /* in this library */
+
+/* A function of a name that is there where MPI has one of that name. */
+#define RESOLVED(type, function, name, other, count)                                               \
+    typedef type type_of_##function(PARAMETERS_##count);                                           \
+    static type_of_##function *resolve_##function(void)                                            \
+    {                                                                                              \
+        return nvt_mpi_exists(name, other, &here) ? call_of_##function : NULL;                     \
+    }                                                                                              \
+    EXPORT type function(PARAMETERS_##count) __attribute__((ifunc("resolve_" #function)));
+
+#define CALL_NAMED(Name, function, count, ...)                                                     \
+    static const struct call call_##function = {.name = "MPI_" #Name, __VA_ARGS__};                \
+    static int call_of_MPI_##function(PARAMETERS_##count)                                          \
     {                                                                                              \
         static _Atomic(void *) known;                                                              \
         const word arguments[ARGUMENTS + 1] = {0 GIVEN_##count};                                   \
-        return (int)pass(&call_##Name, "MPI_" #Name, &known, arguments, 0);                        \
-    }
+        return (int)pass(&call_##function, "MPI_" #function, &known, arguments, 0);                \
+    }                                                                                              \
+    RESOLVED(int, MPI_##function, "MPI_" #function, "PMPI_" #function, count)
 
-/* And that of Fortran, which has the error behind its arguments. */
-#define CALL(Name, fortran, count, with_error, kind_, ...)                                         \
-    CALL_OF_C(Name, count, kind_, __VA_ARGS__)                                                     \
-    EXPORT void mpi_##fortran##_(PARAMETERS_##with_error);                                         \
-    void mpi_##fortran##_(PARAMETERS_##with_error)                                                 \
+#define CALL_OF_C(Name, count, kind_, ...)                                                         \
+    CALL_NAMED(Name, Name, count, .kind = kind_, .shape = __VA_ARGS__)
+
+/* The same with counts that are whole words (MPI 4): of the same name in a trace. */
+#define LARGE(Name, count, kind_, ...)                                                             \
+    CALL_NAMED(Name, Name##_c, count, .is_large = 1, .kind = kind_, .shape = __VA_ARGS__)
+
+/* In Fortran, which has the error behind its arguments. */
+#define CALL_OF_FORTRAN(Name, function, count)                                                     \
+    static void call_of_##function(PARAMETERS_##count)                                             \
     {                                                                                              \
         static _Atomic(void *) known;                                                              \
-        const word arguments[ARGUMENTS + 1] = {0 GIVEN_##with_error};                              \
-        (void)pass(&call_##Name, "mpi_" #fortran "_", &known, arguments, 1);                       \
-    }
+        const word arguments[ARGUMENTS + 1] = {0 GIVEN_##count};                                   \
+        (void)pass(&call_##Name, #function, &known, arguments, 1);                                 \
+    }                                                                                              \
+    RESOLVED(void, function, #function, "p" #function, count)
+
+/* With mpi_f08 in Open MPI, too. That of MPICH calls the functions of C. */
+#define CALL(Name, fortran, count, with_error, kind_, ...)                                         \
+    CALL_OF_C(Name, count, kind_, __VA_ARGS__)                                                     \
+    CALL_OF_FORTRAN(Name, mpi_##fortran##_, with_error)                                            \
+    CALL_OF_FORTRAN(Name, mpi_##fortran##_f08_, with_error)
+#define COUNTED(Name, fortran, count, with_error, ...)                                             \
+    CALL(Name, fortran, count, with_error, __VA_ARGS__)                                            \
+    LARGE(Name, count, __VA_ARGS__)
 
 #include "list.def"

@@ -1,6 +1,6 @@
 /*
- * program [all | sizes | errors | fortran | hang | jump | local PLUGIN]: calls the stand-in for MPI within a range: each
- * function with arguments of its own (all); with arguments that mean something (sizes); with wrong ones; from Fortran; one that
+ * program [all | sizes | weak | errors | fortran | hang | jump | local PLUGIN]: calls the stand-in for MPI within a range: each
+ * function with arguments of its own (all); with arguments that mean something (sizes); whether there are such (weak); with wrong ones; from Fortran; one that
  * never returns; one that is left otherwise; or from a library that was loaded for itself alone.
  */
 #include <dlfcn.h>
@@ -37,6 +37,10 @@ typedef intptr_t word;
 #undef CALL
 #undef CALL_OF_C
 
+/* Asked for as programs do that go with every MPI. */
+#pragma weak MPI_Send_c
+extern int MPI_Session_flush_buffer(word) __attribute__((weak));
+
 extern int made_status;
 extern void (*made_leave)(void);
 
@@ -55,6 +59,7 @@ extern void (*made_leave)(void);
 #define G10                                    G9, W(10)
 #define G11                                    G10, W(11)
 #define G12                                    G11, W(12)
+#define G13                                    G12, W(13)
 #define CALL_OF_C(Name, count)                 printf("= %d\n", MPI_##Name(G##count));
 #define CALL(Name, fortran, count, with_error) CALL_OF_C(Name, count)
 
@@ -72,6 +77,7 @@ static void call_with_sizes(void)
 {
     MPI_Init(0, 0);
     MPI_Send(100, 10, 8, 3, 42, SECOND);
+    MPI_Send_c(100, 5000000000, 8, 3, 42, SECOND);
     MPI_Recv(100, 10, 4, 2, -1, SECOND, 0);
     MPI_Sendrecv(100, 10, 8, 3, 42, 200, 20, 4, 2, 43, SECOND, 0);
     MPI_Send(100, 10, 8, -1, 42, SECOND);    /* to nobody, as any MPI but Open MPI has it */
@@ -167,6 +173,9 @@ int main(int argc, char **argv)
         call_all();
     if (!strcmp(what, "sizes"))
         call_with_sizes();
+    if (!strcmp(what, "weak"))
+        printf("MPI_Send_c %d MPI_Session_flush_buffer %d\n", MPI_Send_c != NULL,
+               MPI_Session_flush_buffer != NULL);
     if (!strcmp(what, "errors"))
         call_with_errors();
     if (!strcmp(what, "jump"))
