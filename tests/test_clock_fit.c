@@ -28,6 +28,9 @@ static void expect_fit(int64_t offset, int64_t ppm, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         if (i % 5 != 3)
             assert_in_range(llabs(nvt_clock_fit_apply(&fit, from[i]) - to[i]), 0, 6000);
+    for (uint32_t i = 0; i < count; i++)
+        assert_in_range(
+            llabs(nvt_clock_fit_revert(&fit, nvt_clock_fit_apply(&fit, from[i])) - from[i]), 0, 2);
 }
 
 static void offset_and_drift_are_found(void **state)

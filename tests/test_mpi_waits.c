@@ -714,6 +714,57 @@ static void stragglers_are_of_the_communicator_of_all(void **state)
     }
 }
 
+/* Rank 1's host is 2 s ahead, though both claim the same time of day, and drifts by 50 ppm; rank 0 waits 5 ms for it at each barrier.
+ * Known by the hosts' names, by ranks that leave before others come, or where no time of day is recorded. */
+static void clocks_of_hosts_are_set_by_collectives(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        struct job job = make_job(2, 2, 0);
+        struct nvt_mpi_waits waits = {0};
+        size_t count, *numbers;
+        init(&job);
+        for (int k = 0; k < 40; k++)
+            for (int rank = 0; rank < 2; rank++) {
+                const double start = 100 * k + 5 * rank, end = 100 * k + 5.1;
+                const double fast = rank && how < 3 ? 1 + 50e-6 : 1;
+                const double ahead = rank && how < 3 ? 2000 : 0;
+                call(&job, rank, "MPI_Barrier", ahead + fast * start, ahead + fast * end,
+                     NVT_MPI_NONE, NVT_MPI_NONE);
+            }
+        for (int rank = 0; rank < 2; rank++) {
+            if (how == 0 || how == 3)
+                assert_int_equal(
+                    nvt_trace_set_meta(job.traces[rank], "host", rank && how == 0 ? "b" : "a"), 0);
+            if (how == 2)
+                job.traces[rank]->origin_ns = 0;
+        }
+        finish(&job);
+        numbers = nvt_input_run_numbers(&job.input, &count);
+        assert_int_equal(nvt_mpi_waits_make(&waits, &job.input, numbers, 0, NULL), 0);
+        assert_int_equal(waits.job.set_clocks, how < 3);
+        assert_int_equal(waits.count, 40);
+        for (size_t i = 0; i < waits.count; i++) {
+            assert_int_equal(waits.items[i].rank, 0);
+            assert_int_equal(waits.items[i].late, 1);
+            assert_in_range(waits.items[i].end - waits.items[i].start, 5 * MS - 2000,
+                            5 * MS + 2000);
+        }
+        if (how < 3)
+            assert_in_range(waits.job.clock_error_ns, 0, 2000);
+        nvt_mpi_waits_free(&waits);
+        free(numbers);
+        if (how < 2) {
+            char *note = NULL, *csv = make_report("mpi_waits", job.traces, 2, &note);
+            assert_non_null(strstr(note, "the clocks of 1 of 2 files are set by the ends"));
+            assert_non_null(strstr(note, "apart by up to 2.00 s"));
+            free(note);
+            free(csv);
+        }
+        end_job(&job);
+    }
+}
+
 /* --- nsys's ------------------------------------------------------------------------------------- */
 
 #ifdef HAVE_SQLITE
@@ -896,6 +947,7 @@ int main(void)
         cmocka_unit_test(places_are_told),
         cmocka_unit_test(what_cannot_be_looked_at_is_said),
         cmocka_unit_test(stragglers_are_of_the_communicator_of_all),
+        cmocka_unit_test(clocks_of_hosts_are_set_by_collectives),
         cmocka_unit_test(the_late_rank_is_found),
         cmocka_unit_test(late_ranks_are_not_folded),
         cmocka_unit_test(ranks_that_are_late_by_turns_are_not_found),

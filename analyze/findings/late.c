@@ -54,7 +54,6 @@ static int tell_late_work(const struct nvt_late_ranks *ranks, const struct nvt_l
     const struct nvt_view view = {.trace = trace, .process = NVT_NONE};
     struct nvt_loop_spans spans = {.view = &view, .thread = NVT_NONE};
     const struct nvt_late_waiting *waiting = &ranks->waiting[item->rank];
-    const int64_t shift = nvt_mpi_shift(job, item->rank, item->late);
     int failed = 0;
     int64_t until = INT64_MIN;
     if (!trace->os_calls.count && !trace->cpu_samples.count)
@@ -66,7 +65,8 @@ static int tell_late_work(const struct nvt_late_ranks *ranks, const struct nvt_l
             continue;
         until = wait->end;
         spans.thread = trace->mpi_calls.thread[wait->late_call];
-        failed = nvt_loop_spans_add(&spans, wait->start + shift, wait->end + shift);
+        failed = nvt_loop_spans_add(&spans, nvt_mpi_time(job, item->rank, item->late, wait->start),
+                                    nvt_mpi_time(job, item->rank, item->late, wait->end));
     }
     if (spans.count)
         nvt_finding_append(finding, "; rank %u meanwhile", job->ranks[item->late].number);

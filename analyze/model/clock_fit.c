@@ -41,3 +41,12 @@ int64_t nvt_clock_fit_apply(const struct nvt_clock_fit *fit, int64_t moment)
 {
     return moment + fit->offset + llround(fit->drift * (double)(moment - fit->at));
 }
+
+int64_t nvt_clock_fit_revert(const struct nvt_clock_fit *fit, int64_t moment)
+{
+    int64_t from = moment - fit->offset;
+    /* A drift of 500 ppm: each step leaves a two-thousandth of the error before. */
+    for (int i = 0; i < 4; i++)
+        from = moment - fit->offset - llround(fit->drift * (double)(from - fit->at));
+    return from;
+}

@@ -23,7 +23,8 @@ struct nvt_clock_fit {
 int nvt_clock_fit(const int64_t *from, const int64_t *to, uint32_t count,
                   struct nvt_clock_fit *fit);
 
-/* A moment of `from` on the clock `to`. */
+/* A moment of `from` on the clock `to`, and one of `to` on the clock `from`. */
 int64_t nvt_clock_fit_apply(const struct nvt_clock_fit *fit, int64_t moment);
+int64_t nvt_clock_fit_revert(const struct nvt_clock_fit *fit, int64_t moment);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "../../lib/quantity_text.h"
 #include "../../lib/text.h"
 #include "../input/ranks.h"
 #include "../model/mpi.h"
@@ -143,6 +144,16 @@ static void note_job(struct nvt_input *input, const struct nvt_mpi_job *job)
                  file, job->unknown_clocks);
 }
 
+/* Clocks that were set, and how well they are known. */
+static void note_clocks(struct nvt_input *input, const struct nvt_mpi_job *job)
+{
+    nvt_note(input,
+             "note: the clocks of %zu of %zu files are set by the ends of collectives, which all "
+             "ranks leave together: apart by up to %s, known to %s",
+             job->set_clocks, job->file_count, NVT_TIME((double)job->apart_ns),
+             NVT_TIME(job->clock_error_ns));
+}
+
 /* --- the report --------------------------------------------------------------------------------- */
 
 /* 0, or -1 with err. */
@@ -159,6 +170,8 @@ static int add_mpi_waits_job(struct nvt_table *table, const struct nvt_making *m
         nvt_making_title(making, "Wait states of torch.distributed by range");
     if (!status && waits.job.file_count && !nvt_mpi_is_comparable(&waits.job))
         note_job(input, &waits.job);
+    if (!status && waits.job.set_clocks)
+        note_clocks(input, &waits.job);
     if (!status && waits.count)
         status = add_waits(&groups, &waits, err);
     if (!status && !(spans = find_spans(&waits.job)))

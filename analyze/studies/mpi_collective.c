@@ -118,7 +118,7 @@ static int64_t time_of(const struct collectives *all, uint32_t rank, size_t numb
 {
     const struct nvt_mpi_calls *calls = &nvt_mpi_trace(&all->waits->job, rank)->mpi_calls;
     uint32_t call = call_of(all, rank, number);
-    return (is_end ? calls->end : calls->start)[call] + nvt_mpi_shift(&all->waits->job, rank, 0);
+    return nvt_mpi_time(&all->waits->job, rank, 0, (is_end ? calls->end : calls->start)[call]);
 }
 
 /* The rank that comes last, of all but one (NVT_NONE: of all). */
@@ -141,15 +141,15 @@ static int add_wait(struct collectives *all, size_t number, uint32_t rank, uint3
     const struct nvt_mpi_job *job = &all->waits->job;
     const uint32_t call = call_of(all, rank, number), late_call = call_of(all, late, number);
     return nvt_mpi_wait_add(
-        all->waits,
-        (struct nvt_mpi_wait){.rank = rank,
-                              .late = late,
-                              .call = call,
-                              .late_call = late_call,
-                              .start = nvt_mpi_trace(job, rank)->mpi_calls.start[call],
-                              .end = nvt_mpi_trace(job, late)->mpi_calls.start[late_call] +
-                                     nvt_mpi_shift(job, late, rank),
-                              .state = (uint8_t)state});
+        all->waits, (struct nvt_mpi_wait){
+                        .rank = rank,
+                        .late = late,
+                        .call = call,
+                        .late_call = late_call,
+                        .start = nvt_mpi_trace(job, rank)->mpi_calls.start[call],
+                        .end = nvt_mpi_time(job, late, rank,
+                                            nvt_mpi_trace(job, late)->mpi_calls.start[late_call]),
+                        .state = (uint8_t)state});
 }
 
 /* Who waits for the last one: everybody. Nobody leaves before it has come, or clocks are apart. */

@@ -278,8 +278,9 @@ static int is_impossible(const struct match *match, const struct nvt_mpi_message
 {
     const struct nvt_mpi_file *file = nvt_mpi_file_of(match->job, message->target);
     const struct nvt_mpi_calls *receives = &file->from->trace->mpi_calls;
-    int64_t sent = nvt_mpi_trace(match->job, message->source)->mpi_calls.start[message->send] +
-                   nvt_mpi_shift(match->job, message->source, message->target);
+    int64_t sent =
+        nvt_mpi_time(match->job, message->source, message->target,
+                     nvt_mpi_trace(match->job, message->source)->mpi_calls.start[message->send]);
     return !(file->does[message->receive].flags & NVT_MPI_LATER) &&
            !(receives->flags[message->receive] & NVT_RANGE_PARTIAL) &&
            receives->end[message->receive] < sent - NVT_MPI_APART_NS;

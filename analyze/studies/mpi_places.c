@@ -98,8 +98,8 @@ struct nvt_mpi_place nvt_mpi_late_place(const struct nvt_mpi_places *places,
     const struct nvt_mpi_calls *calls = &nvt_mpi_trace(places->job, wait->late)->mpi_calls;
     const uint32_t thread = calls->thread[wait->late_call];
     const uint32_t file = places->job->ranks[wait->late].file;
-    const int64_t shift = nvt_mpi_shift(places->job, wait->rank, wait->late);
-    const int64_t start = wait->start + shift, end = wait->end + shift;
+    const int64_t start = nvt_mpi_time(places->job, wait->rank, wait->late, wait->start),
+                  end = nvt_mpi_time(places->job, wait->rank, wait->late, wait->end);
     struct tally tally = {.count = 0};
     int64_t at = start, until;
     for (int i = 0; i < MOST && at < end; i++, at = until) {

@@ -233,7 +233,7 @@ int nvt_mpi_job_make(struct nvt_mpi_job *job, const struct nvt_input *input, con
             look_at_calls(job, &job->files[i]);
         for (size_t i = 0; i < job->file_count; i++)
             look_again(job, &job->files[i]);
-        failed = find_shifts(job);
+        failed = find_shifts(job) || nvt_mpi_set_clocks(job);
     }
     return failed ? nvt_fail(err, "out of memory") : 0;
 }
@@ -249,7 +249,13 @@ void nvt_mpi_job_free(struct nvt_mpi_job *job)
     *job = (struct nvt_mpi_job){0};
 }
 
-int64_t nvt_mpi_shift(const struct nvt_mpi_job *job, uint32_t from, uint32_t to)
+int64_t nvt_mpi_time(const struct nvt_mpi_job *job, uint32_t from, uint32_t to, int64_t time)
 {
-    return nvt_clock_since(job->ranks[from].shift, job->ranks[to].shift);
+    const struct nvt_mpi_rank *a = &job->ranks[from], *b = &job->ranks[to];
+    if (a->file == b->file || (!a->clock.count && !b->clock.count))
+        return time + nvt_clock_since(a->shift, b->shift);
+    int64_t first = time + a->shift;
+    if (a->clock.count)
+        first = nvt_clock_fit_apply(&a->clock, first);
+    return (b->clock.count ? nvt_clock_fit_revert(&b->clock, first) : first) - b->shift;
 }

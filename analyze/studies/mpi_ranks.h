@@ -3,7 +3,8 @@
  * are matched by.
  *
  * A rank is a process that calls MPI and whose number is known. Times of several files are compared on the axis of the first
- * (nvt_shifts_to_first): between machines they are as good as those machines' clocks.
+ * (nvt_shifts_to_first). Clocks of other hosts are set by the ends of collectives that all ranks leave together, where those show
+ * them to a millisecond; otherwise they are as good as those hosts' clocks.
  *
  * Communicators are handles of a process, which say nothing to another one. The one that a process uses first is taken for
  * MPI_COMM_WORLD, as programs begin with it: there the numbers of ranks are those of the job. Where no rank makes others than by
@@ -14,6 +15,7 @@
 #define NVT_MPI_RANKS_H
 
 #include "../input/input.h"
+#include "../model/clock_fit.h"
 
 /* A job of more ranks is not looked at. */
 #define NVT_MPI_RANKS_MOST (1u << 20)
@@ -64,7 +66,8 @@ struct nvt_mpi_file {
 struct nvt_mpi_rank {
     uint32_t file, process;
     uint32_t number;
-    int64_t shift;                           /* ns, added to its times: those of the first file */
+    int64_t shift;                           /* ns, added to its times: those of the first file, */
+    struct nvt_clock_fit clock;              /* and then by this, if its count is not 0 */
     uint64_t handles[NVT_MPI_COMMUNICATORS]; /* of its communicators, by their first use */
     uint8_t handle_count;
     uint8_t
@@ -86,6 +89,9 @@ struct nvt_mpi_job {
     uint8_t has_parts;     /* a rank makes a communicator otherwise than by MPI_Comm_dup */
     uint8_t is_ambiguous;  /* two processes have the same number */
     uint8_t is_complete;   /* the numbers are 0 … count − 1: rank k is ranks[k] */
+    size_t set_clocks;     /* files whose clocks were set by collectives, */
+    int64_t apart_ns;      /* by so much at most: ns, */
+    double clock_error_ns; /* known to that: the largest residual */
     size_t unknown_clocks; /* files whose times cannot be compared to those of the first */
 };
 
@@ -116,7 +122,14 @@ static inline const struct nvt_trace *nvt_mpi_trace(const struct nvt_mpi_job *jo
 /* Whether a call is on a communicator, known (a handle) or not (0). */
 int nvt_mpi_has_communicator(const struct nvt_mpi_file *file, uint32_t call);
 
-/* What is to be added to a time of a rank, so that it is one of another. ns. */
-int64_t nvt_mpi_shift(const struct nvt_mpi_job *job, uint32_t from, uint32_t to);
+/* A time of a rank on the axis of another. ns. */
+int64_t nvt_mpi_time(const struct nvt_mpi_job *job, uint32_t from, uint32_t to, int64_t time);
+
+/*
+ * Set the clocks of files of other hosts than the first (their fact "host"; where it is missing, those by which ranks leave
+ * collectives before others have come) by the barriers and all-to-all collectives of the first communicator (mpi_clocks.c). Files
+ * that do not know the time of day are known by it, if all are. Of nvt_mpi_job_make. 0, or -1 when out of memory.
+ */
+int nvt_mpi_set_clocks(struct nvt_mpi_job *job);
 
 #endif

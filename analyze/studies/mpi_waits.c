@@ -169,10 +169,10 @@ static int add_messages(struct messages *messages)
     for (size_t i = messages->count; i-- > 0 && !failed;) {
         const struct nvt_mpi_message *message = &messages->items[i];
         const uint32_t source = message->source, target = message->target;
-        int64_t sent = nvt_mpi_trace(job, source)->mpi_calls.start[message->send] +
-                       nvt_mpi_shift(job, source, target);
-        int64_t received = nvt_mpi_trace(job, target)->mpi_calls.start[message->receive] +
-                           nvt_mpi_shift(job, target, source);
+        int64_t sent = nvt_mpi_time(job, source, target,
+                                    nvt_mpi_trace(job, source)->mpi_calls.start[message->send]);
+        int64_t received = nvt_mpi_time(
+            job, target, source, nvt_mpi_trace(job, target)->mpi_calls.start[message->receive]);
         if (i + 1 < messages->count && message[1].target != target)
             earliest = INT64_MAX;
         failed = add_late_sender(messages, message, sent, earliest) ||
