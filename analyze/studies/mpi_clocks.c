@@ -87,7 +87,7 @@ static int set_clock(struct nvt_mpi_job *job, const struct meetings *first, uint
 {
     const struct nvt_trace *trace = nvt_mpi_trace(job, rank), *to = nvt_mpi_trace(job, reference);
     struct meetings own = {0};
-    struct nvt_clock_fit fit;
+    struct nvt_clock_fit fit = {0};
     int status = find_meetings(job, rank, &own);
     if (!status && belong_together(&own, trace, first, to) &&
         (job->unknown_clocks || are_apart(&own, trace, first, to))) {
