@@ -336,6 +336,24 @@ static const char *group_of(const char *bytes)
 }
 
 /* 400 threads at a time, whose buffers would take more memory than their control group has. */
+/* The end of a range whose beginning found no buffer is lost, too. */
+static void counts_what_is_lost(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("threads", "homeless");
+    cli_expect_status(&result, 0);
+    if (!strstr(result.err,
+                "nvtally: 4 events were lost: 0 at full buffers, 0 could not be written, "
+                "4 of threads without a buffer") ||
+        !strstr(result.err, "nvtally: 2 events of 1 thread"))
+        fail_msg("%s", result.err);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "seen"), 1);
+    assert_int_equal(trace->ranges.count, 1);
+    nvt_trace_free(trace);
+}
+
 static void leaves_the_program_its_memory(void **state)
 {
     (void)state;
@@ -368,6 +386,7 @@ int main(void)
         cmocka_unit_test(goes_elsewhere_where_there_is_no_room),
         cmocka_unit_test(takes_rings_away_when_their_process_has_ended),
         cmocka_unit_test(gives_each_thread_its_own_ranges),
+        cmocka_unit_test(counts_what_is_lost),
         cmocka_unit_test(leaves_the_program_its_memory),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),
     };

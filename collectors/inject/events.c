@@ -118,11 +118,20 @@ int nvt_event_is_quiet(const struct nvt_thread *thread)
     return NVT_UNLIKELY(nvt_capture_watches) && !thread->calibrates && !nvt_capture_is_open();
 }
 
+/* Ranges that the thread has pushed while it could have no state: they lie outside of all others, and their ends are lost, too. */
+static __thread uint32_t homeless __attribute__((tls_model("initial-exec")));
+
+int nvt_event_push_lost(void)
+{
+    homeless++;
+    return NVT_NO_TRACKING;
+}
+
 int nvt_event_push(const struct nvt_event *event)
 {
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
-        return NVT_NO_TRACKING;
+        return nvt_event_push_lost();
     if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return NVT_NO_TRACKING;
     nvt_tasks_note(thread, 1);
@@ -150,8 +159,10 @@ int nvt_event_push(const struct nvt_event *event)
 int nvt_event_pop(const struct nvt_event *event)
 {
     struct nvt_thread *thread = nvt_thread_get();
-    if (!thread)
+    if (!thread) {
+        homeless -= homeless != 0;
         return NVT_NO_TRACKING;
+    }
     if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return NVT_NO_TRACKING;
     nvt_tasks_note(thread, -1);
@@ -174,6 +185,9 @@ int nvt_event_pop(const struct nvt_event *event)
             (nvt_event_record(thread, event) &&
              nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), 1)))
             nvt_thread_drop(thread, 1);
+    } else if (homeless) {
+        homeless--;
+        nvt_thread_drop(NULL, 1);
     }
     nvt_thread_leave(thread);
     if (NVT_UNLIKELY(thread->captures))

@@ -41,6 +41,9 @@ int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event);
 
 /* Push, pop, start and end with their bookkeeping of depth; what NVTX's functions return. */
 int nvt_event_push(const struct nvt_event *event);
+
+/* A push of a thread that can have no state, which was counted as lost: its pop will be. NVT_NO_TRACKING. */
+int nvt_event_push_lost(void);
 int nvt_event_pop(const struct nvt_event *event);
 uint64_t nvt_event_start(struct nvt_event *event);
 void nvt_event_mark(const struct nvt_event *event);

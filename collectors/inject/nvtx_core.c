@@ -20,7 +20,7 @@ static __attribute__((noinline, cold)) int push_name_slowly(const char *message)
 {
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
-        return NVT_NO_TRACKING;
+        return nvt_event_push_lost();
     if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return NVT_NO_TRACKING;
     nvt_thread_enter(thread);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -461,6 +462,26 @@ static int crowd(void)
     return 0;
 }
 
+/* No room for a buffer, and then there is. Of 6 events, 4 are lost: the last pop ends nothing. */
+static int homeless(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit))
+        return 99;
+    const struct rlimit none = {4096, limit.rlim_max};
+    if (setrlimit(RLIMIT_FSIZE, &none))
+        return 99;
+    nvtxRangePushA("lost");
+    range("lost");
+    usleep(30000);
+    if (setrlimit(RLIMIT_FSIZE, &limit))
+        return 99;
+    range("seen");
+    nvtxRangePop();
+    nvtxRangePop();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -474,7 +495,8 @@ int main(int argc, char **argv)
                 {"large_schema", large_schema},
                 {"popped_payloads", popped_payloads},
                 {"crowd", crowd},
-                {"followers", followers}};
+                {"followers", followers},
+                {"homeless", homeless}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (!strcmp(how, ways[i].name))
