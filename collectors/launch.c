@@ -30,39 +30,6 @@
 #define OS_LIBRARY  "libnvtally-preload-os-calls.so"
 #define CPU_LIBRARY "libnvtally-preload-cpu-samples.so"
 
-static int can_execute(const char *path)
-{
-    struct stat status;
-    if (stat(path, &status))
-        return errno;
-    if (S_ISDIR(status.st_mode) || access(path, X_OK))
-        return EACCES;
-    return 0;
-}
-
-int nvt_launch_check(const char *command)
-{
-    if (strchr(command, '/'))
-        return can_execute(command);
-    int worst = ENOENT;
-    const char *path = getenv("PATH");
-    for (const char *at = path ? path : "/bin:/usr/bin"; *command; at++) {
-        char candidate[PATH_MAX];
-        int length = (int)strcspn(at, ":");
-        int written = snprintf(candidate, sizeof(candidate), "%.*s/%s", length ? length : 1,
-                               length ? at : ".", command);
-        int why = written < (int)sizeof(candidate) ? can_execute(candidate) : ENOENT;
-        if (!why)
-            return 0;
-        if (why == EACCES)
-            worst = EACCES;
-        at += length;
-        if (!*at)
-            break;
-    }
-    return worst;
-}
-
 /* What the recorder takes note of: the end of a child, and signals that people send to end, to wake
  * or to poke a program. */
 static const int handled[] = {SIGCHLD, SIGINT,    SIGQUIT, SIGTERM, SIGHUP,

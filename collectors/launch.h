@@ -20,9 +20,6 @@ struct nvt_launch {
     int other_device_tool; /* CUDA_INJECTION64_PATH was set to somebody else's library */
 };
 
-/* Why a shell would not find this command: ENOENT, EACCES, or 0 when it is there. */
-int nvt_launch_check(const char *command);
-
 /* Signals as they were, and as the command shall have them. */
 struct nvt_launch_signals {
     sigset_t mask;

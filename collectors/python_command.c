@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launch.h"
+#include "program_file.h"
 
 static int says_what_runs_it(const char *path)
 {
@@ -23,7 +23,8 @@ int nvt_is_python_script(const char *command)
     size_t length = strlen(command);
     struct stat status;
     return length > 3 && !strcmp(command + length - 3, ".py") && !stat(command, &status) &&
-           S_ISREG(status.st_mode) && (nvt_launch_check(command) || !says_what_runs_it(command));
+           S_ISREG(status.st_mode) &&
+           (nvt_program_find(command, NULL, 0) || !says_what_runs_it(command));
 }
 
 char **nvt_python_command(char *const argv[], struct nvt_error *err)
@@ -33,7 +34,7 @@ char **nvt_python_command(char *const argv[], struct nvt_error *err)
     while (argv[count])
         count++;
     int needs_one = argv[0][0] == '-' || nvt_is_python_script(argv[0]);
-    while (needs_one && python < 2 && nvt_launch_check(pythons[python]))
+    while (needs_one && python < 2 && nvt_program_find(pythons[python], NULL, 0))
         python++;
     char **command = python < 2 ? malloc((count + 2) * sizeof(*command)) : NULL;
     if (!command) {

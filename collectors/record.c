@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
@@ -20,6 +21,7 @@
 #include "../lib/wrap.h"
 #include "levels.h"
 #include "output_name.h"
+#include "program_file.h"
 #include "python_command.h"
 #include "record_options.h"
 
@@ -161,8 +163,16 @@ static void report_nothing(const struct nvt_record_request *request,
         return;
     }
     /* Where no process has joined, the reason is another one. */
+    char why[PATH_MAX + 64];
     int is_told = report_no_capture(options, result) && result->threads;
     is_told |= report_refusals(result);
+    if (!result->processes && !is_told &&
+        nvt_program_obstacle(request->command[0], why, sizeof(why))) {
+        nvt_message(
+            stderr,
+            "nothing of the command was recorded: %s, and no collector can be loaded into it", why);
+        return;
+    }
     if ((request->asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         nvt_message(stderr, "the command did not use CUDA");
     if (is_told || lost)
@@ -235,6 +245,15 @@ static void say_that_it_is_over(const struct nvt_record_result *result, void *co
     report(request, result);
 }
 
+/* Of a signal that nobody sent through us, as a crash or the system's. */
+static void report_signal(const struct nvt_record_request *request,
+                          const struct nvt_record_result *result)
+{
+    const int number = WIFSIGNALED(result->wait_status) ? WTERMSIG(result->wait_status) : 0;
+    if (number && number != result->asked && !(result->is_over && number == request->options.kill))
+        nvt_message(stderr, "the command was ended by signal %d (%s)", number, strsignal(number));
+}
+
 /* End as the command ended, so that whoever waits for us sees the same. */
 static int end_like(int wait_status)
 {
@@ -280,11 +299,22 @@ static int fail(const struct nvt_error *err)
     return 2;
 }
 
-static int fail_to_start(const char *command, int why, struct nvt_error *err)
+static int fail_to_start(const struct nvt_record_request *request, int why, struct nvt_error *err)
 {
+    const char *command = request->command[0], *dot = strrchr(command, '.');
+    const int is_here = !strchr(command, '/') && !access(command, F_OK);
     if (nvt_is_python_script(command))
         nvt_fail_at(err, command, -1, "is not executable: nvtally record --python %s runs it",
                     command);
+    else if (request->is_python && is_here)
+        nvt_fail_at(err, command, -1,
+                    "is neither a command nor a script (*.py): nvtally record --python -- python3 "
+                    "%s runs it",
+                    command);
+    else if (is_here)
+        nvt_fail_at(err, command, -1, "command not found, but there is ./%s", command);
+    else if (dot && !strcmp(dot, ".py"))
+        nvt_fail_at(err, command, -1, "%s", strerror(why));
     else
         nvt_fail_at(err, command, -1, "%s",
                     why == ENOENT && !strchr(command, '/') ? "command not found" : strerror(why));
@@ -314,9 +344,10 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
         return fail(err);
     }
     if (result.exec_error)
-        return fail_to_start(request.command[0], result.exec_error, err);
+        return fail_to_start(&request, result.exec_error, err);
     if (!result.is_over)
         report(&request, &result);
+    report_signal(&request, &result);
     nvt_show_recording(request.options.output);
     return end_like(result.wait_status);
 }

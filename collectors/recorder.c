@@ -14,6 +14,7 @@
 #include "levels.h"
 #include "machine_sampler.h"
 #include "memory_groups.h"
+#include "program_file.h"
 #include "recorder.h"
 #include "record_window.h"
 
@@ -322,7 +323,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     struct nvt_memory_groups groups;
     struct run run = {
         .options = options, .recorder = &recorder, .launch = &launch, .result = result};
-    *result = (struct nvt_record_result){.exec_error = nvt_launch_check(argv[0])};
+    *result = (struct nvt_record_result){.exec_error = nvt_program_find(argv[0], NULL, 0)};
     if (result->exec_error)
         return 0;
     nvt_launch_block(&before);

@@ -247,10 +247,10 @@ static void a_python_script_is_run(void **state)
                        "plain.py: is not executable: nvtally record --python plain.py runs it");
     cli_result_free(&result);
     result = RUN("record", "--python", "missing.py");
-    cli_expect_failure(&result, "missing.py: command not found");
+    cli_expect_failure(&result, "missing.py: No such file");
     cli_result_free(&result);
     result = RUN("record", "--python", "data.txt");
-    cli_expect_failure(&result, "data.txt: command not found");
+    cli_expect_failure(&result, "data.txt: is neither a command nor a script");
     cli_result_free(&result);
     result = RUN("record", "-m", "plain");
     cli_expect_failure(&result, "unknown option -m");
@@ -378,6 +378,11 @@ static void command_lines_are_taken_as_they_are(void **state)
         assert_string_equal(nvt_trace_meta(trace, "trace"), cases[i].levels);
         nvt_trace_free(trace);
     }
+}
+
+static void command_lines_that_are_refused(void **state)
+{
+    (void)state;
     static const char *const refused[][3] = {{"--trace", "none", "leaves nothing to record"},
                                              {"--start-later", "true", "--delay SECONDS"},
                                              {"-Y", "true", "--capture RANGE"},
@@ -399,6 +404,7 @@ int main(void)
         cmocka_unit_test(wrong_lists),
         cmocka_unit_test(options_of_nsys),
         cmocka_unit_test(command_lines_are_taken_as_they_are),
+        cmocka_unit_test(command_lines_that_are_refused),
         cmocka_unit_test(ranks_have_names_of_their_own),
         cmocka_unit_test(a_python_script_is_run),
         cmocka_unit_test(the_preset_records_what_python_does),

@@ -1,0 +1,130 @@
+#include "program_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int can_execute(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return errno;
+    if (S_ISDIR(status.st_mode) || access(path, X_OK))
+        return EACCES;
+    return 0;
+}
+
+int nvt_program_find(const char *command, char *path, size_t size)
+{
+    char candidate[PATH_MAX];
+    int worst = ENOENT;
+    if (strchr(command, '/')) {
+        if (path)
+            snprintf(path, size, "%s", command);
+        return can_execute(command);
+    }
+    const char *places = getenv("PATH");
+    for (const char *at = places ? places : "/bin:/usr/bin"; *command; at++) {
+        int length = (int)strcspn(at, ":");
+        int written = snprintf(candidate, sizeof(candidate), "%.*s/%s", length ? length : 1,
+                               length ? at : ".", command);
+        int why = written < (int)sizeof(candidate) ? can_execute(candidate) : ENOENT;
+        if (!why && path)
+            snprintf(path, size, "%s", candidate);
+        if (!why)
+            return 0;
+        if (why == EACCES)
+            worst = EACCES;
+        at += length;
+        if (!*at)
+            break;
+    }
+    return worst;
+}
+
+/* --- what it is ------------------------------------------------------------------------------------ */
+
+/* The beginning of a file: its headers, as a rule. Bytes read. */
+static size_t read_start(const char *path, uint8_t *start, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? 0 : read(file, start, size);
+    if (file >= 0)
+        close(file);
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* The program that runs a script: "#!/bin/sh", "#!/usr/bin/env python3". Whether there is one. */
+static int read_script(const uint8_t *start, size_t size, char *program, size_t most)
+{
+    char line[256], *rest = line;
+    if (size < 3 || memcmp(start, "#!", 2) != 0)
+        return 0;
+    snprintf(line, sizeof(line), "%.*s", (int)(size - 2 < 250 ? size - 2 : 250), start + 2);
+    line[strcspn(line, "\n")] = 0;
+    const char *first = strtok_r(rest, " \t", &rest);
+    const char *second = first ? strtok_r(rest, " \t", &rest) : NULL;
+    const char *slash = first ? strrchr(first, '/') : NULL;
+    const char *runs = slash && !strcmp(slash, "/env") && second ? second : first;
+    return runs && !nvt_program_find(runs, program, most);
+}
+
+/* The loader that the program names, "" for none. 0, or -1: it is not in what was read. */
+static int find_loader(const uint8_t *start, size_t size, char *loader, size_t most)
+{
+    Elf64_Ehdr header;
+    *loader = 0;
+    memcpy(&header, start, sizeof(header));
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr part;
+        const uint64_t at = header.e_phoff + i * sizeof(part);
+        if (header.e_phoff > size || at + sizeof(part) > size)
+            return -1;
+        memcpy(&part, start + at, sizeof(part));
+        if (part.p_type != PT_INTERP)
+            continue;
+        if (part.p_offset >= size || part.p_filesz >= size - part.p_offset)
+            return -1;
+        snprintf(loader, most, "%.*s", (int)part.p_filesz, (const char *)start + part.p_offset);
+        return 0;
+    }
+    return 0;
+}
+
+const char *nvt_program_obstacle(const char *command, char *text, size_t size)
+{
+    static const char glibc[] = "ld-linux";
+    char path[PATH_MAX], program[PATH_MAX], loader[PATH_MAX];
+    uint8_t start[8192];
+    if (nvt_program_find(command, path, sizeof(path)))
+        return NULL;
+    size_t got = read_start(path, start, sizeof(start));
+    if (read_script(start, got, program, sizeof(program))) {
+        snprintf(path, sizeof(path), "%s", program);
+        got = read_start(path, start, sizeof(start));
+    }
+    if (got < sizeof(Elf64_Ehdr) || memcmp(start, ELFMAG, SELFMAG) != 0)
+        return NULL;
+    struct stat status;
+    const int is_64 = start[EI_CLASS] == ELFCLASS64;
+    const int is_read = is_64 && !find_loader(start, got, loader, sizeof(loader));
+    const char *slash = is_read ? strrchr(loader, '/') : NULL;
+    if (!is_64)
+        snprintf(text, size, "%s is a 32-bit program", path);
+    else if (is_read && !*loader)
+        snprintf(text, size, "%s is statically linked", path);
+    else if (is_read && strncmp(slash ? slash + 1 : loader, glibc, strlen(glibc)) != 0)
+        snprintf(text, size, "%s is a program of another libc (%s)", path, loader);
+    else if (is_read && geteuid() && !stat(path, &status) && status.st_mode & (S_ISUID | S_ISGID))
+        snprintf(text, size, "%s is setuid", path);
+    else
+        return NULL;
+    return text;
+}
