@@ -345,6 +345,26 @@ static void blame_goes_through_groups(void **state)
     end(&job);
 }
 
+/* An all-reduce of 1 MiB over 4 ranks: 2 x 3/4 of it cross the slowest link, as nccl-tests reckon. */
+static void bytes_are_known_where_they_are_told(void **state)
+{
+    (void)state;
+    static const struct message message = {.kernel = REDUCE, .group = "0", .size = 4};
+    struct job job;
+    begin(&job);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        struct nvt_trace *trace = job.traces[rank].trace;
+        add(&job, rank, &message, 0, 1000);
+        trace->collectives.type[0] = nvt_strings_add_text(trace->strings, "Float");
+        trace->collectives.given[0] = trace->collectives.taken[0] = 262144;
+    }
+    pair(&job);
+    assert_int_equal(job.pairs.count, 1);
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        assert_true(job.ranks.items[rank].parts[0].bus_bytes == 1.5 * 1048576);
+    end(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +375,7 @@ int main(void)
         cmocka_unit_test(messages_are_paired_by_their_ends),
         cmocka_unit_test(messages_of_all_ranks_are_paired),
         cmocka_unit_test(blame_goes_through_groups),
+        cmocka_unit_test(bytes_are_known_where_they_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

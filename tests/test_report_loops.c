@@ -317,13 +317,22 @@ static void names_the_rank_that_came_last(void **state)
            "Collective,Group,Number,Longest Wait (ns),All Waits (ns),Last Rank,First Rank\n"
            "ncclDevKernel_AllReduce,all ranks,1,70,130,2,0\n"
            "ncclDevKernel_AllGather,all ranks,1,60,110,0,2\n"
-           "ncclDevKernel_AllReduce,all ranks,2,40,70,2,1\n",
+           "ncclDevKernel_AllReduce,all ranks,2,40,70,2,1\n"
+           "\n"
+           "Late Rank,Cause,Ranks Waiting,All Waits (ns),Longest Of A Rank (ns),"
+           "Longest Of A Rank (%)\n"
+           "2,its kernels take longer,2,200,100,2.6\n"
+           "0,its kernels take longer,2,110,60,1.6\n"
+           "\n"
+           "Group,Ranks,Collectives,Waited (ns),Transfer (ns),Bus Med (GB/s)\n"
+           "all ranks,3,3,310,60,\n"
+           "messages of all ranks,3,1,0,890,\n",
            NULL);
 }
 
 /*
  * Two ranks; rank 0 was recorded from one collective earlier on. Rank 1 works for 40 ns longer and
- * comes last to each; they leave at 1000 i + `late` of it.
+ * comes last to each; they leave at 1000 i + `late` of it. Of the first nothing is known before it.
  */
 static struct nvt_trace *make_uneven(uint32_t rank, const int64_t *late)
 {
@@ -351,7 +360,15 @@ static void uneven_ranks_are_paired_by_gaps(void **state)
                               "ncclDevKernel_AllReduce,all ranks,1,40,40,1,0\n"
                               "ncclDevKernel_AllReduce,all ranks,2,40,40,1,0\n"
                               "ncclDevKernel_AllReduce,all ranks,3,40,40,1,0\n"
-                              "ncclDevKernel_AllReduce,all ranks,4,40,40,1,0\n",
+                              "ncclDevKernel_AllReduce,all ranks,4,40,40,1,0\n"
+                              "\n"
+                              "Late Rank,Cause,Ranks Waiting,All Waits (ns),"
+                              "Longest Of A Rank (ns),Longest Of A Rank (%)\n"
+                              "1,its host launches late,1,120,120,2.9\n"
+                              "1,unknown,1,40,40,1.0\n"
+                              "\n"
+                              "Group,Ranks,Collectives,Waited (ns),Transfer (ns),Bus Med (GB/s)\n"
+                              "all ranks,2,4,160,40,\n",
            "note: ranks have 4 to 5 of ncclDevKernel_AllReduce: paired by the gaps between them\n");
 }
 

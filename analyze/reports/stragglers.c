@@ -10,14 +10,18 @@
  *
  * The first table has a row a rank: how often it came last, how long it waited, and the time in
  * which it computed, against the median of the ranks. The second one lists the collectives with the
- * longest waits.
+ * longest waits. The third one has whom ranks wait for and why that one is late (rank_blame.h), as far as no kernel computes
+ * meanwhile; the fourth one splits the collectives of each group into waits and transfer, the shortest kernel of each, with its bus
+ * bandwidth (messages.h).
  */
+#include <math.h>
 #include <stdlib.h>
 
+#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../../lib/text.h"
 #include "../device/devices.h"
-#include "../studies/rank_pairs.h"
+#include "../studies/rank_blame.h"
 #include "report.h"
 
 /* Collectives that are listed, and kinds that are noted. */
@@ -102,6 +106,104 @@ static int by_wait(const void *left, const void *right)
                                   : (a->kind > b->kind) - (a->kind < b->kind);
 }
 
+/* --- why --- */
+
+/* A row of each late rank and cause, added up over the ranks that wait for it; arrays have NVT_LATE_CAUSES of each rank. */
+static void add_causes(const struct nvt_rank_blame *blame, double *ns, double *most, double *share,
+                       uint32_t *waiting)
+{
+    const struct nvt_rank *spans = blame->pairs->ranks->items;
+    for (uint32_t i = 0; i < blame->wait_count; i++)
+        for (size_t k = 0; k < NVT_LATE_CAUSES; k++) {
+            const size_t at = (size_t)blame->waits[i].late * NVT_LATE_CAUSES + k;
+            const double of = blame->waits[i].ns[k];
+            ns[at] += of;
+            most[at] = fmax(of, most[at]);
+            share[at] = fmax(nvt_percent(of, spans[blame->waits[i].waiting].span), share[at]);
+            waiting[at] += of > 0;
+        }
+}
+
+/* 0, or -1 when out of memory. */
+static int put_causes(struct nvt_table *table, const struct nvt_rank_blame *blame)
+{
+    const struct nvt_ranks *ranks = blame->pairs->ranks;
+    const size_t room = ((size_t)ranks->count + 1) * NVT_LATE_CAUSES;
+    double *ns = calloc(room, sizeof(*ns)), *most = calloc(room, sizeof(*most)),
+           *share = calloc(room, sizeof(*share));
+    uint32_t *waiting = calloc(room, sizeof(*waiting));
+    const int failed = !ns || !most || !share || !waiting;
+    if (!failed)
+        add_causes(blame, ns, most, share, waiting);
+    for (uint32_t i = 0; i < ranks->count && !failed; i++)
+        for (size_t k = 0; k < NVT_LATE_CAUSES; k++) {
+            const size_t at = (size_t)i * NVT_LATE_CAUSES + k;
+            if (waiting[at])
+                nvt_table_put(table, nvt_rank_shown(ranks, i),
+                              nvt_late_cause_text((enum nvt_late_cause)k), waiting[at],
+                              (int64_t)ns[at], (int64_t)most[at], share[at]);
+        }
+    free(ns);
+    free(most);
+    free(share);
+    free(waiting);
+    return failed ? -1 : 0;
+}
+
+/* --- groups --- */
+
+/* What is known of a group: its collectives, what they wait and transfer, and their bus bandwidths. */
+struct group {
+    uint64_t collectives;
+    int64_t waited, transfer;
+    double *rates; /* owned */
+    size_t rate_count;
+};
+
+/* 0, or -1 when out of memory. */
+static int add_to_group(struct group *group, const struct nvt_rank_pairs *pairs,
+                        const struct nvt_rank_collective *item)
+{
+    const double bytes = nvt_rank_part_of(pairs, pairs->members[item->member])->bus_bytes;
+    group->collectives++;
+    group->waited += item->sum - item->least * item->ranks;
+    group->transfer += item->least;
+    if (isnan(bytes) || item->least <= 0)
+        return 0;
+    if (nvt_grow(&group->rates, group->rate_count, sizeof(*group->rates)))
+        return -1;
+    group->rates[group->rate_count++] = bytes / (double)item->least;
+    return 0;
+}
+
+/* 0, or -1 when out of memory. */
+static int put_groups(struct nvt_table *table, const struct nvt_rank_pairs *pairs)
+{
+    const struct nvt_ranks *ranks = pairs->ranks;
+    struct group *groups = calloc((size_t)ranks->group_count + 1, sizeof(*groups));
+    int failed = !groups;
+    for (uint32_t i = 0; i < pairs->count && !failed; i++)
+        if (pairs->items[i].ranks > 1)
+            failed = add_to_group(&groups[pairs->kinds[pairs->items[i].kind].group], pairs,
+                                  &pairs->items[i]);
+    for (uint32_t i = 0; i < ranks->group_count && groups; i++) {
+        struct group *group = &groups[i];
+        char text[160];
+        nvt_sample_sort(group->rates, group->rate_count);
+        if (group->collectives)
+            nvt_table_put(
+                table, nvt_rank_group_text(ranks, i, text, sizeof(text)), ranks->groups[i].present,
+                group->collectives, group->waited, group->transfer,
+                group->rate_count ? nvt_sample_quantile(group->rates, group->rate_count, 0.5)
+                                  : NAN);
+        free(group->rates);
+    }
+    free(groups);
+    return failed ? -1 : 0;
+}
+
+/* --- the report --- */
+
 /* 0, or -1 when out of memory. */
 static int put_waits(struct nvt_table *table, const struct nvt_rank_pairs *pairs)
 {
@@ -127,6 +229,22 @@ static int put_waits(struct nvt_table *table, const struct nvt_rank_pairs *pairs
     return 0;
 }
 
+/* Why they are late, of devices alone: what processes do outside of MPI is not looked at here. 0, or -1 with err. */
+static int put_reasons(const struct nvt_making *making, const struct nvt_rank_pairs *pairs)
+{
+    struct nvt_rank_blame blame = {0};
+    int status = 0;
+    if (pairs->parties < 2 || pairs->ranks->items[0].device == NVT_NONE) {
+        nvt_making_leave_out(making, 2);
+    } else {
+        status = nvt_rank_blame_make(&blame, pairs, making->err);
+        if (!status && put_causes(making->tables[2], &blame))
+            status = nvt_fail(making->err, "out of memory");
+    }
+    nvt_rank_blame_free(&blame);
+    return status;
+}
+
 static int put_stragglers(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_ranks ranks = {0};
@@ -134,12 +252,17 @@ static int put_stragglers(struct nvt_table *table, const struct nvt_making *maki
     int status = nvt_ranks_find(&ranks, making->input, NULL, 0, making->err);
     if (!status)
         status = nvt_rank_pairs_make(&pairs, &ranks, making->err);
-    if (!status && (put_stragglers_ranks(table, &pairs) || put_waits(making->tables[1], &pairs)))
+    if (!status && (put_stragglers_ranks(table, &pairs) || put_waits(making->tables[1], &pairs) ||
+                    put_groups(making->tables[3], &pairs)))
         status = nvt_fail(making->err, "out of memory");
     if (!status)
+        status = put_reasons(making, &pairs);
+    if (!status)
         note_kinds(&pairs, making->input);
-    if (pairs.parties < 2)
+    if (pairs.parties < 2) {
         nvt_making_leave_out(making, 1);
+        nvt_making_leave_out(making, 3);
+    }
     if (!status && pairs.parties < 2)
         nvt_note(making->input, "note: no collectives of two or more ranks in the input");
     nvt_rank_pairs_free(&pairs);
@@ -156,6 +279,24 @@ static const struct nvt_table_kind more[] = {
                  {"All Waits (ns)", NVT_NS},
                  {"Last Rank", NVT_IDS},
                  {"First Rank", NVT_IDS}}},
+    {.title = "Why ranks are late",
+     .is_optional = 1,
+     .columns = {{"Late Rank", NVT_IDS},
+                 {"Cause", NVT_NAMES},
+                 {"Ranks Waiting", NVT_COUNTS},
+                 {"All Waits (ns)", NVT_NS},
+                 {"Longest Of A Rank (ns)", NVT_NS},
+                 {"Longest Of A Rank (%)", NVT_PERCENT}},
+     .order = {"-All Waits (ns)"}},
+    {.title = "Groups of ranks",
+     .is_optional = 1,
+     .columns = {{"Group", NVT_NAMES},
+                 {"Ranks", NVT_COUNTS},
+                 {"Collectives", NVT_COUNTS},
+                 {"Waited (ns)", NVT_NS},
+                 {"Transfer (ns)", NVT_NS},
+                 {"Bus Med (GB/s)", NVT_REALS("GB/s", 2)}},
+     .order = {"-Waited (ns)"}},
     {.title = NULL},
 };
 

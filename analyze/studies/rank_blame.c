@@ -6,6 +6,18 @@
 /* What is known of a cause makes this part of a wait at least. */
 #define LEAST_PART 0.25
 
+const char *nvt_late_cause_text(enum nvt_late_cause cause)
+{
+    static const char *const texts[NVT_LATE_CAUSES] = {
+        [NVT_LATE_KERNELS] = "its kernels take longer",
+        [NVT_LATE_WORK] = "it runs more kernels",
+        [NVT_LATE_HOST] = "its host launches late",
+        [NVT_LATE_LOADING] = "it waits for a batch",
+        [NVT_LATE_TRANSFER] = "longer collectives of another group",
+        [NVT_LATE_UNKNOWN] = "unknown"};
+    return texts[cause];
+}
+
 /* Time of a part in which no kernel computes. */
 static double exposed_of(const struct nvt_rank_part *part)
 {

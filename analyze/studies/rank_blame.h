@@ -24,6 +24,9 @@ enum nvt_late_cause {
     NVT_LATE_CAUSES
 };
 
+/* "its kernels take longer"; static text. */
+const char *nvt_late_cause_text(enum nvt_late_cause cause);
+
 /* The first of the chain that leads to the rank that came last. */
 struct nvt_rank_reason {
     uint32_t rank;

@@ -2,6 +2,7 @@
 #include "rank_digest.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "../../lib/grow.h"
 #include "../device/communication.h"
 #include "../device/devices.h"
+#include "../device/messages.h"
 #include "../device/project.h"
 #include "../input/ranks.h"
 #include "../../lib/collective_payload.h"
@@ -47,7 +49,11 @@ const char *nvt_rank_group_text(const struct nvt_ranks *ranks, uint32_t group, c
     if (*name && *members)
         snprintf(out, size, "%.60s (%.60s%s)", name, members, strlen(members) > 60 ? "..." : "");
     else
-        snprintf(out, size, "%.120s", *name ? name : *members ? members : "all ranks");
+        snprintf(out, size, "%.120s",
+                 *name                        ? name
+                 : *members                   ? members
+                 : of->flags & NVT_GROUP_PAIR ? "messages of all ranks"
+                                              : "all ranks");
     return out;
 }
 
@@ -303,7 +309,8 @@ static uint32_t said_group(struct device *device, uint32_t range)
 /* NVT_NONE when out of memory. */
 static uint32_t group_of(struct device *device, uint32_t op)
 {
-    static const struct nvt_rank_group assumed = {.flags = NVT_GROUP_ASSUMED};
+    static const struct nvt_rank_group assumed = {.flags = NVT_GROUP_ASSUMED},
+                                       messages = {.flags = NVT_GROUP_ASSUMED | NVT_GROUP_PAIR};
     const struct nvt_trace *trace = device->rank->from->trace;
     const uint32_t detail = trace->ops.detail[op], said = saying_of(device, op);
     const uint32_t row = detail == NVT_NONE ? 0 : trace->kernels.collective[detail];
@@ -317,7 +324,8 @@ static uint32_t group_of(struct device *device, uint32_t op)
         return told_group(device, row - 1);
     if (said != NVT_NONE && !sends)
         return said_group(device, said);
-    return nvt_ranks_group(device->ranks, sends ? "messages" : "", &assumed);
+    return sends ? nvt_ranks_group(device->ranks, "messages", &messages)
+                 : nvt_ranks_group(device->ranks, "", &assumed);
 }
 
 /* Which of its group's an operation is. UINT64_MAX: not recorded. */
@@ -332,6 +340,22 @@ static uint64_t sequence_of(const struct device *device, uint32_t op)
     return of_range >= 0 && of_range < UINT32_MAX ? (uint64_t)of_range : UINT64_MAX;
 }
 
+/* NaN: unknown. */
+static double bus_bytes_of(const struct device *device, uint32_t op)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const uint32_t detail = trace->ops.detail[op], said = saying_of(device, op);
+    const uint32_t row = detail == NVT_NONE ? 0 : trace->kernels.collective[detail];
+    struct nvt_message message = {.bytes = NVT_MESSAGE_UNKNOWN};
+    if (row)
+        message = nvt_message_told(trace, row - 1);
+    else if (said != NVT_NONE && says_group(trace, said) == 2)
+        nvt_message_launched(trace, said, &message);
+    return message.bytes == NVT_MESSAGE_UNKNOWN
+               ? NAN
+               : (double)message.bytes * nvt_bus_factor(message.name, message.ranks);
+}
+
 static int add_collective(struct device *device, uint32_t op)
 {
     const struct nvt_trace *trace = device->rank->from->trace;
@@ -340,6 +364,7 @@ static int add_collective(struct device *device, uint32_t op)
         .name = nvt_strings_add_text(device->ranks->names, nvt_name(trace, ops->short_name[op])),
         .group = group_of(device, op),
         .sequence = sequence_of(device, op),
+        .bus_bytes = bus_bytes_of(device, op),
         .start = ops->start[op],
         .end = ops->end[op],
         .before = done_until(device, ops->start[op]),

@@ -38,9 +38,10 @@ struct nvt_rank_done {
 
 /* A collective on a rank, by the rank's own clock. */
 struct nvt_rank_part {
-    uint32_t name, group;               /* a string of the job; of its groups */
-    uint64_t sequence;                  /* which of its group's, UINT64_MAX: not recorded */
-    int64_t start, end;                 /* ns */
+    uint32_t name, group; /* a string of the job; of its groups */
+    uint64_t sequence;    /* which of its group's, UINT64_MAX: not recorded */
+    double bus_bytes;     /* of it, that cross the slowest link (messages.h); NaN unknown */
+    int64_t start, end;   /* ns */
     struct nvt_rank_done before, after; /* at its start, at its end; zeros for processes of MPI */
 };
 

@@ -1,4 +1,5 @@
 /* Ranks of jobs that communicate by MPI calls and those of torch.distributed alone. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static int add_call(struct nvt_ranks *all, struct nvt_rank *rank, const struct n
         .name = nvt_strings_add_text(all->names, nvt_name(trace, calls->name[call])),
         .group = nvt_ranks_group(all, "MPI", &whole),
         .sequence = UINT64_MAX,
+        .bus_bytes = NAN,
         .start = calls->start[call],
         .end = calls->end[call]};
     return part.name == NVT_NO_STRING || part.group == NVT_NONE || nvt_rank_add_part(rank, &part);
