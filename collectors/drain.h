@@ -56,6 +56,7 @@ struct nvt_drain_totals {
     uint64_t device_records;         /* what devices and the CUDA API did */
     uint64_t os_calls;               /* of the operating system's libraries */
     uint64_t cpu_samples;            /* of what threads run */
+    uint64_t sampled_ns;             /* CPU time that these stand for */
     struct nvt_python_stacks python; /* of these */
     uint64_t batches;                /* in which rows about devices came */
     uint32_t device_threads;         /* that sent nothing else: the collector's own */

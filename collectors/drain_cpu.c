@@ -23,6 +23,7 @@ static void forget_chunk(struct nvt_drain_cpu *cpu)
     nvt_frame_tree_free(&cpu->tree);
     cpu->frames.size = cpu->rows.size = 0;
     cpu->frame_count = cpu->count = cpu->asked = 0;
+    cpu->sampled_ns = 0;
     memset(&cpu->python, 0, sizeof(cpu->python));
     cpu->failed = 0;
 }
@@ -214,6 +215,7 @@ static void put(struct nvt_drain_cpu *cpu, uint64_t ticks, uint64_t cpu_ns, unsi
         return;
     }
     cpu->last += step;
+    cpu->sampled_ns += cpu_ns;
     cpu->count++;
     if (flags & NVT_CPU_ROW_WAITS)
         cpu->asked++;
@@ -278,6 +280,7 @@ void nvt_drain_cpu_flush(struct nvt_drain_cpu *cpu, int force, struct nvt_drain_
                      ? nvt_fail(&err, "out of memory")
                      : nvt_output_chunk(cpu->output, &chunk, out.data, out.size, &err);
     *(status ? &totals->unwritten : &totals->cpu_samples) += cpu->count - cpu->asked;
+    totals->sampled_ns += cpu->sampled_ns;
     for (int i = 0; i < NVT_PYTHON_STATES; i++)
         totals->python.samples[i] += cpu->python.samples[i];
     if (status && !totals->error.message[0])

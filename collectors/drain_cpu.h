@@ -20,6 +20,7 @@ struct nvt_drain_cpu {
     struct nvt_frame_tree tree; /* numbers of frames, from 1 */
     uint32_t frame_count;
     struct nvt_buffer frames, rows;
+    uint64_t sampled_ns;             /* CPU time that the rows stand for */
     uint32_t count, asked;           /* rows, and how many of them are of threads that waited */
     struct nvt_python_stacks python; /* of the others */
     uint64_t first, last;            /* ticks */

@@ -63,6 +63,7 @@ void nvt_drain_add_totals(struct nvt_drain_totals *sum, const struct nvt_drain_t
     sum->device_records += more->device_records;
     sum->os_calls += more->os_calls;
     sum->cpu_samples += more->cpu_samples;
+    sum->sampled_ns += more->sampled_ns;
     for (int i = 0; i < NVT_PYTHON_STATES; i++)
         sum->python.samples[i] += more->python.samples[i];
     sum->batches += more->batches;

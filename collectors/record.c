@@ -14,6 +14,7 @@
 
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
+#include "../lib/cpu_coverage.h"
 #include "../lib/create_file.h"
 #include "../lib/program.h"
 #include "../lib/shell.h"
@@ -219,6 +220,9 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
         nvt_message(stderr, "the trace that was there is now %s", result->kept);
     if (!is_nothing_captured(options, result) &&
         nvt_python_note(&result->python, text, sizeof(text)))
+        nvt_message(stderr, "%s", text);
+    if (result->cpu_samples &&
+        nvt_cpu_coverage_note(result->sampled_ns, result->used_ns, text, sizeof(text)))
         nvt_message(stderr, "%s", text);
     for (const char *note = request->notes, *end; (end = strchr(note, '\n')); note = end + 1)
         nvt_message(stderr, "%.*s", (int)(end - note), note);

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "../lib/cpu_coverage.h"
 #include "children.h"
 #include "facts.h"
 #include "launch.h"
@@ -287,6 +289,30 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
         result->write_error = err;
 }
 
+/* CPU time of the processes that have ended, and were waited for. */
+static int64_t children_time(void)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_CHILDREN, &used))
+        return 0;
+    return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * INT64_C(1000000000) +
+           (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * INT64_C(1000);
+}
+
+/* Where samples of all of it were wanted, how much CPU time there was. */
+static void note_coverage(struct run *run, int64_t before_ns)
+{
+    const struct nvt_record_options *options = run->options;
+    struct nvt_record_result *result = run->result;
+    if (!(options->trace & NVT_TRACE_CPU) || options->capture || options->delay_ns ||
+        options->duration_ns || options->keep.age_ns || options->keep.bytes)
+        return;
+    result->sampled_ns = (int64_t)run->recorder->totals.sampled_ns;
+    result->used_ns = children_time() - before_ns;
+    if (write_seconds(run->recorder->output, NVT_CPU_USED, result->used_ns))
+        note_error(run->recorder, &(struct nvt_error){.message = "out of memory"});
+}
+
 static struct nvt_launch_wish wish_of(const struct nvt_record_options *options)
 {
     return (struct nvt_launch_wish){.devices = (options->trace & NVT_TRACE_DEVICE) != 0,
@@ -302,12 +328,14 @@ static void record(struct run *run, const struct nvt_memory_groups *groups)
 {
     struct nvt_record_result *result = run->result;
     const uint64_t kills = nvt_memory_groups_kills(groups);
+    const int64_t before_ns = children_time();
     /* The command runs: from now on there is a new trace. */
     nvt_output_begin(run->recorder->output, &run->recorder->totals.error);
     record_until_end(run);
     write_machine(run->recorder, run->machine, 1);
     result->limit = groups->limit;
     result->memory_kills = (int)(nvt_memory_groups_kills(groups) - kills);
+    note_coverage(run, before_ns);
     finish(run->recorder, result);
     if (result->is_over)
         wait_for_command(run);

@@ -63,6 +63,8 @@ struct nvt_record_result {
     uint64_t device_records; /* operations, API calls and other device records in the file */
     uint64_t os_calls;       /* OS calls in it */
     uint64_t cpu_samples;    /* CPU samples in it */
+    int64_t sampled_ns,
+        used_ns; /* CPU time that they stand for; that was used, as far as it was waited for, 0: not compared */
     struct nvt_python_stacks python; /* of these */
     int used_devices;                /* a process came up with CUDA */
     int captured;                    /* what options.capture names has begun, at least once */

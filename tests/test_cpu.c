@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../lib/count_of.h"
+#include "../lib/cpu_coverage.h"
 #include "pythons.h"
 #include "read_kit.h"
 #include "record_kit.h"
@@ -497,6 +498,35 @@ static void what_cannot_be_is_told(void **state)
     cli_result_free(&result);
 }
 
+/* Their time is in no sample, which record and the reports say; of a program that computes nothing is missed. */
+static void time_of_short_processes_is_told(void **state)
+{
+    (void)state;
+    char text[300];
+    static const char said[] = "s of CPU time are in no sample: processes and threads ended before";
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "-f", "--trace", "cpu", "-o", recorded_path(), "--", "sh", "-c",
+        "i=0; while [ $i -lt 300 ]; do ls / >/dev/null; i=$((i + 1)); done", NULL});
+    cli_expect_status(&result, 0);
+    if (!strstr(result.err, said))
+        fail_msg("%s", result.err);
+    cli_result_free(&result);
+    result = cli_run(
+        (const char *const[]){"nvtally", "stats", "-r", "cpu_functions", recorded_path(), NULL});
+    if (!strstr(result.err, said))
+        fail_msg("%s", result.err);
+    cli_result_free(&result);
+    result = run("ranges", "cpu", NULL, NULL);
+    assert_null(strstr(result.err, "in no sample"));
+    cli_result_free(&result);
+    assert_int_equal(nvt_cpu_coverage_note(700000000, 1000000000, text, sizeof(text)), 1);
+    assert_int_equal(strncmp(text, "0.30 s of 1.00 s of CPU time", 28), 0);
+    assert_int_equal(nvt_cpu_coverage_note(750000000, 1000000000, text, sizeof(text)), 0);
+    assert_int_equal(nvt_cpu_coverage_note(0, 49000000, text, sizeof(text)), 0);
+    assert_int_equal(nvt_cpu_coverage_note(0, 50000000, text, sizeof(text)), 1);
+    assert_int_equal(nvt_cpu_coverage_note(INT64_MAX, 0, text, sizeof(text)), 0);
+}
+
 /* --- Python ------------------------------------------------------------------------------------------- */
 
 static const char *python_script(const char *name, const char *text)
@@ -956,6 +986,7 @@ static void programs_that_drop_the_library(void **state)
     X(calls_and_samples_go_together)                                                               \
     X(small_rings_will_do)                                                                         \
     X(capture_and_age_hold_for_samples)                                                            \
+    X(time_of_short_processes_is_told)                                                             \
     X(what_cannot_be_is_told)                                                                      \
     X(python_tells_its_functions)                                                                  \
     X(python_writes_nothing_of_its_own)                                                            \

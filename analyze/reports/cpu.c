@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/cpu_coverage.h"
 #include "report.h"
 
 static void look_at(struct nvt_cpu_input *all, const struct nvt_cpu_samples *samples)
@@ -16,6 +17,19 @@ static void look_at(struct nvt_cpu_input *all, const struct nvt_cpu_samples *sam
         all->has_times &= samples->cpu_ns[i] > 0;
         all->weight = nvt_clock_sum(all->weight, samples->cpu_ns[i]);
     }
+}
+
+/* Of traces that are there as a whole. */
+static void note_coverage(struct nvt_input *input, const struct nvt_trace *trace)
+{
+    char text[256];
+    const char *used = nvt_trace_meta(trace, NVT_CPU_USED);
+    const double seconds = used ? strtod(used, NULL) : 0;
+    struct nvt_cpu_input all = {.has_times = 1};
+    look_at(&all, &trace->cpu_samples);
+    if (!trace->is_part && all.has_times && seconds > 0 && seconds < 1e9 &&
+        nvt_cpu_coverage_note(all.weight, (int64_t)(seconds * 1e9), text, sizeof(text)))
+        nvt_note(input, "note: %s", text);
 }
 
 struct nvt_cpu_input nvt_cpu_count(const struct nvt_input *input)
@@ -46,6 +60,8 @@ struct nvt_cpu_input nvt_cpu_look(struct nvt_input *input, int totals)
                  100 * (double)all.alone / (double)all.samples);
     if (nvt_python_note(&all.python, python, sizeof(python)))
         nvt_note(input, "note: %s", python);
+    for (size_t i = 0; i < input->trace_count; i++)
+        note_coverage(input, input->traces[i].trace);
     return all;
 }
 
