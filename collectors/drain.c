@@ -292,12 +292,17 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
         drain->names[NVT_WORD_VALUE(slot->word) % NVT_STRING_SLOTS] = id == NVT_NO_STRING ? 0 : id;
         if (id == NVT_NO_STRING)
             nvt_drain_note_no_memory(drain);
-    } else if (kind < sizeof(kinds) && kinds[kind] &&
-               nvt_output_define(
-                   drain->output, drain->process, kinds[kind], NVT_WORD_DOMAIN(slot->word),
-                   header[0], kind == NVT_DEFINE_TASK ? drain->thread : NVT_WORD_VALUE(slot->word),
-                   text, length)) {
-        nvt_drain_note_no_memory(drain);
+    } else if (kind < sizeof(kinds) && kinds[kind]) {
+        uint32_t domain = NVT_WORD_DOMAIN(slot->word), value = NVT_WORD_VALUE(slot->word);
+        if (kind == NVT_DEFINE_TASK)
+            value = drain->thread;
+        if (kind == NVT_DEFINE_THREAD) { /* of several names the latest holds, whoever gave it */
+            domain = (uint32_t)(slot->ticks >> 32);
+            value = (uint32_t)slot->ticks;
+        }
+        if (nvt_output_define(drain->output, drain->process, kinds[kind], domain, header[0], value,
+                              text, length))
+            nvt_drain_note_no_memory(drain);
     }
 }
 

@@ -166,6 +166,30 @@ static void threads_have_their_names_of_python(void **state)
     with_every_python(check_names);
 }
 
+static int has_thread(const struct nvt_trace *trace, const char *name)
+{
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (!strcmp(nvt_name(trace, trace->threads.name[i]), name))
+            return 1;
+    return 0;
+}
+
+static void check_sampled(const char *python)
+{
+    struct nvt_trace *trace = expect(python, (const char *const[4]){"--trace", "nvtx,cpu"},
+                                     (const char *const[]){"busy", NULL});
+    assert_true(has_thread(trace, "computes and does nothing else"));
+    assert_true(has_thread(trace, "has got another name"));
+    assert_true(trace->cpu_samples.count > 0);
+    nvt_trace_free(trace);
+}
+
+static void sampled_threads_have_their_names(void **state)
+{
+    (void)state;
+    with_every_python(check_sampled);
+}
+
 /* Whether python3 has a package. */
 static int has(const char *package)
 {
@@ -195,6 +219,7 @@ static void other_libraries_have_tasks_too(void **state)
         char range[32];
         snprintf(range, sizeof(range), "%s/A", packages[i]);
         assert_false(is_on_main_thread(trace, range));
+        assert_non_null(strstr(thread_of(trace, range), "work"));
         nvt_trace_free(trace);
         count++;
     }
@@ -245,6 +270,7 @@ int main(void)
         cmocka_unit_test(tasks_of_asyncio_have_their_own_ranges),
         cmocka_unit_test(a_task_alone_is_its_thread),
         cmocka_unit_test(threads_have_their_names_of_python),
+        cmocka_unit_test(sampled_threads_have_their_names),
         cmocka_unit_test(tasks_of_a_forked_child_are_its_own),
         cmocka_unit_test(other_libraries_have_tasks_too),
         cmocka_unit_test(tasks_live_on_behind_a_cut),

@@ -202,19 +202,32 @@ static int define_resource(struct nvt_file_reader *reader, struct nvt_file_proce
 
 /* The thread may come behind its name. */
 static int keep_thread_name(struct nvt_file_reader *reader, uint32_t process, uint64_t tid,
-                            uint32_t name)
+                            uint64_t time, uint32_t name)
 {
     struct nvt_file_thread_names *names = &reader->thread_names;
     if (nvt_grow(&names->items, names->count, sizeof(*names->items)))
         return -1;
-    names->items[names->count++] = (struct nvt_file_thread_name){(int64_t)tid, process, name};
+    names->items[names->count] =
+        (struct nvt_file_thread_name){(int64_t)tid, time, names->count, process, name};
+    names->count++;
     return 0;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct nvt_file_thread_name *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
 }
 
 /* The last name that a thread was given holds. */
 static void name_threads(struct nvt_file_reader *reader)
 {
     struct nvt_threads *threads = &reader->trace->threads;
+    if (reader->thread_names.count)
+        qsort(reader->thread_names.items, reader->thread_names.count,
+              sizeof(*reader->thread_names.items), by_time);
     for (size_t k = 0; k < reader->thread_names.count; k++) {
         const struct nvt_file_thread_name *name = &reader->thread_names.items[k];
         for (uint32_t i = 0; i < threads->count; i++)
@@ -253,7 +266,7 @@ static int read_definition(struct nvt_file_reader *reader, struct nvt_file_proce
     if (kind == NVT_DEFINITION_TASK)
         return nvt_file_define_task(reader, value, id, name);
     if (kind == NVT_DEFINITION_THREAD)
-        return keep_thread_name(reader, process->row, id, name);
+        return keep_thread_name(reader, process->row, id, domain << 32 | (uint32_t)value, name);
     if (kind == NVT_DEFINITION_CATEGORY) {
         uint32_t row = model_domain(process, domain);
         return row == NVT_MAP_NONE

@@ -156,6 +156,8 @@ struct nvt_file_collectives {
 struct nvt_file_thread_names {
     struct nvt_file_thread_name {
         int64_t tid;
+        uint64_t time;          /* when it got it, in ticks */
+        size_t number;          /* in the file */
         uint32_t process, name; /* of the model */
     } * items;
     size_t count;

@@ -32,6 +32,9 @@
 /* Written to NVT_CPU_STACK_DESCRIPTOR where the handler cannot be set. */
 #define NVT_CPU_NO_WISH "nvtally: no handler"
 
+/* Written to NVT_CPU_STACK_DESCRIPTOR with the number of a thread, a blank and its name. */
+#define NVT_CPU_NAME "nvtally: thread "
+
 /* The number under which Python registers the handler that writes its stack. No signal of this number ever comes: the sampler
  * calls the handler. libc keeps the number for itself and refuses it to everybody, so whatever the program does with the
  * signals it can have, ours included, leaves the handler alone. */

@@ -15,6 +15,7 @@
 #include "../../lib/python_stacks.h"
 #include "cpu_sampler.h"
 #include "cpu_unwind.h"
+#include "events.h"
 
 /* Each is written by the thread that sets it, and read by handlers: an odd number while it changes. */
 struct action {
@@ -201,8 +202,24 @@ static int is_text(const char *text, size_t length, const void *bytes, size_t si
     return size == length && !memcmp(bytes, text, size);
 }
 
+/* "12345 loads batches": a thread's number and name. */
+static void take_name(const char *text, size_t size)
+{
+    uint64_t number = 0;
+    size_t at = 0;
+    for (; at < size && text[at] >= '0' && text[at] <= '9' && at < 10; at++)
+        number = 10 * number + (uint64_t)(text[at] - '0');
+    if (at && at + 1 < size && text[at] == ' ')
+        nvt_define(NVT_DEFINE_THREAD, NULL, 0, number, text + at + 1, size - at - 1);
+}
+
 static int take_wish(const void *bytes, size_t size)
 {
+    const size_t named = sizeof(NVT_CPU_NAME) - 1;
+    if (size > named && !memcmp(bytes, NVT_CPU_NAME, named)) {
+        take_name((const char *)bytes + named, size - named);
+        return 1;
+    }
     if (get(&python).sa_handler || is_borrowed())
         return 0;
     if (is_text(NVT_CPU_WISH, sizeof(NVT_CPU_WISH) - 1, bytes, size)) {

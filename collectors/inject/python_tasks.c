@@ -27,6 +27,9 @@ typedef void object;
     X(object *, PyObject_GetAttrString, (object *, const char *))                                  \
     X(object *, PyObject_CallObject, (object *, object *))                                         \
     X(object *, PyObject_GetItem, (object *, object *))                                            \
+    X(object *, PyEval_GetFrame, (void))                                                           \
+    X(object *, PyFrame_GetBack, (object *))                                                       \
+    X(object *, PyFrame_GetCode, (object *))                                                       \
     X(object *, PyObject_Type, (object *))                                                         \
     X(object *, PyLong_FromUnsignedLong, (unsigned long))                                          \
     X(long, PyLong_AsLong, (object *))                                                             \
@@ -350,29 +353,52 @@ static object *another(object *it)
     return it;
 }
 
+/* The code of the outermost function that runs now: of a greenlet its own. */
+static object *outermost_code(void)
+{
+    object *frame = python.PyEval_GetFrame();
+    if (!frame)
+        return NULL;
+    frame = another(frame);
+    for (object *back = python.PyFrame_GetBack(frame); back; back = python.PyFrame_GetBack(frame)) {
+        drop(frame);
+        frame = back;
+    }
+    object *code = python.PyFrame_GetCode(frame);
+    drop(frame);
+    return code;
+}
+
+/* What a task runs: asyncio's and trio's coroutine, gevent's function; of a bare greenlet, which does not know it, what runs now. */
+static size_t copy_function(object *task, char *out, size_t size)
+{
+    object *code = call(take(another(task), "get_coro"));
+    code = code ? code : take(another(task), "coro");
+    code = code ? code : take(another(task), "_run");
+    return code ? copy_text(take(code, "__qualname__"), out, size)
+                : copy_text(take(outermost_code(), "co_name"), out, size);
+}
+
 size_t nvt_python_name(void *reference, char *out, size_t size)
 {
     struct pending pending = put_aside();
     char runs[128] = "";
-    size_t length = 0;
+    size_t length = 0, more = 0;
     object *task = target(reference);
     out[0] = 0;
     if (task) {
         object *name = call(take(another(task), "get_name"));
         length = copy_text(name ? name : take(another(task), "name"), out, size);
-        object *code = call(take(another(task), "get_coro"));
-        code = code ? code : take(another(task), "coro");
-        code = code ? code : take(another(task), "_run");
-        copy_text(take(code, "__qualname__"), runs, sizeof(runs));
-        if (!length)
-            length = copy_text(take(take(another(task), "__class__"), "__name__"), out, size);
+        more = copy_function(task, runs, sizeof(runs));
     }
-    /* What asyncio and gevent call one that nobody has named. */
-    int is_number = !strncmp(out, "Task-", 5) || !strncmp(out, "Greenlet-", 9);
-    if (is_number && *runs && length + strlen(runs) + 1 < size) {
+    /* Whoever has given it no name: what asyncio and gevent call it then. */
+    int is_unnamed = !length || !strncmp(out, "Task-", 5) || !strncmp(out, "Greenlet-", 9);
+    if (task && !length)
+        length = copy_text(take(take(another(task), "__class__"), "__name__"), out, size);
+    if (is_unnamed && more && length + more + 1 < size) {
         out[length++] = ' ';
-        memcpy(out + length, runs, strlen(runs) + 1);
-        length += strlen(runs);
+        memcpy(out + length, runs, more + 1);
+        length += more;
     }
     put_back(pending);
     drop(task);

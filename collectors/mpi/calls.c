@@ -413,7 +413,7 @@ static const char here; /* in this library */
 /* A function of a name that is there where MPI has one of that name. */
 #define RESOLVED(type, function, name, other, count)                                               \
     typedef type type_of_##function(PARAMETERS_##count);                                           \
-    static type_of_##function *resolve_##function(void)                                            \
+    __attribute__((unused)) static type_of_##function *resolve_##function(void)                    \
     {                                                                                              \
         return nvt_mpi_exists(name, other, &here) ? call_of_##function : NULL;                     \
     }                                                                                              \

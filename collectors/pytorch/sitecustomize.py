@@ -22,6 +22,9 @@ if os.environ.get("NVTALLY_SAMPLE_SIGNAL"):
             faulthandler.register(int(os.environ["NVTALLY_SAMPLE_SIGNAL"]), file=0x7ffffff0, all_threads=False)
         except Exception:
             os.write(0x7ffffff0, b"nvtally: no handler")  # the recorder says so at its end
+        if sys.version_info[0] > 2:
+            import nvtally_threads
+            nvtally_threads.begin()
     except OSError:
         pass  # this process is not sampled, or it is a sub-interpreter, and the handler is there already
 

@@ -5,6 +5,7 @@ import asyncio
 import concurrent.futures
 import contextvars
 import ctypes
+import inspect
 import os
 import sys
 import threading
@@ -170,6 +171,24 @@ def names(prefix):
     lock.acquire()
 
 
+def busy(prefix):
+    """Threads that make no range, one of which the main thread gives another name."""
+    def work():
+        end = time.thread_time() + 0.1
+        while time.thread_time() < end:
+            pass
+
+    all_ = [threading.Thread(target=work, name="computes and does nothing else"),
+            threading.Thread(target=work, name="before")]
+    for each in all_:
+        each.start()
+    all_[1].name = "has got another name"
+    for each in all_:
+        each.join()
+    with Range(prefix + "main"):
+        pass
+
+
 def forked(prefix):
     """Of a child of fork the ranges are its own."""
     asyncio.run(gather(prefix + "parent/"))
@@ -237,7 +256,7 @@ def report():
 
 for _what in sys.argv[1:]:
     _function = globals()[_what]
-    if asyncio.iscoroutinefunction(_function):
+    if inspect.iscoroutinefunction(_function):
         asyncio.run(_function(_what + "/"))
     else:
         _function(_what + "/")
