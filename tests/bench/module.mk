@@ -76,6 +76,14 @@ $(BUILD)/bench/cpu: tests/bench/cpu.c lib/clock.h
 bench-cpu: all $(BUILD)/bench/cpu ## what being sampled costs a program, beside nsys (NSYS=path) and py-spy (PYSPY=path)
 	$(Q)BUILD=$(BUILD) tests/bench/cpu
 
+$(BUILD)/bench/lives: tests/bench/lives.c lib/clock.c lib/clock.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) tests/bench/lives.c lib/clock.c -o $@ -ldl -lpthread
+
+bench-lives: all $(BUILD)/bench/lives ## what recording costs programs of 10,000 short threads and processes (ROUNDS=, PERCENT= of them)
+	$(Q)echo "$$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $$(nproc) cores, $$(date -u +%Y-%m-%dT%H:%MZ), load $$(cut -d' ' -f1 /proc/loadavg), host"
+	$(Q)$(BUILD)/bench/lives $(BUILD)/nvtally $(or $(ROUNDS),7) $(or $(PERCENT),100)
+
 bench-samples: all ## the speed of reading samples of what threads run from an export of nsys's, beside SQL's
 	$(Q)BUILD=$(BUILD) tests/bench/samples
 
@@ -89,6 +97,7 @@ bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BU
 	$(Q)$(MAKE) --no-print-directory bench-mpi
 	$(Q)$(MAKE) --no-print-directory bench-osrt
 	$(Q)$(MAKE) --no-print-directory bench-cpu
+	$(Q)$(MAKE) --no-print-directory bench-lives
 
 bench-disturbance: all ## what collecting does to every workload on the host, with intervals (a quarter of an hour)
 	$(Q)BUILD=$(BUILD) tests/bench/disturbance
