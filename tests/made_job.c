@@ -282,10 +282,17 @@ struct made_job made_job(uint64_t seed, enum made_cause cause, uint32_t most, in
         }
         begin_rank(&sim, i, offset, drift);
     }
+    job.starts = calloc(job.ranks, sizeof(*job.starts));
+    job.ends = calloc(job.ranks, sizeof(*job.ends));
+    assert_true(job.starts && job.ends);
+    for (uint32_t i = 0; i < job.ranks; i++)
+        job.starts[i] = clock_of(&sim.ranks[i], sim.ranks[0].now);
     for (int i = 0; i < ITERATIONS; i++)
         run_iteration(&sim, job.pp > 1 ? 2 * job.pp : 2);
     for (uint32_t i = 0; i < job.ranks; i++)
         assert_int_equal(nvt_trace_finish(job.traces[i].trace, NULL), 0);
+    for (uint32_t i = 0; i < job.ranks; i++)
+        job.ends[i] = clock_of(&sim.ranks[i], sim.ranks[0].now);
     free(sim.ranks);
     return job;
 }
@@ -295,5 +302,7 @@ void made_job_free(struct made_job *job)
     for (uint32_t i = 0; i < job->ranks; i++)
         nvt_trace_free(job->traces[i].trace);
     free(job->traces);
+    free(job->starts);
+    free(job->ends);
     nvt_buffer_free(&job->input.notes);
 }

@@ -21,6 +21,8 @@ struct made_job {
     uint32_t straggler; /* rank, where there is a cause */
     double lateness;    /* of its own work */
     int untold;         /* groups and messages are not recorded */
+    int64_t *starts;    /* of each rank: what its clock shows at one moment, early in the job, */
+    int64_t *ends;      /* and at one late in it */
     struct nvt_input_trace *traces;
     struct nvt_input input;
 };

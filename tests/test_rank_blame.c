@@ -3,6 +3,7 @@
  * in healthy jobs.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,9 @@
 #include <cmocka.h>
 
 #include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/reports/report.h"
+#include "../analyze/studies/rank_clocks.h"
+#include "../lib/render.h"
 #include "cli.h"
 #include "made_job.h"
 #include "random_kit.h"
@@ -116,12 +120,84 @@ static void nobody_is_blamed_by_guess(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Clocks of hosts that are seconds apart and drift are put on that of the first, in healthy jobs and others. */
+static void clocks_are_found(void **state)
+{
+    (void)state;
+    const uint64_t seed = kit_seed(47);
+    for (int i = 0; i < job_count() / 4; i++) {
+        struct made_job job =
+            made_job(seed * 4000 + (uint64_t)i, (enum made_cause)(i % MADE_CAUSES), 64, 0);
+        struct nvt_ranks ranks = {0};
+        struct nvt_rank_pairs pairs = {0};
+        assert_int_equal(nvt_ranks_find(&ranks, &job.input, NULL, 0, NULL), 0);
+        assert_int_equal(nvt_rank_pairs_make(&pairs, &ranks, NULL), 0);
+        struct nvt_rank_clock_fit *clocks = nvt_rank_clocks(&pairs);
+        assert_non_null(clocks);
+        for (uint32_t rank = 0; rank < job.ranks; rank++) {
+            assert_int_not_equal(clocks[rank].through, NVT_NONE);
+            assert_true(clocks[rank].residual_ns < 20000);
+            assert_in_range(
+                llabs(nvt_rank_clock_time(clocks, rank, job.starts[rank]) - job.starts[0]), 0,
+                40000);
+            assert_in_range(llabs(nvt_rank_clock_time(clocks, rank, job.ends[rank]) - job.ends[0]),
+                            0, 40000);
+        }
+        free(clocks);
+        nvt_rank_pairs_free(&pairs);
+        nvt_ranks_free(&ranks);
+        made_job_free(&job);
+    }
+}
+
+/* The report has them: how far each is ahead of the first, and how much faster it runs. */
+static void clocks_are_reported(void **state)
+{
+    (void)state;
+    struct made_job job = made_job(kit_seed(47) * 5000, MADE_HEALTHY, 64, 0);
+    struct nvt_tables tables = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    char *text = NULL;
+    size_t size;
+    uint32_t found = 0;
+    for (uint32_t rank = 0; rank < job.ranks; rank++)
+        job.traces[rank].trace->origin_ns = 1000000000;
+    assert_int_equal(nvt_report_make(nvt_report_find("stragglers"), &job.input, &tables, &err), 0);
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(nvt_format_find("csv")->render(&tables, out), 0);
+    fclose(out);
+    const char *line = strstr(text, "Rank,Compared With,");
+    assert_non_null(line);
+    while ((line = strchr(line, '\n')) && *++line) {
+        unsigned rank, with, steps;
+        long long ahead;
+        double faster, residual;
+        assert_int_equal(
+            sscanf(line, "%u,%u,%u,%lld,%lf,%lf", &rank, &with, &steps, &ahead, &faster, &residual),
+            6);
+        assert_true(rank < job.ranks);
+        const int64_t first = job.ends[0] - job.starts[0], own = job.ends[rank] - job.starts[rank];
+        assert_in_range(llabs(ahead - (job.starts[rank] - job.starts[0])), 0, 60000);
+        /* Ends are apart by up to 4 us: of a short job that is much. */
+        assert_true(fabs(faster - 1e6 * (double)(own - first) / (double)first) <
+                    10 + 1e6 * 8000 / (double)first);
+        found++;
+    }
+    assert_int_equal(found, job.ranks - 1);
+    free(text);
+    nvt_tables_free(&tables);
+    made_job_free(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stragglers_are_named_with_their_cause),
         cmocka_unit_test(nobody_is_blamed_in_healthy_jobs),
         cmocka_unit_test(nobody_is_blamed_by_guess),
+        cmocka_unit_test(clocks_are_found),
+        cmocka_unit_test(clocks_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

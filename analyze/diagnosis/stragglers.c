@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/grow.h"
 #include "../../lib/sample.h"
 
@@ -91,7 +92,7 @@ static void find_moments(const struct nvt_stragglers *all, struct nvt_straggler 
         if (!of || of->shortest != item->rank || of->most <= of->least)
             continue;
         item->last++;
-        nvt_longest_add(&item->moments, rank->parts[i].start - (of->most - of->least),
+        nvt_longest_add(&item->moments, nvt_clock_since(rank->parts[i].start, of->most - of->least),
                         (double)(of->most - of->least));
     }
 }

@@ -12,16 +12,20 @@
  * which it computed, against the median of the ranks. The second one lists the collectives with the
  * longest waits. The third one has whom ranks wait for and why that one is late (rank_blame.h), as far as no kernel computes
  * meanwhile; the fourth one splits the collectives of each group into waits and transfer, the shortest kernel of each, with its bus
- * bandwidth (messages.h).
+ * bandwidth (messages.h). The last one has how far clocks are from that of the first rank (rank_clocks.h), where traces know the
+ * time of day.
  */
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../../lib/text.h"
 #include "../device/devices.h"
+#include "../input/clocks.h"
 #include "../studies/rank_blame.h"
+#include "../studies/rank_clocks.h"
 #include "report.h"
 
 /* Collectives that are listed, and kinds that are noted. */
@@ -43,7 +47,8 @@ static struct standing standing_of(const struct nvt_rank_pairs *pairs, uint32_t 
         if (!item)
             continue;
         standing.collectives++;
-        standing.waited += of->parts[i].end - of->parts[i].start - item->least;
+        standing.waited =
+            nvt_clock_sum(standing.waited, of->parts[i].end - of->parts[i].start - item->least);
         standing.last += item->shortest == rank && item->most > item->least;
     }
     return standing;
@@ -166,8 +171,8 @@ static int add_to_group(struct group *group, const struct nvt_rank_pairs *pairs,
 {
     const double bytes = nvt_rank_part_of(pairs, pairs->members[item->member])->bus_bytes;
     group->collectives++;
-    group->waited += item->sum - item->least * item->ranks;
-    group->transfer += item->least;
+    group->waited = nvt_clock_sum(group->waited, nvt_rank_all_waits(item));
+    group->transfer = nvt_clock_sum(group->transfer, item->least);
     if (isnan(bytes) || item->least <= 0)
         return 0;
     if (nvt_grow(&group->rates, group->rate_count, sizeof(*group->rates)))
@@ -202,6 +207,36 @@ static int put_groups(struct nvt_table *table, const struct nvt_rank_pairs *pair
     return failed ? -1 : 0;
 }
 
+/* --- clocks --- */
+
+/* Of the ranks of other traces than the first, as far as their clocks are known. 0, or -1 when out of memory. */
+static int put_clocks(struct nvt_table *table, const struct nvt_rank_pairs *pairs)
+{
+    const struct nvt_ranks *ranks = pairs->ranks;
+    struct nvt_rank_clock_fit *clocks = nvt_rank_clocks(pairs);
+    for (uint32_t i = 0; i < ranks->count && clocks; i++) {
+        const struct nvt_trace *own = ranks->items[i].from->trace,
+                               *first = ranks->items[0].from->trace;
+        if (clocks[i].through == NVT_NONE || own == first)
+            continue;
+        const int64_t start = ranks->items[i].first, begin = nvt_rank_clock_time(clocks, i, start),
+                      end = nvt_rank_clock_time(clocks, i,
+                                                nvt_clock_sum(start, ranks->items[i].span));
+        const int is_known = nvt_has_realtime(own) && nvt_has_realtime(first);
+        const double drift = (double)(end - begin - ranks->items[i].span);
+        nvt_table_put(
+            table, nvt_rank_shown(ranks, i), nvt_rank_shown(ranks, clocks[i].through),
+            clocks[i].steps,
+            NVT_IF(is_known,
+                   nvt_clock_since(nvt_clock_sum(start, nvt_realtime_shift(own, first)), begin)),
+            ranks->items[i].span > 0 ? 0 - 1e6 * drift / (double)ranks->items[i].span : NAN,
+            clocks[i].residual_ns);
+    }
+    const int failed = !clocks;
+    free(clocks);
+    return failed ? -1 : 0;
+}
+
 /* --- the report --- */
 
 /* 0, or -1 when out of memory. */
@@ -222,7 +257,7 @@ static int put_waits(struct nvt_table *table, const struct nvt_rank_pairs *pairs
         char group[160];
         nvt_table_put(table, nvt_strings_get(ranks->names, kind->name, NULL),
                       nvt_rank_group_text(ranks, kind->group, group, sizeof(group)), item->number,
-                      item->most - item->least, item->sum - item->least * item->ranks,
+                      item->most - item->least, nvt_rank_all_waits(item),
                       nvt_rank_shown(ranks, item->shortest), nvt_rank_shown(ranks, item->longest));
     }
     free(items);
@@ -253,7 +288,7 @@ static int put_stragglers(struct nvt_table *table, const struct nvt_making *maki
     if (!status)
         status = nvt_rank_pairs_make(&pairs, &ranks, making->err);
     if (!status && (put_stragglers_ranks(table, &pairs) || put_waits(making->tables[1], &pairs) ||
-                    put_groups(making->tables[3], &pairs)))
+                    put_groups(making->tables[3], &pairs) || put_clocks(making->tables[4], &pairs)))
         status = nvt_fail(making->err, "out of memory");
     if (!status)
         status = put_reasons(making, &pairs);
@@ -262,6 +297,7 @@ static int put_stragglers(struct nvt_table *table, const struct nvt_making *maki
     if (pairs.parties < 2) {
         nvt_making_leave_out(making, 1);
         nvt_making_leave_out(making, 3);
+        nvt_making_leave_out(making, 4);
     }
     if (!status && pairs.parties < 2)
         nvt_note(making->input, "note: no collectives of two or more ranks in the input");
@@ -297,6 +333,15 @@ static const struct nvt_table_kind more[] = {
                  {"Transfer (ns)", NVT_NS},
                  {"Bus Med (GB/s)", NVT_REALS("GB/s", 2)}},
      .order = {"-Waited (ns)"}},
+    {.title = "Clocks of ranks, by the ends of collectives",
+     .is_optional = 1,
+     .columns = {{"Rank", NVT_IDS},
+                 {"Compared With", NVT_IDS},
+                 {"Steps To First", NVT_COUNTS},
+                 {"Ahead Of First (ns)", NVT_NS},
+                 {"Faster (ppm)", NVT_REALS("ppm", 1)},
+                 {"Residual (ns)", NVT_NS_AVERAGE}},
+     .order = {"Rank"}},
     {.title = NULL},
 };
 

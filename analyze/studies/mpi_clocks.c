@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/clock.h"
 #include "mpi_match.h"
 
 /* What is known to less, or is apart by more, is no clock. */
@@ -48,8 +49,8 @@ static int find_meetings(const struct nvt_mpi_job *job, uint32_t rank, struct me
     for (uint32_t i = 0; i < calls->count; i++) {
         if (file->rank_of[trace->threads.process[calls->thread[i]]] != rank || !is_meeting(file, i))
             continue;
-        meetings->starts[meetings->count] = calls->start[i] + job->ranks[rank].shift;
-        meetings->ends[meetings->count] = calls->end[i] + job->ranks[rank].shift;
+        meetings->starts[meetings->count] = nvt_clock_sum(calls->start[i], job->ranks[rank].shift);
+        meetings->ends[meetings->count] = nvt_clock_sum(calls->end[i], job->ranks[rank].shift);
         meetings->names[meetings->count++] = calls->name[i];
     }
     return 0;
@@ -76,8 +77,8 @@ static int are_apart(const struct meetings *a, const struct nvt_trace *of_a,
     if (host && other)
         return strcmp(host, other) != 0;
     for (uint32_t i = 0; i < a->count; i++)
-        broken += a->ends[i] < b->starts[i] - NVT_MPI_APART_NS ||
-                  b->ends[i] < a->starts[i] - NVT_MPI_APART_NS;
+        broken += nvt_clock_since(b->starts[i], a->ends[i]) > NVT_MPI_APART_NS ||
+                  nvt_clock_since(a->starts[i], b->ends[i]) > NVT_MPI_APART_NS;
     return broken >= LEAST_BROKEN * a->count;
 }
 

@@ -253,9 +253,10 @@ int64_t nvt_mpi_time(const struct nvt_mpi_job *job, uint32_t from, uint32_t to, 
 {
     const struct nvt_mpi_rank *a = &job->ranks[from], *b = &job->ranks[to];
     if (a->file == b->file || (!a->clock.count && !b->clock.count))
-        return time + nvt_clock_since(a->shift, b->shift);
-    int64_t first = time + a->shift;
+        return nvt_clock_sum(time, nvt_clock_since(a->shift, b->shift));
+    int64_t first = nvt_clock_sum(time, a->shift);
     if (a->clock.count)
         first = nvt_clock_fit_apply(&a->clock, first);
-    return (b->clock.count ? nvt_clock_fit_revert(&b->clock, first) : first) - b->shift;
+    return nvt_clock_since(b->clock.count ? nvt_clock_fit_revert(&b->clock, first) : first,
+                           b->shift);
 }

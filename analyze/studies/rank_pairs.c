@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../model/align.h"
@@ -218,7 +219,7 @@ static void add_time(struct nvt_rank_collective *item, uint32_t rank, int64_t ti
         item->longest = rank;
     }
     item->ranks++;
-    item->sum += time;
+    item->sum = nvt_clock_sum(item->sum, time);
 }
 
 /* 0, or -1 when out of memory. */

@@ -70,6 +70,12 @@ nvt_rank_collective_of(const struct nvt_rank_pairs *pairs, uint32_t rank, uint32
     return of == NVT_NONE ? NULL : &pairs->items[of];
 }
 
+/* What all of its ranks wait in a collective: ns. Of a broken file it means nothing. */
+static inline int64_t nvt_rank_all_waits(const struct nvt_rank_collective *item)
+{
+    return (int64_t)((uint64_t)item->sum - (uint64_t)item->least * item->ranks);
+}
+
 static inline const struct nvt_rank_part *nvt_rank_part_of(const struct nvt_rank_pairs *pairs,
                                                            struct nvt_rank_member member)
 {

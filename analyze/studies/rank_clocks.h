@@ -1,0 +1,28 @@
+/*
+ * Clocks of ranks against that of the first, by the ends of collectives, which all ranks of a group leave together (clock_fit.h).
+ *
+ * Ranks that are never in one group are compared by those between them: in a job of tensor and data parallelism each rank meets
+ * the first through others. Of all ways the shortest is taken. Ranks of one trace have one clock.
+ */
+#ifndef NVT_RANK_CLOCKS_H
+#define NVT_RANK_CLOCKS_H
+
+#include "../model/clock_fit.h"
+#include "rank_pairs.h"
+
+struct nvt_rank_clock_fit {
+    uint32_t
+        through; /* rank that it is compared with; itself: it is the first. NVT_NONE: it meets nobody who is known */
+    uint32_t steps; /* to the first */
+    struct nvt_clock_fit
+        fit;            /* from its clock to that of `through`; a count of 0: they have one clock */
+    double residual_ns; /* of all steps */
+};
+
+/* Of each rank, malloc'ed; NULL when out of memory. */
+struct nvt_rank_clock_fit *nvt_rank_clocks(const struct nvt_rank_pairs *pairs);
+
+/* A moment of a rank on the clock of the first. */
+int64_t nvt_rank_clock_time(const struct nvt_rank_clock_fit *clocks, uint32_t rank, int64_t moment);
+
+#endif
