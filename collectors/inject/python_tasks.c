@@ -5,14 +5,15 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include <sys/types.h>
 
 typedef void object;
 
 /* What of Python's interface is used: all of it is in each version from 3.9 on, but for what has another name in later ones. */
 #define FUNCTIONS(X)                                                                               \
     X(void *, PyGILState_GetThisThreadState, (void))                                               \
+    X(void *, PyInterpreterState_Get, (void))                                                      \
+    X(void *, PyInterpreterState_Main, (void))                                                     \
     X(int, Py_IsInitialized, (void))                                                               \
     X(object *, PyContext_New, (void))                                                             \
     X(int, PyContext_Enter, (object *))                                                            \
@@ -70,40 +71,41 @@ int nvt_python_is_there(void)
     return !missing;
 }
 
-/* Whether the calling thread is the one that may use Python's objects. */
+/* Whether the calling thread is the one that may use the objects of Python's main interpreter. Others have objects of their own,
+ * which must not be let go of elsewhere: they are not asked. */
 static int holds_gil(void)
 {
     void *own = python.Py_IsInitialized() ? python.PyGILState_GetThisThreadState() : NULL;
-    return own && own == (python.PyThreadState_GetUnchecked ? python.PyThreadState_GetUnchecked()
-                                                            : python._PyThreadState_UncheckedGet());
+    return own &&
+           own == (python.PyThreadState_GetUnchecked ? python.PyThreadState_GetUnchecked()
+                                                     : python._PyThreadState_UncheckedGet()) &&
+           python.PyInterpreterState_Get() == python.PyInterpreterState_Main();
 }
 
 /* --- where contexts are --------------------------------------------------------------------------- */
 
 #define STATE_WORDS 128
 
-/* The beginning of a thread state, which may be shorter, read as the system does it: what is not there is no crash. */
-static int read_state(const void *state, uintptr_t *words)
+/* Enter a new context, and leave it: the place of the thread's state that has it within, and not behind; -1: there is none. Nothing
+ * is read behind that place, so nothing behind the state's end. `only`: that place alone is looked at, -1: all are. */
+static int find_context(const void *state, int only)
 {
-    struct iovec here = {words, STATE_WORDS * sizeof(*words)};
-    struct iovec there = {(void *)(uintptr_t)state, STATE_WORDS * sizeof(*words)};
-    memset(words, 0, STATE_WORDS * sizeof(*words));
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) > 0 ? 0 : -1;
-}
-
-/* The place of a thread state that has a context while that is entered, and has it no more behind it. */
-static void mark_places(const void *state, uint8_t *places)
-{
-    uintptr_t within[STATE_WORDS], behind[STATE_WORDS];
+    const volatile uintptr_t *words = state;
     object *context = python.PyContext_New();
-    int failed = !context || python.PyContext_Enter(context);
-    int unread = failed || read_state(state, within);
-    failed = failed || python.PyContext_Exit(context);
-    unread = failed || unread || read_state(state, behind);
-    for (size_t i = 0; i < STATE_WORDS; i++)
-        places[i] &= !unread && within[i] == (uintptr_t)context && behind[i] != (uintptr_t)context;
-    if (context)
+    int at = only < 0 ? 0 : only;
+    if (!context)
+        return -1;
+    if (python.PyContext_Enter(context)) {
         python.Py_DecRef(context);
+        return -1;
+    }
+    while (only < 0 && at < STATE_WORDS && words[at] != (uintptr_t)context)
+        at++;
+    int is_within = at < STATE_WORDS && words[at] == (uintptr_t)context;
+    int failed = python.PyContext_Exit(context);
+    int is_there = is_within && !failed && words[at] != (uintptr_t)context;
+    python.Py_DecRef(context);
+    return is_there ? at : -1;
 }
 
 /* Bytes from an object of that type to the first weak reference to it, 0: unknown. */
@@ -127,19 +129,10 @@ static size_t references_of_contexts(void)
 static int find_places(void)
 {
     const void *state = python.PyGILState_GetThisThreadState();
-    uint8_t places[STATE_WORDS];
-    size_t count = 0, at = 0;
-    memset(places, 1, sizeof(places));
-    mark_places(state, places);
-    mark_places(state, places);
-    for (size_t i = 0; i < STATE_WORDS; i++)
-        if (places[i]) {
-            count++;
-            at = i;
-        }
-    nvt_python.context = at * sizeof(uintptr_t);
+    int at = find_context(state, -1);
+    nvt_python.context = at < 0 ? 0 : (size_t)at * sizeof(uintptr_t);
     nvt_python.references = references_of_contexts();
-    return count == 1 && nvt_python.references ? 0 : -1;
+    return at >= 0 && find_context(state, at) == at && nvt_python.references ? 0 : -1;
 }
 
 /* The error that the program is about to raise, kept while we ask. */
