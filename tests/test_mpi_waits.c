@@ -683,6 +683,33 @@ static void others_tell_what_it_does_not(void **state)
 }
 
 /* Of communicators that the program made, the first collectives may be on one of some of the ranks. */
+/* Two groups of torch.distributed: rank 0 is late in one and rank 2 in the other; of rank 1 the first call is not there. */
+static void stragglers_are_of_their_groups(void **state)
+{
+    (void)state;
+    struct job job = make_job(4, 4, 0);
+    for (int k = 0; k < 5; k++)
+        for (int i = k ? 0 : 1; i < 4; i++) {
+            const double late = i % 2 ? 0 : i ? 7 : 4;
+            struct nvt_mpi_call row = call_of(&job, i, "all_reduce", 20 * k + late,
+                                              20 * k + (i < 2 ? 5 : 9), NVT_MPI_NONE, NVT_MPI_NONE);
+            row.group = nvt_strings_add_text(trace_of(&job, i)->strings, i < 2 ? "tp0" : "tp1");
+            row.communicator = i < 2 ? 70 : 71;
+            row.ranks = 2;
+            row.sequence_and_1 = (uint64_t)k + 1;
+            assert_int_not_equal(nvt_mpi_call_add(trace_of(&job, i), &row), NVT_NONE);
+        }
+    finish(&job);
+    char *csv = make_report("stragglers", job.traces, 4, NULL);
+    assert_non_null(strstr(csv, ",4,4,100.0,0,0.0\n1,"));
+    assert_non_null(strstr(csv, ",4,0,0.0,16000000,"));
+    assert_non_null(strstr(csv, ",5,5,100.0,0,0.0\n3,"));
+    assert_non_null(strstr(csv, ",5,0,0.0,35000000,"));
+    assert_non_null(strstr(csv, "all_reduce,tp1,1,7000000,7000000,2,3\n"));
+    free(csv);
+    end_job(&job);
+}
+
 static void stragglers_are_of_the_communicator_of_all(void **state)
 {
     (void)state;
@@ -947,6 +974,7 @@ int main(void)
         cmocka_unit_test(places_are_told),
         cmocka_unit_test(what_cannot_be_looked_at_is_said),
         cmocka_unit_test(stragglers_are_of_the_communicator_of_all),
+        cmocka_unit_test(stragglers_are_of_their_groups),
         cmocka_unit_test(clocks_of_hosts_are_set_by_collectives),
         cmocka_unit_test(the_late_rank_is_found),
         cmocka_unit_test(late_ranks_are_not_folded),

@@ -850,6 +850,13 @@ static void collectives_are_ranges(void **state)
     assert_int_equal(call_count(trace, "all_gather"), 2);
     assert_int_equal(call_count(trace, "wait"), 1);
     assert_int_equal(trace->processes.rank[0], 2);
+    int of_pair = 0;
+    for (uint32_t i = 0; i < trace->mpi_calls.count; i++) {
+        of_pair += !strcmp(nvt_name(trace, trace->mpi_calls.group[i]), "pair") &&
+                   trace->mpi_calls.sequence_and_1[i] == 1;
+        assert_true(!trace->mpi_calls.ranks[i] == !trace->mpi_calls.group[i]);
+    }
+    assert_int_equal(of_pair, 1);
     for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
         if (trace->mpi_calls.sent[i] == 8000) { /* it ends with the pass */
             uint32_t pass = recorded_range(trace, "backward");

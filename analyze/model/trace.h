@@ -281,9 +281,11 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS }
     X(uint64_t, received) /* bytes that it gets */                                                 \
     X(int32_t, peer)      /* the other rank in the communicator; of a collective its root */       \
     X(int32_t, tag)                                                                                \
-    X(uint32_t, ranks) /* of the communicator, 0 unknown: as of MPI */                             \
-    X(uint8_t, kind)   /* enum nvt_mpi_kind */                                                     \
-    X(uint8_t, flags)  /* NVT_RANGE_UNCLOSED: no end was seen, `end` is threads.last_ns */
+    X(uint32_t, ranks)          /* of the communicator, 0 unknown: as of MPI */                    \
+    X(nvt_text, group)          /* its name, where it is known by one */                           \
+    X(uint64_t, sequence_and_1) /* which of its collectives it is, and 1; 0 unknown */             \
+    X(uint8_t, kind)            /* enum nvt_mpi_kind */                                            \
+    X(uint8_t, flags)           /* NVT_RANGE_UNCLOSED: no end was seen, `end` is threads.last_ns */
 
 /* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, orders to a stream to wait. Of waits for an
  * event, where it was recorded: its operations before that call are what is waited for. */

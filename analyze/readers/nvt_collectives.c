@@ -55,6 +55,7 @@ static int add_call(struct nvt_trace *trace, const struct nvt_file_collective *i
     const struct nvt_collective_said *said = &item->said;
     const int is_wait = (said->flags & NVT_COLLECTIVE_WAIT) != 0;
     const uint32_t thread = ranges->thread[item->row];
+    const uint32_t group = is_wait ? 0 : nvt_strings_add_text(trace->strings, said->group);
     const struct nvt_mpi_call row = {
         .start = ranges->start[item->row],
         .end = end,
@@ -66,9 +67,11 @@ static int add_call(struct nvt_trace *trace, const struct nvt_file_collective *i
         .peer = said->root >= 0 ? said->root : NVT_MPI_NONE,
         .tag = NVT_MPI_NONE,
         .ranks = is_wait || said->ranks < 0 ? 0 : (uint32_t)said->ranks,
+        .group = group,
+        .sequence_and_1 = is_wait ? 0 : said->sequence + 1,
         .kind = kind_of(nvt_name(trace, ranges->name[item->row]), said->flags),
         .flags = ranges->flags[item->row] & NVT_RANGE_PARTIAL};
-    return nvt_mpi_call_add(trace, &row) == NVT_NONE ? -1 : 0;
+    return group == NVT_NO_STRING || nvt_mpi_call_add(trace, &row) == NVT_NONE ? -1 : 0;
 }
 
 static void note_rank(struct nvt_trace *trace, const struct nvt_file_collective *item)

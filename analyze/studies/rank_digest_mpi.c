@@ -1,5 +1,7 @@
 /* Ranks of jobs that communicate by MPI calls and those of torch.distributed alone. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +9,9 @@
 #include "mpi_ranks.h"
 #include "rank_digest.h"
 
-/* A process of MPI: its rank (NVT_NONE: it calls none), and the communicator of its collectives that are looked at. */
+/* A process of MPI: its rank (NVT_NONE: it calls none), and the communicator that is taken for that of all. */
 struct user {
     uint32_t rank;
-    uint32_t ranks; /* of a group that is known by name, 0: it is none */
     int has_communicator;
     uint64_t communicator;
 };
@@ -48,7 +49,7 @@ static int is_part(const struct nvt_trace *trace, uint32_t call)
 /*
  * The one that each process uses first. Where a rank makes one of some of the ranks, calls of any kind tell that, as in mpi_ranks.h:
  * a first collective may be on a part. Else all have the same ranks, and it is that of the first collective: of a program that
- * copies MPI_COMM_WORLD and works on the copy these are. Of groups that are known by name, it is the largest.
+ * copies MPI_COMM_WORLD and works on the copy these are.
  */
 static void choose_communicators(const struct nvt_mpi_job *job, const struct nvt_mpi_file *file,
                                  struct user *users)
@@ -57,10 +58,6 @@ static void choose_communicators(const struct nvt_mpi_job *job, const struct nvt
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
     for (uint32_t i = 0; i < calls->count; i++) {
         struct user *user = &users[trace->threads.process[calls->thread[i]]];
-        if (calls->ranks[i] > user->ranks && is_part(trace, i)) {
-            *user = (struct user){user->rank, calls->ranks[i], 1, calls->communicator[i]};
-            continue;
-        }
         if (user->has_communicator || calls->ranks[i] ||
             !(job->has_parts ? nvt_mpi_has_communicator(file, i) : is_part(trace, i)))
             continue;
@@ -69,15 +66,30 @@ static void choose_communicators(const struct nvt_mpi_job *job, const struct nvt
     }
 }
 
-static int add_call(struct nvt_ranks *all, struct nvt_rank *rank, const struct nvt_trace *trace,
-                    uint32_t call)
+/* The group of a call: one that is known by name, else the communicator of all. NVT_NONE when out of memory. */
+static uint32_t group_of(struct nvt_ranks *all, const struct nvt_trace *trace, uint32_t call)
 {
     static const struct nvt_rank_group whole = {.flags = NVT_GROUP_CALLS};
     const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    char key[64];
+    if (!calls->ranks[call])
+        return nvt_ranks_group(all, "MPI", &whole);
+    const struct nvt_rank_group group = {
+        .name = nvt_strings_add_text(all->names, nvt_name(trace, calls->group[call])),
+        .size = calls->ranks[call]};
+    snprintf(key, sizeof(key), "group %" PRIx64 " %" PRIu32, calls->communicator[call],
+             calls->ranks[call]);
+    return group.name == NVT_NO_STRING ? NVT_NONE : nvt_ranks_group(all, key, &group);
+}
+
+static int add_call(struct nvt_ranks *all, struct nvt_rank *rank, const struct nvt_trace *trace,
+                    uint32_t call)
+{
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
     const struct nvt_rank_part part = {
         .name = nvt_strings_add_text(all->names, nvt_name(trace, calls->name[call])),
-        .group = nvt_ranks_group(all, "MPI", &whole),
-        .sequence = UINT64_MAX,
+        .group = group_of(all, trace, call),
+        .sequence = calls->sequence_and_1[call] - 1,
         .bus_bytes = NAN,
         .start = calls->start[call],
         .end = calls->end[call]};
@@ -85,8 +97,8 @@ static int add_call(struct nvt_ranks *all, struct nvt_rank *rank, const struct n
 }
 
 /*
- * Processes with their calls of MPI. Those on other communicators are left out: handles say nothing of who takes part, and in the
- * n-th call on a part of the ranks others may wait than in the n-th of another.
+ * Processes with their MPI calls. Those on other communicators are left out, but for groups that are known by name: handles say
+ * nothing of who takes part, and in the n-th call on a part of the ranks others may wait than in the n-th of another.
  */
 static int add_processes(struct nvt_ranks *all, const struct nvt_mpi_job *job,
                          const struct nvt_mpi_file *file)
@@ -101,7 +113,7 @@ static int add_processes(struct nvt_ranks *all, const struct nvt_mpi_job *job,
         const struct user *user = &users[trace->threads.process[calls->thread[i]]];
         if (user->rank == NVT_NONE || !is_part(trace, i))
             continue;
-        if (calls->communicator[i] != user->communicator)
+        if (!calls->ranks[i] && calls->communicator[i] != user->communicator)
             all->left_out++;
         else
             failed = add_call(all, &all->items[user->rank], trace, i);
