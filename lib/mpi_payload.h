@@ -10,6 +10,9 @@
 #define NVT_MPI_DOMAIN "MPI"
 #define NVT_MPI_SCHEMA "nvtally: MPI call"
 
+/* A mark of that domain with the names of functions of MPI that were called past the library behind this. */
+#define NVT_MPI_PASSED "not recorded: "
+
 /* Peers that are no ranks, whatever numbers an MPI has for them. */
 #define NVT_MPI_ANYBODY (-1) /* MPI_ANY_SOURCE */
 #define NVT_MPI_NOBODY  (-2) /* MPI_PROC_NULL */

@@ -238,6 +238,26 @@ static void what_mpi_lacks_is_not_there(void **state)
     free(out);
 }
 
+/* What goes past the library in front of MPI is told, and not what could have been called. */
+static void calls_past_it_are_noted(void **state)
+{
+    (void)state;
+    free(record("past", NULL));
+    struct nvt_trace *trace = kit_read(recording);
+    assert_int_equal(trace->mpi_calls.count, 2);
+    assert_non_null(trace->notes);
+    assert_non_null(strstr(trace->notes, "MPI calls that are not recorded: "));
+    assert_non_null(strstr(trace->notes, "PMPI_Send"));
+    assert_non_null(strstr(trace->notes, "MPIX_Made"));
+    assert_null(strstr(trace->notes, "PMPI_Barrier"));
+    assert_int_equal(trace->marks.count, 0);
+    nvt_trace_free(trace);
+    free(record("sizes", NULL));
+    trace = kit_read(recording);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
 static void an_mpi_of_a_library_is_found(void **state)
 {
     (void)state;
@@ -453,6 +473,7 @@ int main(void)
         cmocka_unit_test(calls_that_were_left_end),
         cmocka_unit_test(ranges_have_their_calls),
         cmocka_unit_test(what_mpi_lacks_is_not_there),
+        cmocka_unit_test(calls_past_it_are_noted),
         cmocka_unit_test(an_mpi_of_a_library_is_found),
         cmocka_unit_test(a_call_that_never_returns_is_told),
         cmocka_unit_test(programs_without_it_are_left_alone),

@@ -89,12 +89,39 @@ static int add_call(struct nvt_file_reader *reader, uint32_t range)
     return nvt_mpi_call_add(reader->trace, &row) == NVT_NONE ? -1 : 0;
 }
 
+#define MOVE_MARK(type, field) marks->field[to] = marks->field[i];
+
+/* What was called past the library in front of MPI: a note of each list of names, and no mark any more. */
+static void note_passed(struct nvt_trace *trace)
+{
+    struct nvt_marks *marks = &trace->marks;
+    const size_t length = sizeof(NVT_MPI_PASSED) - 1;
+    uint32_t to = 0, told = 0;
+    for (uint32_t i = 0; i < marks->count; i++) {
+        const char *name = nvt_name(trace, marks->name[i]);
+        if (strncmp(name, NVT_MPI_PASSED, length) != 0 ||
+            strcmp(nvt_domain_name(trace, marks->domain[i]), NVT_MPI_DOMAIN) != 0) {
+            NVT_MARK_COLUMNS(MOVE_MARK)
+            to++;
+            continue;
+        }
+        if (marks->name[i] != told)
+            nvt_trace_note(
+                trace,
+                "MPI calls that are not recorded: %s. Who waits for whom is not known as a whole",
+                name + length);
+        told = marks->name[i];
+    }
+    marks->count = to;
+}
+
 #define MOVE_FIELD(type, field) ranges->field[to] = ranges->field[i];
 
 int nvt_file_complete_mpi(struct nvt_file_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     uint32_t to = 0;
+    note_passed(reader->trace);
     if (!reader->mpi.count)
         return 0;
     for (uint32_t i = 0; i < ranges->count; i++) {

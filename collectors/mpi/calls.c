@@ -377,6 +377,22 @@ static void say(const struct call *call, const word *a, int is_fortran, struct n
                                         : (uint64_t)a[call->communicator];
 }
 
+static const char here; /* in this library */
+
+/* As MPI ends: what of it we have not seen is a mark. */
+static void tell_passed(void)
+{
+    char text[1024] = NVT_MPI_PASSED;
+    const size_t length = sizeof(NVT_MPI_PASSED) - 1;
+    nvt_mpi_passed(&here, text + length, sizeof(text) - length);
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION,
+                                   .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                   .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                                   .message = {.ascii = text}};
+    if (text[length])
+        nvtxDomainMarkEx(domain, &event);
+}
+
 /* A call with its arguments from a[1] on. */
 static word pass(const struct call *call, const char *name, _Atomic(void *) *known,
                  const word a[ARGUMENTS + 1], int is_fortran)
@@ -395,6 +411,8 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
     if (!is_outermost(&place))
         return go_on((mpi_function *)real, a);
     int is_recorded = is_ready();
+    if (is_recorded && !strcmp(call->name, "MPI_Finalize"))
+        tell_passed();
     if (is_recorded) {
         say(call, a, is_fortran, &said);
         begin(call, &said);
@@ -407,8 +425,6 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
 }
 
 /* --- the calls ---------------------------------------------------------------------------------- */
-
-static const char here; /* in this library */
 
 /* A function of a name that is there where MPI has one of that name. */
 #define RESOLVED(type, function, name, other, count)                                               \

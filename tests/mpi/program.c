@@ -1,6 +1,6 @@
 /*
- * program [all | sizes | weak | errors | fortran | hang | jump | local PLUGIN]: calls the stand-in for MPI within a range: each
- * function with arguments of its own (all); with arguments that mean something (sizes); whether there are such (weak); with wrong ones; from Fortran; one that
+ * program [all | sizes | weak | past | errors | fortran | hang | jump | local PLUGIN]: calls the stand-in for MPI within a range: each
+ * function with arguments of its own (all); with arguments that mean something (sizes); whether there are such (weak); some past the library in front of MPI (past); with wrong ones; from Fortran; one that
  * never returns; one that is left otherwise; or from a library that was loaded for itself alone.
  */
 #include <dlfcn.h>
@@ -36,6 +36,10 @@ typedef intptr_t word;
 #include "calls.def"
 #undef CALL
 #undef CALL_OF_C
+
+int PMPI_Send(word, word, word, word, word, word);
+int PMPI_Barrier(word);
+int MPIX_Made(word);
 
 /* Asked for as programs do that go with every MPI. */
 #pragma weak MPI_Send_c
@@ -176,6 +180,14 @@ int main(int argc, char **argv)
     if (!strcmp(what, "weak"))
         printf("MPI_Send_c %d MPI_Session_flush_buffer %d\n", MPI_Send_c != NULL,
                MPI_Session_flush_buffer != NULL);
+    if (!strcmp(what, "past")) {
+        MPI_Send(100, 10, 8, 3, 42, SECOND);
+        PMPI_Send(100, 10, 8, 3, 42, SECOND);
+        MPIX_Made(5);
+        if (argc > 7)
+            PMPI_Barrier(SECOND);
+        MPI_Finalize();
+    }
     if (!strcmp(what, "errors"))
         call_with_errors();
     if (!strcmp(what, "jump"))
