@@ -103,6 +103,8 @@ CPU_SAMPLES     := $(BUILD)/libnvtally-cpu-samples.so
 
 # What stands in LD_PRELOAD for each of the three. A loader of glibc puts the library that it names in front of it; that of another
 # libc, which has no use for those, does not know this entry and loads a library of nothing.
+# They have nothing in them of a libc. lld, which a compiler for an older one may link with, has no --auxiliary.
+PRELOAD_CC ?= $(CC)
 PRELOADS := $(patsubst %,$(BUILD)/libnvtally-preload-%.so,mpi-calls os-calls cpu-samples)
 
 all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(if $(PROFILER),,$(BUILD)/libnvtally-host.so) $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES) $(PRELOADS) ## build everything for this machine
@@ -180,14 +182,16 @@ $(call pic,$(OS_CALLS_SRC)): PIC_FLAGS := -O3 -fno-plt -fexceptions
 $(call pic,$(CPU_SAMPLES_SRC)): PIC_FLAGS := -O3 -fno-plt -fexceptions
 $(OS_CALLS): $(call pic,$(OS_CALLS_SRC))
 $(CPU_SAMPLES): $(call pic,$(CPU_SAMPLES_SRC))
+# Whose unwinder exceptions pass through: the process's own, where the compiler does not name it by itself.
+UNWIND ?=
 $(OS_CALLS) $(CPU_SAMPLES): $(BUILD)/libnvtally-inject.so
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' $(filter %.o,$^) -L$(BUILD) -l:libnvtally-inject.so -ldl -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' $(filter %.o,$^) -L$(BUILD) -l:libnvtally-inject.so -ldl $(UNWIND) -o $@
 
 $(PRELOADS): $(BUILD)/libnvtally-preload-%.so: collectors/preload/nothing.c
 	$(if $(Q),@echo "  LD   $@")
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -shared -nostdlib -fPIC -Wl,--auxiliary='$$ORIGIN/libnvtally-$*.so' $< -o $@
+	$(Q)$(PRELOAD_CC) -shared -nostdlib -fPIC -Wl,--auxiliary='$$ORIGIN/libnvtally-$*.so' $< -o $@
 
 $(BUILD)/pytorch/%.py: collectors/pytorch/%.py
 	@mkdir -p $(@D)

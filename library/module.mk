@@ -1,11 +1,13 @@
 # libnvtally.so, for others' benchmarks: its public functions, and of the program's objects those that they need.
 LIBRARY_ABI := 0
+# Archives that were not built for libraries are linked into it so that their symbols are its own (packaging/wheel).
+LIBRARY_LDFLAGS ?=
 
 all: $(BUILD)/libnvtally.so
 
 $(BUILD)/libnvtally.so.$(LIBRARY_ABI): $(call obj,library/nvtally.c) $(BUILD)/libnvtally.a
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-soname,$(@F),-z,nodelete$(if $(SANITIZE),,$(,)-z$(,)defs) $^ \
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $(LIBRARY_LDFLAGS) -shared -Wl,-soname,$(@F),-z,nodelete$(if $(SANITIZE),,$(,)-z$(,)defs) $^ \
 	  $(if $(HAVE_ZSTD),-lzstd) -lm -ldl -lpthread -o $@
 
 $(BUILD)/libnvtally.so: $(BUILD)/libnvtally.so.$(LIBRARY_ABI)

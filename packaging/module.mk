@@ -66,6 +66,10 @@ uninstall: ## remove what install put there
 deb: ## a Debian package, in build/ (PROFILER=1: nvtally-profiler, without the workloads)
 	$(Q)PROFILER=$(PROFILER) packaging/deb $(VERSION) $(BUILD)
 
+# For every Linux with glibc 2.28 and later, and nothing to install but itself.
+wheel: ## a Python wheel and a tarball of the program without the workloads, in build/
+	$(Q)packaging/wheel $(VERSION) $(BUILD)
+
 check-deb: deb ## the package in a fresh Debian 12: installed, tested, built against, removed (root, network)
 	$(Q)NVTX_INC="$(NVTX_INC)" packaging/test-deb $(BUILD)/nvtally$(if $(PROFILER),-profiler)_$(VERSION)_$$(dpkg --print-architecture).deb
 
@@ -136,4 +140,4 @@ shellcheck:
 
 lint: tidy cppcheck shellcheck format-check words ## clang-tidy, cppcheck, shellcheck, format, words
 
-.PHONY: man install uninstall deb check-deb check-release reproducible check-offline tidy tidy-ci cppcheck format-check shellcheck lint
+.PHONY: man install uninstall deb wheel check-deb check-release reproducible check-offline tidy tidy-ci cppcheck format-check shellcheck lint

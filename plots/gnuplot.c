@@ -151,16 +151,19 @@ static int start(const char *directory, int script, int picture, int complaint, 
     if (nvt_find_program("gnuplot", path, sizeof(path)))
         return nvt_fail(err, "charts are drawn by gnuplot, which was not found: install it "
                              "(Debian: apt install gnuplot-nox)");
-    /* -d: what is in somebody's ~/.gnuplot does not change our charts. */
-    char program[] = "gnuplot", no_startup[] = "-d", from_stdin[] = "-",
-         *arguments[] = {program, no_startup, from_stdin, NULL};
+    /* A shell changes the folder, as glibc before 2.29 cannot. -d: what is in somebody's ~/.gnuplot does not change our charts. */
+    char *arguments[] = {(char *)(uintptr_t) "sh",
+                         (char *)(uintptr_t) "-c",
+                         (char *)(uintptr_t) "cd -- \"$0\" && exec \"$1\" -d -",
+                         (char *)(uintptr_t)directory,
+                         path,
+                         NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addchdir_np(&actions, directory);
     posix_spawn_file_actions_adddup2(&actions, script, 0);
     posix_spawn_file_actions_adddup2(&actions, picture, 1);
     posix_spawn_file_actions_adddup2(&actions, complaint, 2);
-    int failed = posix_spawn(child, path, &actions, NULL, arguments, environ);
+    int failed = posix_spawn(child, "/bin/sh", &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     return failed ? nvt_fail(err, "gnuplot cannot be started: %s", strerror(failed)) : 0;
 }

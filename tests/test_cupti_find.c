@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -166,9 +167,35 @@ static void what_is_given_is_taken_and_a_second_copy_told(void **state)
     assert_non_null(strstr(found.why, "cannot be loaded"));
 }
 
+/* Where pip has both: lib/nvtally/… and lib/python3.…/site-packages/nvidia/…, seen from this program's folder. */
+static void that_of_pip_is_found(void **state)
+{
+    (void)state;
+    char to[PATH_MAX];
+    const char *folders[] = {"python3.0", "python3.0/site-packages",
+                             "python3.0/site-packages/nvidia",
+                             "python3.0/site-packages/nvidia/cu13"};
+    /* Of this driver's version no machine has one in a usual place. */
+    const struct process process = {.home = "nothing", .driver = "520.61.05"};
+    struct found found = find(&process);
+    assert_string_equal(found.name, "");
+    for (size_t i = 0; i < NVT_COUNT_OF(folders); i++)
+        (void)mkdir(cli_built(folders[i]), 0700);
+    snprintf(to, sizeof(to), "%s", in_cuptis("toolkit/extras/CUPTI/lib64"));
+    const char *link = cli_built("python3.0/site-packages/nvidia/cu13/lib");
+    assert_int_equal(symlink(to, link), 0);
+    found = find(&process);
+    (void)unlink(cli_built("python3.0/site-packages/nvidia/cu13/lib"));
+    for (size_t i = NVT_COUNT_OF(folders); i-- > 0;)
+        (void)rmdir(cli_built(folders[i]));
+    assert_string_equal(found.name, "libcupti.so.11.8");
+    assert_non_null(strstr(found.path, "site-packages/nvidia/cu13/lib/"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(that_of_pip_is_found),
         cmocka_unit_test(what_is_loaded_is_taken_under_any_name),
         cmocka_unit_test(none_is_newer_than_the_driver),
         cmocka_unit_test(the_runtime_says_which),

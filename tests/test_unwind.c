@@ -19,6 +19,7 @@
 
 #include "../collectors/inject/cpu_dwarf.c"
 #include "../collectors/inject/cpu_unwind.c"
+#include "../collectors/inject/find_object.c"
 
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && (defined(__x86_64__) || defined(__aarch64__))
 
@@ -157,13 +158,13 @@ static uint64_t next_random(uint64_t *random)
 
 static void damaged_tables_lead_nowhere(void **state)
 {
-    struct dl_find_object found;
+    struct nvt_object found = {0};
     struct nvt_dwarf_rules rules;
     uint64_t random = 88172645463325252u;
     int good = 0, wrong = 0;
     (void)state;
-    assert_int_equal(_dl_find_object((void *)(uintptr_t)compare, &found), 0);
-    const uint8_t *header = found.dlfo_eh_frame;
+    assert_int_equal(nvt_find_object((uintptr_t)compare, &found), 0);
+    const uint8_t *header = found.eh_frame;
     /* The table and the entries behind it, of which all places count from where they stand. */
     uint32_t count;
     memcpy(&count, header + 8, sizeof(count));

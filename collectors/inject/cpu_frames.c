@@ -10,13 +10,8 @@
 #include "../../lib/pages.h"
 #include "cpu_sampler.h"
 #include "cpu_unwind.h"
+#include "find_object.h"
 #include "os.h"
-
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
-#define CAN_FIND 1
-#else
-#define CAN_FIND 0
-#endif
 
 /* --- the stack ------------------------------------------------------------------------------------- */
 
@@ -148,7 +143,6 @@ int nvt_frames_have_left(const void *context, uintptr_t busy)
 
 /* --- whose code it is -------------------------------------------------------------------------------- */
 
-#if CAN_FIND
 /* The program's own path, which the linker does not know. */
 static char program[NVT_CPU_PATH];
 
@@ -168,32 +162,25 @@ static const struct nvt_cpu_object *object_of(struct nvt_sampler *sampler,
                                               struct nvt_thread *thread, uintptr_t address)
 {
     struct nvt_cpu_object *known = &sampler->objects[address >> 16 & (NVT_CPU_OBJECTS - 1)];
-    struct dl_find_object found;
+    struct nvt_object found;
     if (known->sample == sampler->number && address >= known->from && address < known->to)
         return known;
-    if (_dl_find_object((void *)address, &found))
+    if (nvt_find_object(address, &found))
         return NULL;
-    const char *path = found.dlfo_link_map->l_name;
-    *known = (struct nvt_cpu_object){.from = (uintptr_t)found.dlfo_map_start,
-                                     .to = (uintptr_t)found.dlfo_map_end,
-                                     .base = found.dlfo_link_map->l_addr,
-                                     .file = define(thread, *path ? path : program),
+    *known = (struct nvt_cpu_object){.from = (uintptr_t)found.from,
+                                     .to = (uintptr_t)found.to,
+                                     .base = found.base,
+                                     .file = define(thread, *found.path ? found.path : program),
                                      .sample = sampler->number};
     return known;
 }
-#endif
 
 /* The file, and the place in it; of no file, the address. */
 static uint64_t frame_of(struct nvt_sampler *sampler, struct nvt_thread *thread, uintptr_t address)
 {
-#if CAN_FIND
     const struct nvt_cpu_object *object = object_of(sampler, thread, address);
     if (object && object->file)
         return NVT_CPU_FRAME(object->file, address - object->base);
-#else
-    (void)sampler;
-    (void)thread;
-#endif
     return NVT_CPU_FRAME(0, address);
 }
 
@@ -206,13 +193,11 @@ void nvt_frames_name(struct nvt_sampler *sampler, struct nvt_thread *thread)
 
 void nvt_frames_prepare(void)
 {
-#if CAN_FIND
-    struct dl_find_object found;
-    if (!_dl_find_object((void *)(uintptr_t)nvt_frames_prepare, &found)) {
-        own_from = (uintptr_t)found.dlfo_map_start;
-        own_to = (uintptr_t)found.dlfo_map_end;
+    struct nvt_object found;
+    if (!nvt_find_object((uintptr_t)nvt_frames_prepare, &found)) {
+        own_from = (uintptr_t)found.from;
+        own_to = (uintptr_t)found.to;
     }
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
     program[length > 0 ? length : 0] = 0;
-#endif
 }

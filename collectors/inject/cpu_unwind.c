@@ -1,7 +1,6 @@
 #include "cpu_unwind.h"
 
 #include <errno.h>
-#include <link.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -9,6 +8,7 @@
 
 #include "../../lib/count_of.h"
 #include "cpu_dwarf.h"
+#include "find_object.h"
 
 #if defined(__x86_64__)
 #define STACK_POINTER 7
@@ -90,26 +90,16 @@ int nvt_dwarf_read(void *given, uintptr_t address, uintptr_t *value)
 
 /* --- a step ------------------------------------------------------------------------------------------ */
 
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
 static int find_rules(const struct nvt_unwind *unwind, struct nvt_dwarf_rules *rules)
 {
-    struct dl_find_object found;
+    struct nvt_object found;
     uintptr_t address = unwind->ip - !unwind->is_exact;
-    /* It takes no lock, as dl_iterate_phdr does. */
-    if (!unwind->ip || _dl_find_object((void *)address, &found) || !found.dlfo_eh_frame)
+    if (!unwind->ip || nvt_find_object(address, &found) || !found.eh_frame)
         return -1;
     const struct nvt_dwarf_tables tables = {
-        .header = found.dlfo_eh_frame, .from = found.dlfo_map_start, .to = found.dlfo_map_end};
+        .header = found.eh_frame, .from = found.from, .to = found.to};
     return nvt_dwarf_find(&tables, address, rules);
 }
-#else
-static int find_rules(const struct nvt_unwind *unwind, struct nvt_dwarf_rules *rules)
-{
-    (void)unwind;
-    (void)rules;
-    return -1;
-}
-#endif
 
 /* The column as the caller had it. */
 static int restore(struct nvt_unwind *unwind, const struct nvt_dwarf_rule *rule, unsigned column,

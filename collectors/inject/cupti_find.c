@@ -3,6 +3,7 @@
 #ifdef HAVE_CUPTI
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -150,6 +151,29 @@ static void *open_usual(size_t first)
     return NULL;
 }
 
+/* Of pip's packages, where this library came as one (lib/nvtally in the same environment). */
+static void *open_of_pip(size_t first)
+{
+    Dl_info own;
+    char pattern[PATH_MAX];
+    glob_t found;
+    void *library = NULL;
+    const char *slash = dladdr((void *)(uintptr_t)nvt_cupti_find, &own) && own.dli_fname
+                            ? strrchr(own.dli_fname, '/')
+                            : NULL;
+    for (size_t i = first; slash && i < VERSIONS && !library; i++) {
+        if (snprintf(pattern, sizeof(pattern), "%.*s/../python3*/site-packages/nvidia/*/lib/%s",
+                     (int)(slash - own.dli_fname), own.dli_fname,
+                     versions[i].cupti) >= (int)sizeof(pattern))
+            break;
+        if (!glob(pattern, GLOB_NOSORT, NULL, &found))
+            for (size_t k = 0; k < found.gl_pathc && !library; k++)
+                library = dlopen(found.gl_pathv[k], RTLD_NOW | RTLD_LOCAL);
+        globfree(&found);
+    }
+    return library;
+}
+
 static void *open_suitable(char *why, size_t size)
 {
     const int driver = driver_major();
@@ -159,6 +183,8 @@ static void *open_suitable(char *why, size_t size)
         library = open_beside_runtime(&versions[i]);
     if (!library)
         library = open_usual(first);
+    if (!library)
+        library = open_of_pip(first);
     if (!library && driver)
         snprintf(
             why, size,

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "find_object.h"
 #include "events.h"
 #include "names.h"
 #include "os.h"
@@ -138,24 +139,17 @@ static int name_descriptor(int descriptor, char *out, size_t size)
 /* The last part of the path of what is loaded there; of the program itself the linker knows none. */
 static const char *name_library(const void *address, char *out, size_t size)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
-    struct dl_find_object found;
+    struct nvt_object found;
     /* It takes no lock, as dladdr does, which a thread that loads a library may hold while it waits for us. */
-    if (_dl_find_object((void *)(uintptr_t)address, &found))
+    if (nvt_find_object((uintptr_t)address, &found))
         return NULL;
-    const char *path = found.dlfo_link_map->l_name, *slash = strrchr(path, '/');
-    if (*path)
-        return slash ? slash + 1 : path;
+    const char *slash = strrchr(found.path, '/');
+    if (*found.path)
+        return slash ? slash + 1 : found.path;
     ssize_t length = readlink("/proc/self/exe", out, size - 1);
     out[length > 0 ? length : 0] = 0;
     slash = strrchr(out, '/');
     return slash ? slash + 1 : NULL;
-#else
-    (void)address;
-    (void)out;
-    (void)size;
-    return NULL;
-#endif
 }
 
 uint32_t nvt_os_library(struct nvt_thread *thread, const void *address)

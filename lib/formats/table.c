@@ -230,7 +230,8 @@ static void put_rest(const struct writing *writing, const struct nvt_table *tabl
     put_faint(writing, text);
 }
 
-static int put_table(const struct writing *writing, const struct nvt_table *table)
+/* `left`: rows of it that are not shown. */
+static int put_table(const struct writing *writing, const struct nvt_table *table, size_t left)
 {
     struct nvt_people_layout layout;
     int failed =
@@ -243,21 +244,23 @@ static int put_table(const struct writing *writing, const struct nvt_table *tabl
         put_headings(writing, &layout, 1);
         put_rule(writing, &layout);
     }
-    const size_t rows = nvt_table_rows(table), most = writing->tables->most_rows;
-    const size_t shown = most && most < rows ? most : rows;
-    for (size_t row = 0; row < shown && !failed; row++)
+    for (size_t row = 0; row < nvt_table_rows(table) && !failed; row++)
         put_row(writing, &layout, row);
-    if (shown < rows && !failed)
-        put_rest(writing, table, rows - shown);
+    if (left && !failed)
+        put_rest(writing, table, left);
     if (!failed)
         failed = put_absent(writing, &layout, NVT_PEOPLE_LEFT_OUT);
     nvt_people_layout_free(&layout);
     return failed ? -1 : 0;
 }
 
-static int render(const struct writing *writing, const struct nvt_table *table, int has_origin)
+static int render(const struct writing *writing, struct nvt_table *table, int has_origin)
 {
     struct nvt_compact_table compact;
+    const size_t rows = nvt_table_rows(table), most = writing->tables->most_rows;
+    /* How wide it is, and what all rows have in common, is that of what is shown. */
+    if (most)
+        nvt_table_keep(table, most);
     if (nvt_compact_make(&compact, table, writing->tables->is_wide ? SIZE_MAX : 2))
         return -1;
     put_title(writing, table);
@@ -272,7 +275,7 @@ static int render(const struct writing *writing, const struct nvt_table *table, 
         put_faint(writing, text);
         free(text);
     }
-    int failed = put_table(writing, compact.table);
+    int failed = put_table(writing, compact.table, rows - nvt_table_rows(table));
     nvt_compact_free(&compact);
     return failed;
 }
