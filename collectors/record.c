@@ -92,10 +92,11 @@ static void report_lost(const struct nvt_record_options *options,
                     "the limit",
                     result->scarce >> 20);
     else if (result->homeless)
-        nvt_message(stderr,
-                    "a thread gets no buffer if there is no room for 24 KiB (/dev/shm or "
-                    "NVTALLY_TMPDIR full, a limit on file sizes), or if it runs as another user: "
-                    "set NVTALLY_TMPDIR to another folder");
+        nvt_message(
+            stderr,
+            "a thread gets no buffer if there is no room for 24 KiB (/dev/shm or "
+            "NVTALLY_TMPDIR full, a limit on file sizes) or no descriptor is left, or if it "
+            "runs as another user: set NVTALLY_TMPDIR to another folder");
     else if (result->dropped && result->scarce)
         nvt_message(stderr,
                     "buffers stayed small, as the container's memory limit (%" PRIu64

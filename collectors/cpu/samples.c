@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <threads.h>
@@ -75,18 +76,47 @@ struct start {
     void *argument;
 };
 
+/* Of threads that have not begun yet. What a thread frees would give it an arena of its own, 64 MiB of addresses, which many a
+ * program has none of: so only where there are more does malloc come in. */
+#define STARTS 256
+static struct start starts[STARTS];
+static _Atomic int is_taken[STARTS];
+
+static struct start *new_start(void)
+{
+    for (size_t i = 0; i < STARTS; i++) {
+        int none = 0;
+        if (atomic_compare_exchange_strong(&is_taken[i], &none, 1))
+            return &starts[i];
+    }
+    return malloc(sizeof(struct start));
+}
+
+static void free_start(struct start *start)
+{
+    if (start >= starts && start < starts + STARTS)
+        atomic_store(&is_taken[start - starts], 0);
+    else
+        free(start);
+}
+
+static struct start take(struct start *given)
+{
+    const struct start start = *given;
+    free_start(given);
+    return start;
+}
+
 static void *begin(void *given)
 {
-    struct start start = *(struct start *)given;
-    free(given);
+    const struct start start = take(given);
     nvt_cpu_begin_thread();
     return start.routine(start.argument);
 }
 
 static int begin_c11(void *given)
 {
-    struct start start = *(struct start *)given;
-    free(given);
+    const struct start start = take(given);
     nvt_cpu_begin_thread();
     return start.c11(start.argument);
 }
@@ -101,28 +131,28 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*routine)(void *), void *argument)
 {
     find_all();
-    struct start *start = number && is_roomy(attributes) ? malloc(sizeof(*start)) : NULL;
+    struct start *start = number && is_roomy(attributes) ? new_start() : NULL;
     nvt_os_hand_on(__builtin_return_address(0));
     if (!start)
         return libc.pthread_create(thread, attributes, routine, argument);
     *start = (struct start){.routine = routine, .argument = argument};
     int status = libc.pthread_create(thread, attributes, begin, start);
     if (status)
-        free(start);
+        free_start(start);
     return status;
 }
 
 EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {
     find_all();
-    struct start *start = number ? malloc(sizeof(*start)) : NULL;
+    struct start *start = number ? new_start() : NULL;
     nvt_os_hand_on(__builtin_return_address(0));
     if (!start)
         return libc.thrd_create(thread, routine, argument);
     *start = (struct start){.c11 = routine, .argument = argument};
     int status = libc.thrd_create(thread, begin_c11, start);
     if (status != thrd_success)
-        free(start);
+        free_start(start);
     return status;
 }
 
