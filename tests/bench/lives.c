@@ -20,6 +20,7 @@
 #include "../../lib/count_of.h"
 
 #define ROUNDS_MOST 99
+#define CROWD_MOST  1000
 
 /* --- the programs ------------------------------------------------------------------------------- */
 
@@ -65,9 +66,10 @@ static void *wait_for_all(void *argument)
 
 static int crowd(long count)
 {
-    pthread_t *thread = calloc((size_t)count + 1, sizeof(*thread));
+    static pthread_t thread[CROWD_MOST];
     pthread_attr_t small;
-    if (!thread || pthread_attr_init(&small) || pthread_attr_setstacksize(&small, 262144) ||
+    if (count < 1 || count > CROWD_MOST || pthread_attr_init(&small) ||
+        pthread_attr_setstacksize(&small, 262144) ||
         pthread_barrier_init(&all_here, NULL, (unsigned)count))
         return 1;
     for (long i = 0; i < count; i++)
@@ -75,7 +77,6 @@ static int crowd(long count)
             return 1;
     for (long i = 0; i < count; i++)
         pthread_join(thread[i], NULL);
-    free(thread);
     return 0;
 }
 
