@@ -24,6 +24,7 @@ struct rank {
     struct nvt_trace *trace;
     int64_t now, offset;
     double drift, speed;
+    int64_t ready[LAYERS]; /* of gradients, in the backward pass before now */
     uint32_t stage, replica, part;
 };
 
@@ -183,6 +184,8 @@ static void pass(struct simulation *sim, uint32_t stage, uint32_t replica, doubl
     for (int layer = 0; layer < LAYERS; layer++) {
         for (uint32_t part = 0; part < tp; part++)
             compute(sim, ranks[part], length);
+        for (uint32_t part = 0; part < tp; part++)
+            ranks[part]->ready[layer] = ranks[part]->now;
         if (tp > 1)
             meet(sim, ranks, tp, group, (int64_t)(40000 * length));
     }
@@ -214,6 +217,25 @@ static void run_micro_batches(struct simulation *sim, uint32_t replica, uint32_t
         }
 }
 
+/* The buckets of a data group: each begins when its gradients are ready and the one before is done, while the rank computes on. */
+static void reduce_buckets(struct simulation *sim, struct rank *const *ranks, uint32_t count,
+                           const char *group)
+{
+    int64_t now[64];
+    for (uint32_t i = 0; i < count; i++) {
+        now[i] = ranks[i]->now;
+        ranks[i]->now = ranks[i]->ready[0];
+    }
+    for (int layer = 0; layer < LAYERS; layer++) {
+        for (uint32_t i = 0; i < count; i++)
+            if (ranks[i]->ready[layer] > ranks[i]->now)
+                ranks[i]->now = ranks[i]->ready[layer];
+        meet(sim, ranks, count, group, 150000);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        ranks[i]->now = now[i] > ranks[i]->now ? now[i] : ranks[i]->now;
+}
+
 static void run_iteration(struct simulation *sim, uint32_t micro_batches)
 {
     const struct made_job *job = sim->job;
@@ -229,7 +251,10 @@ static void run_iteration(struct simulation *sim, uint32_t micro_batches)
         for (uint32_t replica = 0; replica < dp; replica++)
             ranks[replica] = &sim->ranks[rank_at(job, i / job->tp, replica, i % job->tp)];
         snprintf(group, sizeof(group), "dp%" PRIu32, i);
-        meet(sim, ranks, dp, group, 300000);
+        if (job->overlaps)
+            reduce_buckets(sim, ranks, dp, group);
+        else
+            meet(sim, ranks, dp, group, 300000);
     }
     for (uint32_t i = 0; i < job->ranks; i++) {
         compute(sim, &sim->ranks[i], 0.5);
@@ -270,6 +295,7 @@ struct made_job made_job(uint64_t seed, enum made_cause cause, uint32_t most, in
         job.ranks = job.tp * job.pp * job.dp;
     }
     job.straggler = (uint32_t)(draw(&sim) % job.ranks);
+    job.overlaps = (int)(draw(&sim) % 2);
     job.lateness = 0.2 + 0.4 * uniform(&sim);
     job.traces = calloc(job.ranks, sizeof(*job.traces));
     sim.ranks = calloc(job.ranks, sizeof(*sim.ranks));

@@ -4,7 +4,8 @@
  *
  * A rank is (stage * dp + replica) * tp + part. An iteration is GPipe's: forward of every micro-batch through all stages, with an
  * all-reduce of the tensor group in every layer and a message to the next stage, the same backward, an all-reduce of the data group,
- * and a kernel of the optimizer. Work varies by a few percent at random, hosts stumble now and then, and clocks of hosts (of 8
+ * and a kernel of the optimizer. In every other job that all-reduce is one bucket for each layer, launched while the last backward
+ * pass still computes, as DistributedDataParallel does. Work varies by a few percent at random, hosts stumble now and then, and clocks of hosts (of 8
  * ranks) are apart by up to 3 s and drift by up to 50 ppm.
  */
 #ifndef NVT_MADE_JOB_H
@@ -20,6 +21,7 @@ struct made_job {
     enum made_cause cause;
     uint32_t straggler; /* rank, where there is a cause */
     double lateness;    /* of its own work */
+    int overlaps;       /* the data group's all-reduces overlap with the backward pass */
     int untold;         /* groups and messages are not recorded */
     int64_t *starts;    /* of each rank: what its clock shows at one moment, early in the job, */
     int64_t *ends;      /* and at one late in it */

@@ -163,6 +163,25 @@ static int64_t time_until(const struct levels *levels, int64_t moment)
     return levels->sums[low - 1] + end - levels->spans[low - 1][0];
 }
 
+/* Ranges of a trace in which threads wait for batches. */
+struct batch_waits {
+    uint32_t *ranges; /* owned */
+    uint32_t count;
+};
+
+/* 0, or -1 when out of memory. */
+static int find_batch_waits(struct batch_waits *waits, const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        if (!nvt_is_batch_wait(trace, i))
+            continue;
+        if (nvt_grow(&waits->ranges, waits->count, sizeof(*waits->ranges)))
+            return -1;
+        waits->ranges[waits->count++] = i;
+    }
+    return 0;
+}
+
 /* A device while its digest is made. */
 struct device {
     struct nvt_ranks *ranks;
@@ -170,6 +189,7 @@ struct device {
     const struct nvt_used_device *from;
     const struct sayings *sayings;
     const struct nvt_map *sequences;
+    const struct batch_waits *waits;
     struct levels work, busy, loading;
     int64_t *kernels; /* starts of kernels that compute */
     uint32_t kernel_count;
@@ -215,10 +235,12 @@ static int find_levels(struct device *device)
         device->kernels[device->kernel_count++] = ops->start[op];
         failed = add_span(&device->work, ops->start[op], ops->end[op]);
     }
-    for (uint32_t i = 0; i < trace->ranges.count && !failed; i++)
-        if (trace->threads.process[trace->ranges.thread[i]] == device->from->process &&
-            nvt_is_batch_wait(trace, i))
-            failed = add_span(&device->loading, trace->ranges.start[i], trace->ranges.end[i]);
+    for (uint32_t i = 0; i < device->waits->count && !failed; i++) {
+        const uint32_t range = device->waits->ranges[i];
+        if (trace->threads.process[trace->ranges.thread[range]] == device->from->process)
+            failed =
+                add_span(&device->loading, trace->ranges.start[range], trace->ranges.end[range]);
+    }
     if (!failed && device->from->count) {
         device->rank->first = ops->start[device->from->ops[0]];
         device->rank->span = end - device->rank->first;
@@ -428,14 +450,17 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     struct nvt_used_devices devices = {0};
     struct sayings sayings = {.trace = from->trace};
     struct nvt_map sequences = {0};
+    struct batch_waits waits = {0};
     int status = nvt_used_devices_make(&devices, from->trace, err);
-    if (!status && (find_sayings(&sayings) || nvt_sequences_map(&sequences, from->trace)))
+    if (!status && (find_sayings(&sayings) || nvt_sequences_map(&sequences, from->trace) ||
+                    (devices.count && find_batch_waits(&waits, from->trace))))
         status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct device device = {.ranks = ranks,
                                 .from = &devices.items[i],
                                 .sayings = &sayings,
-                                .sequences = &sequences};
+                                .sequences = &sequences,
+                                .waits = &waits};
         device.rank = nvt_ranks_add(ranks, from, devices.items[i].process, devices.items[i].device);
         if (!device.rank || digest(&device))
             status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
@@ -443,6 +468,7 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     nvt_used_devices_free(&devices);
     nvt_map_free(&sequences);
     free(sayings.ranges);
+    free(waits.ranges);
     return status;
 }
 
