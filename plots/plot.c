@@ -304,6 +304,20 @@ struct options {
     const char *iteration; /* ranges, NULL: those that are called so */
 };
 
+/* A folder is wanted; who names a picture would find one of that name. 0, or -1 with err. */
+static int take_output(struct options *options, const char *path, struct nvt_error *err)
+{
+    struct stat status;
+    const char *dot = strrchr(path, '.');
+    options->output = path;
+    if (dot && nvt_picture_format(dot + 1) && stat(path, &status))
+        return nvt_fail(err,
+                        "plot -o takes a folder for its pictures, and '%s' looks like one of them; "
+                        "-f %s sets their format",
+                        path, dot + 1);
+    return nvt_check_not_stdout(path, "a plot", "directory", err);
+}
+
 static int parse(int argc, char **argv, struct options *options, struct nvt_error *err)
 {
     static const struct option known[] = {{"format", required_argument, NULL, 'f'},
@@ -322,8 +336,7 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
                 return nvt_fail(err, "no format '%s': " NVT_PICTURE_FORMATS, optarg);
             break;
         case 'o':
-            options->output = optarg;
-            if (nvt_check_not_stdout(optarg, "a plot", "directory", err))
+            if (take_output(options, optarg, err))
                 return -1;
             break;
         case 'h':

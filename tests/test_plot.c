@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -80,6 +81,27 @@ static void test_svg(void **state)
     free(data);
     cli_result_free(&result);
     cli_tempdir_remove(directory);
+}
+
+/* A folder of the name of a picture is what nobody wants. */
+static void no_folder_gets_the_name_of_a_picture(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir(), *pictures = cli_tempdir();
+    const char *picture = cli_in(pictures, "chart.svg");
+    write_rows(directory, "A CPU");
+    const char *const argv[] = {"nvtally", "plot", "-o", picture, directory, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_failure(&result, "plot -o takes a folder for its pictures");
+    assert_int_equal(access(picture, F_OK), -1);
+    if (cli_has_gnuplot()) {
+        assert_int_equal(mkdir(picture, 0700), 0);
+        result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+    }
+    cli_tempdir_remove(directory);
+    cli_tempdir_remove(pictures);
 }
 
 static void test_other_formats(void **state)
@@ -570,6 +592,7 @@ int main(void)
         cmocka_unit_test(bars_are_of_what_is_known),
         cmocka_unit_test(test_phases),
         cmocka_unit_test(test_switchback),
+        cmocka_unit_test(no_folder_gets_the_name_of_a_picture),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_restyle),
         cmocka_unit_test(test_hostile_text),
