@@ -141,6 +141,12 @@ static void meet(struct simulation *sim, struct rank *const *ranks, uint32_t cou
         snprintf(members + used, sizeof(members) - used, "%s%td", i ? "," : "",
                  ranks[i] - sim->ranks);
     }
+    /* The link of a group is slow. */
+    for (uint32_t i = 0; i < count && sim->job->cause == MADE_LINK && !strncmp(group, "tp", 2); i++)
+        if (ranks[i] == &sim->ranks[sim->job->straggler]) {
+            transfer += (int64_t)(LAYER_NS * sim->job->lateness);
+            break;
+        }
     leave += transfer + (int64_t)(uniform(sim) * 0.1 * (double)transfer);
     for (uint32_t i = 0; i < count; i++) {
         struct nvt_strings *strings = ranks[i]->trace->strings;

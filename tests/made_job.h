@@ -13,7 +13,16 @@
 
 #include "../analyze/input/input.h"
 
-enum made_cause { MADE_HEALTHY, MADE_KERNELS, MADE_WORK, MADE_HOST, MADE_LOADING, MADE_CAUSES };
+/* MADE_LINK: the link of the tensor group that the straggler is in is slow. */
+enum made_cause {
+    MADE_HEALTHY,
+    MADE_KERNELS,
+    MADE_WORK,
+    MADE_HOST,
+    MADE_LOADING,
+    MADE_CAUSES,
+    MADE_LINK
+};
 
 struct made_job {
     uint32_t tp, pp, dp;

@@ -190,6 +190,32 @@ static void clocks_are_reported(void **state)
     made_job_free(&job);
 }
 
+/* A tensor group whose link is slow: it is named where others wait for it, and no other group or rank. */
+static void slow_groups_are_named(void **state)
+{
+    (void)state;
+    const uint64_t seed = kit_seed(47);
+    int named = 0, wrong = 0, count = job_count() / 2;
+    for (int i = 0; i < count; i++) {
+        struct made_job job = made_job(seed * 6000 + (uint64_t)i, MADE_LINK, 32, 0);
+        struct nvt_findings findings = {0};
+        char text[64];
+        snprintf(text, sizeof(text), "collectives of group tp%u (", job.straggler / job.tp);
+        find(&job, &findings);
+        const int is_wrong =
+            findings.count > 1 || (findings.count && !strstr(findings.items[0].what, text));
+        named += findings.count && !is_wrong;
+        wrong += is_wrong;
+        if (is_wrong)
+            show("wrong", seed * 6000 + (uint64_t)i, &job, &findings);
+        free(findings.items);
+        made_job_free(&job);
+    }
+    print_message("%d of %d jobs: a slow group is named\n", named, count);
+    assert_int_equal(wrong, 0);
+    assert_true(named > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +223,7 @@ int main(void)
         cmocka_unit_test(nobody_is_blamed_in_healthy_jobs),
         cmocka_unit_test(nobody_is_blamed_by_guess),
         cmocka_unit_test(clocks_are_found),
+        cmocka_unit_test(slow_groups_are_named),
         cmocka_unit_test(clocks_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,104 @@ static void find_moments(const struct nvt_stragglers *all, struct nvt_straggler 
     }
 }
 
+/* --- slow groups --- */
+
+/* Transfers of each kind: their sum, what they move (NaN unknown), and their number; of the collectives of all ranks. */
+struct transfers {
+    double *ns, *bytes;
+    uint32_t *counts;
+};
+
+static struct transfers add_transfers(const struct nvt_rank_pairs *pairs)
+{
+    struct transfers all = {calloc((size_t)pairs->kind_count + 1, sizeof(*all.ns)),
+                            calloc((size_t)pairs->kind_count + 1, sizeof(*all.bytes)),
+                            calloc((size_t)pairs->kind_count + 1, sizeof(*all.counts))};
+    for (uint32_t i = 0; i < pairs->count && all.ns && all.bytes && all.counts; i++) {
+        const struct nvt_rank_member member = pairs->members[pairs->items[i].member];
+        all.ns[pairs->items[i].kind] += (double)pairs->items[i].least;
+        all.bytes[pairs->items[i].kind] += nvt_rank_part_of(pairs, member)->bus_bytes;
+        all.counts[pairs->items[i].kind]++;
+    }
+    return all;
+}
+
+/* Whether two kinds do the same in groups alike: as many collectives of the same bytes among as many ranks. */
+static int are_alike(const struct nvt_rank_pairs *pairs, const struct transfers *all, uint32_t a,
+                     uint32_t b)
+{
+    const struct nvt_rank_kind *kinds = pairs->kinds;
+    return kinds[a].name == kinds[b].name && kinds[a].ranks == kinds[b].ranks &&
+           all->counts[a] == all->counts[b] &&
+           (isnan(all->bytes[a]) ? isnan(all->bytes[b])
+                                 : fabs(all->bytes[a] - all->bytes[b]) <= 0.01 * all->bytes[a]);
+}
+
+/* By how much more the collectives of a kind take than those of groups alike, in all; what one of either takes. */
+static double excess_of(const struct nvt_rank_pairs *pairs, const struct transfers *all,
+                        uint32_t kind, double *own, double *others)
+{
+    double ns = 0, count = 0;
+    for (uint32_t i = 0; i < pairs->kind_count; i++)
+        if (i != kind && are_alike(pairs, all, i, kind)) {
+            ns += all->ns[i];
+            count += all->counts[i];
+        }
+    if (!all->counts[kind] || count <= 0)
+        return 0;
+    *own = all->ns[kind] / all->counts[kind];
+    *others = ns / count;
+    return all->counts[kind] * (*own - *others);
+}
+
+/* Which group of a rank holds it up. 0, or -1 when out of memory. */
+static int find_slow_kind(const struct nvt_stragglers *all, struct nvt_straggler *item)
+{
+    const struct nvt_rank *rank = &all->ranks.items[item->rank];
+    struct transfers transfers = add_transfers(&all->pairs);
+    double most = 0, own = 0, others = 0;
+    uint32_t last = NVT_NONE;
+    const int failed = !transfers.ns || !transfers.bytes || !transfers.counts;
+    for (uint32_t i = 0; i < rank->part_count && !failed; i++) {
+        const struct nvt_rank_collective *of = nvt_rank_collective_of(&all->pairs, item->rank, i);
+        if (!of || of->kind == last)
+            continue;
+        last = of->kind;
+        const double excess = excess_of(&all->pairs, &transfers, of->kind, &own, &others);
+        if (excess > most) {
+            most = excess;
+            item->kind = of->kind;
+            item->transfer_ns = own;
+            item->others_ns = others;
+        }
+    }
+    free(transfers.ns);
+    free(transfers.bytes);
+    free(transfers.counts);
+    return failed ? -1 : 0;
+}
+
+/* Ranks that one slow group holds up become one item. */
+static void fold_slow_groups(struct nvt_stragglers *all)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct nvt_straggler *item = &all->items[i];
+        uint32_t k = 0;
+        while (k < kept &&
+               (item->cause != NVT_LATE_TRANSFER || item->kind == NVT_NONE ||
+                all->items[k].cause != NVT_LATE_TRANSFER || all->items[k].kind != item->kind))
+            k++;
+        if (k < kept)
+            all->items[k].alike++;
+        else
+            all->items[kept++] = *item;
+    }
+    all->count = kept;
+}
+
+/* --- all of them --- */
+
 static int by_excess(const void *left, const void *right)
 {
     const struct nvt_straggler *a = left, *b = right;
@@ -126,12 +224,18 @@ static int judge(struct nvt_stragglers *all)
         if (item.cause == NVT_LATE_UNKNOWN)
             continue;
         find_moments(all, &item);
+        item.kind = NVT_NONE;
+        if (item.cause == NVT_LATE_TRANSFER && find_slow_kind(all, &item)) {
+            failed = 1;
+            break;
+        }
         failed = nvt_grow(&all->items, all->count, sizeof(*all->items));
         if (!failed)
             all->items[all->count++] = item;
     }
     if (all->count > 1)
         qsort(all->items, all->count, sizeof(*all->items), by_excess);
+    fold_slow_groups(all);
     free(values);
     free(caused);
     return failed ? -1 : 0;

@@ -24,14 +24,19 @@ struct nvt_straggler {
     double compute_ns; /* computing, */
     double idle_ns;    /* idle; */
     double kernels;    /* kernels that compute, a median as well */
-    struct nvt_longest moments; /* of its own trace: it is late to a collective */
+    /* Of NVT_LATE_TRANSFER: the collectives that take longer in its group than those of groups alike, NVT_NONE: not known. */
+    uint32_t kind;
+    uint32_t alike;                /* ranks of that group that are stragglers for the same reason */
+    double transfer_ns, others_ns; /* what one takes, there and elsewhere: means */
+    struct nvt_longest moments;    /* of its own trace: it is late to a collective */
 };
 
 struct nvt_stragglers {
     struct nvt_ranks ranks;
     struct nvt_rank_pairs pairs;
     struct nvt_rank_blame blame;
-    struct nvt_straggler *items; /* with most excess first */
+    struct nvt_straggler
+        *items; /* with most excess first; one for all that a slow group holds up */
     uint32_t count;
 };
 

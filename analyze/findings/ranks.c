@@ -312,8 +312,8 @@ static int find_units(const struct nvt_rank *rank, double *units, int *has_itera
     return 0;
 }
 
-static void tell_what(const struct nvt_straggler *item, const char *name,
-                      struct nvt_finding *finding)
+static void tell_what(const struct nvt_stragglers *all, const struct nvt_straggler *item,
+                      const char *name, struct nvt_finding *finding)
 {
     static const struct {
         const char *late, *remedy;
@@ -331,6 +331,17 @@ static void tell_what(const struct nvt_straggler *item, const char *name,
                                "exchange"}};
     const char *late = causes[item->cause].late;
     char what[160];
+    if (item->kind != NVT_NONE) {
+        char group[160];
+        snprintf(finding->what, sizeof(finding->what),
+                 "collectives of group %.100s take longer than those of groups alike, and %u "
+                 "other rank%s wait%s for its ranks",
+                 nvt_rank_group_text(&all->ranks, all->pairs.kinds[item->kind].group, group,
+                                     sizeof(group)),
+                 item->waiting, item->waiting == 1 ? "" : "s", item->waiting == 1 ? "s" : "");
+        snprintf(finding->remedy, sizeof(finding->remedy), "%s", causes[item->cause].remedy);
+        return;
+    }
     if (!late) {
         snprintf(finding->what, sizeof(finding->what),
                  "%s is slower than the other %u, which wait%s for it", name, item->waiting,
@@ -355,6 +366,13 @@ static void tell_evidence(const struct nvt_stragglers *all, const struct nvt_str
                            NVT_TIME(compute), NVT_TIME(item->compute_ns),
                            100 * (compute - item->compute_ns) / item->compute_ns,
                            item->cause == NVT_LATE_WORK ? ", as it runs more kernels" : "");
+    else if (item->kind != NVT_NONE)
+        nvt_finding_append(
+            finding,
+            "one of %.80s takes %s there, elsewhere %s (means of the shortest kernel "
+            "of each); it holds up %u of its ranks",
+            nvt_strings_get(all->ranks.names, all->pairs.kinds[item->kind].name, NULL),
+            NVT_TIME(item->transfer_ns), NVT_TIME(item->others_ns), item->alike + 1);
     else if (item->cause == NVT_LATE_TRANSFER)
         nvt_finding_append(finding, "it computes for %s, the others for %s", NVT_TIME(compute),
                            NVT_TIME(item->compute_ns));
@@ -363,10 +381,11 @@ static void tell_evidence(const struct nvt_stragglers *all, const struct nvt_str
                            NVT_TIME(idle), NVT_TIME(item->idle_ns));
     nvt_finding_append(
         finding,
-        "; it comes last in %u of %u collectives; each of the others waits %s for it, "
+        "; %s comes last in %u of %u collectives; each of the others waits %s for it, "
         "and %s in all, it %s",
-        item->last, all->blame.met[item->rank], NVT_TIME(item->caused_ns),
-        NVT_TIME(item->waited_ns), NVT_TIME(all->blame.waited[item->rank]));
+        item->kind != NVT_NONE ? "one of these" : "it", item->last, all->blame.met[item->rank],
+        NVT_TIME(item->caused_ns), NVT_TIME(item->waited_ns),
+        NVT_TIME(all->blame.waited[item->rank]));
     if (item->through_ns >= 0.05)
         nvt_finding_append(
             finding, "; %.0f %% of the waits for it are for ranks that it held up in another group",
@@ -394,7 +413,7 @@ static int tell_straggler(const struct nvt_rule *rule, const struct nvt_straggle
     finding.whole_ns = (double)rank->span / units;
     if (!has_iterations)
         finding.per = "in the trace";
-    tell_what(item, name, &finding);
+    tell_what(all, item, name, &finding);
     tell_evidence(all, item, &finding);
     nvt_finding_point_longest(&finding, &item->moments);
     return nvt_findings_add(findings, &finding, err);
