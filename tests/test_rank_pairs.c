@@ -183,6 +183,29 @@ static void groups_are_apart(void **state)
     }
 }
 
+/* Half of a group is there: those are compared, and a note says so. */
+static void missing_ranks_are_noted(void **state)
+{
+    (void)state;
+    static const struct message group = {
+        .kernel = REDUCE, .group = "dp", .members = "0,1,8,9", .size = 4};
+    struct job job;
+    struct nvt_trace *traces[RANKS];
+    char *note = NULL;
+    begin(&job);
+    for (int64_t i = 0; i < 10; i++)
+        for (uint32_t rank = 0; rank < 2; rank++)
+            add(&job, rank, &group, 1000000 * i - (rank ? 40000 : 10000), 1000000 * i);
+    pair(&job);
+    expect(&job, 0, 10, 10, 0);
+    for (uint32_t i = 0; i < RANKS; i++)
+        traces[i] = job.traces[i].trace;
+    free(make_report("stragglers", traces, RANKS, &note));
+    assert_non_null(strstr(note, "note: 2 of 4 ranks of group dp (0,1,8,9) are in the input"));
+    free(note);
+    end(&job);
+}
+
 /* Two groups of one name: which ranks are in which is not known. */
 static void a_name_of_several_groups_is_left_out(void **state)
 {
@@ -369,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_are_apart),
+        cmocka_unit_test(missing_ranks_are_noted),
         cmocka_unit_test(a_name_of_several_groups_is_left_out),
         cmocka_unit_test(an_assumed_group_is_one_that_leaves_together),
         cmocka_unit_test(sequence_numbers_pair),

@@ -54,10 +54,29 @@ static struct standing standing_of(const struct nvt_rank_pairs *pairs, uint32_t 
     return standing;
 }
 
+/* Groups of which ranks are missing: what those that are there wait for may be one of these. */
+static void note_missing(const struct nvt_ranks *ranks, struct nvt_input *input)
+{
+    uint32_t noted = 0;
+    char text[160];
+    for (uint32_t i = 0; i < ranks->group_count && noted < NOTED; i++) {
+        const struct nvt_rank_group *group = &ranks->groups[i];
+        if (group->present < 2 || group->present >= group->size)
+            continue;
+        noted++;
+        nvt_note(
+            input,
+            "note: %u of %u ranks of group %s are in the input: the last of these may wait for "
+            "one that is not",
+            group->present, group->size, nvt_rank_group_text(ranks, i, text, sizeof(text)));
+    }
+}
+
 static void note_kinds(const struct nvt_rank_pairs *pairs, struct nvt_input *input)
 {
     uint32_t noted = 0;
     char text[512];
+    note_missing(pairs->ranks, input);
     if (pairs->ranks->left_out)
         nvt_note(
             input,
