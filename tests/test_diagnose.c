@@ -683,6 +683,34 @@ static void conditions_are_named_where_they_differ(void **state)
         nvt_record_free(&records[i]);
 }
 
+/* JSON of a program that is not PyTorch's: what is missing is recorded by ours. */
+static void hints_fit_who_wrote_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *begin, *end, *hint;
+    } cases[] = {{"[", "]", "(nvtally record --trace kernel, on"},
+                 {"{\"traceEvents\": [", "]}", "(nvtally record --trace kernel, on"},
+                 {"{\"schemaVersion\": 1, \"traceEvents\": [", "]}", "ProfilerActivity.CUDA"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        const char *path = cli_in(cli_folder, "tasks.json");
+        struct nvt_buffer text = {0};
+        assert_int_equal(
+            nvt_buffer_printf(&text,
+                              "%s{\"ph\": \"X\", \"cat\": \"task\", \"name\": \"task:step\", "
+                              "\"pid\": 1, \"tid\": 1, \"ts\": 10, \"dur\": 5}%s",
+                              cases[i].begin, cases[i].end),
+            0);
+        cli_write_file(path, text.data, text.size);
+        nvt_buffer_free(&text);
+        struct cli_result result = cli_run((const char *[]){"nvtally", "diagnose", path, NULL});
+        cli_expect_status(&result, 0);
+        if (!strstr(result.out, cases[i].hint))
+            fail_msg("%s", result.out);
+        cli_result_free(&result);
+    }
+}
+
 /* Two variants that grow alike are one finding to read, and an iteration that grows as what is in it says nothing more. */
 static void sweeps_that_share_a_finding_are_one(void **state)
 {

@@ -156,7 +156,10 @@ int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
 /* What to do about a kind of record that is missing; "" where the level that has it was on. */
 static const char *remedy_of(const struct nvt_input *input, size_t record)
 {
-    const char *remedy = records[record].remedies[recorder_of_all(input)];
+    const enum nvt_recorder recorder = recorder_of_all(input);
+    /* Of a program that nobody knows ours can record the next run. */
+    const char *remedy =
+        records[record].remedies[recorder == NVT_BY_OTHERS ? NVT_BY_NVTALLY : recorder];
     if (!nvt_was_recorded(input, records[record].level))
         return remedy;
     return records[record].need == NVT_RULE_RANGES ? "annotate the program with NVTX"

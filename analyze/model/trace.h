@@ -68,7 +68,7 @@ enum nvt_sample_flags {
 };
 
 /* Who recorded: the profiler whose options would have recorded more. */
-enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_RECORDERS };
+enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, NVT_RECORDERS };
 
 /* One process image (a new one after exec). */
 #define NVT_PROCESS_COLUMNS(X)                                                                     \

@@ -6,6 +6,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/count_of.h"
+#include "../model/batches.h"
 #include "json_stream.h"
 #include "reader.h"
 
@@ -35,6 +36,7 @@ enum key {
     KEY_DISTRIBUTED,
     KEY_DEVICES,
     KEY_BASE,
+    KEY_SCHEMA,
     KEY_PHASE,
     KEY_CATEGORY,
     KEY_NAME,
@@ -122,6 +124,7 @@ static const struct {
     {"distributedInfo", KEY_DISTRIBUTED},
     {"deviceProperties", KEY_DEVICES},
     {"baseTimeNanoseconds", KEY_BASE},
+    {"schemaVersion", KEY_SCHEMA},
     {"pg_config", KEY_PG_LIST},
     {"pg_name", KEY_PG_NAME},
     {"pg_desc", KEY_PG_PURPOSE},
@@ -141,8 +144,9 @@ struct parser {
     int depth;
     int key;
     int has_events;
-    int has_phases; /* one that says what kind of event it is */
-    int is_list;    /* of events, without an object around it */
+    int has_phases;    /* one that says what kind of event it is */
+    int is_list;       /* of events, without an object around it */
+    int is_of_pytorch; /* it has what PyTorch's profiler says of itself */
     struct nvt_device device;
     struct nvt_kineto_group group;
     struct nvt_buffer ranks; /* of a list of them, as text */
@@ -165,6 +169,8 @@ static int on_key(void *context, const char *text, size_t size)
             parser->key = keys[i].key;
             break;
         }
+    parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
+                             parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;
     return 0;
 }
 
@@ -520,6 +526,16 @@ static int recognizes(const uint8_t *head, size_t size)
     return at < size && (head[at] == '{' || head[at] == '[');
 }
 
+/* Of what was written from its profile by another program. */
+static int has_names_of_pytorch(const struct nvt_trace *trace)
+{
+    static const char step[] = "ProfilerStep#";
+    for (uint32_t i = 0; i < nvt_strings_count(trace->strings); i++)
+        if (!strncmp(nvt_strings_get(trace->strings, i, NULL), step, sizeof(step) - 1))
+            return 1;
+    return nvt_has_pytorch_operators(trace);
+}
+
 static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_error *err)
 {
     struct nvt_error own = NVT_ERROR_INIT;
@@ -536,6 +552,8 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
         nvt_trace_warn(trace, "is a profile without any event");
     if (!status)
         status = nvt_kineto_finish(&parser->reader);
+    if (!status && !parser->is_of_pytorch && !has_names_of_pytorch(trace))
+        trace->recorder = NVT_BY_OTHERS;
     nvt_map_free(&parser->reader.pids);
     nvt_map_free(&parser->reader.tids);
     nvt_map_free(&parser->reader.threads);
