@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/device_rows.h"
+#include "../lib/trace_file.h"
 #include "pythons.h"
 #include "record_kit.h"
 
@@ -264,6 +266,103 @@ static void tasks_live_on_behind_a_cut(void **state)
         cli_give_up("nothing was left behind the cut, %d times", CLI_TRIES);
 }
 
+/* --- a file made by hand ------------------------------------------------------------------------------ */
+
+static void numbers(struct nvt_buffer *out, const uint64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(nvt_buffer_varint(out, values[i]), 0);
+}
+#define NUMBERS(out, ...)                                                                          \
+    numbers(out, (const uint64_t[]){__VA_ARGS__},                                                  \
+            sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void put(struct nvt_trace_writer *writer, struct nvt_chunk chunk, struct nvt_buffer *bytes)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, bytes->data, bytes->size, &err), 0);
+    bytes->size = 0;
+}
+
+/* Strings "a", "b"; a process, its thread 10, and that the tasks 1 and 2 of it interleave. 1000 ticks are 5000 ns. */
+static void put_beginning(struct nvt_trace_writer *writer, struct nvt_buffer *out)
+{
+    const uint64_t clock[] = {1000, 5000, 0, 3000, 7000, 2000};
+    NUMBERS(out, 0, 1, 'a', 1, 'b');
+    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_STRINGS, .count = 3}, out);
+    assert_int_equal(nvt_buffer_append(out, clock, sizeof(clock)), 0);
+    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_CLOCK, .count = 2}, out);
+    NUMBERS(out, 10, 1, 1, 0);
+    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_PROCESS}, out);
+    NUMBERS(out, 10, 0);
+    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_THREAD}, out);
+    NUMBERS(out, NVT_DEFINITION_TASK, 0, 1, 0, 1, 'x', NVT_DEFINITION_TASK, 0, 2, 0, 1, 'y');
+    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_DEFINITIONS, .count = 2}, out);
+}
+
+/* Events 100 ticks apart, the first at `first`: one byte for each token, and the column of tasks. */
+static void put_events(struct nvt_trace_writer *writer, struct nvt_buffer *out, uint64_t first,
+                       const char *tokens, const char *tasks)
+{
+    size_t count = strlen(tokens);
+    NUMBERS(out, NVT_COLUMN_TOKENS, count);
+    for (size_t i = 0; i < count; i++)
+        NUMBERS(out, tokens[i] == 'p' ? NVT_TOKEN_POP : (uint64_t)(tokens[i] - 'a' + 1) << 3);
+    NUMBERS(out, NVT_COLUMN_TIMES, count);
+    for (size_t i = 0; i < count; i++)
+        NUMBERS(out, i ? 100 : 0);
+    NUMBERS(out, NVT_COLUMN_TASKS, strlen(tasks));
+    for (size_t i = 0; tasks[i]; i++)
+        NUMBERS(out, (uint64_t)(tasks[i] - '0'));
+    put(writer,
+        (struct nvt_chunk){.kind = NVT_CHUNK_EVENTS,
+                           .count = (uint32_t)count,
+                           .first = first,
+                           .last = first + 100 * (count - 1)},
+        out);
+}
+
+/* Calls of CUDA on the thread, of 10 ns each. */
+static void put_calls(struct nvt_trace_writer *writer, struct nvt_buffer *out, const int64_t *at,
+                      uint32_t count)
+{
+    NUMBERS(out, 1, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        struct nvt_buffer row = {0};
+        NUMBERS(&row, nvt_zigzag(at[i] - (i ? at[i - 1] : 0)), nvt_zigzag(10), i + 1, 0, 0, 10);
+        NUMBERS(out, NVT_DEVICE_API, row.size);
+        assert_int_equal(nvt_buffer_append(out, row.data, row.size), 0);
+        nvt_buffer_free(&row);
+    }
+    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_DEVICE, .count = count}, out);
+}
+
+/* A call between two events of one task is that task's; between those of two it is the thread's. */
+static void calls_between_events_of_a_task_are_its_own(void **state)
+{
+    static const int64_t calls[] = {5150, 5250, 5450, 5550, 5650};
+    static const char *const threads[] = {"y", "", "y", "", "x"};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_buffer out = {0};
+    (void)state;
+    const char *path = recorded_in("made.nvt");
+    struct nvt_trace_writer *writer = nvt_trace_writer_new(path, 0, &err);
+    assert_non_null(writer);
+    put_beginning(writer, &out);
+    put_events(writer, &out, 1000, "abappp", "01122112");
+    put_events(writer, &out, 1600, "ap", "01");
+    put_calls(writer, &out, calls, NVT_COUNT_OF(calls));
+    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_END}, &out);
+    assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
+    nvt_buffer_free(&out);
+    struct nvt_trace *trace = recorded_trace_at(path);
+    assert_int_equal(trace->apis.count, NVT_COUNT_OF(calls));
+    for (uint32_t i = 0; i < NVT_COUNT_OF(calls); i++)
+        assert_string_equal(nvt_name(trace, trace->threads.name[trace->apis.thread[i]]),
+                            threads[i]);
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +373,7 @@ int main(void)
         cmocka_unit_test(tasks_of_a_forked_child_are_its_own),
         cmocka_unit_test(other_libraries_have_tasks_too),
         cmocka_unit_test(tasks_live_on_behind_a_cut),
+        cmocka_unit_test(calls_between_events_of_a_task_are_its_own),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

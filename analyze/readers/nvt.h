@@ -38,6 +38,7 @@ struct nvt_file_thread {
     struct nvt_os_call
         *open_call; /* its last OS call that has not ended, if that was its last; else NULL */
     uint64_t ended; /* when its end was noticed, 0 unknown */
+    uint32_t turn;  /* its latest in struct nvt_file_tasks and 1, 0: it has had none */
 };
 
 /* Tasks of Python that take turns on a thread: each has a row of threads, as if it were one. */
@@ -54,6 +55,13 @@ struct nvt_file_tasks {
     } * *lanes;
     uint32_t count;
     int are_too_many;
+    /* From an event of a task on to a later one, without one of another task of the thread between. */
+    struct nvt_file_turn {
+        int64_t from, to; /* ticks, then ns */
+        uint32_t base;    /* row of the thread; */
+        uint32_t row;     /* and of the task */
+    } * turns;
+    uint32_t turn_count;
 };
 
 struct nvt_file_process {
@@ -226,6 +234,15 @@ int nvt_file_has_tasks(const struct nvt_file_reader *reader, uint32_t thread);
 /* Where the events of a task of that thread go, 0: of none. It stays where it is. NULL when out of memory. */
 struct nvt_file_thread *nvt_file_task(struct nvt_file_reader *reader, uint32_t thread,
                                       uint32_t task);
+
+/* The events of a thread of the file from `from` on are of this task, to be called for each change, and at last for `to`. 0, or -1
+ * when out of memory. */
+int nvt_file_begin_turn(struct nvt_file_reader *reader, uint32_t thread, uint32_t row,
+                        uint64_t from);
+void nvt_file_end_turn(struct nvt_file_reader *reader, uint32_t thread, uint64_t to);
+
+/* When all times are those of the trace: calls of CUDA in a task's turn are the task's. */
+void nvt_file_take_turns(struct nvt_file_reader *reader);
 
 /* Threads of the file, and behind them the tasks. */
 uint32_t nvt_file_thread_count(const struct nvt_file_reader *reader);

@@ -268,6 +268,7 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     else
         nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
     end_unclosed(trace);
+    nvt_file_take_turns(reader);
     return completion.failed || nvt_file_complete_collectives(reader) ||
                    nvt_file_complete_mpi(reader) || nvt_file_end_loops(trace)
                ? -1

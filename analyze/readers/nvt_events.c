@@ -441,6 +441,23 @@ static int check_rest(struct nvt_event_columns *columns, uint32_t count)
     return 0;
 }
 
+/* The task of the next event, number `number` of the chunk, has its turn. What was carried over a cut is in no order. */
+static int begin_turn(struct nvt_file_reader *reader, const struct nvt_file_later *later,
+                      const struct nvt_event_columns *columns, uint32_t number,
+                      const struct nvt_file_thread *task)
+{
+    const uint32_t thread = later->header.thread;
+    struct nvt_cursor times = columns->times;
+    if (later->header.flags & NVT_CHUNK_CARRIED || !nvt_file_has_tasks(reader, thread))
+        return 0;
+    if (!times.at)
+        return -1;
+    const uint64_t from = columns->ticks + nvt_cursor_varint(&times);
+    if (number)
+        nvt_file_end_turn(reader, thread, columns->ticks);
+    return nvt_file_begin_turn(reader, thread, task->row, from);
+}
+
 /* From event number `number` on the thread runs another task: *thread gets where its events go. 0, or -1. */
 static int change_task(struct nvt_file_reader *reader, const struct nvt_file_later *later,
                        struct nvt_event_columns *columns, uint32_t number,
@@ -455,7 +472,7 @@ static int change_task(struct nvt_file_reader *reader, const struct nvt_file_lat
         (*thread)->has_first = 1;
         (*thread)->first = columns->ticks;
     }
-    return *thread ? 0 : -1;
+    return *thread ? begin_turn(reader, later, columns, number, *thread) : -1;
 }
 
 static int lane_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
@@ -545,6 +562,8 @@ int nvt_file_events(struct nvt_file_reader *reader, const struct nvt_file_later 
     if (chunk->thread >= reader->thread_count || nvt_event_columns_open(&columns, chunk, payload))
         return nvt_fail(err, "an events chunk is malformed");
     struct nvt_file_thread *thread = &reader->threads[chunk->thread];
+    if (columns.next_task && begin_turn(reader, later, &columns, 0, thread))
+        return nvt_fail(err, "an events chunk is malformed");
     if (reader->lanes ? lane_events(reader, later, thread, &columns)
                       : model_events(reader, later, thread, &columns))
         return nvt_fail(err, "an events chunk is malformed");
@@ -552,7 +571,10 @@ int nvt_file_events(struct nvt_file_reader *reader, const struct nvt_file_later 
     if (chunk->flags & NVT_CHUNK_CARRIED) {
         for (uint32_t i = before; i < ranges->count; i++)
             ranges->flags[i] |= NVT_RANGE_CARRIED;
-    } else if (!thread->has_first) {
+        return 0;
+    }
+    nvt_file_end_turn(reader, chunk->thread, columns.ticks);
+    if (!thread->has_first) {
         thread->has_first = 1;
         thread->first = chunk->first;
     }

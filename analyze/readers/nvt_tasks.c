@@ -90,6 +90,77 @@ struct nvt_file_thread *nvt_file_task(struct nvt_file_reader *reader, uint32_t t
     return &tasks->lanes[at]->thread;
 }
 
+int nvt_file_begin_turn(struct nvt_file_reader *reader, uint32_t thread, uint32_t row,
+                        uint64_t from)
+{
+    struct nvt_file_tasks *tasks = &reader->tasks;
+    struct nvt_file_thread *base = &reader->threads[thread];
+    if (base->turn && tasks->turns[base->turn - 1].row == row)
+        return 0;
+    if (nvt_grow(&tasks->turns, tasks->turn_count, sizeof(*tasks->turns)))
+        return -1;
+    tasks->turns[tasks->turn_count++] =
+        (struct nvt_file_turn){(int64_t)from, (int64_t)from, base->row, row};
+    base->turn = tasks->turn_count;
+    return 0;
+}
+
+void nvt_file_end_turn(struct nvt_file_reader *reader, uint32_t thread, uint64_t to)
+{
+    const struct nvt_file_thread *base = &reader->threads[thread];
+    if (base->turn)
+        reader->tasks.turns[base->turn - 1].to = (int64_t)to;
+}
+
+static int by_thread_and_time(const void *left, const void *right)
+{
+    const struct nvt_file_turn *a = left, *b = right;
+    if (a->base != b->base)
+        return a->base < b->base ? -1 : 1;
+    return (a->from > b->from) - (a->from < b->from);
+}
+
+/* The last turn of a thread that has begun by then, NULL: there is none. */
+static const struct nvt_file_turn *turn_at(const struct nvt_file_tasks *tasks, uint32_t base,
+                                           int64_t time)
+{
+    uint32_t low = 0, high = tasks->turn_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct nvt_file_turn *turn = &tasks->turns[middle];
+        if (turn->base < base || (turn->base == base && turn->from <= time))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && tasks->turns[low - 1].base == base ? &tasks->turns[low - 1] : NULL;
+}
+
+static int64_t time_of(const struct nvt_file_reader *reader, int64_t ticks)
+{
+    return nvt_clock_since(
+        nvt_clock_convert(reader->samples, reader->sample_count, (uint64_t)ticks),
+        reader->samples[0].monotonic_ns);
+}
+
+void nvt_file_take_turns(struct nvt_file_reader *reader)
+{
+    const struct nvt_file_tasks *tasks = &reader->tasks;
+    struct nvt_apis *apis = &reader->trace->apis;
+    if (!tasks->turn_count || !reader->sample_count)
+        return;
+    for (uint32_t i = 0; i < tasks->turn_count; i++) {
+        tasks->turns[i].from = time_of(reader, tasks->turns[i].from);
+        tasks->turns[i].to = time_of(reader, tasks->turns[i].to);
+    }
+    qsort(tasks->turns, tasks->turn_count, sizeof(*tasks->turns), by_thread_and_time);
+    for (uint32_t i = 0; i < apis->count; i++) {
+        const struct nvt_file_turn *turn = turn_at(tasks, apis->thread[i], apis->start[i]);
+        if (turn && apis->end[i] <= turn->to)
+            apis->thread[i] = turn->row;
+    }
+}
+
 uint32_t nvt_file_thread_count(const struct nvt_file_reader *reader)
 {
     return reader->thread_count + reader->tasks.count;
@@ -110,7 +181,7 @@ void nvt_file_note_tasks(const struct nvt_file_reader *reader)
         reader->trace,
         "tasks of Python take turns on a thread: the ranges of each are shown as a thread of "
         "its own%s",
-        reader->device_rows.rows ? ", without what the thread launched in them" : "");
+        reader->device_rows.rows ? ", with what it launched between two events of the task" : "");
     if (tasks->are_too_many)
         nvt_trace_warn(reader->trace,
                        "more than %u tasks of Python: ranges of the others may have "
@@ -125,6 +196,7 @@ void nvt_file_tasks_free(struct nvt_file_tasks *tasks)
         free(tasks->lanes[i]);
     }
     free(tasks->lanes);
+    free(tasks->turns);
     nvt_map_free(&tasks->names);
     nvt_map_free(&tasks->threads);
     nvt_map_free(&tasks->known);
