@@ -347,19 +347,9 @@ static void what_is_about_different_things_is_not_folded(void **state)
     free(findings.items);
 }
 
-/* People get one row or paragraph of it, programs a row for each trace. */
-static void programs_get_every_finding(void **state)
+/* 32 steps of 1 ms, of which one takes 9, twice. */
+static void write_steps(const char *profile, const char *again)
 {
-    char missing[256];
-    (void)state;
-    static const struct {
-        const char *format, *needle;
-        size_t times;
-    } cases[] = {{"json", "\"cause\": \"slow iterations\"", 2},
-                 {"csv", "slow iterations,", 2},
-                 {"markdown", "| slow iterations |", 1}};
-    const char *profile = cli_in(cli_folder, "profile.json"),
-               *again = cli_in(cli_folder, "again.json");
     struct nvt_buffer text = {0};
     int64_t now = 5000000;
     assert_int_equal(nvt_buffer_printf(&text, "{\"traceEvents\": [\n"), 0);
@@ -377,6 +367,22 @@ static void programs_get_every_finding(void **state)
     cli_write_file(profile, text.data, text.size);
     cli_write_file(again, text.data, text.size);
     nvt_buffer_free(&text);
+}
+
+/* People get one row or paragraph of it, programs a row for each trace. */
+static void programs_get_every_finding(void **state)
+{
+    char missing[256];
+    (void)state;
+    static const struct {
+        const char *format, *needle;
+        size_t times;
+    } cases[] = {{"json", "\"cause\": \"slow iterations\"", 2},
+                 {"csv", "slow iterations,", 2},
+                 {"markdown", "| slow iterations |", 1}};
+    const char *profile = cli_in(cli_folder, "profile.json"),
+               *again = cli_in(cli_folder, "again.json");
+    write_steps(profile, again);
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const char *command[] = {"nvtally", "diagnose",      profile, again,
                                  "-f",      cases[i].format, NULL};
@@ -752,6 +758,8 @@ int main(void)
         cmocka_unit_test(sweeps_that_share_a_finding_are_one),
         cmocka_unit_test(what_traces_share_is_said_once),
         cmocka_unit_test(what_is_about_different_things_is_not_folded),
+        cmocka_unit_test_setup_teardown(hints_fit_who_wrote_the_file, cli_folder_set_up,
+                                        cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(programs_get_every_finding, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test(entries_tell_their_own_time),
