@@ -74,7 +74,7 @@ static void records_a_part(void **state)
     assert_true(forward > 5);
     /* One may lie across the beginning or the end. */
     assert_in_range(recorded_count(trace, "kernel"), (forward - 1) * 50, (forward + 2) * 50);
-    if (length(trace) < 250 || length(trace) > 450)
+    if (length(trace) < 150 || length(trace) > 750)
         fail_msg("%lld ms", (long long)length(trace));
     assert_string_equal(nvt_trace_meta(trace, "delay"), "0.4 s");
     assert_string_equal(nvt_trace_meta(trace, "duration"), "0.4 s");
@@ -89,7 +89,7 @@ static void records_from_then_on(void **state)
     expect_said(&result, 0, " events of ");
     struct nvt_trace *trace = recorded_trace();
     assert_int_equal(recorded_count(trace, "epoch"), 0);
-    if (length(trace) < 300 || length(trace) > 600)
+    if (length(trace) < 200 || length(trace) > 900)
         fail_msg("%lld ms", (long long)length(trace));
     nvt_trace_free(trace);
 }
@@ -102,7 +102,7 @@ static void records_until_then(void **state)
     struct nvt_trace *trace = recorded_trace();
     /* It was open at the end. */
     assert_true(trace->ranges.flags[recorded_range(trace, "epoch")] & NVT_RANGE_UNCLOSED);
-    assert_true(length(trace) < 600);
+    assert_true(length(trace) < 900);
     assert_false(trace->is_late);
     nvt_trace_free(trace);
     result = RECORD("--trace", "nvtx", "-d", "1h", cli_client("flight"), "100");
@@ -123,7 +123,7 @@ static void captures_within(void **state)
     for (uint32_t i = 0; i < ranges->count; i++)
         assert_true(ranges->start[i] >= ranges->start[recorded_range(trace, "hundred")]);
     assert_true(recorded_count(trace, "kernel") > 0);
-    assert_true(length(trace) < 400);
+    assert_true(length(trace) < 700);
     nvt_trace_free(trace);
     result = RECORD("--trace", "nvtx", "-y", "0.2", "--capture", "step@train/0",
                     cli_client("flight"), "400");
@@ -137,10 +137,12 @@ static void processes_begin_and_end(void **state)
     char script[2000];
     const char *life = cli_client("life");
     snprintf(script, sizeof(script),
-             "for i in 1 2 3 4 5; do %s many; done; sleep 0.6; %s many; sleep 0.6; %s many", life,
-             life, life);
+             "start=$(date +%%s%%N); at() { while [ $(($(date +%%s%%N) - start)) -lt $1 ]; do "
+             "sleep 0.05; "
+             "done; %s many; }; for i in 1 2 3 4 5; do at 0; done; at 2500000000; at 4500000000",
+             life);
     struct cli_result result =
-        RECORD("--trace", "nvtx", "-y", "0.6", "-d", "0.5", "sh", "-c", script);
+        RECORD("--trace", "nvtx", "-y", "1.5", "-d", "2", "sh", "-c", script);
     expect_said(&result, 0, "in 1 process: ");
     struct nvt_trace *trace = recorded_trace();
     assert_int_equal(trace->processes.count, 1);
@@ -154,8 +156,8 @@ static void processes_begin_and_end(void **state)
 static void os_calls_across(void **state)
 {
     (void)state;
-    struct cli_result result = RECORD("--trace", "osrt", "-y", "0.3", "-d", "0.6", "sh", "-c",
-                                      "sleep 0.5; sleep 0.1; sleep 1; sleep 0.01");
+    struct cli_result result = RECORD("--trace", "osrt", "-y", "0.6", "-d", "1.2", "sh", "-c",
+                                      "sleep 1; sleep 0.2; sleep 2; sleep 0.01");
     expect_said(&result, 0, "the command goes on");
     struct nvt_trace *trace = recorded_trace();
     const struct nvt_os_calls *calls = &trace->os_calls;
@@ -166,7 +168,7 @@ static void os_calls_across(void **state)
             continue;
         slept++;
         unclosed += (calls->flags[i] & NVT_RANGE_UNCLOSED) != 0;
-        assert_true(calls->end[i] - calls->start[i] < 500 * MS);
+        assert_true(calls->end[i] - calls->start[i] < 900 * MS);
     }
     assert_int_equal(slept, 2);
     assert_int_equal(unclosed, 1);
@@ -183,7 +185,7 @@ static void samples_within(void **state)
     struct nvt_trace *trace = recorded_trace();
     const struct nvt_cpu_samples *samples = &trace->cpu_samples;
     for (uint32_t i = 0; i < samples->count; i++)
-        assert_true(samples->time[i] - samples->time[0] < 650 * MS);
+        assert_true(samples->time[i] - samples->time[0] < 1000 * MS);
     nvt_trace_free(trace);
 }
 
@@ -199,7 +201,7 @@ static void device_records_within(void **state)
     int64_t span = 0;
     for (uint32_t i = 0; i < ops->count; i++)
         span = ops->launch[i] - ops->launch[0] > span ? ops->launch[i] - ops->launch[0] : span;
-    if (span < 380 * MS || span > 550 * MS)
+    if (span < 300 * MS || span > 800 * MS)
         fail_msg("%lld ms", (long long)(span / MS));
     assert_null(trace->notes);
     /* Each with its range, from the first to the last. */
