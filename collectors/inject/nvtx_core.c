@@ -87,9 +87,10 @@ static __attribute__((noinline, cold)) int pop_slowly(nvtxDomainHandle_t domain)
     return nvt_event_pop(&(struct nvt_event){.kind = NVT_EVENT_POP, .domain = domain});
 }
 
-/* A pop without attributes. Room for it was kept by its push. */
-static inline __attribute__((always_inline)) int pop_fast(nvtxDomainHandle_t handle,
-                                                          uint32_t domain, enum nvt_clock clock)
+/* A pop without attributes. Room for it was kept by its push. `in_task`: it closes a range of the thread's task, which the slow path
+   counts by itself. */
+static inline __attribute__((always_inline)) int
+pop_fast(nvtxDomainHandle_t handle, uint32_t domain, enum nvt_clock clock, int in_task)
 {
     struct nvt_thread *thread = nvt_self;
     if (NVT_UNLIKELY(nvt_thread_busy(thread)))
@@ -105,6 +106,8 @@ static inline __attribute__((always_inline)) int pop_fast(nvtxDomainHandle_t han
     nvt_slot_publish(slot, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), clock);
     thread->next = slot + 1;
     nest->depth = depth - 1;
+    if (in_task)
+        thread->task.open -= thread->task.open != 0;
     nvt_thread_leave_fast(thread);
     return (int)depth - 1;
 }
@@ -121,11 +124,15 @@ static inline __attribute__((always_inline)) int pop_fast(nvtxDomainHandle_t han
     }                                                                                              \
     static int pop_##name(void)                                                                    \
     {                                                                                              \
-        return pop_fast(NULL, 0, clock);                                                           \
+        return pop_fast(NULL, 0, clock, 0);                                                        \
     }                                                                                              \
     static int domain_pop_##name(nvtxDomainHandle_t domain)                                        \
     {                                                                                              \
-        return pop_fast(domain, domain ? domain->number : 0, clock);                               \
+        return pop_fast(domain, domain ? domain->number : 0, clock, 0);                            \
+    }                                                                                              \
+    static int domain_pop_in_task_##name(nvtxDomainHandle_t domain)                                \
+    {                                                                                              \
+        return pop_fast(domain, domain ? domain->number : 0, clock, 1);                            \
     }
 FAST_PATHS(NVT_CLOCK_MONOTONIC, monotonic)
 FAST_PATHS(NVT_CLOCK_TSC, tsc)
@@ -162,8 +169,7 @@ static __attribute__((noinline, cold)) int push_in_task(const char *message)
         struct nvt_thread *thread = nvt_self;                                                      \
         if (!is_same_task(thread))                                                                 \
             return pop_slowly(domain);                                                             \
-        thread->task.open -= thread->task.open != 0;                                               \
-        return domain_pop_##name(domain);                                                          \
+        return domain_pop_in_task_##name(domain);                                                  \
     }                                                                                              \
     static int task_pop_##name(void)                                                               \
     {                                                                                              \
