@@ -200,15 +200,14 @@ static void samples_are_those_of_the_capture(void **state)
     nvt_trace_free(trace);
 }
 
-/* Who asks for nothing in particular is told which reports have them, and a document has them. */
+/* Who asks for nothing in particular is told that there are some, and a document has them. */
 static void counters_are_pointed_to(void **state)
 {
     (void)state;
     const char *stats[] = {"nvtally", "stats", cli_in(cli_folder, "t.nvt"), NULL};
     struct cli_result result = cli_run(stats);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "nvtally: note: 11 counters: nvtx_counters and "
-                                       "nvtx_counter_ranges have them\n"));
+    assert_non_null(strstr(result.err, "nvtally: note: also recorded: counters\n"));
     cli_result_free(&result);
     const char *out = cli_in(cli_folder, "t.md");
     const char *report[] = {"nvtally", "report", cli_in(cli_folder, "t.nvt"), "-o", out, NULL};

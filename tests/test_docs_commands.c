@@ -34,6 +34,8 @@ static const struct rule {
     {"./setup", NULL, "",
      "changes the machine; test_setup runs it with stand-ins, .ci/run as it is"},
     {"git clone ", NULL, "", "the repository is here already"},
+    {"pip install nvtally", NULL, "", "the wheel is not there: packaging/test-wheel installs it"},
+    {"tar xzf nvtally", NULL, "", "nor is the tarball"},
     {"tests/device/run", "tests/device/run --list", "",
      "takes minutes of a GPU; test_device_run runs it dry"},
     {"make ", "make -n -s $SUBMAKE ", "",

@@ -267,11 +267,13 @@ static void note_end(struct nvt_file_reader *reader, const struct nvt_device_pro
                                                           process->delivered);
     int64_t ns = nvt_clock_since(
         nvt_clock_convert(reader->samples, reader->sample_count, process->ended), until);
-    /* Where the disk was full, a last word may be among what was lost, and the end was one as any other. */
+    /* Where the disk was full, a last word, or the count of what was lost, may be among what could not be written, and the end was
+       one as any other. */
     nvt_trace_note(trace,
                    "process %lld ended %s%.1f ms after it delivered its last device records: later "
                    "ones are unknown",
-                   pid, nvt_trace_lost(trace) ? "" : "suddenly, ", (double)ns / 1e6);
+                   pid, !reader->ended || nvt_trace_lost(trace) ? "" : "suddenly, ",
+                   (double)ns / 1e6);
 }
 
 static void note_missing(struct nvt_file_reader *reader)

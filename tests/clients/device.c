@@ -291,6 +291,10 @@ static int streams(const char *how, const char *program, const char *counters)
     for (int i = 0; i < STREAMS; i++)
         if (pthread_create(&threads[i], NULL, stream, &lines[i]))
             exit(3);
+    /* NVTX's own start must be over: a child of a fork within it waits for a thread that it does not have. */
+    for (int i = 0; i < STREAMS; i++)
+        while (!atomic_load_explicit(&lines[i].launches, memory_order_relaxed))
+            usleep(100);
     if (!strcmp(how, "stream_fork"))
         status = children();
     else
