@@ -1,7 +1,6 @@
 #include "program_file.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
@@ -11,45 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int can_execute(const char *path)
-{
-    struct stat status;
-    if (stat(path, &status))
-        return errno;
-    if (S_ISDIR(status.st_mode) || access(path, X_OK))
-        return EACCES;
-    return 0;
-}
-
-int nvt_program_find(const char *command, char *path, size_t size)
-{
-    char candidate[PATH_MAX];
-    int worst = ENOENT;
-    if (strchr(command, '/')) {
-        if (path)
-            snprintf(path, size, "%s", command);
-        return can_execute(command);
-    }
-    const char *places = getenv("PATH");
-    for (const char *at = places ? places : "/bin:/usr/bin"; *command; at++) {
-        int length = (int)strcspn(at, ":");
-        int written = snprintf(candidate, sizeof(candidate), "%.*s/%s", length ? length : 1,
-                               length ? at : ".", command);
-        int why = written < (int)sizeof(candidate) ? can_execute(candidate) : ENOENT;
-        if (!why && path)
-            snprintf(path, size, "%s", candidate);
-        if (!why)
-            return 0;
-        if (why == EACCES)
-            worst = EACCES;
-        at += length;
-        if (!*at)
-            break;
-    }
-    return worst;
-}
-
-/* --- what it is ------------------------------------------------------------------------------------ */
+#include "../lib/program.h"
 
 /* The beginning of a file: its headers, as a rule. Bytes read. */
 static size_t read_start(const char *path, uint8_t *start, size_t size)
@@ -73,7 +34,7 @@ static int read_script(const uint8_t *start, size_t size, char *program, size_t 
     const char *second = first ? strtok_r(rest, " \t", &rest) : NULL;
     const char *slash = first ? strrchr(first, '/') : NULL;
     const char *runs = slash && !strcmp(slash, "/env") && second ? second : first;
-    return runs && !nvt_program_find(runs, program, most);
+    return runs && !nvt_command_find(runs, program, most);
 }
 
 /* The loader that the program names, "" for none. 0, or -1: it is not in what was read. */
@@ -103,7 +64,7 @@ const char *nvt_program_obstacle(const char *command, char *text, size_t size)
     static const char glibc[] = "ld-linux";
     char path[PATH_MAX], program[PATH_MAX], loader[PATH_MAX];
     uint8_t start[8192];
-    if (nvt_program_find(command, path, sizeof(path)))
+    if (nvt_command_find(command, path, sizeof(path)))
         return NULL;
     size_t got = read_start(path, start, sizeof(start));
     if (read_script(start, got, program, sizeof(program))) {

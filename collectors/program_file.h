@@ -1,13 +1,10 @@
 /*
- * The file that a command's name stands for, and what in it keeps the collector out.
+ * What in a command's file keeps the collector out.
  */
 #ifndef NVT_PROGRAM_FILE_H
 #define NVT_PROGRAM_FILE_H
 
 #include <stddef.h>
-
-/* The path that a shell would run. 0, or why it would run none: ENOENT, EACCES. `path` may be NULL. */
-int nvt_program_find(const char *command, char *path, size_t size);
 
 /*
  * Why no library can be put into that program, or one of glibc not: "./m is linked statically". A script is what its first line

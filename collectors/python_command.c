@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "program_file.h"
+#include "../lib/program.h"
 
 static int says_what_runs_it(const char *path)
 {
@@ -24,7 +24,7 @@ int nvt_is_python_script(const char *command)
     struct stat status;
     return length > 3 && !strcmp(command + length - 3, ".py") && !stat(command, &status) &&
            S_ISREG(status.st_mode) &&
-           (nvt_program_find(command, NULL, 0) || !says_what_runs_it(command));
+           (nvt_command_find(command, NULL, 0) || !says_what_runs_it(command));
 }
 
 char **nvt_python_command(char *const argv[], struct nvt_error *err)
@@ -34,7 +34,7 @@ char **nvt_python_command(char *const argv[], struct nvt_error *err)
     while (argv[count])
         count++;
     int needs_one = argv[0][0] == '-' || nvt_is_python_script(argv[0]);
-    while (needs_one && python < 2 && nvt_program_find(pythons[python], NULL, 0))
+    while (needs_one && python < 2 && nvt_command_find(pythons[python], NULL, 0))
         python++;
     char **command = python < 2 ? malloc((count + 2) * sizeof(*command)) : NULL;
     if (!command) {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "../lib/program.h"
 #include "../lib/cpu_coverage.h"
 #include "children.h"
 #include "facts.h"
@@ -351,7 +352,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     struct nvt_memory_groups groups;
     struct run run = {
         .options = options, .recorder = &recorder, .launch = &launch, .result = result};
-    *result = (struct nvt_record_result){.exec_error = nvt_program_find(argv[0], NULL, 0)};
+    *result = (struct nvt_record_result){.exec_error = nvt_command_find(argv[0], NULL, 0)};
     if (result->exec_error)
         return 0;
     nvt_launch_block(&before);

@@ -1,5 +1,6 @@
 #include "program.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,29 +19,52 @@ int nvt_is_program(const char *path)
     return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, X_OK);
 }
 
-/* An empty name is the current folder, as in a shell. */
-static int is_in(const char *folder, int length, const char *name, char *path, size_t size)
+static int can_execute(const char *path)
 {
-    char found[PATH_MAX], absolute[PATH_MAX];
-    if (snprintf(found, sizeof(found), "%.*s/%s", length ? length : 1, length ? folder : ".",
-                 name) >= (int)sizeof(found) ||
-        !nvt_is_program(found))
-        return 0;
-    const char *given = *found == '/' ? found : realpath(found, absolute);
-    return given && snprintf(path, size, "%s", given) < (int)size;
+    struct stat status;
+    if (stat(path, &status))
+        return errno;
+    if (S_ISDIR(status.st_mode) || access(path, X_OK))
+        return EACCES;
+    return 0;
+}
+
+int nvt_command_find(const char *command, char *path, size_t size)
+{
+    char candidate[PATH_MAX];
+    int worst = ENOENT;
+    if (strchr(command, '/')) {
+        if (path)
+            snprintf(path, size, "%s", command);
+        return can_execute(command);
+    }
+    /* An empty name is the current folder, as in a shell. */
+    const char *places = getenv("PATH");
+    for (const char *at = places ? places : "/bin:/usr/bin"; *command; at++) {
+        int length = (int)strcspn(at, ":");
+        int written = snprintf(candidate, sizeof(candidate), "%.*s/%s", length ? length : 1,
+                               length ? at : ".", command);
+        int why = written < (int)sizeof(candidate) ? can_execute(candidate) : ENOENT;
+        if (!why && path)
+            snprintf(path, size, "%s", candidate);
+        if (!why)
+            return 0;
+        if (why == EACCES)
+            worst = EACCES;
+        at += length;
+        if (!*at)
+            break;
+    }
+    return worst;
 }
 
 int nvt_find_program(const char *name, char *path, size_t size)
 {
-    const char *folders = getenv("PATH");
-    for (const char *at = folders ? folders : "/bin:/usr/bin";; at++) {
-        int length = (int)strcspn(at, ":");
-        if (is_in(at, length, name, path, size))
-            return 0;
-        at += length;
-        if (!*at)
-            return -1;
-    }
+    char found[PATH_MAX], absolute[PATH_MAX];
+    if (nvt_command_find(name, found, sizeof(found)))
+        return -1;
+    const char *given = *found == '/' ? found : realpath(found, absolute);
+    return given && snprintf(path, size, "%s", given) < (int)size ? 0 : -1;
 }
 
 int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error *err)

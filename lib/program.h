@@ -10,6 +10,9 @@
 /* Whether there is such a program, and we may start it. */
 int nvt_is_program(const char *path);
 
+/* The path that a shell would run, as it finds it. 0, or why it would run none: ENOENT, EACCES. `path` may be NULL. */
+int nvt_command_find(const char *command, char *path, size_t size);
+
 /* Look where execvp() does: in the folders of PATH, without PATH in the system's. path[size] gets an
  * absolute one. 0, or -1: there is none. */
 int nvt_find_program(const char *name, char *path, size_t size);
