@@ -175,20 +175,25 @@ static int add_up(const struct search *search, const struct nvt_periodic *found,
     return failed ? -1 : 0;
 }
 
+/* Iterations that are looked at and are no hits. */
+static double others_of(const struct search *search, const struct nvt_periodic *found)
+{
+    return search->beats->count - search->first - found->hits;
+}
+
 /* Whether it is what sets the hits apart: they have it, most others have not. */
 static int sets_apart(const struct search *search, const struct nvt_periodic *found,
                       const struct part *part)
 {
-    const double others = search->beats->count - search->first - found->hits;
-    return part->hits >= LEAST_PART * found->hits && part->others <= OTHERS_PART * others;
+    return part->hits >= LEAST_PART * found->hits &&
+           part->others <= OTHERS_PART * others_of(search, found);
 }
 
 /* What the hits have of it more than the others have. */
 static double more_of(const struct search *search, const struct nvt_periodic *found,
                       const struct part *part)
 {
-    const double others = search->beats->count - search->first - found->hits;
-    return part->hit_ns - part->other_ns / fmax(others, 1) * found->hits;
+    return part->hit_ns - part->other_ns / fmax(others_of(search, found), 1) * found->hits;
 }
 
 /* The range with most of the difference, but for one; NULL: none has a tenth. */

@@ -73,7 +73,7 @@ static int set_units(struct nvt_overview *overview, const struct nvt_overview_un
     double *busy = lengths + room, *shares = busy + room;
     for (uint32_t i = 0; i < units->count; i++) {
         const struct nvt_overview_unit *unit = &units->items[i];
-        lengths[i] = (double)(unit->end - unit->start);
+        lengths[i] = nvt_overview_unit_ns(unit);
         if (unit->span > 0) {
             busy[with_gpu] = (double)unit->busy;
             shares[with_gpu++] = (double)unit->busy / (double)unit->span;
@@ -179,8 +179,7 @@ static uint32_t part_of(const struct nvt_overview_units *units, uint32_t first, 
         const struct nvt_overview_unit *unit = &units->items[i];
         if (unit->trace != begin->trace || unit->process != begin->process)
             continue;
-        const double length = (double)(unit->end - unit->start);
-        lengths[count++] = length;
+        lengths[count++] = nvt_overview_unit_ns(unit);
         if (unit->span > 0)
             shares[(*with_gpu)++] = (double)unit->busy / (double)unit->span;
     }

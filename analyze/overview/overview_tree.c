@@ -292,20 +292,11 @@ static double gpus_of(const struct build *build, const struct entry *entry)
     return gpus ? gpus : 1;
 }
 
-/* Units that means count. */
-static double late_units(const struct nvt_overview_units *units)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < units->count; i++)
-        count += !units->items[i].is_early;
-    return count ? count : 1;
-}
-
 static int sum_up(struct build *build)
 {
     const struct nvt_overview_units *units = build->units;
     const size_t room = (size_t)units->count + 1;
-    const double late = late_units(units);
+    const double late = units->late ? units->late : 1;
     double *values = malloc(room * 3 * sizeof(*values));
     if (!values)
         return -1;

@@ -157,25 +157,19 @@ static int mark_early(struct nvt_overview_units *units, const struct nvt_trace *
     return 0;
 }
 
-static double length_of(const struct nvt_overview_unit *unit)
-{
-    return (double)(unit->end - unit->start);
-}
-
 /* Their mean, and whether it is far from their median. */
 static int compare_mean(struct nvt_overview_units *units)
 {
     const double far = 1.1;
     struct nvt_summary summary;
-    uint32_t count = 0;
     double *lengths = malloc(((size_t)units->count + 1) * sizeof(*lengths));
     if (!lengths)
         return -1;
     for (uint32_t i = 0; i < units->count; i++)
         if (!units->items[i].is_early)
-            lengths[count++] = length_of(&units->items[i]);
-    if (count) {
-        nvt_sample_summary(lengths, count, &summary);
+            lengths[units->late++] = nvt_overview_unit_ns(&units->items[i]);
+    if (units->late) {
+        nvt_sample_summary(lengths, units->late, &summary);
         units->mean = summary.mean;
         units->are_means = units->are_iterations && (summary.mean > far * summary.median ||
                                                      summary.mean * far < summary.median);

@@ -18,6 +18,11 @@ struct nvt_overview_unit {
     int is_early; /* of the first tenth of its process's, if it has several: no mean counts it */
 };
 
+static inline double nvt_overview_unit_ns(const struct nvt_overview_unit *unit)
+{
+    return (double)(unit->end - unit->start);
+}
+
 /* Zero-initialise; release with nvt_overview_units_free, also after a failure. */
 struct nvt_overview_units {
     struct nvt_overview_unit *items; /* trace by trace, in the order of its iterations */
@@ -25,6 +30,7 @@ struct nvt_overview_units {
     int are_iterations;
     int are_means; /* the mean of a unit is far from its median: what it consists of are means */
     double mean;   /* of its length, in ns */
+    uint32_t late; /* units that means count */
     struct nvt_named_iterations *iterations; /* of each trace */
     uint32_t *first;                         /* unit of each trace, and behind the last */
     uint32_t traces;

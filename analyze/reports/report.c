@@ -159,18 +159,30 @@ static int has_subjects(const struct nvt_input *input)
     return 0;
 }
 
-void nvt_report_note_counters(struct nvt_input *input)
+/* Counters of all traces, but for those of processes' memory; of these the machine's; and processes whose memory was sampled. */
+struct counted {
+    uint64_t counters, of_machine, of_processes;
+};
+
+static struct counted count_counters(const struct nvt_input *input)
 {
-    uint64_t counters = 0, of_machine = 0, of_processes = 0;
+    struct counted counted = {0};
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
         if (!trace->counter_samples.count)
             continue;
-        of_machine += nvt_machine_counters(trace);
-        of_processes += nvt_processes_sampled(trace);
+        counted.of_machine += nvt_machine_counters(trace);
+        counted.of_processes += nvt_processes_sampled(trace);
         for (uint32_t k = 0; k < trace->counters.count; k++)
-            counters += !trace->counters.is_of_process[k];
+            counted.counters += !trace->counters.is_of_process[k];
     }
+    return counted;
+}
+
+void nvt_report_note_counters(struct nvt_input *input)
+{
+    const struct counted counted = count_counters(input);
+    const uint64_t counters = counted.counters, of_processes = counted.of_processes;
     if (of_processes)
         nvt_note(input,
                  "note: the memory of %" PRIu64 " process%s was sampled: process_memory has it",
@@ -179,7 +191,7 @@ void nvt_report_note_counters(struct nvt_input *input)
         nvt_note(input,
                  "note: %" PRIu64 " counter%s: nvtx_counters and nvtx_counter_ranges have %s%s",
                  counters, counters > 1 ? "s" : "", counters > 1 ? "them" : "it",
-                 of_machine ? ", and machine has those of the machine" : "");
+                 counted.of_machine ? ", and machine has those of the machine" : "");
 }
 
 /* Of the first trace that calls one. */
@@ -211,13 +223,7 @@ void nvt_report_note_calls(struct nvt_input *input)
 void nvt_report_note_kinds(struct nvt_input *input)
 {
     char kinds[160] = "";
-    uint64_t counters = 0, of_machine = 0, of_processes = 0;
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        counters += trace->counter_samples.count;
-        of_machine += nvt_machine_counters(trace);
-        of_processes += nvt_processes_sampled(trace);
-    }
+    const struct counted counted = count_counters(input);
     if (nvt_input_has_mpi(input))
         add_word(kinds, sizeof(kinds), ", ", "MPI calls");
     if (nvt_input_has_os_calls(input))
@@ -226,11 +232,11 @@ void nvt_report_note_kinds(struct nvt_input *input)
         add_word(kinds, sizeof(kinds), ", ", "stacks");
     if (nvt_input_has_cpu_samples(input))
         add_word(kinds, sizeof(kinds), ", ", "CPU samples");
-    if (of_processes)
+    if (counted.of_processes)
         add_word(kinds, sizeof(kinds), ", ", "process memory");
-    if (of_machine)
+    if (counted.of_machine)
         add_word(kinds, sizeof(kinds), ", ", "the machine");
-    else if (counters && !of_processes)
+    else if (counted.counters && !counted.of_processes)
         add_word(kinds, sizeof(kinds), ", ", "counters");
     if (*kinds)
         nvt_note(input, "note: also recorded: %s", kinds);
