@@ -49,7 +49,7 @@ ALLOWED = {"busy machine", "warm-up inside", "cold start"}
 def command(program, torch, iterations, cost_ms, well):
     if torch:
         return [PYTHON, os.path.join(HERE, "train.py"), program, str(iterations), f"{cost_ms:.3f}"] + ["well"] * well
-    return [sys.argv[1], program, str(iterations), f"{1000 * cost_ms:.0f}"] + ["well"] * well
+    return [os.path.abspath(sys.argv[1]), program, str(iterations), f"{1000 * cost_ms:.0f}"] + ["well"] * well
 
 
 def mean_ns(words, folder):
