@@ -526,6 +526,39 @@ static void slow_iterations_tell_of_the_machine(void **state)
     }
 }
 
+/* While others keep the cores busy, irregular slow iterations are only possible; regular ones are the program's. */
+static void slow_iterations_on_a_busy_machine_are_only_possible(void **state)
+{
+    (void)state;
+    static const struct {
+        double ready;
+        int slow_every;
+        enum nvt_confidence confidence;
+    } cases[] = {{10, 27, NVT_POSSIBLE}, {1, 27, NVT_SEEN}, {10, 10, NVT_SEEN}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        const struct program program = {.iterations = 64,
+                                        .host_ns = 100000,
+                                        .slow_every = cases[i].slow_every,
+                                        .slow_ns = 900000,
+                                        .kernels = 1,
+                                        .kernel_ns = 1000,
+                                        .clock_mhz = 1900,
+                                        .ready = cases[i].ready,
+                                        .at_work = 99};
+        struct nvt_input_trace trace = {.trace = make_program(&program)};
+        struct nvt_input input = {.traces = &trace, .trace_count = 1};
+        struct nvt_case facts = {&input, NULL};
+        struct nvt_findings findings = {0};
+        assert_int_equal(nvt_rule_apply(&nvt_rule_iterations, &facts, &findings, NULL), 0);
+        assert_int_equal(findings.count, 1);
+        assert_int_equal(findings.items[0].confidence, cases[i].confidence);
+        assert_int_equal(!!strstr(findings.items[0].evidence, "other programs kept the cores busy"),
+                         cases[i].confidence == NVT_POSSIBLE);
+        free(findings.items);
+        nvt_trace_free(trace.trace);
+    }
+}
+
 /* Counters of two devices have names of their own, and none is of the process whose thread stands for nobody. */
 static void exports_tell_devices_apart(void **state)
 {
@@ -621,6 +654,7 @@ int main(void)
         cmocka_unit_test(clocks_count_while_the_device_works),
         cmocka_unit_test(comparisons_tell_of_another_machine),
         cmocka_unit_test(slow_iterations_tell_of_the_machine),
+        cmocka_unit_test(slow_iterations_on_a_busy_machine_are_only_possible),
         cmocka_unit_test(exports_tell_devices_apart),
         cmocka_unit_test(documents_have_a_part_of_it),
         cmocka_unit_test(runs_sample_it_when_asked_for),

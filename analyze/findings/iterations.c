@@ -7,6 +7,7 @@
 
 #include "../../lib/sample.h"
 #include "../device/machine_load.h"
+#include "../diagnosis/crowd.h"
 #include "../diagnosis/periodic.h"
 
 #define WARMUP       8 /* iterations that are the rule warmup's */
@@ -54,11 +55,17 @@ static void add_iterations(struct slow *slow, uint32_t iteration, double ns, dou
     slow->longest = fmax(slow->longest, ns);
 }
 
+/* Whether they come at a fixed distance, three at least, and none is missing. */
+static int is_regular(const struct slow *slow, uint32_t looked)
+{
+    return slow->count >= 3 && slow->every > 1 && slow->count + 1 >= looked / slow->every;
+}
+
 static void tell_iterations(struct nvt_finding *finding, const struct slow *slow, uint32_t looked,
                             double usual, double limit)
 {
     char every[64] = "";
-    if (slow->count >= 3 && slow->every > 1 && slow->count + 1 >= looked / slow->every)
+    if (is_regular(slow, looked))
         snprintf(every, sizeof(every), ", every %u iterations", slow->every);
     finding->cost_ns = slow->excess / looked;
     finding->whole_ns = usual + finding->cost_ns;
@@ -137,6 +144,22 @@ static void tell_clocks(const struct nvt_view *view, const struct nvt_counter_co
     }
 }
 
+/* While others keep the cores busy, slow iterations may be theirs: the thread was not running. 0, or -1 with err. */
+static int doubt_on_busy_machine(const struct nvt_view *view, struct nvt_finding *finding,
+                                 struct nvt_error *err)
+{
+    struct nvt_crowd crowd;
+    if (nvt_crowd_make(&crowd, view, err))
+        return -1;
+    if (!crowd.is_crowded || nvt_is_own_crowd(&crowd))
+        return 0;
+    finding->confidence = NVT_POSSIBLE;
+    add_evidence(finding, "; other programs kept the cores busy all the while, which may be why");
+    snprintf(finding->remedy, sizeof(finding->remedy),
+             "measure again on an idle machine before looking for a cause in the program");
+    return 0;
+}
+
 /* 0, or -1 with err. */
 static int tell_machine(const struct nvt_view *view, double limit, struct nvt_finding *finding,
                         struct nvt_error *err)
@@ -198,7 +221,8 @@ static int find_iterations(const struct nvt_rule *rule, const struct nvt_view *v
         return 0;
     slow.every = every ? every : slow.every;
     tell_iterations(&finding, &slow, looked, usual, limit);
-    if (tell_machine(view, limit, &finding, err))
+    if (tell_machine(view, limit, &finding, err) ||
+        (!is_regular(&slow, looked) && doubt_on_busy_machine(view, &finding, err)))
         return -1;
     return nvt_findings_add(findings, &finding, err);
 }
@@ -210,7 +234,8 @@ const struct nvt_rule nvt_rule_iterations = {
              "not known; the moments show where to look.",
     .found = "Iterations from the ninth on are compared with their median. Those that periodic "
              "work explains are left out. With record --trace machine, the evidence says whether "
-             "more threads were runnable or a clock was lower in them.",
+             "more threads were runnable or a clock was lower in them; where other programs keep the "
+             "cores busy, slow iterations at no fixed distance are only possible.",
     .threshold = "from the ninth iteration on, of at least 24: more than 1.5 times the median and "
                  "5 deviations above it (by the median distance, which outliers do not move), and "
                  "together 5 % of the time: below that, they do not change the mean",
