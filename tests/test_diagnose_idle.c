@@ -151,7 +151,7 @@ static void one_long_gap_is_told(void **state)
     static const char *const parts[] = {
         "GPU idle 90 % of 200 ms, first to last device operation; no finding explains it. Longest "
         "gap: 180 ms at ",
-        ", after before, while the launching thread was running non-CUDA code (made up; ",
+        " on GPU 0, after before, while the launching thread was running non-CUDA code (made up; ",
         "nvtally stats -r gpu_idle)\n"};
     for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
         if (!strstr((const char *)text.data, parts[i]))

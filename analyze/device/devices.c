@@ -172,6 +172,15 @@ const char *nvt_device_text(const struct nvt_trace *trace, uint32_t process, uin
     return out;
 }
 
+const char *nvt_device_words(const struct nvt_trace *trace, uint32_t process, uint32_t device,
+                             char *out, size_t size)
+{
+    nvt_device_text(trace, process, device, out, size);
+    if (*out == '(')
+        snprintf(out, size, "GPU %u", device);
+    return out;
+}
+
 void nvt_each_alone(const struct nvt_trace *trace, const struct nvt_used_device *device,
                     int64_t from, int64_t to,
                     void (*each)(void *context, uint32_t op, int64_t alone_ns), void *context)

@@ -55,6 +55,9 @@ const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uin
 /* "NVIDIA H100 (0)", "(0)" without a name, "host" for NVT_NONE, in out, which is returned; NVT_DEVICE has it where it is used. */
 const char *nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device,
                             char *out, size_t size);
+/* The same for sentences: "GPU 0" without a name. */
+const char *nvt_device_words(const struct nvt_trace *trace, uint32_t process, uint32_t device,
+                             char *out, size_t size);
 #define NVT_DEVICE_TEXT 256
 #define NVT_DEVICE(trace, process, device)                                                         \
     nvt_device_text(trace, process, device, (char[NVT_DEVICE_TEXT]){0}, NVT_DEVICE_TEXT)

@@ -234,7 +234,7 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, double n
     tell_host(trace, gap, host, sizeof(host));
     if (tell_samples(trace, gap, &samples))
         return -1;
-    nvt_device_text(trace, gap->process, gap->device, device, sizeof(device));
+    nvt_device_words(trace, gap->process, gap->device, device, sizeof(device));
     snprintf(line, sizeof(line),
              "GPU idle %.0f %% of %s, %s; %s. Longest gap: %s at %s on %s, after %.60s,%s%.300s "
              "(%.200s; nvtally stats -r gpu_idle)",

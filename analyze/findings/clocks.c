@@ -95,7 +95,7 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
         !(clocks.work_ns >= LEAST_WORK * view->span_ns) ||
         !(clocks.clock <= MOST_CLOCK * clocks.most))
         return 0;
-    nvt_device_text(view->trace, device->process, device->device, name, sizeof(name));
+    nvt_device_words(view->trace, device->process, device->device, name, sizeof(name));
     finding.cost_ns = clocks.work_ns * (1 - clocks.clock / clocks.most) / view->units;
     snprintf(finding.what, sizeof(finding.what),
              "%s throttles %.120s to %.0f MHz under load (maximum %.0f MHz)", holder->what, name,
