@@ -32,6 +32,7 @@ struct shape {
 };
 
 static unsigned noise; /* state of vary */
+static int writes; /* calls of write(), which block: 1: all the time of extras, 2: in forward */
 
 /* Up to 10 % more. */
 static int64_t vary(int64_t ns)
@@ -65,6 +66,8 @@ static struct nvt_trace *make_loop(const struct shape *shape)
         char name[64];
         maker.now += vary(900 * US);
         make_range(&maker, "forward", start);
+        if (writes & 2)
+            make_os_call(&maker, "write", 0, start, start + 800 * US);
         maker.now += vary(100 * US);
         make_range(&maker, "optimizer", maker.now - 100 * US);
         snprintf(name, sizeof(name), "%s%d", shape->iteration, i);
@@ -73,6 +76,8 @@ static struct nvt_trace *make_loop(const struct shape *shape)
         if (!shape->is_around)
             make_range(&maker, name, start);
         maker.now += extra.ns;
+        if (writes & 1)
+            make_os_call(&maker, "write", 0, maker.now - extra.ns, maker.now);
         if (extra.name && *extra.name && extra.ns)
             make_extra(&maker, &extra);
         if (shape->is_around)
@@ -304,6 +309,29 @@ static void time_between_steps(void **state)
     }
 }
 
+/* Calls that block between steps are that finding's; calls elsewhere, too, are one of their own. */
+static void calls_between_steps_are_one_finding(void **state)
+{
+    (void)state;
+    static const struct {
+        int writes, finds_blocked;
+    } cases[] = {{1, 0}, {2, 1}, {3, 1}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        const struct shape shape = {"iteration", "", 60, 1, each_step};
+        writes = cases[i].writes;
+        struct nvt_findings findings = look(&shape, NULL);
+        int between = 0, blocked = 0;
+        for (size_t k = 0; k < findings.count; k++) {
+            between += findings.items[k].rule == &nvt_rule_between;
+            blocked += findings.items[k].rule == &nvt_rule_blocked;
+        }
+        assert_int_equal(between, 1);
+        assert_int_equal(blocked, cases[i].finds_blocked);
+        free(findings.items);
+    }
+    writes = 0;
+}
+
 static struct extra wait_for_batch(int i)
 {
     (void)i;
@@ -329,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_parts_are_named),
         cmocka_unit_test(periodic_work_is_found_in_any_loop),
+        cmocka_unit_test(calls_between_steps_are_one_finding),
         cmocka_unit_test(periodic_work_costs_what_it_takes),
         cmocka_unit_test(what_is_not_periodic),
         cmocka_unit_test(chance_is_not_periodic),

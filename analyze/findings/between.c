@@ -1,91 +1,22 @@
 /* between steps: what a loop does in each iteration behind the optimizer's step, and before the next iteration begins. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/os_calls.h"
-#include "../../lib/sample.h"
-#include "../diagnosis/beats.h"
-#include "../diagnosis/blocking.h"
-#include "../diagnosis/loop_interruptions.h"
-#include "../studies/phases.h"
+#include "../diagnosis/between_steps.h"
 
-#define LEAST_SHARE 0.15
-#define LEAST_COUNT 8
-/* Times that lie so far above the median are of another kind: periodic work, or chance. */
-#define MOST_USUAL 3
-
-/* The time between steps in the steady part. */
+/* What lies in the time between steps. */
 struct between {
-    const struct nvt_view *view;
-    struct nvt_beats beats;
-    struct nvt_loop_spans spans; /* usual ones */
-    double median_ns, longest_ns;
-    double busy_ns; /* in which a device works */
+    struct nvt_between_steps steps;
     double parts_ns[NVT_LOOP_INTERRUPTIONS],
-        sync_ns;    /* sync: fsync() and the like behind a checkpoint */
-    uint32_t count; /* of all, usual or not */
-    struct nvt_longest longest;
+        sync_ns; /* sync: fsync() and the like behind a checkpoint */
 };
-
-static double time_of(const struct nvt_beat *beat)
-{
-    return (double)(beat->until - beat->step);
-}
-
-static int counts(const struct between *between, uint32_t beat)
-{
-    return nvt_is_steady(between->view, between->beats.items[beat].start) &&
-           beat + 1 < between->beats.count;
-}
-
-/* 0, or -1 when out of memory. */
-static int find_usual(struct between *between)
-{
-    const struct nvt_beats *beats = &between->beats;
-    double *values = malloc(((size_t)beats->count + 1) * sizeof(*values));
-    int failed = !values;
-    for (uint32_t i = 0; i < beats->count && values; i++)
-        if (counts(between, i))
-            values[between->count++] = time_of(&beats->items[i]);
-    if (values && between->count) {
-        nvt_sample_sort(values, between->count);
-        between->median_ns = nvt_sample_quantile(values, between->count, 0.5);
-    }
-    free(values);
-    for (uint32_t i = 0; i < beats->count && !failed; i++) {
-        const struct nvt_beat *beat = &beats->items[i];
-        if (!counts(between, i) || time_of(beat) > MOST_USUAL * between->median_ns)
-            continue;
-        between->longest_ns = fmax(between->longest_ns, time_of(beat));
-        nvt_longest_add(&between->longest, beat->step, time_of(beat));
-        failed = nvt_loop_spans_add(&between->spans, beat->step, beat->until);
-    }
-    return failed ? -1 : 0;
-}
-
-/* 0, or -1 when out of memory. */
-static int find_busy(struct between *between)
-{
-    struct nvt_span *work = NULL;
-    size_t count = 0, first = 0;
-    int failed =
-        between->view->trace->ops.count &&
-        nvt_device_work(between->view, between->view->trace->threads.process[between->beats.thread],
-                        &work, &count);
-    for (size_t i = 0; i < between->spans.count; i++)
-        between->busy_ns += (double)nvt_span_within(&between->spans.items[i], work, count, &first);
-    free(work);
-    return failed;
-}
 
 /* Evaluations and checkpoints in the spans; the rest is what they leave. */
 static void find_parts(struct between *between)
 {
-    const struct nvt_trace *trace = between->view->trace;
+    const struct nvt_trace *trace = between->steps.view->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
-    const struct nvt_loop_spans *spans = &between->spans;
+    const struct nvt_loop_spans *spans = &between->steps.spans;
     int64_t until = INT64_MIN;
     between->parts_ns[NVT_LOOP_OTHER] = spans->ns;
     for (uint32_t i = 0, at = 0; i < ranges->count; i++) {
@@ -109,9 +40,9 @@ static void find_parts(struct between *between)
 /* Calls that wait until a file is on disk, outside of checkpoints, in a loop that makes some. */
 static void find_syncs(struct between *between)
 {
-    const struct nvt_trace *trace = between->view->trace;
+    const struct nvt_trace *trace = between->steps.view->trace;
     const struct nvt_os_calls *calls = &trace->os_calls;
-    const struct nvt_loop_spans *spans = &between->spans;
+    const struct nvt_loop_spans *spans = &between->steps.spans;
     if (between->parts_ns[NVT_LOOP_CHECKPOINT] <= 0)
         return;
     for (uint32_t i = 0, at = 0; i < calls->count; i++) {
@@ -125,7 +56,7 @@ static void find_syncs(struct between *between)
         if (calls->start[i] < spans->items[at].start || calls->end[i] > spans->items[at].end)
             continue;
         int is_inner = 0;
-        for (uint32_t depth = nvt_thread_ranges_open(&between->beats.ranges, spans->thread,
+        for (uint32_t depth = nvt_thread_ranges_open(&between->steps.beats.ranges, spans->thread,
                                                      calls->start[i], open);
              depth--;)
             is_inner |=
@@ -150,7 +81,7 @@ static enum nvt_loop_interruption largest_of(const struct between *between)
 /* "; 31 ms of it an evaluation" of what there is, and what was behind a checkpoint. */
 static void tell_parts(const struct between *between, struct nvt_finding *finding)
 {
-    const double count = between->spans.count;
+    const double count = between->steps.spans.count;
     for (int part = 0; part < NVT_LOOP_OTHER; part++)
         if (between->parts_ns[part] > 0)
             nvt_finding_append(finding, "; %s of it %s", NVT_TIME(between->parts_ns[part] / count),
@@ -161,9 +92,9 @@ static void tell_parts(const struct between *between, struct nvt_finding *findin
     if (between->parts_ns[NVT_LOOP_EVALUATION] > 0)
         nvt_finding_append(finding,
                            " (forward passes without gradient, or of a model in eval() mode)");
-    if (between->busy_ns > 0)
+    if (between->steps.busy_ns > 0)
         nvt_finding_append(finding, "; a device works for %.0f %% of it",
-                           100 * between->busy_ns / between->spans.ns);
+                           100 * between->steps.busy_ns / between->steps.spans.ns);
 }
 
 static void tell_remedy(enum nvt_loop_interruption part, struct nvt_finding *finding)
@@ -179,51 +110,42 @@ static void tell_remedy(enum nvt_loop_interruption part, struct nvt_finding *fin
 }
 
 /* 0, or -1 when out of memory. */
-static int tell_between(struct between *between, double share, struct nvt_finding *finding)
+static int tell_between(struct between *between, struct nvt_finding *finding)
 {
     const enum nvt_loop_interruption part = largest_of(between);
-    const double all = between->spans.ns;
+    const double all = between->steps.spans.ns;
     char most[64] = "";
     if (part != NVT_LOOP_OTHER)
         snprintf(most, sizeof(most), ", most of that for %s", nvt_loop_interruption_text(part));
-    finding->cost_ns = between->median_ns * (1 - between->busy_ns / all);
+    finding->cost_ns = between->steps.median_ns * (1 - between->steps.busy_ns / all);
     snprintf(
         finding->what, sizeof(finding->what),
         "the loop spends %.0f %% of its time between the optimizer's step and the next iteration%s",
-        100 * share, most);
+        100 * between->steps.share, most);
     nvt_finding_about(finding, nvt_loop_interruption_text(part));
     nvt_finding_append(finding, "%s per iteration (median), the longest %s",
-                       NVT_TIME(between->median_ns), NVT_TIME(between->longest_ns));
+                       NVT_TIME(between->steps.median_ns), NVT_TIME(between->steps.longest_ns));
     tell_parts(between, finding);
     tell_remedy(part, finding);
     /* A training that needs targets or actions without gradient looks the same. */
     if (part == NVT_LOOP_EVALUATION)
         finding->confidence = NVT_POSSIBLE;
-    nvt_finding_point_longest(finding, &between->longest);
-    return nvt_loop_spans_tell(&between->spans, finding);
+    nvt_finding_point_longest(finding, &between->steps.longest);
+    return nvt_loop_spans_tell(&between->steps.spans, finding);
 }
 
 static int find_between(const struct nvt_rule *rule, const struct nvt_view *view,
                         struct nvt_findings *findings, struct nvt_error *err)
 {
-    struct between between = {.view = view};
+    struct between between = {0};
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    int failed = nvt_beats_make(&between.beats, view);
-    between.spans.view = view;
-    between.spans.thread = between.beats.thread;
-    if (!failed && between.beats.has_steps && !between.beats.is_guess) {
-        failed = find_usual(&between) || find_busy(&between);
-        const double share = between.median_ns * between.count / view->span_ns;
-        if (!failed && between.count >= LEAST_COUNT &&
-            share * (1 - between.busy_ns / between.spans.ns) >= LEAST_SHARE) {
-            find_parts(&between);
-            find_syncs(&between);
-            failed = tell_between(&between, share, &finding) ||
-                     nvt_findings_add(findings, &finding, NULL);
-        }
+    int failed = nvt_between_steps_make(&between.steps, view);
+    if (!failed && between.steps.is_large) {
+        find_parts(&between);
+        find_syncs(&between);
+        failed = tell_between(&between, &finding) || nvt_findings_add(findings, &finding, NULL);
     }
-    nvt_loop_spans_free(&between.spans);
-    nvt_beats_free(&between.beats);
+    nvt_between_steps_free(&between.steps);
     return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
 }
 

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../diagnosis/blocking.h"
+#include "../diagnosis/between_steps.h"
 #include "../diagnosis/called_from.h"
 #include "../studies/hot_functions.h"
 
-#define LEAST_SHARE 0.15
+#define LEAST_SHARE  0.15
+#define MOST_BETWEEN 0.9
 
 /* What is said of a kind: what a thread does, what to do about it, and how sure that is. */
 struct kind {
@@ -390,14 +391,17 @@ static uint32_t worst_of(const struct nvt_blocking *blocking, enum nvt_os_kind k
     return worst;
 }
 
-/* 0, or -1 when out of memory. */
+/* What lies almost all between steps is told by that finding, with its calls, files and lines.
+ * 0, or -1 when out of memory. */
 static int add_kinds(const struct nvt_rule *rule, const struct nvt_blocking *blocking,
                      struct nvt_findings *findings)
 {
-    int failed = 0;
+    struct nvt_between_steps steps = {0};
+    int failed = nvt_between_steps_make(&steps, blocking->view);
     for (int kind = 0; kind < NVT_OS_KINDS && !failed; kind++) {
         uint32_t item = worst_of(blocking, (enum nvt_os_kind)kind);
-        if (item == NVT_NONE)
+        if (item == NVT_NONE || (steps.is_large && nvt_between_steps_part(&steps, blocking, item) >=
+                                                       MOST_BETWEEN))
             continue;
         struct nvt_finding finding = nvt_finding_of(rule, blocking->view);
         double busy_ns = nvt_blocking_busy(blocking, item);
@@ -406,6 +410,7 @@ static int add_kinds(const struct nvt_rule *rule, const struct nvt_blocking *blo
             failed = tell_blocked(blocking, item, busy_ns, &finding) ||
                      nvt_findings_add(findings, &finding, NULL);
     }
+    nvt_between_steps_free(&steps);
     return failed;
 }
 
@@ -447,7 +452,8 @@ const struct nvt_rule nvt_rule_blocked = {
         "done once is no loop. Threads that enter iterations (without any, the main thread, or if "
         "that has no ranges those that have), as others may wait for work; for locks any, and any "
         "place in a program without ranges. Not if a device works for half of it, nor within MPI "
-        "and CUDA calls, nor where a loop waits for its DataLoader (input-bound)",
+        "and CUDA calls, nor where a loop waits for its DataLoader (input-bound), nor if 90 % of it "
+        "lies behind the optimizer's step and that is a finding (between steps)",
     .remedy = "do it on another thread, ahead of the loop, or less often; the finding says what "
               "helps against its kind of calls",
     .helped =
