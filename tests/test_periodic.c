@@ -32,7 +32,7 @@ struct shape {
 };
 
 static unsigned noise; /* state of vary */
-static int writes; /* calls of write(), which block: 1: all the time of extras, 2: in forward */
+static int writes;     /* calls of write(), which block: 1: all the time of extras, 2: in forward */
 
 /* Up to 10 % more. */
 static int64_t vary(int64_t ns)

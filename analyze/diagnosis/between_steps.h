@@ -13,12 +13,13 @@
 struct nvt_between_steps {
     const struct nvt_view *view;
     struct nvt_beats beats;
-    struct nvt_loop_spans spans; /* those of usual length; longer ones are periodic work, or chance */
+    struct nvt_loop_spans
+        spans; /* those of usual length; longer ones are periodic work, or chance */
     double median_ns, longest_ns;
-    double busy_ns;  /* of the spans, in which a device works */
-    double share;    /* of the view's time, by the median */
-    uint32_t count;  /* of all, usual or not */
-    int is_large;    /* the finding *between steps* is given */
+    double busy_ns; /* of the spans, in which a device works */
+    double share;   /* of the view's time, by the median */
+    uint32_t count; /* of all, usual or not */
+    int is_large;   /* the finding *between steps* is given */
     struct nvt_longest longest;
 };
 

@@ -400,8 +400,8 @@ static int add_kinds(const struct nvt_rule *rule, const struct nvt_blocking *blo
     int failed = nvt_between_steps_make(&steps, blocking->view);
     for (int kind = 0; kind < NVT_OS_KINDS && !failed; kind++) {
         uint32_t item = worst_of(blocking, (enum nvt_os_kind)kind);
-        if (item == NVT_NONE || (steps.is_large && nvt_between_steps_part(&steps, blocking, item) >=
-                                                       MOST_BETWEEN))
+        if (item == NVT_NONE ||
+            (steps.is_large && nvt_between_steps_part(&steps, blocking, item) >= MOST_BETWEEN))
             continue;
         struct nvt_finding finding = nvt_finding_of(rule, blocking->view);
         double busy_ns = nvt_blocking_busy(blocking, item);
@@ -452,7 +452,8 @@ const struct nvt_rule nvt_rule_blocked = {
         "done once is no loop. Threads that enter iterations (without any, the main thread, or if "
         "that has no ranges those that have), as others may wait for work; for locks any, and any "
         "place in a program without ranges. Not if a device works for half of it, nor within MPI "
-        "and CUDA calls, nor where a loop waits for its DataLoader (input-bound), nor if 90 % of it "
+        "and CUDA calls, nor where a loop waits for its DataLoader (input-bound), nor if 90 % of "
+        "it "
         "lies behind the optimizer's step and that is a finding (between steps)",
     .remedy = "do it on another thread, ahead of the loop, or less often; the finding says what "
               "helps against its kind of calls",

@@ -232,10 +232,11 @@ const struct nvt_rule nvt_rule_iterations = {
     .about = "single iterations that take far longer than the rest",
     .means = "A few iterations are so slow that they change the mean. What they have in common is "
              "not known; the moments show where to look.",
-    .found = "Iterations from the ninth on are compared with their median. Those that periodic "
-             "work explains are left out. With record --trace machine, the evidence says whether "
-             "more threads were runnable or a clock was lower in them; where other programs keep the "
-             "cores busy, slow iterations at no fixed distance are only possible.",
+    .found =
+        "Iterations from the ninth on are compared with their median. Those that periodic "
+        "work explains are left out. With record --trace machine, the evidence says whether "
+        "more threads were runnable or a clock was lower in them; where other programs keep the "
+        "cores busy, slow iterations at no fixed distance are only possible.",
     .threshold = "from the ninth iteration on, of at least 24: more than 1.5 times the median and "
                  "5 deviations above it (by the median distance, which outliers do not move), and "
                  "together 5 % of the time: below that, they do not change the mean",
