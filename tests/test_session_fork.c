@@ -1,6 +1,6 @@
 /*
- * A process that is forked while another thread joins the session: as the driver comes up in one thread, the other one
- * forks. The child has no thread that would come to an end with that, and has to do so itself.
+ * A process that is forked while another thread joins the session: as the driver or NVTX comes up in one thread, the other one
+ * forks. The child has no thread that would come to an end with that.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -20,6 +21,7 @@
 
 #include "../collectors/ring.h"
 #include "cli.h"
+#include "record_kit.h"
 
 static _Atomic int is_held, is_there;
 
@@ -74,8 +76,39 @@ static void a_child_joins_by_itself(void **state)
         fail_msg("the child ended with status %x", (unsigned)status);
 }
 
+/* NVTX's own flag says in the child that its first call goes on, which the child would wait for. */
+static void nvtx_has_come_up_in_a_child(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "-f", "-o", recorded_path(), "--", cli_client("early_fork"), NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    recorded_range(trace, "parent");
+    recorded_range(trace, "child");
+    assert_int_equal(trace->ranges.count, 2);
+    nvt_trace_free(trace);
+}
+
+/* Where no session is, either. */
+static void nvtx_has_come_up_in_a_child_of_no_session(void **state)
+{
+    (void)state;
+    char library[4096];
+    snprintf(library, sizeof(library), "NVTX_INJECTION64_PATH=%s",
+             cli_built("libnvtally-inject.so"));
+    const char *environment[] = {library, NVT_SESSION_ENV "=/nowhere", NULL};
+    struct cli_result result = cli_run_with(&(struct cli_options){.environment = environment},
+                                            (const char *const[]){cli_client("early_fork"), NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_joins_by_itself)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_joins_by_itself),
+                                       cmocka_unit_test(nvtx_has_come_up_in_a_child),
+                                       cmocka_unit_test(nvtx_has_come_up_in_a_child_of_no_session)};
+    return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }
