@@ -134,6 +134,22 @@ static void a_task_alone_is_its_thread(void **state)
     with_every_python(check_alone);
 }
 
+/* What was open before the capture, and the capture's own range, are their tasks' in it. */
+static void check_captured(const char *python)
+{
+    struct nvt_trace *trace =
+        expect(python, (const char *const[4]){"--capture", "crossing/captured@*"},
+               (const char *const[]){"crossing", NULL});
+    assert_int_equal(trace->ranges.count, 3);
+    nvt_trace_free(trace);
+}
+
+static void tasks_cross_a_capture(void **state)
+{
+    (void)state;
+    with_every_python(check_captured);
+}
+
 static void check_forked(const char *python)
 {
     struct nvt_trace *trace = expect(python, NULL, (const char *const[]){"forked", NULL});
@@ -368,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_of_asyncio_have_their_own_ranges),
         cmocka_unit_test(a_task_alone_is_its_thread),
+        cmocka_unit_test(tasks_cross_a_capture),
         cmocka_unit_test(threads_have_their_names_of_python),
         cmocka_unit_test(sampled_threads_have_their_names),
         cmocka_unit_test(tasks_of_a_forked_child_are_its_own),

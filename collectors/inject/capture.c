@@ -151,11 +151,17 @@ static int change_start(uint64_t from, uint64_t to)
     return 0;
 }
 
+static int is_of(const struct nvt_captured *capture, const struct nvt_thread *thread,
+                 uint32_t domain)
+{
+    return capture->domain == domain && capture->task == thread->task.number;
+}
+
 /* A range within one of its domain that is captured is, too, without a place of its own. */
 static int has_place(const struct nvt_thread *thread, uint32_t domain)
 {
     for (uint32_t i = 0; i < thread->captures; i++)
-        if (thread->capture[i].domain == domain)
+        if (is_of(&thread->capture[i], thread, domain))
             return 0;
     return thread->captures < NVT_CAPTURE_PUSHES;
 }
@@ -175,15 +181,15 @@ int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)
 void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int opens)
 {
     for (uint32_t i = 0; i < thread->captures; i++)
-        thread->capture[i].within += thread->capture[i].domain == domain;
+        thread->capture[i].within += is_of(&thread->capture[i], thread, domain) != 0;
     if (opens)
-        thread->capture[thread->captures++] = (struct nvt_captured){domain, 0};
+        thread->capture[thread->captures++] = (struct nvt_captured){domain, thread->task.number, 0};
 }
 
 void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain)
 {
     uint32_t i = 0;
-    while (i < thread->captures && thread->capture[i].domain != domain)
+    while (i < thread->captures && !is_of(&thread->capture[i], thread, domain))
         i++;
     if (i == thread->captures || thread->capture[i].within--)
         return;

@@ -127,6 +127,25 @@ int nvt_event_push_lost(void)
     return NVT_NO_TRACKING;
 }
 
+/* Whether a pop ends a range that was of no interest at its beginning: those are the outermost, of a task among its own. */
+static int ends_quiet(const struct nvt_thread *thread, const struct nvt_nest *nest)
+{
+    if (!nest->quiet)
+        return 0;
+    return thread->task.number ? thread->task.quiet > thread->task.open
+                               : nest->depth == nest->quiet;
+}
+
+/* A range of that nest has ended. What crosses others may leave fewer open than were quiet. */
+static int nest_pop(struct nvt_thread *thread, struct nvt_nest *nest, int is_quiet)
+{
+    struct nvt_thread_task *task = &thread->task;
+    nest->depth--;
+    nest->quiet -= is_quiet || nest->quiet > nest->depth;
+    task->quiet -= task->quiet > task->open;
+    return (int)nest->depth;
+}
+
 int nvt_event_push(const struct nvt_event *event)
 {
     struct nvt_thread *thread = nvt_thread_get();
@@ -141,6 +160,7 @@ int nvt_event_push(const struct nvt_event *event)
     if (nvt_event_is_quiet(thread) && !nvt_thread_open_ranges(thread)) {
         struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
         nest->quiet++;
+        thread->task.quiet += thread->task.number != 0;
         int quiet_level = (int)nest->depth++;
         nvt_thread_leave(thread);
         return quiet_level;
@@ -175,11 +195,10 @@ int nvt_event_pop(const struct nvt_event *event)
         thread->skips--;
         level = (int)--nest->depth;
         nvt_thread_drop(thread, 1);
-    } else if (nest->depth && nest->depth == nest->quiet) {
-        nest->quiet--;
-        level = (int)--nest->depth;
+    } else if (nest->depth && ends_quiet(thread, nest)) {
+        level = nest_pop(thread, nest, 1);
     } else if (nest->depth > 0) {
-        level = (int)--nest->depth;
+        level = nest_pop(thread, nest, 0);
         /* Room is kept for a pop alone: what it carries is left out before the range's end is. */
         if (nvt_tasks_record(thread, 1) ||
             (nvt_event_record(thread, event) &&

@@ -17,6 +17,7 @@ struct entry {
     const void *task; /* of a context: key of its task, NULL: it is none's */
     uint32_t number;  /* of the task */
     uint32_t open;    /* of a task: its ranges, as far as they are in nvt_tasks.open */
+    uint32_t quiet;   /* so many of those were of no interest at their beginning */
     int is_named;
 };
 
@@ -141,6 +142,7 @@ static void settle(struct nvt_thread *thread)
         return;
     thread->tasks->open += now->open - entry->open;
     entry->open = now->open;
+    entry->quiet = now->quiet;
 }
 
 /* The ranges that are open in the task that runs from here on. */
@@ -153,6 +155,7 @@ static void change(struct nvt_thread *thread, const void *key, uint32_t number)
     now->number = number;
     now->key = key;
     now->open = entry ? entry->open : 0;
+    now->quiet = entry ? entry->quiet : 0;
 }
 
 /* Of a context that cannot be asked for nothing is known: its events are of no task, until the ranges that it has open then have
@@ -224,6 +227,9 @@ static uint64_t hash(const char *text, size_t length)
     return value;
 }
 
+/* Where nothing is recorded, nothing is named: events until that is asked again. */
+#define QUIET_LOOKS 16
+
 /* The thread's own name, which it may be given at any time: it is asked for at the first event and less and less often. The system
  * has the first 15 bytes of it, and those from Python 3.14 on. */
 static void name_thread(struct nvt_thread *thread)
@@ -246,11 +252,14 @@ void nvt_tasks_look(struct nvt_thread *thread, int opens)
     asks = 1;
     see(thread);
     struct nvt_thread_task *now = &thread->task;
-    if (!now->left)
+    const int is_quiet = nvt_event_is_quiet(thread);
+    if (!now->left && is_quiet)
+        now->left = QUIET_LOOKS;
+    else if (!now->left)
         name_thread(thread);
     if (opens > 0 && now->number && thread->tasks->open > now->open)
         now->interleaves = 1;
-    if (now->interleaves && now->number)
+    if (now->interleaves && now->number && !is_quiet)
         name_task(thread);
     asks = 0;
     now->open += (uint32_t)(opens < 0 && !now->open ? 0 : opens);
@@ -278,7 +287,7 @@ void nvt_tasks_forget(struct nvt_thread *thread)
 {
     thread->task = (struct nvt_thread_task){0};
     for (uint32_t i = 0; thread->tasks && i < thread->tasks->size; i++)
-        thread->tasks->entries[i].open = 0;
+        thread->tasks->entries[i].open = thread->tasks->entries[i].quiet = 0;
     if (thread->tasks)
         thread->tasks->open = 0;
 }

@@ -40,7 +40,8 @@ struct nvt_nest {
 #define NVT_CAPTURE_PUSHES 8
 struct nvt_captured {
     uint32_t domain;
-    uint32_t within; /* ranges of this domain that are open in it */
+    uint32_t task;   /* that pushed it, 0 none */
+    uint32_t within; /* ranges of this domain and task that are open in it */
 };
 
 /* The content of a string slot: up to 31 bytes and zeros, or for a longer text its 128-bit hash, its
@@ -64,7 +65,8 @@ struct nvt_thread_task {
     const void *context, *reference; /* it was found by these */
     const void *key;                 /* of the task */
     uint32_t number, recorded;       /* of the task, 0 none; and the number that the ring has */
-    uint32_t open;                   /* ranges of it */
+    uint32_t open;                   /* ranges of it, */
+    uint32_t quiet;                  /* so many of which were of no interest at their beginning */
     uint32_t is_known;               /* all of the above */
     long modules;                    /* so many had been imported */
     uint32_t has_greenlets; /* where there is no context, there may be another task nevertheless */

@@ -139,6 +139,40 @@ async def alone(prefix):
             await asyncio.sleep(0.002)
 
 
+async def crossing(prefix):
+    """Ranges of tasks that were open before the capture end in the middle of it, and those of others after them."""
+    steps = [asyncio.Event() for _ in range(5)]
+
+    def push(name):
+        _library.nvtally_pytorch_push(_library.nvtally_pytorch_name((prefix + name).encode()))
+
+    async def before():
+        push("quiet")
+        steps[0].set()
+        await steps[2].wait()
+        _library.nvtally_pytorch_pop()
+        steps[3].set()
+
+    async def captured():
+        await steps[0].wait()
+        with Range(prefix + "captured"):
+            steps[1].set()
+            await steps[4].wait()
+            with Range(prefix + "last", prefix + "captured"):
+                pass
+
+    async def within():
+        await steps[1].wait()
+        with Range(prefix + "within"):
+            steps[2].set()
+            await steps[3].wait()
+        steps[4].set()
+
+    await asyncio.gather(before(), captured(), within())
+    push("quiet")
+    _library.nvtally_pytorch_pop()
+
+
 def threads(prefix):
     """A loop in each."""
     all_ = [threading.Thread(target=lambda i=i: asyncio.run(gather("%s%d/" % (prefix, i)))) for i in range(3)]
