@@ -29,6 +29,7 @@ static const struct nvt_command {
     {"plot", nvt_cmd_plot, "draw charts of a run, of a trace, or of what has changed"},
     {"report", nvt_cmd_report, "write a document of runs and traces, or of what has changed"},
     {"export", nvt_cmd_export, "convert a trace to nsys's SQLite, Chrome's trace events or CSV"},
+    {"sql", nvt_cmd_sql, "answer SQL over traces, reports, findings and runs"},
     {"info", nvt_cmd_info, "show build options and detected CUDA components"},
 };
 

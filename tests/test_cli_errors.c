@@ -30,7 +30,7 @@ static const struct usage {
     {"record", {0}, 0, 0},  {"run", {0}, 0, 0},       {"stats", {0}, 1, 0},
     {"plot", {0}, 1, 0},    {"info", {0}, 0, 1},      {"diagnose", {0}, 1, 0},
     {"compare", {0}, 2, 0}, {"report", {0}, 1, 0},    {"export", {"--to", "csv", 0}, 1, 0},
-    {"import", {0}, 1, 0},  {"reference", {0}, 0, 0},
+    {"import", {0}, 1, 0},  {"reference", {0}, 0, 0}, {"sql", {0}, 1, 0},
 };
 
 /* The commands of this build, found once. */

@@ -202,7 +202,7 @@ static void finish_table(void *context, size_t number)
     }
     if (table->times == NVT_TIMELESS)
         return;
-    if (table->times != NVT_MOMENTS)
+    if (table->times != NVT_MOMENTARY)
         cut_to_start(nvt_layout_starts(trace, table), nvt_layout_ends(trace, table),
                      nvt_layout_rows(trace, table));
     nvt_extent_widen_by(trace, table, INT64_MIN, &finish->of[number].extent);

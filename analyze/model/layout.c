@@ -52,7 +52,7 @@ NVT_TABLES(CHECK_TABLE)
 #define PLACE(member, field)                                                                       \
     (offsetof(struct nvt_##member, field) - sizeof(struct table_head)) / sizeof(void *)
 #define TIMES_TIMELESS(member) NVT_TIMELESS, NVT_NONE, NVT_NONE
-#define TIMES_MOMENTS(member)  NVT_MOMENTS, PLACE(member, time), PLACE(member, time)
+#define TIMES_MOMENTS(member)  NVT_MOMENTARY, PLACE(member, time), PLACE(member, time)
 #define TIMES_SPANS(member)    NVT_SPANS, PLACE(member, start), PLACE(member, end)
 #define TIMES_NESTED(member)   NVT_NESTED, PLACE(member, start), PLACE(member, end)
 #define OWNER_NOBODY(member)   NVT_NONE

@@ -39,7 +39,7 @@ struct nvt_layout_column {
 };
 
 /* As NVT_TABLES has them. */
-enum nvt_layout_times { NVT_TIMELESS, NVT_MOMENTS, NVT_SPANS, NVT_NESTED };
+enum nvt_layout_times { NVT_TIMELESS, NVT_MOMENTARY, NVT_SPANS, NVT_NESTED };
 enum nvt_layout_extent { NVT_WITHIN, NVT_WIDENS, NVT_PARTLY };
 
 struct nvt_layout_table {

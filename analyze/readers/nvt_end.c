@@ -225,7 +225,7 @@ static void complete_part(void *context, size_t part)
     }
     const struct nvt_layout_table *table = &nvt_layout()[(part - 1) / 2];
     const int is_end = part % 2 == 0;
-    if (nvt_file_has_host_times(table) && !(is_end && table->times == NVT_MOMENTS))
+    if (nvt_file_has_host_times(table) && !(is_end && table->times == NVT_MOMENTARY))
         convert(reader, completion->origin,
                 is_end ? nvt_layout_ends(reader->trace, table)
                        : nvt_layout_starts(reader->trace, table),

@@ -1,0 +1,70 @@
+/* What the parts of analyze/sql share: the connection, and the two kinds of virtual tables. */
+#ifndef NVT_SQL_CONNECTION_H
+#define NVT_SQL_CONNECTION_H
+
+#include <sqlite3.h>
+
+#include "model.h"
+#include "sql.h"
+
+struct nvt_sql {
+    sqlite3 *db;
+    struct nvt_input *input;
+    struct nvt_model model;
+    struct nvt_strings *names; /* of columns that are worked out */
+    struct nvt_made *made;     /* tables that are made when they are asked for */
+    size_t made_count;
+    int64_t until_ns; /* when a statement has to end, 0: never */
+    int is_late;      /* it had not */
+    int is_declaring; /* a table of our own is being declared, which is a CREATE TABLE to SQLite */
+};
+
+/* A table that is made when it is first read. */
+struct nvt_made {
+    struct nvt_sql *sql;
+    const char *name, *about;
+    const struct nvt_column *columns; /* its own, with names as SQL has them */
+    size_t column_count;
+    /* Put its rows into `table`, which has these columns. 0, or -1 with err filled. */
+    int (*fill)(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err);
+    const void *context; /* of fill */
+    size_t part;         /* which of several tables */
+    struct nvt_table *table;
+};
+
+/* A table of the model by each of its names, as virtual tables. SQLite's status. */
+int nvt_sql_add_model(struct nvt_sql *sql);
+/* One that is made. SQLite's status. */
+int nvt_sql_add_made(struct nvt_sql *sql);
+
+/* List the tables that are made: reports, findings, gaps, rows of runs, and what there is. 0, or -1 with err filled. */
+int nvt_sql_list_made(struct nvt_sql *sql, struct nvt_error *err);
+/* Parts of it: rows of run directories; tables and columns. */
+int nvt_sql_list_runs(struct nvt_sql *sql, struct nvt_error *err);
+int nvt_sql_list_lists(struct nvt_sql *sql, struct nvt_error *err);
+/* Add one, with columns whose headings become names. */
+int nvt_sql_add_table(struct nvt_sql *sql, struct nvt_made made, const struct nvt_column *columns,
+                      size_t count, struct nvt_error *err);
+
+/* Fill in the rows of a made table where it has none. 0, or -1 with err filled. */
+int nvt_sql_make(struct nvt_made *made, struct nvt_error *err);
+
+/* Views over them, as statements; ended by one without a name. */
+struct nvt_sql_view {
+    const char *name, *about, *select;
+    const char *of[3]; /* tables whose columns it has under the same names, up to a NULL */
+};
+extern const struct nvt_sql_view nvt_sql_views[];
+/* What other columns of views are: name and text, up to a NULL. */
+extern const char *const nvt_sql_view_columns[][2];
+
+/* "Total Time (ns)" as total_time_ns; kept as long as the sql is. NULL when out of memory. */
+const char *nvt_sql_heading(struct nvt_sql *sql, const char *heading, const char *unit);
+
+/* Declare a table with that statement. SQLite's status. */
+int nvt_sql_declare(struct nvt_sql *sql, const char *statement);
+
+/* A message as sqlite3_malloc'ed text. */
+char *nvt_sql_message(const struct nvt_error *err);
+
+#endif

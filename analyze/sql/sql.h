@@ -1,0 +1,43 @@
+/*
+ * SQL over an input: SQLite, whose tables are the trace model, reports, findings and rows of run directories. Nothing is
+ * copied into a database: tables are virtual. What has to be worked out (a report, the range of each kernel) is worked out
+ * when a statement asks for it, once.
+ *
+ * Statements only read. What is not a SELECT is refused, as are ATTACH, PRAGMA, extensions and files; a statement ends at
+ * its time limit, its result at a number of rows.
+ *
+ * In a build without SQLite, nvt_sql_open fails and says so.
+ */
+#ifndef NVT_SQL_H
+#define NVT_SQL_H
+
+#include "../input/input.h"
+
+struct nvt_sql;
+
+struct nvt_sql_limits {
+    double seconds; /* for all statements of a text together; 0: none */
+    size_t rows;    /* of each result; 0: all that fit into NVT_SQL_RESULT_MOST */
+};
+
+/* Bytes of a text of statements; of a result, as it is kept. */
+#define NVT_SQL_TEXT_MOST   65536
+#define NVT_SQL_RESULT_MOST ((size_t)1 << 30)
+
+/* Over an input with its traces read, which has to last longer and gets the notes. NULL with err filled. */
+struct nvt_sql *nvt_sql_open(struct nvt_input *input, struct nvt_error *err);
+void nvt_sql_free(struct nvt_sql *sql);
+
+/*
+ * Run statements, separated by ";", and append the result of each as a table, whose columns are named as SQL names them; a
+ * column of which the name ends in _ns has that unit. Cells are integers, numbers or texts by what there is in the column; a
+ * blob is its bytes in hexadecimal. Texts of the tables' columns are the sql's: it has to last longer. A result that was cut
+ * at limits->rows is noted. 0, or -1 with err filled.
+ */
+int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_limits *limits,
+                   struct nvt_tables *tables, struct nvt_error *err);
+
+/* Whether a text ends with a whole statement, for a prompt. */
+int nvt_sql_is_complete(const char *text);
+
+#endif

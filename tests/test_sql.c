@@ -1,0 +1,390 @@
+/* SQL over traces: the same answers as the reports, by whatever way rows are found; ids over several files; what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/sql/model.h"
+#include "../analyze/sql/sql.h"
+#include "../lib/count_of.h"
+#include "cli.h"
+#include "made_trace.h"
+#include "random_kit.h"
+
+#ifdef HAVE_SQLITE
+
+static struct nvt_error err = NVT_ERROR_INIT;
+
+static struct nvt_input_trace given[3];
+static struct nvt_input input;
+static struct nvt_sql *sql;
+
+/* A training loop with a bit of everything that the model has of it. */
+static struct nvt_trace *loop(int rank, unsigned seed)
+{
+    const struct program program = {.iterations = 12,
+                                    .kernels = 40,
+                                    .kernel_ns = 9000,
+                                    .copies = 2,
+                                    .copy_ns = 3000,
+                                    .copy_bytes = 4096,
+                                    .host_ns = 2000000,
+                                    .os_call = "read",
+                                    .os_ns = 20000,
+                                    .blocks = 40,
+                                    .backward = 9,
+                                    .leak_bytes = 1000,
+                                    .wait_every = 10,
+                                    .mpi_ns = 5000,
+                                    .jitter = seed,
+                                    .rank = rank};
+    return make_program(&program);
+}
+
+/* Over the first `count` of the traces. */
+static void open_over(size_t count)
+{
+    nvt_sql_free(sql);
+    input = (struct nvt_input){.traces = given, .trace_count = count};
+    sql = nvt_sql_open(&input, &err);
+    if (!sql)
+        fail_msg("%s", err.message);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        given[i] = (struct nvt_input_trace){.trace = loop(i + 1, (unsigned)i + 1)};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    nvt_sql_free(sql);
+    for (int i = 0; i < 3; i++)
+        nvt_trace_free(given[i].trace);
+    nvt_buffer_free(&input.notes);
+    return 0;
+}
+
+static const struct nvt_sql_limits no_limits;
+
+/* The only number of a statement's only row. */
+static int64_t number_of(const char *format, ...)
+{
+    char text[2000];
+    struct nvt_tables tables = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (nvt_sql_answer(sql, text, &no_limits, &tables, &err))
+        fail_msg("%s: %s", text, err.message);
+    assert_int_equal(tables.count, 1);
+    assert_int_equal(nvt_table_rows(tables.items[0]), 1);
+    assert_false(nvt_table_is_null(tables.items[0], 0, 0));
+    int64_t number = nvt_table_int(tables.items[0], 0, 0);
+    nvt_tables_free(&tables);
+    return number;
+}
+
+/* Every table and column says what it is, and nothing is said of what there is not. */
+static void every_column_is_described(void **state)
+{
+    (void)state;
+    static const char *const described[][2] = {
+#define TABLE(table, about)
+#define COLUMN(table, column, unit, unknown, about) {#table, #column},
+#include "../analyze/sql/columns.def"
+    };
+    const struct nvt_shown_table *shown = nvt_shown_tables();
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++) {
+        assert_non_null(shown[i].about);
+        assert_in_range(shown[i].count, 4, NVT_SHOWN_COLUMNS_MOST - 1);
+        for (uint32_t c = 0; c < shown[i].count; c++) {
+            if (!*shown[i].columns[c].about)
+                fail_msg("columns.def does not have %s.%s", shown[i].name,
+                         shown[i].columns[c].name);
+            for (uint32_t k = 0; k < c; k++)
+                assert_string_not_equal(shown[i].columns[k].name, shown[i].columns[c].name);
+        }
+    }
+    for (size_t i = 0; i < NVT_COUNT_OF(described); i++) {
+        int there = 0;
+        for (size_t t = 0; t < NVT_TABLE_COUNT; t++)
+            for (uint32_t c = 0; c < nvt_layout()[t].count; c++)
+                there += !strcmp(nvt_layout()[t].name, described[i][0]) &&
+                         !strcmp(nvt_layout()[t].columns[c].name, described[i][1]);
+        if (there != 1)
+            fail_msg("columns.def has %s.%s, which the model has not", described[i][0],
+                     described[i][1]);
+    }
+    open_over(1);
+    assert_int_equal(number_of("SELECT count(*) FROM nvtally_columns WHERE about IS NULL AND "
+                               "table_name IN (SELECT name FROM nvtally_tables WHERE kind IN "
+                               "('model', 'view'))"),
+                     0);
+    assert_true(number_of("SELECT count(*) FROM nvtally_columns WHERE table_name = 'kernels'") >
+                20);
+}
+
+/* Rows that a report has and the query has not, or the other way around. */
+static void expect_same(const char *report, const char *query)
+{
+    assert_true(number_of("SELECT count(*) FROM (%s)", report) > 0);
+    assert_int_equal(number_of("SELECT count(*) FROM (%s EXCEPT %s)", report, query), 0);
+    assert_int_equal(number_of("SELECT count(*) FROM (%s EXCEPT %s)", query, report), 0);
+}
+
+static void same_as_reports(void **state)
+{
+    (void)state;
+    for (size_t traces = 1; traces <= 3; traces += 2) {
+        open_over(traces);
+        expect_same("SELECT name, instances, total_time_ns FROM report_cuda_gpu_kern_sum",
+                    "SELECT name, count(*), sum(duration) FROM kernels GROUP BY name");
+        expect_same("SELECT name, num_calls, total_time_ns, max_ns FROM report_cuda_api_sum",
+                    "SELECT name, count(*), sum(duration), max(duration) FROM apis GROUP BY name");
+        expect_same("SELECT range, instances, total_time_ns FROM report_nvtx_sum",
+                    "SELECT d.name || ':' || r.name, count(*), sum(r.duration) FROM ranges r "
+                    "JOIN domains d ON d.id = r.domain GROUP BY 1");
+        expect_same("SELECT operation, count, total_time_ns FROM report_cuda_gpu_mem_time_sum",
+                    "SELECT name, count(*), sum(duration) FROM copies GROUP BY name");
+        expect_same("SELECT name, num_calls, total_time_ns FROM report_osrt_sum",
+                    "SELECT name, count(*), sum(duration) FROM os_calls GROUP BY name");
+        assert_int_equal(number_of("SELECT count(*) FROM iterations"), 12 * (int64_t)traces);
+        assert_true(number_of("SELECT count(*) FROM gaps") > 0);
+        assert_true(number_of("SELECT count(*) FROM findings") > 0);
+    }
+}
+
+/* The same rows with an index as without: a unary + keeps SQLite from using one. */
+static void expect_found(const char *table, const char *column, const char *op, int64_t value)
+{
+    int64_t rows[2], sums[2];
+    for (int i = 0; i < 2; i++) {
+        rows[i] = number_of("SELECT count(*) FROM %s WHERE %s%s %s %lld", table, i ? "+" : "",
+                            column, op, (long long)value);
+        sums[i] = number_of("SELECT ifnull(sum(id), 0) FROM %s WHERE %s%s %s %lld", table,
+                            i ? "+" : "", column, op, (long long)value);
+    }
+    if (rows[0] != rows[1] || sums[0] != sums[1])
+        fail_msg("%s.%s %s %lld: %lld rows by index, %lld without", table, column, op,
+                 (long long)value, (long long)rows[0], (long long)rows[1]);
+}
+
+static void indices_find_what_a_scan_finds(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {"=", "<", "<=", ">", ">="};
+    kit_srand(7);
+    open_over(3);
+    const struct nvt_shown_table *shown = nvt_shown_tables();
+    for (size_t t = 0; t < NVT_TABLE_COUNT; t++)
+        for (uint32_t c = 0; c < shown[t].count; c++) {
+            char column[64];
+            snprintf(column, sizeof(column), "%s", shown[t].columns[c].name);
+            const int64_t rows = number_of("SELECT count(*) FROM %s", shown[t].name);
+            if (!rows || number_of("SELECT count(*) FROM %s WHERE typeof(\"%s\") = 'integer'",
+                                   shown[t].name, column) == 0)
+                continue;
+            for (int i = 0; i < 8; i++) {
+                const int64_t value =
+                    number_of("SELECT ifnull(max(\"%s\"), 0) FROM (SELECT \"%s\" FROM %s LIMIT 1 "
+                              "OFFSET %lld)",
+                              column, column, shown[t].name, (long long)(rand() % rows)) +
+                    rand() % 3 - 1;
+                expect_found(shown[t].name, column, ops[rand() % 5], value);
+                expect_found(shown[t].name, column, "=", value);
+            }
+        }
+    assert_true(number_of("SELECT count(*) FROM ops WHERE name = 'gemm'") ==
+                number_of("SELECT count(*) FROM ops WHERE +name = 'gemm'"));
+    assert_int_equal(number_of("SELECT count(*) FROM ops WHERE start = '1.5'"), 0);
+    assert_int_equal(number_of("SELECT count(*) FROM ops WHERE id > 3.5 AND id < 6.5"), 3);
+    assert_int_equal(number_of("SELECT count(*) FROM ops WHERE id = '3'"), 1);
+    assert_int_equal(number_of("SELECT count(*) FROM ops WHERE start < NULL"), 0);
+}
+
+/* Ids go over all files, and rows refer to those of their own. */
+static void several_files(void **state)
+{
+    (void)state;
+    int64_t ops = 0, joined = 0, by_correlation = 0;
+    for (size_t i = 0; i < 3; i++)
+        ops += given[i].trace->ops.count;
+    open_over(3);
+    assert_int_equal(number_of("SELECT count(*) FROM ops"), ops);
+    assert_int_equal(number_of("SELECT count(DISTINCT id) FROM ops"), ops);
+    assert_int_equal(number_of("SELECT max(id) - min(id) + 1 FROM ops"), ops);
+    assert_int_equal(number_of("SELECT count(DISTINCT rank) FROM kernels"), 3);
+    joined = number_of("SELECT count(*) FROM ops o JOIN apis a ON a.id = o.api");
+    assert_true(joined > 0);
+    by_correlation = number_of("SELECT count(*) FROM ops o JOIN apis a ON a.correlation = "
+                               "o.correlation AND a.file = o.file AND a.rank = o.rank");
+    assert_int_equal(by_correlation, joined);
+    assert_int_equal(number_of("SELECT count(*) FROM ops o JOIN threads t ON t.id = o.thread "
+                               "WHERE t.rank != o.rank"),
+                     0);
+    assert_int_equal(number_of("SELECT count(*) FROM ops o JOIN ranges r ON r.id = o.range WHERE "
+                               "r.rank != o.rank"),
+                     0);
+    assert_int_equal(
+        number_of("SELECT count(*) FROM kernels k JOIN ops o USING(id) WHERE k.block_x != 128"), 0);
+    /* In the order of their ids; of one file in that of their times. */
+    assert_int_equal(number_of("SELECT count(*) FROM (SELECT id, lag(id) OVER () AS before FROM "
+                               "(SELECT id FROM ops ORDER BY id)) WHERE before > id"),
+                     0);
+    assert_int_equal(number_of("SELECT count(*) FROM (SELECT start, lag(start) OVER () AS before "
+                               "FROM (SELECT start FROM ops ORDER BY start)) WHERE before > start"),
+                     0);
+}
+
+static void expect_refused(const char *text, const char *why)
+{
+    const struct nvt_sql_limits limits = {.seconds = 0.3, .rows = 10};
+    struct nvt_tables tables = {0};
+    err = (struct nvt_error)NVT_ERROR_INIT;
+    assert_int_equal(nvt_sql_answer(sql, text, &limits, &tables, &err), -1);
+    if (!strstr(err.message, why) || strchr(err.message, '\n'))
+        fail_msg("%s: \"%s\" and not \"%s\"", text, err.message, why);
+    nvt_tables_free(&tables);
+    err = (struct nvt_error)NVT_ERROR_INIT;
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    static const char *const refused[][2] = {
+        {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+         "stopped after 0.3 s"},
+        {"WITH RECURSIVE c(x) AS (SELECT 1 UNION SELECT x + 1 FROM c) SELECT count(*) FROM c",
+         "stopped after 0.3 s"},
+        {"SELECT count(*) FROM ops a, ops b, ops c, ops d", "stopped after 0.3 s"},
+        {"ATTACH 'x.db' AS x", "only SELECT is allowed"},
+        {"PRAGMA temp_store_directory = '/'", "only SELECT is allowed"},
+        {"SELECT load_extension('x')", "load_extension"},
+        {"CREATE TEMP TABLE x AS SELECT 1", "only SELECT is allowed"},
+        {"CREATE TRIGGER t AFTER INSERT ON ops BEGIN SELECT 1; END", "cannot create triggers"},
+        {"DELETE FROM ops", "may not be modified"},
+        {"UPDATE kernels SET name = 'x'", "cannot modify"},
+        {"INSERT INTO meta VALUES(1, 2, 3, 4, 5)", "only SELECT is allowed"},
+        {"DROP TABLE ops", ""},
+        {"VACUUM INTO 'x.db'", "only SELECT is allowed"},
+        {"BEGIN", "only SELECT is allowed"},
+        {"SELECT writefile('x', 'y')", "no such function"},
+        {"SELECT * FROM pragma_table_info('ops')", "not authorized"},
+        {"SELECT zeroblob(1000000000)", "too big"},
+        {"SELECT colour FROM ops", "no such column: colour; SELECT * FROM nvtally_columns"},
+        {"SELECT * FROM kernel", "did you mean 'kernels'?"},
+        {"SELECT FROM WHERE", "syntax error"},
+        {"SELECT 'open", "unrecognized token"},
+        {" -- nothing", "the query is empty"},
+        {"SELECT * FROM report_fragments", "needs a directory that 'nvtally run' wrote"},
+    };
+    open_over(2);
+    for (size_t i = 0; i < NVT_COUNT_OF(refused); i++)
+        expect_refused(refused[i][0], refused[i][1]);
+    char *large = malloc(1000001);
+    assert_non_null(large);
+    memset(large, ' ', 1000000);
+    memcpy(large, "SELECT 1", 8);
+    large[1000000] = 0;
+    expect_refused(large, "1000000 bytes; at most 65536");
+    free(large);
+    assert_int_equal(number_of("SELECT 41 + 1"), 42); /* and goes on */
+}
+
+static void results(void **state)
+{
+    (void)state;
+    const struct nvt_sql_limits limits = {.rows = 2};
+    struct nvt_tables tables = {0};
+    open_over(1);
+    assert_int_equal(
+        nvt_sql_answer(sql,
+                       "SELECT 1 AS i, 2.5 AS r, 'x' AS t, NULL AS n, x'00ff' AS b UNION ALL "
+                       "SELECT 2, 3, 4, NULL, NULL UNION ALL SELECT 3, 3, 3, 3, 3; SELECT 7",
+                       &limits, &tables, &err),
+        0);
+    assert_int_equal(tables.count, 2);
+    const struct nvt_table *table = tables.items[0];
+    assert_int_equal(nvt_table_rows(table), 2);
+    assert_int_equal(nvt_table_column(table, 0)->type, NVT_INT);
+    assert_int_equal(nvt_table_column(table, 1)->type, NVT_REAL);
+    assert_int_equal(nvt_table_column(table, 2)->type, NVT_TEXT);
+    assert_string_equal(nvt_table_column(table, 2)->heading, "t");
+    assert_string_equal(nvt_table_text(table, 1, 2), "4");
+    assert_true(nvt_table_is_null(table, 0, 3));
+    assert_string_equal(nvt_table_text(table, 0, 4), "00ff");
+    assert_non_null(memmem(input.notes.data, input.notes.size, "the first 2 rows", 16));
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+}
+
+/* --- the command --- */
+
+static void the_command(void **state)
+{
+    (void)state;
+    static const char trace[] = "docs/results/h100/traces/train.nvt";
+    const char *const query[] = {
+        "nvtally", "sql", "-f", "csv", trace, "SELECT count(*) AS n FROM kernels", NULL};
+    struct cli_result result = cli_run(query);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "n\n2892\n");
+    cli_result_free(&result);
+    const char *const piped[] = {"nvtally", "sql", "-f", "json", trace, NULL};
+    const struct cli_options options = {.input = "SELECT 1 AS a; SELECT 'x' AS b"};
+    result = cli_run_with(&options, piped);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "\"a\": 1"));
+    cli_result_free(&result);
+    static const char *const wrong[][4] = {
+        {"missing.nvt", "SELECT 1 AS a", NULL, "missing.nvt"},
+        {trace, "SELECT nope FROM ops", NULL, "no such column: nope"},
+        {"SELECT 1 AS a", NULL, NULL, "no trace or directory was given"},
+        {"--timeout=10", trace, "SELECT 1 AS a", "--timeout 10: must be a time"},
+        {"--max-rows=-1", trace, "SELECT 1 AS a", "--max-rows -1: must be a number of rows"},
+        {"--format=xml", trace, "SELECT 1 AS a", "no format 'xml'"},
+        {"--timeout=100ms", trace,
+         "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT sum(x) FROM c",
+         "stopped after 0.1 s"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
+        const char *const argv[] = {"nvtally", "sql", wrong[i][0], wrong[i][1], wrong[i][2], NULL};
+        result = cli_run(argv);
+        cli_expect_failure(&result, wrong[i][3]);
+        cli_result_free(&result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_column_is_described),
+        cmocka_unit_test(same_as_reports),
+        cmocka_unit_test(indices_find_what_a_scan_finds),
+        cmocka_unit_test(several_files),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(results),
+        cmocka_unit_test(the_command),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
+
+#else
+
+int main(void)
+{
+    puts("not run: this build has no SQLite");
+    return 0;
+}
+#endif
