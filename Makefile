@@ -262,7 +262,7 @@ check: all $(TESTS) $(CLIENTS) ## build and run every test
 
 # Tests that have a long form (cli_is_long()): more seeds, shapes and settings of what the short form shows, too. With NVTALLY_LONG=1,
 # `make check` runs every test, these in their long form.
-TESTS_LONG := $(call tests_named,docs_commands emulated emulated_devices pipeline_double)
+TESTS_LONG := $(call tests_named,docs_commands emulated emulated_devices pipeline_double rank_blame transport_nccl)
 check-long: all $(TESTS_LONG) ## the tests that have a long form, in that form
 	$(Q)NVTALLY_LONG=1 $(call run_tests,$(TESTS_LONG))
 

@@ -127,11 +127,31 @@ static const struct way ways[] = {
     {"interleaved", "self", "on"}, {"interleaved", "torchgpipe", "on"},
 };
 
+/* The short form has a part of the combinations on emulated devices, where a run takes seconds. */
+static bool is_whole(void)
+{
+    return cli_is_long() || strcmp(backend, "host") == 0;
+}
+
+/* The loss without messages, which is run once for each backend. */
+static double local_loss(const char *partitions, size_t way)
+{
+    static struct {
+        const char *backend;
+        double loss;
+    } known[10][NVT_COUNT_OF(ways)];
+    const size_t count = (size_t)(*partitions - '0');
+    if (known[count][way].backend != backend) {
+        known[count][way].loss = loss(NULL, partitions, "local", &ways[way]);
+        known[count][way].backend = backend;
+    }
+    return known[count][way].loss;
+}
+
 static void expect_losses(const char *ranks, const char *partitions)
 {
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
-        assert_true(loss(ranks, partitions, "nccl", &ways[i]) ==
-                    loss(NULL, partitions, "local", &ways[i]));
+        assert_true(loss(ranks, partitions, "nccl", &ways[i]) == local_loss(partitions, i));
 }
 
 /* One rank: every message goes through NCCL, to itself. */
@@ -140,7 +160,8 @@ static void one_rank_gives_the_same_losses(void **state)
     (void)state;
     expect_losses(NULL, "4");
 #ifndef __SANITIZE_THREAD__
-    expect_losses(NULL, "1");
+    if (is_whole())
+        expect_losses(NULL, "1");
 #endif
 }
 
@@ -153,8 +174,10 @@ static void ranks_give_the_same_losses(void **state)
         skip();
     expect_losses("3", "4");
 #ifndef __SANITIZE_THREAD__ /* a run takes seconds to start; three have both kinds of neighbours */
-    expect_losses("2", "4");
-    expect_losses("4", "4");
+    if (is_whole()) {
+        expect_losses("2", "4");
+        expect_losses("4", "4");
+    }
 #endif
 }
 
