@@ -250,7 +250,7 @@ tests: $(TESTS) clients
 $(if $(and $(PROFILER),$(filter check% tests objects,$(MAKECMDGOALS))),$(error the tests need the workloads: run them without PROFILER; tests/test_profiler.c is about that build))
 # Tests run side by side, the longest first, so that none of them is waited for at the end. Those that measure time run alone, last.
 # Every one is run, then the verdict (tests/runner/run.c). NVTALLY_TEST_JOBS=1 runs them one after another.
-TESTS_LONGEST := emulated emulated_devices device_run pipeline_double cut
+TESTS_LONGEST := emulated emulated_devices device_run transport_nccl pipeline_double faults_calls device_check gpipe cut
 TESTS_ALONE   := load overhead compensate cpu live osrt python_locks python_stacks
 tests_named = $(patsubst %,$(BUILD)/tests/test_%,$(1))
 run_tests   = NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/runner/run $(filter-out $(call tests_named,$(TESTS_ALONE)), \
@@ -262,7 +262,7 @@ check: all $(TESTS) $(CLIENTS) ## build and run every test
 
 # Tests that have a long form (cli_is_long()): more seeds, shapes and settings of what the short form shows, too. With NVTALLY_LONG=1,
 # `make check` runs every test, these in their long form.
-TESTS_LONG := $(call tests_named,docs_commands emulated emulated_devices pipeline_double rank_blame transport_nccl)
+TESTS_LONG := $(call tests_named,device_run docs_commands emulated emulated_devices pipeline_double rank_blame transport_nccl)
 check-long: all $(TESTS_LONG) ## the tests that have a long form, in that form
 	$(Q)NVTALLY_LONG=1 $(call run_tests,$(TESTS_LONG))
 

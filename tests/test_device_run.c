@@ -1217,10 +1217,12 @@ static void every_part_can_be_rehearsed(void **state)
 }
 
 /* The same with the CUDA backend, on the stand-in for CUDA: what a device has and the host has not, graphs and the
- * levels of the collector, too. */
+ * levels of the collector, too. It takes minutes: the short form leaves it out. */
 static void a_device_can_be_rehearsed(void **state)
 {
     (void)state;
+    if (!cli_is_long())
+        skip();
     static const char *const parts[] = {"losses",     "fragments",  "overhead", "transformer",
                                         "switchback", "accumulate", "nccl",     "warmup",
                                         "twice",      NULL};
