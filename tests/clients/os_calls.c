@@ -290,8 +290,8 @@ static void leaves(void)
     sleep_below();
     struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
-    ualarm(10000, 0);
-    EXPECT(usleep(30000) == -1 && errno == EINTR);
+    ualarm(300000, 0); /* long enough for a busy machine to come to the next line */
+    EXPECT(usleep(900000) == -1 && errno == EINTR);
     EXPECT(write(ends[1], bytes, 1) == 1 && read(ends[0], bytes, 1) == 1);
 }
 
@@ -535,6 +535,8 @@ static void many(void)
 
 /* --- semaphores, and who took them ----------------------------------------------------------------- */
 
+#define POSTED_LATE 200000 /* us, in which a busy machine gets the other thread to wait */
+
 static sem_t as_lock, as_signal;
 static int holder_number;
 
@@ -544,15 +546,16 @@ static void *hold_semaphore(void *argument)
     holder_number = (int)syscall(SYS_gettid);
     while (sem_trywait(&as_lock)) {
     }
+    usleep(POSTED_LATE);
     sem_post(&as_signal);
-    usleep(30000);
+    usleep(POSTED_LATE);
     sem_post(&as_lock);
     return NULL;
 }
 
 static void *post_late(void *argument)
 {
-    usleep(20000);
+    usleep(POSTED_LATE);
     sem_post(argument);
     return NULL;
 }
