@@ -295,21 +295,10 @@ static int judge_uneven(const struct nvt_rule *rule, const struct ranks *ranks,
 
 /* --- by the collectives of devices --- */
 
-/* Iterations of a rank, 1 without any. 0, or -1 with err. */
-static int find_units(const struct nvt_rank *rank, double *units, int *has_iterations,
-                      struct nvt_error *err)
+/* Iterations of a rank, 1 without any. */
+static double units_of(const struct nvt_rank *rank)
 {
-    const struct nvt_trace *trace = rank->from->trace;
-    uint32_t count = 0, own = 0, *rows = nvt_iterations(trace, &count);
-    if (!rows)
-        return nvt_fail_at(err, trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < count; i++)
-        own += trace->processes.count < 2 ||
-               trace->threads.process[trace->ranges.thread[rows[i]]] == rank->process;
-    free(rows);
-    *units = own ? own : 1;
-    *has_iterations = own > 0;
-    return 0;
+    return rank->iterations ? rank->iterations : 1;
 }
 
 static void tell_what(const struct nvt_stragglers *all, const struct nvt_straggler *item,
@@ -400,18 +389,15 @@ static int tell_straggler(const struct nvt_rule *rule, const struct nvt_straggle
 {
     const struct nvt_rank *rank = &all->ranks.items[item->rank];
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
-    double units;
-    int has_iterations;
+    const double units = units_of(rank);
     char name[96];
-    if (find_units(rank, &units, &has_iterations, err))
-        return -1;
     nvt_case_name(rank->from, finding.where, sizeof(finding.where));
     name_rank(rank->from, rank->process, rank->device, name, sizeof(name));
     finding.trace = rank->from->trace;
     finding.process = rank->process;
     finding.cost_ns = fmin(item->caused_ns, item->excess_ns) / units;
     finding.whole_ns = (double)rank->span / units;
-    if (!has_iterations)
+    if (!rank->iterations)
         finding.per = "in the trace";
     tell_what(all, item, name, &finding);
     tell_evidence(all, item, &finding);
@@ -422,15 +408,13 @@ static int tell_straggler(const struct nvt_rule *rule, const struct nvt_straggle
 /* What a finding's rank waits for the stragglers, ns an iteration; 0: its rank does not take part. */
 static double waits_in(const struct nvt_stragglers *all, const struct nvt_finding *finding)
 {
-    double ns = 0, units = 1;
-    int has_iterations;
+    double ns = 0;
     for (uint32_t i = 0; i < all->ranks.count; i++) {
         const struct nvt_rank *rank = &all->ranks.items[i];
         if (rank->from->trace != finding->trace ||
-            (finding->process != NVT_NONE && finding->process != rank->process) ||
-            find_units(rank, &units, &has_iterations, NULL))
+            (finding->process != NVT_NONE && finding->process != rank->process))
             continue;
-        ns = fmax(ns, nvt_stragglers_wait(all, i) / units);
+        ns = fmax(ns, nvt_stragglers_wait(all, i) / units_of(rank));
     }
     return ns;
 }

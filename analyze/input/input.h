@@ -18,6 +18,7 @@
 #include "runs.h"
 
 struct nvt_launch_cache; /* analyze/device/launch_cache.h */
+struct nvt_ranks;        /* analyze/studies/rank_digest.h */
 
 /* A trace, and the record of a run directory that it belongs to. */
 struct nvt_input_trace {
@@ -28,6 +29,7 @@ struct nvt_input_trace {
     uint32_t named; /* then: the string of the range that names it */
     struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
     uint64_t file[2];              /* device and number of the file, 0: unknown */
+    struct nvt_ranks *digest;      /* what its ranks are compared by (rank_digest.h), or NULL */
 };
 
 /* Whether a trace stands for itself: no directory and no row has results of it. */

@@ -68,7 +68,7 @@ static int find_before(struct blaming *all)
                 unpaired += fmax(exposed_of(&ranks->items[i].parts[k]), 0);
                 continue;
             }
-            uint32_t *before = nvt_map_at(&last, ranks->items[i].parts[k].group);
+            uint32_t *before = nvt_map_at(&last, nvt_rank_part_group(&ranks->items[i], k));
             failed = !before;
             if (!before)
                 break;

@@ -16,6 +16,7 @@
 #include "../input/ranks.h"
 #include "../../lib/collective_payload.h"
 #include "../model/batches.h"
+#include "../model/named_iterations.h"
 #include "../model/nccl.h"
 #include "../model/payload.h"
 #include "../model/sequences.h"
@@ -32,6 +33,7 @@ uint32_t nvt_ranks_group(struct nvt_ranks *ranks, const char *key,
                                            &ranks->group_count, sizeof(*ranks->groups));
     if (row == NVT_MAP_NONE)
         return NVT_NONE;
+    ranks->groups[row].key = id;
     ranks->groups[row].name = group->name;
     ranks->groups[row].members = group->members;
     ranks->groups[row].flags = group->flags;
@@ -444,6 +446,21 @@ struct nvt_rank *nvt_ranks_add(struct nvt_ranks *ranks, const struct nvt_input_t
     return &ranks->items[ranks->count++];
 }
 
+/* Of each process its iterations, malloc'ed; NULL when out of memory. */
+static uint32_t *count_iterations(const struct nvt_trace *trace)
+{
+    uint32_t count = 0, *rows = nvt_iterations(trace, &count);
+    uint32_t *counts = calloc((size_t)trace->processes.count + 1, sizeof(*counts));
+    for (uint32_t i = 0; i < count && rows && counts; i++)
+        counts[trace->threads.process[trace->ranges.thread[rows[i]]]]++;
+    if (!rows) {
+        free(counts);
+        counts = NULL;
+    }
+    free(rows);
+    return counts;
+}
+
 static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *from,
                        struct nvt_error *err)
 {
@@ -452,8 +469,10 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     struct nvt_map sequences = {0};
     struct batch_waits waits = {0};
     int status = nvt_used_devices_make(&devices, from->trace, err);
-    if (!status && (find_sayings(&sayings) || nvt_sequences_map(&sequences, from->trace) ||
-                    (devices.count && find_batch_waits(&waits, from->trace))))
+    uint32_t *iterations = count_iterations(from->trace);
+    if (!status &&
+        (!iterations || find_sayings(&sayings) || nvt_sequences_map(&sequences, from->trace) ||
+         (devices.count && find_batch_waits(&waits, from->trace))))
         status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct device device = {.ranks = ranks,
@@ -464,7 +483,10 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
         device.rank = nvt_ranks_add(ranks, from, devices.items[i].process, devices.items[i].device);
         if (!device.rank || digest(&device))
             status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
+        else
+            device.rank->iterations = iterations[device.rank->process];
     }
+    free(iterations);
     nvt_used_devices_free(&devices);
     nvt_map_free(&sequences);
     free(sayings.ranges);
@@ -472,42 +494,9 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     return status;
 }
 
-static void free_items(struct nvt_ranks *ranks)
+int nvt_ranks_of_trace(struct nvt_ranks *digest, const struct nvt_input_trace *from,
+                       struct nvt_error *err)
 {
-    for (uint32_t i = 0; i < ranks->count; i++)
-        free(ranks->items[i].parts);
-    free(ranks->items);
-    ranks->items = NULL;
-    ranks->count = 0;
-}
-
-void nvt_ranks_free(struct nvt_ranks *ranks)
-{
-    free_items(ranks);
-    free(ranks->groups);
-    nvt_map_free(&ranks->group_of);
-    nvt_strings_free(ranks->names);
-}
-
-static int has_parts(const struct nvt_ranks *ranks)
-{
-    for (uint32_t i = 0; i < ranks->count; i++)
-        if (ranks->items[i].part_count)
-            return 1;
-    return 0;
-}
-
-int nvt_ranks_find(struct nvt_ranks *ranks, const struct nvt_input *input, const size_t *numbers,
-                   size_t number, struct nvt_error *err)
-{
-    ranks->names = nvt_strings_new();
-    if (!ranks->names)
-        return nvt_fail(err, "out of memory");
-    for (size_t i = 0; i < input->trace_count; i++)
-        if ((!numbers || numbers[i] == number) && add_devices(ranks, &input->traces[i], err))
-            return -1;
-    if (has_parts(ranks) || !nvt_input_has_mpi(input))
-        return 0;
-    free_items(ranks);
-    return nvt_ranks_of_mpi(ranks, input, numbers, number, err);
+    digest->names = nvt_strings_new();
+    return digest->names ? add_devices(digest, from, err) : nvt_fail(err, "out of memory");
 }

@@ -23,6 +23,7 @@ enum nvt_rank_group_flags {
 };
 
 struct nvt_rank_group {
+    uint32_t key;           /* string of the job: what it is known by */
     uint32_t name, members; /* strings of the job; 0 unknown */
     uint32_t size;          /* ranks in it, 0 unknown */
     uint8_t flags;          /* enum nvt_rank_group_flags */
@@ -38,10 +39,11 @@ struct nvt_rank_done {
 
 /* A collective on a rank, by the rank's own clock. */
 struct nvt_rank_part {
-    uint32_t name, group; /* a string of the job; of its groups */
-    uint64_t sequence;    /* which of its group's, UINT64_MAX: not recorded */
-    double bus_bytes;     /* of it, that cross the slowest link (messages.h); NaN unknown */
-    int64_t start, end;   /* ns */
+    uint32_t name,
+        group;         /* of its trace: nvt_rank_part_name and nvt_rank_part_group have the job's */
+    uint64_t sequence; /* which of its group's, UINT64_MAX: not recorded */
+    double bus_bytes;  /* of it, that cross the slowest link (messages.h); NaN unknown */
+    int64_t start, end;                 /* ns */
     struct nvt_rank_done before, after; /* at its start, at its end; zeros for processes of MPI */
 };
 
@@ -55,9 +57,27 @@ struct nvt_rank {
     int64_t idle;                /* no operation ran */
     uint32_t kernels;            /* that computed */
     int64_t communication;       /* a kernel or copy communicated, and none computed */
-    struct nvt_rank_part *parts; /* in the order of their starts; owned */
+    uint32_t iterations;         /* of its process, in the whole trace */
+    struct nvt_rank_part *parts; /* in the order of their starts */
     uint32_t part_count;
+    /* Of what parts call names and groups, the job's; NULL: they are the job's, and the parts this rank's own. */
+    const uint32_t *names, *groups;
 };
+
+/* A string of the job; one of its groups. */
+static inline uint32_t nvt_rank_part_name(const struct nvt_rank *rank, uint32_t part)
+{
+    const uint32_t name = rank->parts[part].name;
+    return rank->names ? rank->names[name] : name;
+}
+
+static inline uint32_t nvt_rank_part_group(const struct nvt_rank *rank, uint32_t part)
+{
+    const uint32_t group = rank->parts[part].group;
+    return rank->groups ? rank->groups[group] : group;
+}
+
+struct nvt_rank_file;
 
 /* Zero-initialise; release with nvt_ranks_free, also after a failure. */
 struct nvt_ranks {
@@ -68,9 +88,14 @@ struct nvt_ranks {
     uint32_t group_count;
     struct nvt_map group_of; /* by the string of what it is known by */
     uint64_t left_out; /* collective MPI calls on another communicator than that of all ranks */
+    struct nvt_rank_file *files; /* that they were put together from */
+    size_t file_count;
 };
 
-/* Those of all traces of a run (nvt_input_run_numbers; numbers NULL: of all traces). 0, or -1 with err. */
+/*
+ * Those of all traces of a run (nvt_input_run_numbers; numbers NULL: of all traces). What an input_trace has as its digest is
+ * used and has to last as long; of other traces one is made, several at a time. 0, or -1 with err.
+ */
 int nvt_ranks_find(struct nvt_ranks *ranks, const struct nvt_input *input, const size_t *numbers,
                    size_t number, struct nvt_error *err);
 void nvt_ranks_free(struct nvt_ranks *ranks);
@@ -85,7 +110,12 @@ static inline int64_t nvt_rank_shown(const struct nvt_ranks *ranks, uint32_t ran
 const char *nvt_rank_group_text(const struct nvt_ranks *ranks, uint32_t group, char *out,
                                 size_t size);
 
-/* --- of rank_digest.c and rank_digest_mpi.c --- */
+/* --- of rank_digest.c, rank_merge.c and rank_digest_mpi.c --- */
+
+/* The devices of one trace, with names and groups of their own. Zero-initialise; release with nvt_ranks_free, also after a failure. 0, or
+ * -1 with err. */
+int nvt_ranks_of_trace(struct nvt_ranks *digest, const struct nvt_input_trace *from,
+                       struct nvt_error *err);
 
 /* The group of that key; *group says what is known of it, its name and members as texts of the job. NVT_NONE when out of memory. */
 uint32_t nvt_ranks_group(struct nvt_ranks *ranks, const char *key,

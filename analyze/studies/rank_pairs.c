@@ -35,18 +35,18 @@ struct pairing {
 
 /* --- what there is --- */
 
-static struct series *series_at(struct pairing *all, uint32_t rank,
-                                const struct nvt_rank_part *part)
+static struct series *series_at(struct pairing *all, uint32_t rank, uint32_t part)
 {
     struct nvt_rank_pairs *pairs = all->pairs;
+    const uint32_t name = nvt_rank_part_name(&all->ranks->items[rank], part);
+    const uint32_t group = nvt_rank_part_group(&all->ranks->items[rank], part);
     const uint32_t before = pairs->kind_count;
-    const uint32_t kind = nvt_map_row(&all->kind_of, (uint64_t)part->group << 32 | part->name,
-                                      &pairs->kinds, &pairs->kind_count, sizeof(*pairs->kinds));
+    const uint32_t kind = nvt_map_row(&all->kind_of, (uint64_t)group << 32 | name, &pairs->kinds,
+                                      &pairs->kind_count, sizeof(*pairs->kinds));
     if (kind == NVT_MAP_NONE)
         return NULL;
     if (kind == before)
-        pairs->kinds[kind] =
-            (struct nvt_rank_kind){.name = part->name, .group = part->group, .by_sequence = 1};
+        pairs->kinds[kind] = (struct nvt_rank_kind){.name = name, .group = group, .by_sequence = 1};
     struct series *series = nvt_map_item(&all->series_of, (uint64_t)kind << 32 | rank, &all->series,
                                          &all->series_count, sizeof(*series));
     if (series) {
@@ -59,7 +59,7 @@ static struct series *series_at(struct pairing *all, uint32_t rank,
 static int add_part(struct pairing *all, uint32_t rank, uint32_t index)
 {
     const struct nvt_rank_part *part = &all->ranks->items[rank].parts[index];
-    struct series *series = series_at(all, rank, part);
+    struct series *series = series_at(all, rank, index);
     if (!series || nvt_grow(&series->parts, series->count, sizeof(*series->parts)) ||
         nvt_grow(&series->ends, series->count, sizeof(*series->ends)))
         return -1;
@@ -81,7 +81,7 @@ static int add_parts(struct pairing *all)
         const struct nvt_rank *rank = &all->ranks->items[i];
         all->pairs->parties += rank->part_count > 0;
         for (uint32_t k = 0; k < rank->part_count && !failed; k++) {
-            const uint32_t group = rank->parts[k].group;
+            const uint32_t group = nvt_rank_part_group(rank, k);
             uint32_t *at = nvt_map_at(&seen, (uint64_t)group << 32 | i);
             failed = !at || add_part(all, i, k);
             if (at && *at == NVT_MAP_NONE) {
