@@ -459,9 +459,10 @@ static int diagnose(struct request *request, struct nvt_error *err)
     struct nvt_input input = {
         .plain_names = 1, .window = &request->window, .iteration = request->iteration};
     struct nvt_findings findings = {0};
-    int status = 0;
-    for (char *const *path = request->given; *path && !status; path++)
-        status = nvt_input_add(&input, *path, err);
+    size_t given = 0;
+    while (request->given[given])
+        given++;
+    int status = nvt_input_add_all(&input, request->given, given, err);
     if (!status)
         status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
     if (!status)

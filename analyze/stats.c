@@ -17,6 +17,7 @@
 #include "stats_lists.h"
 #include "model/counters.h"
 #include "overview/overview.h"
+#include "studies/rank_digest.h"
 #include "studies/stacks.h"
 #include "model/parallel.h"
 #include "device/project.h"
@@ -212,6 +213,15 @@ static int takes_launches(const struct request *request)
     for (size_t i = 0; i < request->count; i++)
         all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES) &&
               !(request->reports[i]->needs & projects) && !request->naming[i];
+    return all;
+}
+
+/* Whether all that was asked for can do with digests: then a job of many files takes no more memory than these. */
+static int takes_digests(const struct request *request)
+{
+    int all = request->count > 0 && !request->all && request->format && !request->compensate;
+    for (size_t i = 0; i < request->count; i++)
+        all = all && (request->reports[i]->needs & NVT_TAKES_DIGESTS);
     return all;
 }
 
@@ -548,10 +558,12 @@ int nvt_cmd_stats(int argc, char **argv)
         input.grouping = request.grouping;
     input.iteration = request.iteration;
     input.only_launches = takes_launches(&request);
+    input.leaves_out = takes_digests(&request);
+    input.digester = input.leaves_out ? &nvt_rank_digester : NULL;
     if (optind == argc)
         status = nvt_fail(&err, "stats: no trace or directory was given; see nvtally stats --help");
-    for (int i = optind; i < argc && !status; i++)
-        status = nvt_input_add(&input, argv[i], &err);
+    if (!status)
+        status = nvt_input_add_all(&input, argv + optind, (size_t)(argc - optind), &err);
     if (!status)
         status = prepare(&request, &input, &err);
     if (!status && (request.is_overview || request.is_study))

@@ -1,5 +1,4 @@
 /* What a command was given, traces and run directories, as the input of reports. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,69 +7,22 @@
 #include "../../lib/create_file.h"
 #include "../../lib/grow.h"
 #include "input_folder.h"
+#include "input_read.h"
 #include "rows.h"
-#include "../model/launchers.h"
-#include "../model/leaked_pushes.h"
-#include "../model/named_iterations.h"
-#include "../model/alike_names.h"
-#include "../model/plain_names.h"
 #include "../readers/reader.h"
 #include "input.h"
 
 #define RANKS_MOST 65536
 
-static void free_trace(struct nvt_input_trace *item)
+/* What was read becomes the input's. 0, or -1 with err. */
+static int add_trace(struct nvt_input *input, struct nvt_reading *reading, struct nvt_error *err)
 {
-    nvt_trace_free(item->trace);
-    if (item->launches)
-        nvt_launches_free(item->launches);
-    free(item->launches);
-}
-
-/* Which file a path is, and whether it was given before. Device and number 0: no file, which never was. */
-static int was_given(const struct nvt_input *input, const char *path, uint64_t file[2])
-{
-    struct stat status;
-    if (stat(path, &status) || !S_ISREG(status.st_mode))
-        return 0;
-    file[0] = (uint64_t)status.st_dev;
-    file[1] = (uint64_t)status.st_ino;
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (!memcmp(input->traces[i].file, file, sizeof(input->traces[i].file)))
-            return 1;
-    return 0;
-}
-
-/* 0, or -1 when out of memory. */
-static int note_leaked(struct nvt_input *input, const struct nvt_trace *trace)
-{
-    struct nvt_leaked_pushes leaked;
-    const int found = nvt_leaked_pushes_find(trace, &leaked);
-    if (found > 0)
-        nvt_note(input,
-                 "note: %s: range %s was pushed %u times and never popped (thread %lld): a return, "
-                 "continue or exception skips the pop; what comes behind counts as within it",
-                 trace->path, nvt_name(trace, leaked.name), leaked.pushed,
-                 (long long)trace->threads.tid[leaked.thread]);
-    return found < 0 ? -1 : 0;
-}
-
-static int add_trace(struct nvt_input *input, struct nvt_input_trace item, struct nvt_error *err)
-{
-    const struct nvt_trace *trace = item.trace;
-    if (nvt_grow(&input->traces, input->trace_count, sizeof(*input->traces))) {
-        free_trace(&item);
+    if (nvt_grow(&input->traces, input->trace_count, sizeof(*input->traces)))
         return nvt_fail(err, "out of memory");
-    }
-    input->traces[input->trace_count++] = item;
-    if (trace->warning)
-        nvt_note(input, "warning: %s: %s", trace->path, trace->warning);
-    for (const char *note = trace->notes; note && *note;) {
-        size_t length = strcspn(note, "\n");
-        nvt_note(input, "note: %s: %.*s", trace->path, (int)length, note);
-        note += length + (note[length] == '\n');
-    }
-    return note_leaked(input, trace) ? nvt_fail(err, "out of memory") : 0;
+    input->traces[input->trace_count++] = reading->item;
+    reading->item = (struct nvt_input_trace){0};
+    (void)nvt_buffer_append(&input->notes, reading->notes.data, reading->notes.size);
+    return 0;
 }
 
 int nvt_input_take(struct nvt_input *input, struct nvt_runs *runs)
@@ -110,62 +62,59 @@ int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, stru
     return nvt_window_cut(window, trace, err);
 }
 
-static int leave_out_launchers(const struct nvt_window *window, struct nvt_trace *trace,
-                               struct nvt_error *err)
+/* What to do with a file that cannot be read. */
+enum failing { FAILS, LEFT_OUT, LEFT_OUT_IF_NO_TRACE };
+
+static int is_no_trace(const struct nvt_error *broken)
 {
-    return !(window && window->launchers) && nvt_launchers_leave_out(trace)
-               ? nvt_fail_at(err, trace->path, -1, "out of memory")
-               : 0;
+    return strstr(broken->message, NVT_NO_TRACE_EVENTS) || strstr(broken->message, NVT_NO_SNAPSHOT);
 }
 
-static int group_names(struct nvt_input *input, struct nvt_trace *trace, struct nvt_error *err)
+/* What is read twice would count twice, or be a job of twice as many ranks, which nobody means. 0, or -1 with err. */
+static int take(struct nvt_input *input, struct nvt_reading *reading, enum failing failing,
+                struct nvt_error *err)
 {
-    const int is_asked = input->grouping == NVT_GROUP_ALL;
-    uint32_t example, names;
-    if (input->grouping == NVT_GROUP_NONE)
-        return 0;
-    if (nvt_alike_ranges(trace, is_asked ? 0 : NVT_MANY_NAMES, &example, &names, err))
+    char text[1100];
+    if (reading->was_given)
+        nvt_note(input, "warning: %s: was given twice, and is counted once", reading->path);
+    else if (!reading->status)
+        return add_trace(input, reading, err);
+    else if (failing == LEFT_OUT || (failing == LEFT_OUT_IF_NO_TRACE && is_no_trace(&reading->err)))
+        nvt_note(input, "%s: %s: left out", failing == LEFT_OUT ? "warning" : "note",
+                 nvt_error_text(&reading->err, text, sizeof(text)));
+    else {
+        *err = reading->err;
         return -1;
-    if (!is_asked && example != NVT_NO_STRING)
-        nvt_note(input,
-                 "note: %s: of %" PRIu32 " names, those that differ only in a number are one, such "
-                 "as %.60s (--every-name: not)",
-                 trace->path, names, nvt_name(trace, example));
+    }
     return 0;
 }
 
-/* *item gets the trace. 0 or -1. */
-static int read_trace(struct nvt_input *input, const char *path, struct nvt_input_trace *item,
-                      struct nvt_error *err)
+/* Files, of which *count gets how many are traces; none of them being one is an error. 0, or -1 with err. */
+static int add_files(struct nvt_input *input, char *const *paths, size_t number,
+                     enum failing failing, size_t *count, struct nvt_error *err)
 {
-    if (input->compensate)
-        item->trace = nvt_trace_read_compensated(path, err);
-    else if (input->only_launches)
-        item->trace = nvt_trace_read_launches(path, &item->launches, err);
-    else
-        item->trace = nvt_trace_read(path, err);
-    if (!item->trace)
-        return -1;
-    if ((!input->iteration || !nvt_iterations_set(item->trace, input->iteration, err)) &&
-        !leave_out_launchers(input->window, item->trace, err) &&
-        !nvt_input_cut(input->window, item->trace, err) &&
-        (!input->plain_names || !nvt_plain_names(item->trace, err)) &&
-        !group_names(input, item->trace, err))
-        return 0;
-    nvt_trace_free(item->trace);
-    item->trace = NULL;
-    return -1;
-}
-
-/* What is read twice would count twice, or be a job of twice as many ranks, which nobody means. */
-static int add_file(struct nvt_input *input, const char *path, struct nvt_error *err)
-{
-    struct nvt_input_trace item = {0};
-    if (was_given(input, path, item.file)) {
-        nvt_note(input, "warning: %s: was given twice, and is counted once", path);
-        return 0;
+    const size_t before = input->trace_count;
+    struct nvt_reading *readings = calloc(number + 1, sizeof(*readings));
+    size_t last = SIZE_MAX, again = 0;
+    int status = readings ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; readings && i < number; i++)
+        readings[i].path = paths[i];
+    if (readings)
+        nvt_readings_make(input, readings, number, 0);
+    for (size_t i = 0; i < number && !status; i++) {
+        status = take(input, &readings[i], failing, err);
+        last = readings[i].status ? i : last;
+        again += readings[i].was_given != 0;
     }
-    return read_trace(input, path, &item, err) ? -1 : add_trace(input, item, err);
+    *count = input->trace_count - before;
+    if (!status && !*count && !again && last != SIZE_MAX) {
+        *err = readings[last].err;
+        status = -1;
+    }
+    for (size_t i = 0; readings && i < number; i++)
+        nvt_reading_free(input, &readings[i]);
+    free(readings);
+    return status;
 }
 
 /* The traces of a directory, none of which a record names. */
@@ -173,27 +122,11 @@ static int add_traces_of(struct nvt_input *input, const char *path, size_t *coun
                          struct nvt_error *err)
 {
     struct nvt_paths paths = {0};
-    struct nvt_error other = NVT_ERROR_INIT;
-    char text[1100];
-    int status = nvt_folder_traces(path, &paths, err);
     *count = 0;
-    for (size_t i = 0; i < paths.count && !status; i++) {
-        struct nvt_error broken = NVT_ERROR_INIT;
-        if (!add_file(input, paths.items[i], &broken)) {
-            ++*count;
-        } else if (strstr(broken.message, NVT_NO_TRACE_EVENTS) ||
-                   strstr(broken.message, NVT_NO_SNAPSHOT)) {
-            nvt_note(input, "note: %s: left out", nvt_error_text(&broken, text, sizeof(text)));
-            other = broken;
-        } else {
-            *err = broken;
-            status = -1;
-        }
-    }
-    if (!status && !*count && paths.count) {
-        *err = other;
-        status = -1;
-    }
+    int status = nvt_folder_traces(path, &paths, err);
+    if (!status)
+        status = add_files(input, paths.items, paths.count,
+                           input->leaves_out ? LEFT_OUT : LEFT_OUT_IF_NO_TRACE, count, err);
     nvt_paths_free(&paths);
     return status;
 }
@@ -231,11 +164,17 @@ static int add_directory(struct nvt_input *input, const char *path, struct nvt_e
                      "has no results.jsonl and no trace: not a directory that 'nvtally run' wrote");
 }
 
-int nvt_input_add(struct nvt_input *input, const char *path, struct nvt_error *err)
+static int is_directory(const char *path)
 {
     struct stat status;
-    if (stat(path, &status) || !S_ISDIR(status.st_mode))
-        return add_file(input, path, err);
+    return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+int nvt_input_add(struct nvt_input *input, const char *path, struct nvt_error *err)
+{
+    size_t count;
+    if (!is_directory(path))
+        return add_files(input, &(char *){(char *)(uintptr_t)path}, 1, FAILS, &count, err);
     /* Without the '/' that a shell completes: what lies in it is named behind one of ours. */
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
@@ -244,6 +183,22 @@ int nvt_input_add(struct nvt_input *input, const char *path, struct nvt_error *e
     int failed = directory ? add_directory(input, directory, err) : nvt_fail(err, "out of memory");
     free(directory);
     return failed;
+}
+
+int nvt_input_add_all(struct nvt_input *input, char *const *paths, size_t count,
+                      struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0, files, read; i < count && !status; i += files) {
+        for (files = 0; i + files < count && !is_directory(paths[i + files]);)
+            files++;
+        if (files)
+            status = add_files(input, paths + i, files,
+                               input->leaves_out && count > 1 ? LEFT_OUT : FAILS, &read, err);
+        else
+            status = nvt_input_add(input, paths[i + files++], err);
+    }
+    return status;
 }
 
 /* A trace lies in its run's directory: a name that leads out of it is not followed. */
@@ -264,23 +219,23 @@ static int add_named(struct nvt_input *input, const struct nvt_runs *runs, size_
     }
     if (asprintf(&path, "%s/%s", runs->path, name) < 0)
         return nvt_fail(err, "out of memory");
-    struct nvt_error broken = NVT_ERROR_INIT;
-    struct nvt_input_trace item = {.runs = runs, .record = record};
-    int status = read_trace(input, path, &item, &broken);
-    /* Records of a run are told apart even where they name one file. */
-    if (!status && was_given(input, path, item.file))
-        nvt_note(input, "warning: %s: was given before, and is counted again", path);
-    free(path);
-    if (!status)
-        return add_trace(input, item, err);
-    if (input->compensate) {
-        *err = broken;
-        return -1;
-    }
+    struct nvt_reading reading = {.path = path, .item = {.runs = runs, .record = record}};
     char text[1100];
-    nvt_note(input, "warning: %s: the results of its run are used instead",
-             nvt_error_text(&broken, text, sizeof(text)));
-    return 0;
+    nvt_readings_make(input, &reading, 1, 1);
+    /* Records of a run are told apart even where they name one file. */
+    if (!reading.status && reading.was_given)
+        nvt_note(input, "warning: %s: was given before, and is counted again", path);
+    int status = reading.status && input->compensate ? -1 : 0;
+    if (status)
+        *err = reading.err;
+    else if (reading.status)
+        nvt_note(input, "warning: %s: the results of its run are used instead",
+                 nvt_error_text(&reading.err, text, sizeof(text)));
+    else
+        status = add_trace(input, &reading, err);
+    nvt_reading_free(input, &reading);
+    free(path);
+    return status;
 }
 
 /* A run over several ranks names the trace of rank 0; the others' differ in that number. */
@@ -358,7 +313,7 @@ int nvt_input_check_output(const struct nvt_input *input, const char *output, st
 void nvt_input_free(struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
-        free_trace(&input->traces[i]);
+        nvt_input_trace_free(input, &input->traces[i]);
     for (size_t i = 0; i < input->run_count; i++)
         nvt_runs_free(input->runs[i]);
     free(input->traces);

@@ -43,6 +43,13 @@ static inline int nvt_input_is_own(const struct nvt_input_trace *from)
 enum nvt_grouping { NVT_GROUP_NONE, NVT_GROUP_MANY, NVT_GROUP_ALL };
 enum { NVT_MANY_NAMES = 10000 };
 
+/* For reports that need of a trace only what does not grow with its events. */
+struct nvt_input_digester {
+    /* Of a whole trace; called on any thread. NULL with err filled. */
+    struct nvt_ranks *(*make)(const struct nvt_input_trace *from, struct nvt_error *err);
+    void (*free)(struct nvt_ranks *digest);
+};
+
 /* Analyses change nothing in it but the notes. */
 struct nvt_input {
     struct nvt_input_trace *traces;
@@ -60,6 +67,9 @@ struct nvt_input {
     unsigned naming;                 /* enum nvt_kernel_naming_flags */
     const struct nvt_window *window; /* nothing outside of it; NULL: all */
     const char *iteration; /* which ranges are iterations (nvt_iterations_set); NULL: as usual */
+    const struct nvt_input_digester
+        *digester;  /* traces keep their digest, and no events (nvt_trace_release_events); NULL: all */
+    int leaves_out; /* of several files those that cannot be read are left out, which a note says */
 
     struct nvt_launch_cache *launches; /* what several reports need; NULL: not kept */
     struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
@@ -80,6 +90,9 @@ static inline unsigned nvt_input_projection(const struct nvt_input *input)
  * rows are of all that ran. 0, or -1 with err filled.
  */
 int nvt_input_add(struct nvt_input *input, const char *path, struct nvt_error *err);
+/* The same for several, of which files are read at the same time. */
+int nvt_input_add_all(struct nvt_input *input, char *const *paths, size_t count,
+                      struct nvt_error *err);
 int nvt_input_traces(struct nvt_input *input, struct nvt_error *err);
 void nvt_input_free(struct nvt_input *input);
 

@@ -14,7 +14,7 @@
 /* Rows from which on a second thread is worth its start. */
 #define NVT_BESIDE_FROM 20000
 
-/* Threads that a command may have at once, 1 to NVT_THREADS_MOST. */
+/* Threads that a command may have at once, 1 to NVT_THREADS_MOST; 1 within a task of nvt_parallel_each. */
 unsigned nvt_thread_count(void);
 
 /* Whether NVTALLY_THREADS is unset, empty or a number from 1 to NVT_THREADS_MOST: 0, or -1 with the
@@ -27,5 +27,9 @@ int nvt_thread_count_check(struct nvt_error *err);
  * be had, the caller's does all.
  */
 void nvt_parallel(void (*task)(void *context, size_t i), void *context, size_t count);
+
+/* The same for tasks that are many and each take long, such as files: what a task does in parallel by itself, it does on its own
+ * thread alone. */
+void nvt_parallel_each(void (*task)(void *context, size_t i), void *context, size_t count);
 
 #endif

@@ -1,4 +1,5 @@
 #include "trace.h"
+#include "../../lib/count_of.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,6 +42,33 @@ void nvt_trace_free(struct nvt_trace *trace)
     free(trace->warning);
     free(trace->notes);
     free(trace);
+}
+
+#define RELEASE_TABLE(member, row, columns, ...)                                                   \
+    {                                                                                              \
+        struct nvt_##member *table = &trace->member;                                               \
+        const void *const at = table;                                                              \
+        if (!is_kept(trace, at, ranges)) {                                                         \
+            columns(FREE_COLUMN) *table = (struct nvt_##member){0};                                \
+        }                                                                                          \
+    }
+
+static int is_kept(const struct nvt_trace *trace, const void *table, int ranges)
+{
+    const void *const kept[] = {&trace->processes, &trace->event_costs, &trace->threads,
+                                &trace->domains,   &trace->marks,       &trace->mpi_calls,
+                                &trace->devices,   &trace->resources,   &trace->meta};
+    for (size_t i = 0; i < NVT_COUNT_OF(kept); i++)
+        if (kept[i] == table)
+            return 1;
+    return table == (const void *)&trace->ranges && ranges;
+}
+
+void nvt_trace_release_events(struct nvt_trace *trace, int ranges)
+{
+    NVT_TABLES(RELEASE_TABLE)
+    free(trace->recent_kernels);
+    trace->recent_kernels = NULL;
 }
 
 #define GROW_COLUMN(type, field)                                                                   \

@@ -465,6 +465,10 @@ struct nvt_trace {
 struct nvt_trace *nvt_trace_new(const char *path, const char *format);
 void nvt_trace_free(struct nvt_trace *trace);
 
+/* Give back the memory of what grows with the events of a finished trace: of its tables processes, threads, domains, marks, MPI
+ * calls, devices, resources and facts stay (`ranges`: ranges, too), with all names. */
+void nvt_trace_release_events(struct nvt_trace *trace, int ranges);
+
 /*
  * nvt_process_add, nvt_thread_add, nvt_range_add, nvt_memory_event_add, nvt_fact_add … one for every table: append a copy of the row.
  * Returns its index, or NVT_NONE when out of memory (or past 2^32 - 2 rows).

@@ -367,6 +367,7 @@ static const struct nvt_table_kind more[] = {
 const struct nvt_report nvt_report_stragglers = {
     .name = "stragglers",
     .about = "stragglers: ranks that the others wait for in collectives, over many files",
+    .needs = NVT_TAKES_DIGESTS,
     .columns = {{"Rank", NVT_IDS},
                 {"File", NVT_NAMES},
                 {"PID", NVT_SPARE_IDS},

@@ -110,6 +110,9 @@ static inline int64_t nvt_rank_shown(const struct nvt_ranks *ranks, uint32_t ran
 const char *nvt_rank_group_text(const struct nvt_ranks *ranks, uint32_t group, char *out,
                                 size_t size);
 
+/* For an input of whose traces nothing else is needed. */
+extern const struct nvt_input_digester nvt_rank_digester;
+
 /* --- of rank_digest.c, rank_merge.c and rank_digest_mpi.c --- */
 
 /* The devices of one trace, with names and groups of their own. Zero-initialise; release with nvt_ranks_free, also after a failure. 0, or

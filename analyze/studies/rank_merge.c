@@ -158,3 +158,25 @@ int nvt_ranks_find(struct nvt_ranks *ranks, const struct nvt_input *input, const
     free_items(ranks);
     return nvt_ranks_of_mpi(ranks, input, numbers, number, err);
 }
+
+static struct nvt_ranks *make_apart(const struct nvt_input_trace *from, struct nvt_error *err)
+{
+    struct nvt_ranks *digest = calloc(1, sizeof(*digest));
+    if (!digest) {
+        nvt_error_set(err, "out of memory");
+        return NULL;
+    }
+    if (!nvt_ranks_of_trace(digest, from, err))
+        return digest;
+    nvt_ranks_free(digest);
+    free(digest);
+    return NULL;
+}
+
+static void free_apart(struct nvt_ranks *digest)
+{
+    nvt_ranks_free(digest);
+    free(digest);
+}
+
+const struct nvt_input_digester nvt_rank_digester = {make_apart, free_apart};
