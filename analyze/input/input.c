@@ -89,7 +89,7 @@ static int take(struct nvt_input *input, struct nvt_reading *reading, enum faili
     return 0;
 }
 
-/* Files, of which *count gets how many are traces; none of them being one is an error. 0, or -1 with err. */
+/* Files, of which *count gets how many are traces. 0; -1 with err; or 1 with err, where each was left out. */
 static int add_files(struct nvt_input *input, char *const *paths, size_t number,
                      enum failing failing, size_t *count, struct nvt_error *err)
 {
@@ -109,7 +109,7 @@ static int add_files(struct nvt_input *input, char *const *paths, size_t number,
     *count = input->trace_count - before;
     if (!status && !*count && !again && last != SIZE_MAX) {
         *err = readings[last].err;
-        status = -1;
+        status = 1;
     }
     for (size_t i = 0; readings && i < number; i++)
         nvt_reading_free(input, &readings[i]);
@@ -117,7 +117,7 @@ static int add_files(struct nvt_input *input, char *const *paths, size_t number,
     return status;
 }
 
-/* The traces of a directory, none of which a record names. */
+/* The traces of a directory, none of which a record names. 0, or not with err. */
 static int add_traces_of(struct nvt_input *input, const char *path, size_t *count,
                          struct nvt_error *err)
 {
@@ -188,15 +188,27 @@ int nvt_input_add(struct nvt_input *input, const char *path, struct nvt_error *e
 int nvt_input_add_all(struct nvt_input *input, char *const *paths, size_t count,
                       struct nvt_error *err)
 {
+    const enum failing failing = input->leaves_out && count > 1 ? LEFT_OUT : FAILS;
+    const size_t before = input->trace_count;
+    struct nvt_error none = NVT_ERROR_INIT;
     int status = 0;
     for (size_t i = 0, files, read; i < count && !status; i += files) {
         for (files = 0; i + files < count && !is_directory(paths[i + files]);)
             files++;
-        if (files)
-            status = add_files(input, paths + i, files,
-                               input->leaves_out && count > 1 ? LEFT_OUT : FAILS, &read, err);
-        else
+        if (!files) {
             status = nvt_input_add(input, paths[i + files++], err);
+            continue;
+        }
+        status = add_files(input, paths + i, files, failing, &read, err);
+        /* Others may be there. */
+        if (status > 0) {
+            none = *err;
+            status = 0;
+        }
+    }
+    if (!status && none.message[0] && input->trace_count == before && !input->run_count) {
+        *err = none;
+        status = -1;
     }
     return status;
 }

@@ -67,8 +67,8 @@ struct nvt_input {
     unsigned naming;                 /* enum nvt_kernel_naming_flags */
     const struct nvt_window *window; /* nothing outside of it; NULL: all */
     const char *iteration; /* which ranges are iterations (nvt_iterations_set); NULL: as usual */
-    const struct nvt_input_digester
-        *digester;  /* traces keep their digest, and no events (nvt_trace_release_events); NULL: all */
+    const struct nvt_input_digester *
+        digester; /* traces keep their digest, and no events (nvt_trace_release_events); NULL: all */
     int leaves_out; /* of several files those that cannot be read are left out, which a note says */
 
     struct nvt_launch_cache *launches; /* what several reports need; NULL: not kept */

@@ -1,5 +1,5 @@
 /*
- * A synthetic training trace for benchmarks:  make_trace EVENTS nvt|sqlite|kineto FILE
+ * A synthetic training trace for benchmarks:  make_trace EVENTS nvt|sqlite|kineto FILE [RANK RANKS]
  *
  * One process, four threads, each with a stream of its own. A step holds forward and backward, each
  * of those 12 layers, each layer four operations, each operation one cudaLaunchKernel and its
@@ -7,6 +7,9 @@
  * and its pop are one), a call, a kernel. 316 of them a step, nesting four deep, 93 different
  * names. The same EVENTS give the same trace in each format, except that `nvt` knows what our own
  * format can hold.
+ *
+ * With a rank it is one of a job: each step ends with an all-reduce on the first thread's stream, which all ranks leave at the
+ * same moment, and kernels of rank 1 take a quarter longer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,6 +22,8 @@
 #define THREADS 4
 #define DEPTH   4
 #define STEP    316
+/* Of a job: from the end of one all-reduce to that of the next. */
+#define STEP_NS INT64_C(1500000)
 
 enum { LAYERS = 12, OPERATIONS = 4, KERNELS = 20 };
 
@@ -71,7 +76,20 @@ struct thread {
     int64_t stream; /* when it will be free */
     uint64_t random;
     uint64_t correlation;
+    int rank;     /* -1: of no job */
+    int64_t step; /* which one it is */
 };
+
+/* The call, at whose end the kernel may begin: when it does. */
+static int64_t call_launch(struct thread *thread)
+{
+    int64_t start = thread->now + between(&thread->random, 200, 1200);
+    int64_t end = start + between(&thread->random, 2000, 6000);
+    thread->sink->call(thread->sink, thread->index, "cudaLaunchKernel", start, end,
+                       thread->correlation += THREADS);
+    thread->now = end + between(&thread->random, 100, 900);
+    return end + 1500 > thread->stream ? end + 1500 : thread->stream + 800;
+}
 
 static void launch(struct thread *thread, int kernel)
 {
@@ -81,14 +99,19 @@ static void launch(struct thread *thread, int kernel)
         snprintf(name, sizeof(names[0]),
                  "void %s<float, %s, (cutlass::layout)%d>(Params const*, float*, int)",
                  kinds[kernel % 4], shapes[kernel / 4], kernel);
-    uint64_t correlation = thread->correlation += THREADS;
-    int64_t start = thread->now + between(&thread->random, 200, 1200);
-    int64_t end = start + between(&thread->random, 2000, 6000);
-    thread->sink->call(thread->sink, thread->index, "cudaLaunchKernel", start, end, correlation);
-    thread->now = end + between(&thread->random, 100, 900);
-    int64_t from = end + 1500 > thread->stream ? end + 1500 : thread->stream + 800;
-    int64_t to = from + between(&thread->random, 1000, 2000 + 1000 * kernel);
-    thread->sink->kernel(thread->sink, thread->index, name, from, to, correlation);
+    int64_t from = call_launch(thread);
+    int64_t time = between(&thread->random, 1000, 2000 + 1000 * kernel);
+    int64_t to = from + time + (thread->rank == 1 ? time / 4 : 0);
+    thread->sink->kernel(thread->sink, thread->index, name, from, to, thread->correlation);
+    thread->stream = to;
+}
+
+static void all_reduce(struct thread *thread)
+{
+    int64_t from = call_launch(thread), to = STEP_NS * (thread->step + 2);
+    to = to > from ? to : from + 1000;
+    thread->sink->kernel(thread->sink, thread->index, "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                         from, to, thread->correlation);
     thread->stream = to;
 }
 
@@ -113,6 +136,9 @@ static void step(struct thread *thread)
          "backward 6", "backward 7", "backward 8", "backward 9", "backward 10", "backward 11"}};
     static const char *const phases[] = {"forward", "backward"};
     struct sink *sink = thread->sink;
+    const int64_t begin = STEP_NS * (thread->step + 1);
+    if (thread->rank >= 0 && thread->now < begin)
+        thread->now = begin;
     sink->push(sink, thread->index, "step", thread->now += 1000);
     for (int backward = 0; backward < 2; backward++) {
         sink->push(sink, thread->index, phases[backward], thread->now += 300);
@@ -120,6 +146,9 @@ static void step(struct thread *thread)
             layer(thread, layers[backward][i], i, backward);
         sink->pop(sink, thread->index, thread->now += 200);
     }
+    if (thread->rank >= 0 && !thread->index)
+        all_reduce(thread);
+    thread->step++;
     int64_t start = thread->now += 100;
     int64_t end = start + 1000 > thread->stream ? start + 1000 : thread->stream + 500;
     sink->call(sink, thread->index, "cudaStreamSynchronize", start, end,
@@ -128,19 +157,26 @@ static void step(struct thread *thread)
 }
 
 /* Step by step in turn, so that the parts of a file that come from different threads alternate. */
-static void generate(struct sink *sink, uint64_t events)
+static void generate(struct sink *sink, uint64_t events, int rank)
 {
     struct thread threads[THREADS];
     for (int i = 0; i < THREADS; i++)
-        threads[i] = (struct thread){.sink = sink,
-                                     .index = i,
-                                     .now = 1000000 + 37 * i,
-                                     .random = (uint64_t)i + 1,
-                                     .correlation = (uint64_t)i + 1};
+        threads[i] =
+            (struct thread){.sink = sink,
+                            .index = i,
+                            .now = 1000000 + 37 * i,
+                            .random = (uint64_t)i + 1 + (rank > 0 ? 100 * (uint64_t)rank : 0),
+                            .rank = rank,
+                            .correlation = (uint64_t)i + 1};
     for (uint64_t n = events / THREADS / STEP; n > 0; n--)
         for (int i = 0; i < THREADS; i++)
             step(&threads[i]);
 }
+
+struct size {
+    uint64_t events;
+    int rank, ranks; /* -1 and 1: of no job */
+};
 
 /* --- into our trace model, and from there to SQLite --- */
 
@@ -195,7 +231,7 @@ static void model_kernel(struct sink *sink, int thread, const char *name, int64_
     nvt_op_add(sink->trace, &row);
 }
 
-static int write_sqlite(uint64_t events, const char *path, struct nvt_error *err)
+static int write_sqlite(const struct size *size, const char *path, struct nvt_error *err)
 {
     struct sink sink = {.push = model_push,
                         .pop = model_pop,
@@ -206,7 +242,7 @@ static int write_sqlite(uint64_t events, const char *path, struct nvt_error *err
         return nvt_fail(err, "out of memory");
     for (int i = 0; i < THREADS; i++)
         nvt_trace_thread(sink.trace, nvt_trace_process(sink.trace, 1000), 1000 + i);
-    generate(&sink, events);
+    generate(&sink, size->events, size->rank);
     int status = nvt_trace_finish(sink.trace, err);
     if (!status)
         status = nvt_exporter_sqlite.write_file(sink.trace, path, err);
@@ -286,7 +322,7 @@ static void kineto_kernel(struct sink *sink, int thread, const char *name, int64
             name, 7 + thread, US(start), US(end - start), correlation, 7 + thread, correlation);
 }
 
-static int write_kineto(uint64_t events, const char *path, struct nvt_error *err)
+static int write_kineto(const struct size *size, const char *path, struct nvt_error *err)
 {
     struct sink sink = {.push = kineto_push,
                         .pop = kineto_pop,
@@ -295,12 +331,13 @@ static int write_kineto(uint64_t events, const char *path, struct nvt_error *err
                         .out = fopen(path, "w")};
     if (!sink.out)
         return nvt_fail_at(err, path, -1, "cannot be opened");
-    fputs("{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"made up\", "
-          "\"totalGlobalMem\": 85899345920, \"numSms\": 132}],\n"
-          "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 1},\n"
-          "\"traceEvents\": [",
-          sink.out);
-    generate(&sink, events);
+    fprintf(sink.out,
+            "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"made up\", "
+            "\"totalGlobalMem\": 85899345920, \"numSms\": 132}],\n"
+            "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %d, \"world_size\": %d},\n"
+            "\"traceEvents\": [",
+            size->rank < 0 ? 0 : size->rank, size->ranks);
+    generate(&sink, size->events, size->rank);
     fputs("\n], \"traceName\": \"made up\"}\n", sink.out);
     int broken = ferror(sink.out);
     return fclose(sink.out) || broken ? nvt_fail_at(err, path, -1, "cannot be written") : 0;
@@ -330,7 +367,7 @@ static void nvt_kernel(struct sink *sink, int thread, const char *name, int64_t 
     nvt_sink_kernel(sink->nvt, thread, name, start, end, correlation);
 }
 
-static int write_nvt(uint64_t events, const char *path, struct nvt_error *err)
+static int write_nvt(const struct size *size, const char *path, struct nvt_error *err)
 {
     struct sink sink = {.push = nvt_push,
                         .pop = nvt_pop,
@@ -339,7 +376,7 @@ static int write_nvt(uint64_t events, const char *path, struct nvt_error *err)
                         .nvt = nvt_sink_new(path, THREADS, err)};
     if (!sink.nvt)
         return -1;
-    generate(&sink, events);
+    generate(&sink, size->events, size->rank);
     return nvt_sink_close(sink.nvt, err);
 }
 
@@ -348,22 +385,25 @@ int main(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     char text[1100];
     int status = -1;
-    uint64_t events = argc == 4 ? strtoull(argv[1], NULL, 10) : 0;
-    if (events < THREADS * STEP) {
-        fputs("usage: make_trace EVENTS nvt|sqlite|kineto FILE   (1264 events at least)\n", stderr);
+    const struct size size = {argc == 4 || argc == 6 ? strtoull(argv[1], NULL, 10) : 0,
+                              argc == 6 ? atoi(argv[4]) : -1, argc == 6 ? atoi(argv[5]) : 1};
+    if (size.events < THREADS * STEP) {
+        fputs("usage: make_trace EVENTS nvt|sqlite|kineto FILE [RANK RANKS]   (1264 events at "
+              "least)\n",
+              stderr);
         return 2;
     }
     if (!strcmp(argv[2], "nvt"))
-        status = write_nvt(events, argv[3], &err);
+        status = write_nvt(&size, argv[3], &err);
     else if (!strcmp(argv[2], "sqlite"))
-        status = write_sqlite(events, argv[3], &err);
+        status = write_sqlite(&size, argv[3], &err);
     else if (!strcmp(argv[2], "kineto"))
-        status = write_kineto(events, argv[3], &err);
+        status = write_kineto(&size, argv[3], &err);
     else
         nvt_fail(&err, "no format '%s'", argv[2]);
     if (status)
         fprintf(stderr, "make_trace: %s\n", nvt_error_text(&err, text, sizeof(text)));
     else
-        printf("%" PRIu64 "\n", events / THREADS / STEP * THREADS * STEP);
+        printf("%" PRIu64 "\n", size.events / THREADS / STEP * THREADS * STEP);
     return status ? 2 : 0;
 }
