@@ -91,6 +91,13 @@ static void report_lost(const struct nvt_record_options *options,
                     " MiB) leaves less than 192 KiB, or the buffers have a quarter of it: raise "
                     "the limit",
                     result->scarce >> 20);
+    else if (result->homeless && result->refusals && result->refusal.has_joined)
+        nvt_message(stderr,
+                    "%s (process %d) changed its user after it had joined the recording: threads "
+                    "that began to record after that have no buffer. Record the program as that "
+                    "user from the start",
+                    *result->refusal.name ? result->refusal.name : "a process",
+                    (int)result->refusal.pid);
     else if (result->homeless)
         nvt_message(
             stderr,
@@ -135,8 +142,8 @@ static int report_refusals(const struct nvt_record_result *result)
 {
     const struct nvt_refusal *first = &result->refusal;
     char others[48] = "", why[400];
-    if (!result->refusals)
-        return 0;
+    if (!result->refusals || first->has_joined)
+        return result->refusals != 0;
     if (result->refusals > 1)
         snprintf(others, sizeof(others), ", and %d more,", result->refusals - 1);
     if (first->cause == ENOENT || first->cause == ENOTDIR)

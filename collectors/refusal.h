@@ -1,6 +1,6 @@
 /*
  * A process that asked for the session and could not join it says why: its folder is not in the process's mount namespace, or belongs
- * to another user. It cannot say so in the folder, so it sends a datagram to an abstract socket of the folder's name, which is known in
+ * to another user. So does one that has joined and then changed its user, when a thread gets no buffer for that. It cannot say so in the folder, so it sends a datagram to an abstract socket of the folder's name, which is known in
  * all mount namespaces of one network namespace.
  */
 #ifndef NVT_REFUSAL_H
@@ -16,6 +16,7 @@ struct nvt_refusal {
     int32_t pid;   /* as the process knows itself */
     int32_t cause; /* errno; EPROTO: the session is of another version of nvtally */
     char name[16]; /* of the process; "" unknown */
+    int32_t has_joined;
 };
 
 /* The socket's address. Returns its length. */

@@ -674,6 +674,7 @@ static void who_cannot_join_says_why(void **state)
         {"unshare -m sh -c 'mount -t tmpfs none /dev/shm && exec %s plain' 2>/dev/null",
          "is not there in its mount namespace"},
         {"setpriv --reuid 65534 --clear-groups %s plain", "it runs as another user"},
+        {"exec %s changes_user", "changed its user after it had joined the recording"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
         char script[800];

@@ -57,11 +57,11 @@ static struct nvt_control *map_control(const char *folder)
     return control;
 }
 
-/* Tell the recorder, if it lives, why its session is not joined. */
-static void refuse(const char *folder, int cause)
+/* Tell the recorder, if it lives, why its session is not joined, or a thread of a process that has joined it gets no buffer. */
+static void refuse(const char *folder, int cause, int has_joined)
 {
     struct sockaddr_un address;
-    struct nvt_refusal refusal = {.pid = getpid(), .cause = cause};
+    struct nvt_refusal refusal = {.pid = getpid(), .cause = cause, .has_joined = has_joined};
     socklen_t length = nvt_refusal_address(folder, &address);
     prctl(PR_GET_NAME, refusal.name);
     int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -81,7 +81,7 @@ static int join(void)
     memcpy(nvt_session.folder, folder, length + 1);
     struct nvt_control *control = map_control(folder);
     if (!control) {
-        refuse(folder, errno);
+        refuse(folder, errno, 0);
         return 0;
     }
     nvt_session.image = nvt_ticks(control->clock);
@@ -196,6 +196,14 @@ uint32_t nvt_session_serial(void)
     return atomic_fetch_add(&nvt_session.serial, 1) + 1;
 }
 
+/* The process has become another user's, who may make nothing in the folder: said once. */
+static void refuse_ring(void)
+{
+    static _Atomic int is_said;
+    if (!atomic_exchange(&is_said, 1))
+        refuse(nvt_session.folder, EACCES, 1);
+}
+
 struct nvt_ring *nvt_session_ring(uint32_t *serial, uint64_t *most, int waits)
 {
     char fresh[600], path[600];
@@ -210,6 +218,8 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial, uint64_t *most, int waits)
     struct nvt_ring *ring =
         slots ? nvt_room_map(fresh, nvt_ring_bytes(slots), nvt_ring_bytes(first), control, waits)
               : NULL;
+    if (!ring && slots && errno == EACCES)
+        refuse_ring();
     if (!ring)
         return NULL;
     describe(ring, first, pid, tid);

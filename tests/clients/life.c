@@ -44,6 +44,18 @@ static void forks_within(void)
     nvtxRangePop();
 }
 
+/* The status is 3 as of `plain`, and 4 where it may not. */
+static void changes_user(void)
+{
+    pthread_t thread;
+    range("before");
+    if (setuid(65534))
+        exit(4);
+    pthread_create(&thread, NULL, in_thread, (void *)"after");
+    pthread_join(thread, NULL);
+    exit(3);
+}
+
 static void raw_fork(void)
 {
     range("parent");
@@ -330,15 +342,25 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"forks", forks},       {"raw_fork", raw_fork},
-                {"orphan", orphan},     {"threads", threads},
-                {"together", together}, {"signals", signals},
-                {"deep", deep},         {"closed", closed},
-                {"many", many},         {"lengths", lengths},
-                {"names", names},       {"attributes", attributes},
-                {"inside", inside},     {"hands_over", hands_over},
-                {"zombies", zombies},   {"definitions", definitions},
-                {"turn", turn},         {"forks_within", forks_within}};
+    } ways[] = {{"forks", forks},
+                {"raw_fork", raw_fork},
+                {"changes_user", changes_user},
+                {"orphan", orphan},
+                {"threads", threads},
+                {"together", together},
+                {"signals", signals},
+                {"deep", deep},
+                {"closed", closed},
+                {"many", many},
+                {"lengths", lengths},
+                {"names", names},
+                {"attributes", attributes},
+                {"inside", inside},
+                {"hands_over", hands_over},
+                {"zombies", zombies},
+                {"definitions", definitions},
+                {"turn", turn},
+                {"forks_within", forks_within}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (!strcmp(how, ways[i].name)) {
