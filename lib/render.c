@@ -116,8 +116,11 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
 
 const char *nvt_render_heading(const struct nvt_column *column, char *out, size_t size)
 {
-    size_t length = strlen(column->heading);
-    if (!*column->unit || (length && column->heading[length - 1] == ')'))
+    const size_t length = strlen(column->heading), unit = strlen(column->unit);
+    const char *end = column->heading + length;
+    const int has_unit =
+        length > unit && end[-(ptrdiff_t)unit - 1] == '_' && !strcmp(end - unit, column->unit);
+    if (!unit || has_unit || (length && end[-1] == ')'))
         snprintf(out, size, "%s", column->heading);
     else
         snprintf(out, size, "%s (%s)", column->heading, column->unit);

@@ -84,7 +84,7 @@ const char *nvt_render_separated(char out[NVT_NUMBER_MAX]);
 const char *nvt_render_cell(const struct nvt_table *table, size_t row, size_t column,
                             char number[NVT_NUMBER_MAX]);
 
-/* "Heading (unit)", the unit only when the heading does not end with it already. */
+/* "Heading (unit)", the unit only when the heading does not end with it already: "Time (ns)", "total_ns". */
 const char *nvt_render_heading(const struct nvt_column *column, char *out, size_t size);
 
 /* "Title. backend host, device …, date …", of what is known; "" when nothing is. malloc'ed, NULL

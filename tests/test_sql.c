@@ -341,6 +341,10 @@ static void the_command(void **state)
     cli_expect_status(&result, 0);
     assert_string_equal(result.out, "n\n2892\n");
     cli_result_free(&result);
+    const char *const named[] = {"nvtally", "sql", "-f", "csv", trace, "SELECT 1 AS a_ns", NULL};
+    result = cli_run(named);
+    assert_string_equal(result.out, "a_ns\n1\n");
+    cli_result_free(&result);
     const char *const piped[] = {"nvtally", "sql", "-f", "json", trace, NULL};
     const struct cli_options options = {.input = "SELECT 1 AS a; SELECT 'x' AS b"};
     result = cli_run_with(&options, piped);
