@@ -123,7 +123,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/way
 	$(if $(Q),@echo "  CC   $<")
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(OBJ_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
 # libnvtally.so takes of these what it needs (library/module.mk).
-$(call obj,$(PROFILER_SRC) library/nvtally.c): OBJ_FLAGS := $(PIC)
+$(call obj,$(PROFILER_SRC) no_workloads.c $(wildcard library/*.c)): OBJ_FLAGS := $(PIC)
 
 # Libraries that are loaded into other programs.
 $(BUILD)/pic/%.o: %.c $(BUILD)/way

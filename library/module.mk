@@ -13,6 +13,19 @@ $(BUILD)/libnvtally.so.$(LIBRARY_ABI): $(call obj,library/nvtally.c) $(BUILD)/li
 $(BUILD)/libnvtally.so: $(BUILD)/libnvtally.so.$(LIBRARY_ABI)
 	$(Q)ln -sf $(<F) $@
 
+# libnvtally-trace.so: traces as data (include/nvtally-trace.h), and the module of Python over it.
+TRACE_ABI := 0
+
+all: $(BUILD)/libnvtally-trace.so
+
+$(BUILD)/libnvtally-trace.so.$(TRACE_ABI): $(call obj,library/trace.c no_workloads.c $(PROFILER_SRC)) library/trace.map
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $(LIBRARY_LDFLAGS) -shared -Wl,-soname,$(@F),--version-script,library/trace.map$(if $(SANITIZE),,$(,)-z$(,)defs) $(filter %.o,$^) \
+	  $(LDLIBS) -o $@
+
+$(BUILD)/libnvtally-trace.so: $(BUILD)/libnvtally-trace.so.$(TRACE_ABI)
+	$(Q)ln -sf $(<F) $@
+
 $(BUILD)/tests/test_session_library $(BUILD)/tests/test_session_device: private LDLIBS += '-Wl,-rpath,$$ORIGIN/..'
 
 # The one with Google Benchmark is left out where that is not installed.
@@ -30,5 +43,9 @@ $(BUILD)/examples/google_benchmark: examples/google_benchmark.cpp include/nvtall
 	  '-Wl,-rpath,$$ORIGIN/..' -ldl -lpthread -o $@
 
 $(BUILD)/tests/test_session_library: $(BUILD)/libnvtally.so | examples
+
+# It uses the library as others do, by its header.
+$(BUILD)/tests/test_trace_library: private LDLIBS := -L$(BUILD) -lnvtally-trace '-Wl,-rpath,$$ORIGIN/..' $(LDLIBS)
+$(BUILD)/tests/test_trace_library: | $(BUILD)/libnvtally-trace.so
 
 .PHONY: examples

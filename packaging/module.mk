@@ -3,6 +3,8 @@ PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib
 DATADIR ?= $(PREFIX)/share
+# Where Python looks for modules of packages.
+PYTHONDIR ?= $(LIBDIR)/python3/dist-packages
 ZSHDIR  ?= $(DATADIR)/zsh/site-functions
 VERSION := $(shell sed -n 's/.*NVT_VERSION "\(.*\)"/\1/p' lib/version.h)
 SCDOC   ?= $(shell command -v scdoc 2>/dev/null)
@@ -29,15 +31,21 @@ man: $(MAN_PAGES) ## the manual pages
 install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/nvtally $(DESTDIR)$(BINDIR)
-	install -m 644 $(BUILD)/libnvtally-*.so $(DESTDIR)$(LIBDIR)/nvtally
+	install -m 644 $$(ls $(BUILD)/libnvtally-*.so | grep -v /libnvtally-trace.so) $(DESTDIR)$(LIBDIR)/nvtally
 	install -d $(DESTDIR)$(LIBDIR)/nvtally/pytorch
 	install -m 644 collectors/pytorch/*.py $(DESTDIR)$(LIBDIR)/nvtally/pytorch
 	install -m 644 $(BUILD)/libnvtally.so.$(LIBRARY_ABI) $(DESTDIR)$(LIBDIR)
 	ln -sf libnvtally.so.$(LIBRARY_ABI) $(DESTDIR)$(LIBDIR)/libnvtally.so
-	install -D -m 644 include/nvtally.h $(DESTDIR)$(PREFIX)/include/nvtally.h
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-	  packaging/nvtally.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nvtally.pc
-	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/nvtally.pc
+	install -m 644 $(BUILD)/libnvtally-trace.so.$(TRACE_ABI) $(DESTDIR)$(LIBDIR)
+	ln -sf libnvtally-trace.so.$(TRACE_ABI) $(DESTDIR)$(LIBDIR)/libnvtally-trace.so
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PYTHONDIR)/nvtally
+	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 python/nvtally/*.py $(DESTDIR)$(PYTHONDIR)/nvtally
+	for name in nvtally nvtally-trace; do \
+	  sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	    packaging/$$name.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$$name.pc && \
+	  chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/$$name.pc || exit; \
+	done
 	install -D -m 644 completion/nvtally.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/nvtally
 	install -D -m 644 completion/_nvtally $(DESTDIR)$(ZSHDIR)/_nvtally
 	install -D -m 644 completion/nvtally.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/nvtally.fish
@@ -54,13 +62,14 @@ install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	  @echo "no manual pages were installed: there is no scdoc here to make them (Debian: scdoc)")
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/nvtally $(DESTDIR)$(LIBDIR)/pkgconfig/nvtally.pc
+	rm -f $(DESTDIR)$(BINDIR)/nvtally $(DESTDIR)$(LIBDIR)/pkgconfig/nvtally.pc $(DESTDIR)$(LIBDIR)/pkgconfig/nvtally-trace.pc
 	rm -f $(DESTDIR)$(DATADIR)/bash-completion/completions/nvtally
 	rm -f $(DESTDIR)$(ZSHDIR)/_nvtally
 	rm -f $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/nvtally.fish
 	rm -f $(addprefix $(DESTDIR)$(DATADIR)/man/man1/,$(notdir $(MAN_PAGES)))
-	rm -f $(DESTDIR)$(PREFIX)/include/nvtally.h $(DESTDIR)$(LIBDIR)/libnvtally.so*
-	rm -rf $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(DATADIR)/doc/nvtally
+	rm -f $(DESTDIR)$(PREFIX)/include/nvtally.h $(DESTDIR)$(PREFIX)/include/nvtally-trace.h
+	rm -f $(DESTDIR)$(LIBDIR)/libnvtally.so* $(DESTDIR)$(LIBDIR)/libnvtally-trace.so*
+	rm -rf $(DESTDIR)$(PYTHONDIR)/nvtally $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(DATADIR)/doc/nvtally
 
 # Built apart, for the plainest processor of the architecture, optimised and without debug symbols.
 deb: ## a Debian package, in build/ (PROFILER=1: nvtally-profiler, without the workloads)

@@ -184,6 +184,23 @@ static void others_build_with_it(void **state)
     free(headers);
 }
 
+/* The module of Python finds the library and the program that it was installed with. */
+static void python_takes_it(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* Python has no sanitizer's runtime */
+#endif
+    expect("PYTHONPATH=\"$0/prefix/lib/python3/dist-packages\" PYTHONDONTWRITEBYTECODE=1 python3 "
+           "-c 'import nvtally; print(nvtally.version())'",
+           NVT_VERSION "\n");
+    expect("PYTHONPATH=\"$0/prefix/lib/python3/dist-packages\" PYTHONDONTWRITEBYTECODE=1 python3 "
+           "-c 'from nvtally._library import program; print(program())'",
+           "/prefix/bin/nvtally\n");
+    expect("PKG_CONFIG_PATH=\"$0/prefix/lib/pkgconfig\" pkg-config --libs nvtally-trace",
+           "-lnvtally-trace");
+}
+
 /* lib/version.h is the one place. */
 static void has_one_version(void **state)
 {
@@ -216,8 +233,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(works_where_it_is_moved),  cmocka_unit_test(has_manual_pages),
         cmocka_unit_test(completes_in_every_shell), cmocka_unit_test(documents_are_together),
-        cmocka_unit_test(others_build_with_it),     cmocka_unit_test(has_one_version),
-        cmocka_unit_test(is_removed_again),
+        cmocka_unit_test(others_build_with_it),     cmocka_unit_test(python_takes_it),
+        cmocka_unit_test(has_one_version),          cmocka_unit_test(is_removed_again),
     };
     return cmocka_run_group_tests(tests, install, remove_all);
 }

@@ -1,0 +1,204 @@
+"""usage: module.py BUILD: the module nvtally over docs/results/h100/traces/train.nvt, and what takes its tables.
+
+Prints "not run: …" for what is not installed; ends with 1 where something is wrong.
+"""
+import gc
+import os
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+os.environ["NVTALLY_LIBDIR"] = sys.argv[1]
+sys.path.insert(0, os.path.join(ROOT, "python"))
+
+import nvtally  # noqa: E402  pylint: disable=wrong-import-position
+
+TRACE = os.path.join(ROOT, "docs/results/h100/traces/train.nvt")
+
+
+def refused(action):
+    """The one line that an action fails with."""
+    try:
+        action()
+    except nvtally.Error as error:
+        assert "\n" not in str(error) and str(error), error
+        return str(error)
+    raise AssertionError("it was not refused")
+
+
+def module_found(name):
+    try:
+        return __import__(name)
+    except ImportError:
+        print(f"not run: {name} is not installed")
+        return None
+
+
+def without_others():
+    trace = nvtally.open(TRACE)
+    assert len(trace.tables) == 28 and "ops" in trace.tables
+    assert len(trace["ops"]) == 3243
+    total = trace.sql("SELECT sum(duration) AS total_ns, count(*) AS n FROM kernels").rows()
+    assert total == [{"total_ns": 37933309, "n": 2892}], total
+    report = trace.report("cuda_gpu_kern_sum")
+    assert sum(row["Total Time (ns)"] for row in report.rows()) == total[0]["total_ns"]
+    assert report.columns[0] == "Time (%)" and report.text("csv").startswith("Time (%)")
+    findings = trace.diagnose()
+    assert [finding.cause for finding in findings] == ["launch-bound", "GPU idle"]
+    assert str(findings[0]).startswith("launch-bound (48 %)") and findings[0].moments_ns
+    assert len(trace["kernels"]) == 2892 and len(trace["report_nvtx_sum"]) == 4
+    page = trace.report("nvtx_sum")._repr_html_()
+    assert page.startswith("<table>") and "Total Time (ns)" in page
+    assert "<td>ops</td>" in trace._repr_html_()
+    hostile = trace.sql("SELECT '<script>' AS name")._repr_html_()
+    assert "<script>" not in hostile and "&lt;script&gt;" in hostile
+    assert trace.sql("SELECT 1 AS n WHERE 0").columns == ["n"]
+    with trace:
+        pass
+    assert refused(lambda: trace["ops"]) == "the trace is closed"
+
+
+def what_is_refused():
+    trace = nvtally.open(TRACE)
+    assert "missing.nvt" in refused(lambda: nvtally.open("missing.nvt"))
+    assert "no trace" in refused(nvtally.open)
+    assert "is not a trace" in refused(lambda: nvtally.open(os.path.join(ROOT, "README.md")))
+    assert "no such column: nope" in refused(lambda: trace.sql("SELECT nope FROM ops"))
+    assert "only SELECT" in refused(lambda: trace.sql("ATTACH 'x' AS x"))
+    assert "at most 65536" in refused(lambda: trace.sql("SELECT 1" + " " * 1000000))
+    assert "stopped after" in refused(lambda: trace.sql("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
+                                                        "SELECT count(*) FROM c", timeout=0.1))
+    assert "no such table" in refused(lambda: trace["kernel_table"])
+    assert "cuda_gpu_kern_sum" in refused(lambda: trace.report("cuda_gpu_kern_su"))
+    assert "needs a directory" in refused(lambda: trace.report("fragments"))
+    assert "no format 'xml'" in refused(lambda: trace.report("nvtx_sum").text("xml"))
+    assert "a list" in refused(lambda: nvtally.record("python3 x.py"))
+    assert "command or code" in refused(nvtally.record)
+
+
+def cut_trace(folder):
+    """What is there of a file that was cut, with a note."""
+    path = os.path.join(folder, "cut.nvt")
+    with open(TRACE, "rb") as whole, open(path, "wb") as part:
+        part.write(whole.read()[:20000])
+    trace = nvtally.open(path)
+    assert any("cut" in note or "warning" in note for note in trace.notes), trace.notes
+
+
+def recording(folder):
+    code = "import ctypes, time; time.sleep(0.01)"
+    with nvtally.record(code=code, options=["--trace", "osrt"]) as trace:
+        path = trace.paths[0]
+        assert trace.sql("SELECT value FROM meta WHERE key = 'command'").rows()
+    assert not os.path.exists(path)
+    kept = nvtally.record([sys.executable, "-c", "raise SystemExit(3)"], output=os.path.join(folder, "kept.nvt"))
+    assert kept.status == 3 and os.path.exists(kept.path)
+
+
+def arrow():
+    pyarrow = module_found("pyarrow")
+    if not pyarrow:
+        return
+    trace = nvtally.open(TRACE)
+    for name in trace.tables:
+        table = pyarrow.table(trace[name])
+        table.validate(full=True)
+        assert table.num_rows == len(trace[name])
+        # SQL says the same of every column.
+        for column in table.column_names:
+            values = table[column]
+            there = trace.sql(f'SELECT count("{column}") AS n FROM "{name}"').rows()[0]["n"]
+            assert len(values) - values.null_count == there, (name, column)
+    first, second = pyarrow.table(trace["ops"]), pyarrow.table(trace["ops"])
+    borrowed = {column for column in first.column_names
+                if first[column].chunk(0).buffers()[1].address == second[column].chunk(0).buffers()[1].address}
+    assert set(first.column_names) - borrowed == {"id", "file", "rank", "detail", "duration"}, borrowed
+    assert first.schema.field("start").metadata[b"unit"] == b"ns"
+    sums = trace.sql("SELECT sum(start) AS a, sum(range) AS b, sum(api) AS c, count(DISTINCT name) AS d FROM ops").rows()[0]
+    compute = __import__("pyarrow.compute", fromlist=["sum"])
+    trace.close()
+    del trace
+    gc.collect()
+    assert sums == {"a": compute.sum(first["start"]).as_py(), "b": compute.sum(first["range"]).as_py(),
+                    "c": compute.sum(first["api"]).as_py(), "d": len(set(first["name"].to_pylist()))}
+    two = nvtally.open(TRACE, os.path.join(ROOT, "docs/results/h100/traces/looped.nvt"))
+    table = pyarrow.table(two["ops"])
+    assert table["name"].num_chunks == 2 and table["id"].to_pylist() == list(range(len(table)))
+    assert compute.sum(table["api"]).as_py() == two.sql("SELECT sum(api) AS n FROM ops").rows()[0]["n"]
+
+
+def frames():
+    trace = nvtally.open(TRACE)
+    total = trace.sql("SELECT sum(duration) AS n FROM ops").rows()[0]["n"]
+    if module_found("pyarrow") and module_found("pandas"):
+        for name in trace.tables:
+            assert len(trace[name].to_pandas()) == len(trace[name])
+        assert trace["ops"].to_pandas()["duration"].sum() == total
+    polars = module_found("polars")
+    if polars:
+        for name in trace.tables:
+            assert len(trace[name].to_polars()) == len(trace[name])
+        assert trace["ops"].to_polars()["duration"].sum() == total
+    duckdb = module_found("duckdb")
+    if duckdb:
+        ops, kernel_shapes = trace["ops"], trace["kernel_shapes"]
+        assert duckdb.sql("SELECT sum(duration) FROM ops").fetchall()[0][0] == total
+        count = duckdb.sql("SELECT count(*) FROM ops o JOIN kernel_shapes k ON k.id = o.detail WHERE o.kind = 0")
+        assert count.fetchall()[0][0] == 2892
+        del ops, kernel_shapes
+
+
+def export(*arguments):
+    """Exit status and the lines on stderr of `nvtally export`."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    done = subprocess.run([os.path.join(sys.argv[1], "nvtally"), "export", *arguments], env=environment, check=False,
+                          capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+def files(folder):
+    """A job of 64 ranks as files: what DuckDB joins and adds up is what the report says of the traces."""
+    pyarrow, duckdb = module_found("pyarrow"), module_found("duckdb")
+    out = os.path.join(folder, "tables")
+    if not pyarrow:
+        status, said = export(TRACE, "--to", "parquet", "-o", out)
+        assert status == 2 and "needs pyarrow" in said and said.count("\n") == 1, said
+        return
+    assert export(TRACE, "--to", "arrow", "-o", out) == (0, "")
+    with pyarrow.ipc.open_file(os.path.join(out, "ops.arrow")) as ops:
+        assert ops.read_all().equals(pyarrow.table(nvtally.open(TRACE)["ops"]).unify_dictionaries())
+    for arguments, why in (((TRACE, "--to", "arrow", "-o", out), "is there already"),
+                           ((TRACE, "--to", "parquet"), "writes a folder"),
+                           ((TRACE, "--to", "parquet", "-o", out, "--filter-time", "0s/1s"), "takes whole traces"),
+                           (("missing.nvt", "--to", "parquet", "-o", out + "2"), "missing.nvt: cannot be opened")):
+        status, said = export(*arguments)
+        assert status == 2 and why in said and said.count("\n") == 1, said
+    ranks = [os.path.join(folder, f"t.rank{rank}.nvt") for rank in range(64)]
+    for path in ranks:
+        shutil.copy(TRACE, path)
+    job = os.path.join(folder, "job")
+    assert export(*ranks, "--to", "parquet", "-o", job)[0] == 0
+    assert os.path.exists(os.path.join(job, "ops/rank=63/63.parquet"))
+    if duckdb:
+        report = nvtally.open(*ranks).report("cuda_gpu_kern_gb_sum").rows()
+        rows = duckdb.sql(f"""SELECT o.rank, sum(duration), count(*) FROM read_parquet('{job}/ops/*/*.parquet',
+            hive_partitioning = true) o JOIN read_parquet('{job}/kernel_shapes/*/*.parquet', hive_partitioning = true) k
+            ON k.id = o.detail WHERE o.kind = 0 GROUP BY 1""").fetchall()
+        assert len(rows) == 64 and len({row[1:] for row in rows}) == 1
+        assert sum(row[1] for row in rows) == sum(row["Total Time (ns)"] for row in report)
+        assert sum(row[2] for row in rows) == sum(row["Instances"] for row in report)
+
+
+def main():
+    without_others()
+    what_is_refused()
+    cut_trace(sys.argv[2])
+    recording(sys.argv[2])
+    arrow()
+    frames()
+    files(sys.argv[2])
+    print("done")
+
+
+main()
