@@ -2,6 +2,7 @@
  * The command `export`.
  */
 #include "exports/export.h"
+#include "exports/frames.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,12 +29,13 @@ static const struct nvt_exporter *const exporters[] = {
 
 #define NAMES                                                                                      \
     "nvt, sqlite, chrome, chrome-path, csv, folded, folded-device, folded-memory or "              \
-    "folded-cpu"
+    "folded-cpu, arrow or parquet"
 
 #define EXPORTERS NVT_COUNT_OF(exporters)
 
 static const char usage_text[] =
-    "usage: nvtally export FILE --to FORMAT [-o OUT]\n\n"
+    "usage: nvtally export FILE --to FORMAT [-o OUT]\n"
+    "       nvtally export FILE|DIRECTORY… --to arrow|parquet -o FOLDER\n\n"
     "Converts a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) for\n"
     "other tools.\n\n"
     "      --to FORMAT      nvt: nvtally's own format, small and fast to read; also\n"
@@ -51,6 +53,8 @@ static const char usage_text[] =
     "                       peak, in bytes\n"
     "                       folded-cpu: collapsed stacks of CPU time by ranges and\n"
     "                       functions, from samples\n"
+    "                       arrow, parquet: a file for each table, by rank where\n"
+    "                       there are several traces (needs python3 with pyarrow)\n"
     "  -o, --output OUT     write to this file, - is stdout (default: stdout; for nvt\n"
     "                       and sqlite, FILE with that ending); a trace that is there\n"
     "                       is kept: out.nvt as out.old.nvt, others as OUT.old\n"
@@ -60,6 +64,8 @@ static const char usage_text[] =
 
 struct request {
     const struct nvt_exporter *exporter;
+    const char *frames;  /* a form of tables, and no exporter (frames.h); NULL */
+    char *const *inputs; /* then */
     const char *input, *output;
     int overwrites;
     struct nvt_window window;
@@ -72,7 +78,24 @@ static int choose(struct request *request, const char *name, struct nvt_error *e
             request->exporter = exporters[i];
             return 0;
         }
+    request->frames = nvt_frames_form(name);
+    if (request->frames)
+        return 0;
     return nvt_fail(err, "export: no format '%s': " NAMES, name);
+}
+
+/* Traces for frames, and where to. */
+static int take_frames(struct request *request, char *const *inputs, struct nvt_error *err)
+{
+    request->inputs = inputs;
+    if (!*inputs)
+        return nvt_fail(err, "export: no trace or directory was given");
+    if (!request->output || !strcmp(request->output, "-"))
+        return nvt_fail(err, "export: --to %s writes a folder: name it with -o", request->frames);
+    if (nvt_window_is_set(&request->window))
+        return nvt_fail(err, "export: --to %s takes whole traces: cut one with --to nvt before",
+                        request->frames);
+    return 0;
 }
 
 /* 1: --help was given. */
@@ -105,6 +128,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         }
     if (status)
         return status;
+    if (request->frames)
+        return take_frames(request, argv + optind, err);
     if (argc - optind != 1)
         return nvt_fail(err, "export: give one trace, not %d", argc - optind);
     if (!request->exporter)
@@ -298,7 +323,9 @@ int nvt_cmd_export(int argc, char **argv)
         return 0;
     }
     if (!status)
-        status = export_trace(&request, &err);
+        status = request.frames
+                     ? nvt_frames_write(request.inputs, request.frames, request.output, &err)
+                     : export_trace(&request, &err);
     if (!status)
         return 0;
     nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
