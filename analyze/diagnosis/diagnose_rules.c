@@ -9,6 +9,7 @@
 #include "../../lib/kernel_names.h"
 #include "diagnose.h"
 #include "../device/gaps.h"
+#include "../model/parallel.h"
 #include "../model/recording.h"
 
 #define RULE_ENTRY(name) &nvt_rule_##name,
@@ -268,14 +269,76 @@ static void put_causes_first(struct nvt_findings *findings)
                 findings->items[i].explained_by = k + 1;
 }
 
+/* What the rules that look at traces find in one of them: those of each rule behind those of the one before. */
+struct looking {
+    const struct nvt_input *input;
+    const struct nvt_input_trace *from;
+    struct nvt_findings findings;
+    size_t ends[NVT_COUNT_OF(rules)];
+    struct nvt_error err;
+    int status;
+};
+
+static void look_by_all(void *context, size_t i)
+{
+    struct looking *looking = &((struct looking *)context)[i];
+    for (size_t k = 0; k < NVT_COUNT_OF(rules) && !looking->status; k++) {
+        if (rules[k]->look)
+            looking->status =
+                look_at(rules[k], looking->from, looking->input, &looking->findings, &looking->err);
+        looking->ends[k] = looking->findings.count;
+    }
+}
+
+/* Traces are looked at several at a time. malloc'ed; NULL with err. */
+static struct looking *look_at_all(const struct nvt_input *input, struct nvt_error *err)
+{
+    struct looking *all = calloc(input->trace_count + 1, sizeof(*all));
+    if (!all) {
+        nvt_error_set(err, "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < input->trace_count; i++)
+        all[i] = (struct looking){.input = input, .from = &input->traces[i], .err = NVT_ERROR_INIT};
+    nvt_parallel(look_by_all, all, input->trace_count);
+    return all;
+}
+
+/* Append what a rule found in all traces, in their order. 0, or -1 with err. */
+static int take_looked(const struct looking *all, size_t rule, size_t traces,
+                       struct nvt_findings *findings, struct nvt_error *err)
+{
+    for (size_t i = 0; i < traces; i++) {
+        size_t at = rule ? all[i].ends[rule - 1] : 0;
+        if (all[i].status) {
+            if (err)
+                *err = all[i].err;
+            return -1;
+        }
+        for (; at < all[i].ends[rule]; at++)
+            if (nvt_findings_add(findings, &all[i].findings.items[at], err))
+                return -1;
+    }
+    return 0;
+}
+
 int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findings *findings,
                  struct nvt_error *err)
 {
     const struct nvt_case facts = {input, by};
     int status = by ? nvt_axis_check(input, by, err) : 0;
-    for (size_t i = 0; i < NVT_COUNT_OF(rules) && !status; i++)
-        if (!by || rules[i]->is_along)
-            status = nvt_rule_apply(rules[i], &facts, findings, err);
+    struct looking *looked = by || status ? NULL : look_at_all(input, err);
+    if (!by && !looked)
+        status = -1;
+    for (size_t i = 0; i < NVT_COUNT_OF(rules) && !status; i++) {
+        if (rules[i]->compare && (!by || rules[i]->is_along))
+            status = rules[i]->compare(rules[i], &facts, findings, err);
+        else if (looked && rules[i]->look)
+            status = take_looked(looked, i, input->trace_count, findings, err);
+    }
+    for (size_t i = 0; looked && i < input->trace_count; i++)
+        free(looked[i].findings.items);
+    free(looked);
     if (!status) {
         nvt_findings_sort(findings, 0);
         put_causes_first(findings);

@@ -293,6 +293,14 @@ static void set_extent(struct nvt_trace *trace, struct nvt_extent *all)
     trace->levels_ns = all->last;
 }
 
+static int make_name_facts(struct nvt_trace *trace)
+{
+    free((void *)trace->name_facts);
+    trace->name_fact_count = nvt_strings_count(trace->strings);
+    trace->name_facts = calloc((size_t)trace->name_fact_count + 1, sizeof(*trace->name_facts));
+    return trace->name_facts ? 0 : -1;
+}
+
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
 {
     struct nvt_extent all = {INT64_MAX, INT64_MIN};
@@ -302,7 +310,7 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
         keep_extent(trace, &all);
     else
         set_extent(trace, &all);
-    if (nvt_iterations_recognize(trace))
+    if (nvt_iterations_recognize(trace) || make_name_facts(trace))
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     if (trace->was_finished)
         return 0;

@@ -75,18 +75,40 @@ int nvt_has_own_iterations(const struct nvt_trace *trace)
     return trace->iteration || trace->loop;
 }
 
-static int is_named(const struct nvt_trace *trace, uint32_t range, uint32_t iteration,
-                    enum naming naming)
+/* What is asked of the name of each of many ranges: `known` has 1 for a name that is one and 2 for one that is none, 0 where it was not
+ * looked at. */
+struct question {
+    const struct nvt_trace *trace;
+    uint32_t iteration; /* the string */
+    enum naming naming;
+    uint8_t *known;
+};
+
+static int is_name(const struct question *question, uint32_t name)
 {
+    const struct nvt_trace *trace = question->trace;
+    uint8_t *known = &question->known[name];
+    if (!*known) {
+        const char *text = nvt_name(trace, name);
+        const int is = question->naming == OF_PYTORCH
+                           ? !strncmp(text, STEP, strlen(STEP))
+                           : trace->loop && nvt_loop_of(text) == trace->loop;
+        *known = is ? 1 : 2;
+    }
+    return *known == 1;
+}
+
+static int is_named(const struct question *question, uint32_t range)
+{
+    const struct nvt_trace *trace = question->trace;
     const uint32_t name = trace->ranges.name[range];
     if (trace->iteration)
         return is_said(trace, range);
-    if (naming == OF_PYTORCH)
-        return !strncmp(nvt_name(trace, name), STEP, strlen(STEP));
-    if (naming == OF_LOOP)
-        return trace->loop && nvt_loop_of(nvt_name(trace, name)) == trace->loop;
-    return name == iteration &&
-           (naming == OF_ANY_DOMAIN || nvt_is_workloads_domain(trace, trace->ranges.domain[range]));
+    if (question->naming == OF_PYTORCH || question->naming == OF_LOOP)
+        return is_name(question, name);
+    return name == question->iteration &&
+           (question->naming == OF_ANY_DOMAIN ||
+            nvt_is_workloads_domain(trace, trace->ranges.domain[range]));
 }
 
 /* Whether a range lies in the last one that its thread was found to have. */
@@ -95,30 +117,61 @@ static int is_inner(const struct nvt_ranges *ranges, uint32_t range, uint32_t la
     return last != NVT_NONE && ranges->end[range] <= ranges->end[last];
 }
 
-uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
+/* Whether any name can be one: of most ways of naming none is, which is quicker to see than by ranges. */
+static int has_name(const struct question *question)
 {
+    const uint32_t count = nvt_strings_count(question->trace->strings);
+    if (question->trace->iteration)
+        return 1;
+    if (question->naming == OF_WORKLOADS || question->naming == OF_ANY_DOMAIN)
+        return question->iteration != NVT_NO_STRING;
+    if (question->naming == OF_LOOP)
+        return question->trace->loop != 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (is_name(question, i))
+            return 1;
+    return 0;
+}
+
+/* 0, or -1 when out of memory: then there are no rows. */
+static int find_iterations(struct question *question, uint32_t *rows, uint32_t *count)
+{
+    const struct nvt_trace *trace = question->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
-    const uint32_t name = nvt_strings_find(trace->strings, "iteration", strlen("iteration"));
-    uint32_t *rows = malloc(((size_t)ranges->count + 1) * sizeof(*rows));
     uint32_t *last = malloc(((size_t)trace->threads.count + 1) * sizeof(*last));
-    *count = 0;
-    for (enum naming naming = 0; rows && last && naming < NAMINGS && !*count; naming++) {
+    for (enum naming naming = 0; last && naming < NAMINGS && !*count; naming++) {
+        question->naming = naming;
+        memset(question->known, 0, nvt_strings_count(trace->strings));
+        if (!has_name(question))
+            continue;
         memset(last, 0xFF, ((size_t)trace->threads.count + 1) * sizeof(*last));
         for (uint32_t i = 0; i < ranges->count; i++) {
             const uint32_t thread = ranges->thread[i];
-            if (ranges->flags[i] & NVT_RANGE_PARTIAL || !is_named(trace, i, name, naming) ||
+            if (ranges->flags[i] & NVT_RANGE_PARTIAL || !is_named(question, i) ||
                 is_inner(ranges, i, last[thread]))
                 continue;
             last[thread] = i;
             rows[(*count)++] = i;
         }
     }
-    if (!last) {
-        free(rows);
-        return NULL;
-    }
     free(last);
-    return rows;
+    return last ? 0 : -1;
+}
+
+uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
+{
+    struct question question = {
+        .trace = trace,
+        .iteration = nvt_strings_find(trace->strings, "iteration", strlen("iteration")),
+        .known = malloc((size_t)nvt_strings_count(trace->strings) + 1)};
+    uint32_t *rows = malloc(((size_t)trace->ranges.count + 1) * sizeof(*rows));
+    *count = 0;
+    const int failed = !rows || !question.known || find_iterations(&question, rows, count);
+    free(question.known);
+    if (!failed)
+        return rows;
+    free(rows);
+    return NULL;
 }
 
 /* --- which one holds a moment ----------------------------------------------------------------- */

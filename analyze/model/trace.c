@@ -39,6 +39,7 @@ void nvt_trace_free(struct nvt_trace *trace)
     nvt_strings_free(trace->strings);
     free(trace->path);
     free(trace->recent_kernels);
+    free((void *)trace->name_facts);
     free(trace->warning);
     free(trace->notes);
     free(trace);

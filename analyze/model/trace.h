@@ -451,6 +451,10 @@ struct nvt_trace {
     int goes_on;     /* then: it is being recorded still */
     int is_late; /* what its processes did first is not in it: it was cut off, or not captured */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
+    /* What analyses found out of each string that was there when the trace was finished, 0: nothing yet; by whoever comes first, on any
+     * thread. NULL: it is not kept. */
+    _Atomic unsigned char *name_facts;
+    uint32_t name_fact_count;
     const char *iteration; /* ranges that are iterations (nvt_iterations_set), not owned, or NULL */
     unsigned
         loop; /* which name the program gives to them (loop_names.h), where none are called iteration; 0: none */
