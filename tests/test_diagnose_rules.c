@@ -307,7 +307,7 @@ static const struct trouble {
       {.kernels = 10, .kernel_ns = 80000, .tail_ns = 90000, .domain = "NCCL"}}},
     /* A third of the samples, and 90 % of the clock; a fifth, or 96 %; a device that hardly works. */
     {&nvt_rule_clocks,
-     "the power limit throttles (0) to 1800 MHz under load (maximum 2000 MHz)",
+     "the power limit throttles GPU 0 to 1800 MHz under load (maximum 2000 MHz)",
      {.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1800, .limited = 33},
      {{.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1800, .limited = 20},
       {.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1920, .limited = 33},
