@@ -44,6 +44,24 @@ void nvt_command_lines(const void *lines, size_t size)
     }
 }
 
+int nvt_command_facts(const struct nvt_input *input, struct nvt_facts *facts, struct nvt_error *err)
+{
+    const char **paths = calloc(input->trace_count + input->run_count + 1, sizeof(*paths));
+    if (!paths)
+        return nvt_fail(err, "out of memory");
+    *facts = (struct nvt_facts){.traces = paths};
+    for (size_t i = 0; i < input->run_count; i++)
+        if (!input->runs[i]->is_of_traces)
+            paths[facts->trace_count++] = input->runs[i]->path;
+    for (size_t i = 0; i < input->trace_count; i++)
+        paths[facts->trace_count++] = input->traces[i].trace->path;
+    facts->range = input->window ? input->window->range : NULL;
+    facts->time = input->window ? input->window->time : NULL;
+    facts->notes = input->notes.data;
+    facts->notes_size = input->notes.size;
+    return 0;
+}
+
 size_t nvt_command_note_lines(const struct nvt_input *input)
 {
     const size_t width = nvt_terminal_width(stderr), hang = strlen("nvtally: ");

@@ -26,6 +26,10 @@ int nvt_command_top(const char *text, size_t least, size_t *top, struct nvt_erro
 /* Print lines, each with its end, on stderr: those of notes and warnings start with "nvtally: ". */
 void nvt_command_lines(const void *lines, size_t size);
 
+/* What the format facts says of an input: its paths, its window, its notes so far. facts->traces is malloc'ed. 0, or -1 with err. */
+int nvt_command_facts(const struct nvt_input *input, struct nvt_facts *facts,
+                      struct nvt_error *err);
+
 /* How many lines of a terminal the notes of an input take; 0 where stderr is none. */
 size_t nvt_command_note_lines(const struct nvt_input *input);
 

@@ -29,7 +29,7 @@ static const char usage_text[] =
     "with the published figures of the same configurations. These come from other\n"
     "machines, so there is a ratio and no verdict.\n\n"
     "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv,\n"
-    "                       json\n"
+    "                       json or facts\n"
     "      --fail-above PCT exit with 1 if anything is slower by more than this, such\n"
     "                       as 5 or 5%\n"
     "      --fail-unknown   with --fail-above, also if it may be, but is within\n"

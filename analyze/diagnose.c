@@ -34,9 +34,10 @@ static const char usage_text[] =
     "      --rules          print what is looked for, with thresholds and reasons;\n"
     "                       takes no trace\n"
     "  -f, --format FORMAT  print a table: table, column, grid, markdown, latex; csv,\n"
-    "                       tsv, json have a row for each finding of each trace,\n"
-    "                       and times in ns (default: one paragraph per finding)\n" NVT_WINDOW_HELP
-        NVT_LAUNCHERS_HELP NVT_ITERATION_HELP NVT_COLOR_HELP "      --help           this text\n\n"
+    "                       tsv, json, facts have a row for each finding of each\n"
+    "                       trace, and times in ns (default: one paragraph per\n"
+    "                       finding)\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
+        NVT_COLOR_HELP "      --help           this text\n\n"
     "Exit status: 0 (with or without findings), 2 if nothing can be read or no run\n"
     "has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
@@ -294,10 +295,12 @@ static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
 }
 
 /* Render a table, taking ownership. */
-static int render(struct nvt_table *table, const struct request *request, struct nvt_error *err)
+static int render(struct nvt_table *table, const struct request *request,
+                  const struct nvt_facts *facts, struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_tables tables = {.terminal = screen.width, .is_coloured = screen.is_coloured};
+    struct nvt_tables tables = {
+        .terminal = screen.width, .is_coloured = screen.is_coloured, .facts = facts};
     int status =
         nvt_tables_add(&tables, table) || request->format->render(&tables, stdout) ? -1 : 0;
     nvt_tables_free(&tables);
@@ -317,7 +320,14 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_inp
         nvt_table_set_provenance(table, &provenance);
     for (size_t i = 0; table && i < findings->count; i++)
         (format->captions ? fill_shown : fill_row)(table, &findings->items[i]);
-    return render(table, request, err);
+    struct nvt_facts facts;
+    if (nvt_command_facts(input, &facts, err)) {
+        nvt_table_free(table);
+        return -1;
+    }
+    const int status = render(table, request, &facts, err);
+    free((void *)(uintptr_t)facts.traces);
+    return status;
 }
 
 /* Print what was found. 0, or -1 with err, when nothing is printed. */
@@ -360,7 +370,7 @@ static int print_rule_table(const struct request *request, struct nvt_error *err
         nvt_table_put(table, rules[i]->cause, rules[i]->about, rules[i]->threshold,
                       nvt_confidence_name(rules[i]->confidence), rules[i]->remedy, rules[i]->means,
                       rules[i]->found, rules[i]->helped, rules[i]->confused);
-    return render(table, request, err);
+    return render(table, request, NULL, err);
 }
 
 static void print_rule(const struct nvt_screen *screen, const struct nvt_rule *rule)

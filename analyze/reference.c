@@ -18,7 +18,7 @@ static const char usage_head[] =
     "Prints the published numbers of a workload. They come from their authors'\n"
     "machines, not from this one. 'nvtally compare' compares yours with them.\n\n"
     "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv,\n"
-    "                       json, or published\n"
+    "                       json, facts, or published\n"
     "      --wide           show all columns, and names at full length\n" NVT_COLOR_HELP
     "      --help           this text\n\n"
     "Workloads, and who published them:\n";

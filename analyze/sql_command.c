@@ -27,7 +27,7 @@ static const char usage_text[] =
     "  nvtally sql t.nvt \"SELECT short_name, sum(duration) AS total_ns\n"
     "                     FROM kernels GROUP BY 1 ORDER BY 2 DESC\"\n\n"
     "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv\n"
-    "                       or json\n"
+    "                       json or facts\n"
     "      --max-rows N     at most N rows of each result; 0: all (default: 1000000)\n"
     "      --timeout T      stop after this time, such as 500ms or 10s; 0: never\n"
     "                       (default: 60s)\n"
@@ -42,6 +42,7 @@ struct request {
     int plain_names;
     struct nvt_window window;
     const char *iteration;
+    const struct nvt_input *input;
 };
 
 static int set_format(struct request *request, const char *name, struct nvt_error *err)
@@ -127,11 +128,16 @@ static int is_query(const char *text)
 static int answer(struct nvt_sql *sql, const char *text, const struct request *request,
                   struct nvt_error *err)
 {
+    struct nvt_facts facts = {0};
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_tables tables = {.terminal = screen.width, .is_coloured = screen.is_coloured};
+    struct nvt_tables tables = {
+        .terminal = screen.width, .is_coloured = screen.is_coloured, .facts = &facts};
     int status = nvt_sql_answer(sql, text, &request->limits, &tables, err);
+    if (!status)
+        status = nvt_command_facts(request->input, &facts, err);
     if (!status && request->format->render(&tables, stdout))
         status = nvt_fail(err, "out of memory");
+    free((void *)(uintptr_t)facts.traces);
     nvt_tables_free(&tables);
     return status;
 }
@@ -208,6 +214,7 @@ int nvt_cmd_sql(int argc, char **argv)
     struct nvt_input input = {.plain_names = request.plain_names,
                               .window = &request.window,
                               .iteration = request.iteration};
+    request.input = &input;
     const char *query = optind < argc && is_query(argv[argc - 1]) ? argv[argc - 1] : NULL;
     const int files = query ? argc - 1 : argc;
     if (optind == files)

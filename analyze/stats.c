@@ -37,7 +37,7 @@ static const char usage_text[] =
     "                       lists them, 'all' is those that have something to say of\n"
     "                       what is there\n"
     "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv,\n"
-    "                       json, or published: the layout of the workload's\n"
+    "                       json, facts, or published: the layout of the workload's\n"
     "                       published file; 'list' lists them\n"
     "  -o, --output FILE    write to this file instead of stdout (-, as is the\n"
     "                       default)\n"
@@ -469,11 +469,16 @@ static int print(const struct request *request, struct nvt_input *input, FILE *o
     status = make_all(request, input, &tables, err);
     if (!request->is_study)
         keep_top(request, &screen, &tables, input);
+    struct nvt_facts facts = {0};
+    tables.facts = &facts;
+    if (!status)
+        status = nvt_command_facts(input, &facts, err);
     if (!status && request->is_study)
         status = nvt_command_study(input, (const char *)request->arguments.data, request->color,
                                    &tables, out, err);
     else if (!status && request->format->render(&tables, out))
         status = nvt_fail(err, "out of memory");
+    free((void *)(uintptr_t)facts.traces);
     nvt_tables_free(&tables);
     nvt_launch_cache_free(input->launches);
     input->launches = NULL;

@@ -24,7 +24,8 @@
     X(latex, 1, "a table for the booktabs package")                                                \
     X(csv, 0, "comma-separated, quoted after RFC 4180")                                            \
     X(tsv, 0, "tab-separated; tab, newline and backslash as \\t, \\n and \\\\")                    \
-    X(json, 0, "an array of objects (of several tables: an object of arrays)")
+    X(json, 0, "an array of objects (of several tables: an object of arrays)")                     \
+    X(facts, 0, "JSON for agents: tables with units, notes, ids, what is not known")
 
 struct nvt_format {
     const char *name;
@@ -57,6 +58,10 @@ void nvt_render_markdown_rows(const struct nvt_table *table, FILE *out);
 void nvt_render_latex_text(const char *text, FILE *out);
 void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_t count, FILE *out);
 void nvt_render_html_text(const char *text, FILE *out);
+
+/* A text, and a cell, as JSON. */
+void nvt_render_json_text(const char *text, FILE *out);
+void nvt_render_json_cell(const struct nvt_table *table, size_t row, size_t column, FILE *out);
 
 /* One text as a field of CSV, quoted where it must be. */
 void nvt_render_csv_field(const char *text, FILE *out);

@@ -190,16 +190,29 @@ double nvt_table_real(const struct nvt_table *table, size_t row, size_t column);
 int nvt_table_bool(const struct nvt_table *table, size_t row, size_t column);
 const char *nvt_table_text(const struct nvt_table *table, size_t row, size_t column);
 
+/* What the format facts says besides tables. Zero-initialise. */
+struct nvt_facts {
+    const char *const *traces; /* paths of what was read */
+    size_t trace_count;
+    const char *range, *time; /* of a window, as they were given; NULL: none */
+    const void *notes;        /* lines, each with its '\n' */
+    size_t notes_size;
+    const char *text;   /* a text to read, besides or instead of tables; NULL */
+    const char *cannot; /* why there is no answer; NULL: there is one, unless no table has a row */
+    size_t most_bytes;  /* that it writes, about; 0: any number */
+};
+
 /* A list that owns its tables. Zero-initialise. */
 struct nvt_tables {
     struct nvt_table **items;
     size_t count;
     size_t
         terminal; /* columns of the terminal that the formats table, column and grid write for, 0 unknown or none */
-    int is_coloured;  /* and whether colours are wanted there */
-    size_t most_rows; /* of each table that the format table writes; 0: all */
-    const char *more; /* how to see the others; NULL: by the report's name */
-    int is_wide;      /* nothing is to be shortened, left out or said but once (compact_table.h) */
+    int is_coloured;               /* and whether colours are wanted there */
+    size_t most_rows;              /* of each table that the format table writes; 0: all */
+    const char *more;              /* how to see the others; NULL: by the report's name */
+    const struct nvt_facts *facts; /* for the format facts; NULL: nothing is known */
+    int is_wide; /* nothing is to be shortened, left out or said but once (compact_table.h) */
 };
 
 /* Append, taking ownership also on failure. 0, or -1 when out of memory, `table` is NULL, or it has

@@ -15,7 +15,7 @@ static int needs_escape(uint32_t character)
 }
 
 /* Escapes keep every character, so nothing here has to be made visible. */
-static void put_string(const char *text, FILE *out)
+void nvt_render_json_text(const char *text, FILE *out)
 {
     putc('"', out);
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
@@ -33,13 +33,13 @@ static void put_string(const char *text, FILE *out)
     putc('"', out);
 }
 
-static void put_cell(const struct nvt_table *table, size_t row, size_t column, FILE *out)
+void nvt_render_json_cell(const struct nvt_table *table, size_t row, size_t column, FILE *out)
 {
     char number[NVT_NUMBER_MAX];
     if (nvt_table_is_null(table, row, column))
         fputs("null", out);
     else if (nvt_table_column(table, column)->type == NVT_TEXT)
-        put_string(nvt_table_text(table, row, column), out);
+        nvt_render_json_text(nvt_table_text(table, row, column), out);
     else
         fputs(nvt_render_number(table, row, column, 0, number), out);
 }
@@ -47,7 +47,7 @@ static void put_cell(const struct nvt_table *table, size_t row, size_t column, F
 static void put_heading(const struct nvt_column *column, FILE *out)
 {
     char heading[NVT_NUMBER_MAX];
-    put_string(nvt_render_heading(column, heading, sizeof(heading)), out);
+    nvt_render_json_text(nvt_render_heading(column, heading, sizeof(heading)), out);
 }
 
 static void put_rows(const struct nvt_table *table, FILE *out)
@@ -59,7 +59,7 @@ static void put_rows(const struct nvt_table *table, FILE *out)
             fputs(column ? ", " : "", out);
             put_heading(nvt_table_column(table, column), out);
             fputs(": ", out);
-            put_cell(table, row, column, out);
+            nvt_render_json_cell(table, row, column, out);
         }
         putc('}', out);
     }
@@ -77,7 +77,7 @@ static void put_key(const struct nvt_tables *tables, size_t index, FILE *out)
         snprintf(key, sizeof(key), "%.200s#%zu", name, earlier + 1);
     else
         snprintf(key, sizeof(key), "%.200s", name);
-    put_string(key, out);
+    nvt_render_json_text(key, out);
 }
 
 int nvt_render_json(const struct nvt_tables *tables, FILE *out)
