@@ -93,6 +93,10 @@ PYTORCH     := $(BUILD)/libnvtally-pytorch.so $(patsubst collectors/%,$(BUILD)/%
 MPI_CALLS_SRC := $(sort $(wildcard collectors/mpi/*.c))
 MPI_CALLS     := $(BUILD)/libnvtally-mpi-calls.so
 
+# What NCCL loads as its profiler plugin.
+NCCL_PROFILER_SRC := $(sort $(wildcard collectors/nccl/*.c))
+NCCL_PROFILER     := $(BUILD)/libnvtally-nccl-profiler.so
+
 # In front of libc: its calls that may block.
 OS_CALLS_SRC := $(sort $(wildcard collectors/os/*.c))
 OS_CALLS     := $(BUILD)/libnvtally-os-calls.so
@@ -107,7 +111,7 @@ CPU_SAMPLES     := $(BUILD)/libnvtally-cpu-samples.so
 PRELOAD_CC ?= $(CC)
 PRELOADS := $(patsubst %,$(BUILD)/libnvtally-preload-%.so,mpi-calls os-calls cpu-samples)
 
-all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(if $(PROFILER),,$(BUILD)/libnvtally-host.so) $(PYTORCH) $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES) $(PRELOADS) ## build everything for this machine
+all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(if $(PROFILER),,$(BUILD)/libnvtally-host.so) $(PYTORCH) $(MPI_CALLS) $(NCCL_PROFILER) $(OS_CALLS) $(CPU_SAMPLES) $(PRELOADS) ## build everything for this machine
 
 # Code that a library can hold, and of which it shows only what is marked NVT_EXPORT.
 PIC := -fPIC -fvisibility=hidden
@@ -168,7 +172,7 @@ $(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
 
 # It is loaded into Python, which has no sanitizer's runtime.
-$(call pic,$(PYTORCH_SRC) $(MPI_CALLS_SRC) $(OS_CALLS_SRC) $(CPU_SAMPLES_SRC)) $(BUILD)/libnvtally-pytorch.so $(MPI_CALLS) $(OS_CALLS) $(CPU_SAMPLES): override SANITIZE :=
+$(call pic,$(PYTORCH_SRC) $(MPI_CALLS_SRC) $(NCCL_PROFILER_SRC) $(OS_CALLS_SRC) $(CPU_SAMPLES_SRC)) $(BUILD)/libnvtally-pytorch.so $(MPI_CALLS) $(NCCL_PROFILER) $(OS_CALLS) $(CPU_SAMPLES): override SANITIZE :=
 $(BUILD)/libnvtally-pytorch.so: $(call pic,$(PYTORCH_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs $^ -ldl -o $@
@@ -176,6 +180,11 @@ $(BUILD)/libnvtally-pytorch.so: $(call pic,$(PYTORCH_SRC))
 $(MPI_CALLS): $(call pic,$(MPI_CALLS_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs $^ -ldl -o $@
+
+# NCCL unloads it with its last communicator, while other threads may be in it.
+$(NCCL_PROFILER): $(call pic,$(NCCL_PROFILER_SRC))
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
 
 # Threads are cancelled in calls, and exceptions come out of callbacks: they pass through.
 $(call pic,$(OS_CALLS_SRC)): PIC_FLAGS := -O3 -fno-plt -fexceptions

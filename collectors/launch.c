@@ -23,6 +23,8 @@
 #define INJECT_LIBRARY   "libnvtally-inject.so"
 #define NVTX_VARIABLE    "NVTX_INJECTION64_PATH"
 #define CUDA_VARIABLE    "CUDA_INJECTION64_PATH"
+#define NCCL_VARIABLE    "NCCL_PROFILER_PLUGIN"
+#define NCCL_LIBRARY     "libnvtally-nccl-profiler.so"
 #define PYTORCH_VARIABLE "NVTALLY_PYTORCH" /* its ranges are wanted */
 #define PYTHON_MODULE    "pytorch/sitecustomize.py"
 /* Each stands for a library without "preload-" in its name: see collectors/preload. */
@@ -115,12 +117,12 @@ void nvt_launch_unblock(const struct nvt_launch_signals *before)
     sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
-/* Whether another tool's library is injected already. */
-static int is_other_tool(const char *variable)
+/* Whether another tool's library than this of ours is injected already. */
+static int is_other_tool(const char *variable, const char *ours)
 {
     const char *present = getenv(variable);
     const char *name = present ? strrchr(present, '/') : NULL;
-    return present && *present && strcmp(name ? name + 1 : present, INJECT_LIBRARY);
+    return present && *present && strcmp(name ? name + 1 : present, ours);
 }
 
 /* Without a library the variable stays as it is. */
@@ -147,7 +149,7 @@ static int lead(const char *variable, const char *folder)
 
 /* Libraries and folders that the command gets, NULL: not. */
 struct gifts {
-    const char *nvtx, *cuda, *python, *mpi, *os, *cpu, *pytorch;
+    const char *nvtx, *cuda, *python, *mpi, *os, *cpu, *nccl, *pytorch;
     pid_t ends_with; /* 0: with nobody */
 };
 
@@ -167,8 +169,9 @@ static void become_command(char *const argv[], const char *folder,
 {
     /* The one of samples in front of that of calls, which need not hear of stacks that Python writes. */
     if (!inject(NVTX_VARIABLE, gifts->nvtx) && !inject(CUDA_VARIABLE, gifts->cuda) &&
-        !lead("PYTHONPATH", gifts->python) && !lead("LD_PRELOAD", gifts->os) &&
-        !lead("LD_PRELOAD", gifts->cpu) && !lead("LD_PRELOAD", gifts->mpi) &&
+        !inject(NCCL_VARIABLE, gifts->nccl) && !lead("PYTHONPATH", gifts->python) &&
+        !lead("LD_PRELOAD", gifts->os) && !lead("LD_PRELOAD", gifts->cpu) &&
+        !lead("LD_PRELOAD", gifts->mpi) &&
         !(gifts->pytorch ? setenv(PYTORCH_VARIABLE, gifts->pytorch, 1)
                          : unsetenv(PYTORCH_VARIABLE)) &&
         !setenv(NVT_SESSION_ENV, folder, 1)) {
@@ -211,11 +214,13 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
                      const struct nvt_launch_signals *before, struct nvt_launch *launch,
                      struct nvt_error *err)
 {
-    char library[PATH_MAX], python[PATH_MAX], mpi[PATH_MAX], os[PATH_MAX], cpu[PATH_MAX];
+    char library[PATH_MAX], python[PATH_MAX], mpi[PATH_MAX], os[PATH_MAX], cpu[PATH_MAX],
+        nccl[PATH_MAX];
     int report[2], cause = 0, is_python = wish.pytorch || wish.cpu;
     *launch = (struct nvt_launch){.pid = -1};
     if (find_absolute(INJECT_LIBRARY, library, err) ||
         (wish.mpi && find_preload(MPI_LIBRARY, mpi, err)) ||
+        (wish.nccl && find_absolute(NCCL_LIBRARY, nccl, err)) ||
         (wish.os && find_preload(OS_LIBRARY, os, err)) ||
         (wish.cpu && find_preload(CPU_LIBRARY, cpu, err)) ||
         (is_python && find_absolute(PYTHON_MODULE, python, err)))
@@ -224,11 +229,13 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
         *strrchr(python, '/') = 0;
     if (pipe2(report, O_CLOEXEC))
         return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(errno));
-    launch->other_tool = is_other_tool(NVTX_VARIABLE);
-    launch->other_device_tool = wish.devices && is_other_tool(CUDA_VARIABLE);
+    launch->other_tool = is_other_tool(NVTX_VARIABLE, INJECT_LIBRARY);
+    launch->other_device_tool = wish.devices && is_other_tool(CUDA_VARIABLE, INJECT_LIBRARY);
+    launch->other_nccl_plugin = wish.nccl && is_other_tool(NCCL_VARIABLE, NCCL_LIBRARY);
     const struct gifts gifts = {
         .nvtx = launch->other_tool ? NULL : library,
         .cuda = wish.devices && !launch->other_device_tool ? library : NULL,
+        .nccl = wish.nccl && !launch->other_nccl_plugin ? nccl : NULL,
         .python = is_python ? python : NULL,
         .pytorch = wish.pytorch ? "1" : NULL,
         .cpu = wish.cpu ? cpu : NULL,

@@ -18,6 +18,7 @@ struct nvt_launch {
     int exec_error;        /* errno when the command could not be started, else 0 */
     int other_tool;        /* NVTX_INJECTION64_PATH was set to somebody else's library */
     int other_device_tool; /* CUDA_INJECTION64_PATH was set to somebody else's library */
+    int other_nccl_plugin; /* NCCL_PROFILER_PLUGIN was set to somebody else's, where ours was wished for */
 };
 
 /* Signals as they were, and as the command shall have them. */
@@ -39,6 +40,7 @@ struct nvt_launch_wish {
     int mpi;     /* preload the MPI library, first of $LD_PRELOAD */
     int os;      /* preload the library that records OS calls, first of $LD_PRELOAD */
     int cpu;     /* preload the library that samples threads, and have Python write its stack */
+    int nccl;    /* NCCL's profiler plugin */
     int pytorch; /* ranges of PyTorch, by a folder put first in $PYTHONPATH */
     int ends_with_us;
 };

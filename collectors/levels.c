@@ -44,10 +44,12 @@ static const struct {
      "clocks, power, heat and load of the machine, and process"},
     {"process", NVT_TRACE_PROCESS, LEVEL, "the memory of each process"},
     {"mpi", NVT_TRACE_MPI | NVT_TRACE_NVTX, LEVEL, "MPI calls"},
+    {"nccl", NVT_TRACE_NCCL | NVT_TRACE_NVTX, LEVEL, "NCCL's collectives and network transfers"},
     {"osrt", NVT_TRACE_OSRT, LEVEL, "OS calls that block"},
     {"cpu", NVT_TRACE_CPU, LEVEL, "samples of the functions that run on the host"},
-    {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE, LEVEL, "all but cpu, graph, mpi, osrt and um"},
-    {"all", ALL, SEVERAL, "all but graph, as far as this machine has it"},
+    {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE, LEVEL,
+     "all but cpu, graph, mpi, nccl, osrt and um"},
+    {"all", ALL, SEVERAL, "all but graph and nccl, as far as this machine has it"},
     {"cuda", NVT_TRACE_KERNEL | NVT_TRACE_API, NSYS, "as in nsys: kernel,api"},
     {"cuda-sw", NVT_TRACE_KERNEL | NVT_TRACE_API, NSYS, NULL},
     {"cuda-hw", NVT_TRACE_KERNEL | NVT_TRACE_API, NSYS, NULL},
@@ -132,8 +134,8 @@ void nvt_levels_text(uint64_t trace, char *out, size_t size)
     *out = 0;
     for (size_t i = 0; i < NVT_COUNT_OF(words) && words[i].word == LEVEL; i++) {
         size_t used = strlen(out);
-        uint64_t bits =
-            words[i].bits == (NVT_TRACE_MPI | NVT_TRACE_NVTX) ? NVT_TRACE_MPI : words[i].bits;
+        uint64_t bits = words[i].bits == NVT_TRACE_NVTX ? words[i].bits
+                                                        : words[i].bits & ~(uint64_t)NVT_TRACE_NVTX;
         /* Those of one bit: what is several is made of these. */
         if (!(bits & (bits - 1)) && trace & bits)
             snprintf(out + used, size - used, "%s%s", used ? "," : "", words[i].name);

@@ -189,6 +189,10 @@ static void report_nothing(const struct nvt_record_request *request,
     if ((request->asked & NVT_TRACE_MPI) && !result->events && !result->other_tool)
         nvt_message(stderr, "no MPI calls were recorded (MPI must be a shared library; see "
                             "nvtally-record(1) for what is recorded)");
+    if ((request->asked & NVT_TRACE_NCCL) && !result->events && !result->other_tool &&
+        !result->other_nccl_plugin)
+        nvt_message(stderr, "NCCL said nothing (it must be 2.23 or later, and a communicator of "
+                            "two ranks or more must run a collective)");
     if ((request->asked & NVT_TRACE_OSRT) && !result->os_calls)
         nvt_message(stderr, "no OS calls were recorded: none took as long as --osrt-threshold, or "
                             "the command is statically linked or drops LD_PRELOAD");
@@ -213,6 +217,10 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
     if (result->other_device_tool)
         nvt_message(stderr, "another tool is injected already (CUDA_INJECTION64_PATH): it was "
                             "left in place, and this trace has no device records");
+    if (result->other_nccl_plugin)
+        nvt_message(stderr,
+                    "NCCL has another profiler plugin already (NCCL_PROFILER_PLUGIN): it was "
+                    "left in place, and this trace has nothing of nccl");
     if (result->memory_kills)
         nvt_message(
             stderr, "the system killed %d process%s for memory: the limit here is %" PRIu64 " MiB",

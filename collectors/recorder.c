@@ -318,6 +318,7 @@ static struct nvt_launch_wish wish_of(const struct nvt_record_options *options)
 {
     return (struct nvt_launch_wish){.devices = (options->trace & NVT_TRACE_DEVICE) != 0,
                                     .mpi = (options->trace & NVT_TRACE_MPI) != 0,
+                                    .nccl = (options->trace & NVT_TRACE_NCCL) != 0,
                                     .os = (options->trace & NVT_TRACE_OSRT) != 0,
                                     .cpu = (options->trace & NVT_TRACE_CPU) != 0,
                                     .pytorch = options->pytorch,
@@ -370,6 +371,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         status = nvt_launch_start(argv, recorder.folder, wish_of(options), &before, &launch, err);
     result->exec_error = launch.exec_error;
     result->other_tool = launch.other_tool;
+    result->other_nccl_plugin = launch.other_nccl_plugin;
     result->other_device_tool = launch.other_device_tool;
     if (!status && !launch.exec_error)
         record(&run, &groups);

@@ -53,10 +53,11 @@ struct nvt_record_options {
     }
 
 struct nvt_record_result {
-    int wait_status; /* of the command, as waitpid gives it */
-    int asked;       /* the last signal that asked us to end, 0: none came */
-    int exec_error;  /* errno when the command could not be started, else 0 */
-    int other_tool;  /* another tool was injected already and was left in place */
+    int wait_status;       /* of the command, as waitpid gives it */
+    int asked;             /* the last signal that asked us to end, 0: none came */
+    int exec_error;        /* errno when the command could not be started, else 0 */
+    int other_tool;        /* another tool was injected already and was left in place */
+    int other_nccl_plugin; /* NCCL had another profiler plugin, which was left in place */
     int other_device_tool; /* another tool was injected into CUDA already and was left in place, when devices
                                       * were asked for */
     uint64_t events;         /* NVTX events in the file */

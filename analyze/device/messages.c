@@ -7,6 +7,7 @@
 
 #include "../../lib/collective_payload.h"
 #include "../../lib/count_of.h"
+#include "../../lib/nccl_payload.h"
 #include "communication.h"
 
 /* Bytes of an element, by PyTorch's names of types; 0: unknown. */
@@ -93,6 +94,15 @@ struct nvt_message nvt_message_ranged(const struct nvt_trace *trace, uint32_t ra
     return message;
 }
 
+/* Whether a range is that of a collective from its launch, or its first channel's begin, until it is done. */
+static int lasts_until_done(const struct nvt_trace *trace, uint32_t range)
+{
+    const char *domain = nvt_domain_name(trace, trace->ranges.domain[range]);
+    return !strcmp(domain, NVT_COLLECTIVE_DOMAIN) ||
+           (!strcmp(domain, NVT_NCCL_DOMAIN) &&
+            number_in(payload_of(trace, range), "\"until done\":") == 1);
+}
+
 int nvt_message_launched(const struct nvt_trace *trace, uint32_t range, struct nvt_message *message)
 {
     static const char type[] = "\"type\":\"";
@@ -103,8 +113,7 @@ int nvt_message_launched(const struct nvt_trace *trace, uint32_t range, struct n
     const uint64_t taken = number_in(payload, "\"bytes taken\":");
     const char *found = strstr(payload, type);
     if (given == NVT_MESSAGE_UNKNOWN || taken == NVT_MESSAGE_UNKNOWN ||
-        members == NVT_MESSAGE_UNKNOWN || !members ||
-        strcmp(nvt_domain_name(trace, ranges->domain[range]), NVT_COLLECTIVE_DOMAIN) != 0)
+        members == NVT_MESSAGE_UNKNOWN || !members || !lasts_until_done(trace, range))
         return 0;
     *message = (struct nvt_message){.ranks = members < UINT32_MAX ? (uint32_t)members : 0};
     snprintf(message->name, sizeof(message->name), "%s", nvt_name(trace, ranges->name[range]));

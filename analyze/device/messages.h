@@ -26,7 +26,8 @@ struct nvt_message nvt_message_told(const struct nvt_trace *trace, uint32_t row)
  * rank's part, of an all-to-all what goes to one rank, as the arguments are. How many there are, it does not say. */
 struct nvt_message nvt_message_ranged(const struct nvt_trace *trace, uint32_t range);
 
-/* As a range of torch.distributed says (lib/collective_payload.h). Whether a range is one. */
+/* As a range of torch.distributed says (lib/collective_payload.h), or one of NCCL's profiler plugin that ends when it is done
+ * (lib/nccl_payload.h). Whether a range is one. */
 int nvt_message_launched(const struct nvt_trace *trace, uint32_t range,
                          struct nvt_message *message);
 

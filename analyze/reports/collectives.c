@@ -4,7 +4,8 @@
  * and RCCL's kernels; elsewhere by the range of NCCL's that launched the kernel, with the size in its
  * payload, else by the kernel's name, whose size nobody knows. Copies between devices are a row each size.
  * Of a trace in which no device communicates they are the ranges that record --pytorch makes of torch.distributed's collectives,
- * from their launch until they are done.
+ * from their launch until they are done, or those of NCCL's profiler plugin (record --trace nccl), which are of the same kind and
+ * nearer to what the device does.
  *
  * Sizes and bandwidths are those of messages.h. Times are those of kernels, which wait for the rank that comes last: the
  * shortest one is nearest to what the link can do.
@@ -18,6 +19,7 @@
 
 #include "../../lib/collective_payload.h"
 #include "../../lib/count_of.h"
+#include "../../lib/nccl_payload.h"
 #include "../device/communication.h"
 #include "../device/messages.h"
 #include "../model/cuda_names.h"
@@ -105,12 +107,22 @@ static int find_ranges(struct collectives *all)
     return has_untold ? nvt_project(trace, 0, keep_range, all, NULL) : 0;
 }
 
+/* Whether NCCL itself says what it did. */
+static int has_nccl(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->domains.count; i++)
+        if (!strcmp(nvt_domain_name(trace, i), NVT_NCCL_DOMAIN))
+            return 1;
+    return 0;
+}
+
 static int group_collectives(struct nvt_groups *groups, const struct nvt_trace *trace,
                              const struct nvt_making *making)
 {
     struct collectives all = {groups, trace, NULL};
     const struct nvt_ops *ops = &trace->ops;
     int status = find_ranges(&all), found = 0;
+    const char *domain = has_nccl(trace) ? NVT_NCCL_DOMAIN : NVT_COLLECTIVE_DOMAIN;
     (void)making;
     for (uint32_t i = 0; i < ops->count && !status; i++) {
         if (all.range_of[i] == NO_MESSAGE)
@@ -122,7 +134,8 @@ static int group_collectives(struct nvt_groups *groups, const struct nvt_trace *
     free(all.range_of);
     for (uint32_t i = 0; i < trace->ranges.count && !status && !found; i++) {
         struct nvt_message message;
-        if (nvt_message_launched(trace, i, &message) &&
+        if (!strcmp(nvt_domain_name(trace, trace->ranges.domain[i]), domain) &&
+            nvt_message_launched(trace, i, &message) &&
             !(trace->ranges.flags[i] & NVT_RANGE_PARTIAL))
             nvt_groups_add(groups, group_of(groups, &message),
                            trace->ranges.end[i] - trace->ranges.start[i]);
