@@ -82,6 +82,7 @@
     X(launch_latency)                                                                              \
     X(iterations)                                                                                  \
     X(collectives)                                                                                 \
+    X(ranks)                                                                                       \
     X(stragglers)                                                                                  \
     X(memory_peak)                                                                                 \
     X(memory_at_peak)                                                                              \

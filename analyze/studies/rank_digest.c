@@ -14,6 +14,7 @@
 #include "../device/messages.h"
 #include "../device/project.h"
 #include "../input/ranks.h"
+#include "../memory/levels.h"
 #include "../../lib/collective_payload.h"
 #include "../model/batches.h"
 #include "../model/named_iterations.h"
@@ -442,7 +443,10 @@ struct nvt_rank *nvt_ranks_add(struct nvt_ranks *ranks, const struct nvt_input_t
     ranks->items[ranks->count] = (struct nvt_rank){.from = from,
                                                    .process = process,
                                                    .device = device,
+                                                   .peak = -1,
                                                    .number = rank == NVT_NONE ? -1 : (int64_t)rank};
+    nvt_rank_places(from->trace, ranks->items[ranks->count].number,
+                    ranks->items[ranks->count].places);
     return &ranks->items[ranks->count++];
 }
 
@@ -459,6 +463,20 @@ static uint32_t *count_iterations(const struct nvt_trace *trace)
     }
     free(rows);
     return counts;
+}
+
+/* 0, or -1 when out of memory. */
+static int find_peaks(struct nvt_ranks *ranks, const struct nvt_trace *trace)
+{
+    struct nvt_levels levels = {0};
+    const int failed = trace->memory.count && nvt_levels_make(&levels, trace);
+    for (uint32_t i = 0; i < levels.count && !failed; i++)
+        for (uint32_t k = 0; k < ranks->count; k++)
+            if (ranks->items[k].process == levels.series[i].process &&
+                ranks->items[k].device == levels.series[i].device)
+                ranks->items[k].peak = nvt_level_most(&levels.series[i], NULL);
+    nvt_levels_free(&levels);
+    return failed ? -1 : 0;
 }
 
 static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *from,
@@ -486,6 +504,8 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
         else
             device.rank->iterations = iterations[device.rank->process];
     }
+    if (!status && find_peaks(ranks, from->trace))
+        status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
     free(iterations);
     nvt_used_devices_free(&devices);
     nvt_map_free(&sequences);

@@ -15,6 +15,7 @@
 
 #include "../../lib/map.h"
 #include "../input/input.h"
+#include "rank_places.h"
 
 enum nvt_rank_group_flags {
     NVT_GROUP_ASSUMED = 1, /* that these ranks are it was not recorded */
@@ -49,16 +50,18 @@ struct nvt_rank_part {
 
 struct nvt_rank {
     const struct nvt_input_trace *from;
-    uint32_t process, device;    /* NVT_NONE: it is no device's, but a process of MPI */
-    int64_t number;              /* of the job, -1 unknown */
-    int64_t first;               /* ns: its first operation */
-    int64_t span;                /* from there to the end of the last */
-    int64_t compute;             /* a kernel computed */
-    int64_t idle;                /* no operation ran */
-    uint32_t kernels;            /* that computed */
-    int64_t communication;       /* a kernel or copy communicated, and none computed */
-    uint32_t iterations;         /* of its process, in the whole trace */
-    struct nvt_rank_part *parts; /* in the order of their starts */
+    uint32_t process, device; /* NVT_NONE: it is no device's, but a process of MPI */
+    int64_t number;           /* of the job, -1 unknown */
+    int64_t first;            /* ns: its first operation */
+    int64_t span;             /* from there to the end of the last */
+    int64_t compute;          /* a kernel computed */
+    int64_t idle;             /* no operation ran */
+    uint32_t kernels;         /* that computed */
+    int64_t communication;    /* a kernel or copy communicated, and none computed */
+    uint32_t iterations;      /* of its process, in the whole trace */
+    int64_t peak;             /* most memory that was allocated on its device, bytes; -1 unknown */
+    uint32_t places[NVT_RANK_AXES]; /* NVT_NONE: unknown */
+    struct nvt_rank_part *parts;    /* in the order of their starts */
     uint32_t part_count;
     /* Of what parts call names and groups, the job's; NULL: they are the job's, and the parts this rank's own. */
     const uint32_t *names, *groups;
