@@ -5,6 +5,7 @@
 #include <string.h>
 
 #ifdef HAVE_YAJL
+#include "json_repair.h"
 #include "yajl_memory.h"
 #ifdef HAVE_ZLIB
 #include <zlib.h>
@@ -23,6 +24,8 @@ struct stream {
     int64_t offset;     /* of the chunk, in the text */
     int64_t last_value; /* offset of the chunk that had the last value */
     int is_cut;         /* what was compressed ends in the middle */
+    struct nvt_json_repair *repair; /* NULL: what is no JSON is an error */
+    struct nvt_buffer mended;       /* a chunk as it came out of that */
 };
 
 /* --- bytes --- */
@@ -186,10 +189,36 @@ static int explain(struct stream *stream, yajl_handle parser, yajl_status status
         what += sizeof(prefix) - 1;
         length -= sizeof(prefix) - 1;
     }
-    nvt_fail_at(stream->err, stream->path, at, "is not JSON: %.*s", (int)length,
-                text ? what : "out of memory");
+    static const char several[] = "trailing garbage";
+    if (length == sizeof(several) - 1 && !strncmp(what, several, length))
+        nvt_fail_at(stream->err, stream->path, at,
+                    "is several JSON values one after the other (lines of JSON?), not a trace");
+    else
+        nvt_fail_at(stream->err, stream->path, at, "is not JSON: %.*s", (int)length,
+                    text ? what : "out of memory");
     yajl_free_error(parser, text);
     return -1;
+}
+
+/* 0, or -1 with err filled. */
+static int parse_chunk(struct stream *stream, yajl_handle parser, const unsigned char *text,
+                       size_t size)
+{
+    struct nvt_buffer *mended = &stream->mended;
+    const size_t read = size;
+    if (stream->repair) {
+        mended->size = 0;
+        if (size ? nvt_json_repair(stream->repair, text, size, mended)
+                 : nvt_json_repair_end(stream->repair, mended))
+            return nvt_fail_at(stream->err, stream->path, -1, "out of memory");
+        text = mended->data;
+        size = mended->size;
+    }
+    yajl_status status = size ? yajl_parse(parser, text, size) : yajl_status_ok;
+    if (status != yajl_status_ok)
+        return explain(stream, parser, status);
+    stream->offset += (int64_t)read;
+    return 0;
 }
 
 static int parse(struct stream *stream, source file)
@@ -203,17 +232,15 @@ static int parse(struct stream *stream, source file)
     yajl_config(parser, yajl_dont_validate_strings, 1);
     while ((size = source_read(stream, file, chunk)) > 0) {
         stream->values = 0;
-        yajl_status status = yajl_parse(parser, chunk, (size_t)size);
-        if (status != yajl_status_ok)
-            return explain(stream, parser, status);
-        stream->offset += size;
+        if (parse_chunk(stream, parser, chunk, (size_t)size))
+            return -1;
         if (stream->values)
             stream->last_value = stream->offset;
         else if (stream->offset - stream->last_value > NVT_JSON_TOKEN)
             return nvt_fail_at(stream->err, stream->path, stream->last_value,
                                "has a value longer than %d bytes", NVT_JSON_TOKEN);
     }
-    if (size < 0 && !stream->is_cut)
+    if ((size < 0 && !stream->is_cut) || (!size && parse_chunk(stream, parser, chunk, 0)))
         return -1;
     if (!stream->is_cut && stream->depth == 1 && stream->handler->may_end &&
         stream->handler->may_end(stream->context))
@@ -231,11 +258,15 @@ static int parse(struct stream *stream, source file)
 }
 
 int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, void *context,
-                    struct nvt_error *err)
+                    uint64_t *mended, struct nvt_error *err)
 {
     struct nvt_error unused = NVT_ERROR_INIT;
-    struct stream stream = {
-        .path = path, .handler = handler, .context = context, .err = err ? err : &unused};
+    struct nvt_json_repair repair = {0};
+    struct stream stream = {.path = path,
+                            .handler = handler,
+                            .context = context,
+                            .err = err ? err : &unused,
+                            .repair = mended ? &repair : NULL};
     source file = source_open(path);
     if (!file)
         return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
@@ -243,12 +274,17 @@ int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, vo
     int status = parse(&stream, file);
     nvt_yajl_memory_free(&stream.memory);
     source_close(file);
+    if (mended)
+        *mended = repair.mended;
+    nvt_json_repair_free(&repair);
+    nvt_buffer_free(&stream.mended);
     return status;
 }
 #else
 int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, void *context,
-                    struct nvt_error *err)
+                    uint64_t *mended, struct nvt_error *err)
 {
+    (void)mended;
     (void)handler;
     (void)context;
     return nvt_fail_at(err, path, -1,

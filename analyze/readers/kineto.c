@@ -536,20 +536,26 @@ static int has_names_of_pytorch(const struct nvt_trace *trace)
     return nvt_has_pytorch_operators(trace);
 }
 
-static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+static int read_events(const char *path, struct nvt_trace *trace, int mends, struct nvt_error *err)
 {
+    uint64_t mended = 0;
     struct nvt_error own = NVT_ERROR_INIT;
     struct parser *parser = calloc(1, sizeof(*parser));
     if (!parser)
         return nvt_fail_at(err, path, -1, "out of memory");
     parser->reader = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
-    int status = nvt_json_stream(path, &handler, parser, &own);
+    int status = nvt_json_stream(path, &handler, parser, mends ? &mended : NULL, &own);
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
         status = nvt_fail_at(&own, path, -1, "is JSON, but " NVT_NO_TRACE_EVENTS);
     if (!status && !parser->reader.events)
         nvt_trace_warn(trace, "is a profile without any event");
+    if (mended)
+        nvt_trace_note(trace,
+                       "%llu values are no JSON (inf, nan, hexadecimal, lone backslashes, needless "
+                       "commas and the like): mended or left out",
+                       (unsigned long long)mended);
     if (!status)
         status = nvt_kineto_finish(&parser->reader);
     if (!status && !parser->is_of_pytorch && !has_names_of_pytorch(trace))
@@ -569,5 +575,18 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
     return status;
 }
 
-const struct nvt_reader nvt_reader_kineto = {
-    .name = "kineto", .recorder = NVT_BY_PYTORCH, .recognizes = recognizes, .read = read_kineto};
+static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    return read_events(path, trace, 0, err);
+}
+
+static int read_mended(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    return read_events(path, trace, 1, err);
+}
+
+const struct nvt_reader nvt_reader_kineto = {.name = "kineto",
+                                             .recorder = NVT_BY_PYTORCH,
+                                             .recognizes = recognizes,
+                                             .read = read_kineto,
+                                             .read_mended = read_mended};

@@ -71,15 +71,37 @@ static struct nvt_trace *new_trace(const struct nvt_reader *reader, const struct
     return trace;
 }
 
-static struct nvt_trace *read_whole(const struct nvt_reader *reader, const struct nvt_spool *spool,
-                                    int compensate, struct nvt_error *err)
+/* A trace that is read and not finished; NULL with err filled. What is refused is tried once more, and then it is the first reason
+ * that counts. */
+static struct nvt_trace *read_tables(const struct nvt_reader *reader, const struct nvt_spool *spool,
+                                     struct nvt_error *err)
 {
+    struct nvt_error ignored = NVT_ERROR_INIT;
     struct nvt_trace *trace = new_trace(reader, spool);
     if (!trace) {
         nvt_fail_at(err, spool->name, -1, "out of memory");
         return NULL;
     }
-    if (reader->read(spool->path, trace, err) || (compensate && nvt_compensate(trace, err)) ||
+    if (!reader->read(spool->path, trace, err))
+        return trace;
+    nvt_trace_free(trace);
+    trace = reader->read_mended ? new_trace(reader, spool) : NULL;
+    if (trace && reader->read_mended(spool->path, trace, &ignored)) {
+        nvt_trace_free(trace);
+        trace = NULL;
+    }
+    return trace;
+}
+
+static struct nvt_trace *read_whole(const struct nvt_reader *reader, const struct nvt_spool *spool,
+                                    int compensate, struct nvt_error *err)
+{
+    struct nvt_trace *trace = read_tables(reader, spool, err);
+    if (!trace) {
+        nvt_error_in(err, spool->name);
+        return NULL;
+    }
+    if ((compensate && nvt_compensate(trace, err)) ||
         nvt_trace_finish(trace, err)) {
         nvt_error_in(err, spool->name);
         nvt_trace_free(trace);
