@@ -546,13 +546,112 @@ static void says_what_is_wrong(void **state)
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"dur\":1}]", "event 1 ('a') has a 'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":[1],\"dur\":1}]", "'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":\"long\"}]", "'dur'");
-    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1e300,\"dur\":1}]", "'ts'");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1e300,\"dur\":1}]", "out of range (ns or ticks");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":99999999999999999999,\"dur\":1}]", "'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":NaN,\"dur\":1}]", "is not JSON");
     expect_error("[{\"ph\":\"X\" \"name\":1}]", "(at byte ");
-    expect_error("[{\"ph\":\"i\",\"name\":\"a\\nb\x01\"}]", "is not JSON");
-    expect_error("[] []", "is not JSON");
+    expect_error("[{\"ph\":\"i\",\"name\":\"a\\nb\x01\"}]", "is not JSON"); /* and has no ts */
+    expect_error("[] []", "is several JSON values one after the other");
     expect_error("[}", "is not JSON");
+}
+
+static int has_note(const struct nvt_trace *trace, const char *words)
+{
+    return trace->notes && strstr(trace->notes, words);
+}
+
+/* One odd value costs the value, or the event that it stands in, and is counted. */
+static void odd_values_cost_themselves(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(
+        "{\"schemaVersion\":1,\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy\",\"pid\":0,\"tid\":7,\"ts\":10,\"dur\":2,"
+        "\"args\":{\"device\":0,\"stream\":7,\"bytes\":0x10,\"memory bandwidth (GB/s)\":inf}},"
+        "{\"ph\":\"X\",\"name\":\"lib\\os.py\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":5,},"
+        "{\"ph\":\"X\",\"name\":\"late\",\"pid\":1,\"tid\":1,\"ts\":nan,\"dur\":5},"
+        "{\"ph\":\"X\",\"name\":\"far\",\"pid\":1,\"tid\":1,\"ts\":1e300,\"dur\":5},]}");
+    assert_int_equal(trace->ops.count, 1);
+    assert_int_equal(trace->ops.bytes[0], 16);
+    assert_int_equal(trace->ranges.count, 1);
+    assert_string_equal(name_of(trace, trace->ranges.name[0]), "lib\\os.py");
+    assert_true(has_note(trace, "6 values are no JSON"));
+    assert_true(has_note(trace, "2 events were left out: their ts or dur"));
+    nvt_trace_free(trace);
+}
+
+static void ends_have_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *events;
+        int64_t outer, leaf; /* ns; -1: it never ends */
+    } cases[] = {
+        {"{\"ph\":\"B\",\"name\":\"outer\",\"ts\":0},{\"ph\":\"B\",\"name\":\"leaf\",\"ts\":10},"
+         "{\"ph\":\"E\",\"name\":\"outer\",\"ts\":100}",
+         100000, -1},
+        {"{\"ph\":\"B\",\"name\":\"outer\",\"ts\":0},{\"ph\":\"E\",\"name\":\"leaf\",\"ts\":20},"
+         "{\"ph\":\"B\",\"name\":\"leaf\",\"ts\":20},{\"ph\":\"E\",\"name\":\"outer\",\"ts\":100}",
+         100000, 0},
+        {"{\"ph\":\"B\",\"name\":\"outer\",\"ts\":0},{\"ph\":\"B\",\"name\":\"leaf\",\"ts\":10},"
+         "{\"ph\":\"E\",\"ts\":30},{\"ph\":\"E\",\"ts\":100}",
+         100000, 20000},
+        {"{\"ph\":\"E\",\"name\":\"other\",\"ts\":0},{\"ph\":\"B\",\"name\":\"outer\",\"ts\":0},"
+         "{\"ph\":\"B\",\"name\":\"leaf\",\"ts\":10},{\"ph\":\"E\",\"name\":\"leaf\",\"ts\":30},"
+         "{\"ph\":\"E\",\"name\":\"outer\",\"ts\":100}",
+         100000, 20000},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        char text[1024];
+        snprintf(text, sizeof(text), "[%s]", cases[i].events);
+        struct nvt_trace *trace = read_text(text);
+        assert_int_equal(trace->ranges.count, 2);
+        for (uint32_t k = 0; k < 2; k++) {
+            const int is_outer = !strcmp(name_of(trace, trace->ranges.name[k]), "outer");
+            const int64_t ns = is_outer ? cases[i].outer : cases[i].leaf;
+            const int is_open = trace->ranges.flags[k] & NVT_RANGE_UNCLOSED;
+            assert_int_equal(is_open != 0, ns < 0);
+            if (!is_open)
+                assert_int_equal(trace->ranges.end[k] - trace->ranges.start[k], ns);
+        }
+        nvt_trace_free(trace);
+    }
+}
+
+static void old_asynchronous_events_are_ranges(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(
+        "[{\"ph\":\"S\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":0},"
+        "{\"ph\":\"T\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":5},"
+        "{\"ph\":\"F\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":100},"
+        "{\"ph\":\"s\",\"id\":1,\"ts\":5},{\"ph\":\"O\",\"id\":1,\"ts\":5}]");
+    assert_int_equal(trace->ranges.count, 1);
+    assert_int_equal(trace->ranges.end[0] - trace->ranges.start[0], 100000);
+    assert_int_equal(trace->ranges.style[0], NVT_START_END);
+    assert_true(has_note(trace, "1 flows, 1 steps of asynchronous events, 1 states of objects"));
+    nvt_trace_free(trace);
+}
+
+/* Each number of a counter's event is a series; the phase may come last. */
+static void counters_are_read(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        read_text("[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":100},"
+                  "{\"ph\":\"C\",\"name\":\"queue\",\"pid\":1,\"ts\":10,\"args\":{\"depth\":3,\"name\":\"q\"}},"
+                  "{\"name\":\"queue\",\"pid\":1,\"ts\":50,\"args\":{\"depth\":9.5,\"waiting\":2},\"ph\":\"C\"},"
+                  "{\"ph\":\"C\",\"name\":\"load\",\"pid\":2,\"ts\":60,\"args\":{\"value\":0.5}}]");
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    static const char *const names[] = {"queue depth", "queue waiting", "load"};
+    assert_int_equal(trace->counters.count, 3);
+    assert_int_equal(samples->count, 4);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_string_equal(name_of(trace, trace->counters.name[i]), names[i]);
+    assert_true(samples->value[0] == 3 && samples->value[1] == 9.5 && samples->value[3] == 0.5);
+    assert_int_equal(samples->time[1] - samples->time[0], 40000);
+    assert_int_equal(trace->threads.tid[samples->thread[0]], 1); /* no lane of their own */
+    nvt_trace_free(trace);
 }
 
 static void bounds_depth_and_length(void **state)
@@ -712,6 +811,10 @@ int main(void)
         cmocka_unit_test(warns_of_a_profile_without_events),
         cmocka_unit_test(knows_whose_operations_they_are),
         cmocka_unit_test(says_what_is_wrong),
+        cmocka_unit_test(odd_values_cost_themselves),
+        cmocka_unit_test(ends_have_names),
+        cmocka_unit_test(old_asynchronous_events_are_ranges),
+        cmocka_unit_test(counters_are_read),
         cmocka_unit_test(bounds_depth_and_length),
         cmocka_unit_test(parses_numbers),
         cmocka_unit_test(survives_cuts_and_changes),

@@ -5,6 +5,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/json.h"
+#include "../../lib/version.h"
 #include "../model/counters.h"
 #include "../path/critical_path.h"
 #include "../model/cuda_names.h"
@@ -263,7 +264,11 @@ static void put_sample(struct writer *writer, uint32_t i)
     *level = nvt_counter_level(counters->values[counter], *level, samples->value[i]);
     begin_chrome(writer, 'C', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
                  samples->time[i]);
-    put_category(writer, counters->domain[counter]);
+    if (counters->is_of_machine[counter] || counters->is_of_process[counter])
+        put(writer, ",\"cat\":\"%s\"",
+            counters->is_of_machine[counter] ? NVT_EXPORT_MACHINE : NVT_EXPORT_PROCESS);
+    else
+        put_category(writer, counters->domain[counter]);
     /* Viewers tell counters of a process apart by name. */
     const char *name = nvt_name(trace, counters->name[counter]);
     char whole[400];
@@ -418,9 +423,10 @@ static void put_chrome_memory(struct writer *writer, uint32_t i)
         return;
     begin_chrome(writer, 'C', pid, 0, memory->time[i]);
     if (on_device)
-        put(writer, ",\"name\":\"memory of GPU %" PRIu32 "\",\"args\":{", memory->device[i]);
+        put(writer, ",\"cat\":\"" NVT_EXPORT_MEMORY "\",\"name\":\"memory of GPU %" PRIu32 "\",\"args\":{",
+            memory->device[i]);
     else
-        put(writer, ",\"name\":\"memory of the host\",\"args\":{");
+        put(writer, ",\"cat\":\"" NVT_EXPORT_MEMORY "\",\"name\":\"memory of the host\",\"args\":{");
     put_level(writer, "allocated", allocated, "");
     put_level(writer, "reserved", reserved, allocated == UINT64_MAX ? "" : ",");
     put(writer, "}");
@@ -514,7 +520,8 @@ static void put_head(struct writer *writer)
     const struct nvt_trace *trace = writer->trace;
     const struct nvt_devices *devices = &trace->devices;
     writer->text.size = 0;
-    put(writer, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\"");
+    put(writer, "{\"schemaVersion\":1,\"" NVT_EXPORT_OWN "\":\"" NVT_VERSION
+                "\",\"displayTimeUnit\":\"ns\"");
     int64_t base;
     /* A broken file's clock can stand anywhere. */
     if (trace->origin_ns && !__builtin_add_overflow(trace->origin_ns, trace->first_ns, &base))

@@ -20,8 +20,15 @@
 #define NVT_EXPORT_STACK_DEPTH 512
 
 /* Chrome's trace events: categories that our reader leaves out. */
-#define NVT_EXPORT_PATH "critical_path"
-#define NVT_EXPORT_UM   "unified_memory"
-#define NVT_EXPORT_MPI  "mpi"
+#define NVT_EXPORT_MEMORY  "allocator_memory" /* counters of what "[memory]" events have too */
+/* Of counters that were sampled of the machine ("GPU 0: SM clock") and of a process, which are read as such. */
+#define NVT_EXPORT_MACHINE "machine"
+#define NVT_EXPORT_PROCESS "process_memory"
+#define NVT_EXPORT_PATH    "critical_path"
+#define NVT_EXPORT_UM      "unified_memory"
+#define NVT_EXPORT_MPI     "mpi"
+
+/* A key of the whole file: our export, with its version. */
+#define NVT_EXPORT_OWN "nvtally"
 
 #endif

@@ -1,12 +1,14 @@
 #include "kineto.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/buffer.h"
 #include "../../lib/count_of.h"
 #include "../model/batches.h"
+#include "../model/interchange.h"
 #include "json_stream.h"
 #include "reader.h"
 
@@ -67,6 +69,7 @@ enum key {
     KEY_FILE,
     KEY_CALLER,
     KEY_ADDRESS,
+    KEY_OWN,
     KEY_NUMBER /* + enum nvt_kineto_number */
 };
 
@@ -125,6 +128,7 @@ static const struct {
     {"deviceProperties", KEY_DEVICES},
     {"baseTimeNanoseconds", KEY_BASE},
     {"schemaVersion", KEY_SCHEMA},
+    {NVT_EXPORT_OWN, KEY_OWN},
     {"pg_config", KEY_PG_LIST},
     {"pg_name", KEY_PG_NAME},
     {"pg_desc", KEY_PG_PURPOSE},
@@ -150,6 +154,7 @@ struct parser {
     struct nvt_device device;
     struct nvt_kineto_group group;
     struct nvt_buffer ranks; /* of a list of them, as text */
+    uint32_t entry;          /* key of an event's args that may be of a counter */
 };
 
 static int out_of_memory(struct parser *parser)
@@ -157,18 +162,31 @@ static int out_of_memory(struct parser *parser)
     return nvt_fail(parser->reader.err, "out of memory");
 }
 
+/* Whether an event is, or may turn out to be, of a counter: its phase may come behind its args. */
+static int may_count(const struct nvt_kineto_event *event)
+{
+    return event->phase == 'C' || !event->phase;
+}
+
 static int on_key(void *context, const char *text, size_t size)
 {
     struct parser *parser = context;
+    const enum place place = parser->places[parser->depth];
     parser->key = OTHER_KEY;
-    if (parser->places[parser->depth] == SKIPPED)
+    if (place == SKIPPED)
         return 0;
+    if (place == ARGS && may_count(&parser->reader.event)) {
+        parser->entry = nvt_strings_add(parser->reader.trace->strings, text, size);
+        if (parser->entry == NVT_NO_STRING)
+            return out_of_memory(parser);
+    }
     for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (*keys[i].text == *text && strlen(keys[i].text) == size &&
             !memcmp(keys[i].text, text, size)) {
             parser->key = keys[i].key;
             break;
         }
+    parser->reader.is_own |= place == ROOT && parser->key == KEY_OWN;
     parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
                              parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;
     return 0;
@@ -231,8 +249,10 @@ static int on_open(void *context, int is_array)
     if (place == EVENTS)
         parser->has_events = 1;
     parser->is_list |= place == EVENTS && outer == TOP;
-    if (place == EVENT)
+    if (place == EVENT) {
         start_event(&parser->reader.event);
+        parser->reader.number_count = 0;
+    }
     if (place == DEVICE)
         parser->device = (struct nvt_device){.process = NVT_NONE};
     if (place == PG)
@@ -293,6 +313,12 @@ static uint32_t intern(struct parser *parser, enum nvt_json_type type, const cha
     return nvt_strings_add(parser->reader.trace->strings, text, size);
 }
 
+/* A number that is no time is out of range. */
+static int not_a_time(enum nvt_json_type type)
+{
+    return type == NVT_JSON_NUMBER ? 2 : 1;
+}
+
 static int event_value(struct parser *parser, enum nvt_json_type type, const char *text,
                        size_t size)
 {
@@ -305,11 +331,11 @@ static int event_value(struct parser *parser, enum nvt_json_type type, const cha
         return 0;
     case KEY_TIME:
         event->has_time = !nvt_parse_scaled(text, size, 3, &event->time);
-        event->mistyped |= !event->has_time;
+        event->mistyped = event->has_time ? event->mistyped : not_a_time(type);
         return 0;
     case KEY_DURATION:
         event->has_duration = !nvt_parse_scaled(text, size, 3, &event->duration);
-        event->mistyped |= !event->has_duration;
+        event->mistyped = event->has_duration ? event->mistyped : not_a_time(type);
         return 0;
     case KEY_NAME:
         event->name = intern(parser, type, text, size);
@@ -325,6 +351,7 @@ static int event_value(struct parser *parser, enum nvt_json_type type, const cha
         event->is_device_pid = status == 1;
         return status < 0 ? -1 : 0;
     case KEY_TID:
+        event->has_tid = 1;
         return owner_id(parser, type, text, size, &event->tid) < 0 ? -1 : 0;
     default:
         return 0;
@@ -346,10 +373,23 @@ static uint64_t address(const char *text, size_t size)
     return value;
 }
 
+static void add_number(struct nvt_kineto *reader, uint32_t key, const char *text, size_t size)
+{
+    char number[64] = {0}, *end;
+    if (reader->number_count == NVT_KINETO_SERIES || size >= sizeof(number))
+        return;
+    memcpy(number, text, size);
+    const double value = strtod(number, &end);
+    if (end != number && !*end && isfinite(value))
+        reader->numbers[reader->number_count++] = (struct nvt_kineto_series){key, value};
+}
+
 static int args_value(struct parser *parser, enum nvt_json_type type, const char *text, size_t size)
 {
     struct nvt_kineto_event *event = &parser->reader.event;
     int64_t number;
+    if (type == NVT_JSON_NUMBER && may_count(event))
+        add_number(&parser->reader, parser->entry, text, size);
     if (parser->key == KEY_MEMBERS) {
         event->members = nvt_kineto_members(parser->reader.trace, text, size);
         return event->members == NVT_NO_STRING ? out_of_memory(parser) : 0;
@@ -549,6 +589,10 @@ static int read_events(const char *path, struct nvt_trace *trace, int mends, str
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
         status = nvt_fail_at(&own, path, -1, "is JSON, but " NVT_NO_TRACE_EVENTS);
+    /* Its words stand in `own` since the first one. */
+    if (!status && parser->reader.mistimed &&
+        parser->reader.first == INT64_MAX && !parser->reader.untimed)
+        status = nvt_error_in(&own, path);
     if (!status && !parser->reader.events)
         nvt_trace_warn(trace, "is a profile without any event");
     if (mended)
@@ -556,15 +600,18 @@ static int read_events(const char *path, struct nvt_trace *trace, int mends, str
                        "%llu values are no JSON (inf, nan, hexadecimal, lone backslashes, needless "
                        "commas and the like): mended or left out",
                        (unsigned long long)mended);
+    const int is_of_others = !parser->is_of_pytorch && !has_names_of_pytorch(trace);
     if (!status)
-        status = nvt_kineto_finish(&parser->reader);
-    if (!status && !parser->is_of_pytorch && !has_names_of_pytorch(trace))
+        status = nvt_kineto_finish(&parser->reader, is_of_others);
+    if (!status && is_of_others)
         trace->recorder = NVT_BY_OTHERS;
     nvt_map_free(&parser->reader.pids);
     nvt_map_free(&parser->reader.tids);
     nvt_map_free(&parser->reader.threads);
     nvt_map_free(&parser->reader.async);
     nvt_map_free(&parser->reader.domains);
+    nvt_map_free(&parser->reader.series);
+    nvt_map_free(&parser->reader.counters);
     nvt_kineto_host_free(&parser->reader.host);
     nvt_kineto_groups_free(&parser->reader);
     nvt_buffer_free(&parser->ranks);

@@ -51,7 +51,8 @@ enum nvt_kineto_number {
 /* One trace event, as far as it was read. */
 struct nvt_kineto_event {
     char phase;
-    int has_time, has_duration, mistyped;
+    int has_time, has_duration, mistyped; /* mistyped: of the two, what was there is no time; 2: it is a number, out of range */
+    int has_tid;
     int64_t time, duration; /* ns */
     uint32_t name, category, id;
     uint32_t label;                   /* args.name: of a process or thread */
@@ -72,7 +73,9 @@ struct nvt_kineto_event {
  * model. */
 struct nvt_kineto_owner {
     uint32_t row, name;
-    uint32_t open; /* the row of its innermost open range */
+    uint32_t open;      /* the row of its innermost open range */
+    uint32_t ended;     /* name of an end that came before its beginning, at the same time; 0: none */
+    int64_t ended_at;
 };
 
 /* The host memory that a process has in use: what its allocator reported last, and shared memory in addition. Bytes. */
@@ -84,6 +87,13 @@ struct nvt_kineto_host {
     struct nvt_map shared;           /* address, by process: there while it is in use */
     struct nvt_kineto_level *levels; /* of each process, by its row */
     size_t capacity;
+};
+
+/* A number in the args of a counter's event: its key, a string. */
+#define NVT_KINETO_SERIES 16
+struct nvt_kineto_series {
+    uint32_t key;
+    double value;
 };
 
 /* A group of ranks that the head of the file lists: strings, and how many ranks. */
@@ -107,8 +117,15 @@ struct nvt_kineto {
     uint32_t group_count;
     struct nvt_map group_of; /* string of a name -> of groups */
     uint32_t rank;
-    int64_t first;       /* earliest time */
-    uint64_t untimed;    /* events that were left out: they end before they begin */
+    int is_own; /* our own export */
+    struct nvt_kineto_series numbers[NVT_KINETO_SERIES]; /* of the event, if it may be of a counter */
+    unsigned number_count;
+    struct nvt_map series, counters; /* name << 32 | key -> number; domain << 32 | that -> row */
+    uint32_t series_count;
+    int64_t first;         /* earliest time */
+    uint64_t untimed;      /* events that were left out: they end before they begin, */
+    uint64_t mistimed;     /* or have a time that is none; */
+    uint64_t unread[128];  /* others by phase: their kind is not read */
     const char *backend; /* by the calls so far; NULL: there was no such call */
 };
 
@@ -116,8 +133,8 @@ struct nvt_kineto {
 int nvt_kineto_add(struct nvt_kineto *reader);
 
 /* What can only be known at the end: processes of device operations, names, ends of open ranges,
- * facts. 0, or -1 with err filled. */
-int nvt_kineto_finish(struct nvt_kineto *reader);
+ * facts, notes. is_of_others: neither PyTorch's profiler nor we wrote it. 0, or -1 with err filled. */
+int nvt_kineto_finish(struct nvt_kineto *reader, int is_of_others);
 
 /* Add the event that was read as an operation, a call (`class`: enum nvt_api_class), a synchronisation … 0, or -1 with err
  * filled. */
@@ -126,6 +143,13 @@ int nvt_kineto_add_api(struct nvt_kineto *reader, uint8_t class);
 int nvt_kineto_add_sync(struct nvt_kineto *reader);
 int nvt_kineto_add_os_call(struct nvt_kineto *reader);
 int nvt_kineto_add_overhead(struct nvt_kineto *reader);
+int nvt_kineto_add_counters(struct nvt_kineto *reader);
+
+/* Samples of counters that came without a thread are put on the first one of their process. 0, or -1 when out of memory. */
+int nvt_kineto_own_counters(struct nvt_trace *trace);
+
+/* The domain that the event's category stands for, in a process; NVT_NONE when out of memory. */
+uint32_t nvt_kineto_domain(struct nvt_kineto *reader, uint32_t process);
 
 /*
  * What the event says of its communication (kineto_groups.c): the row of collectives and 1, 0 where it says nothing, NVT_NONE

@@ -1,3 +1,5 @@
+#include "../../lib/buffer.h"
+#include "../../lib/count_of.h"
 #include "../../lib/date.h"
 #include "../model/layout.h"
 #include "kineto.h"
@@ -155,10 +157,48 @@ static int set_facts(struct nvt_kineto *reader)
     return 0;
 }
 
-int nvt_kineto_finish(struct nvt_kineto *reader)
+/* Say what was not read: events without a time, and kinds. Flows of PyTorch's profiler and of our export repeat what ids say. */
+static void note_unread(struct nvt_kineto *reader, int is_of_others)
+{
+    static const struct {
+        const char *phases, *name;
+    } kinds[] = {{"stf", "flows"},       {"Tp", "steps of asynchronous events"},
+                 {"P", "samples"},       {"NOD", "states of objects"},
+                 {"vV", "memory dumps"}, {"c", "clock synchronisations"},
+                 {"(),", "contexts"}};
+    struct nvt_buffer text = {0};
+    uint64_t others = 0;
+    for (unsigned i = 1; i < NVT_COUNT_OF(reader->unread); i++)
+        others += reader->unread[i];
+    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++) {
+        uint64_t count = 0;
+        for (const char *phase = kinds[i].phases; *phase; phase++)
+            count += reader->unread[(unsigned)*phase];
+        others -= count;
+        if (count && (i || is_of_others))
+            nvt_buffer_printf(&text, "%s%llu %s", text.size ? ", " : "", (unsigned long long)count,
+                              kinds[i].name);
+    }
+    if (others)
+        nvt_buffer_printf(&text, "%s%llu of unknown kinds", text.size ? ", " : "",
+                          (unsigned long long)others);
+    if (text.size && !nvt_buffer_append(&text, "", 1))
+        nvt_trace_note(reader->trace, "events that are not read: %s", (const char *)text.data);
+    nvt_buffer_free(&text);
+    if (reader->mistimed)
+        nvt_trace_note(reader->trace,
+                       "%llu events were left out: their ts or dur is missing, no number, or out "
+                       "of range (microseconds belong there)",
+                       (unsigned long long)reader->mistimed);
+}
+
+int nvt_kineto_finish(struct nvt_kineto *reader, int is_of_others)
 {
     if (own_operations(reader))
         return -1;
+    if (nvt_kineto_own_counters(reader->trace))
+        return out_of_memory(reader);
+    note_unread(reader, is_of_others);
     nvt_ranges_close(reader->trace);
     leave_out_untimed(reader);
     if (reader->untimed)

@@ -75,7 +75,7 @@ static struct nvt_kineto_owner *owner_at(struct nvt_kineto *reader, uint32_t *in
         uint32_t count = reader->owner_count;
         if (nvt_grow(&reader->owners, count, sizeof(*reader->owners)))
             return NULL;
-        reader->owners[count] = (struct nvt_kineto_owner){NVT_NONE, 0, NVT_NONE};
+        reader->owners[count] = (struct nvt_kineto_owner){.row = NVT_NONE, .open = NVT_NONE};
         *index = reader->owner_count++;
     }
     return &reader->owners[*index];
@@ -166,7 +166,7 @@ static int is_annotation(const struct nvt_kineto *reader, const char *category)
            (!strcmp(category, OLD_OPERATOR) && !strstr(name, "::") && !strstr(name, "Backward"));
 }
 
-static uint32_t domain_of(struct nvt_kineto *reader, uint32_t process)
+uint32_t nvt_kineto_domain(struct nvt_kineto *reader, uint32_t process)
 {
     const char *category = nvt_name(reader->trace, reader->event.category);
     if (is_annotation(reader, category))
@@ -191,7 +191,7 @@ static uint32_t add_range(struct nvt_kineto *reader, int64_t duration, uint8_t s
                                     .thread = row,
                                     .end_thread = row,
                                     .domain =
-                                        domain_of(reader, reader->trace->threads.process[row]),
+                                        nvt_kineto_domain(reader, reader->trace->threads.process[row]),
                                     .name = event->name,
                                     .style = style,
                                     .flags = flags};
@@ -203,35 +203,60 @@ static uint32_t add_range(struct nvt_kineto *reader, int64_t duration, uint8_t s
     return nvt_range_add(reader->trace, &range);
 }
 
-/*
- * Open or close a range of a thread or an asynchronous id. Until its end is seen, a range links to
- * the one around it through `parent`. An end without a beginning belongs to what began before the
- * recording. The owners may move as rows are added, hence the index.
- */
-static int open_range(struct nvt_kineto *reader, uint32_t owner, uint8_t style)
-{
-    uint32_t row = add_range(reader, 0, style, NVT_RANGE_UNCLOSED);
-    if (row == NVT_NONE)
-        return nvt_kineto_no_memory(reader);
-    reader->trace->ranges.parent[row] = reader->owners[owner].open;
-    reader->owners[owner].open = row;
-    return 0;
-}
-
-static int close_range(struct nvt_kineto *reader, uint32_t owner)
+/* Take the open range that an end is of out of the chain of an owner: the innermost one, or that of its name. NVT_NONE: none is open. */
+static uint32_t take_open(struct nvt_kineto *reader, uint32_t owner)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
-    uint32_t row = reader->owners[owner].open;
-    if (row == NVT_NONE)
-        return 0;
-    struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
+    uint32_t *link = &reader->owners[owner].open;
+    while (reader->event.name && *link != NVT_NONE && ranges->name[*link] != reader->event.name)
+        link = &ranges->parent[*link];
+    const uint32_t row = *link;
+    if (row != NVT_NONE)
+        *link = ranges->parent[row];
+    return row;
+}
+
+static int end_range(struct nvt_kineto *reader, uint32_t row)
+{
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
     if (!thread)
         return nvt_kineto_no_memory(reader);
     ranges->end[row] = reader->event.time;
     ranges->end_thread[row] = thread->row;
     ranges->flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
     seen(reader, thread->row, reader->event.time);
-    reader->owners[owner].open = ranges->parent[row];
+    return 0;
+}
+
+/*
+ * Open or close a range of a thread or an asynchronous id. Until its end is seen, a range links to
+ * the one around it through `parent`. An end without a beginning belongs to what began before the
+ * recording. The owners may move as rows are added, hence the index.
+ */
+static int open_range(struct nvt_kineto *reader, uint32_t at, uint8_t style)
+{
+    uint32_t row = add_range(reader, 0, style, NVT_RANGE_UNCLOSED);
+    if (row == NVT_NONE)
+        return nvt_kineto_no_memory(reader);
+    struct nvt_kineto_owner *owner = &reader->owners[at];
+    if (owner->ended && owner->ended == reader->event.name &&
+        owner->ended_at == reader->event.time) {
+        owner->ended = 0;
+        return end_range(reader, row);
+    }
+    reader->trace->ranges.parent[row] = owner->open;
+    owner->open = row;
+    return 0;
+}
+
+static int close_range(struct nvt_kineto *reader, uint32_t owner)
+{
+    const uint32_t row = take_open(reader, owner);
+    if (row != NVT_NONE)
+        return end_range(reader, row);
+    reader->owners[owner].ended = reader->event.name;
+    reader->owners[owner].ended_at = reader->event.time;
     return 0;
 }
 
@@ -245,7 +270,7 @@ static int open_or_close(struct nvt_kineto *reader)
     if (!owner)
         return nvt_kineto_no_memory(reader);
     uint32_t at = (uint32_t)(owner - reader->owners);
-    if (event->phase == 'E' || event->phase == 'e')
+    if (event->phase == 'E' || event->phase == 'e' || event->phase == 'F')
         return close_range(reader, at);
     int nests = synchronous || nvt_kineto_int(event, NVT_KN_PUSH_POP, 0);
     return open_range(reader, at, nests ? NVT_PUSH_POP : NVT_START_END);
@@ -310,7 +335,7 @@ static int add_instant(struct nvt_kineto *reader)
     const struct nvt_mark mark = {
         .time = reader->event.time,
         .thread = row,
-        .domain = is_own ? 0 : domain_of(reader, reader->trace->threads.process[row]),
+        .domain = is_own ? 0 : nvt_kineto_domain(reader, reader->trace->threads.process[row]),
         .name = reader->event.name};
     if (mark.domain == NVT_NONE || nvt_mark_add(reader->trace, &mark) == NVT_NONE)
         return nvt_kineto_no_memory(reader);
@@ -349,21 +374,37 @@ static int add_complete(struct nvt_kineto *reader)
     }
 }
 
+/* Whether an event can be placed in time; what cannot is counted. */
+static int is_timed(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    if (event->mistyped || !event->has_time) {
+        if (!reader->mistimed++)
+            nvt_fail(reader->err, "event %llu ('%.100s') has a '%s' that is %s",
+                     (unsigned long long)reader->events, nvt_name(reader->trace, event->name),
+                     event->has_time ? "dur" : "ts",
+                     event->mistyped == 2 ? "out of range (ns or ticks where us belong?)"
+                                          : "not a time");
+        return 0;
+    }
+    if (event->phase == 'X' && event->duration < 0) {
+        reader->untimed++;
+        return 0;
+    }
+    return 1;
+}
+
 int nvt_kineto_add(struct nvt_kineto *reader)
 {
     const struct nvt_kineto_event *event = &reader->event;
     if (event->phase == 'M')
         return add_name(reader);
-    if (!event->phase || !strchr("XBEbeniIR", event->phase))
-        return 0; /* flows, counters, snapshots */
-    if (event->mistyped || !event->has_time)
-        return nvt_fail(reader->err, "event %llu ('%.100s') has a '%s' that is not a time",
-                        (unsigned long long)reader->events, nvt_name(reader->trace, event->name),
-                        event->has_time ? "dur" : "ts");
-    if (event->phase == 'X' && event->duration < 0) {
-        reader->untimed++;
+    if (!event->phase || !strchr("XBEbeSFniIRC", event->phase)) {
+        reader->unread[event->phase & 127]++;
         return 0;
     }
+    if (!is_timed(reader))
+        return 0;
     if (event->time < reader->first)
         reader->first = event->time;
     switch (event->phase) {
@@ -373,7 +414,11 @@ int nvt_kineto_add(struct nvt_kineto *reader)
     case 'E':
     case 'b':
     case 'e':
+    case 'S':
+    case 'F':
         return open_or_close(reader);
+    case 'C':
+        return nvt_kineto_add_counters(reader);
     default:
         return add_instant(reader);
     }
