@@ -10,7 +10,7 @@
 
 /* --- which they are --------------------------------------------------------------------------- */
 
-enum naming { OF_WORKLOADS, OF_ANY_DOMAIN, OF_PYTORCH, OF_LOOP, NAMINGS };
+enum naming { OF_WORKLOADS, OF_ANY_DOMAIN, OF_PYTORCH, OF_RECORDER, OF_LOOP, NAMINGS };
 
 /* How the steps of PyTorch's profiler begin. */
 #define STEP "ProfilerStep#"
@@ -54,6 +54,8 @@ int nvt_iterations_recognize(struct nvt_trace *trace)
     const struct nvt_ranges *ranges = &trace->ranges;
     const uint32_t name = nvt_strings_find(trace->strings, "iteration", strlen("iteration"));
     trace->loop = 0;
+    if (trace->step_name)
+        return 0;
     for (uint32_t i = 0; i < ranges->count; i++)
         if (!(ranges->flags[i] & NVT_RANGE_PARTIAL) &&
             (ranges->name[i] == name ||
@@ -67,12 +69,14 @@ int nvt_is_called_iteration(const struct nvt_trace *trace, uint32_t range)
     const char *name = nvt_name(trace, trace->ranges.name[range]);
     if (trace->iteration)
         return is_said(trace, range);
+    if (trace->step_name)
+        return trace->ranges.name[range] == trace->step_name;
     return trace->loop ? nvt_loop_of(name) == trace->loop : !strcmp(name, "iteration");
 }
 
 int nvt_has_own_iterations(const struct nvt_trace *trace)
 {
-    return trace->iteration || trace->loop;
+    return trace->iteration || trace->loop || trace->step_name;
 }
 
 /* What is asked of the name of each of many ranges: `known` has 1 for a name that is one and 2 for one that is none, 0 where it was not
@@ -106,6 +110,8 @@ static int is_named(const struct question *question, uint32_t range)
         return is_said(trace, range);
     if (question->naming == OF_PYTORCH || question->naming == OF_LOOP)
         return is_name(question, name);
+    if (question->naming == OF_RECORDER)
+        return trace->step_name && name == trace->step_name;
     return name == question->iteration &&
            (question->naming == OF_ANY_DOMAIN ||
             nvt_is_workloads_domain(trace, trace->ranges.domain[range]));

@@ -1,4 +1,4 @@
-#include "kineto.h"
+#include "kineto_dialects.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -70,6 +70,7 @@ enum key {
     KEY_CALLER,
     KEY_ADDRESS,
     KEY_OWN,
+    KEY_DETAILS,
     KEY_NUMBER /* + enum nvt_kineto_number */
 };
 
@@ -87,6 +88,11 @@ static const struct {
     {"id", KEY_ID},
     {"args", KEY_ARGS},
     {"correlation", KEY_NUMBER + NVT_KN_CORRELATION},
+    {"correlation_id", KEY_NUMBER + NVT_KN_CORRELATION},
+    {"connection_id", KEY_NUMBER + NVT_KN_CORRELATION},
+    {"step_num", KEY_NUMBER + NVT_KN_STEP},
+    {"kernel_details", KEY_DETAILS},
+    {"memcpy_details", KEY_DETAILS},
     {"device", KEY_NUMBER + NVT_KN_DEVICE},
     {"context", KEY_NUMBER + NVT_KN_CONTEXT},
     {"stream", KEY_NUMBER + NVT_KN_STREAM},
@@ -406,6 +412,8 @@ static int args_value(struct parser *parser, enum nvt_json_type type, const char
         *kept = intern(parser, type, text, size);
         return *kept == NVT_NO_STRING ? out_of_memory(parser) : 0;
     }
+    if (parser->key == KEY_DETAILS)
+        nvt_dialect_details(event, text, size);
     if (parser->key == KEY_ADDRESS)
         event->address = address(text, size);
     if (parser->key >= KEY_NUMBER && !nvt_parse_scaled(text, size, 0, &number)) {
@@ -610,6 +618,7 @@ static int read_events(const char *path, struct nvt_trace *trace, int mends, str
     nvt_map_free(&parser->reader.threads);
     nvt_map_free(&parser->reader.async);
     nvt_map_free(&parser->reader.domains);
+    nvt_dialect_free(&parser->reader.dialects);
     nvt_map_free(&parser->reader.series);
     nvt_map_free(&parser->reader.counters);
     nvt_kineto_host_free(&parser->reader.host);

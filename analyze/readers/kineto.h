@@ -45,6 +45,8 @@ enum nvt_kineto_number {
     NVT_KN_SEQUENCE, /* of a collective: which of its group's */
     NVT_KN_SOURCE,   /* of a message: ranks of the job */
     NVT_KN_TARGET,
+    NVT_KN_STEP, /* of a range: the iteration that it is, by JAX's step_num */
+    NVT_KN_COPY, /* 1: XLA says that it is a copy */
     NVT_KN_COUNT
 };
 
@@ -76,6 +78,24 @@ struct nvt_kineto_owner {
     uint32_t open;      /* the row of its innermost open range */
     uint32_t ended;     /* name of an end that came before its beginning, at the same time; 0: none */
     int64_t ended_at;
+    uint8_t lane; /* what a thread's events are (kineto_dialects.c), and of which */
+    uint32_t device, stream;
+};
+
+/* What launched an operation of a device's lane. */
+struct nvt_kineto_launch {
+    uint32_t thread;
+    int64_t time;
+};
+
+/* Of the lanes of other profilers. */
+struct nvt_kineto_dialects {
+    int has_ops;
+    uint64_t derived;                     /* events that were left out */
+    struct nvt_map by_correlation;        /* id -> of launches */
+    struct nvt_map arrows, ends;          /* their id, and where they end -> of launches */
+    struct nvt_kineto_launch *launches;
+    uint32_t launch_count;
 };
 
 /* The host memory that a process has in use: what its allocator reported last, and shared memory in addition. Bytes. */
@@ -118,6 +138,7 @@ struct nvt_kineto {
     struct nvt_map group_of; /* string of a name -> of groups */
     uint32_t rank;
     int is_own; /* our own export */
+    struct nvt_kineto_dialects dialects;
     struct nvt_kineto_series numbers[NVT_KINETO_SERIES]; /* of the event, if it may be of a counter */
     unsigned number_count;
     struct nvt_map series, counters; /* name << 32 | key -> number; domain << 32 | that -> row */
@@ -197,6 +218,12 @@ static inline uint64_t nvt_kineto_size(const struct nvt_kineto_event *event,
 /* Row of the process / thread of the current event; NVT_NONE when out of memory. */
 uint32_t nvt_kineto_process(struct nvt_kineto *reader);
 struct nvt_kineto_owner *nvt_kineto_thread(struct nvt_kineto *reader);
+
+/* The event's owners, whether they have rows or not: 0, or -1 when out of memory; and what one is called, by its id in the file. */
+int nvt_kineto_owners(struct nvt_kineto *reader, const struct nvt_kineto_owner **process,
+                      struct nvt_kineto_owner **thread);
+const char *nvt_kineto_owner_name(const struct nvt_kineto *reader,
+                                  const struct nvt_kineto_owner *owner, int64_t id);
 
 /*
  * What is in use on the host after an event whose allocator said it. PyTorch reports memory that processes share (what

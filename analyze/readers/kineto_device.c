@@ -13,7 +13,8 @@ static void parse_copy(const char *name, struct nvt_op *op)
         const char *text;
         uint8_t kind;
     } ways[] = {{"HtoD", 1}, {"DtoH", 2}, {"HtoA", 3}, {"AtoH", 4}, {"AtoA", 5},
-                {"AtoD", 6}, {"DtoA", 7}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10}};
+                {"AtoD", 6}, {"DtoA", 7}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10},
+                {"H2D", 1},  {"D2H", 2},  {"D2D", 8},  {"H2H", 9},  {"P2P", 10}};
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (strstr(name, ways[i].text))
             op->copy_kind = ways[i].kind;

@@ -2,7 +2,7 @@
 #include "../../lib/count_of.h"
 #include "../../lib/date.h"
 #include "../model/layout.h"
-#include "kineto.h"
+#include "kineto_dialects.h"
 #include "reader.h"
 
 #include <string.h>
@@ -194,7 +194,7 @@ static void note_unread(struct nvt_kineto *reader, int is_of_others)
 
 int nvt_kineto_finish(struct nvt_kineto *reader, int is_of_others)
 {
-    if (own_operations(reader))
+    if (nvt_dialect_finish(reader) || own_operations(reader))
         return -1;
     if (nvt_kineto_own_counters(reader->trace))
         return out_of_memory(reader);

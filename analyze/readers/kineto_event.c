@@ -1,4 +1,4 @@
-#include "kineto.h"
+#include "kineto_dialects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +100,20 @@ static struct nvt_kineto_owner *thread_owner(struct nvt_kineto *reader)
 static uint32_t owner_name(const struct nvt_kineto_owner *owner, int64_t id)
 {
     return owner->name || id >= 0 ? owner->name : (uint32_t)(-1 - id);
+}
+
+int nvt_kineto_owners(struct nvt_kineto *reader, const struct nvt_kineto_owner **process,
+                      struct nvt_kineto_owner **thread)
+{
+    *thread = thread_owner(reader);
+    *process = process_owner(reader); /* is there, so that none moves */
+    return *thread && *process ? 0 : -1;
+}
+
+const char *nvt_kineto_owner_name(const struct nvt_kineto *reader,
+                                  const struct nvt_kineto_owner *owner, int64_t id)
+{
+    return nvt_name(reader->trace, owner_name(owner, id));
 }
 
 uint32_t nvt_kineto_process(struct nvt_kineto *reader)
@@ -344,6 +358,23 @@ static int add_instant(struct nvt_kineto *reader)
     return 0;
 }
 
+/* A range of the host; or what other profilers have in lanes of their own. */
+static int add_other(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    const int taken = nvt_dialect_take(reader);
+    if (taken)
+        return taken < 0 ? -1 : 0;
+    const int is_open = nvt_kineto_int(event, NVT_KN_UNCLOSED, 0) != 0;
+    const uint32_t row =
+        add_range(reader, event->duration, NVT_PUSH_POP, is_open ? NVT_RANGE_UNCLOSED : 0);
+    if (row == NVT_NONE)
+        return nvt_kineto_no_memory(reader);
+    if (event->have >> NVT_KN_STEP & 1 && !reader->trace->step_name)
+        reader->trace->step_name = event->name;
+    return nvt_dialect_launch(reader, row);
+}
+
 static int add_complete(struct nvt_kineto *reader)
 {
     switch (class_of(nvt_name(reader->trace, reader->event.category))) {
@@ -366,11 +397,7 @@ static int add_complete(struct nvt_kineto *reader)
     case CLASS_IGNORED:
         return 0;
     default:
-        return add_range(reader, reader->event.duration, NVT_PUSH_POP,
-                         nvt_kineto_int(&reader->event, NVT_KN_UNCLOSED, 0) ? NVT_RANGE_UNCLOSED
-                                                                            : 0) == NVT_NONE
-                   ? nvt_kineto_no_memory(reader)
-                   : 0;
+        return add_other(reader);
     }
 }
 
@@ -400,8 +427,10 @@ int nvt_kineto_add(struct nvt_kineto *reader)
     if (event->phase == 'M')
         return add_name(reader);
     if (!event->phase || !strchr("XBEbeSFniIRC", event->phase)) {
-        reader->unread[event->phase & 127]++;
-        return 0;
+        const int taken =
+            event->phase == 's' || event->phase == 'f' ? nvt_dialect_flow(reader) : 0;
+        reader->unread[event->phase & 127] += !taken;
+        return taken < 0 ? -1 : 0;
     }
     if (!is_timed(reader))
         return 0;

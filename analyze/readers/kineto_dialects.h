@@ -1,0 +1,35 @@
+/*
+ * What the lanes of other profilers' Chrome traces are, by the names of their processes and threads. Each dialect is a row of the
+ * table in kineto_dialects.c; sources:
+ *
+ *   XLA (JAX, TensorFlow 2)   /device:GPU:0 with "Stream #20(Compute)"; "XLA Modules", "XLA Ops", "Steps" and others are derived
+ *                             (xla/tsl/profiler/utils/xplane_schema.h; a trace that JAX 0.10 wrote on a CPU)
+ *   TensorFlow 1              /device:GPU:0/stream:all Compute, and the same operations again by stream:7
+ *                             (tensorflow/python/client/timeline.py)
+ *   Ascend                    "Ascend Hardware" with "Stream 2"; "Overlap Analysis" is derived (torch_npu's trace_view.json)
+ *   torch.autograd.profiler   "CUDA functions", a thread a device (before Kineto, and with use_kineto=False)
+ *
+ * A lane's names have to come before its events, as all of these write them; else its events are ranges of the host.
+ */
+#ifndef NVT_KINETO_DIALECTS_H
+#define NVT_KINETO_DIALECTS_H
+
+#include "kineto.h"
+
+/* Take the event that was read, a complete one of no category that is known, if it is of a device's lane or of a derived one. 1: it
+ * was; 0: it is the host's; -1 with err filled. */
+int nvt_dialect_take(struct nvt_kineto *reader);
+
+/* A range of the host that was added may have the correlation id of an operation, which it launched. 0, or -1 when out of memory. */
+int nvt_dialect_launch(struct nvt_kineto *reader, uint32_t range);
+/* The same by an arrow (phases s and f) of the category cpu_to_cuda. 1; 0: it is of another; -1 with err filled. */
+int nvt_dialect_flow(struct nvt_kineto *reader);
+
+/* XLA's details, "grid:8,1,1 block:128,1,1 regs:32" or "kind_src:pageable kind_dst:device size:4096", become the event's numbers. */
+void nvt_dialect_details(struct nvt_kineto_event *event, const char *text, size_t size);
+
+/* Give operations their launches, and note which lanes were left out. 0, or -1 when out of memory. */
+int nvt_dialect_finish(struct nvt_kineto *reader);
+void nvt_dialect_free(struct nvt_kineto_dialects *dialects);
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * Lanes of other profilers' Chrome traces: what is a stream, what is derived, and what launched an operation.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/model/named_iterations.h"
+#include "../analyze/readers/reader.h"
+#include "cli.h"
+#include "read_kit.h"
+
+#ifdef HAVE_YAJL
+
+#define PROCESS(pid, name)                                                                         \
+    "{\"ph\":\"M\",\"pid\":" #pid ",\"name\":\"process_name\",\"args\":{\"name\":\"" name "\"}},"
+#define THREAD(pid, tid, name)                                                                     \
+    "{\"ph\":\"M\",\"pid\":" #pid ",\"tid\":" #tid                                                    \
+    ",\"name\":\"thread_name\",\"args\":{\"name\":\"" name "\"}},"
+#define EVENT(pid, tid, name, ts, dur, args)                                                       \
+    "{\"ph\":\"X\",\"pid\":" #pid ",\"tid\":" #tid ",\"name\":\"" name "\",\"ts\":" #ts                 \
+    ",\"dur\":" #dur ",\"args\":{" args "}},"
+#define END "{\"ph\":\"M\",\"name\":\"none\"}]"
+
+static struct nvt_trace *read_text(const char *text)
+{
+    const char *path = cli_in(cli_folder, "t.json");
+    cli_write_file(path, text, strlen(text));
+    return kit_read(path);
+}
+
+static double kernel_us(const struct nvt_trace *trace)
+{
+    double ns = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        if (trace->ops.kind[i] == NVT_OP_KERNEL)
+            ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
+    return ns / 1000;
+}
+
+static void xla_has_streams_and_derived_lanes(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(
+        "[" PROCESS(1, "/device:GPU:3") THREAD(1, 20, "Stream #20(Compute)")
+            THREAD(1, 21, "Stream #21(MemcpyH2D)") THREAD(1, 10001, "XLA Modules")
+                THREAD(1, 10002, "XLA Ops") PROCESS(701, "/host:CPU") THREAD(701, 5, "python")
+                    EVENT(701, 5, "train", 0, 900, "\"step_num\":\"0\"")
+                        EVENT(701, 5, "cuLaunchKernel", 40, 5, "\"correlation_id\":\"100\"")
+                            EVENT(1, 21, "MemcpyH2D", 10, 20,
+                                  "\"memcpy_details\":\"kind_src:pageable kind_dst:device "
+                                  "size:4096 dest:0 async:1\"")
+                                EVENT(1, 20, "fusion", 50, 100,
+                                      "\"correlation_id\":\"100\",\"kernel_details\":\"regs:32 "
+                                      "static_shared:8 dynamic_shared:16 grid:8,2,1 block:128,1,1 "
+                                      "occ_pct:100\"")
+                                    EVENT(1, 10001, "jit_step", 50, 100, "")
+                                        EVENT(1, 10002, "fusion", 50, 100, "")
+                                            EVENT(701, 5, "train", 1000, 900, "\"step_num\":\"1\"")
+                                                END);
+    const struct nvt_ops *ops = &trace->ops;
+    assert_int_equal(ops->count, 2);
+    assert_int_equal(ops->kind[0], NVT_OP_MEMCPY);
+    assert_int_equal(ops->bytes[0], 4096);
+    assert_int_equal(ops->copy_kind[0], 1);
+    assert_int_equal(ops->stream[1], 20);
+    assert_int_equal(ops->device[1], 3);
+    assert_int_equal(trace->kernels.grid_y[ops->detail[1]], 2);
+    assert_int_equal(trace->kernels.block_x[ops->detail[1]], 128);
+    assert_int_equal(trace->kernels.registers[ops->detail[1]], 32);
+    assert_int_equal(trace->kernels.static_shared[ops->detail[1]], 24);
+    assert_true(kernel_us(trace) == 100);
+    /* Launched by the call with its id, on a thread of the host; lanes are no threads. */
+    assert_int_equal(ops->launch[1] - ops->start[1], -10000);
+    assert_int_equal(trace->threads.tid[ops->thread[1]], 5);
+    assert_int_equal(trace->threads.count, 1);
+    assert_int_equal(trace->processes.pid[ops->process[0]], 701);
+    assert_non_null(strstr(trace->notes, "2 events of derived lanes"));
+    uint32_t count = 0;
+    uint32_t *rows = nvt_iterations(trace, &count);
+    assert_int_equal(count, 2);
+    free(rows);
+    nvt_trace_free(trace);
+}
+
+#define TF1_ALL                                                                                    \
+    PROCESS(2, "/job:worker/replica:0/task:0/device:GPU:1/stream:all Compute")                     \
+    EVENT(2, 0, "MatMul", 0, 70, "") EVENT(2, 0, "Relu", 80, 10, "")
+#define TF1_EACH                                                                                   \
+    PROCESS(3, "/job:worker/replica:0/task:0/device:GPU:1/stream:7 Compute")                       \
+    EVENT(3, 0, "MatMul", 0, 70, "") EVENT(3, 0, "Relu", 80, 10, "")
+
+/* All streams in one lane and each in its own are the same operations. */
+static void streams_are_counted_once(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "[" PROCESS(3, "/device:GPU:1/stream:7 Compute") TF1_ALL TF1_EACH END,
+        "[" TF1_ALL END, "[" TF1_EACH END};
+    for (size_t i = 0; i < 3; i++) {
+        struct nvt_trace *trace = read_text(texts[i]);
+        assert_int_equal(trace->ops.count, 2);
+        assert_int_equal(trace->ops.device[0], 1);
+        assert_int_equal(trace->ops.stream[0], i == 1 ? 0 : 7);
+        assert_int_equal(trace->ranges.count, 0);
+        assert_true(kernel_us(trace) == 80);
+        nvt_trace_free(trace);
+    }
+}
+
+static void ascend_has_streams(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(
+        "[" PROCESS(200, "CANN") PROCESS(300, "Ascend Hardware") PROCESS(400, "Overlap Analysis")
+            THREAD(300, 2, "Stream 2") THREAD(400, 0, "Computing")
+                EVENT(200, 1, "AscendCL@launch", 10, 20, "\"connection_id\":7")
+                    EVENT(300, 2, "MatMul", 60.5, 53.25, "\"connection_id\":7")
+                        EVENT(400, 0, "Computing", 60.5, 53.25, "") END);
+    assert_int_equal(trace->ops.count, 1);
+    assert_int_equal(trace->ops.stream[0], 2);
+    assert_true(kernel_us(trace) == 53.25);
+    assert_int_equal(trace->processes.pid[trace->ops.process[0]], 200);
+    assert_int_equal(trace->ranges.count, 1);
+    assert_string_equal(nvt_trace_meta(trace, "backend"), "npu");
+    nvt_trace_free(trace);
+}
+
+static void the_old_profiler_has_arrows(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(
+        "[{\"name\":\"mm\",\"ph\":\"X\",\"ts\":100,\"dur\":134.5,\"tid\":1,\"pid\":\"CPU functions\"},"
+        "{\"name\":\"mm\",\"ph\":\"s\",\"ts\":100,\"tid\":1,\"pid\":\"CPU functions\",\"id\":0,"
+        "\"cat\":\"cpu_to_cuda\"},"
+        "{\"name\":\"mm\",\"ph\":\"f\",\"ts\":110,\"tid\":1,\"pid\":\"CUDA functions\",\"id\":0,"
+        "\"cat\":\"cpu_to_cuda\"},"
+        "{\"name\":\"mm\",\"ph\":\"X\",\"ts\":110,\"dur\":1000,\"tid\":1,\"pid\":\"CUDA functions\"}]");
+    assert_int_equal(trace->ops.count, 1);
+    assert_int_equal(trace->ops.device[0], 1);
+    assert_int_equal(trace->ops.launch[0] - trace->ops.start[0], -10000);
+    assert_int_equal(trace->ranges.count, 1);
+    assert_int_equal(trace->threads.count, 1);
+    nvt_trace_free(trace);
+}
+
+/* Names that mean nothing here, or come behind the events: ranges of the host. */
+static void other_lanes_are_of_the_host(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text("[" PROCESS(1, "my stream: fast") THREAD(1, 2, "Stream 2")
+                                            EVENT(1, 2, "work", 0, 10, "")
+                                                EVENT(9, 20, "fusion", 50, 100, "")
+                                                    PROCESS(9, "/device:GPU:0")
+                                                        THREAD(9, 20, "Stream #20") END);
+    assert_int_equal(trace->ops.count, 0);
+    assert_int_equal(trace->ranges.count, 2);
+    nvt_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(xla_has_streams_and_derived_lanes),
+        cmocka_unit_test(streams_are_counted_once),
+        cmocka_unit_test(ascend_has_streams),
+        cmocka_unit_test(the_old_profiler_has_arrows),
+        cmocka_unit_test(other_lanes_are_of_the_host),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
+#else
+int main(void)
+{
+    puts("not run: built without yajl");
+    return 0;
+}
+#endif
