@@ -14,8 +14,8 @@
 #include "../analyze/readers/json_repair.h"
 #include "../lib/count_of.h"
 
-/* The text mended, in two pieces of which the first has `split` bytes; the caller's. *mended: how often. */
-static char *mend(const char *text, size_t split, uint64_t *mended)
+/* The text repaired, in two pieces of which the first has `split` bytes; the caller's. *repaired: how often. */
+static char *mend(const char *text, size_t split, uint64_t *repaired)
 {
     struct nvt_json_repair repair = {0};
     struct nvt_buffer out = {0};
@@ -25,7 +25,7 @@ static char *mend(const char *text, size_t split, uint64_t *mended)
         nvt_json_repair(&repair, (const unsigned char *)text + split, size - split, &out), 0);
     assert_int_equal(nvt_json_repair_end(&repair, &out), 0);
     assert_int_equal(nvt_buffer_append(&out, "", 1), 0);
-    *mended = repair.mended;
+    *repaired = repair.repaired;
     nvt_json_repair_free(&repair);
     return (char *)out.data;
 }
@@ -33,11 +33,11 @@ static char *mend(const char *text, size_t split, uint64_t *mended)
 static void expect(const char *text, const char *expected, uint64_t times)
 {
     for (size_t split = 0; split <= strlen(text); split++) {
-        uint64_t mended;
-        char *found = mend(text, split, &mended);
-        if (strcmp(found, expected) || mended != times)
+        uint64_t repaired;
+        char *found = mend(text, split, &repaired);
+        if (strcmp(found, expected) || repaired != times)
             fail_msg("%s\n  became %s (%llu), not %s (%llu)", text, found,
-                     (unsigned long long)mended, expected, (unsigned long long)times);
+                     (unsigned long long)repaired, expected, (unsigned long long)times);
         free(found);
     }
 }
@@ -95,14 +95,14 @@ static void any_bytes_will_do(void **state)
     unsigned random = 12345;
     for (int turn = 0; turn < 20000; turn++) {
         char text[64];
-        uint64_t mended;
+        uint64_t repaired;
         size_t size = 0;
         for (; size < sizeof(text) - 1; size++) {
             random = random * 1103515245u + 12345u;
             text[size] = alphabet[(random >> 16) % (sizeof(alphabet) - 1)];
         }
         text[size] = 0;
-        char *once = mend(text, size / 3, &mended);
+        char *once = mend(text, size / 3, &repaired);
         assert_true(strlen(once) <= 8 * size);
         free(once);
     }

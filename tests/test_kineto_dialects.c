@@ -21,10 +21,10 @@
 #define PROCESS(pid, name)                                                                         \
     "{\"ph\":\"M\",\"pid\":" #pid ",\"name\":\"process_name\",\"args\":{\"name\":\"" name "\"}},"
 #define THREAD(pid, tid, name)                                                                     \
-    "{\"ph\":\"M\",\"pid\":" #pid ",\"tid\":" #tid                                                    \
+    "{\"ph\":\"M\",\"pid\":" #pid ",\"tid\":" #tid                                                 \
     ",\"name\":\"thread_name\",\"args\":{\"name\":\"" name "\"}},"
 #define EVENT(pid, tid, name, ts, dur, args)                                                       \
-    "{\"ph\":\"X\",\"pid\":" #pid ",\"tid\":" #tid ",\"name\":\"" name "\",\"ts\":" #ts                 \
+    "{\"ph\":\"X\",\"pid\":" #pid ",\"tid\":" #tid ",\"name\":\"" name "\",\"ts\":" #ts            \
     ",\"dur\":" #dur ",\"args\":{" args "}},"
 #define END "{\"ph\":\"M\",\"name\":\"none\"}]"
 
@@ -59,11 +59,10 @@ static void xla_has_streams_and_derived_lanes(void **state)
                                 EVENT(1, 20, "fusion", 50, 100,
                                       "\"correlation_id\":\"100\",\"kernel_details\":\"regs:32 "
                                       "static_shared:8 dynamic_shared:16 grid:8,2,1 block:128,1,1 "
-                                      "occ_pct:100\"")
-                                    EVENT(1, 10001, "jit_step", 50, 100, "")
-                                        EVENT(1, 10002, "fusion", 50, 100, "")
-                                            EVENT(701, 5, "train", 1000, 900, "\"step_num\":\"1\"")
-                                                END);
+                                      "occ_pct:100\"") EVENT(1, 10001, "jit_step", 50, 100, "")
+                                    EVENT(1, 10002, "fusion", 50, 100, "")
+                                        EVENT(701, 5, "train", 1000, 900, "\"step_num\":\"1\"")
+                                            END);
     const struct nvt_ops *ops = &trace->ops;
     assert_int_equal(ops->count, 2);
     assert_int_equal(ops->kind[0], NVT_OP_MEMCPY);
@@ -100,9 +99,9 @@ static void xla_has_streams_and_derived_lanes(void **state)
 static void streams_are_counted_once(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "[" PROCESS(3, "/device:GPU:1/stream:7 Compute") TF1_ALL TF1_EACH END,
-        "[" TF1_ALL END, "[" TF1_EACH END};
+    static const char *const texts[] = {"[" PROCESS(3, "/device:GPU:1/stream:7 Compute")
+                                            TF1_ALL TF1_EACH END,
+                                        "[" TF1_ALL END, "[" TF1_EACH END};
     for (size_t i = 0; i < 3; i++) {
         struct nvt_trace *trace = read_text(texts[i]);
         assert_int_equal(trace->ops.count, 2);
@@ -136,12 +135,14 @@ static void the_old_profiler_has_arrows(void **state)
 {
     (void)state;
     struct nvt_trace *trace = read_text(
-        "[{\"name\":\"mm\",\"ph\":\"X\",\"ts\":100,\"dur\":134.5,\"tid\":1,\"pid\":\"CPU functions\"},"
+        "[{\"name\":\"mm\",\"ph\":\"X\",\"ts\":100,\"dur\":134.5,\"tid\":1,\"pid\":\"CPU "
+        "functions\"},"
         "{\"name\":\"mm\",\"ph\":\"s\",\"ts\":100,\"tid\":1,\"pid\":\"CPU functions\",\"id\":0,"
         "\"cat\":\"cpu_to_cuda\"},"
         "{\"name\":\"mm\",\"ph\":\"f\",\"ts\":110,\"tid\":1,\"pid\":\"CUDA functions\",\"id\":0,"
         "\"cat\":\"cpu_to_cuda\"},"
-        "{\"name\":\"mm\",\"ph\":\"X\",\"ts\":110,\"dur\":1000,\"tid\":1,\"pid\":\"CUDA functions\"}]");
+        "{\"name\":\"mm\",\"ph\":\"X\",\"ts\":110,\"dur\":1000,\"tid\":1,\"pid\":\"CUDA "
+        "functions\"}]");
     assert_int_equal(trace->ops.count, 1);
     assert_int_equal(trace->ops.device[0], 1);
     assert_int_equal(trace->ops.launch[0] - trace->ops.start[0], -10000);
@@ -154,11 +155,10 @@ static void the_old_profiler_has_arrows(void **state)
 static void other_lanes_are_of_the_host(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_text("[" PROCESS(1, "my stream: fast") THREAD(1, 2, "Stream 2")
-                                            EVENT(1, 2, "work", 0, 10, "")
-                                                EVENT(9, 20, "fusion", 50, 100, "")
-                                                    PROCESS(9, "/device:GPU:0")
-                                                        THREAD(9, 20, "Stream #20") END);
+    struct nvt_trace *trace =
+        read_text("[" PROCESS(1, "my stream: fast") THREAD(1, 2, "Stream 2")
+                      EVENT(1, 2, "work", 0, 10, "") EVENT(9, 20, "fusion", 50, 100, "")
+                          PROCESS(9, "/device:GPU:0") THREAD(9, 20, "Stream #20") END);
     assert_int_equal(trace->ops.count, 0);
     assert_int_equal(trace->ranges.count, 2);
     nvt_trace_free(trace);

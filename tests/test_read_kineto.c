@@ -546,7 +546,8 @@ static void says_what_is_wrong(void **state)
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"dur\":1}]", "event 1 ('a') has a 'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":[1],\"dur\":1}]", "'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":\"long\"}]", "'dur'");
-    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1e300,\"dur\":1}]", "out of range (ns or ticks");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1e300,\"dur\":1}]",
+                 "out of range (ns or ticks");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":99999999999999999999,\"dur\":1}]", "'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":NaN,\"dur\":1}]", "is not JSON");
     expect_error("[{\"ph\":\"X\" \"name\":1}]", "(at byte ");
@@ -566,7 +567,8 @@ static void odd_values_cost_themselves(void **state)
     (void)state;
     struct nvt_trace *trace = read_text(
         "{\"schemaVersion\":1,\"traceEvents\":["
-        "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy\",\"pid\":0,\"tid\":7,\"ts\":10,\"dur\":2,"
+        "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy\",\"pid\":0,\"tid\":7,\"ts\":10,"
+        "\"dur\":2,"
         "\"args\":{\"device\":0,\"stream\":7,\"bytes\":0x10,\"memory bandwidth (GB/s)\":inf}},"
         "{\"ph\":\"X\",\"name\":\"lib\\os.py\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":5,},"
         "{\"ph\":\"X\",\"name\":\"late\",\"pid\":1,\"tid\":1,\"ts\":nan,\"dur\":5},"
@@ -621,11 +623,11 @@ static void ends_have_names(void **state)
 static void old_asynchronous_events_are_ranges(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_text(
-        "[{\"ph\":\"S\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":0},"
-        "{\"ph\":\"T\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":5},"
-        "{\"ph\":\"F\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":100},"
-        "{\"ph\":\"s\",\"id\":1,\"ts\":5},{\"ph\":\"O\",\"id\":1,\"ts\":5}]");
+    struct nvt_trace *trace =
+        read_text("[{\"ph\":\"S\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":0},"
+                  "{\"ph\":\"T\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":5},"
+                  "{\"ph\":\"F\",\"cat\":\"io\",\"id\":\"1\",\"name\":\"load\",\"ts\":100},"
+                  "{\"ph\":\"s\",\"id\":1,\"ts\":5},{\"ph\":\"O\",\"id\":1,\"ts\":5}]");
     assert_int_equal(trace->ranges.count, 1);
     assert_int_equal(trace->ranges.end[0] - trace->ranges.start[0], 100000);
     assert_int_equal(trace->ranges.style[0], NVT_START_END);
@@ -639,8 +641,10 @@ static void counters_are_read(void **state)
     (void)state;
     struct nvt_trace *trace =
         read_text("[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":100},"
-                  "{\"ph\":\"C\",\"name\":\"queue\",\"pid\":1,\"ts\":10,\"args\":{\"depth\":3,\"name\":\"q\"}},"
-                  "{\"name\":\"queue\",\"pid\":1,\"ts\":50,\"args\":{\"depth\":9.5,\"waiting\":2},\"ph\":\"C\"},"
+                  "{\"ph\":\"C\",\"name\":\"queue\",\"pid\":1,\"ts\":10,\"args\":{\"depth\":3,"
+                  "\"name\":\"q\"}},"
+                  "{\"name\":\"queue\",\"pid\":1,\"ts\":50,\"args\":{\"depth\":9.5,\"waiting\":2},"
+                  "\"ph\":\"C\"},"
                   "{\"ph\":\"C\",\"name\":\"load\",\"pid\":2,\"ts\":60,\"args\":{\"value\":0.5}}]");
     const struct nvt_counter_samples *samples = &trace->counter_samples;
     static const char *const names[] = {"queue depth", "queue waiting", "load"};

@@ -164,19 +164,10 @@ static int64_t stream_row(struct writer *writer, int64_t pid, uint32_t stream, i
 /* Readers take the category for the domain, and some names for something else. */
 static void put_category(struct writer *writer, uint32_t domain)
 {
-    static const char *const taken[] = {"kernel",          "gpu_memcpy",  "gpu_memset",
-                                        "cuda_runtime",    "cuda_driver", "cuda_sync",
-                                        "overhead",        "Trace",       "gpu_user_annotation",
-                                        "user_annotation", "nvtx",        NVT_EXPORT_UM};
-    const struct nvt_trace *trace = writer->trace;
-    const char *name = nvt_domain_name(trace, domain);
-    const char *prefix = "";
-    for (size_t i = 0; i < NVT_COUNT_OF(taken); i++)
-        if (!strcmp(name, taken[i]))
-            prefix = "nvtx.";
+    const char *name = nvt_domain_name(writer->trace, domain);
     if (!*name)
         put(writer, ",\"cat\":\"user_annotation\"");
-    else if (*prefix)
+    else if (nvt_chrome_is_taken(name))
         put(writer, ",\"cat\":\"nvtx.%s\"", name);
     else
         put_quoted(writer, ",\"cat\":", name);
@@ -264,19 +255,18 @@ static void put_sample(struct writer *writer, uint32_t i)
     *level = nvt_counter_level(counters->values[counter], *level, samples->value[i]);
     begin_chrome(writer, 'C', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
                  samples->time[i]);
-    if (counters->is_of_machine[counter] || counters->is_of_process[counter])
-        put(writer, ",\"cat\":\"%s\"",
-            counters->is_of_machine[counter] ? NVT_EXPORT_MACHINE : NVT_EXPORT_PROCESS);
-    else
-        put_category(writer, counters->domain[counter]);
     /* Viewers tell counters of a process apart by name. */
-    const char *name = nvt_name(trace, counters->name[counter]);
     char whole[400];
+    const char *name = nvt_name(trace, counters->name[counter]);
     if (counters->is_of_machine[counter]) {
         snprintf(whole, sizeof(whole), "%.60s: %.300s",
                  nvt_name(trace, trace->domains.name[counters->domain[counter]]), name);
         name = whole;
-    }
+        put(writer, ",\"cat\":\"" NVT_EXPORT_MACHINE "\"");
+    } else if (counters->is_of_process[counter])
+        put(writer, ",\"cat\":\"" NVT_EXPORT_PROCESS "\"");
+    else
+        put_category(writer, counters->domain[counter]);
     put_quoted(writer, ",\"name\":", name);
     const char *unit = nvt_name(trace, counters->unit[counter]);
     put_quoted(writer, ",\"args\":{", *unit ? unit : "value");
@@ -422,11 +412,9 @@ static void put_chrome_memory(struct writer *writer, uint32_t i)
     if (allocated == UINT64_MAX && reserved == UINT64_MAX)
         return;
     begin_chrome(writer, 'C', pid, 0, memory->time[i]);
-    if (on_device)
-        put(writer, ",\"cat\":\"" NVT_EXPORT_MEMORY "\",\"name\":\"memory of GPU %" PRIu32 "\",\"args\":{",
-            memory->device[i]);
-    else
-        put(writer, ",\"cat\":\"" NVT_EXPORT_MEMORY "\",\"name\":\"memory of the host\",\"args\":{");
+    put(writer, ",\"cat\":\"" NVT_EXPORT_MEMORY "\",\"name\":\"memory of ");
+    put(writer, on_device ? "GPU %" PRIu32 "\",\"args\":{" : "the host\",\"args\":{",
+        memory->device[i]);
     put_level(writer, "allocated", allocated, "");
     put_level(writer, "reserved", reserved, allocated == UINT64_MAX ? "" : ",");
     put(writer, "}");

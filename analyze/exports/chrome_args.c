@@ -1,3 +1,4 @@
+#include "../../lib/count_of.h"
 #include "chrome_args.h"
 
 #include <inttypes.h>
@@ -199,4 +200,19 @@ int nvt_chrome_op(struct nvt_buffer *text, const struct nvt_trace *trace,
     if (ops->kind[op] == NVT_OP_KERNEL && number != UINT64_MAX)
         failed |= nvt_buffer_printf(text, ",\"Seq\":%" PRIu64, number);
     return failed ? -1 : 0;
+}
+
+int nvt_chrome_is_taken(const char *category)
+{
+    static const char *const taken[] = {
+        "kernel",          "gpu_memcpy",          "gpu_memset",   "cuda_runtime",
+        "cuda_driver",     "cuda_sync",           "overhead",     "Trace",
+        "user_annotation", "gpu_user_annotation", "nvtx",         NVT_EXPORT_UM,
+        NVT_EXPORT_MEMORY, NVT_EXPORT_MACHINE,    NVT_EXPORT_MPI, NVT_EXPORT_PROCESS,
+        NVT_EXPORT_PATH,
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(taken); i++)
+        if (!strcmp(category, taken[i]))
+            return 1;
+    return 0;
 }

@@ -40,4 +40,7 @@ int nvt_chrome_um_lasts(const struct nvt_trace *trace, uint32_t event);
  * when out of memory. */
 int nvt_chrome_samples(const struct nvt_trace *trace, FILE *out, int *events);
 
+/* Whether readers take a category for something else than the domain of a range. */
+int nvt_chrome_is_taken(const char *category);
+
 #endif

@@ -20,7 +20,7 @@
 #define NVT_EXPORT_STACK_DEPTH 512
 
 /* Chrome's trace events: categories that our reader leaves out. */
-#define NVT_EXPORT_MEMORY  "allocator_memory" /* counters of what "[memory]" events have too */
+#define NVT_EXPORT_MEMORY "allocator_memory" /* counters of what "[memory]" events have too */
 /* Of counters that were sampled of the machine ("GPU 0: SM clock") and of a process, which are read as such. */
 #define NVT_EXPORT_MACHINE "machine"
 #define NVT_EXPORT_PROCESS "process_memory"

@@ -133,6 +133,8 @@ static int has_name(const struct question *question)
         return question->iteration != NVT_NO_STRING;
     if (question->naming == OF_LOOP)
         return question->trace->loop != 0;
+    if (question->naming == OF_RECORDER)
+        return question->trace->step_name != 0;
     for (uint32_t i = 0; i < count; i++)
         if (is_name(question, i))
             return 1;

@@ -433,9 +433,10 @@ NVT_TABLES(NVT_DECLARE_TABLE)
 
 struct nvt_trace {
     struct nvt_strings *strings;
-    char *path;                 /* the file it came from */
-    const char *format;         /* the name of a reader: static text */
-    uint32_t step_name; /* string: its recorder says that ranges of this name are iterations; 0: it says of none */
+    char *path;         /* the file it came from */
+    const char *format; /* the name of a reader: static text */
+    uint32_t
+        step_name; /* string: its recorder says that ranges of this name are iterations; 0: it says of none */
     enum nvt_recorder recorder; /* as that reader states it (readers/reader.h), */
     int tells_mpi_peers;        /* which rank each call is about, as that reader states it */
     int64_t origin_ns;          /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */

@@ -63,7 +63,7 @@ static void put_string(struct nvt_json_repair *repair, struct nvt_buffer *out)
 {
     const struct nvt_buffer *token = &repair->token;
     const int literal = is_literal(token);
-    int is_mended = literal || repair->quote != '"';
+    int is_changed = literal || repair->quote != '"';
     put(out, '"');
     for (size_t i = 1; i < token->size; i++) {
         const int c = token->data[i], next = i + 1 < token->size ? token->data[i + 1] : 0;
@@ -77,13 +77,13 @@ static void put_string(struct nvt_json_repair *repair, struct nvt_buffer *out)
             put(out, c);
         } else if (c < ' ') {
             nvt_buffer_printf(out, "\\u%04x", (unsigned)c);
-            is_mended = 1;
+            is_changed = 1;
         } else {
             put(out, c);
         }
     }
     put(out, '"');
-    repair->mended += (unsigned)is_mended;
+    repair->repaired += (unsigned)is_changed;
     repair->token.size = 0;
     repair->last = 'v';
     repair->state = OUTSIDE;
@@ -164,7 +164,7 @@ static void put_word(struct nvt_json_repair *repair, struct nvt_buffer *out)
         put_text(out, number);
     else
         nvt_buffer_printf(out, "\"%s\"", word);
-    repair->mended += !is_known;
+    repair->repaired += !is_known;
     repair->token.size = 0;
     repair->last = 'v';
     repair->state = OUTSIDE;
@@ -183,10 +183,10 @@ static void put_comma(struct nvt_json_repair *repair, int next, struct nvt_buffe
     const int closes = next == '}' || next == ']';
     const int is_missing = repair->last == '}' && next == '{';
     if (repair->has_comma && (closes || !repair->last || strchr("{[", repair->last)))
-        repair->mended++;
+        repair->repaired++;
     else if (repair->has_comma || is_missing) {
         put(out, ',');
-        repair->mended += !repair->has_comma;
+        repair->repaired += !repair->has_comma;
     }
     repair->has_comma = 0;
     nvt_buffer_append(out, repair->blank.data, repair->blank.size);
@@ -200,7 +200,7 @@ static void take_outside(struct nvt_json_repair *repair, int c, struct nvt_buffe
         return;
     }
     if (c == ',') {
-        repair->mended += (unsigned)repair->has_comma;
+        repair->repaired += (unsigned)repair->has_comma;
         repair->has_comma = 1;
         return;
     }

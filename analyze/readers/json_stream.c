@@ -20,12 +20,12 @@ struct stream {
     void *context;
     struct nvt_error *err;
     int depth;
-    int values;         /* something was called since the last chunk */
-    int64_t offset;     /* of the chunk, in the text */
-    int64_t last_value; /* offset of the chunk that had the last value */
-    int is_cut;         /* what was compressed ends in the middle */
+    int values;                     /* something was called since the last chunk */
+    int64_t offset;                 /* of the chunk, in the text */
+    int64_t last_value;             /* offset of the chunk that had the last value */
+    int is_cut;                     /* what was compressed ends in the middle */
     struct nvt_json_repair *repair; /* NULL: what is no JSON is an error */
-    struct nvt_buffer mended;       /* a chunk as it came out of that */
+    struct nvt_buffer repaired;     /* a chunk as it came out of that */
 };
 
 /* --- bytes --- */
@@ -204,15 +204,15 @@ static int explain(struct stream *stream, yajl_handle parser, yajl_status status
 static int parse_chunk(struct stream *stream, yajl_handle parser, const unsigned char *text,
                        size_t size)
 {
-    struct nvt_buffer *mended = &stream->mended;
+    struct nvt_buffer *repaired = &stream->repaired;
     const size_t read = size;
     if (stream->repair) {
-        mended->size = 0;
-        if (size ? nvt_json_repair(stream->repair, text, size, mended)
-                 : nvt_json_repair_end(stream->repair, mended))
+        repaired->size = 0;
+        if (size ? nvt_json_repair(stream->repair, text, size, repaired)
+                 : nvt_json_repair_end(stream->repair, repaired))
             return nvt_fail_at(stream->err, stream->path, -1, "out of memory");
-        text = mended->data;
-        size = mended->size;
+        text = repaired->data;
+        size = repaired->size;
     }
     yajl_status status = size ? yajl_parse(parser, text, size) : yajl_status_ok;
     if (status != yajl_status_ok)
@@ -258,7 +258,7 @@ static int parse(struct stream *stream, source file)
 }
 
 int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, void *context,
-                    uint64_t *mended, struct nvt_error *err)
+                    uint64_t *repaired, struct nvt_error *err)
 {
     struct nvt_error unused = NVT_ERROR_INIT;
     struct nvt_json_repair repair = {0};
@@ -266,7 +266,7 @@ int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, vo
                             .handler = handler,
                             .context = context,
                             .err = err ? err : &unused,
-                            .repair = mended ? &repair : NULL};
+                            .repair = repaired ? &repair : NULL};
     source file = source_open(path);
     if (!file)
         return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
@@ -274,17 +274,17 @@ int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, vo
     int status = parse(&stream, file);
     nvt_yajl_memory_free(&stream.memory);
     source_close(file);
-    if (mended)
-        *mended = repair.mended;
+    if (repaired)
+        *repaired = repair.repaired;
     nvt_json_repair_free(&repair);
-    nvt_buffer_free(&stream.mended);
+    nvt_buffer_free(&stream.repaired);
     return status;
 }
 #else
 int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, void *context,
-                    uint64_t *mended, struct nvt_error *err)
+                    uint64_t *repaired, struct nvt_error *err)
 {
-    (void)mended;
+    (void)repaired;
     (void)handler;
     (void)context;
     return nvt_fail_at(err, path, -1,

@@ -37,10 +37,10 @@ struct nvt_json_handler {
 
 /*
  * Read a file. 0, or -1 with err filled: what it is that is no JSON and at which byte (of the
- * text, when that was compressed), or what the handler said, with the offset added. With `mended`,
- * what is not quite JSON is made into it (json_repair.h), and *mended says how often.
+ * text, when that was compressed), or what the handler said, with the offset added. With `repaired`,
+ * what is not quite JSON is made into it (json_repair.h), and *repaired says how often.
  */
 int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, void *context,
-                    uint64_t *mended, struct nvt_error *err);
+                    uint64_t *repaired, struct nvt_error *err);
 
 #endif

@@ -1,4 +1,5 @@
 #include "kineto_dialects.h"
+#include "kineto_keys.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -29,123 +30,6 @@ enum place {
     DEVICES,
     DEVICE,
     SKIPPED
-};
-
-/* Keys that matter, whatever they are found in. */
-enum key {
-    OTHER_KEY,
-    KEY_EVENTS,
-    KEY_DISTRIBUTED,
-    KEY_DEVICES,
-    KEY_BASE,
-    KEY_SCHEMA,
-    KEY_PHASE,
-    KEY_CATEGORY,
-    KEY_NAME,
-    KEY_PID,
-    KEY_TID,
-    KEY_TIME,
-    KEY_DURATION,
-    KEY_ID,
-    KEY_ARGS,
-    KEY_GRID,
-    KEY_BLOCK,
-    KEY_RANK,
-    KEY_WORLD,
-    KEY_MEMORY,
-    KEY_SMS,
-    KEY_MAJOR,
-    KEY_MINOR,
-    KEY_COLLECTIVE,
-    KEY_TYPE,
-    KEY_GROUP,
-    KEY_MEMBERS,
-    KEY_PURPOSE,
-    KEY_PG_LIST,
-    KEY_PG_NAME,
-    KEY_PG_PURPOSE,
-    KEY_PG_SIZE,
-    KEY_PG_RANKS,
-    KEY_FILE,
-    KEY_CALLER,
-    KEY_ADDRESS,
-    KEY_OWN,
-    KEY_DETAILS,
-    KEY_NUMBER /* + enum nvt_kineto_number */
-};
-
-static const struct {
-    const char *text;
-    int key;
-} keys[] = {
-    {"ph", KEY_PHASE},
-    {"cat", KEY_CATEGORY},
-    {"name", KEY_NAME},
-    {"pid", KEY_PID},
-    {"tid", KEY_TID},
-    {"ts", KEY_TIME},
-    {"dur", KEY_DURATION},
-    {"id", KEY_ID},
-    {"args", KEY_ARGS},
-    {"correlation", KEY_NUMBER + NVT_KN_CORRELATION},
-    {"correlation_id", KEY_NUMBER + NVT_KN_CORRELATION},
-    {"connection_id", KEY_NUMBER + NVT_KN_CORRELATION},
-    {"step_num", KEY_NUMBER + NVT_KN_STEP},
-    {"kernel_details", KEY_DETAILS},
-    {"memcpy_details", KEY_DETAILS},
-    {"device", KEY_NUMBER + NVT_KN_DEVICE},
-    {"context", KEY_NUMBER + NVT_KN_CONTEXT},
-    {"stream", KEY_NUMBER + NVT_KN_STREAM},
-    {"grid", KEY_GRID},
-    {"block", KEY_BLOCK},
-    {"registers per thread", KEY_NUMBER + NVT_KN_REGISTERS},
-    {"shared memory", KEY_NUMBER + NVT_KN_SHARED},
-    {"bytes", KEY_NUMBER + NVT_KN_BYTES},
-    {"Bytes", KEY_NUMBER + NVT_KN_BYTES},
-    {"Addr", KEY_NUMBER + NVT_KN_ADDRESS},
-    {"Total Allocated", KEY_NUMBER + NVT_KN_ALLOCATED},
-    {"Total Reserved", KEY_NUMBER + NVT_KN_RESERVED},
-    {"Device Type", KEY_NUMBER + NVT_KN_DEVICE_TYPE},
-    {"Device Id", KEY_NUMBER + NVT_KN_DEVICE_ID},
-    {"graph id", KEY_NUMBER + NVT_KN_GRAPH},
-    {"graph node id", KEY_NUMBER + NVT_KN_GRAPH_NODE},
-    {"wait_on_cuda_event_record_corr_id", KEY_NUMBER + NVT_KN_RECORDED},
-    {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
-    {"unclosed", KEY_NUMBER + NVT_KN_UNCLOSED},
-    {"process", KEY_NUMBER + NVT_KN_PROCESS},
-    {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
-    {"result", KEY_NUMBER + NVT_KN_RESULT},
-    {"file", KEY_FILE},
-    {"caller", KEY_CALLER},
-    {"address", KEY_ADDRESS},
-    {"Collective name", KEY_COLLECTIVE},
-    {"dtype", KEY_TYPE},
-    {"Process Group Name", KEY_GROUP},
-    {"Process Group Ranks", KEY_MEMBERS},
-    {"Process Group Description", KEY_PURPOSE},
-    {"Seq", KEY_NUMBER + NVT_KN_SEQUENCE},
-    {"Src Rank", KEY_NUMBER + NVT_KN_SOURCE},
-    {"Dst Rank", KEY_NUMBER + NVT_KN_TARGET},
-    {"Group size", KEY_NUMBER + NVT_KN_RANKS},
-    {"In msg nelems", KEY_NUMBER + NVT_KN_GIVEN},
-    {"Out msg nelems", KEY_NUMBER + NVT_KN_TAKEN},
-    {"traceEvents", KEY_EVENTS},
-    {"distributedInfo", KEY_DISTRIBUTED},
-    {"deviceProperties", KEY_DEVICES},
-    {"baseTimeNanoseconds", KEY_BASE},
-    {"schemaVersion", KEY_SCHEMA},
-    {NVT_EXPORT_OWN, KEY_OWN},
-    {"pg_config", KEY_PG_LIST},
-    {"pg_name", KEY_PG_NAME},
-    {"pg_desc", KEY_PG_PURPOSE},
-    {"pg_size", KEY_PG_SIZE},
-    {"ranks", KEY_PG_RANKS},
-    {"rank", KEY_RANK},
-    {"world_size", KEY_WORLD},
-    {"totalGlobalMem", KEY_MEMORY},
-    {"numSms", KEY_SMS},
-    {"computeMajor", KEY_MAJOR},
-    {"computeMinor", KEY_MINOR},
 };
 
 struct parser {
@@ -186,12 +70,7 @@ static int on_key(void *context, const char *text, size_t size)
         if (parser->entry == NVT_NO_STRING)
             return out_of_memory(parser);
     }
-    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
-        if (*keys[i].text == *text && strlen(keys[i].text) == size &&
-            !memcmp(keys[i].text, text, size)) {
-            parser->key = keys[i].key;
-            break;
-        }
+    parser->key = nvt_kineto_key(text, size);
     parser->reader.is_own |= place == ROOT && parser->key == KEY_OWN;
     parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
                              parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;
@@ -584,30 +463,31 @@ static int has_names_of_pytorch(const struct nvt_trace *trace)
     return nvt_has_pytorch_operators(trace);
 }
 
-static int read_events(const char *path, struct nvt_trace *trace, int mends, struct nvt_error *err)
+static int read_events(const char *path, struct nvt_trace *trace, int repairs,
+                       struct nvt_error *err)
 {
-    uint64_t mended = 0;
+    uint64_t repaired = 0;
     struct nvt_error own = NVT_ERROR_INIT;
     struct parser *parser = calloc(1, sizeof(*parser));
     if (!parser)
         return nvt_fail_at(err, path, -1, "out of memory");
     parser->reader = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
-    int status = nvt_json_stream(path, &handler, parser, mends ? &mended : NULL, &own);
+    int status = nvt_json_stream(path, &handler, parser, repairs ? &repaired : NULL, &own);
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
         status = nvt_fail_at(&own, path, -1, "is JSON, but " NVT_NO_TRACE_EVENTS);
     /* Its words stand in `own` since the first one. */
-    if (!status && parser->reader.mistimed &&
-        parser->reader.first == INT64_MAX && !parser->reader.untimed)
+    if (!status && parser->reader.mistimed && parser->reader.first == INT64_MAX &&
+        !parser->reader.untimed)
         status = nvt_error_in(&own, path);
     if (!status && !parser->reader.events)
         nvt_trace_warn(trace, "is a profile without any event");
-    if (mended)
+    if (repaired)
         nvt_trace_note(trace,
                        "%llu values are no JSON (inf, nan, hexadecimal, lone backslashes, needless "
-                       "commas and the like): mended or left out",
-                       (unsigned long long)mended);
+                       "commas and the like): repaired or left out",
+                       (unsigned long long)repaired);
     const int is_of_others = !parser->is_of_pytorch && !has_names_of_pytorch(trace);
     if (!status)
         status = nvt_kineto_finish(&parser->reader, is_of_others);
@@ -636,7 +516,7 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
     return read_events(path, trace, 0, err);
 }
 
-static int read_mended(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+static int read_repaired(const char *path, struct nvt_trace *trace, struct nvt_error *err)
 {
     return read_events(path, trace, 1, err);
 }
@@ -645,4 +525,4 @@ const struct nvt_reader nvt_reader_kineto = {.name = "kineto",
                                              .recorder = NVT_BY_PYTORCH,
                                              .recognizes = recognizes,
                                              .read = read_kineto,
-                                             .read_mended = read_mended};
+                                             .read_repaired = read_repaired};

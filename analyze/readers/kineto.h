@@ -53,7 +53,8 @@ enum nvt_kineto_number {
 /* One trace event, as far as it was read. */
 struct nvt_kineto_event {
     char phase;
-    int has_time, has_duration, mistyped; /* mistyped: of the two, what was there is no time; 2: it is a number, out of range */
+    int has_time, has_duration,
+        mistyped; /* mistyped: of the two, what was there is no time; 2: it is a number, out of range */
     int has_tid;
     int64_t time, duration; /* ns */
     uint32_t name, category, id;
@@ -75,8 +76,8 @@ struct nvt_kineto_event {
  * model. */
 struct nvt_kineto_owner {
     uint32_t row, name;
-    uint32_t open;      /* the row of its innermost open range */
-    uint32_t ended;     /* name of an end that came before its beginning, at the same time; 0: none */
+    uint32_t open;  /* the row of its innermost open range */
+    uint32_t ended; /* name of an end that came before its beginning, at the same time; 0: none */
     int64_t ended_at;
     uint8_t lane; /* what a thread's events are (kineto_dialects.c), and of which */
     uint32_t device, stream;
@@ -91,9 +92,9 @@ struct nvt_kineto_launch {
 /* Of the lanes of other profilers. */
 struct nvt_kineto_dialects {
     int has_ops;
-    uint64_t derived;                     /* events that were left out */
-    struct nvt_map by_correlation;        /* id -> of launches */
-    struct nvt_map arrows, ends;          /* their id, and where they end -> of launches */
+    uint64_t derived;              /* events that were left out */
+    struct nvt_map by_correlation; /* id -> of launches */
+    struct nvt_map arrows, ends;   /* their id, and where they end -> of launches */
     struct nvt_kineto_launch *launches;
     uint32_t launch_count;
 };
@@ -139,15 +140,16 @@ struct nvt_kineto {
     uint32_t rank;
     int is_own; /* our own export */
     struct nvt_kineto_dialects dialects;
-    struct nvt_kineto_series numbers[NVT_KINETO_SERIES]; /* of the event, if it may be of a counter */
+    struct nvt_kineto_series
+        numbers[NVT_KINETO_SERIES]; /* of the event, if it may be of a counter */
     unsigned number_count;
     struct nvt_map series, counters; /* name << 32 | key -> number; domain << 32 | that -> row */
     uint32_t series_count;
-    int64_t first;         /* earliest time */
-    uint64_t untimed;      /* events that were left out: they end before they begin, */
-    uint64_t mistimed;     /* or have a time that is none; */
-    uint64_t unread[128];  /* others by phase: their kind is not read */
-    const char *backend; /* by the calls so far; NULL: there was no such call */
+    int64_t first;        /* earliest time */
+    uint64_t untimed;     /* events that were left out: they end before they begin, */
+    uint64_t mistimed;    /* or have a time that is none; */
+    uint64_t unread[128]; /* others by phase: their kind is not read */
+    const char *backend;  /* by the calls so far; NULL: there was no such call */
 };
 
 /* Add the event that was read to the model. 0, or -1 with err filled. */

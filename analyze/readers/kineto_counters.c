@@ -62,11 +62,11 @@ static uint32_t counter_of(struct nvt_kineto *reader, uint32_t process, uint32_t
     struct nvt_trace *trace = reader->trace;
     if (describe(reader, process, key, &counter))
         return NVT_NONE;
-    const uint32_t series = nvt_map_number(&reader->series, (uint64_t)counter.name << 32 | key,
-                                           &reader->series_count);
-    uint32_t *row = series == NVT_MAP_NONE ? NULL
-                                           : nvt_map_at(&reader->counters,
-                                                        (uint64_t)counter.domain << 32 | series);
+    const uint32_t series =
+        nvt_map_number(&reader->series, (uint64_t)counter.name << 32 | key, &reader->series_count);
+    uint32_t *row = series == NVT_MAP_NONE
+                        ? NULL
+                        : nvt_map_at(&reader->counters, (uint64_t)counter.domain << 32 | series);
     if (row && *row == NVT_MAP_NONE)
         *row = nvt_counter_add(trace, &counter);
     return row ? *row : NVT_NONE;

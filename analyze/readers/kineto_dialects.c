@@ -59,8 +59,8 @@ static int has_numbered_streams(const struct nvt_kineto *reader)
     return 0;
 }
 
-static void place(struct nvt_kineto *reader, struct nvt_kineto_owner *lane,
-                  const char *process, const char *thread)
+static void place(struct nvt_kineto *reader, struct nvt_kineto_owner *lane, const char *process,
+                  const char *thread)
 {
     const struct dialect *dialect = table;
     const struct dialect *const end = table + NVT_COUNT_OF(table);
@@ -100,7 +100,7 @@ static int add_op(struct nvt_kineto *reader, const struct nvt_kineto_owner *lane
     event->number[NVT_KN_STREAM] = lane->stream;
     event->have |= 1u << NVT_KN_DEVICE | 1u << NVT_KN_STREAM;
     reader->dialects.has_ops = 1;
-    return nvt_kineto_add_op(reader, is_copy(reader, name)            ? NVT_OP_MEMCPY
+    return nvt_kineto_add_op(reader, is_copy(reader, name)             ? NVT_OP_MEMCPY
                                      : !strncasecmp(name, "memset", 6) ? NVT_OP_MEMSET
                                                                        : NVT_OP_KERNEL);
 }
@@ -147,7 +147,8 @@ void nvt_dialect_details(struct nvt_kineto_event *event, const char *text, size_
 {
     char copy[256], *rest = NULL;
     int64_t shared = 0;
-    snprintf(copy, sizeof(copy), "%.*s", (int)(size < sizeof(copy) ? size : sizeof(copy) - 1), text);
+    snprintf(copy, sizeof(copy), "%.*s", (int)(size < sizeof(copy) ? size : sizeof(copy) - 1),
+             text);
     for (char *word = strtok_r(copy, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
         char *value = strchr(word, ':');
         if (!value)
@@ -218,9 +219,9 @@ int nvt_dialect_flow(struct nvt_kineto *reader)
 static uint32_t launch_of(const struct nvt_kineto_dialects *dialects, const struct nvt_ops *ops,
                           uint32_t op)
 {
-    return ops->correlation[op] ? nvt_map_get(&dialects->by_correlation, ops->correlation[op])
-                                : nvt_map_get(&dialects->ends,
-                                              end_key(ops->device[op], ops->start[op]));
+    return ops->correlation[op]
+               ? nvt_map_get(&dialects->by_correlation, ops->correlation[op])
+               : nvt_map_get(&dialects->ends, end_key(ops->device[op], ops->start[op]));
 }
 
 int nvt_dialect_finish(struct nvt_kineto *reader)
@@ -236,7 +237,8 @@ int nvt_dialect_finish(struct nvt_kineto *reader)
         trace->ops.process[i] = trace->threads.process[trace->ops.thread[i]];
     }
     if (dialects->derived)
-        nvt_trace_note(trace, "%llu events of derived lanes (sums of what others have) are left out",
+        nvt_trace_note(trace,
+                       "%llu events of derived lanes (sums of what others have) are left out",
                        (unsigned long long)dialects->derived);
     return 0;
 }

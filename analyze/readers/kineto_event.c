@@ -200,15 +200,15 @@ static uint32_t add_range(struct nvt_kineto *reader, int64_t duration, uint8_t s
     if (!thread)
         return NVT_NONE;
     uint32_t row = thread->row;
-    const struct nvt_range range = {.start = event->time,
-                                    .end = event->time + duration,
-                                    .thread = row,
-                                    .end_thread = row,
-                                    .domain =
-                                        nvt_kineto_domain(reader, reader->trace->threads.process[row]),
-                                    .name = event->name,
-                                    .style = style,
-                                    .flags = flags};
+    const struct nvt_range range = {
+        .start = event->time,
+        .end = event->time + duration,
+        .thread = row,
+        .end_thread = row,
+        .domain = nvt_kineto_domain(reader, reader->trace->threads.process[row]),
+        .name = event->name,
+        .style = style,
+        .flags = flags};
     if (range.domain == NVT_NONE)
         return NVT_NONE;
     seen(reader, row, range.start);
@@ -427,8 +427,7 @@ int nvt_kineto_add(struct nvt_kineto *reader)
     if (event->phase == 'M')
         return add_name(reader);
     if (!event->phase || !strchr("XBEbeSFniIRC", event->phase)) {
-        const int taken =
-            event->phase == 's' || event->phase == 'f' ? nvt_dialect_flow(reader) : 0;
+        const int taken = event->phase == 's' || event->phase == 'f' ? nvt_dialect_flow(reader) : 0;
         reader->unread[event->phase & 127] += !taken;
         return taken < 0 ? -1 : 0;
     }

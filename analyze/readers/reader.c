@@ -85,8 +85,8 @@ static struct nvt_trace *read_tables(const struct nvt_reader *reader, const stru
     if (!reader->read(spool->path, trace, err))
         return trace;
     nvt_trace_free(trace);
-    trace = reader->read_mended ? new_trace(reader, spool) : NULL;
-    if (trace && reader->read_mended(spool->path, trace, &ignored)) {
+    trace = reader->read_repaired ? new_trace(reader, spool) : NULL;
+    if (trace && reader->read_repaired(spool->path, trace, &ignored)) {
         nvt_trace_free(trace);
         trace = NULL;
     }
@@ -101,8 +101,7 @@ static struct nvt_trace *read_whole(const struct nvt_reader *reader, const struc
         nvt_error_in(err, spool->name);
         return NULL;
     }
-    if ((compensate && nvt_compensate(trace, err)) ||
-        nvt_trace_finish(trace, err)) {
+    if ((compensate && nvt_compensate(trace, err)) || nvt_trace_finish(trace, err)) {
         nvt_error_in(err, spool->name);
         nvt_trace_free(trace);
         return NULL;

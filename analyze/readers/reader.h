@@ -26,9 +26,9 @@ struct nvt_reader {
     /* Fill an empty trace, without nvt_trace_finish. 0 or -1. What is cut behind whole data is
      * read as far as it goes, with nvt_trace_warn. */
     int (*read)(const char *path, struct nvt_trace *trace, struct nvt_error *err);
-    /* The same of a file that `read` refused: what is not quite of the format is mended or left out, with a note of how much. NULL:
+    /* The same of a file that `read` refused: what is not quite of the format is repaired or left out, with a note of how much. NULL:
      * it is refused for good. */
-    int (*read_mended)(const char *path, struct nvt_trace *trace, struct nvt_error *err);
+    int (*read_repaired)(const char *path, struct nvt_trace *trace, struct nvt_error *err);
     /*
      * The same, but with ranges, calls and operations in lanes and not in the trace; NULL: it
      * cannot do that. 0; other than that, the file is to be read with `read`: there is something in

@@ -1,0 +1,89 @@
+#include "kineto_keys.h"
+
+#include <string.h>
+
+#include "../../lib/count_of.h"
+#include "../model/interchange.h"
+
+static const struct {
+    const char *text;
+    int key;
+} keys[] = {
+    {"ph", KEY_PHASE},
+    {"cat", KEY_CATEGORY},
+    {"name", KEY_NAME},
+    {"pid", KEY_PID},
+    {"tid", KEY_TID},
+    {"ts", KEY_TIME},
+    {"dur", KEY_DURATION},
+    {"id", KEY_ID},
+    {"args", KEY_ARGS},
+    {"correlation", KEY_NUMBER + NVT_KN_CORRELATION},
+    {"correlation_id", KEY_NUMBER + NVT_KN_CORRELATION},
+    {"connection_id", KEY_NUMBER + NVT_KN_CORRELATION},
+    {"step_num", KEY_NUMBER + NVT_KN_STEP},
+    {"kernel_details", KEY_DETAILS},
+    {"memcpy_details", KEY_DETAILS},
+    {"device", KEY_NUMBER + NVT_KN_DEVICE},
+    {"context", KEY_NUMBER + NVT_KN_CONTEXT},
+    {"stream", KEY_NUMBER + NVT_KN_STREAM},
+    {"grid", KEY_GRID},
+    {"block", KEY_BLOCK},
+    {"registers per thread", KEY_NUMBER + NVT_KN_REGISTERS},
+    {"shared memory", KEY_NUMBER + NVT_KN_SHARED},
+    {"bytes", KEY_NUMBER + NVT_KN_BYTES},
+    {"Bytes", KEY_NUMBER + NVT_KN_BYTES},
+    {"Addr", KEY_NUMBER + NVT_KN_ADDRESS},
+    {"Total Allocated", KEY_NUMBER + NVT_KN_ALLOCATED},
+    {"Total Reserved", KEY_NUMBER + NVT_KN_RESERVED},
+    {"Device Type", KEY_NUMBER + NVT_KN_DEVICE_TYPE},
+    {"Device Id", KEY_NUMBER + NVT_KN_DEVICE_ID},
+    {"graph id", KEY_NUMBER + NVT_KN_GRAPH},
+    {"graph node id", KEY_NUMBER + NVT_KN_GRAPH_NODE},
+    {"wait_on_cuda_event_record_corr_id", KEY_NUMBER + NVT_KN_RECORDED},
+    {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
+    {"unclosed", KEY_NUMBER + NVT_KN_UNCLOSED},
+    {"process", KEY_NUMBER + NVT_KN_PROCESS},
+    {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
+    {"result", KEY_NUMBER + NVT_KN_RESULT},
+    {"file", KEY_FILE},
+    {"caller", KEY_CALLER},
+    {"address", KEY_ADDRESS},
+    {"Collective name", KEY_COLLECTIVE},
+    {"dtype", KEY_TYPE},
+    {"Process Group Name", KEY_GROUP},
+    {"Process Group Ranks", KEY_MEMBERS},
+    {"Process Group Description", KEY_PURPOSE},
+    {"Seq", KEY_NUMBER + NVT_KN_SEQUENCE},
+    {"Src Rank", KEY_NUMBER + NVT_KN_SOURCE},
+    {"Dst Rank", KEY_NUMBER + NVT_KN_TARGET},
+    {"Group size", KEY_NUMBER + NVT_KN_RANKS},
+    {"In msg nelems", KEY_NUMBER + NVT_KN_GIVEN},
+    {"Out msg nelems", KEY_NUMBER + NVT_KN_TAKEN},
+    {"traceEvents", KEY_EVENTS},
+    {"distributedInfo", KEY_DISTRIBUTED},
+    {"deviceProperties", KEY_DEVICES},
+    {"baseTimeNanoseconds", KEY_BASE},
+    {"schemaVersion", KEY_SCHEMA},
+    {NVT_EXPORT_OWN, KEY_OWN},
+    {"pg_config", KEY_PG_LIST},
+    {"pg_name", KEY_PG_NAME},
+    {"pg_desc", KEY_PG_PURPOSE},
+    {"pg_size", KEY_PG_SIZE},
+    {"ranks", KEY_PG_RANKS},
+    {"rank", KEY_RANK},
+    {"world_size", KEY_WORLD},
+    {"totalGlobalMem", KEY_MEMORY},
+    {"numSms", KEY_SMS},
+    {"computeMajor", KEY_MAJOR},
+    {"computeMinor", KEY_MINOR},
+};
+
+int nvt_kineto_key(const char *text, size_t size)
+{
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
+        if (*keys[i].text == *text && strlen(keys[i].text) == size &&
+            !memcmp(keys[i].text, text, size))
+            return keys[i].key;
+    return OTHER_KEY;
+}
