@@ -17,8 +17,19 @@ void nvt_children_read(struct nvt_children *children)
         }
         children->pids[children->count++] = (pid_t)strtol(text, NULL, 10);
     }
+    /* What was read by then is not all. */
+    if (list && ferror(list))
+        children->count = -1;
     if (list)
         fclose(list);
+}
+
+void nvt_children_add(struct nvt_children *children, pid_t pid)
+{
+    if (children->count >= 0 && children->count < NVT_CHILDREN_MOST)
+        children->pids[children->count++] = pid;
+    else
+        children->count = -1;
 }
 
 static int was_there(const struct nvt_children *before, pid_t pid)
@@ -38,7 +49,7 @@ int nvt_children_are_new(const struct nvt_children *before)
     for (int i = 0; i < now.count; i++)
         if (!was_there(before, now.pids[i]))
             return 1;
-    return now.count < 0;
+    return now.count < 0 ? -1 : 0;
 }
 
 void nvt_children_signal(const struct nvt_children *before, int number)

@@ -17,7 +17,11 @@ struct nvt_children {
 /* The children of the calling process, which must have one thread. */
 void nvt_children_read(struct nvt_children *children);
 
-/* Whether there is a child that was not there `before`. Where that is not known, there is. */
+/* Take note of one more, that this process has made for itself: from now on it was there. */
+void nvt_children_add(struct nvt_children *children, pid_t pid);
+
+/* Whether there is a child that was not there `before`, who has one: -1 where that cannot be told now. Where it was not known what
+ * there was, there is. */
 int nvt_children_are_new(const struct nvt_children *before);
 
 /* Send each that was not there `before` a signal. */

@@ -342,12 +342,19 @@ void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *cont
         kill(launch->pid, listening.asked);
 }
 
-void nvt_launch_witness(char *const argv[])
+pid_t nvt_launch_witness(char *const argv[])
 {
     sigset_t kept;
     handled_signals(&kept);
     sigdelset(&kept, SIGCHLD);
-    nvt_witness_start(&listening.witness, &kept, argv);
+    return nvt_witness_start(&listening.witness, &kept, argv) ? 0 : listening.witness.pid;
+}
+
+int nvt_launch_without_witness(void)
+{
+    const int was_there = listening.witness.pid != 0;
+    nvt_witness_stop(&listening.witness);
+    return was_there;
 }
 
 void nvt_launch_ask(int number)

@@ -53,8 +53,10 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
                      struct nvt_error *err);
 
 /* Have somebody who sees which signals come to our whole process group: those the command gets itself. Between nvt_launch_block and
- * nvt_launch_start; without it, and where no process can be had, it gets them twice. */
-void nvt_launch_witness(char *const argv[]);
+ * nvt_launch_start; without it, and where no process can be had, it gets them twice. Returns its number, 0: there is none. */
+pid_t nvt_launch_witness(char *const argv[]);
+/* The command has ended, and it is in the way. Whether there was one. */
+int nvt_launch_without_witness(void);
 
 /*
  * Handle the signals that nvt_launch_block has blocked, whenever the mask is *hearing: what somebody

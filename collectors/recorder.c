@@ -45,9 +45,14 @@ static int children_left(const struct nvt_launch *launch, int wait_for_all,
             continue;
         if (pid < 0)
             return 0;
-        if (pid == 0)
-            return !*command_ended ||
-                   (wait_for_all && !nvt_launch_is_enough() && nvt_children_are_new(others));
+        if (pid)
+            continue;
+        if (!*command_ended || !wait_for_all || nvt_launch_is_enough())
+            return !*command_ended;
+        const int are_new = nvt_children_are_new(others);
+        /* Where that cannot be told, it can without the witness: the system says when there is no child. */
+        if (are_new >= 0 || !nvt_launch_without_witness())
+            return are_new != 0;
     }
 }
 
@@ -361,8 +366,9 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     nvt_children_read(&run.others);
     if (options->has_witness &&
         run.others.count >= 0) { /* or it would be taken for one that the command left */
-        nvt_launch_witness(argv);
-        nvt_children_read(&run.others);
+        const pid_t witness = nvt_launch_witness(argv);
+        if (witness)
+            nvt_children_add(&run.others, witness);
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     nvt_memory_groups_find(&groups);
