@@ -10,33 +10,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../analyze/exports/export.h"
 #include "../analyze/reports/report.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 #include "made_job.h"
 #include "random_kit.h"
 
-/* A job of 8 ranks and more: a file for each in the fixture's folder. */
-static uint32_t write_job(uint64_t seed)
+static struct made_job job_of_many(uint64_t seed)
 {
-    struct made_job job;
-    for (;; made_job_free(&job), seed++) {
-        job = made_job(seed, MADE_KERNELS, 32, 0);
+    for (;; seed++) {
+        struct made_job job = made_job(seed, MADE_KERNELS, 32, 0);
         if (job.ranks >= 8)
-            break;
+            return job;
+        made_job_free(&job);
     }
-    for (uint32_t i = 0; i < job.ranks; i++) {
+}
+
+/* A file for each rank in a folder, by names that sort as the ranks do. */
+static void write_traces(const struct made_job *job, const struct nvt_exporter *exporter,
+                         const char *folder)
+{
+    for (uint32_t i = 0; i < job->ranks; i++) {
         char name[32];
         struct nvt_error err = NVT_ERROR_INIT;
         snprintf(name, sizeof(name), "rank%02" PRIu32 ".nvt", i);
-        assert_int_equal(
-            nvt_exporter_nvt.write_file(job.traces[i].trace, cli_in(cli_folder, name), &err), 0);
+        assert_int_equal(exporter->write_file(job->traces[i].trace, cli_in(folder, name), &err), 0);
     }
+}
+
+/* A job of 8 ranks and more, in the fixture's folder. */
+static uint32_t write_job(uint64_t seed)
+{
+    struct made_job job = job_of_many(seed);
+    write_traces(&job, &nvt_exporter_nvt, cli_folder);
     const uint32_t ranks = job.ranks;
     made_job_free(&job);
     return ranks;
@@ -81,7 +94,7 @@ static void digests_say_what_traces_say(void **state)
     (void)write_job(kit_seed(61));
     char *whole = report_of_traces();
     assert_non_null(strstr(whole, "its kernels take longer"));
-    for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(threads); i++) {
         struct cli_result result = run_stragglers(threads[i], NULL);
         cli_expect_status(&result, 0);
         assert_string_equal(result.out, whole);
@@ -125,6 +138,37 @@ static void files_that_cannot_be_read_are_left_out(void **state)
     assert_true(ranks >= 8);
 }
 
+#ifdef HAVE_SQLITE
+/* Groups, members, peers and sizes of collectives are in exports as nsys writes them, so that nobody else is blamed for a wait. */
+static void exports_keep_collectives(void **state)
+{
+    (void)state;
+    static const char *const reports[] = {"stragglers", "ranks", "collectives"};
+    struct made_job job = job_of_many(kit_seed(63));
+    char *folders[] = {strdup(cli_in(cli_folder, "nvt")), strdup(cli_in(cli_folder, "sqlite"))};
+    const struct nvt_exporter *const exporters[] = {&nvt_exporter_nvt, &nvt_exporter_sqlite};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(mkdir(folders[i], 0777), 0);
+        write_traces(&job, exporters[i], folders[i]);
+    }
+    for (size_t i = 0; i < NVT_COUNT_OF(reports); i++) {
+        struct cli_result results[2];
+        for (size_t k = 0; k < 2; k++) {
+            results[k] = cli_run((const char *const[]){"nvtally", "stats", "-r", reports[i], "-f",
+                                                       "csv", folders[k], NULL});
+            cli_expect_status(&results[k], 0);
+        }
+        assert_string_equal(results[0].out, results[1].out);
+        assert_non_null(strchr(results[0].out, '\n'));
+        cli_result_free(&results[0]);
+        cli_result_free(&results[1]);
+    }
+    free(folders[0]);
+    free(folders[1]);
+    made_job_free(&job);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +176,10 @@ int main(void)
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(files_that_cannot_be_read_are_left_out, cli_folder_set_up,
                                         cli_folder_tear_down),
+#ifdef HAVE_SQLITE
+        cmocka_unit_test_setup_teardown(exports_keep_collectives, cli_folder_set_up,
+                                        cli_folder_tear_down),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

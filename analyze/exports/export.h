@@ -25,7 +25,9 @@ struct nvt_exporter {
 /*
  * nsys's own SQLite schema (3.25, as far as the model goes), so that nsys's statistics and other readers of its exports
  * work on it. Beyond nsys: facts of the trace are rows of META_DATA_EXPORT named "NVTALLY_FACT:…", its format one named
- * "NVTALLY_FORMAT"; memory events have a globalTid, CPU samples a cpuNs; an operation whose launching call was not
+ * "NVTALLY_FORMAT"; memory events have a globalTid, CPU samples a cpuNs; kernels that are collectives have
+ * nvtallyCollective, a row of NVTALLY_COLLECTIVES (their message and group), and nvtallySequence, which of the group's they
+ * are; an operation whose launching call was not
  * recorded, but whose thread and launch time were, gets a call of no length, named NVT_EXPORT_LAUNCH. Our reader takes
  * all of it back. Of managed memory nsys has faults and migrations, and no more.
  */

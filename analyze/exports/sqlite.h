@@ -21,7 +21,8 @@ struct nvt_sql {
     int64_t *processes;   /* global id of every process */
     uint8_t *used;        /* strings that StringIds must hold */
     uint32_t string_count;
-    int has_launches; /* StringIds must hold NVT_EXPORT_LAUNCH, with the id string_count */
+    struct nvt_map sequences; /* of kernels that are collectives (sequences.h) */
+    int has_launches;         /* StringIds must hold NVT_EXPORT_LAUNCH, with the id string_count */
 };
 
 int nvt_sql_run(struct nvt_sql *sql, const char *text);

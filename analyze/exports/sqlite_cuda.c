@@ -3,6 +3,7 @@
 
 #include "../../lib/count_of.h"
 #include "../model/cuda_names.h"
+#include "../model/sequences.h"
 #include "export.h"
 #include "sqlite.h"
 
@@ -83,15 +84,38 @@ static void put_op(struct nvt_sql *sql, uint32_t op)
                  ops->stream[op], correlation(sql, op), nvt_sql_process(sql, ops->process[op]));
 }
 
-/* The columns of a kernel from registersPerThread on; nothing is known of localMemoryPerThread. */
-static int put_shape(struct nvt_sql *sql, const struct nvt_kernels *kernels, uint32_t at)
+/* What kernels that communicate say of their messages; a size is null where it is unknown. */
+static int put_collective(struct nvt_sql *sql, uint32_t i)
 {
-    return nvt_sql_put(sql, kernels->registers[at], kernels->grid_x[at], kernels->grid_y[at],
-                       kernels->grid_z[at], kernels->block_x[at], kernels->block_y[at],
-                       kernels->block_z[at], kernels->static_shared[at],
-                       kernels->dynamic_shared[at], 0, kernels->local_memory[at], 0, NVT_NULL,
-                       NVT_IF(kernels->graph_node[at], kernels->graph_node[at]), NVT_NULL,
-                       NVT_IF(kernels->graph[at], kernels->graph[at]));
+    const struct nvt_collectives *rows = &sql->trace->collectives;
+    nvt_sql_more(sql, i + 1);
+    nvt_sql_name(sql, rows->name[i]);
+    nvt_sql_name(sql, rows->type[i]);
+    nvt_sql_name(sql, rows->group[i]);
+    nvt_sql_name(sql, rows->purpose[i]);
+    nvt_sql_name(sql, rows->members[i]);
+    return nvt_sql_put(sql, NVT_IF(rows->ranks[i], rows->ranks[i]), rows->given[i], rows->taken[i],
+                       NVT_IF(rows->peer[i], rows->peer[i] - 1));
+}
+
+/* The last cells of a kernel: which collective it is, and which of its group's. */
+static int put_message(struct nvt_sql *sql, uint32_t op)
+{
+    const uint32_t detail = sql->trace->ops.detail[op];
+    const uint32_t row = detail == NVT_NONE ? 0 : sql->trace->kernels.collective[detail];
+    const uint64_t number = nvt_sequence_of(&sql->sequences, sql->trace, op);
+    return nvt_sql_put(sql, NVT_IF(row, row), NVT_IF(number <= INT64_MAX, (int64_t)number));
+}
+
+/* The columns of a kernel from registersPerThread on; nothing is known of localMemoryPerThread. */
+static void put_shape(struct nvt_sql *sql, const struct nvt_kernels *kernels, uint32_t at)
+{
+    nvt_sql_more(sql, kernels->registers[at], kernels->grid_x[at], kernels->grid_y[at],
+                 kernels->grid_z[at], kernels->block_x[at], kernels->block_y[at],
+                 kernels->block_z[at], kernels->static_shared[at], kernels->dynamic_shared[at], 0,
+                 kernels->local_memory[at], 0, NVT_NULL,
+                 NVT_IF(kernels->graph_node[at], kernels->graph_node[at]), NVT_NULL,
+                 NVT_IF(kernels->graph[at], kernels->graph[at]));
 }
 
 /* Whether an operation is a CUDA graph that was recorded as a whole, which has a table of its own. */
@@ -118,9 +142,11 @@ static int put_kernel(struct nvt_sql *sql, uint32_t i)
     put_op(sql, i);
     nvt_sql_more(sql, nvt_sql_string(sql, ops->name[i]), nvt_sql_string(sql, ops->short_name[i]),
                  NVT_NULL, 1, NVT_NULL);
-    return ops->detail[i] != NVT_NONE
-               ? put_shape(sql, &sql->trace->kernels, ops->detail[i])
-               : nvt_sql_put(sql, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    if (ops->detail[i] != NVT_NONE)
+        put_shape(sql, &sql->trace->kernels, ops->detail[i]);
+    else
+        nvt_sql_more(sql, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return put_message(sql, i);
 }
 
 /* Of pages that the driver moved the cause and the address are known. */
@@ -229,7 +255,8 @@ int nvt_sql_cuda(struct nvt_sql *sql)
         {"CUPTI_ACTIVITY_KIND_RUNTIME", 8, trace->ops.count, put_launch},
         {"CUBLAS_EVENTS", 5, trace->apis.count, put_library_call},
         {"OSRT_API", 9, trace->os_calls.count, put_os_call},
-        {"CUPTI_ACTIVITY_KIND_KERNEL", 29, trace->ops.count, put_kernel},
+        {"NVTALLY_COLLECTIVES", 10, trace->collectives.count, put_collective},
+        {"CUPTI_ACTIVITY_KIND_KERNEL", 31, trace->ops.count, put_kernel},
         {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 10, trace->ops.count, put_graph},
         {"CUPTI_ACTIVITY_KIND_MEMCPY", 21, trace->ops.count, put_copy},
         {"CUPTI_ACTIVITY_KIND_MEMSET", 12, trace->ops.count, put_set},
@@ -238,9 +265,12 @@ int nvt_sql_cuda(struct nvt_sql *sql)
         {"CUDA_GPU_MEMORY_USAGE_EVENTS", 19, trace->memory.count, put_memory},
         {"CUPTI_ACTIVITY_KIND_OVERHEAD", 7, trace->overheads.count, put_overhead},
     };
-    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
-        if (nvt_sql_rows(sql, parts[i].table, parts[i].columns, parts[i].count, parts[i].put))
-            return -1;
-    return 0;
+    int status = nvt_sequences_map(&sql->sequences, trace)
+                     ? nvt_fail_at(sql->err, sql->path, -1, "out of memory")
+                     : 0;
+    for (size_t i = 0; i < NVT_COUNT_OF(parts) && !status; i++)
+        status = nvt_sql_rows(sql, parts[i].table, parts[i].columns, parts[i].count, parts[i].put);
+    nvt_map_free(&sql->sequences);
+    return status;
 }
 #endif

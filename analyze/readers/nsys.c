@@ -195,10 +195,11 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     sqlite3_close(reader.db);
     if (reader.mapped)
         munmap(reader.mapped, reader.mapped_size);
-    struct nvt_map *maps[] = {&reader.strings,    &reader.processes,    &reader.threads,
-                              &reader.domain_ids, &reader.domains,      &reader.categories,
-                              &reader.gpus,       &reader.calls,        &reader.launched,
-                              &reader.contexts,   &reader.metric_types, &reader.metrics};
+    struct nvt_map *maps[] = {&reader.strings,     &reader.processes, &reader.threads,
+                              &reader.domain_ids,  &reader.domains,   &reader.categories,
+                              &reader.gpus,        &reader.calls,     &reader.launched,
+                              &reader.collectives, &reader.contexts,  &reader.metric_types,
+                              &reader.metrics};
     for (size_t i = 0; i < NVT_COUNT_OF(maps); i++)
         nvt_map_free(maps[i]);
     free(reader.launches);

@@ -29,16 +29,17 @@ struct nvt_nsys {
     void *mapped; /* the file, where it has no name */
     size_t mapped_size;
     struct nvt_error *err;
-    struct nvt_map strings;    /* StringIds.id -> string of the model */
-    struct nvt_map processes;  /* global id without its thread -> row */
-    struct nvt_map threads;    /* global id -> row */
-    struct nvt_map domain_ids; /* domainId -> small number */
-    struct nvt_map domains;    /* process << 32 | small number -> row */
-    struct nvt_map categories; /* model domain << 32 | category -> string */
-    struct nvt_map gpus;       /* TARGET_INFO_GPU.id -> row of devices */
-    struct nvt_map calls;      /* process << 32 | correlation -> thread, for memory events */
-    struct nvt_map contexts;   /* pid << 32 | context -> device, for waits */
-    struct nvt_map launched;   /* process << 48 ^ correlation -> one of launches */
+    struct nvt_map strings;     /* StringIds.id -> string of the model */
+    struct nvt_map processes;   /* global id without its thread -> row */
+    struct nvt_map threads;     /* global id -> row */
+    struct nvt_map domain_ids;  /* domainId -> small number */
+    struct nvt_map domains;     /* process << 32 | small number -> row */
+    struct nvt_map categories;  /* model domain << 32 | category -> string */
+    struct nvt_map gpus;        /* TARGET_INFO_GPU.id -> row of devices */
+    struct nvt_map calls;       /* process << 32 | correlation -> thread, for memory events */
+    struct nvt_map contexts;    /* pid << 32 | context -> device, for waits */
+    struct nvt_map collectives; /* NVTALLY_COLLECTIVES.id -> row of collectives and 1 */
+    struct nvt_map launched;    /* process << 48 ^ correlation -> one of launches */
     struct nvt_nsys_launch {
         int64_t time;
         uint32_t thread;

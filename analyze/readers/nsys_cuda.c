@@ -134,6 +134,7 @@ static int fill_op(struct nvt_nsys *reader, struct nvt_nsys_table *table, struct
 
 enum { K_NAME = OP_OWN, K_SHORT, K_GRID_X, K_GRID_Y, K_GRID_Z, K_BLOCK_X, K_BLOCK_Y, K_BLOCK_Z };
 enum { K_REGISTERS = K_BLOCK_Z + 1, K_STATIC, K_DYNAMIC, K_LOCAL, K_GRAPH, K_NODE };
+enum { K_COLLECTIVE = K_NODE + 1, K_SEQUENCE };
 
 static uint32_t short_name(struct nvt_nsys *reader, uint32_t name)
 {
@@ -143,10 +144,63 @@ static uint32_t short_name(struct nvt_nsys *reader, uint32_t name)
     return nvt_strings_add(reader->trace->strings, start, part);
 }
 
+enum {
+    COLLECTIVE_ID,
+    COLLECTIVE_NAME,
+    COLLECTIVE_TYPE,
+    COLLECTIVE_GROUP,
+    COLLECTIVE_PURPOSE,
+    COLLECTIVE_MEMBERS,
+    COLLECTIVE_RANKS,
+    COLLECTIVE_GIVEN,
+    COLLECTIVE_TAKEN,
+    COLLECTIVE_PEER
+};
+
+/* What our own export has of messages (export.h). */
+static int collective(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    const int64_t id = nvt_nsys_int(table, COLLECTIVE_ID, 0);
+    const uint32_t peer = nvt_nsys_u32(table, COLLECTIVE_PEER, NVT_NONE);
+    const struct nvt_collective row = {.name = nvt_nsys_text(reader, table, COLLECTIVE_NAME),
+                                       .type = nvt_nsys_text(reader, table, COLLECTIVE_TYPE),
+                                       .group = nvt_nsys_text(reader, table, COLLECTIVE_GROUP),
+                                       .purpose = nvt_nsys_text(reader, table, COLLECTIVE_PURPOSE),
+                                       .members = nvt_nsys_text(reader, table, COLLECTIVE_MEMBERS),
+                                       .ranks = nvt_nsys_u32(table, COLLECTIVE_RANKS, 0),
+                                       .given = nvt_nsys_size(table, COLLECTIVE_GIVEN),
+                                       .taken = nvt_nsys_size(table, COLLECTIVE_TAKEN),
+                                       .peer = peer == NVT_NONE ? 0 : peer + 1};
+    if (row.name == NVT_NO_STRING || row.type == NVT_NO_STRING || row.group == NVT_NO_STRING ||
+        row.purpose == NVT_NO_STRING || row.members == NVT_NO_STRING)
+        return -1;
+    const uint32_t added = nvt_collective_add(reader->trace, &row);
+    return added == NVT_NONE || nvt_map_set(&reader->collectives, (uint64_t)id, added + 1) ? -1 : 0;
+}
+
+/* Which collective a kernel is, and 1; 0: none. */
+static uint32_t collective_of(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    const int64_t id = nvt_nsys_int(table, K_COLLECTIVE, 0);
+    const uint32_t row = id ? nvt_map_get(&reader->collectives, (uint64_t)id) : NVT_MAP_NONE;
+    return row == NVT_MAP_NONE ? 0 : row;
+}
+
+static int add_sequence(struct nvt_nsys *reader, struct nvt_nsys_table *table,
+                        const struct nvt_op *op)
+{
+    const int64_t number = nvt_nsys_int(table, K_SEQUENCE, -1);
+    const struct nvt_sequence row = {
+        .process = op->process, .correlation = op->correlation, .number = (uint64_t)number};
+    return number >= 0 && op->correlation && nvt_sequence_add(reader->trace, &row) == NVT_NONE ? -1
+                                                                                               : 0;
+}
+
 static int kernel(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_op op = {.kind = NVT_OP_KERNEL};
-    const struct nvt_kernel detail = {.grid_x = nvt_nsys_u32(table, K_GRID_X, 0),
+    const struct nvt_kernel detail = {.collective = collective_of(reader, table),
+                                      .grid_x = nvt_nsys_u32(table, K_GRID_X, 0),
                                       .grid_y = nvt_nsys_u32(table, K_GRID_Y, 0),
                                       .grid_z = nvt_nsys_u32(table, K_GRID_Z, 0),
                                       .block_x = nvt_nsys_u32(table, K_BLOCK_X, 0),
@@ -168,7 +222,8 @@ static int kernel(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     if (!op.short_name)
         op.short_name = short_name(reader, op.name);
     op.detail = nvt_trace_kernel(reader->trace, &detail);
-    if (op.name == NVT_NO_STRING || op.short_name == NVT_NO_STRING || op.detail == NVT_NONE)
+    if (op.name == NVT_NO_STRING || op.short_name == NVT_NO_STRING || op.detail == NVT_NONE ||
+        add_sequence(reader, table, &op))
         return -1;
     return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
 }
@@ -429,12 +484,17 @@ static const struct nvt_nsys_spec tables[] = {
     {"CUPTI_ACTIVITY_KIND_DRIVER", NULL, 3, API_COLUMN_NAMES, driver_call},
     {"CUBLAS_EVENTS", NULL, 3, API_COLUMN_NAMES, library_call},
     {"CUDNN_EVENTS", NULL, 3, API_COLUMN_NAMES, library_call},
+    {"NVTALLY_COLLECTIVES",
+     NULL,
+     1,
+     {"id", "name", "type", "groupName", "purpose", "members", "ranks", "given", "taken", "peer"},
+     collective},
     {"CUPTI_ACTIVITY_KIND_KERNEL",
      NULL,
      2,
      {OP_COLUMN_NAMES, "demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY",
       "blockZ", "registersPerThread", "staticSharedMemory", "dynamicSharedMemory",
-      "localMemoryTotal", "graphId", "graphNodeId"},
+      "localMemoryTotal", "graphId", "graphNodeId", "nvtallyCollective", "nvtallySequence"},
      kernel},
     {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
      NULL,

@@ -53,6 +53,9 @@ bench-columns: $(BUILD)/bench/columns ## device rows as columns against one afte
 bench-analyze: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of reports, beside SQL's and HTA's
 	$(Q)BUILD=$(BUILD) tests/bench/analyze
 
+bench-ranks: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## reports over a file for each rank of a job (SIZES=)
+	$(Q)BUILD=$(BUILD) tests/bench/ranks
+
 bench-path: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of the critical path, beside HTA's
 	$(Q)BUILD=$(BUILD) tests/bench/path
 
