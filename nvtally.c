@@ -30,6 +30,8 @@ static const struct nvt_command {
     {"report", nvt_cmd_report, "write a document of runs and traces, or of what has changed"},
     {"export", nvt_cmd_export, "convert a trace to nsys's SQLite, Chrome's trace events or CSV"},
     {"sql", nvt_cmd_sql, "answer SQL over traces, reports, findings and runs"},
+    {"check", nvt_cmd_check, "check claims about traces: do their numbers hold?"},
+    {"mcp", nvt_cmd_mcp, "serve traces to an agent over the Model Context Protocol"},
     {"info", nvt_cmd_info, "show build options and detected CUDA components"},
 };
 

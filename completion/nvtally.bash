@@ -44,7 +44,7 @@ _nvtally() {
     record,--preset,*)
         mapfile -t COMPREPLY < <(compgen -W python -- "$current")
         ;;
-    stats,-f,* | stats,--format,* | compare,-f,* | compare,--format,* | diagnose,-f,* | diagnose,--format,* | reference,-f,* | reference,--format,* | sql,-f,* | sql,--format,*)
+    stats,-f,* | stats,--format,* | compare,-f,* | compare,--format,* | diagnose,-f,* | diagnose,--format,* | reference,-f,* | reference,--format,* | sql,-f,* | sql,--format,* | check,-f,* | check,--format,*)
         words=$("$program" stats -f list 2>/dev/null | sed 's/ .*//')
         _nvtally_list "$current" "$words"
         ;;

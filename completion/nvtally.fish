@@ -35,7 +35,7 @@ end
 
 complete -c nvtally -n '__nvtally_at stats -r,--report' -f \
     -a '(__nvtally_list (nvtally stats -r list 2>/dev/null | string replace -r " .*" ""))'
-complete -c nvtally -n '__nvtally_at stats,compare,diagnose,reference,sql -f,--format' -f \
+complete -c nvtally -n '__nvtally_at stats,compare,diagnose,reference,sql,check -f,--format' -f \
     -a '(nvtally stats -f list 2>/dev/null | string replace -r " .*" "")'
 complete -c nvtally -n '__nvtally_at run,reference run,reference' -f \
     -a '(nvtally run --help 2>/dev/null | string match -v "usage*" | string replace -rf "^([a-z]+): .*" "\$1")'

@@ -136,7 +136,8 @@ static void test_reports(void **state)
 static void test_formats(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"stats", "compare", "reference", "diagnose", "sql"};
+    static const char *const commands[] = {"stats",    "compare", "reference",
+                                           "diagnose", "sql",     "check"};
     size_t count, lists = 0;
     const struct nvt_format *formats = nvt_formats(&count);
     for (size_t i = 0; i < NVT_COUNT_OF(commands); i++) {
@@ -158,7 +159,7 @@ static void test_formats(void **state)
         free(manual);
         cli_result_free(&help);
     }
-    assert_int_equal(lists, 10);
+    assert_int_equal(lists, 12);
 }
 
 /* Where "](target)" of a Markdown file leads, when it is a path, must exist. */

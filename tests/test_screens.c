@@ -93,9 +93,9 @@ static void commands_fit(void **state)
 static void helps_fit(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"record",  "run",    "stats",     "diagnose",
-                                           "compare", "import", "reference", "plot",
-                                           "report",  "export", "sql",       "info"};
+    static const char *const commands[] = {"record", "run",       "stats", "diagnose", "compare",
+                                           "import", "reference", "plot",  "report",   "export",
+                                           "sql",    "info",      "check", "mcp"};
     for (size_t i = 0; i < NVT_COUNT_OF(commands); i++)
         expect_fits_with(0, (const char *const[]){"nvtally", commands[i], "--help", NULL});
 }
@@ -272,7 +272,8 @@ static void colours_are_where_they_are_wanted(void **state)
     expect_colours(0, "TERM=dumb", NULL);
     expect_colours(1, "NO_COLOR=1", "always");
     expect_colours(0, NULL, "never");
-    static const char *const commands[] = {"stats", "compare", "diagnose", "reference", "sql"};
+    static const char *const commands[] = {"stats",     "compare", "diagnose",
+                                           "reference", "sql",     "check"};
     for (size_t i = 0; i < NVT_COUNT_OF(commands); i++) {
         const char *const wrong[] = {"nvtally", commands[i], "--color", "red", traces[0], NULL};
         struct cli_result result = cli_run(wrong);

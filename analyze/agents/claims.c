@@ -1,0 +1,248 @@
+#include "claims.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/count_of.h"
+#include "../../lib/grow.h"
+
+#define FILE_MOST    (1 << 20)
+#define TOLERANCE    0.5 /* percent */
+#define MEMBER_NAME  64
+#define NUMBER_WORDS 160
+
+void nvt_claims_free(struct nvt_claims *claims)
+{
+    for (size_t i = 0; i < claims->count; i++)
+        nvt_record_free(&claims->items[i]);
+    free(claims->items);
+    *claims = (struct nvt_claims){0};
+}
+
+/* The end of an object that begins at `at`; NULL: it has none. */
+static const char *end_of_object(const char *at)
+{
+    int depth = 0, is_text = 0;
+    for (; *at; at++) {
+        if (is_text) {
+            if (*at == '\\' && at[1])
+                at++;
+            else if (*at == '"')
+                is_text = 0;
+            continue;
+        }
+        if (*at == '"')
+            is_text = 1;
+        else if (*at == '{')
+            depth++;
+        else if (*at == '}' && --depth == 0)
+            return at + 1;
+    }
+    return NULL;
+}
+
+static int add(struct nvt_claims *claims, const char *at, size_t length, struct nvt_error *err)
+{
+    if (nvt_grow(&claims->items, claims->count, sizeof(*claims->items)))
+        return nvt_fail(err, "out of memory");
+    claims->items[claims->count] = (struct nvt_record){0};
+    if (nvt_record_parse(&claims->items[claims->count], at, length, err)) {
+        nvt_record_free(&claims->items[claims->count]);
+        return -1;
+    }
+    claims->count++;
+    return 0;
+}
+
+static int take_all(struct nvt_claims *claims, const char *text, struct nvt_error *err)
+{
+    static const char between[] = " \t\r\n,[]";
+    const char *at = text + strspn(text, between);
+    while (*at) {
+        const char *end = *at == '{' ? end_of_object(at) : NULL;
+        if (!end)
+            return nvt_fail(err, "is no list of JSON objects (at byte %zu)", (size_t)(at - text));
+        if (add(claims, at, (size_t)(end - at), err))
+            return -1;
+        at = end + strspn(end, between);
+    }
+    return claims->count ? 0 : nvt_fail(err, "has no claim");
+}
+
+int nvt_claims_read(const char *path, struct nvt_claims *claims, struct nvt_error *err)
+{
+    FILE *file = fopen(path, "re");
+    char *text = malloc(FILE_MOST + 1);
+    if (!file || !text) {
+        if (file)
+            fclose(file);
+        free(text);
+        return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
+    }
+    const size_t size = fread(text, 1, FILE_MOST + 1, file);
+    int status = ferror(file)       ? nvt_fail(err, "cannot be read: %s", strerror(errno))
+                 : size > FILE_MOST ? nvt_fail(err, "has more than %d bytes", FILE_MOST)
+                                    : 0;
+    fclose(file);
+    if (!status) {
+        text[size] = 0;
+        status = take_all(claims, text, err);
+    }
+    free(text);
+    return status ? nvt_error_in(err, path) : 0;
+}
+
+/* --- checking --- */
+
+static const struct nvt_column columns[] = {
+    {"id", NVT_NAMES},      {"claim", NVT_NAMES},
+    {"holds", NVT_NAMES},   {"measured", NVT_REALS("", NVT_SHORTEST)},
+    {"claimed", NVT_NAMES}, {"why unknown", NVT_NAMES}};
+
+struct nvt_table *nvt_claims_table(void)
+{
+    return nvt_table_new("claims", "Claims", columns, NVT_COUNT_OF(columns));
+}
+
+static const struct nvt_member *member(const struct nvt_record *claim, const char *before,
+                                       const char *name)
+{
+    char key[MEMBER_NAME];
+    snprintf(key, sizeof(key), "%s%s", before, name);
+    return nvt_record_find(claim, key);
+}
+
+static const char *text_of(const struct nvt_record *claim, const char *before, const char *name)
+{
+    const struct nvt_member *found = member(claim, before, name);
+    return found && found->type == NVT_VALUE_TEXT ? found->text : NULL;
+}
+
+/* A number that was given as one, or as a text that is one; NaN: it was not. 0, or -1 with err. */
+static int number_of(const struct nvt_record *claim, const char *before, const char *name,
+                     double *number, struct nvt_error *err)
+{
+    const struct nvt_member *found = member(claim, before, name);
+    char *end;
+    *number = NAN;
+    if (!found || found->type == NVT_VALUE_NULL)
+        return 0;
+    *number = strtod(found->text, &end);
+    return found->type == NVT_VALUE_BOOL || end == found->text || *end || !isfinite(*number)
+               ? nvt_fail(err, "claim: %s must be a number, not '%.40s'", name, found->text)
+               : 0;
+}
+
+/* What is claimed of a number; NaN: nothing. */
+struct bounds {
+    double equals, tolerance, at_least, at_most;
+};
+
+static int holds(const struct bounds *bounds, double number)
+{
+    return !(fabs(number - bounds->equals) > fabs(bounds->equals) * bounds->tolerance / 100) &&
+           !(number < bounds->at_least) && !(number > bounds->at_most);
+}
+
+static void write_bounds(const struct bounds *bounds, char out[NUMBER_WORDS])
+{
+    int length = 0;
+    out[0] = 0;
+    if (!isnan(bounds->equals))
+        length =
+            snprintf(out, NUMBER_WORDS, "%.10g within %g %%", bounds->equals, bounds->tolerance);
+    if (!isnan(bounds->at_least))
+        length += snprintf(out + length, NUMBER_WORDS - (size_t)length, "%sat least %.10g",
+                           length ? ", " : "", bounds->at_least);
+    if (!isnan(bounds->at_most))
+        snprintf(out + length, NUMBER_WORDS - (size_t)length, "%sat most %.10g", length ? ", " : "",
+                 bounds->at_most);
+}
+
+/* The statement of a claim, malloc'ed: its own, or that which asks for a finding. NULL with err. */
+static char *statement_of(const char *query, const char *finding, struct nvt_error *err)
+{
+    struct nvt_buffer text = {0};
+    if (query)
+        (void)nvt_buffer_printf(&text, "%s", query);
+    else {
+        (void)nvt_buffer_printf(&text,
+                                "SELECT ifnull(max(share_percent), 0), count(*) FROM findings "
+                                "WHERE cause = '");
+        for (; finding && *finding; finding++)
+            (void)nvt_buffer_printf(&text, *finding == '\'' ? "''" : "%c", *finding);
+        (void)nvt_buffer_printf(&text, "' COLLATE NOCASE");
+    }
+    (void)nvt_buffer_append(&text, "", 1);
+    if (!text.failed)
+        return (char *)text.data;
+    nvt_buffer_free(&text);
+    nvt_fail(err, "out of memory");
+    return NULL;
+}
+
+/* The number that a table answers with; NaN with why not. */
+static double answer_of(const struct nvt_table *table, const char **why)
+{
+    *why = nvt_table_rows(table) == 0                     ? "the query has no row"
+           : nvt_table_rows(table) > 1                    ? "the query has several rows"
+           : nvt_table_is_null(table, 0, 0)               ? "the query answers NULL"
+           : nvt_table_column(table, 0)->type == NVT_TEXT ? "the query answers a text"
+                                                          : NULL;
+    return *why ? NAN : nvt_table_real(table, 0, 0);
+}
+
+static int read_bounds(const struct nvt_record *claim, const char *before, struct bounds *bounds,
+                       struct nvt_error *err)
+{
+    if (number_of(claim, before, "equals", &bounds->equals, err) ||
+        number_of(claim, before, "tolerance", &bounds->tolerance, err) ||
+        number_of(claim, before, "at_least", &bounds->at_least, err) ||
+        number_of(claim, before, "at_most", &bounds->at_most, err))
+        return -1;
+    bounds->tolerance = isnan(bounds->tolerance) ? TOLERANCE : bounds->tolerance;
+    return 0;
+}
+
+int nvt_claim_check(struct nvt_sql *sql, const struct nvt_record *claim, const char *before,
+                    const struct nvt_sql_limits *limits, struct nvt_table *table,
+                    struct nvt_error *err)
+{
+    static const char *const words[] = {"yes", "no", "unknown"};
+    const char *query = text_of(claim, before, "query"),
+               *finding = text_of(claim, before, "finding"), *why = NULL;
+    struct bounds bounds;
+    struct nvt_tables tables = {0};
+    struct nvt_error problem = NVT_ERROR_INIT;
+    char claimed[NUMBER_WORDS];
+    if ((query == NULL) == (finding == NULL))
+        return nvt_fail(err, "a claim has a query or a finding");
+    if (read_bounds(claim, before, &bounds, err))
+        return -1;
+    const int has_bounds =
+        !isnan(bounds.equals) || !isnan(bounds.at_least) || !isnan(bounds.at_most);
+    if (query && !has_bounds)
+        return nvt_fail(err, "a claim with a query has equals, at_least or at_most");
+    char *statement = statement_of(query, finding, err);
+    if (!statement)
+        return -1;
+    double number = NAN;
+    if (nvt_sql_answer(sql, statement, limits, &tables, &problem))
+        why = problem.message;
+    else
+        number = answer_of(tables.items[0], &why);
+    int verdict = why                      ? NVT_CLAIM_UNKNOWN
+                  : holds(&bounds, number) ? NVT_CLAIM_HOLDS
+                                           : NVT_CLAIM_FAILS;
+    if (!why && finding && !nvt_table_int(tables.items[0], 0, 1))
+        verdict = NVT_CLAIM_FAILS;
+    write_bounds(&bounds, claimed);
+    nvt_table_put(table, text_of(claim, before, "id"), text_of(claim, before, "claim"),
+                  words[verdict], number, has_bounds ? claimed : "found", why);
+    free(statement);
+    nvt_tables_free(&tables);
+    return verdict;
+}

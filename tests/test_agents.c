@@ -1,0 +1,184 @@
+/* What agents use: claims that hold, fail and are unknown; the server's messages, good and bad; PyPI's client. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/count_of.h"
+#include "cli.h"
+
+#define TRACE "docs/results/h100/traces/train.nvt"
+
+#if defined(HAVE_SQLITE) && defined(HAVE_YAJL)
+
+static struct cli_result check(const char *claims, const char *trace)
+{
+    const char *path = cli_in(cli_folder, "claims.json");
+    cli_write_file(path, claims, strlen(claims));
+    const char *const argv[] = {"nvtally", "check", path, trace, "-f", "csv", NULL};
+    return cli_run(argv);
+}
+
+static void claims_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *claim;
+        int status;
+        const char *row;
+    } cases[] = {
+        {"{\"query\": \"SELECT count(*) FROM kernels\", \"equals\": 2892}", 0, ",yes,2892,"},
+        {"[{\"query\": \"SELECT 1\", \"equals\": \"1\", \"id\": \"a\"},\n {\"query\": \"SELECT "
+         "1\", "
+         "\"equals\": 2}]",
+         1, "a,,yes,1,"},
+        {"{\"query\": \"SELECT 100.4\", \"equals\": 100}", 0, ",yes,100.4,100 within 0.5 %"},
+        {"{\"query\": \"SELECT 100.6\", \"equals\": 100}", 1, ",no,100.6,"},
+        {"{\"query\": \"SELECT 100.6\", \"equals\": 100, \"tolerance\": 1}", 0, ",yes,"},
+        {"{\"query\": \"SELECT -5\", \"at_least\": -5, \"at_most\": -5}", 0,
+         ",yes,-5,\"at least -5, at most -5\""},
+        {"{\"query\": \"SELECT -5\", \"at_least\": -4}", 1, ",no,-5,"},
+        {"{\"finding\": \"launch-bound\"}", 0, ",yes,47.7"},
+        {"{\"finding\": \"Launch-Bound\", \"at_least\": 50}", 1, ",no,47.7"},
+        {"{\"finding\": \"deadlock\"}", 1, ",no,0,found"},
+        {"{\"finding\": \"it's\"}", 1, ",no,"},
+        {"{\"query\": \"SELECT nope\", \"equals\": 1}", 1, "no such column"},
+        {"{\"query\": \"SELECT NULL\", \"equals\": 1}", 1, "the query answers NULL"},
+        {"{\"query\": \"SELECT 'x'\", \"equals\": 1}", 1, "the query answers a text"},
+        {"{\"query\": \"SELECT 1 WHERE 0\", \"equals\": 1}", 1, "the query has no row"},
+        {"{\"query\": \"SELECT id FROM ops\", \"equals\": 1}", 1, "the query has several rows"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct cli_result result = check(cases[i].claim, TRACE);
+        if (result.status != cases[i].status || !strstr(result.out, cases[i].row))
+            fail_msg("%s ended with %d: %s%s", cases[i].claim, result.status, result.out,
+                     result.err);
+        cli_result_free(&result);
+    }
+}
+
+static void what_is_no_claim(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", "has no claim"},
+        {"[]", "has no claim"},
+        {"[1]", "is no list of JSON objects"},
+        {"{\"query\": \"SELECT 1\"", "is no list of JSON objects"},
+        {"{\"query\": }", "claims.json"},
+        {"{}", "a claim has a query or a finding"},
+        {"{\"query\": \"SELECT 1\", \"finding\": \"x\", \"equals\": 1}", "a query or a finding"},
+        {"{\"query\": \"SELECT 1\"}", "has equals, at_least or at_most"},
+        {"{\"query\": \"SELECT 1\", \"equals\": \"one\"}", "equals must be a number, not 'one'"},
+        {"{\"query\": \"SELECT 1\", \"equals\": true}", "equals must be a number"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct cli_result result = check(cases[i][0], TRACE);
+        cli_expect_failure(&result, cases[i][1]);
+        cli_result_free(&result);
+    }
+    struct cli_result result = check("{\"finding\": \"x\"}", "missing.nvt");
+    cli_expect_failure(&result, "missing.nvt: cannot be opened");
+    cli_result_free(&result);
+}
+
+/* What the server answers to lines. */
+static struct cli_result serve(const char *lines)
+{
+    const char *const argv[] = {"nvtally", "mcp", NULL};
+    const struct cli_options options = {.input = lines};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    return result;
+}
+
+static void messages(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"ping\"}\n", "\"id\": 7, \"result\": {}"},
+        {"{\"id\": \"a\\\"b\", \"method\": \"ping\"}", "\"id\": \"a\\\"b\", \"result\": {}"},
+        {"{\"id\": 1, \"method\": \"initialize\", \"params\": {\"protocolVersion\": "
+         "\"2024-11-05\"}}\n",
+         "\"protocolVersion\": \"2024-11-05\""},
+        {"{\"id\": 1, \"method\": \"initialize\", \"params\": {\"protocolVersion\": "
+         "\"1999-01-01\"}}\n",
+         "\"protocolVersion\": \"2025-06-18\""},
+        {"{\"id\": 1, \"method\": \"tools/list\"}\n", "\"name\": \"diagnose\""},
+        {"{\"id\": 1, \"method\": \"resources/list\"}\n", "\"code\": -32601"},
+        {"{\"id\": 1}\n", "\"code\": -32600"},
+        {"junk\n", "\"code\": -32700"},
+        {"[1, 2]\n", "\"code\": -32700"},
+        {"{\"id\": 1, \"method\": \"tools/call\"}\n", "there is no tool"},
+        {"{\"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": \"sql\", \"arguments\": "
+         "{\"query\": \"SELECT 1\"}}}\n",
+         "no trace is open"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct cli_result result = serve(cases[i][0]);
+        if (!strstr(result.out, cases[i][1]) ||
+            strchr(result.out, '\n') != result.out + result.out_size - 1)
+            fail_msg("%s: %s", cases[i][0], result.out);
+        cli_result_free(&result);
+    }
+    struct cli_result result = serve("{\"method\": \"notifications/initialized\"}\n\n  \n");
+    assert_string_equal(result.out, "");
+    cli_result_free(&result);
+}
+
+/* A message that is too long is refused, and the next one answered. */
+static void long_messages(void **state)
+{
+    (void)state;
+    static const char next[] = "\n{\"id\": 2, \"method\": \"ping\"}\n";
+    const size_t size = (1 << 20) + 10;
+    char *lines = malloc(size + sizeof(next));
+    assert_non_null(lines);
+    memset(lines, 'x', size);
+    memcpy(lines + size, next, sizeof(next));
+    struct cli_result result = serve(lines);
+    assert_non_null(strstr(result.out, "more than 1 MiB"));
+    assert_non_null(strstr(result.out, "\"id\": 2, \"result\": {}"));
+    cli_result_free(&result);
+    free(lines);
+}
+
+static void client_of_pypi(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"python3", "-B", "tests/python/mcp_client.py", cli_built("nvtally"),
+                                TRACE,     NULL};
+    const char *const environment[] = {"PYTHONPATH=.deps/mcp-client", NULL};
+    const struct cli_options options = {.environment = environment, .timeout_s = 120};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    if (!strstr(result.out, "done\n")) {
+        assert_string_equal(result.out, "not run: mcp is not installed\n");
+        print_message("not run: PyPI's mcp is not installed (./setup frames)\n");
+    }
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(claims_are_checked), cmocka_unit_test(what_is_no_claim),
+        cmocka_unit_test(messages),           cmocka_unit_test(long_messages),
+        cmocka_unit_test(client_of_pypi),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
+
+#else
+
+int main(void)
+{
+    puts("not run: this build has no SQLite, or no yajl");
+    return 0;
+}
+#endif
