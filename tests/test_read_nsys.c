@@ -520,6 +520,46 @@ static void says_what_is_wrong(void **state)
         "column localMemoryTotal");
 }
 
+/* Databases of other programs, with tables of nsys's names or not, are refused by name and never read in part. */
+static void refuses_databases_of_others(void **state)
+{
+    (void)state;
+    kit_expect_unreadable(
+        kit_make_export("CREATE TABLE StringTable (_id_ INTEGER PRIMARY KEY, value TEXT);"
+                        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (_id_ INTEGER PRIMARY KEY,"
+                        " copyKind INT, bytes INT, start INT, end INT);"
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 8, 100, 200);"),
+        "is a database of nvprof");
+    kit_expect_unreadable(kit_make_export("CREATE TABLE rocpd_kernel_dispatch (id INTEGER);"),
+                          "rocpd");
+    kit_expect_unreadable(kit_make_export("CREATE TABLE CANN_API (startNs INTEGER);"), "Ascend");
+    kit_expect_unreadable(
+        kit_make_export("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, name INT);"),
+        "without nsys's columns");
+}
+
+static void passes_on_nsyss_own_warnings(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = kit_read(kit_make_export(
+        NVTX_2026
+        "CREATE TABLE DIAGNOSTIC_EVENT (timestamp INT, severity INT, text TEXT);"
+        "INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 1, 'started'), (2, 2, 'lost'), (3, 2, 'lost'),"
+        " (4, 3, 'full'), (5, 2, 'a'), (6, 2, 'b'), (7, 2, 'c'), (8, 2, 'd'), (9, 2, 'e');"));
+    assert_null(strstr(trace->notes, "started"));
+    const char *lost = strstr(trace->notes, "nsys's own warning: lost\n");
+    assert_non_null(lost);
+    assert_null(strstr(lost + strlen("nsys's own warning: lost"), "lost"));
+    assert_non_null(strstr(trace->notes, "nsys's own warning: full\n"));
+    assert_non_null(strstr(trace->notes, "nsys has 2 more warnings"));
+    nvt_trace_free(trace);
+    /* One that could compute for ever is not read. */
+    trace = kit_read(kit_make_export(
+        NVTX_2026 "CREATE VIEW DIAGNOSTIC_EVENT AS WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL"
+                  " SELECT i + 1 FROM c) SELECT i AS severity, 'x' AS text FROM c;"));
+    nvt_trace_free(trace);
+}
+
 /* A view could compute for ever, or call functions; it is not read. */
 static void reads_no_views(void **state)
 {
@@ -819,6 +859,8 @@ int main(void)
         cmocka_unit_test(waits_are_on_their_contexts_device),
         cmocka_unit_test(warns_about_a_table_it_cannot_use),
         cmocka_unit_test(says_what_is_wrong),
+        cmocka_unit_test(refuses_databases_of_others),
+        cmocka_unit_test(passes_on_nsyss_own_warnings),
         cmocka_unit_test(reads_no_views),
         cmocka_unit_test(takes_generated_columns_as_missing),
         cmocka_unit_test(refuses_cut_files),

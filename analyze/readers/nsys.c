@@ -167,9 +167,10 @@ static int measure(struct nvt_nsys *reader)
 
 static int read_all(struct nvt_nsys *reader)
 {
-    if (open_file(reader) || measure(reader) || nvt_nsys_read(reader, &strings) ||
-        nvt_nsys_read_nvtx(reader) || nvt_nsys_read_cuda(reader) || nvt_nsys_read_um(reader) ||
-        nvt_nsys_read_os(reader) || nvt_nsys_read_mpi(reader) || nvt_nsys_read_samples(reader))
+    if (open_file(reader) || measure(reader) || nvt_nsys_refuse_foreign(reader) ||
+        nvt_nsys_read(reader, &strings) || nvt_nsys_read_nvtx(reader) ||
+        nvt_nsys_read_cuda(reader) || nvt_nsys_read_um(reader) || nvt_nsys_read_os(reader) ||
+        nvt_nsys_read_mpi(reader) || nvt_nsys_read_samples(reader))
         return -1;
     if (!reader->known)
         return nvt_fail_at(reader->err, reader->path, -1,
@@ -179,7 +180,7 @@ static int read_all(struct nvt_nsys *reader)
         if (nvt_nsys_read(reader, &names[i]))
             return -1;
     if (nvt_nsys_read_facts(reader) || nvt_nsys_read_metrics(reader) ||
-        nvt_nsys_note_unread(reader))
+        nvt_nsys_note_unread(reader) || nvt_nsys_note_warnings(reader))
         return -1;
     nvt_ranges_close(reader->trace);
     if (reader->untimed)

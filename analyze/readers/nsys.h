@@ -22,6 +22,8 @@
 /* Columns of a table that is read, at most. */
 #define NVT_NSYS_COLUMNS 24
 
+#define NVT_NSYS_WARNINGS 5
+
 struct nvt_nsys {
     struct nvt_trace *trace;
     sqlite3 *db;
@@ -61,6 +63,7 @@ struct nvt_nsys {
     uint64_t untimed;              /* events that were left out: see the specs' row */
     uint64_t rows_left, text_left; /* that the file can still hold */
     int known;                     /* tables of nsys's that were there */
+    uint32_t warnings[NVT_NSYS_WARNINGS], warning_count; /* texts; all but repeated ones */
 };
 
 struct nvt_nsys_table;
@@ -131,6 +134,12 @@ int nvt_nsys_read_facts(struct nvt_nsys *reader);
 int nvt_nsys_read_metrics(struct nvt_nsys *reader);
 /* A note about tables that have rows of what devices did and that are not read. */
 int nvt_nsys_note_unread(struct nvt_nsys *reader);
+
+/* Fails for a database that is another program's. 0, or -1 with err filled. */
+int nvt_nsys_refuse_foreign(struct nvt_nsys *reader);
+
+/* Pass on what nsys itself warns of, events that it lost, say: the first NVT_NSYS_WARNINGS texts. 0, or -1 with err filled. */
+int nvt_nsys_note_warnings(struct nvt_nsys *reader);
 
 /* Read an export. As struct nvt_reader's read. */
 int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_error *err);

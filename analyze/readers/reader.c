@@ -8,6 +8,7 @@
 
 #include "../../lib/count_of.h"
 #include "compensate.h"
+#include "other_formats.h"
 #include "spool.h"
 
 #define NVT_READER_LINE(name) &nvt_reader_##name,
@@ -44,7 +45,8 @@ static const struct nvt_reader *recognize(const char *path, struct nvt_error *er
                 return readers[i];
         if (nvt_is_nsys_report(path))
             return &nvt_reader_nsys_report;
-        nvt_fail_at(err, path, -1, "is not a trace of a known format");
+        const char *other = nvt_other_format(path, head, size);
+        nvt_fail_at(err, path, -1, "%s", other ? other : "is not a trace of a known format");
     }
     return NULL;
 }

@@ -1,0 +1,109 @@
+#include "other_formats.h"
+
+#include <string.h>
+
+#include "../../lib/count_of.h"
+
+#define XPLANE                                                                                     \
+    "is an XPlane of XLA's profiler, which is not read: the trace.json.gz that lies next to it is"
+#define PERFETTO                                                                                   \
+    "is a binary trace of Perfetto, which is not read: have the program write JSON, or convert "   \
+    "it "                                                                                          \
+    "(traceconv json FILE)"
+
+static const struct {
+    const char *magic;
+    size_t size;
+    const char *says;
+} kinds[] = {
+#define KIND(magic, says)                                                                          \
+    {                                                                                              \
+        magic, sizeof(magic) - 1, says                                                             \
+    }
+    KIND("version https://git-lfs.github.com/",
+         "is a pointer of Git LFS to a file that was not fetched: git lfs pull"),
+    KIND("/annex/objects/",
+         "is a pointer of git-annex to a file that was not fetched: git annex get"),
+    KIND("NVR\0",
+         "is a report of Nsight Compute, which is not read: ncu --import FILE prints it; for "
+         "times of the whole program use nsys profile or nvtally record"),
+    KIND("PK\3\4", "is a ZIP archive: unpack it with unzip first"),
+    KIND("\x28\xb5\x2f\xfd", "is compressed by zstd: unpack it with zstd -d first"),
+    KIND("\xfd"
+         "7zXZ",
+         "is compressed by xz: unpack it with xz -d first"),
+    KIND("BZh", "is compressed by bzip2: unpack it with bunzip2 first"),
+    KIND("\x04\x22\x4d\x18", "is compressed by LZ4: unpack it with lz4 -d first"),
+    KIND("7z\xbc\xaf", "is a 7-Zip archive: unpack it first"),
+    KIND("PAR1", "is Parquet, which is not read: export SQLite (nsys export --type sqlite)"),
+    KIND("ARROW1", "is Arrow, which is not read: export SQLite (nsys export --type sqlite)"),
+    KIND("\x89HDF", "is HDF5, which is not read: export SQLite (nsys export --type sqlite)"),
+    KIND("PERFILE2",
+         "is a recording of perf, which is not read: perf report shows it; nvtally record "
+         "--trace cpu samples as perf does"),
+    KIND("tr\xfdP", "is a capture of Tracy, which is not read: tracy-csvexport prints it"),
+    KIND("\x7f"
+         "ELF",
+         "is a program, not a trace: nvtally record -- FILE records one"),
+    KIND("<!DOCTYPE html", "is a web page, not a trace (a download that failed?)"),
+    KIND("<html", "is a web page, not a trace (a download that failed?)"),
+#undef KIND
+};
+
+static int ends_with(const char *path, const char *end)
+{
+    const size_t length = strlen(path), size = strlen(end);
+    return length >= size && !strcmp(path + length - size, end);
+}
+
+/* The length of a message that begins here as the first field, and where its content begins; 0: none does. */
+static size_t first_message(const uint8_t *head, size_t size, size_t *begin)
+{
+    size_t length = 0, at = 1;
+    if (size < 3 || head[0] != 0x0a)
+        return 0;
+    for (unsigned shift = 0; at < size && shift < 35; shift += 7) {
+        length |= (size_t)(head[at] & 0x7f) << shift;
+        if (!(head[at++] & 0x80)) {
+            *begin = at;
+            return length;
+        }
+    }
+    return 0;
+}
+
+/* Whether one of the first fields of a message is the name of a plane: XPlane.name, 2. */
+static int names_plane(const uint8_t *text, size_t size)
+{
+    static const char *const names[] = {"/host:", "/device:", "/task:", "Task Environment"};
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
+        const size_t length = strlen(names[i]);
+        for (size_t at = 0; at < 16 && at + 2 + length <= size; at++)
+            if (text[at] == 0x12 && !memcmp(text + at + 2, names[i], length))
+                return 1;
+    }
+    return 0;
+}
+
+/* Protocol buffers have no magic number: both formats are lists of messages. */
+static const char *protobuf(const char *path, const uint8_t *head, size_t size)
+{
+    size_t begin = 0;
+    const size_t length = first_message(head, size, &begin);
+    if (ends_with(path, ".xplane.pb") || (length && names_plane(head + begin, size - begin)))
+        return XPLANE;
+    const int has_name = ends_with(path, ".pftrace") || ends_with(path, ".perfetto-trace");
+    const size_t next = begin + length;
+    /* The next packet begins where this one ends. */
+    if (length && (has_name || (next < size && head[next] == 0x0a)))
+        return PERFETTO;
+    return NULL;
+}
+
+const char *nvt_other_format(const char *path, const uint8_t *head, size_t size)
+{
+    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
+        if (size >= kinds[i].size && !memcmp(head, kinds[i].magic, kinds[i].size))
+            return kinds[i].says;
+    return protobuf(path, head, size);
+}
