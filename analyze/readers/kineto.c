@@ -484,10 +484,11 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs,
     if (!status && !parser->reader.events)
         nvt_trace_warn(trace, "is a profile without any event");
     if (repaired)
-        nvt_trace_note(trace,
-                       "%llu values are no JSON (inf, nan, hexadecimal, lone backslashes, needless "
-                       "commas and the like): repaired or left out",
-                       (unsigned long long)repaired);
+        nvt_trace_note(
+            trace,
+            "repaired or left out: values that are no JSON, like inf, hexadecimal numbers, "
+            "lone backslashes and needless commas (%llu)",
+            (unsigned long long)repaired);
     const int is_of_others = !parser->is_of_pytorch && !has_names_of_pytorch(trace);
     if (!status)
         status = nvt_kineto_finish(&parser->reader, is_of_others);

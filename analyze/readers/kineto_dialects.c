@@ -238,7 +238,7 @@ int nvt_dialect_finish(struct nvt_kineto *reader)
     }
     if (dialects->derived)
         nvt_trace_note(trace,
-                       "%llu events of derived lanes (sums of what others have) are left out",
+                       "left out: events of derived lanes, which repeat what others have (%llu)",
                        (unsigned long long)dialects->derived);
     return 0;
 }

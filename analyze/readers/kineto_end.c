@@ -176,19 +176,19 @@ static void note_unread(struct nvt_kineto *reader, int is_of_others)
             count += reader->unread[(unsigned)*phase];
         others -= count;
         if (count && (i || is_of_others))
-            nvt_buffer_printf(&text, "%s%llu %s", text.size ? ", " : "", (unsigned long long)count,
-                              kinds[i].name);
+            nvt_buffer_printf(&text, "%s%s (%llu)", text.size ? ", " : "", kinds[i].name,
+                              (unsigned long long)count);
     }
     if (others)
-        nvt_buffer_printf(&text, "%s%llu of unknown kinds", text.size ? ", " : "",
+        nvt_buffer_printf(&text, "%sof unknown kinds (%llu)", text.size ? ", " : "",
                           (unsigned long long)others);
     if (text.size && !nvt_buffer_append(&text, "", 1))
         nvt_trace_note(reader->trace, "events that are not read: %s", (const char *)text.data);
     nvt_buffer_free(&text);
     if (reader->mistimed)
         nvt_trace_note(reader->trace,
-                       "%llu events were left out: their ts or dur is missing, no number, or out "
-                       "of range (microseconds belong there)",
+                       "left out: events whose ts or dur is missing, no number, or out of range "
+                       "(microseconds belong there) (%llu)",
                        (unsigned long long)reader->mistimed);
 }
 
