@@ -27,6 +27,7 @@
     X(osrt)                                                                                        \
     X(mpi)                                                                                         \
     X(mpi_peers)                                                                                   \
+    X(ranks)                                                                                       \
     X(memory)                                                                                      \
     X(memory_at_peak)                                                                              \
     X(counters)                                                                                    \

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "../analyze/exports/export.h"
+#include "../analyze/model/named_iterations.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/rank_places.h"
 #include "../lib/count_of.h"
@@ -180,6 +182,87 @@ static void outliers_are_marked(void **state)
     assert_int_equal(healthy, 0);
 }
 
+/* --- the chart --- */
+
+/* The path of the only picture of the ranks that plot prints; owned. */
+static char *plot_ranks(const char *folder)
+{
+    const struct cli_options options = {.timeout_s = 120};
+    struct cli_result result =
+        cli_run_with(&options, (const char *const[]){"nvtally", "plot", folder, NULL});
+    char *path = NULL, *rest = result.out;
+    cli_expect_status(&result, 0);
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (strstr(line, "-ranks.svg")) {
+            assert_null(path);
+            path = strdup(line);
+        }
+    cli_result_free(&result);
+    assert_non_null(path);
+    return path;
+}
+
+/* The mean of what the data has of each rank. */
+static void read_squares(const char *path, double *means, uint32_t ranks, uint32_t *iterations)
+{
+    char *data = cli_read_file(path, NULL), *line = data;
+    assert_non_null(data);
+    *iterations = 0;
+    while ((line = strchr(line, '\n')) && line[1]) {
+        unsigned iteration, rank;
+        double value;
+        line++;
+        assert_int_equal(sscanf(line, "%u\t%u\t%lf", &iteration, &rank, &value), 3);
+        assert_true(rank < ranks);
+        means[rank] += value;
+        *iterations = iteration > *iterations ? iteration : *iterations;
+    }
+    for (uint32_t i = 0; i < ranks; i++)
+        means[i] /= *iterations;
+    free(data);
+}
+
+/* By kernels, by work or by their hosts: late ranks stand out, and not those that wait for them. */
+static void the_chart_shows_late_ranks(void **state)
+{
+    (void)state;
+    static const enum made_cause causes[] = {MADE_KERNELS, MADE_WORK, MADE_HOST};
+    uint64_t seed = kit_seed(73) * 100;
+    if (!cli_has_gnuplot()) {
+        print_message("not run: there is no gnuplot\n");
+        skip();
+    }
+    for (size_t i = 0; i < NVT_COUNT_OF(causes); i++) {
+        struct made_job job = made_job(++seed, causes[i], 16, 0);
+        for (; job.ranks < 4; job = made_job(++seed, causes[i], 16, 0))
+            made_job_free(&job);
+        char *folder = cli_tempdir(), name[32];
+        for (uint32_t rank = 0; rank < job.ranks; rank++) {
+            struct nvt_error err = NVT_ERROR_INIT;
+            snprintf(name, sizeof(name), "rank%02" PRIu32 ".nvt", rank);
+            assert_int_equal(
+                nvt_exporter_nvt.write_file(job.traces[rank].trace, cli_in(folder, name), &err), 0);
+        }
+        char *path = plot_ranks(folder), *svg = cli_read_file(path, NULL);
+        double means[64] = {0};
+        uint32_t iterations, count;
+        assert_non_null(strstr(svg, ">iteration<"));
+        assert_non_null(strstr(svg, ">rank<"));
+        assert_non_null(strstr(svg, "Ranks by iterations"));
+        memcpy(strstr(path, ".svg"), ".dat", 4);
+        read_squares(path, means, job.ranks, &iterations);
+        free(nvt_iterations(job.traces[0].trace, &count));
+        assert_int_equal(iterations, count);
+        for (uint32_t rank = 0; rank < job.ranks; rank++)
+            if (rank != job.straggler)
+                assert_true(means[rank] < 0.5 * means[job.straggler]);
+        free(svg);
+        free(path);
+        cli_tempdir_remove(folder);
+        made_job_free(&job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +270,7 @@ int main(void)
         cmocka_unit_test(groups_that_disagree_tell_no_place),
         cmocka_unit_test(each_rank_has_its_work_and_place),
         cmocka_unit_test(outliers_are_marked),
+        cmocka_unit_test(the_chart_shows_late_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

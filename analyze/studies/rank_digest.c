@@ -193,6 +193,8 @@ struct device {
     const struct sayings *sayings;
     const struct nvt_map *sequences;
     const struct batch_waits *waits;
+    const uint32_t *iterations; /* rows of ranges */
+    uint32_t iteration_count;
     struct levels work, busy, loading;
     int64_t *kernels; /* starts of kernels that compute */
     uint32_t kernel_count;
@@ -408,11 +410,32 @@ int nvt_rank_add_part(struct nvt_rank *rank, const struct nvt_rank_part *part)
     return 0;
 }
 
+/* The iterations of its process. 0, or -1 when out of memory. */
+static int find_turns(struct device *device)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    struct nvt_rank *rank = device->rank;
+    for (uint32_t i = 0; i < device->iteration_count; i++) {
+        const uint32_t range = device->iterations[i];
+        const int64_t start = trace->ranges.start[range], end = trace->ranges.end[range];
+        if (trace->threads.process[trace->ranges.thread[range]] != rank->process)
+            continue;
+        if (nvt_grow(&rank->turns, rank->iterations, sizeof(*rank->turns)))
+            return -1;
+        const struct nvt_rank_done before = done_until(device, start),
+                                   after = done_until(device, end);
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made at 0, grown at powers of two */
+        rank->turns[rank->iterations++] = (struct nvt_rank_turn){
+            end - start, after.work - before.work + after.idle - before.idle};
+    }
+    return 0;
+}
+
 static int digest(struct device *device)
 {
     const struct nvt_ops *ops = &device->rank->from->trace->ops;
     struct levels communication = {0};
-    int failed = find_levels(device);
+    int failed = find_levels(device) || find_turns(device);
     for (uint32_t i = 0; i < device->from->count && !failed; i++) {
         const uint32_t op = device->from->ops[i];
         if (!nvt_is_communication(device->rank->from->trace, op))
@@ -450,21 +473,6 @@ struct nvt_rank *nvt_ranks_add(struct nvt_ranks *ranks, const struct nvt_input_t
     return &ranks->items[ranks->count++];
 }
 
-/* Of each process its iterations, malloc'ed; NULL when out of memory. */
-static uint32_t *count_iterations(const struct nvt_trace *trace)
-{
-    uint32_t count = 0, *rows = nvt_iterations(trace, &count);
-    uint32_t *counts = calloc((size_t)trace->processes.count + 1, sizeof(*counts));
-    for (uint32_t i = 0; i < count && rows && counts; i++)
-        counts[trace->threads.process[trace->ranges.thread[rows[i]]]]++;
-    if (!rows) {
-        free(counts);
-        counts = NULL;
-    }
-    free(rows);
-    return counts;
-}
-
 /* 0, or -1 when out of memory. */
 static int find_peaks(struct nvt_ranks *ranks, const struct nvt_trace *trace)
 {
@@ -487,7 +495,7 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     struct nvt_map sequences = {0};
     struct batch_waits waits = {0};
     int status = nvt_used_devices_make(&devices, from->trace, err);
-    uint32_t *iterations = count_iterations(from->trace);
+    uint32_t iteration_count = 0, *iterations = nvt_iterations(from->trace, &iteration_count);
     if (!status &&
         (!iterations || find_sayings(&sayings) || nvt_sequences_map(&sequences, from->trace) ||
          (devices.count && find_batch_waits(&waits, from->trace))))
@@ -497,12 +505,12 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
                                 .from = &devices.items[i],
                                 .sayings = &sayings,
                                 .sequences = &sequences,
-                                .waits = &waits};
+                                .waits = &waits,
+                                .iterations = iterations,
+                                .iteration_count = iteration_count};
         device.rank = nvt_ranks_add(ranks, from, devices.items[i].process, devices.items[i].device);
         if (!device.rank || digest(&device))
             status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
-        else
-            device.rank->iterations = iterations[device.rank->process];
     }
     if (!status && find_peaks(ranks, from->trace))
         status = nvt_fail_at(err, from->trace->path, -1, "out of memory");

@@ -48,18 +48,25 @@ struct nvt_rank_part {
     struct nvt_rank_done before, after; /* at its start, at its end; zeros for processes of MPI */
 };
 
+/* An iteration of a rank's process: what its device did meanwhile. */
+struct nvt_rank_turn {
+    int64_t length; /* ns */
+    int64_t own;    /* of it a kernel computed or no operation ran: ns */
+};
+
 struct nvt_rank {
     const struct nvt_input_trace *from;
-    uint32_t process, device; /* NVT_NONE: it is no device's, but a process of MPI */
-    int64_t number;           /* of the job, -1 unknown */
-    int64_t first;            /* ns: its first operation */
-    int64_t span;             /* from there to the end of the last */
-    int64_t compute;          /* a kernel computed */
-    int64_t idle;             /* no operation ran */
-    uint32_t kernels;         /* that computed */
-    int64_t communication;    /* a kernel or copy communicated, and none computed */
-    uint32_t iterations;      /* of its process, in the whole trace */
-    int64_t peak;             /* most memory that was allocated on its device, bytes; -1 unknown */
+    uint32_t process, device;    /* NVT_NONE: it is no device's, but a process of MPI */
+    int64_t number;              /* of the job, -1 unknown */
+    int64_t first;               /* ns: its first operation */
+    int64_t span;                /* from there to the end of the last */
+    int64_t compute;             /* a kernel computed */
+    int64_t idle;                /* no operation ran */
+    uint32_t kernels;            /* that computed */
+    int64_t communication;       /* a kernel or copy communicated, and none computed */
+    uint32_t iterations;         /* of its process, in the whole trace */
+    struct nvt_rank_turn *turns; /* each of them; NULL for processes of MPI; owned as parts are */
+    int64_t peak; /* most memory that was allocated on its device, bytes; -1 unknown */
     uint32_t places[NVT_RANK_AXES]; /* NVT_NONE: unknown */
     struct nvt_rank_part *parts;    /* in the order of their starts */
     uint32_t part_count;

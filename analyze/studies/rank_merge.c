@@ -21,8 +21,10 @@ struct nvt_rank_file {
 static void free_items(struct nvt_ranks *ranks)
 {
     for (uint32_t i = 0; i < ranks->count; i++)
-        if (!ranks->items[i].names)
+        if (!ranks->items[i].names) {
             free(ranks->items[i].parts);
+            free(ranks->items[i].turns);
+        }
     free(ranks->items);
     ranks->items = NULL;
     ranks->count = 0;
