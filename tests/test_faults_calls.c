@@ -160,7 +160,8 @@ static int is_clear(const char *text)
             traces++;
         else
             errors += strncmp(text + 9, "warning: ", 9) && strncmp(text + 9, "results in ", 11) &&
-                      strncmp(text + 9, "linear ", 7);
+                      strncmp(text + 9, "linear ", 7) &&
+                      strncmp(text + 9, "one run per side: ", 18);
     }
     return errors == 1 || (!errors && traces == 1);
 }

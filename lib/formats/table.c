@@ -32,7 +32,8 @@ static void put_faint(const struct writing *writing, const char *text)
 
 /* --- where the numbers come from --- */
 
-static void put_origin(const struct writing *writing, const struct nvt_table *table)
+/* 0, or -1 when out of memory. */
+static int put_origin(const struct writing *writing, const struct nvt_table *table)
 {
     const struct nvt_provenance *from = nvt_table_provenance(table);
     const char *const facts[] = {from->device, from->backend, from->date, from->condition};
@@ -44,6 +45,7 @@ static void put_origin(const struct writing *writing, const struct nvt_table *ta
     if (text.size && !failed)
         put_faint(writing, (const char *)text.data);
     nvt_buffer_free(&text);
+    return failed ? -1 : 0;
 }
 
 static int is_same_text(const char *a, const char *b)
@@ -264,18 +266,16 @@ static int render(const struct writing *writing, struct nvt_table *table, int ha
     if (nvt_compact_make(&compact, table, writing->tables->is_wide ? SIZE_MAX : 2))
         return -1;
     put_title(writing, table);
-    if (has_origin)
-        put_origin(writing, table);
-    if (compact.common) {
+    int failed = has_origin && put_origin(writing, table);
+    if (compact.common && !failed) {
         char *text = NULL;
-        if (asprintf(&text, "In every row: %s", compact.common) < 0) {
-            nvt_compact_free(&compact);
-            return -1;
-        }
-        put_faint(writing, text);
-        free(text);
+        failed = asprintf(&text, "In every row: %s", compact.common) < 0;
+        if (!failed)
+            put_faint(writing, text);
+        free(failed ? NULL : text);
     }
-    int failed = put_table(writing, compact.table, rows - nvt_table_rows(table));
+    if (!failed)
+        failed = put_table(writing, compact.table, rows - nvt_table_rows(table));
     nvt_compact_free(&compact);
     return failed;
 }
@@ -290,7 +290,8 @@ int nvt_render_table(const struct nvt_tables *tables, FILE *out)
     if (tables->count && have_one) {
         struct nvt_screen wide = {.width = tables->terminal, .is_coloured = tables->is_coloured};
         const struct writing first = {tables, wide, out};
-        put_origin(&first, tables->items[0]);
+        if (put_origin(&first, tables->items[0]))
+            return -1;
     }
     for (size_t i = 0; i < tables->count; i++) {
         const struct nvt_provenance *from = nvt_table_provenance(tables->items[i]);
