@@ -120,6 +120,34 @@ static void the_report_knows_them(void **state)
     }
 }
 
+/* Each communicator and algorithm has a row, what hangs is open. */
+static void expect_report(const char *version, const char *how, const char *const *rows)
+{
+    struct cli_result result = record(version, how);
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "stats", "-r", "nccl", "-f", "csv",
+                                           recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    for (int i = 0; rows[i]; i++)
+        if (!strstr(result.out, rows[i]))
+            fail_msg("no '%s' in\n%s", rows[i], result.out);
+    cli_result_free(&result);
+}
+
+static void the_report_of_nccl(void **state)
+{
+    (void)state;
+    expect_report("6", NULL,
+                  (const char *const[]){"tp,AllReduce,float32,2,4096,RING,LL,2,2,0,",
+                                        "NCCL 2222,AllGather,bfloat16,4,800,RING,LL,1,1,0,",
+                                        "NCCL 2222,Send,int8,4,10,,,1,1,0,", NULL});
+    expect_report("4", "hang",
+                  (const char *const[]){"tp,AllReduce,float32,2,4096,RING,LL,2,2,1,", NULL});
+    /* A launch has no time. */
+    expect_report("2", NULL,
+                  (const char *const[]){"tp,AllReduce,float32,,,RING,LL,,2,0,,,,,,,", NULL});
+}
+
 /* Who has a plugin of NCCL's already keeps it. */
 static void another_plugin_stays(void **state)
 {
@@ -149,7 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_version_is_served), cmocka_unit_test(a_kill_leaves_what_hangs),
-        cmocka_unit_test(the_report_knows_them), cmocka_unit_test(another_plugin_stays),
-        cmocka_unit_test(nothing_is_said_to_be_so)};
+        cmocka_unit_test(the_report_knows_them),  cmocka_unit_test(the_report_of_nccl),
+        cmocka_unit_test(another_plugin_stays),   cmocka_unit_test(nothing_is_said_to_be_so)};
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

@@ -81,6 +81,7 @@
     X(critical_path_trace)                                                                         \
     X(launch_latency)                                                                              \
     X(iterations)                                                                                  \
+    X(nccl)                                                                                        \
     X(collectives)                                                                                 \
     X(ranks)                                                                                       \
     X(stragglers)                                                                                  \
