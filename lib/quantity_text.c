@@ -31,7 +31,7 @@ const char *nvt_time_text(double ns, char out[NVT_TIME_MAX])
 
 const char *nvt_count_text(double count, char out[NVT_TIME_MAX])
 {
-    snprintf(out, NVT_TIME_MAX, count < 9999.5 ? "%.4g" : "%.0f", count);
+    snprintf(out, NVT_TIME_MAX, count >= 9999.5 ? "%.0f" : count < 1 ? "%.2g" : "%.4g", count);
     return out;
 }
 

@@ -15,7 +15,7 @@
 const char *nvt_time_text(double ns, char out[NVT_TIME_MAX]);
 #define NVT_TIME(ns) nvt_time_text((ns), (char[NVT_TIME_MAX]){0})
 
-/* "12.5", "8940", "12840": four digits, or all of a whole number. */
+/* "12.5", "8940", "12840", "0.27": four digits, or all of a whole number; two of what is less than 1. */
 const char *nvt_count_text(double count, char out[NVT_TIME_MAX]);
 #define NVT_COUNT(count) nvt_count_text((count), (char[NVT_TIME_MAX]){0})
 
