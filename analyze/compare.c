@@ -59,6 +59,7 @@ struct request {
     const char *iteration; /* ranges, NULL: those that are called so */
     int is_wide;           /* nothing is shortened */
     enum nvt_color color;
+    struct nvt_facts facts; /* what was given */
 };
 
 enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, FAIL_MEMORY, TOLERANCE, TOP, REFERENCE, WIDE, HELP };
@@ -250,8 +251,10 @@ static int64_t show(const struct request *request, const struct nvt_comparison *
                     const struct nvt_outcomes *outcomes, struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_tables tables = {
-        .terminal = screen.width, .is_coloured = screen.is_coloured, .is_wide = request->is_wide};
+    struct nvt_tables tables = {.terminal = screen.width,
+                                .is_coloured = screen.is_coloured,
+                                .is_wide = request->is_wide,
+                                .facts = &request->facts};
     int64_t status = 0;
     if (is_for_people(request))
         tables.most_rows = put_headlines(request, compared, &screen);
@@ -329,8 +332,10 @@ static int put_reference(const struct request *request, const struct nvt_input *
 {
     struct nvt_reference_pairs pairs = {0};
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_tables tables = {
-        .terminal = screen.width, .is_coloured = screen.is_coloured, .is_wide = request->is_wide};
+    struct nvt_tables tables = {.terminal = screen.width,
+                                .is_coloured = screen.is_coloured,
+                                .is_wide = request->is_wide,
+                                .facts = &request->facts};
     int status = nvt_reference_pairs_find(input, &pairs, err);
     if (!status)
         status = nvt_reference_pairs_table(input, &pairs, &tables, err);
@@ -377,6 +382,9 @@ int nvt_cmd_compare(int argc, char **argv)
     int status = parse(argc, argv, &request, &err);
     if (status)
         return status == 1 ? 0 : nvt_command_fail(&err);
+    /* With the "vs" between sides, as it was given. */
+    request.facts.traces = (const char *const *)argv + optind;
+    request.facts.trace_count = (size_t)(argc - optind);
     if (request.reference)
         return compare_reference(&request, argc - optind, argv + optind, &err)
                    ? nvt_command_fail(&err)

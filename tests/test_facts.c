@@ -127,11 +127,12 @@ static void commands_have_it(void **state)
         {"nvtally", "stats", "-r", "nvtx_sum", "-f", "facts", trace},
         {"nvtally", "diagnose", "-f", "facts", trace},
         {"nvtally", "sql", "-f", "facts", trace, "SELECT 1 AS n"},
+        {"nvtally", "compare", "-f", "facts", trace, trace},
     };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         struct cli_result result = cli_run(lines[i]);
         cli_expect_status(&result, 0);
-        expect(result.out, "\"traces\": [\"docs/results/h100/traces/train.nvt\"]");
+        expect(result.out, "\"traces\": [\"docs/results/h100/traces/train.nvt\"");
         expect(result.out, "\"cannot_answer\": null");
         cli_result_free(&result);
     }
