@@ -25,7 +25,8 @@ struct nvt_demangler *nvt_demangler_new(void)
             free(demangler);
             return NULL;
         }
-        demangler->library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+        /* It stays: its memory for exceptions would be lost with it, and made again with the next. */
+        demangler->library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!demangler->library)
             continue;
         *(void **)&demangler->demangle = dlsym(demangler->library, "__cxa_demangle");

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -71,6 +72,20 @@ struct nvt_trace *recorded_trace_at(const char *path)
     if (!trace)
         fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
     return trace;
+}
+
+bool recorded_preloads(void)
+{
+    static const char sanitizer[] = "__asan_init", other[] = "__tsan_init";
+    size_t size = 0;
+    char *library = cli_read_file(cli_built("libnvtally-inject.so"), &size);
+    assert_non_null(library);
+    const bool has_one = memmem(library, size, sanitizer, strlen(sanitizer)) ||
+                         memmem(library, size, other, strlen(other));
+    free(library);
+    if (has_one)
+        print_message("the collector has a sanitizer: it is not preloaded\n");
+    return !has_one;
 }
 
 struct nvt_trace *recorded_trace(void)

@@ -26,6 +26,9 @@ struct cli_result recorded_run(const char *client, const char *argument);
  * child then writes into its parent's ring. Where not, that is said. */
 bool recorded_wipes(void);
 
+/* Whether the collector can be preloaded into any program. One that has a sanitizer ends those that have none; that is said. */
+bool recorded_preloads(void);
+
 /* The trace in the folder, owned by the caller. */
 struct nvt_trace *recorded_trace(void);
 

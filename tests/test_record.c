@@ -630,6 +630,8 @@ static void keeps_to_the_folder_that_was_asked_for(void **state)
 static void programs_of_another_libc_start(void **state)
 {
     (void)state;
+    if (!recorded_preloads())
+        skip();
     const char *program = recorded_in("musl");
     char script[1200];
     snprintf(script, sizeof(script),
