@@ -23,6 +23,7 @@
 #include "device/project.h"
 #include "reports/report.h"
 #include "device/launch_cache.h"
+#include "input/ranks.h"
 #include "input/repeats.h"
 #include "input/rows.h"
 #include "studies/unfinished.h"
@@ -571,6 +572,8 @@ int nvt_cmd_stats(int argc, char **argv)
         status = nvt_input_add_all(&input, argv + optind, (size_t)(argc - optind), &err);
     if (!status)
         status = prepare(&request, &input, &err);
+    if (!status && input.digester && !input.run_count)
+        status = nvt_input_keep_job(&input, &err);
     if (!status && (request.is_overview || request.is_study))
         status = join_arguments(&request, argv + optind, &err);
     if (!status)

@@ -138,6 +138,37 @@ static void files_that_cannot_be_read_are_left_out(void **state)
     assert_true(ranks >= 8);
 }
 
+/* Files of a job of another size, and a second one of a rank, are left out and named. */
+static void other_jobs_are_left_out(void **state)
+{
+    (void)state;
+    static const char *const warnings[] = {
+        "/s-rank00.nvt: is of a job of 4 ranks, the others of one of 8: left out\n",
+        "/t-rank03.nvt: is of rank 3, as "};
+    struct made_job job = job_of_many(kit_seed(64));
+    for (uint32_t i = 0; i < job.ranks; i++)
+        assert_int_equal(nvt_trace_set_meta(job.traces[i].trace, "world_size", "8"), 0);
+    write_traces(&job, &nvt_exporter_nvt, cli_folder);
+    struct cli_result good = run_stragglers("NVTALLY_THREADS=2", NULL);
+    assert_null(strstr(good.err, "left out"));
+    struct nvt_error err = NVT_ERROR_INIT;
+    const char *twice = cli_in(cli_folder, "t-rank03.nvt");
+    assert_int_equal(nvt_exporter_nvt.write_file(job.traces[3].trace, twice, &err), 0);
+    assert_int_equal(nvt_trace_set_meta(job.traces[0].trace, "world_size", "4"), 0);
+    assert_int_equal(
+        nvt_exporter_nvt.write_file(job.traces[0].trace, cli_in(cli_folder, "s-rank00.nvt"), &err),
+        0);
+    struct cli_result result = run_stragglers("NVTALLY_THREADS=2", NULL);
+    cli_expect_status(&result, 0);
+    for (size_t i = 0; i < NVT_COUNT_OF(warnings); i++)
+        if (!strstr(result.err, warnings[i]))
+            fail_msg("%s", result.err);
+    assert_string_equal(result.out, good.out);
+    cli_result_free(&result);
+    cli_result_free(&good);
+    made_job_free(&job);
+}
+
 #ifdef HAVE_SQLITE
 /* Groups, members, peers and sizes of collectives are in exports as nsys writes them, so that nobody else is blamed for a wait. */
 static void exports_keep_collectives(void **state)
@@ -175,6 +206,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(digests_say_what_traces_say, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(files_that_cannot_be_read_are_left_out, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(other_jobs_are_left_out, cli_folder_set_up,
                                         cli_folder_tear_down),
 #ifdef HAVE_SQLITE
         cmocka_unit_test_setup_teardown(exports_keep_collectives, cli_folder_set_up,

@@ -6,6 +6,8 @@
 #include <strings.h>
 
 #include "../../lib/grow.h"
+#include "../../lib/map.h"
+#include "input_read.h"
 
 uint32_t nvt_rank_of_path(const char *path)
 {
@@ -126,4 +128,86 @@ size_t *nvt_input_run_numbers(const struct nvt_input *input, size_t *count)
         return numbers;
     free(numbers);
     return NULL;
+}
+
+/* --- files of one job --- */
+
+/* How many ranks the job has that a trace is of, 0 unknown. */
+static uint32_t world_of(const struct nvt_trace *trace)
+{
+    const char *size = nvt_trace_meta(trace, "world_size");
+    const unsigned long number = size && *size >= '0' && *size <= '9' ? strtoul(size, NULL, 10) : 0;
+    return number < NVT_NONE ? (uint32_t)number : 0;
+}
+
+/* The size that most traces say; of several the first that was given. 0: none says any. */
+static uint32_t usual_world(const struct nvt_input *input)
+{
+    size_t most = 0;
+    uint32_t usual = 0, before = 0;
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const uint32_t world = world_of(input->traces[i].trace);
+        size_t count = 0;
+        for (size_t k = i; k < input->trace_count && world && world != before; k++)
+            count += world_of(input->traces[k].trace) == world;
+        before = world;
+        if (count > most) {
+            most = count;
+            usual = world;
+        }
+    }
+    return usual;
+}
+
+/* The rank that a trace itself states: names of files may have those of a host. NVT_NONE: none. */
+static uint32_t stated_rank(const struct nvt_input_trace *from)
+{
+    const struct nvt_processes *processes = &from->trace->processes;
+    int is_stated = nvt_trace_meta(from->trace, "rank") != NULL;
+    for (uint32_t i = 0; i < processes->count && !is_stated; i++)
+        is_stated = processes->rank[i] != NVT_NONE;
+    return is_stated ? trace_rank(from) : NVT_NONE;
+}
+
+/* Whether a trace stays; else a note says why not. `files` has the place of each rank's. 0, 1, or -1 when out of memory. */
+static int is_of_job(struct nvt_input *input, size_t at, uint32_t usual, struct nvt_map *files)
+{
+    const struct nvt_trace *trace = input->traces[at].trace;
+    const uint32_t world = world_of(trace), rank = stated_rank(&input->traces[at]);
+    if (world && world != usual) {
+        nvt_note(input, "warning: %s: is of a job of %u ranks, the others of one of %u: left out",
+                 trace->path, world, usual);
+        return 0;
+    }
+    uint32_t *file = rank == NVT_NONE ? NULL : nvt_map_at(files, rank);
+    if (!file)
+        return rank == NVT_NONE ? 1 : -1;
+    if (*file == NVT_MAP_NONE) {
+        *file = (uint32_t)at;
+        return 1;
+    }
+    nvt_note(input, "warning: %s: is of rank %u, as %s is: left out", trace->path, rank,
+             input->traces[*file].trace->path);
+    return 0;
+}
+
+int nvt_input_keep_job(struct nvt_input *input, struct nvt_error *err)
+{
+    const uint32_t usual = usual_world(input);
+    struct nvt_map files = {0};
+    const size_t count = input->trace_count;
+    size_t kept = 0;
+    int stays = 1;
+    for (size_t i = 0; i < count; i++) {
+        const struct nvt_input_trace item = input->traces[i];
+        input->traces[kept] = item;
+        stays = stays < 0 ? -1 : is_of_job(input, kept, usual, &files);
+        if (stays)
+            kept++;
+        else
+            nvt_input_trace_free(input, &input->traces[kept]);
+    }
+    input->trace_count = kept;
+    nvt_map_free(&files);
+    return stays < 0 ? nvt_fail(err, "out of memory") : 0;
 }

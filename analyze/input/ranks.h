@@ -20,4 +20,10 @@ uint32_t nvt_input_rank(const struct nvt_input_trace *from, uint32_t process);
  */
 size_t *nvt_input_run_numbers(const struct nvt_input *input, size_t *count);
 
+/*
+ * For reports that take all traces for one job: leave out those of another, and note each. That is one which says that its job has another
+ * number of ranks than most say, and of several that state the same rank all but the first. 0, or -1 with err (out of memory).
+ */
+int nvt_input_keep_job(struct nvt_input *input, struct nvt_error *err);
+
 #endif
