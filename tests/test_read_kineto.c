@@ -537,6 +537,9 @@ static void says_what_is_wrong(void **state)
 {
     (void)state;
     expect_error("{\"a\": 1}", "holds no trace events");
+    expect_error("{\"rocprofiler-sdk-tool\": []}", "is rocprofv3's JSON");
+    expect_error("{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\"}",
+                 "speedscope");
     expect_error("[]", "holds no trace events");
     expect_error("[{\"a\": 1}]", "holds no trace events");
     expect_error("{\"traceEvents\": 5}", "'traceEvents' is not a list");

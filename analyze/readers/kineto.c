@@ -44,6 +44,7 @@ struct parser {
     struct nvt_device device;
     struct nvt_kineto_group group;
     struct nvt_buffer ranks; /* of a list of them, as text */
+    const char *other;       /* what it is, if it has no events */
     uint32_t entry;          /* key of an event's args that may be of a counter */
 };
 
@@ -56,6 +57,25 @@ static int out_of_memory(struct parser *parser)
 static int may_count(const struct nvt_kineto_event *event)
 {
     return event->phase == 'C' || !event->phase;
+}
+
+/* What other programs write as JSON, by a key of the outermost object; NULL: none that is known. */
+static const char *other_json(const char *key, size_t size)
+{
+    static const struct {
+        const char *key, *says;
+    } kinds[] = {
+        {"rocprofiler-sdk-tool", "is rocprofv3's JSON, which is not read"},
+        {"$schema", "is a speedscope profile or another document with a schema, not a trace"},
+        {"timeDeltas", "is a CPU profile of Chrome or Node, not a trace"},
+        {"stringTable", "is a profile of Firefox, which is not read"},
+        {"resourceSpans", "is an OpenTelemetry trace, which is not read"},
+        {"nbformat", "is a notebook, not a trace"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
+        if (strlen(kinds[i].key) == size && !memcmp(kinds[i].key, key, size))
+            return kinds[i].says;
+    return NULL;
 }
 
 static int on_key(void *context, const char *text, size_t size)
@@ -71,6 +91,8 @@ static int on_key(void *context, const char *text, size_t size)
             return out_of_memory(parser);
     }
     parser->key = nvt_kineto_key(text, size);
+    if (place == ROOT && parser->key == OTHER_KEY && !parser->other)
+        parser->other = other_json(text, size);
     parser->reader.is_own |= place == ROOT && parser->key == KEY_OWN;
     parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
                              parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;
@@ -476,7 +498,8 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs,
     int status = nvt_json_stream(path, &handler, parser, repairs ? &repaired : NULL, &own);
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
-        status = nvt_fail_at(&own, path, -1, "is JSON, but " NVT_NO_TRACE_EVENTS);
+        status = nvt_fail_at(&own, path, -1, "%s",
+                             parser->other ? parser->other : "is JSON, but " NVT_NO_TRACE_EVENTS);
     /* Its words stand in `own` since the first one. */
     if (!status && parser->reader.mistimed && parser->reader.first == INT64_MAX &&
         !parser->reader.untimed)
