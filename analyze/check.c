@@ -83,6 +83,7 @@ static int check(struct nvt_input *input, const struct nvt_claims *claims,
     struct nvt_facts facts = {0};
     struct nvt_tables tables = {
         .terminal = screen.width, .is_coloured = screen.is_coloured, .facts = &facts};
+    nvt_sql_limit_memory(NVT_SQL_MEMORY_MOST);
     struct nvt_table *table = nvt_claims_table();
     struct nvt_sql *sql = table ? nvt_sql_open(input, err) : NULL;
     int failed = sql ? check_all(sql, claims, table, err) : -1;

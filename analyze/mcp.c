@@ -11,6 +11,7 @@
 #include "../lib/json.h"
 #include "../lib/version.h"
 #include "agents/tools.h"
+#include "sql/sql.h"
 #include "command.h"
 
 /* Of a message. */
@@ -220,6 +221,7 @@ int nvt_cmd_mcp(int argc, char **argv)
     if (!status && optind < argc)
         status = nvt_fail(&err, "mcp: takes no argument, but '%s'; the agent opens traces",
                           argv[optind]);
+    nvt_sql_limit_memory(NVT_SQL_MEMORY_MOST);
     if (!status)
         status = serve(&agent, &err);
     nvt_agent_free(&agent);

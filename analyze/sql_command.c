@@ -190,6 +190,7 @@ static int prompt(struct nvt_sql *sql, const struct request *request, struct nvt
 static int run(struct nvt_input *input, const char *query, const struct request *request,
                struct nvt_error *err)
 {
+    nvt_sql_limit_memory(NVT_SQL_MEMORY_MOST);
     struct nvt_sql *sql = nvt_sql_open(input, err);
     if (!sql)
         return -1;

@@ -103,6 +103,11 @@ static int prepare(struct nvt_sql *sql, struct nvt_error *err)
     return 0;
 }
 
+void nvt_sql_limit_memory(int64_t bytes)
+{
+    sqlite3_hard_heap_limit64(bytes);
+}
+
 struct nvt_sql *nvt_sql_open(struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_sql *sql = calloc(1, sizeof(*sql));
@@ -160,6 +165,9 @@ static int fail(const struct nvt_sql *sql, const struct nvt_sql_limits *limits,
     const int code = sqlite3_errcode(sql->db);
     if (sql->is_late)
         return nvt_fail(err, "sql: stopped after %g s (--timeout)", limits->seconds);
+    if (code == SQLITE_NOMEM)
+        return nvt_fail(err,
+                        "sql: the statement needs more memory than there is, or than it may take");
     if (code == SQLITE_AUTH)
         return nvt_fail(err, "sql: only SELECT is allowed (%s)", sqlite3_errmsg(sql->db));
     return fail_unknown(sql, sqlite3_errmsg(sql->db), err);
@@ -207,6 +215,11 @@ int nvt_sql_is_complete(const char *text)
 }
 
 #else
+
+void nvt_sql_limit_memory(int64_t bytes)
+{
+    (void)bytes;
+}
 
 struct nvt_sql *nvt_sql_open(struct nvt_input *input, struct nvt_error *err)
 {

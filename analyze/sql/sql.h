@@ -15,6 +15,11 @@
 
 struct nvt_sql;
 
+/* SQLite takes no more memory than that from now on, in all of the process: for commands, which have it to themselves. A
+ * statement that wants more ends with an error. */
+#define NVT_SQL_MEMORY_MOST (INT64_C(1) << 30)
+void nvt_sql_limit_memory(int64_t bytes);
+
 struct nvt_sql_limits {
     double seconds; /* for all statements of a text together; 0: none */
     size_t rows;    /* of each result; 0: all that fit into NVT_SQL_RESULT_MOST */
