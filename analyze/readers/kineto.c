@@ -65,12 +65,12 @@ static const char *other_json(const char *key, size_t size)
     static const struct {
         const char *key, *says;
     } kinds[] = {
-        {"rocprofiler-sdk-tool", "is rocprofv3's JSON, which is not read"},
-        {"$schema", "is a speedscope profile or another document with a schema, not a trace"},
-        {"timeDeltas", "is a CPU profile of Chrome or Node, not a trace"},
-        {"stringTable", "is a profile of Firefox, which is not read"},
-        {"resourceSpans", "is an OpenTelemetry trace, which is not read"},
-        {"nbformat", "is a notebook, not a trace"},
+        {"rocprofiler-sdk-tool", "is rocprofv3's JSON, which is not read: it "},
+        {"$schema", "is a speedscope profile or another document with a schema: it "},
+        {"timeDeltas", "is a CPU profile of Chrome or Node: it "},
+        {"stringTable", "is a profile of Firefox, which is not read: it "},
+        {"resourceSpans", "is an OpenTelemetry trace, which is not read: it "},
+        {"nbformat", "is a notebook: it "},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
         if (strlen(kinds[i].key) == size && !memcmp(kinds[i].key, key, size))
@@ -498,8 +498,8 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs,
     int status = nvt_json_stream(path, &handler, parser, repairs ? &repaired : NULL, &own);
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
-        status = nvt_fail_at(&own, path, -1, "%s",
-                             parser->other ? parser->other : "is JSON, but " NVT_NO_TRACE_EVENTS);
+        status = nvt_fail_at(&own, path, -1, "%s" NVT_NO_TRACE_EVENTS,
+                             parser->other ? parser->other : "is JSON, but ");
     /* Its words stand in `own` since the first one. */
     if (!status && parser->reader.mistimed && parser->reader.first == INT64_MAX &&
         !parser->reader.untimed)
