@@ -34,6 +34,8 @@ HAVE_ZSTD   := $(call have,zstd.h,-lzstd)
 HAVE_SQLITE := $(call have,sqlite3.h,-lsqlite3)
 HAVE_YAJL   := $(call have,yajl/yajl_parse.h,-lyajl)
 HAVE_ZLIB   := $(call have,zlib.h,-lz)
+# Loaded when it is wanted: only its header is needed.
+HAVE_MICROHTTPD := $(call have,microhttpd.h,-fsyntax-only)
 HAVE_CBLAS  := $(if $(PROFILER),,$(call have,cblas.h,-lopenblas))
 HAVE_DNNL   := $(if $(PROFILER),,$(call have,oneapi/dnnl/dnnl.h,-ldnnl))
 
@@ -51,7 +53,7 @@ XXHASH_INC := $(if $(wildcard .deps/include/xxhash.h),-idirafter .deps/include)
 
 CPPFLAGS += -D_GNU_SOURCE -I. $(call vendors,$(NVTX_INC)) $(XXHASH_INC)
 CPPFLAGS += $(if $(HAVE_ZSTD),-DHAVE_ZSTD) $(if $(HAVE_SQLITE),-DHAVE_SQLITE) $(if $(HAVE_YAJL),-DHAVE_YAJL) \
-            $(if $(HAVE_ZLIB),-DHAVE_ZLIB) $(if $(HAVE_CBLAS),-DHAVE_CBLAS) $(if $(HAVE_DNNL),-DHAVE_DNNL)
+            $(if $(HAVE_ZLIB),-DHAVE_ZLIB) $(if $(HAVE_MICROHTTPD),-DHAVE_MICROHTTPD) $(if $(HAVE_CBLAS),-DHAVE_CBLAS) $(if $(HAVE_DNNL),-DHAVE_DNNL)
 # CUPTI's headers need CUDA's.
 CUPTI_FLAGS := $(if $(and $(CUPTI_INC),$(CUDA_INC)),-DHAVE_CUPTI $(call vendors,$(CUPTI_INC) $(CUDA_INC)))
 STD      := -std=gnu11
@@ -143,6 +145,9 @@ $(call pic,$(addprefix collectors/inject/,session.c thread.c os.c os_files.c)): 
 INJECT_SANITIZE ?=
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE := $(INJECT_SANITIZE)
 $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) $(OPENMP) -fno-math-errno -DNVT_HOST=1
+
+# Texts that are built in.
+$(call obj,analyze/view/page.c): $(wildcard analyze/view/page/*)
 
 # What env.json says of the sources; nothing where they are no checkout of their own, as in a package.
 REVISION := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null))

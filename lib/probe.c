@@ -87,6 +87,11 @@ static FILE *open_text(struct nvt_probe_item *item, const char *path)
 #else
 #define NAME_OF_CBLAS NULL
 #endif
+#ifdef HAVE_MICROHTTPD /* loaded when it is wanted */
+#define NAME_OF_MICROHTTPD "libmicrohttpd"
+#else
+#define NAME_OF_MICROHTTPD NULL
+#endif
 #ifdef HAVE_DNNL
 #define NAME_OF_DNNL "oneDNN"
 #else
@@ -117,6 +122,7 @@ static void probe_built_in(struct probe *probe, bool has_workloads)
         {"zlib", VERSION_OF_ZLIB, "reads .json.gz: zlib1g-dev, then make", false},
         {"yajl", yajl_text(yajl, sizeof(yajl)), "reads Kineto's .json: libyajl-dev, then make",
          false},
+        {"microhttpd", NAME_OF_MICROHTTPD, "serves view: libmicrohttpd-dev, then make", false},
         {"cblas", NAME_OF_CBLAS, "fast GEMMs of the host backend: libopenblas-dev, then make",
          true},
         {"dnnl", NAME_OF_DNNL, "int8 GEMMs of the host backend: libdnnl-dev, then make", true},

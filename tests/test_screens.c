@@ -95,7 +95,7 @@ static void helps_fit(void **state)
     (void)state;
     static const char *const commands[] = {"record", "run",       "stats", "diagnose", "compare",
                                            "import", "reference", "plot",  "report",   "export",
-                                           "sql",    "info",      "check", "mcp"};
+                                           "sql",    "info",      "check", "mcp",      "view"};
     for (size_t i = 0; i < NVT_COUNT_OF(commands); i++)
         expect_fits_with(0, (const char *const[]){"nvtally", commands[i], "--help", NULL});
 }

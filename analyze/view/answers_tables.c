@@ -1,0 +1,319 @@
+/*
+ * Answers that are tables: what ran in a window, names that were searched for, findings.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/json.h"
+#include "../diagnosis/diagnose.h"
+#include "../model/groups.h"
+#include "answers.h"
+
+/* --- a window --------------------------------------------------------------------------------- */
+
+struct window {
+    const struct nvt_viewer *viewer;
+    int64_t from, to;
+    struct nvt_groups groups;
+    struct nvt_buffer *out;
+    size_t more;
+};
+
+enum table { RANGES, OPERATIONS, CALLS };
+
+/* The first of rows, by their starts, that is not before a moment. */
+static uint32_t first_from(const int64_t *start, uint32_t count, int64_t moment)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (start[middle] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Names are put together once each. NVT_NONE: out of memory. */
+static uint32_t group_of(struct window *window, struct nvt_map *seen, const struct nvt_trace *trace,
+                         enum table table, uint32_t row)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const uint32_t style =
+        table == RANGES && ranges->style[row] != NVT_PUSH_POP ? NVT_START_END : NVT_PUSH_POP;
+    const uint32_t name = table == RANGES  ? ranges->name[row]
+                          : table == CALLS ? trace->apis.name[row]
+                                           : trace->ops.name[row];
+    uint32_t *group = nvt_map_at(
+        &seen[style], (table == RANGES ? (uint64_t)ranges->domain[row] << 32 : 0) | name);
+    if (group && *group == NVT_MAP_NONE) {
+        const uint32_t key[] = {table == RANGES ? nvt_groups_range(&window->groups, row)
+                                                : nvt_groups_string(&window->groups, name),
+                                style};
+        *group = nvt_groups_key(&window->groups, key, 2);
+    }
+    return group ? *group : NVT_NONE;
+}
+
+static void add_rows(struct window *window, size_t number, enum table table)
+{
+    const struct nvt_trace *trace = window->viewer->scenes[number].trace;
+    const int64_t *starts[] = {trace->ranges.start, trace->ops.start, trace->apis.start};
+    const int64_t *ends[] = {trace->ranges.end, trace->ops.end, trace->apis.end};
+    const uint32_t counts[] = {trace->ranges.count, trace->ops.count, trace->apis.count};
+    const int64_t shift = window->viewer->begin - window->viewer->shifts[number];
+    struct nvt_map seen[2] = {{0}, {0}};
+    uint32_t row = first_from(starts[table], counts[table], window->from + shift);
+    nvt_groups_trace(&window->groups, trace);
+    for (; row < counts[table] && starts[table][row] <= window->to + shift; row++)
+        if (table != RANGES || !(trace->ranges.flags[row] & NVT_RANGE_PARTIAL))
+            nvt_groups_add(&window->groups, group_of(window, seen, trace, table, row),
+                           ends[table][row] - starts[table][row]);
+    nvt_map_free(&seen[0]);
+    nvt_map_free(&seen[1]);
+}
+
+struct total {
+    int64_t ns;
+    uint32_t group;
+};
+
+static int by_total(const void *left, const void *right)
+{
+    const struct total *a = left, *b = right;
+    if (a->ns != b->ns)
+        return a->ns > b->ns ? -1 : 1;
+    return a->group < b->group ? -1 : a->group > b->group;
+}
+
+static int put_table(struct window *window, enum table table)
+{
+    struct nvt_groups *groups = &window->groups;
+    for (size_t i = 0; i < window->viewer->input->trace_count; i++)
+        add_rows(window, i, table);
+    struct total *totals = calloc(groups->count ? groups->count : 1, sizeof(*totals));
+    int status = totals && !nvt_groups_failed(groups) ? 0 : -1;
+    for (uint32_t i = 0; i < groups->count && !status; i++)
+        totals[i] = (struct total){groups->groups[i].total, i};
+    if (!status)
+        qsort(totals, groups->count, sizeof(*totals), by_total);
+    for (uint32_t i = 0; i < groups->count && i < NVT_ANSWER_ROWS && !status; i++) {
+        const struct nvt_group *group = &groups->groups[totals[i].group];
+        nvt_buffer_printf(window->out, "%s[", i ? "," : "");
+        nvt_json_quote(window->out, nvt_groups_part(groups, totals[i].group, 0));
+        if (table == RANGES)
+            nvt_buffer_printf(window->out, ",\"%s\"", nvt_style_name(group->key[1]));
+        nvt_buffer_printf(window->out, ",%zu,%" PRId64 "]", group->count, group->total);
+    }
+    window->more += groups->count > NVT_ANSWER_ROWS ? groups->count - NVT_ANSWER_ROWS : 0;
+    free(totals);
+    nvt_groups_free(groups);
+    *groups = (struct nvt_groups){0};
+    return status;
+}
+
+int nvt_answer_window(const struct nvt_viewer *viewer, int64_t from, int64_t to,
+                      struct nvt_buffer *out)
+{
+    const int64_t most = INT64_C(1) << 61;
+    struct window window = {.viewer = viewer, .from = from, .to = to, .out = out};
+    if (to < from || from < -most || to > most)
+        return 1;
+    nvt_buffer_printf(out, "{\"ranges\":[");
+    if (put_table(&window, RANGES))
+        return -1;
+    nvt_buffer_printf(out, "],\"operations\":[");
+    if (put_table(&window, OPERATIONS))
+        return -1;
+    nvt_buffer_printf(out, "],\"calls\":[");
+    if (put_table(&window, CALLS))
+        return -1;
+    nvt_buffer_printf(out, "],\"more\":%zu}\n", window.more);
+    return out->failed ? -1 : 0;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+struct place {
+    uint32_t lane, track, span;
+};
+
+struct match {
+    uint64_t spans;
+    uint32_t trace, name;
+    int is_found, is_behind; /* `at` is there; it begins behind the moment */
+    int64_t start;
+    struct place at;
+};
+
+/* Of spans behind the moment the first one, before those of others. */
+static void see_span(struct match *match, int64_t start, int64_t moment, struct place at)
+{
+    const int is_behind = start > moment;
+    match->spans++;
+    if (match->is_found &&
+        (match->is_behind > is_behind || (match->is_behind == is_behind && match->start <= start)))
+        return;
+    match->is_found = 1;
+    match->is_behind = is_behind;
+    match->start = start;
+    match->at = at;
+}
+
+/* Names of a trace that hold the text: `of` each their match and 1. NULL when out of memory. */
+static uint32_t *matching(const struct nvt_scene *scene, uint32_t trace, const char *text,
+                          struct match **matches, uint32_t *count)
+{
+    uint32_t *of = calloc(scene->names, sizeof(*of)), room = 0;
+    *matches = NULL;
+    *count = 0;
+    for (uint32_t name = 0; name < scene->names && of; name++) {
+        if (!strcasestr(nvt_scene_name(scene, name), text))
+            continue;
+        if (*count == room) {
+            room = room ? 2 * room : 64;
+            struct match *more = realloc(*matches, room * sizeof(*more));
+            if (!more) {
+                free(of);
+                return NULL;
+            }
+            *matches = more;
+        }
+        (*matches)[(*count)++] = (struct match){.trace = trace, .name = name};
+        of[name] = *count;
+    }
+    return of;
+}
+
+static void see_lane(const struct nvt_scene *scene, uint32_t lane, const uint32_t *of,
+                     struct match *matches, int64_t moment)
+{
+    const struct nvt_tracks *tracks = &scene->lanes[lane].tracks;
+    if (scene->lanes[lane].kind == NVT_VIEW_ITERATIONS) /* they are ranges, too */
+        return;
+    for (uint32_t t = 0; t < tracks->count; t++)
+        for (uint32_t i = 0; i < tracks->items[t].count; i++)
+            if (of[tracks->items[t].name[i]])
+                see_span(&matches[of[tracks->items[t].name[i]] - 1], tracks->items[t].start[i],
+                         moment, (struct place){lane, t, i});
+}
+
+static int by_spans(const void *left, const void *right)
+{
+    const struct match *a = left, *b = right;
+    if (a->spans != b->spans)
+        return a->spans > b->spans ? -1 : 1;
+    if (a->trace != b->trace)
+        return a->trace < b->trace ? -1 : 1;
+    return a->name < b->name ? -1 : a->name > b->name;
+}
+
+static void put_match(const struct nvt_viewer *viewer, const struct match *match, const char *comma,
+                      struct nvt_buffer *out)
+{
+    const struct nvt_scene *scene = &viewer->scenes[match->trace];
+    const struct nvt_track *track = &scene->lanes[match->at.lane].tracks.items[match->at.track];
+    nvt_buffer_printf(out, "%s[%" PRIu32 ",", comma, match->trace);
+    nvt_json_quote(out, nvt_scene_name(scene, match->name));
+    nvt_buffer_printf(out,
+                      ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRId64 ",%" PRId64 "]",
+                      match->spans, viewer->first[match->trace] + match->at.lane, match->at.track,
+                      track->row[match->at.span],
+                      nvt_viewer_axis(viewer, match->trace, track->start[match->at.span]),
+                      nvt_viewer_axis(viewer, match->trace, track->end[match->at.span]));
+}
+
+/* Append the matches of a trace that occur. 0, or -1 when out of memory. */
+static int find_in(const struct nvt_viewer *viewer, uint32_t trace, const char *text,
+                   int64_t moment, struct nvt_buffer *found)
+{
+    const struct nvt_scene *scene = &viewer->scenes[trace];
+    struct match *matches;
+    uint32_t count, *of = matching(scene, trace, text, &matches, &count);
+    int status = of ? 0 : -1;
+    for (uint32_t lane = 0; lane < scene->count && count && of; lane++)
+        see_lane(scene, lane, of, matches, moment + viewer->begin - viewer->shifts[trace]);
+    for (uint32_t i = 0; i < count && !status; i++)
+        if (matches[i].spans)
+            status = nvt_buffer_append(found, &matches[i], sizeof(matches[i]));
+    free(matches);
+    free(of);
+    return status;
+}
+
+int nvt_answer_find(const struct nvt_viewer *viewer, const char *text, int64_t moment,
+                    struct nvt_buffer *out)
+{
+    struct nvt_buffer found = {0};
+    uint64_t spans = 0;
+    int status = !*text || moment > INT64_C(1) << 61 || moment < -(INT64_C(1) << 61);
+    for (uint32_t i = 0; i < viewer->input->trace_count && !status; i++)
+        status = find_in(viewer, i, text, moment, &found);
+    struct match *matches = (struct match *)(void *)found.data;
+    const size_t count = found.size / sizeof(*matches);
+    if (count && !status)
+        qsort(matches, count, sizeof(*matches), by_spans);
+    nvt_buffer_printf(out, "{\"names\":[");
+    for (size_t i = 0; i < count && !status; i++) {
+        spans += matches[i].spans;
+        if (i < NVT_ANSWER_ROWS)
+            put_match(viewer, &matches[i], i ? "," : "", out);
+    }
+    nvt_buffer_printf(out, "],\"spans\":%" PRIu64 "}\n", spans);
+    nvt_buffer_free(&found);
+    return out->failed ? -1 : status;
+}
+
+/* --- findings --------------------------------------------------------------------------------- */
+
+static size_t trace_of(const struct nvt_viewer *viewer, const struct nvt_trace *trace)
+{
+    size_t i = 0;
+    while (i < viewer->input->trace_count && viewer->scenes[i].trace != trace)
+        i++;
+    return i;
+}
+
+static void put_finding(const struct nvt_viewer *viewer, const struct nvt_finding *finding,
+                        struct nvt_buffer *out)
+{
+    char title[NVT_TITLE_MAX], what[NVT_WHAT_MAX], where[NVT_WHERE_MAX];
+    nvt_finding_title(finding, title, sizeof(title));
+    nvt_finding_what(finding, what, sizeof(what));
+    nvt_finding_where(finding, where, sizeof(where));
+    const char *const parts[][2] = {{"title", title},
+                                    {"what", what},
+                                    {"where", where},
+                                    {"evidence", finding->evidence},
+                                    {"remedy", finding->remedy}};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        nvt_buffer_printf(out, "%s\"%s\":", i ? "," : "{", parts[i][0]);
+        nvt_json_quote(out, parts[i][1]);
+    }
+    nvt_buffer_printf(out, ",\"moments\":[");
+    const size_t trace = trace_of(viewer, finding->trace);
+    for (uint32_t i = 0; i < finding->moment_count && trace < viewer->input->trace_count; i++)
+        nvt_buffer_printf(out, "%s%" PRId64, i ? "," : "",
+                          nvt_viewer_axis(viewer, trace, finding->moments[i]));
+    nvt_buffer_printf(out, "]}");
+}
+
+int nvt_answer_findings(const struct nvt_viewer *viewer, struct nvt_buffer *out)
+{
+    struct nvt_findings findings = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    size_t minor;
+    int status = nvt_diagnose(viewer->input, NULL, &findings, &err) ||
+                 nvt_findings_fold(&findings, viewer->input, &err) ||
+                 nvt_findings_leave_minor(&findings, &minor, &err);
+    nvt_buffer_printf(out, "{\"findings\":[");
+    for (size_t i = 0; i < findings.count && !status; i++) {
+        nvt_buffer_printf(out, "%s", i ? "," : "");
+        put_finding(viewer, &findings.items[i], out);
+    }
+    nvt_buffer_printf(out, "]}\n");
+    free(findings.items);
+    return out->failed || status ? -1 : 0;
+}

@@ -1,0 +1,467 @@
+// The page of nvtally view: draws tiles that the server computes. Names are data: they only ever become text.
+'use strict';
+const $ = id => document.getElementById(id);
+const HEAD = 18, ROW = 16, CURVE = 36, GAP = 6, MOST_TRACKS = 64;
+// Okabe and Ito's colours for all kinds of sight, lighter so that dark text reads on them.
+const COLORS = ['#8ecdf0', '#f2c14e', '#6fd0ae', '#f0a27a', '#d9a6c8', '#a9b8f0', '#cfd36b', '#9fd8d8', '#e8b7a0', '#b7d99a'];
+const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another CUDA call': '#8ecdf0', 'host code': '#e07b5a'};
+let all, from = 0, to = 1, names = [], tiles = new Map(), places = [], under = null, chosen = null, marked = null, side = 184;
+let busy = false, stale = false, wanted = '', drawing = false, pointer = null, links = [];
+
+const ask = async (what, values = {}) => {
+  const reply = await fetch(what + '?' + new URLSearchParams(values));
+  if (!reply.ok) throw new Error(await reply.text());
+  return reply.json();
+};
+const note = text => { $('note').hidden = !text; $('note').textContent = text || ''; };
+const failed = error => note('The server does not answer (' + error.message.trim() + '): is nvtally view still running?');
+
+function time(ns, step = ns) {
+  const size = Math.abs(step), [unit, by] = size >= 1e9 ? ['s', 1e9] : size >= 1e6 ? ['ms', 1e6] : size >= 1e3 ? ['µs', 1e3] : ['ns', 1];
+  return Number((ns / by).toPrecision(ns === step ? 4 : 12)) + ' ' + unit;
+}
+const count = n => n.toLocaleString('en');
+// Control characters are shown as their pictures.
+const visible = text => text.replace(/[\u0000-\u001f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0))).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
+const make = (kind, text, parent, className) => {
+  const element = document.createElement(kind);
+  if (text !== undefined) element.textContent = visible(String(text));
+  if (className) element.className = className;
+  if (parent) parent.append(element);
+  return element;
+};
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name);
+const colorOf = new Map();
+function color(lane, name) {
+  if (all.kinds[lane.kind] === 'GPU idle') return CAUSES[name] || '#9a9a9a';
+  let found = colorOf.get(name);
+  if (!found) {
+    let hash = 0;
+    for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i) | 0;
+    colorOf.set(name, found = COLORS[(hash >>> 0) % COLORS.length]);
+  }
+  return found;
+}
+const width = () => Math.max(50, $('scroll').clientWidth - side);
+const x = moment => side + (moment - from) / (to - from) * width();
+const moment = px => from + (px - side) / width() * (to - from);
+
+// Where lanes stand, from top to bottom: a line for each process, then its lanes.
+function layOut() {
+  side = innerWidth > 760 ? 184 : 0;
+  const head = side ? 0 : HEAD, labels = $('labels');
+  let y = 0, last = null;
+  places = [];
+  labels.replaceChildren();
+  const label = (text, at, kind, extra) => {
+    const item = make('li', text, labels, kind);
+    item.style.top = at + 'px';
+    if (extra) make('small', ' ' + extra, item);
+  };
+  for (const lane of all.lanes) {
+    const group = lane.trace + ' ' + lane.process;
+    if (group !== last && (lane.process || all.traces.length > 1)) {
+      label((all.traces.length > 1 ? all.traces[lane.trace] + ': ' : '') + lane.process, y + 2, 'process');
+      y += HEAD + 4;
+    }
+    last = group;
+    const height = lane.unit === undefined ? Math.max(1, lane.tracks) * ROW : CURVE;
+    label(lane.label, y, '', lane.label === all.kinds[lane.kind] ? lane.unit : lane.unit || all.kinds[lane.kind]);
+    places.push({lane, y: y + head, height});
+    y += head + height + GAP;
+  }
+  $('tall').style.height = Math.max(y, $('scroll').clientHeight) + 'px';
+}
+const seen = () => {
+  const top = $('scroll').scrollTop, bottom = top + $('scroll').clientHeight;
+  return places.filter(place => place.y + place.height >= top && place.y <= bottom);
+};
+
+// Tiles of half a screen more on either side; one question at a time, the last one wins.
+async function load() {
+  const lanes = seen().map(place => place.lane.id), space = (to - from) / 2;
+  const values = {from: Math.floor(from - space), to: Math.ceil(to + space) + 1, columns: Math.min(8000, Math.round(2 * width())), lanes: lanes.join()};
+  const key = JSON.stringify(values);
+  if (!lanes.length || key === wanted) return;
+  if (busy) { stale = true; return; }
+  busy = true;
+  wanted = key;
+  try {
+    const reply = await ask('tiles', values);
+    reply.names.forEach((of, trace) => Object.assign(names[trace], of));
+    for (const id in reply.lanes) tiles.set(Number(id), reply.lanes[id]);
+    document.documentElement.dataset.ready = key;
+  } catch (error) { wanted = ''; failed(error); }
+  busy = false;
+  draw();
+  if (stale) { stale = false; load(); }
+}
+function show(a, b) {
+  const least = 10, room = Math.max(all.end, least);
+  if (b - a < least) { const middle = (a + b) / 2; a = middle - least / 2; b = middle + least / 2; }
+  if (b - a > 2 * room) { a = -room / 2; b = 1.5 * room; }
+  if (b < 0) { b -= a; a = 0; }
+  if (a > all.end) { a -= b - all.end; b = all.end; }
+  from = a;
+  to = b;
+  history.replaceState(null, '', '#' + Math.round(from) + '-' + Math.round(to));
+  draw();
+  load();
+}
+const zoom = (by, at = (from + to) / 2) => show(at - (at - from) * by, at + (to - at) * by);
+const move = by => show(from + (to - from) * by, to + (to - from) * by);
+const everything = () => show(-all.end * .01, all.end * 1.01 + 1);
+const lookAt = (start, end) => { const space = Math.max(end - start, 100) * 2; show(start - space, end + space); };
+
+function draw() {
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => { drawing = false; paintRuler(); paint(); });
+}
+function canvasOf(id, height) {
+  const canvas = $(id), ratio = devicePixelRatio || 1, wide = $('scroll').clientWidth;
+  if (canvas.width !== Math.round(wide * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(wide * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = wide + 'px';
+    canvas.style.height = height + 'px';
+  }
+  const pen = canvas.getContext('2d');
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, wide, height);
+  pen.font = '11px system-ui, sans-serif';
+  pen.textBaseline = 'middle';
+  return [pen, wide];
+}
+function steps() {
+  const rough = (to - from) / Math.max(2, width() / 110), ten = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map(by => by * ten).find(step => step >= rough);
+}
+function paintRuler() {
+  const [pen, wide] = canvasOf('ruler', 26), step = steps();
+  pen.fillStyle = css('--faint');
+  pen.strokeStyle = css('--line');
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
+    const place = Math.round(x(at)) + .5;
+    pen.beginPath(); pen.moveTo(place, 16); pen.lineTo(place, 26); pen.stroke();
+    pen.fillText(time(at, Math.max(step, Math.abs(at) >= 1e9 ? 1e9 : Math.abs(at) >= 1e6 ? 1e6 : step)), place + 3, 10);
+  }
+  if (side) { pen.fillStyle = css('--paper'); pen.fillRect(0, 0, side, 26); pen.fillStyle = css('--ink'); pen.fillText(time(to - from) + ' shown', 6, 13); }
+}
+function text(pen, what, left, top, right) {
+  const room = right - left - 6;
+  if (room < 24) return;
+  let said = what, length = Math.floor(room / 5.5);
+  if (said.length > length) said = said.slice(0, Math.max(1, length - 1)) + '…';
+  pen.fillStyle = '#1a1a1a';
+  pen.fillText(said, left + 3, top + ROW / 2);
+}
+function paintSpans(pen, place, top) {
+  const tile = tiles.get(place.lane.id), right = side + width();
+  if (!tile || !tile.tracks) return;
+  tile.tracks.forEach((track, number) => {
+    const y = place.y + number * ROW - top;
+    for (let i = 0; i < track.length; i += 6) {
+      const [start, length, ns, many, name] = track.slice(i, i + 5);
+      let a = x(start), b = Math.max(x(start + length), a + 1);
+      if (b < side || a > right) continue;
+      a = Math.max(a, side); b = Math.min(b, right);
+      const called = visible(names[place.lane.trace][name] ?? '');
+      pen.fillStyle = color(place.lane, called);
+      pen.globalAlpha = many > 1 ? .35 + .65 * Math.min(1, length ? ns / length : 1) : 1;
+      pen.fillRect(a, y + 1, b - a, ROW - 2);
+      pen.globalAlpha = 1;
+      if (b - a > 28) text(pen, many > 1 ? called + ' and others × ' + count(many) : called, a, y, b);
+    }
+  });
+}
+function paintCurve(pen, place, top) {
+  const tile = tiles.get(place.lane.id), curve = tile && tile.curve, y = place.y - top, right = side + width();
+  if (!curve || !curve.length) return;
+  let low = 0, high = -Infinity;
+  for (let i = 0; i < curve.length; i += 4) if (x(curve[i]) >= side - 5 && x(curve[i]) <= right) { low = Math.min(low, curve[i + 1]); high = Math.max(high, curve[i + 2]); }
+  if (high === -Infinity) return;
+  const scale = value => y + CURVE - 2 - (value - low) / (high - low || 1) * (CURVE - 6);
+  pen.fillStyle = '#8ecdf0';
+  for (let i = 0; i < curve.length; i += 4) {
+    const a = Math.max(side, x(curve[i])), b = Math.min(right, i + 4 < curve.length ? x(curve[i + 4]) : x(all.end));
+    if (b <= side || a >= right || b <= a) continue;
+    pen.globalAlpha = .45; pen.fillRect(a, scale(curve[i + 2]), b - a + .5, scale(low) - scale(curve[i + 2]));
+    pen.globalAlpha = 1; pen.fillRect(a, scale(curve[i + 2]), b - a + .5, Math.max(1.5, scale(curve[i + 1]) - scale(curve[i + 2])));
+  }
+  pen.fillStyle = css('--ink');
+  pen.fillText(quantity(high, place.lane.unit), side + 4, y + 7);
+}
+const quantity = (value, unit) => unit === 'B' ? (value >= 2 ** 30 ? (value / 2 ** 30).toFixed(2) + ' GiB' : value >= 2 ** 20 ? (value / 2 ** 20).toFixed(1) + ' MiB' : value >= 1024 ? (value / 1024).toFixed(1) + ' KiB' : value + ' B') : Number(value.toPrecision(4)) + (unit ? ' ' + unit : '');
+function box(pen, spot, top, ink) {
+  const place = places.find(one => one.lane.id === spot.lane);
+  if (!place) return;
+  const a = Math.max(side, x(spot.start)), b = Math.min(side + width(), Math.max(x(spot.end), x(spot.start) + 2));
+  if (b < a) return;
+  pen.strokeStyle = ink;
+  pen.lineWidth = 2;
+  pen.strokeRect(a, place.y + (spot.track || 0) * ROW - top + 1, b - a, ROW - 2);
+  pen.lineWidth = 1;
+}
+function paintLinks(pen, top) {
+  const start = chosen && places.find(one => one.lane.id === chosen.lane);
+  for (const link of start ? links : []) {
+    const end = places.find(one => one.lane.id === link.lane);
+    if (!end) continue;
+    box(pen, link, top, css('--mark'));
+    const goes = link.what === 'launches', y1 = start.y + chosen.track * ROW + ROW / 2 - top, y2 = end.y + ROW / 2 - top;
+    const x1 = x(goes ? chosen.end : chosen.start), x2 = x(goes ? link.start : link.end);
+    pen.beginPath(); pen.moveTo(x1, y1); pen.bezierCurveTo((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2); pen.stroke();
+  }
+}
+function paint() {
+  const height = $('scroll').clientHeight, top = $('scroll').scrollTop;
+  const [pen, wide] = canvasOf('lanes', height);
+  pen.strokeStyle = css('--line');
+  const step = steps();
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) { const place = Math.round(x(at)) + .5; pen.globalAlpha = .4; pen.beginPath(); pen.moveTo(place, 0); pen.lineTo(place, height); pen.stroke(); pen.globalAlpha = 1; }
+  for (const place of seen()) {
+    pen.strokeStyle = css('--line');
+    pen.strokeRect(-1, Math.round(place.y + place.height - top + GAP / 2) + .5, wide + 2, 0);
+    place.lane.unit === undefined ? paintSpans(pen, place, top) : paintCurve(pen, place, top);
+  }
+  if (marked) {
+    const a = Math.max(side, x(Math.min(...marked))), b = Math.min(wide, x(Math.max(...marked)));
+    pen.fillStyle = css('--mark'); pen.globalAlpha = .15; pen.fillRect(a, 0, Math.max(0, b - a), height); pen.globalAlpha = 1;
+  }
+  paintLinks(pen, top);
+  if (under) box(pen, under, top, css('--ink'));
+  if (chosen) box(pen, chosen, top, css('--mark'));
+}
+
+// What is at a point of the window.
+function spotAt(clientX, clientY) {
+  const frame = $('scroll').getBoundingClientRect(), px = clientX - frame.left, y = clientY - frame.top + $('scroll').scrollTop;
+  const place = places.find(one => y >= one.y && y < one.y + one.height);
+  if (!place || px < side) return null;
+  const tile = tiles.get(place.lane.id), track = Math.floor((y - place.y) / ROW), at = moment(px);
+  if (tile && tile.curve) {
+    let i = tile.curve.length - 4;
+    while (i > 0 && tile.curve[i] > at) i -= 4;
+    return i < 0 ? null : {lane: place.lane.id, curve: true, least: tile.curve[i + 1], most: tile.curve[i + 2], start: at, end: at, track: 0};
+  }
+  const list = tile && tile.tracks && tile.tracks[track] || [], slack = (to - from) / width();
+  let best = -1;
+  for (let i = 0; i < list.length; i += 6)
+    if (list[i] <= at + slack && list[i] + Math.max(list[i + 1], slack) >= at - slack && (best < 0 || Math.abs(list[i] + list[i + 1] / 2 - at) < Math.abs(list[best] + list[best + 1] / 2 - at))) best = i;
+  return best < 0 ? null : spotOf(place.lane, track, list, best);
+}
+const spotOf = (lane, track, list, i) => ({lane: lane.id, track, start: list[i], end: list[i] + list[i + 1], ns: list[i + 2], count: list[i + 3], name: names[lane.trace][list[i + 4]] ?? '', row: list[i + 5]});
+const laneOf = spot => all.lanes.find(lane => lane.id === spot.lane);
+function says(spot) {
+  const lane = laneOf(spot);
+  if (spot.curve) return lane.label + ': ' + quantity(spot.most, lane.unit) + (spot.least !== spot.most ? ', at least ' + quantity(spot.least, lane.unit) : '') + ' at ' + time(spot.start);
+  const what = spot.name || 'no name';
+  return (spot.count > 1 ? count(spot.count) + ' events, mostly ' + what + ', ' + time(spot.ns) + ' in ' + time(spot.end - spot.start) : what + ', ' + time(spot.end - spot.start)) + ' from ' + time(spot.start) + ', ' + all.kinds[lane.kind] + ' of ' + lane.label;
+}
+let asked = 0;
+function point(spot, clientX, clientY) {
+  const same = under && spot && under.lane === spot.lane && under.track === spot.track && under.row === spot.row && under.start === spot.start;
+  under = spot;
+  const tip = $('tip');
+  tip.hidden = !spot || clientX === undefined;
+  $('scroll').style.cursor = spot ? 'pointer' : 'crosshair';
+  if (!tip.hidden) { tip.style.left = Math.min(clientX + 14, innerWidth - Math.min(430, innerWidth * .9)) + 'px'; tip.style.top = (clientY > innerHeight * .7 ? clientY - tip.offsetHeight - 10 : clientY + 16) + 'px'; }
+  if (same) return;
+  draw();
+  const ticket = ++asked;
+  $('under').textContent = spot ? visible(says(spot)) : '';
+  if (!spot) return;
+  tip.replaceChildren();
+  make('b', spot.curve ? laneOf(spot).label : spot.name || 'no name', tip);
+  make('span', says(spot), tip);
+  if (spot.curve || spot.count !== 1) return;
+  setTimeout(async () => {
+    if (ticket !== asked) return;
+    const event = await ask('event', {lane: spot.lane, track: spot.track, row: spot.row}).catch(() => null);
+    if (!event || ticket !== asked) return;
+    for (const [key, value] of event.fields.slice(0, 14)) make('div', key + ': ' + value, tip);
+    if (event.path.length) make('div', 'in ' + event.path.map(range => range.name).join(' < '), tip);
+  }, 150);
+}
+
+function open(id, on = true) { $(id).hidden = !on; if (on) $(id).open = true; const inside = $(id).lastElementChild; inside.replaceChildren(); return inside; }
+const go = (parent, label, action) => { const button = make('button', label, parent); button.onclick = action; return button; };
+function table(parent, heads, rows) {
+  const element = make('table', undefined, parent), head = make('tr', undefined, element);
+  heads.forEach((name, i) => make('th', name, head, i ? 'number' : ''));
+  for (const row of rows) { const line = make('tr', undefined, element); row.forEach((cell, i) => make('td', cell, line, i ? 'number' : '')); }
+}
+async function choose(spot) {
+  chosen = spot;
+  links = [];
+  draw();
+  const out = open('event', !!spot);
+  if (!spot || spot.curve) { $('event').hidden = !spot; if (spot) make('p', says(spot), out); return; }
+  make('h3', spot.name || 'no name', out);
+  make('p', says(spot), out);
+  go(out, 'Zoom (f)', () => lookAt(spot.start, spot.end));
+  if (spot.count > 1) { make('p', 'Merged at this zoom: ' + count(spot.count) + ' events, which take ' + time(spot.ns) + '. Zoom in to see each.', out); return; }
+  try {
+    const event = await ask('event', {lane: spot.lane, track: spot.track, row: spot.row});
+    if (chosen !== spot) return;
+    table(out, ['', ''], event.fields);
+    if (event.path.length) make('h3', 'Ranges around it', out);
+    for (const range of event.path) go(make('p', undefined, out), range.name + ', ' + time(range.end - range.start), () => lookAt(range.start, range.end));
+    links = event.links;
+    if (links.length) make('h3', 'Links', out);
+    for (const link of links) go(make('p', undefined, out), link.what + ' ' + link.name + ' at ' + time(link.start), () => reveal(link));
+  } catch (error) { failed(error); }
+  draw();
+}
+function reveal(spot) {
+  const place = places.find(one => one.lane.id === spot.lane), scroll = $('scroll');
+  if (place && (place.y < scroll.scrollTop || place.y + place.height > scroll.scrollTop + scroll.clientHeight)) scroll.scrollTop = Math.max(0, place.y - scroll.clientHeight / 3);
+  lookAt(spot.start, spot.end);
+}
+async function mark(a, b) {
+  marked = [Math.round(Math.min(a, b)), Math.round(Math.max(a, b))];
+  draw();
+  const out = open('window'), [begin, end] = marked;
+  make('p', time(end - begin) + ' from ' + time(begin) + ': what begins in it', out);
+  go(out, 'Zoom (f)', () => show(begin, end));
+  try {
+    const reply = await ask('window', {from: begin, to: end});
+    if (!marked || marked[0] !== begin || marked[1] !== end) return;
+    const parts = [['Ranges', reply.ranges.map(([name, , n, ns]) => [name, count(n), time(ns)])], ['Operations', reply.operations.map(([name, n, ns]) => [name, count(n), time(ns)])], ['CUDA calls', reply.calls.map(([name, n, ns]) => [name, count(n), time(ns)])]];
+    for (const [title, rows] of parts) if (rows.length) { make('h3', title, out); table(out, ['name', 'count', 'time'], rows); }
+    if (reply.more) make('p', count(reply.more) + ' more names', out);
+    $('window').dataset.ready = begin + '-' + end;
+  } catch (error) { failed(error); }
+}
+async function find(what) {
+  const out = open('found', !!what);
+  if (!what) return;
+  try {
+    const reply = await ask('find', {text: what, moment: Math.round((chosen || {start: from}).start)});
+    make('p', count(reply.spans) + (reply.spans === 1 ? ' event' : ' events') + ' of ' + count(reply.names.length) + (reply.names.length === 1 ? ' name' : ' names'), out);
+    for (const [trace, name, n, lane, track, row, start, end] of reply.names) {
+      const line = make('p', undefined, out);
+      go(line, name || 'no name', async () => { const spot = {lane, track, row, start, end, ns: end - start, count: 1, name}; reveal(spot); await choose(spot); find($('text').value); });
+      make('span', count(n) + (all.traces.length > 1 ? ' in ' + all.traces[trace] : ''), line);
+    }
+    $('found').dataset.ready = what;
+  } catch (error) { failed(error); }
+}
+async function findings() {
+  const out = open('findings');
+  try {
+    const reply = await ask('findings');
+    if (!reply.findings.length) make('p', 'Nothing was found.', out);
+    for (const finding of reply.findings) {
+      make('h3', finding.title, out);
+      make('p', finding.what, out);
+      for (const key of ['where', 'evidence', 'remedy']) if (finding[key]) make('p', key + ': ' + finding[key], out);
+      const line = make('p', undefined, out);
+      for (const at of finding.moments) go(line, 'at ' + time(at), () => { show(at - 2e6, at + 8e6); mark(at, at + 1e6); });
+    }
+    $('findings').dataset.ready = 'yes';
+  } catch (error) { out.textContent = error.message; }
+}
+
+// From event to event by the arrows.
+function step(right, down) {
+  const now = under || chosen, place = now ? places.find(one => one.lane.id === now.lane) : seen()[0];
+  if (!place) return;
+  let at = places.indexOf(place), track = (now ? now.track : 0) + down;
+  if (track < 0 || track >= Math.max(1, place.lane.tracks)) { at = Math.max(0, Math.min(places.length - 1, at + down)); track = down < 0 ? Math.max(1, places[at].lane.tracks) - 1 : 0; }
+  const lane = places[at].lane, tile = tiles.get(lane.id), list = tile && tile.tracks && tile.tracks[track] || [];
+  const middle = now ? now.start : (from + to) / 2;
+  let best = -1;
+  for (let i = 0; i < list.length; i += 6) {
+    if (right > 0 && !down && now && list[i] > now.start) { best = i; break; }
+    if (right < 0 && !down && now && list[i] < now.start) best = i;
+    if ((down || !now) && (best < 0 || Math.abs(list[i] - middle) < Math.abs(list[best] - middle))) best = i;
+  }
+  const scroll = $('scroll'), y = places[at].y + track * ROW;
+  if (y < scroll.scrollTop) scroll.scrollTop = y - 20;
+  if (y + ROW > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = y + ROW - scroll.clientHeight + 20;
+  if (best >= 0) { point(spotOf(lane, track, list, best)); if (under.start > to || under.end < from) show(under.start - (to - from) / 2, under.start + (to - from) / 2); }
+  else if (down) point({lane: lane.id, track, start: middle, end: middle, ns: 0, count: 0, name: 'nothing here', row: -1});
+}
+function key(event) {
+  if (event.target === $('text')) { if (event.key === 'Escape') $('scroll').focus(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const keys = {w: () => zoom(.7), s: () => zoom(1 / .7), a: () => move(-.2), d: () => move(.2), '0': everything, '+': () => zoom(.7), '-': () => zoom(1 / .7), '/': () => $('text').focus(), '?': () => { $('keys').open = true; $('keys').scrollIntoView(); },
+    f: () => marked ? show(...marked) : chosen && lookAt(chosen.start, chosen.end), Escape: () => { marked = null; $('window').hidden = true; choose(null); point(null); },
+    ArrowRight: () => step(1, 0), ArrowLeft: () => step(-1, 0), ArrowDown: () => step(0, 1), ArrowUp: () => step(0, -1), Enter: () => under && choose(under)};
+  if (event.target.closest('aside, nav') && /Enter|Arrow/.test(event.key)) return;
+  if (keys[event.key]) { keys[event.key](); event.preventDefault(); }
+}
+function wheel(event) {
+  const onRuler = event.currentTarget === $('ruler'), by = event.deltaMode ? event.deltaY * 20 : event.deltaY;
+  if (event.ctrlKey || event.metaKey || onRuler) zoom(Math.exp(by / 300), moment(event.clientX - $('scroll').getBoundingClientRect().left));
+  else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) move((event.deltaX || by) / width());
+  else return;
+  event.preventDefault();
+}
+// Fingers move and pinch; a mouse selects a time, or moves on the ruler and with Shift.
+const fingers = new Map();
+let drag = null;
+function down(event) {
+  const px = event.clientX - $('scroll').getBoundingClientRect().left;
+  fingers.set(event.pointerId, px);
+  drag = {x: px, from, to, moves: event.pointerType === 'touch' || event.shiftKey || event.currentTarget === $('ruler'), far: false, at: moment(px), apart: fingers.size === 2 ? Math.abs([...fingers.values()][0] - [...fingers.values()][1]) : 0};
+  if (fingers.size === 2) drag.at = moment(([...fingers.values()][0] + [...fingers.values()][1]) / 2);
+  try { event.currentTarget.setPointerCapture(event.pointerId); } catch { /* a pointer that is gone */ }
+}
+function moved(event) {
+  const px = event.clientX - $('scroll').getBoundingClientRect().left;
+  if (!fingers.has(event.pointerId)) { if (event.currentTarget !== $('ruler')) point(spotAt(event.clientX, event.clientY), event.clientX, event.clientY); return; }
+  fingers.set(event.pointerId, px);
+  if (!drag) return;
+  if (fingers.size === 2 && drag.apart) {
+    const [a, b] = [...fingers.values()], by = drag.apart / Math.max(20, Math.abs(a - b));
+    drag.far = true;
+    show(drag.at - (drag.at - drag.from) * by, drag.at + (drag.to - drag.at) * by);
+  } else if (Math.abs(px - drag.x) > 4 || drag.far) {
+    drag.far = true;
+    const by = (drag.x - px) / width() * (drag.to - drag.from);
+    if (drag.moves) show(drag.from + by, drag.to + by);
+    else { marked = [drag.at, moment(px)]; draw(); }
+  }
+}
+function up(event) {
+  const had = fingers.delete(event.pointerId);
+  if (!had || !drag || fingers.size) return;
+  if (event.type === 'pointerup' && !drag.far && event.currentTarget !== $('ruler')) { const spot = spotAt(event.clientX, event.clientY); point(spot); choose(spot); }
+  else if (event.type === 'pointerup' && drag.far && !drag.moves) mark(...marked);
+  drag = null;
+}
+
+async function begin() {
+  try { all = await ask('lanes'); } catch (error) { failed(error); return; }
+  names = all.traces.map(() => ({}));
+  $('title').textContent = visible(all.traces.join(', '));
+  document.title = visible(all.traces[0] || '') + ' – nvtally view';
+  if (all.unaligned) note('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
+  if (!all.lanes.length) note('This trace has no events.');
+  layOut();
+  const asked = /^#(-?\d+)-(-?\d+)$/.exec(location.hash);
+  asked && +asked[2] > +asked[1] ? show(+asked[1], +asked[2]) : everything();
+  $('scroll').addEventListener('scroll', () => { draw(); load(); });
+  for (const id of ['scroll', 'ruler']) {
+    const on = $(id);
+    on.addEventListener('wheel', wheel, {passive: false});
+    on.addEventListener('pointerdown', down);
+    on.addEventListener('pointermove', moved);
+    on.addEventListener('pointerup', up);
+    on.addEventListener('pointercancel', up);
+    on.addEventListener('pointerleave', () => { if (!fingers.size) point(null); });
+  }
+  addEventListener('keydown', key);
+  addEventListener('resize', () => { layOut(); draw(); load(); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+  $('in').onclick = () => zoom(.5);
+  $('out').onclick = () => zoom(2);
+  $('all').onclick = everything;
+  $('help').onclick = () => { $('keys').open = true; $('keys').scrollIntoView(); };
+  $('search').onsubmit = event => { event.preventDefault(); find($('text').value); };
+  findings();
+}
+begin();

@@ -1,0 +1,357 @@
+#include "scene.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/map.h"
+#include "../device/gaps.h"
+#include "../model/named_iterations.h"
+#include "../path/critical_path.h"
+
+static const char *const causes[] = {
+    [NVT_GAP_LATENCY] = "launch latency", [NVT_GAP_WAIT] = "the host had waited",
+    [NVT_GAP_LAUNCH] = "launch-bound",    [NVT_GAP_LOAD] = "a launch that loads code",
+    [NVT_GAP_CALL] = "another CUDA call", [NVT_GAP_HOST] = "host code",
+};
+#define CAUSES (NVT_GAP_HOST + 1)
+
+static const char *const kind_names[NVT_VIEW_KINDS] = {
+    "iterations",  "ranges",     "marks",    "CUDA calls",    "MPI calls", "OS calls",
+    "CPU samples", "operations", "GPU idle", "critical path", "memory",    "counter"};
+
+const char *nvt_view_kind_name(enum nvt_view_kind kind)
+{
+    return kind_names[kind];
+}
+
+const char *nvt_scene_name(const struct nvt_scene *scene, uint32_t name)
+{
+    const uint32_t strings = nvt_strings_count(scene->trace->strings);
+    if (name < strings)
+        return nvt_name(scene->trace, name);
+    if (name - strings < CAUSES)
+        return causes[name - strings];
+    return name < scene->names ? nvt_path_kind_name((enum nvt_path_kind)(name - strings - CAUSES))
+                               : "";
+}
+
+struct nvt_view_lane *nvt_scene_add(struct nvt_scene *scene, enum nvt_view_kind kind,
+                                    uint32_t process)
+{
+    if (!scene->lanes || scene->count == scene->capacity) {
+        const size_t room = scene->capacity ? (size_t)scene->capacity * 2 : 16;
+        struct nvt_view_lane *lanes = realloc(scene->lanes, room * sizeof(*lanes));
+        if (!lanes)
+            return NULL;
+        scene->lanes = lanes;
+        scene->capacity = (uint32_t)room;
+    }
+    scene->lanes[scene->count] = (struct nvt_view_lane){.kind = kind,
+                                                        .process = process,
+                                                        .thread = NVT_NONE,
+                                                        .device = NVT_NONE,
+                                                        .context = NVT_NONE,
+                                                        .stream = NVT_NONE};
+    return &scene->lanes[scene->count++];
+}
+
+/* What threads do: rows of one table, each on its thread's lane. */
+struct thread_rows {
+    enum nvt_view_kind kind;
+    uint32_t count;
+    const int64_t *start, *end;
+    const uint32_t *thread, *name;
+};
+
+static int put_thread_rows(struct nvt_scene *scene, const struct thread_rows *rows)
+{
+    const struct nvt_trace *trace = scene->trace;
+    const uint32_t threads = trace->threads.count;
+    uint32_t *lane_of = calloc(threads ? threads : 1, sizeof(*lane_of)); /* and 1 */
+    int status = lane_of ? 0 : -1;
+    for (uint32_t i = 0; i < rows->count && !status; i++) {
+        const uint32_t thread = rows->thread[i];
+        if (!lane_of[thread]) {
+            struct nvt_view_lane *lane =
+                nvt_scene_add(scene, rows->kind, trace->threads.process[thread]);
+            if (lane)
+                lane->thread = thread;
+            lane_of[thread] = scene->count;
+            status = lane ? 0 : -1;
+        }
+        if (!status)
+            status = nvt_tracks_put(&scene->lanes[lane_of[thread] - 1].tracks, rows->start[i],
+                                    rows->end[i], rows->name[i], i);
+    }
+    free(lane_of);
+    return status;
+}
+
+static int put_threads(struct nvt_scene *scene)
+{
+    const struct nvt_trace *trace = scene->trace;
+#define ROWS(kind, table)                                                                          \
+    {                                                                                              \
+        kind, trace->table.count, trace->table.start, trace->table.end, trace->table.thread,       \
+            trace->table.name                                                                      \
+    }
+    const struct thread_rows rows[] = {
+        ROWS(NVT_VIEW_RANGES, ranges),
+        {NVT_VIEW_MARKS, trace->marks.count, trace->marks.time, trace->marks.time,
+         trace->marks.thread, trace->marks.name},
+        ROWS(NVT_VIEW_CALLS, apis),
+        ROWS(NVT_VIEW_MPI_CALLS, mpi_calls),
+        ROWS(NVT_VIEW_OS_CALLS, os_calls),
+    };
+#undef ROWS
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (put_thread_rows(scene, &rows[i]))
+            return -1;
+    return nvt_scene_samples(scene);
+}
+
+static int put_iterations(struct nvt_scene *scene)
+{
+    const struct nvt_trace *trace = scene->trace;
+    uint32_t count = 0, *rows = nvt_iterations(trace, &count);
+    if (!rows)
+        return -1;
+    struct nvt_view_lane *lane = count ? nvt_scene_add(scene, NVT_VIEW_ITERATIONS, NVT_NONE) : NULL;
+    int status = count && !lane ? -1 : 0;
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = nvt_tracks_put(&lane->tracks, trace->ranges.start[rows[i]],
+                                trace->ranges.end[rows[i]], trace->ranges.name[rows[i]], rows[i]);
+    scene->iterations = count;
+    free(rows);
+    return status;
+}
+
+/* Numbers of streams: of a process's devices, of their contexts, of their streams. */
+struct streams {
+    struct nvt_map maps[3];
+    uint32_t counts[3];
+};
+
+/* NVT_MAP_NONE when out of memory. */
+static uint32_t stream_of(struct streams *streams, const struct nvt_ops *ops, uint32_t op)
+{
+    const uint32_t parts[] = {ops->device[op], ops->context[op], ops->stream[op]};
+    uint32_t at = ops->process[op];
+    for (size_t i = 0; i < 3 && at != NVT_MAP_NONE; i++)
+        at = nvt_map_number(&streams->maps[i], (uint64_t)at << 32 | parts[i], &streams->counts[i]);
+    return at;
+}
+
+static int put_streams(struct nvt_scene *scene)
+{
+    const struct nvt_ops *ops = &scene->trace->ops;
+    const uint32_t first = scene->count;
+    struct streams streams = {0};
+    int status = 0;
+    for (uint32_t i = 0; i < ops->count && !status; i++) {
+        const uint32_t stream = stream_of(&streams, ops, i);
+        if (stream != NVT_MAP_NONE && first + stream == scene->count) {
+            struct nvt_view_lane *lane = nvt_scene_add(scene, NVT_VIEW_STREAM, ops->process[i]);
+            if (lane) {
+                lane->device = ops->device[i];
+                lane->context = ops->context[i];
+                lane->stream = ops->stream[i];
+            }
+        }
+        status = stream < scene->count - first
+                     ? nvt_tracks_put(&scene->lanes[first + stream].tracks, ops->start[i],
+                                      ops->end[i], nvt_op_name(scene->trace, i), i)
+                     : -1;
+    }
+    for (size_t i = 0; i < 3; i++)
+        nvt_map_free(&streams.maps[i]);
+    return status;
+}
+
+struct gap_lane {
+    struct nvt_scene *scene;
+    uint32_t lane; /* and 1 */
+    int64_t last;
+    int failed;
+};
+
+/* Gaps come device by device, each in the order of time. */
+static void put_gap(void *context, const struct nvt_gap *gap)
+{
+    struct gap_lane *at = context;
+    struct nvt_scene *scene = at->scene;
+    struct nvt_view_lane *lane = at->lane ? &scene->lanes[at->lane - 1] : NULL;
+    if (!lane || lane->device != gap->device || gap->start < at->last) {
+        lane = nvt_scene_add(scene, NVT_VIEW_GAPS, gap->process);
+        if (!lane) {
+            at->failed = 1;
+            return;
+        }
+        lane->device = gap->device;
+        at->lane = scene->count;
+    }
+    at->last = gap->start;
+    at->failed |=
+        nvt_tracks_put(&lane->tracks, gap->start, gap->end,
+                       nvt_strings_count(scene->trace->strings) + gap->cause, gap->after) != 0;
+}
+
+static int put_paths(struct nvt_scene *scene, struct nvt_error *err)
+{
+    const uint32_t names = nvt_strings_count(scene->trace->strings) + CAUSES;
+    struct nvt_critical_paths paths = {0};
+    int status = nvt_critical_paths_make(&paths, scene->trace, err);
+    for (uint32_t p = 0; p < paths.count && !status; p++) {
+        const struct nvt_critical_path *path = &paths.items[p];
+        struct nvt_view_lane *lane = nvt_scene_add(scene, NVT_VIEW_PATH, path->process);
+        status = lane ? 0 : nvt_fail(err, "out of memory");
+        for (uint32_t i = 0; i < path->count && !status; i++)
+            if (nvt_tracks_put(&lane->tracks, path->segments[i].start, path->segments[i].end,
+                               names + path->segments[i].kind, i))
+                status = nvt_fail(err, "out of memory");
+    }
+    nvt_critical_paths_free(&paths);
+    return status;
+}
+
+static int put_curves(struct nvt_scene *scene)
+{
+    const struct nvt_trace *trace = scene->trace;
+    if (nvt_levels_make(&scene->levels, trace) || nvt_counter_courses(trace, &scene->courses))
+        return -1;
+    for (uint32_t i = 0; i < scene->levels.count; i++) {
+        struct nvt_view_lane *lane =
+            nvt_scene_add(scene, NVT_VIEW_MEMORY, scene->levels.series[i].process);
+        if (!lane)
+            return -1;
+        lane->device = scene->levels.series[i].device;
+        lane->item = i;
+    }
+    for (uint32_t i = 0; i < scene->courses.count; i++) {
+        if (!scene->courses.items[i].count)
+            continue;
+        struct nvt_view_lane *lane =
+            nvt_scene_add(scene, NVT_VIEW_COUNTER, trace->counters.process[i]);
+        if (!lane)
+            return -1;
+        lane->item = i;
+    }
+    return 0;
+}
+
+/* By process, iterations of all in front; then what threads do, thread by thread; then what devices do; then curves. */
+static int by_place(const void *left, const void *right)
+{
+    const struct nvt_view_lane *a = left, *b = right;
+    const uint32_t keys[][2] = {
+        {a->process + 1, b->process + 1},
+        {a->kind >= NVT_VIEW_STREAM, b->kind >= NVT_VIEW_STREAM},
+        {a->kind < NVT_VIEW_STREAM ? a->thread : 0, b->kind < NVT_VIEW_STREAM ? b->thread : 0},
+        {a->kind, b->kind},
+        {a->device, b->device},
+        {a->context, b->context},
+        {a->stream, b->stream},
+        {a->item, b->item},
+    };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return 0;
+}
+
+int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct gap_lane gaps = {.scene = scene};
+    scene->trace = trace;
+    scene->names = nvt_strings_count(trace->strings) + CAUSES + NVT_PATH_KINDS;
+    if (put_iterations(scene) || put_threads(scene) || put_streams(scene) || put_curves(scene))
+        return nvt_fail(err, "out of memory");
+    if (nvt_gaps(trace, NULL, put_gap, &gaps, NULL, err) || put_paths(scene, err))
+        return -1;
+    if (gaps.failed)
+        return nvt_fail(err, "out of memory");
+    if (scene->count)
+        qsort(scene->lanes, scene->count, sizeof(*scene->lanes), by_place);
+    for (uint32_t i = 0; i < scene->count; i++)
+        if (nvt_tracks_finish(&scene->lanes[i].tracks, scene->names))
+            return nvt_fail(err, "out of memory");
+    return 0;
+}
+
+void nvt_scene_free(struct nvt_scene *scene)
+{
+    for (uint32_t i = 0; i < scene->count; i++)
+        nvt_tracks_free(&scene->lanes[i].tracks);
+    free(scene->lanes);
+    nvt_counter_courses_free(&scene->courses);
+    nvt_levels_free(&scene->levels);
+    *scene = (struct nvt_scene){0};
+}
+
+uint64_t nvt_scene_bytes(const struct nvt_scene *scene)
+{
+    uint64_t bytes = scene->capacity * sizeof(*scene->lanes);
+    for (uint32_t i = 0; i < scene->count; i++)
+        bytes += nvt_tracks_bytes(&scene->lanes[i].tracks);
+    for (uint32_t i = 0; i < scene->levels.count; i++)
+        bytes += (uint64_t)scene->levels.series[i].count * (sizeof(uint32_t) + 4 * sizeof(int64_t));
+    return bytes + (uint64_t)scene->trace->counter_samples.count * 4 * sizeof(double);
+}
+
+void nvt_scene_label(const struct nvt_scene *scene, uint32_t lane, char *out, size_t size)
+{
+    const struct nvt_trace *trace = scene->trace;
+    const struct nvt_view_lane *of = &scene->lanes[lane];
+    const char *name =
+        of->thread == NVT_NONE ? "" : nvt_name(trace, trace->threads.name[of->thread]);
+    if (of->kind == NVT_VIEW_COUNTER)
+        snprintf(out, size, "%s", nvt_name(trace, trace->counters.name[of->item]));
+    else if (of->kind == NVT_VIEW_MEMORY && of->device == NVT_NONE)
+        snprintf(out, size, "host memory");
+    else if (of->kind == NVT_VIEW_MEMORY)
+        snprintf(out, size, "GPU %" PRIu32 " memory", of->device);
+    else if (of->kind == NVT_VIEW_STREAM)
+        snprintf(out, size, "GPU %" PRIu32 " stream %" PRIu32, of->device, of->stream);
+    else if (of->kind == NVT_VIEW_GAPS)
+        snprintf(out, size, "GPU %" PRIu32 " idle", of->device);
+    else if (of->thread != NVT_NONE)
+        snprintf(out, size, "%" PRId64 "%s%s", trace->threads.tid[of->thread], *name ? " " : "",
+                 name);
+    else
+        snprintf(out, size, "%s", nvt_view_kind_name(of->kind));
+}
+
+/* Of memory: the tree of maxima has no minima; the level at either end stands for the least. */
+static int memory_bounds(const struct nvt_level_series *series, const struct nvt_trace *trace,
+                         int64_t from, int64_t to, double *least, double *most, double *last)
+{
+    const uint32_t first = nvt_level_until(series, trace, from, 0);
+    const uint32_t behind = nvt_level_until(series, trace, to, 1);
+    const int64_t begin = first ? nvt_level_allocated(series, first - 1) : series->base;
+    const int64_t end = behind > first ? nvt_level_allocated(series, behind - 1) : begin;
+    const int64_t peak =
+        behind > first ? nvt_level_maximum(series->allocated, series->count, first, behind) : begin;
+    *least = (double)(begin < end ? begin : end);
+    *most = (double)(peak > begin ? peak : begin);
+    *last = (double)end;
+    return 1;
+}
+
+int nvt_scene_bounds(const struct nvt_scene *scene, const struct nvt_view_lane *lane, int64_t from,
+                     int64_t to, double *least, double *most, double *last)
+{
+    if (lane->kind == NVT_VIEW_MEMORY)
+        return memory_bounds(&scene->levels.series[lane->item], scene->trace, from, to, least, most,
+                             last);
+    const struct nvt_counter_course *course = &scene->courses.items[lane->item];
+    const uint32_t first = nvt_course_until(course, from),
+                   behind = nvt_course_until(course, to - 1);
+    const uint32_t begin = first ? first - 1 : 0;
+    if (behind <= begin)
+        return 0;
+    nvt_course_bounds(course, begin, behind, least, most);
+    *last = course->level[behind - 1];
+    return 1;
+}

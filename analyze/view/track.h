@@ -1,0 +1,99 @@
+/*
+ * Tracks and tiles: what a scene shows of spans at any zoom.
+ *
+ * A track is a row of spans (ranges, calls, kernels …) in the order of their starts, with copies of what is drawn, so
+ * that a tile touches no table of the trace: 32 bytes a span. Spans of a lane that overlap lie on further tracks
+ * (nvt_tracks_put); only the last of NVT_TRACKS_MAX may hold spans that overlap each other.
+ *
+ * A tile is a window of a track, cut into columns of equal width. A span that is at least as wide as a column is an item
+ * of its own. Those that begin in a column and are narrower are merged into one item, which has their number, the time
+ * that they take and the commonest of their names: nothing is dropped. So the counts and times of a tile's items that
+ * begin in the window are those of all spans that begin there, at every zoom.
+ */
+#ifndef NVT_TRACK_H
+#define NVT_TRACK_H
+
+#include <stdint.h>
+
+#define NVT_TRACKS_MAX 64
+
+/* So many spans have one entry of `common`. */
+#define NVT_TRACK_BLOCK 64u
+
+struct nvt_track_common {
+    uint32_t name;
+    uint32_t count; /* spans of that name */
+};
+
+struct nvt_track {
+    uint32_t count, capacity;
+    int64_t *start, *end; /* ns, on the trace's axis; of a moment the same */
+    uint32_t *name, *row; /* whose they are is the lane's affair (scene.h) */
+    int64_t *before;      /* after nvt_track_finish: ns of all spans in front of each, and of all */
+    struct nvt_track_common *common; /* then: the commonest name of each block */
+    int64_t last;                    /* the latest end so far */
+    int overlaps;                    /* spans overlap each other */
+};
+
+/* Zero-initialise; release with nvt_tracks_free, also after a failure. */
+struct nvt_tracks {
+    struct nvt_track *items;
+    uint32_t count;
+};
+
+/* Put a span on the first track that is free from its start on. Spans come by their starts, of those that start together
+ * the longer one first: then one that lies within another is below it. An end before the start is taken for it. 0, or -1
+ * when out of memory. */
+int nvt_tracks_put(struct nvt_tracks *tracks, int64_t start, int64_t end, uint32_t name,
+                   uint32_t row);
+
+/* Put a span on a track of the caller's choice, below NVT_TRACKS_MAX; those in front of it come into being, too. Spans of a
+ * track come by their starts. 0, or -1 when out of memory. */
+int nvt_tracks_put_on(struct nvt_tracks *tracks, uint32_t place, int64_t start, int64_t end,
+                      uint32_t name, uint32_t row);
+
+/* Once all are there: what tiles need. Names are below `names`. 0, or -1 when out of memory. */
+int nvt_tracks_finish(struct nvt_tracks *tracks, uint32_t names);
+void nvt_tracks_free(struct nvt_tracks *tracks);
+
+/* Bytes of memory that they take. */
+uint64_t nvt_tracks_bytes(const struct nvt_tracks *tracks);
+
+/* Counts of names. Zero-initialised but for `names`, above all of them; release with nvt_tally_free. */
+struct nvt_tally {
+    uint32_t names;
+    uint32_t *count; /* of each name */
+    uint32_t *seen;  /* those that are not 0 */
+    uint32_t seen_count;
+};
+
+/* Make room for them. 0, or -1 when out of memory. */
+int nvt_tally_begin(struct nvt_tally *tally);
+void nvt_tally_free(struct nvt_tally *tally);
+void nvt_tally_add(struct nvt_tally *tally, uint32_t name, uint32_t count);
+/* The commonest name, of several the one that came first, and its count (NULL: not wanted); all counts are 0 again. */
+uint32_t nvt_tally_take(struct nvt_tally *tally, uint32_t *count);
+
+struct nvt_tile_item {
+    int64_t start, end; /* ns: of the first span, and the latest end of those that were merged */
+    int64_t ns;         /* that the spans take, added up */
+    uint32_t count;     /* spans */
+    uint32_t name;      /* the commonest, as far as nvt_track_tile knows it */
+    uint32_t row;       /* of the first */
+};
+
+typedef void (*nvt_tile_visit)(void *context, const struct nvt_tile_item *item);
+
+/*
+ * Visit the items of a tile by their starts: of spans that lie at least in part in [from, to), or touch `from`'s moment;
+ * those that began earlier come first, merged into one where the track overlaps. `columns` from 1 on. Of more than
+ * NVT_TILE_EXACT spans in one item the name is the commonest of most of their blocks. A binary search for each item.
+ */
+#define NVT_TILE_EXACT 1024u
+void nvt_track_tile(const struct nvt_track *track, int64_t from, int64_t to, uint32_t columns,
+                    struct nvt_tally *tally, nvt_tile_visit visit, void *context);
+
+/* The first span that begins at or behind a moment, not before `least`; `count` where there is none. */
+uint32_t nvt_track_from(const struct nvt_track *track, uint32_t least, int64_t moment);
+
+#endif

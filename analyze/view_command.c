@@ -1,0 +1,175 @@
+/*
+ * The command `view`.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/commands.h"
+#include "../lib/wrap.h"
+#include "command.h"
+#include "input/rows.h"
+#include "view/server.h"
+
+static const char usage_text[] =
+    "usage: nvtally view TRACE… [OPTIONS]\n\n"
+    "Shows traces as a timeline in a browser: threads with their ranges, calls and\n"
+    "samples, streams with their kernels, idle devices by cause, the critical path,\n"
+    "memory, counters and findings. Prints the address, which works on this machine\n"
+    "alone and has a token in it; from elsewhere through ssh -L. Ctrl-C ends it.\n"
+    "Nothing is fetched from the internet.\n\n"
+    "      --port N         serve on this port (default: a free one)\n"
+    "      --no-open        print the address, and open no browser\n" NVT_WINDOW_HELP
+        NVT_ITERATION_HELP "      --help           this text\n\n"
+    "Exit status: 0 once it is ended, 2 if nothing can be read or served.\n"
+    "Example:  nvtally view t.nvt\n";
+
+struct request {
+    int port, opens;
+    char *const *given;
+    struct nvt_window window;
+    const char *iteration;
+};
+
+static int set_port(struct request *request, const char *text, struct nvt_error *err)
+{
+    char *end;
+    errno = 0;
+    const long port = strtol(text, &end, 10);
+    if (errno || end == text || *end || port < 1 || port > 65535)
+        return nvt_fail(err, "view --port %s: not a port, 1 to 65535", text);
+    request->port = (int)port;
+    return 0;
+}
+
+/* 0 to go on, 1 for --help, -1 with err. */
+static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
+{
+    enum { PORT = 256, NO_OPEN, HELP };
+    static const struct option options[] = {{"port", required_argument, NULL, PORT},
+                                            {"no-open", no_argument, NULL, NO_OPEN},
+                                            NVT_WINDOW_OPTIONS,
+                                            NVT_ITERATION_OPTION,
+                                            {"help", no_argument, NULL, HELP},
+                                            {NULL, 0, NULL, 0}};
+    optind = 0;
+    for (int option; (option = nvt_command_option(argc, argv, ":h", options, err)) != -1;) {
+        if (option == HELP || option == 'h')
+            return 1;
+        if (option == '?')
+            return -1;
+        if (option == NO_OPEN)
+            request->opens = 0;
+        else if (option == NVT_ITERATION)
+            request->iteration = optarg;
+        else if (option == PORT ? set_port(request, optarg, err)
+                                : nvt_command_window(&request->window, option, err) < 0)
+            return -1;
+    }
+    request->given = argv + optind;
+    return optind < argc ? 0 : nvt_fail(err, "view: no trace was given; see nvtally view --help");
+}
+
+/*
+ * A file that only its owner can read, which sends a browser to an address: on a command line everybody would see the
+ * token. NULL where there is none; else the caller frees it, and removes the file.
+ */
+static char *make_way(const char *address)
+{
+    const char *folder = getenv("XDG_RUNTIME_DIR"), *other = getenv("TMPDIR");
+    char *path = NULL;
+    if (!folder || !*folder)
+        folder = other && *other ? other : "/tmp";
+    if (asprintf(&path, "%s/nvtally-view-XXXXXX.html", folder) < 0)
+        return NULL;
+    const int file = mkstemps(path, 5);
+    if (file < 0) {
+        free(path);
+        return NULL;
+    }
+    dprintf(file,
+            "<!doctype html><meta charset=utf-8><title>nvtally view</title>"
+            "<meta http-equiv=refresh content=\"0;url=%s\">\n",
+            address);
+    close(file);
+    return path;
+}
+
+/* As the desktop does it; without one nothing happens. */
+static void open_browser(const char *path)
+{
+    char *const argv[] = {(char *)(intptr_t) "xdg-open", (char *)(intptr_t)path, NULL};
+    const int has_desktop = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
+    pid_t child;
+    if (path && has_desktop)
+        (void)posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
+}
+
+/* Until Ctrl-C, or the terminal is closed. */
+static void wait_for_end(const sigset_t *ends)
+{
+    int which;
+    while (sigwait(ends, &which) == EINTR)
+        ;
+}
+
+static int serve(const struct request *request, struct nvt_input *input, struct nvt_error *err)
+{
+    struct nvt_viewer viewer = {0};
+    struct nvt_view_server *server = NULL;
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    /* Threads of the server have the same mask. */
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    if (!nvt_viewer_make(&viewer, input, err))
+        server = nvt_view_serve(&viewer, (uint16_t)request->port, err);
+    if (server) {
+        nvt_command_notes(input);
+        printf("%s\n", nvt_view_address(server));
+        (void)fflush(stdout);
+        if (isatty(STDERR_FILENO))
+            nvt_message(stderr, "Ctrl-C ends it");
+        char *way = request->opens ? make_way(nvt_view_address(server)) : NULL;
+        open_browser(way);
+        wait_for_end(&ends);
+        if (way)
+            unlink(way);
+        free(way);
+        nvt_view_stop(server);
+    }
+    nvt_viewer_free(&viewer);
+    return server ? 0 : -1;
+}
+
+int nvt_cmd_view(int argc, char **argv)
+{
+    struct request request = {.opens = 1};
+    struct nvt_error err = NVT_ERROR_INIT;
+    int status = parse(argc, argv, &request, &err);
+    if (status == 1) {
+        fputs(usage_text, stdout);
+        return 0;
+    }
+    if (!status)
+        status = nvt_view_can_serve(&err);
+    struct nvt_input input = {
+        .plain_names = 1, .window = &request.window, .iteration = request.iteration};
+    size_t given = 0;
+    while (!status && request.given[given])
+        given++;
+    if (!status)
+        status = nvt_input_add_all(&input, request.given, given, &err);
+    if (!status)
+        status = nvt_input_rows(&input, &err) || nvt_input_traces(&input, &err) ||
+                 serve(&request, &input, &err);
+    nvt_input_free(&input);
+    return status ? nvt_command_fail(&err) : 0;
+}

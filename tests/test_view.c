@@ -1,0 +1,578 @@
+/*
+ * `view`: answers add up and agree with the reports; the server gives nothing to who lacks the token, and survives clients
+ * that break off; the command ends by Ctrl-C and says in one line what it cannot do.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../analyze/view/server.h"
+#include "../lib/count_of.h"
+#include "cli.h"
+#include "made_trace.h"
+
+#define TRAIN "docs/results/h100/traces/train.nvt"
+
+/* --- a viewer ---------------------------------------------------------------------------------- */
+
+struct shown {
+    struct nvt_input_trace item;
+    struct nvt_input input;
+    struct nvt_viewer viewer;
+};
+
+static void show(struct shown *shown, struct nvt_trace *trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    *shown = (struct shown){.item = {.trace = trace}};
+    shown->input = (struct nvt_input){.traces = &shown->item, .trace_count = 1};
+    assert_int_equal(nvt_viewer_make(&shown->viewer, &shown->input, &err), 0);
+}
+
+static void hide(struct shown *shown)
+{
+    struct nvt_trace *trace = shown->item.trace;
+    nvt_viewer_free(&shown->viewer);
+    nvt_buffer_free(&shown->input.notes);
+    nvt_trace_free(trace);
+}
+
+static const char *text_of(struct nvt_buffer *buffer)
+{
+    assert_int_equal(nvt_buffer_append(buffer, "", 1), 0);
+    return (const char *)buffer->data;
+}
+
+static struct nvt_trace *made_loop(void)
+{
+    struct program program = {.iterations = 8,
+                              .host_ns = 300000,
+                              .kernels = 20,
+                              .kernel_ns = 4000,
+                              .busy = "deepcopy",
+                              .busy_ns = 400000,
+                              .os_call = "read",
+                              .os_ns = 200000,
+                              .leak_bytes = 1000,
+                              .copies = 2,
+                              .copy_ns = 3000,
+                              .copy_bytes = 1 << 20};
+    return make_program(&program);
+}
+
+/* --- lanes ------------------------------------------------------------------------------------- */
+
+static uint64_t spans_of(const struct nvt_scene *scene, enum nvt_view_kind kind, int64_t *ns)
+{
+    uint64_t count = 0;
+    *ns = 0;
+    for (uint32_t i = 0; i < scene->count; i++)
+        for (uint32_t t = 0; t < scene->lanes[i].tracks.count; t++)
+            if (scene->lanes[i].kind == kind) {
+                count += scene->lanes[i].tracks.items[t].count;
+                *ns +=
+                    scene->lanes[i].tracks.items[t].before[scene->lanes[i].tracks.items[t].count];
+            }
+    return count;
+}
+
+static int64_t time_of(const int64_t *start, const int64_t *end, uint32_t count)
+{
+    int64_t ns = 0;
+    for (uint32_t i = 0; i < count; i++)
+        ns += end[i] - start[i];
+    return ns;
+}
+
+/* Every row of the trace's tables is on a lane. */
+static void test_lanes(void **state)
+{
+    (void)state;
+    struct shown shown;
+    show(&shown, made_loop());
+    const struct nvt_scene *scene = &shown.viewer.scenes[0];
+    const struct nvt_trace *trace = scene->trace;
+    int64_t ns;
+#define EXPECT_ALL(kind, table)                                                                    \
+    do {                                                                                           \
+        assert_true(trace->table.count > 0);                                                       \
+        assert_int_equal(spans_of(scene, kind, &ns), trace->table.count);                          \
+        assert_int_equal(ns, time_of(trace->table.start, trace->table.end, trace->table.count));   \
+    } while (0)
+    EXPECT_ALL(NVT_VIEW_RANGES, ranges);
+    EXPECT_ALL(NVT_VIEW_CALLS, apis);
+    EXPECT_ALL(NVT_VIEW_OS_CALLS, os_calls);
+    EXPECT_ALL(NVT_VIEW_STREAM, ops);
+    assert_true(spans_of(scene, NVT_VIEW_GAPS, &ns) > 0);
+    assert_true(spans_of(scene, NVT_VIEW_PATH, &ns) > 0);
+    assert_int_equal(spans_of(scene, NVT_VIEW_ITERATIONS, &ns), 8);
+    assert_int_equal(scene->lanes[0].kind, NVT_VIEW_ITERATIONS);
+    hide(&shown);
+}
+
+/* Samples as a flame chart: functions run as long as successive samples have them in the same place. */
+static void test_flame(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    make_range(&maker, "work", maker.now);
+    const uint32_t outer = make_function(&maker, 0, "main", NULL),
+                   inner = make_function(&maker, outer, "copy", NULL),
+                   other = make_function(&maker, outer, "sort", NULL);
+    make_sample(&maker, maker.thread, 1000000, 1000000, inner);
+    make_sample(&maker, maker.thread, 2000100, 1000000, inner); /* a timer is late */
+    make_sample(&maker, maker.thread, 3000100, 1000000, other);
+    make_sample(&maker, maker.thread, 9000000, 1000000, other); /* a break */
+    make_sample(&maker, maker.thread, 9500000, 0, 0);           /* no stack, no period */
+    struct shown shown;
+    show(&shown, make_end(&maker));
+    const struct nvt_scene *scene = &shown.viewer.scenes[0];
+    const struct nvt_tracks *tracks = NULL;
+    for (uint32_t i = 0; i < scene->count; i++)
+        if (scene->lanes[i].kind == NVT_VIEW_SAMPLES)
+            tracks = &scene->lanes[i].tracks;
+    assert_non_null(tracks);
+    assert_int_equal(tracks->count, 2);
+    const int64_t expected[][2] = {{0, 3000100}, {8000000, 9000000}, {9500000, 9500000}};
+    assert_int_equal(tracks->items[0].count, 3);
+    for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
+        assert_int_equal(tracks->items[0].start[i], expected[i][0]);
+        assert_int_equal(tracks->items[0].end[i], expected[i][1]);
+    }
+    const char *const names[] = {"copy", "sort", "sort"};
+    assert_int_equal(tracks->items[1].count, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_string_equal(nvt_scene_name(scene, tracks->items[1].name[i]), names[i]);
+    assert_int_equal(tracks->items[1].end[0], 2000100);
+    hide(&shown);
+}
+
+/* At most 100 B an event beside the model's own. */
+static void test_memory(void **state)
+{
+    (void)state;
+    struct shown shown;
+    struct program program = {.iterations = 500, .kernels = 50, .kernel_ns = 2000};
+    show(&shown, make_program(&program));
+    const struct nvt_trace *trace = shown.item.trace;
+    const uint64_t events = (uint64_t)trace->ranges.count + trace->apis.count + trace->ops.count;
+    assert_true(events > 50000);
+    assert_true(nvt_scene_bytes(&shown.viewer.scenes[0]) < 100 * events);
+    hide(&shown);
+}
+
+/* --- answers ----------------------------------------------------------------------------------- */
+
+/* Names may hold anything: the answer is JSON without a control character, and has the name. */
+static void test_hostile_names(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const int64_t start = maker.now;
+    maker.now += 1000;
+    make_range(&maker, "</script><script>alert(1)</script>\"\\\x01\x1b[31m\xff", start);
+    struct shown shown;
+    show(&shown, make_end(&maker));
+    struct nvt_buffer out = {0};
+    assert_int_equal(nvt_answer_tiles(&shown.viewer, 0, 100000, 10, "0", &out), 0);
+    assert_int_equal(nvt_answer_find(&shown.viewer, "ALERT", 0, &out), 0);
+    assert_int_equal(nvt_answer_event(&shown.viewer, 0, 0, 0, &out), 0);
+    assert_int_equal(nvt_answer_window(&shown.viewer, 0, 100000, &out), 0);
+    const char *text = text_of(&out);
+    for (const char *at = text; *at; at++)
+        assert_true(*at == '\n' || (unsigned char)*at >= ' ');
+    assert_non_null(
+        strstr(text, "<script>alert(1)</script>\\\"\\\\\\u0001\\u001b[31m\xef\xbf\xbd"));
+    nvt_buffer_free(&out);
+    hide(&shown);
+}
+
+/* Questions about nothing are refused, whatever the numbers. */
+static void test_nothing(void **state)
+{
+    (void)state;
+    struct shown shown;
+    show(&shown, made_loop());
+    const struct nvt_viewer *viewer = &shown.viewer;
+    struct nvt_buffer out = {0};
+    assert_int_equal(nvt_answer_tiles(viewer, 0, 0, 10, "0", &out), 1);
+    assert_int_equal(nvt_answer_tiles(viewer, INT64_MIN, INT64_MAX, 10, "0", &out), 1);
+    assert_int_equal(nvt_answer_tiles(viewer, 0, 10, 0, "0", &out), 1);
+    assert_int_equal(nvt_answer_tiles(viewer, 0, 10, NVT_ANSWER_COLUMNS + 1, "0", &out), 1);
+    const char *const lists[] = {"999", "-1", "0,", "0,x", "x", "0 1", ",", "99999999999999999999"};
+    for (size_t i = 0; i < NVT_COUNT_OF(lists); i++) {
+        const int refused = nvt_answer_tiles(viewer, 0, 10, 10, lists[i], &out);
+        assert_int_equal(refused, strcmp(lists[i], "0,") != 0);
+    }
+    assert_int_equal(nvt_answer_tiles(viewer, 0, 10, 10, "", &out), 0);
+    assert_int_equal(nvt_answer_event(viewer, 9999, 0, 0, &out), 1);
+    assert_int_equal(nvt_answer_event(viewer, 0, 9999, 0, &out), 1);
+    assert_int_equal(nvt_answer_event(viewer, 0, 0, UINT32_MAX, &out), 1);
+    assert_int_equal(nvt_answer_window(viewer, 10, 0, &out), 1);
+    assert_int_equal(nvt_answer_window(viewer, INT64_MIN, 0, &out), 1);
+    assert_int_equal(nvt_answer_find(viewer, "", 0, &out), 1);
+    assert_int_equal(nvt_answer_find(viewer, "k", INT64_MAX, &out), 1);
+    nvt_buffer_free(&out);
+    hide(&shown);
+}
+
+/* All events of all lanes can be asked about. */
+static void test_events(void **state)
+{
+    (void)state;
+    struct shown shown;
+    show(&shown, made_loop());
+    const struct nvt_scene *scene = &shown.viewer.scenes[0];
+    int linked = 0, within = 0;
+    for (uint32_t lane = 0; lane < scene->count; lane++)
+        for (uint32_t t = 0; t < scene->lanes[lane].tracks.count; t++) {
+            const struct nvt_track *track = &scene->lanes[lane].tracks.items[t];
+            for (uint32_t i = 0; i < track->count; i += 7) {
+                struct nvt_buffer out = {0};
+                assert_int_equal(nvt_answer_event(&shown.viewer, lane, t, track->row[i], &out), 0);
+                const char *text = text_of(&out);
+                linked += strstr(text, "\"launched by\"") && strstr(text, "\"what\":") ? 1 : 0;
+                within += strstr(text, "\"path\":[{\"name\":\"iteration\"") ? 1 : 0;
+                nvt_buffer_free(&out);
+            }
+        }
+    assert_true(linked > 10 && within > 10);
+    hide(&shown);
+}
+
+/* --- the server -------------------------------------------------------------------------------- */
+
+struct reply {
+    int status;
+    char *text; /* with its headers */
+};
+
+static int connect_to(const char *address)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    at.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+    const int to = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(to >= 0);
+    assert_int_equal(connect(to, (struct sockaddr *)&at, sizeof(at)), 0);
+    return to;
+}
+
+static struct reply ask_with(const char *address, const char *method, const char *path)
+{
+    char *question = NULL;
+    const int length = asprintf(
+        &question, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", method, path);
+    const int to = connect_to(address);
+    struct nvt_buffer all = {0};
+    char piece[65536];
+    assert_int_equal(write(to, question, (size_t)length), length);
+    for (ssize_t got; (got = read(to, piece, sizeof(piece))) > 0;)
+        assert_int_equal(nvt_buffer_append(&all, piece, (size_t)got), 0);
+    close(to);
+    free(question);
+    assert_int_equal(nvt_buffer_append(&all, "", 1), 0);
+    struct reply reply = {.text = (char *)all.data};
+    assert_int_equal(sscanf(reply.text, "HTTP/1.1 %d", &reply.status), 1);
+    return reply;
+}
+
+/* A path behind the token. */
+static struct reply ask(const char *address, const char *path)
+{
+    char whole[8192];
+    snprintf(whole, sizeof(whole), "%s%s", strchr(address + strlen("http://"), '/'), path);
+    return ask_with(address, "GET", whole);
+}
+
+static void expect_reply(struct reply reply, int status, const char *needle)
+{
+    if (reply.status != status || (needle && !strstr(reply.text, needle)))
+        fail_msg("not %d with '%s': %.600s", status, needle ? needle : "", reply.text);
+    free(reply.text);
+}
+
+static struct nvt_view_server *serve(struct shown *shown)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (nvt_view_can_serve(&err)) {
+        print_message("not run: %s\n", err.message);
+        skip();
+    }
+    show(shown, made_loop());
+    struct nvt_view_server *server = nvt_view_serve(&shown->viewer, 0, &err);
+    assert_non_null(server);
+    return server;
+}
+
+static void test_token(void **state)
+{
+    (void)state;
+    struct shown shown;
+    struct nvt_view_server *server = serve(&shown);
+    const char *address = nvt_view_address(server);
+    char path[256], token[64];
+    assert_int_equal(sscanf(address, "http://127.0.0.1:%*d/%32[0-9a-f]/", token), 1);
+    assert_int_equal(strlen(token), 32);
+    expect_reply(ask(address, ""), 200, "<title>nvtally view</title>");
+    expect_reply(ask(address, "view.js"), 200, "Content-Type: text/javascript");
+    expect_reply(ask(address, "view.css"), 200, "default-src 'none'");
+    const char *const without[] = {"/",
+                                   "/lanes",
+                                   "/view.js",
+                                   "//",
+                                   "/x/lanes",
+                                   "/00000000000000000000000000000000/lanes",
+                                   "/../../../../etc/passwd"};
+    for (size_t i = 0; i < NVT_COUNT_OF(without); i++)
+        expect_reply(ask_with(address, "GET", without[i]), 403, "default-src 'none'");
+    snprintf(path, sizeof(path), "/%.31s/lanes", token); /* a part of it, and one bit more */
+    expect_reply(ask_with(address, "GET", path), 403, NULL);
+    token[31] = token[31] == '0' ? '1' : '0';
+    snprintf(path, sizeof(path), "/%s/", token);
+    expect_reply(ask_with(address, "GET", path), 403, NULL);
+    nvt_view_stop(server);
+    hide(&shown);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int status;
+        const char *needle;
+    } asked[] = {
+        {"lanes", 200, "\"GPU 0 stream "},
+        {"findings", 200, "{\"findings\":["},
+        {"tiles?from=0&to=1000000&columns=100&lanes=0,1", 200, "\"tracks\":[["},
+        {"window?from=0&to=1000000000", 200, ":iteration"},
+        {"find?text=ITER&moment=0", 200, "\"iteration\",8,"},
+        {"event?lane=0&track=0&row=0", 200, "\"kind\":\"iterations\""},
+        {"tiles?from=0&to=1e6&columns=100&lanes=0", 400, NULL},
+        {"tiles?from=0&to=99999999999999999999&columns=100&lanes=0", 400, NULL},
+        {"tiles?from=0&to=1000&columns=100000000&lanes=0", 400, NULL},
+        {"tiles", 400, NULL},
+        {"tiles?from&to&columns&lanes", 400, NULL},
+        {"window?from=5", 400, NULL},
+        {"event?lane=0&track=0&row=-1", 400, NULL},
+        {"find?moment=0", 400, NULL},
+        {"../../etc/passwd", 404, NULL},
+        {"..%2f..%2fetc%2fpasswd", 404, NULL},
+        {"/etc/passwd", 404, NULL},
+        {"view.html", 404, NULL},
+        {"lanes/", 404, NULL},
+    };
+    struct shown shown;
+    struct nvt_view_server *server = serve(&shown);
+    const char *address = nvt_view_address(server), *path = strchr(address + 8, '/');
+    for (size_t i = 0; i < NVT_COUNT_OF(asked); i++)
+        expect_reply(ask(address, asked[i].path), asked[i].status, asked[i].needle);
+    expect_reply(ask_with(address, "POST", path), 405, NULL);
+    expect_reply(ask_with(address, "DELETE", path), 405, NULL);
+    expect_reply(ask_with(address, "HEAD", path), 200, NULL);
+    nvt_view_stop(server);
+    hide(&shown);
+}
+
+/* Clients that send nothing, half a question, nonsense, or do not wait for the answer. */
+static void test_broken_clients(void **state)
+{
+    (void)state;
+    struct shown shown;
+    struct nvt_view_server *server = serve(&shown);
+    const char *address = nvt_view_address(server);
+    char question[512];
+    const int length =
+        snprintf(question, sizeof(question), "GET %slanes HTTP/1.1\r\nHost: x\r\n\r\n",
+                 strchr(address + 8, '/'));
+    int open[20];
+    for (size_t i = 0; i < NVT_COUNT_OF(open); i++) {
+        open[i] = connect_to(address);
+        if (i % 4 == 1)
+            assert_true(write(open[i], question, (size_t)length / 2) > 0);
+        if (i % 4 == 2)
+            assert_true(write(open[i], question, (size_t)length) > 0);
+        if (i % 4 == 3)
+            assert_true(write(open[i], "\0\xff\r\n\r\n\r\n", 8) > 0);
+        if (i % 4 == 2) {
+            const struct linger at_once = {1, 0}; /* closed by a reset, as a killed browser's are */
+            setsockopt(open[i], SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+            close(open[i]);
+            open[i] = -1;
+        }
+    }
+    expect_reply(ask(address, "lanes"), 200, "\"lanes\":[");
+    for (size_t i = 0; i < NVT_COUNT_OF(open); i++)
+        if (open[i] >= 0)
+            close(open[i]);
+    expect_reply(ask(address, "lanes"), 200, "\"lanes\":[");
+    nvt_view_stop(server);
+    hide(&shown);
+}
+
+/* --- the command ------------------------------------------------------------------------------- */
+
+struct running {
+    pid_t pid;
+    FILE *out;
+    char address[256];
+};
+
+/* `nvtally view FILE --no-open`, once it prints its address. */
+static struct running run_view(const char *file, const char *option)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct running view = {0};
+    int ends[2];
+    if (nvt_view_can_serve(&err)) {
+        print_message("not run: %s\n", err.message);
+        skip();
+    }
+    assert_int_equal(pipe(ends), 0);
+    view.pid = fork();
+    assert_true(view.pid >= 0);
+    if (!view.pid) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execl(cli_built("nvtally"), "nvtally", "view", file, "--no-open", option, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    view.out = fdopen(ends[0], "r");
+    assert_non_null(fgets(view.address, sizeof(view.address), view.out));
+    view.address[strcspn(view.address, "\n")] = 0;
+    return view;
+}
+
+static void expect_end(struct running *view, int by)
+{
+    int status;
+    kill(view->pid, by);
+    assert_int_equal(waitpid(view->pid, &status, 0), view->pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    fclose(view->out);
+}
+
+/* What a window's table says, "count,ns" of a name; NULL where it is not there. */
+static const char *said_of(const char *answer, const char *name, char *out, size_t size)
+{
+    char key[16384];
+    snprintf(key, sizeof(key), "[\"%s\",", name);
+    const char *at = strstr(answer, key);
+    if (!at)
+        return NULL;
+    at += strlen(key);
+    if (*at == '"')
+        at = strchr(at, ',') + 1;
+    snprintf(out, size, "%.*s", (int)strcspn(at, "]"), at);
+    return out;
+}
+
+/* Every row of a report of the same window is in the answer, with its count and time. */
+static size_t expect_report(const char *answer, const char *report, const char *window)
+{
+    const char *const argv[] = {"nvtally", "stats",         "-r",   report, "-f",
+                                "tsv",     "--filter-time", window, TRAIN,  NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    size_t rows = 0;
+    char *rest = strchr(result.out, '\n') + 1, expected[64], said[64];
+    for (char *line; (line = strsep(&rest, "\n")) && *line; rows++) {
+        int64_t total, count;
+        assert_int_equal(sscanf(line, "%*s %" SCNd64 " %" SCNd64, &total, &count), 2);
+        snprintf(expected, sizeof(expected), "%" PRId64 ",%" PRId64, count, total);
+        if (!said_of(answer, strrchr(line, '\t') + 1, said, sizeof(said)))
+            fail_msg("%s: the window lacks %s", report, line);
+        assert_string_equal(said, expected);
+    }
+    cli_result_free(&result);
+    return rows;
+}
+
+static void test_window_as_stats(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *time, *question;
+    } windows[] = {
+        {"8700ms/8750ms", "window?from=8700000000&to=8750000000"},
+        {"8500ms/8501ms", "window?from=8500000000&to=8501000000"},
+        {"0s/10s", "window?from=0&to=10000000000"},
+    };
+    struct running view = run_view(TRAIN, NULL);
+    size_t rows = 0;
+    for (size_t i = 0; i < NVT_COUNT_OF(windows); i++) {
+        struct reply reply = ask(view.address, windows[i].question);
+        assert_int_equal(reply.status, 200);
+        rows += expect_report(reply.text, "nvtx_sum", windows[i].time);
+        rows += expect_report(reply.text, "cuda_gpu_kern_sum", windows[i].time);
+        rows += expect_report(reply.text, "cuda_api_sum", windows[i].time);
+        free(reply.text);
+    }
+    assert_true(rows > 50);
+    expect_end(&view, SIGINT);
+}
+
+/* What a truncated trace has is shown; a port that is taken, and files that are none, take one line. */
+static void test_command(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = cli_read_file(TRAIN, &size), port[32];
+    const char *cut = cli_in(cli_folder, "cut.nvt");
+    cli_write_file(cut, bytes, size * 2 / 3);
+    free(bytes);
+    struct running view = run_view(cut, NULL);
+    expect_reply(ask(view.address, "lanes"), 200, "\"id\":0");
+    snprintf(port, sizeof(port), "--port=%d", atoi(strrchr(view.address, ':') + 1));
+    const struct {
+        const char *option, *file, *needle;
+    } wrong[] = {
+        {port, TRAIN, "cannot be served"},       {"--port=0", TRAIN, "--port 0"},
+        {"--port=65536", TRAIN, "--port 65536"}, {"--port=x", TRAIN, "--port x"},
+        {"--port=8 0", TRAIN, "--port 8 0"},     {"--no-open", "/nowhere.nvt", "/nowhere.nvt"},
+        {"--bogus", TRAIN, "--bogus"},           {"--no-open", NULL, "no trace"},
+        {"--no-open", "README.md", "README.md"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
+        const char *const argv[] = {"nvtally", "view", wrong[i].option, wrong[i].file, NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_failure(&result, wrong[i].needle);
+        cli_result_free(&result);
+    }
+    expect_end(&view, SIGTERM);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_flame),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_token),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_broken_clients),
+        cmocka_unit_test(test_window_as_stats),
+        cmocka_unit_test_setup_teardown(test_command, cli_folder_set_up, cli_folder_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
