@@ -466,8 +466,10 @@ static int print_explained_ones(const struct request *request, struct nvt_input 
 
 static int diagnose(struct request *request, struct nvt_error *err)
 {
-    struct nvt_input input = {
-        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
+    struct nvt_input input = {.plain_names = 1,
+                              .leaves_out = 1,
+                              .window = &request->window,
+                              .iteration = request->iteration};
     struct nvt_findings findings = {0};
     size_t given = 0;
     while (request->given[given])

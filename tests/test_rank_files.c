@@ -134,6 +134,13 @@ static void files_that_cannot_be_read_are_left_out(void **state)
         run_stragglers("NVTALLY_THREADS=2", (const char *const[]){"/nowhere/rank98.nvt", NULL});
     cli_expect_failure(&result, "/nowhere/rank98.nvt");
     cli_result_free(&result);
+    /* Findings are of the others, too. */
+    result = cli_run(
+        (const char *const[]){"nvtally", "diagnose", "/nowhere/rank98.nvt", cli_folder, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "nvtally: warning: /nowhere/rank98.nvt: "));
+    assert_non_null(strstr(result.out, "straggler"));
+    cli_result_free(&result);
     cli_result_free(&good);
     assert_true(ranks >= 8);
 }
