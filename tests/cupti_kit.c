@@ -91,14 +91,14 @@ void *cupti_library(void)
                                          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
     void *library = NULL;
     for (size_t i = 0; !library && i < NVT_COUNT_OF(places); i++)
-        library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
+        library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     glob_t wheels;
     if (!glob(".deps/nvidia/*/lib/libcupti.so.*", 0, NULL, &wheels)) {
         for (size_t i = 0; !library && i < wheels.gl_pathc; i++)
-            library = dlopen(wheels.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+            library = dlopen(wheels.gl_pathv[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         globfree(&wheels);
     }
-    return library ? library : dlopen("libcupti.so.12", RTLD_NOW | RTLD_LOCAL);
+    return library ? library : dlopen("libcupti.so.12", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
 /* Whether it is of the version of the headers: in another one, records may be longer or shorter. */
