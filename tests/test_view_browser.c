@@ -1,0 +1,63 @@
+/*
+ * The page of `view` in a headless browser (tests/view/drive.py): findings lead to moments, what is under the pointer is in the
+ * accessibility tree, selected time has the counts of the report, nothing is fetched from elsewhere.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../analyze/view/server.h"
+#include "cli.h"
+
+static int is_here(const char *program)
+{
+    const char *const argv[] = {program, "--version", NULL};
+    struct cli_result result = cli_run(argv);
+    const int found = !result.status;
+    cli_result_free(&result);
+    return found;
+}
+
+static void test_page(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (nvt_view_can_serve(&err) || !is_here("chromium") || !is_here("python3")) {
+        print_message("not run: it needs chromium, python3 and libmicrohttpd\n");
+        skip();
+    }
+    const char *const argv[] = {"python3",
+                                "tests/view/drive.py",
+                                "chromium",
+                                cli_built("nvtally"),
+                                "docs/results/h100/traces/train.nvt",
+                                cli_folder,
+                                NULL};
+    const struct cli_options options = {.timeout_s = 240};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "lanes: 8\n"
+                                    "a finding leads to its moment: True\n"
+                                    "kernel under the pointer is in the accessibility tree: True\n"
+                                    "its launch is shown: 1 launched by\n"
+                                    "iterations in the selected time: 3\n"
+                                    "names found: True\n"
+                                    "foreign requests: 0\n"
+                                    "foreign addresses are refused: True\n"
+                                    "light: True\n"
+                                    "dark: True\n"
+                                    "fits 400 px: True\n"
+                                    "the server outlives a killed browser: True\n");
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_page, cli_folder_set_up, cli_folder_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
