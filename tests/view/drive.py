@@ -121,7 +121,6 @@ def main():
             browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
             print(scheme + ":", (int(browser.ask("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")) > 127) == least)
         browser.send("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=2, mobile=True)
-        browser.send("Page.reload")
         browser.wait("innerWidth===400&&side===0")
         print("fits 400 px:", browser.ask("document.documentElement.scrollWidth<=400&&$('scroll').clientHeight>200"))
         browser.end()

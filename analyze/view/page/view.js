@@ -455,7 +455,7 @@ async function begin() {
     on.addEventListener('pointerleave', () => { if (!fingers.size) point(null); });
   }
   addEventListener('keydown', key);
-  addEventListener('resize', () => { layOut(); draw(); load(); });
+  new ResizeObserver(() => { layOut(); draw(); load(); }).observe($('scroll'));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
   $('in').onclick = () => zoom(.5);
   $('out').onclick = () => zoom(2);
