@@ -509,6 +509,10 @@ struct nvt_trace *make_program(const struct program *program)
         work(&maker, program, &seed);
         operate(&maker, program);
         leak(&maker, program, i);
+        if (i < program->unclosed) {
+            make_range(&maker, "step", maker.now);
+            maker.trace->ranges.flags[maker.trace->ranges.count - 1] = NVT_RANGE_UNCLOSED;
+        }
         refuse(&maker, program);
         step(&maker, program);
         if (program->slow_every && i && i % program->slow_every == 0) {

@@ -121,6 +121,7 @@ struct program {
     double at_work, taken; /* % */
     double resident_bytes; /* that the process grows by in each iteration, from 500 MiB on, */
     int resident_until;    /* up to this one; 0: all */
+    int unclosed;          /* of the iterations push a range "step" that nobody pops */
     int crowd;             /* so many more threads take 2 ms of processor time in each iteration */
 };
 

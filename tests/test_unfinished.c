@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/model/leaked_pushes.h"
 #include "../analyze/studies/unfinished.h"
 #include "../lib/count_of.h"
@@ -180,10 +181,20 @@ static void pushes_without_pops_are_found(void **state)
         push(&maker, "few", 0, 5);
         struct nvt_trace *trace = make_end(&maker);
         assert_int_equal(nvt_leaked_pushes_find(trace, &leaked), cases[i].found);
+        struct nvt_input_trace traces = {.trace = trace};
+        struct nvt_input input = {.traces = &traces, .trace_count = 1};
+        struct nvt_case facts = {&input, NULL};
+        struct nvt_findings findings = {0};
+        assert_int_equal(nvt_rule_apply(&nvt_rule_unclosed, &facts, &findings, NULL), 0);
+        assert_int_equal(findings.count, cases[i].found);
         if (cases[i].found) {
             assert_string_equal(nvt_name(trace, leaked.name), "iter");
             assert_int_equal(leaked.pushed, cases[i].open);
+            assert_non_null(
+                strstr(findings.items[0].what, "range iter is pushed and never popped"));
+            assert_int_equal(findings.items[0].moment_count, 3);
         }
+        free(findings.items);
         nvt_trace_free(trace);
     }
 }

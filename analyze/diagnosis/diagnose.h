@@ -56,6 +56,7 @@
     X(iterations)                                                                                  \
     X(warmup)                                                                                      \
     X(timing)                                                                                      \
+    X(unclosed)                                                                                    \
     X(clocks)                                                                                      \
     X(oversubscribed)                                                                              \
     X(machine)
