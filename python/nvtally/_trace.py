@@ -41,6 +41,12 @@ class Table:
         """Its rows as dicts."""
         return json.loads(self._text("json", None))
 
+    def __iter__(self):
+        return iter(self.rows())
+
+    def __str__(self):
+        return self.text()
+
     @property
     def columns(self):
         """Names of its columns."""

@@ -42,8 +42,9 @@ def without_others():
     total = trace.sql("SELECT sum(duration) AS total_ns, count(*) AS n FROM kernels").rows()
     assert total == [{"total_ns": 37933309, "n": 2892}], total
     report = trace.report("cuda_gpu_kern_sum")
-    assert sum(row["Total Time (ns)"] for row in report.rows()) == total[0]["total_ns"]
+    assert sum(row["Total Time (ns)"] for row in report) == total[0]["total_ns"]
     assert report.columns[0] == "Time (%)" and report.text("csv").startswith("Time (%)")
+    assert str(report) == report.text()
     findings = trace.diagnose()
     assert [finding.cause for finding in findings] == ["launch-bound", "GPU idle"]
     assert str(findings[0]).startswith("launch-bound (48 %)") and findings[0].moments_ns
