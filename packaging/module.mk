@@ -147,6 +147,10 @@ format-check: ## the layout that .clang-format gives, and files of 600 lines at 
 shellcheck:
 	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-release packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
 
-lint: tidy cppcheck shellcheck format-check words ## clang-tidy, cppcheck, shellcheck, format, words
+# The page of `view` is one script, without a build step.
+scriptcheck: ## the syntax of scripts in pages, by Node.js
+	$(Q)if command -v node >/dev/null; then node --check analyze/view/page/view.js; else echo "node is not installed: scripts are not checked"; fi
 
-.PHONY: man install uninstall deb wheel check-deb check-release reproducible check-offline tidy tidy-ci cppcheck format-check shellcheck lint
+lint: tidy cppcheck shellcheck scriptcheck format-check words ## clang-tidy, cppcheck, shellcheck, scripts, format, words
+
+.PHONY: man install uninstall deb wheel check-deb check-release reproducible check-offline tidy tidy-ci cppcheck format-check shellcheck scriptcheck lint
