@@ -1,6 +1,7 @@
 #include "scene.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "../../lib/map.h"
 #include "../device/gaps.h"
 #include "../model/named_iterations.h"
+#include "../model/parallel.h"
 #include "../path/critical_path.h"
 
 static const char *const causes[] = {
@@ -198,21 +200,19 @@ static void put_gap(void *context, const struct nvt_gap *gap)
                        nvt_strings_count(scene->trace->strings) + gap->cause, gap->after) != 0;
 }
 
-static int put_paths(struct nvt_scene *scene, struct nvt_error *err)
+/* 0, or -1 when out of memory. */
+static int put_paths(struct nvt_scene *scene, const struct nvt_critical_paths *paths)
 {
     const uint32_t names = nvt_strings_count(scene->trace->strings) + CAUSES;
-    struct nvt_critical_paths paths = {0};
-    int status = nvt_critical_paths_make(&paths, scene->trace, err);
-    for (uint32_t p = 0; p < paths.count && !status; p++) {
-        const struct nvt_critical_path *path = &paths.items[p];
+    int status = 0;
+    for (uint32_t p = 0; p < paths->count && !status; p++) {
+        const struct nvt_critical_path *path = &paths->items[p];
         struct nvt_view_lane *lane = nvt_scene_add(scene, NVT_VIEW_PATH, path->process);
-        status = lane ? 0 : nvt_fail(err, "out of memory");
+        status = lane ? 0 : -1;
         for (uint32_t i = 0; i < path->count && !status; i++)
-            if (nvt_tracks_put(&lane->tracks, path->segments[i].start, path->segments[i].end,
-                               names + path->segments[i].kind, i))
-                status = nvt_fail(err, "out of memory");
+            status = nvt_tracks_put(&lane->tracks, path->segments[i].start, path->segments[i].end,
+                                    names + path->segments[i].kind, i);
     }
-    nvt_critical_paths_free(&paths);
     return status;
 }
 
@@ -261,23 +261,68 @@ static int by_place(const void *left, const void *right)
     return 0;
 }
 
-int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struct nvt_error *err)
+static int put_all(struct nvt_scene *scene, struct nvt_error *err)
 {
     struct gap_lane gaps = {.scene = scene};
-    scene->trace = trace;
-    scene->names = nvt_strings_count(trace->strings) + CAUSES + NVT_PATH_KINDS;
     if (put_iterations(scene) || put_threads(scene) || put_streams(scene) || put_curves(scene))
         return nvt_fail(err, "out of memory");
-    if (nvt_gaps(trace, NULL, put_gap, &gaps, NULL, err) || put_paths(scene, err))
+    if (nvt_gaps(scene->trace, NULL, put_gap, &gaps, NULL, err))
         return -1;
-    if (gaps.failed)
-        return nvt_fail(err, "out of memory");
+    return gaps.failed ? nvt_fail(err, "out of memory") : 0;
+}
+
+/* The critical path takes about as long as all lanes together. */
+enum part { PATHS, LANES, PARTS };
+
+struct making {
+    struct nvt_scene *scene;
+    struct nvt_critical_paths paths;
+    struct nvt_error errors[PARTS];
+    int status[PARTS];
+};
+
+static void make_part(void *context, size_t part)
+{
+    struct making *making = context;
+    struct nvt_error *err = &making->errors[part];
+    making->status[part] = part == PATHS
+                               ? nvt_critical_paths_make(&making->paths, making->scene->trace, err)
+                               : put_all(making->scene, err);
+}
+
+struct finishing {
+    struct nvt_scene *scene;
+    atomic_int failed;
+};
+
+static void finish_lane(void *context, size_t lane)
+{
+    struct finishing *finishing = context;
+    if (nvt_tracks_finish(&finishing->scene->lanes[lane].tracks, finishing->scene->names))
+        atomic_store(&finishing->failed, 1);
+}
+
+int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct making making = {.scene = scene};
+    struct finishing finishing = {.scene = scene};
+    scene->trace = trace;
+    scene->names = nvt_strings_count(trace->strings) + CAUSES + NVT_PATH_KINDS;
+    for (size_t i = 0; i < PARTS; i++)
+        making.errors[i] = (struct nvt_error)NVT_ERROR_INIT;
+    nvt_parallel(make_part, &making, PARTS);
+    int status = making.status[PATHS] || making.status[LANES] ? -1 : 0;
+    if (status && err)
+        *err = making.errors[making.status[LANES] ? LANES : PATHS];
+    else if (!status && put_paths(scene, &making.paths))
+        status = nvt_fail(err, "out of memory");
+    nvt_critical_paths_free(&making.paths);
+    if (status)
+        return -1;
     if (scene->count)
         qsort(scene->lanes, scene->count, sizeof(*scene->lanes), by_place);
-    for (uint32_t i = 0; i < scene->count; i++)
-        if (nvt_tracks_finish(&scene->lanes[i].tracks, scene->names))
-            return nvt_fail(err, "out of memory");
-    return 0;
+    nvt_parallel(finish_lane, &finishing, scene->count);
+    return atomic_load(&finishing.failed) ? nvt_fail(err, "out of memory") : 0;
 }
 
 void nvt_scene_free(struct nvt_scene *scene)

@@ -56,6 +56,9 @@ bench-analyze: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed o
 bench-ranks: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## reports over a file for each rank of a job (SIZES=)
 	$(Q)BUILD=$(BUILD) tests/bench/ranks
 
+bench-view: all $(BUILD)/bench/make_trace ## what view takes for a large trace: start, moves, memory (EVENTS=)
+	$(Q)BUILD=$(BUILD) tests/bench/view
+
 bench-path: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of the critical path, beside HTA's
 	$(Q)BUILD=$(BUILD) tests/bench/path
 
@@ -121,4 +124,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-ranks bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
+.PHONY: bench bench-ranks bench-view bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
