@@ -316,6 +316,13 @@ static const struct trouble {
      {{.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1800, .limited = 20},
       {.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1920, .limited = 33},
       {.kernels = 1, .kernel_ns = 8000, .host_ns = 90000, .clock_mhz = 1800, .limited = 33}}},
+    /* A team of twice as many threads as there are cores waits for those that do not run. */
+    {&nvt_rule_oversubscribed,
+     "4 computing threads on 2 cores",
+     {.host_ns = 2000000, .crowd = 4, .ready = 2.6, .at_work = 50},
+     {{.host_ns = 2000000, .crowd = 3, .ready = 2.6, .at_work = 50},
+      {.host_ns = 2000000, .crowd = 4, .ready = 2.4, .at_work = 50},
+      {.host_ns = 2000000, .crowd = 4, .ready = 2.6, .at_work = 49}}},
     {&nvt_rule_oversubscribed,
      "3 computing threads on 2 cores",
      {.host_ns = 2000000, .crowd = 3, .ready = 2.6, .at_work = 91},

@@ -58,7 +58,6 @@ void nvt_crowd_point(const struct nvt_crowd *crowd, struct nvt_finding *finding)
 int nvt_crowd_make(struct nvt_crowd *crowd, const struct nvt_view *view, struct nvt_error *err)
 {
     struct nvt_counter_courses courses;
-    double *ns = NULL;
     *crowd = (struct nvt_crowd){.own = NAN, .process = NVT_NONE};
     int has = nvt_machine_courses(view->trace, &courses, err);
     if (has > 0) {
@@ -68,19 +67,22 @@ int nvt_crowd_make(struct nvt_crowd *crowd, const struct nvt_view *view, struct 
                                                      view->from, view->to);
         crowd->at_work =
             nvt_machine_host_average(view->trace, &courses, NVT_MACHINE_BUSY, view->from, view->to);
-        crowd->is_crowded = crowd->ready >= NVT_CROWD_READY * crowd->processors &&
-                            crowd->at_work >= NVT_CROWD_AT_WORK;
-        if (crowd->is_crowded)
-            find_moments(crowd, view, &courses);
     }
-    nvt_counter_courses_free(&courses);
-    if (has <= 0 || !crowd->is_crowded || !view->trace->cpu_samples.count)
-        return has < 0 ? -1 : 0;
-    ns = processor_times(view);
+    const int is_ready = has > 0 && crowd->ready >= NVT_CROWD_READY * crowd->processors;
+    const int has_samples = view->trace->cpu_samples.count > 0;
+    double *ns = is_ready && has_samples ? processor_times(view) : NULL;
     if (ns)
         count(crowd, view, ns);
+    crowd->is_crowded = is_ready && (crowd->at_work >= NVT_CROWD_AT_WORK ||
+                                     (crowd->threads >= NVT_CROWD_TEAM * crowd->processors &&
+                                      crowd->at_work >= NVT_CROWD_TEAM_AT_WORK));
+    if (crowd->is_crowded)
+        find_moments(crowd, view, &courses);
+    nvt_counter_courses_free(&courses);
     free(ns);
-    return ns ? 0 : nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    if (is_ready && has_samples && !ns)
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    return has < 0 ? -1 : 0;
 }
 
 int nvt_is_own_crowd(const struct nvt_crowd *crowd)

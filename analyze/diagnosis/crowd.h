@@ -10,6 +10,9 @@
 /* From how many threads ready to run for each processor on, while processors are at work for so much of their time, in %. */
 #define NVT_CROWD_READY   1.25
 #define NVT_CROWD_AT_WORK 90
+/* A team of so many threads for each processor waits at its barriers for those that have no processor: it need not be at work as much. */
+#define NVT_CROWD_TEAM         2
+#define NVT_CROWD_TEAM_AT_WORK 50
 /* Of the CPU time that all threads could have had, what a thread takes that counts as one that computes. */
 #define NVT_CROWD_THREAD 0.02
 

@@ -44,10 +44,12 @@ const struct nvt_rule nvt_rule_oversubscribed = {
     .found = "Runnable threads and utilisation come from --trace machine, and which threads "
              "compute from --trace cpu. A thread counts that takes 2 % of all CPU time. Needs "
              "nvtally record --trace nvtx,cpu,machine.",
-    .threshold = "1.25 runnable threads per core at 90 % utilisation (record --trace machine), of "
-                 "which the program's own threads have half and more, and are more than there are "
-                 "cores (--trace cpu); a thread counts that takes 2 % of the time of all cores. "
-                 "Where others have most of it, that is busy machine",
+    .threshold =
+        "1.25 runnable threads per core at 90 % utilisation, or at 50 % where a process has 2 "
+        "computing threads per core (record --trace machine), of "
+        "which the program's own threads have half and more, and are more than there are "
+        "cores (--trace cpu); a thread counts that takes 2 % of the time of all cores. "
+        "Where others have most of it, that is busy machine",
     .remedy = "fewer threads, so that they and the workers fit the cores: torch.set_num_threads(), "
               "OMP_NUM_THREADS=, MKL_NUM_THREADS=; fewer workers (num_workers=), each with "
               "torch.set_num_threads(1)",
