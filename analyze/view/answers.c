@@ -145,13 +145,37 @@ struct tiles {
     int is_first;
 };
 
+/* A number and a comma at `end`; where the next one goes. Most of the time of an answer went into printf. */
+static char *put_number(char *end, int64_t number)
+{
+    char digits[20];
+    size_t count = 0;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do {
+        digits[count++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (number < 0)
+        *end++ = '-';
+    while (count)
+        *end++ = digits[--count];
+    *end++ = ',';
+    return end;
+}
+
 static void put_item(void *context, const struct nvt_tile_item *item)
 {
     struct tiles *tiles = context;
-    nvt_buffer_printf(
-        tiles->out, "%s%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32,
-        tiles->is_first ? "" : ",", nvt_viewer_axis(tiles->viewer, tiles->trace, item->start),
-        item->end - item->start, item->ns, item->count, item->name, item->row);
+    char text[6 * 22], *end = text + 1;
+    text[0] = ',';
+    end = put_number(end, nvt_viewer_axis(tiles->viewer, tiles->trace, item->start));
+    end = put_number(end, item->end - item->start);
+    end = put_number(end, item->ns);
+    end = put_number(end, item->count);
+    end = put_number(end, item->name);
+    end = put_number(end, item->row) - 1;
+    nvt_buffer_append(tiles->out, text + tiles->is_first,
+                      (size_t)(end - text) - (size_t)tiles->is_first);
     tiles->is_first = 0;
     if (!tiles->seen[tiles->trace].count[item->name])
         nvt_tally_add(&tiles->seen[tiles->trace], item->name, 1);
