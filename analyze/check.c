@@ -38,17 +38,14 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             NVT_COLOR_OPTION,
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    char hint[128];
     int status = 0;
     optind = 0;
     for (int option;
          !status && (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;)
         switch (option) {
         case 'f':
-            request->format = nvt_format_find(optarg);
-            if (!request->format)
-                status = nvt_fail(err, "no format '%s'%s; 'nvtally stats -f list' lists them",
-                                  optarg, nvt_format_hint(optarg, hint, sizeof(hint)));
+            request->format = nvt_command_format(optarg, NVT_FORMATS_OF_STATS, err);
+            status = request->format ? 0 : -1;
             break;
         case 'h':
             return 1;
@@ -80,20 +77,15 @@ static int check(struct nvt_input *input, const struct nvt_claims *claims,
                  const struct request *request, struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_facts facts = {0};
-    struct nvt_tables tables = {
-        .terminal = screen.width, .is_coloured = screen.is_coloured, .facts = &facts};
+    struct nvt_tables tables = {.terminal = screen.width, .is_coloured = screen.is_coloured};
     nvt_sql_limit_memory(NVT_SQL_MEMORY_MOST);
     struct nvt_table *table = nvt_claims_table();
     struct nvt_sql *sql = table ? nvt_sql_open(input, err) : NULL;
     int failed = sql ? check_all(sql, claims, table, err) : -1;
     if (nvt_tables_add(&tables, table) && failed >= 0)
         failed = nvt_fail(err, "out of memory");
-    if (failed >= 0 && nvt_command_facts(input, &facts, err))
+    if (failed >= 0 && nvt_command_render(&tables, request->format, input, stdout, err))
         failed = -1;
-    if (failed >= 0 && request->format->render(&tables, stdout))
-        failed = nvt_fail(err, "out of memory");
-    free((void *)(uintptr_t)facts.traces);
     nvt_tables_free(&tables);
     nvt_sql_free(sql);
     return failed;

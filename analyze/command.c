@@ -44,7 +44,19 @@ void nvt_command_lines(const void *lines, size_t size)
     }
 }
 
-int nvt_command_facts(const struct nvt_input *input, struct nvt_facts *facts, struct nvt_error *err)
+const struct nvt_format *nvt_command_format(const char *name, const char *where,
+                                            struct nvt_error *err)
+{
+    char hint[128];
+    const struct nvt_format *format = nvt_format_find(name);
+    if (!format)
+        nvt_fail(err, "no format '%s'%s; %s", name, nvt_format_hint(name, hint, sizeof(hint)),
+                 where);
+    return format;
+}
+
+/* Its paths, its window, its notes so far. facts->traces is malloc'ed. 0, or -1 with err. */
+static int make_facts(const struct nvt_input *input, struct nvt_facts *facts, struct nvt_error *err)
 {
     const char **paths = calloc(input->trace_count + input->run_count + 1, sizeof(*paths));
     if (!paths)
@@ -60,6 +72,19 @@ int nvt_command_facts(const struct nvt_input *input, struct nvt_facts *facts, st
     facts->notes = input->notes.data;
     facts->notes_size = input->notes.size;
     return 0;
+}
+
+int nvt_command_render(struct nvt_tables *tables, const struct nvt_format *format,
+                       const struct nvt_input *input, FILE *out, struct nvt_error *err)
+{
+    struct nvt_facts facts = {0};
+    if (input && make_facts(input, &facts, err))
+        return -1;
+    tables->facts = input ? &facts : NULL;
+    const int failed = format->render(tables, out);
+    tables->facts = NULL;
+    free((void *)(uintptr_t)facts.traces);
+    return failed ? nvt_fail(err, "out of memory") : 0;
 }
 
 size_t nvt_command_note_lines(const struct nvt_input *input)

@@ -8,6 +8,7 @@
 
 #include <getopt.h>
 
+#include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "input/input.h"
 
@@ -26,9 +27,14 @@ int nvt_command_top(const char *text, size_t least, size_t *top, struct nvt_erro
 /* Print lines, each with its end, on stderr: those of notes and warnings start with "nvtally: ". */
 void nvt_command_lines(const void *lines, size_t size);
 
-/* What the format facts says of an input: its paths, its window, its notes so far. facts->traces is malloc'ed. 0, or -1 with err. */
-int nvt_command_facts(const struct nvt_input *input, struct nvt_facts *facts,
-                      struct nvt_error *err);
+/* The format of -f; NULL with err, which says where they are listed: "see nvtally compare --help". */
+const struct nvt_format *nvt_command_format(const char *name, const char *where,
+                                            struct nvt_error *err);
+#define NVT_FORMATS_OF_STATS "'nvtally stats -f list' lists them"
+
+/* Render tables of an input, with what the format facts says of it; NULL: they are of none. 0, or -1 with err. */
+int nvt_command_render(struct nvt_tables *tables, const struct nvt_format *format,
+                       const struct nvt_input *input, FILE *out, struct nvt_error *err);
 
 /* How many lines of a terminal the notes of an input take; 0 where stderr is none. */
 size_t nvt_command_note_lines(const struct nvt_input *input);

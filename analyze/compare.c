@@ -86,11 +86,8 @@ static int parse_bound(int option, const char *text, struct request *request, st
 
 static int parse_format(const char *name, struct request *request, struct nvt_error *err)
 {
-    char hint[128];
-    request->format = nvt_format_find(name);
-    return request->format ? 0
-                           : nvt_fail(err, "no format '%s'%s; see nvtally compare --help", name,
-                                      nvt_format_hint(name, hint, sizeof(hint)));
+    request->format = nvt_command_format(name, "see nvtally compare --help", err);
+    return request->format ? 0 : -1;
 }
 
 static const struct option options[] = {{"format", required_argument, NULL, 'f'},

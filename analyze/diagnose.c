@@ -100,7 +100,6 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             NVT_COLOR_OPTION,
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
-    char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
         if (option == HELP || option == 'h') {
@@ -115,10 +114,11 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             request->explain = optarg;
         else if (option == ALL)
             request->all = 1;
-        else if (option == 'f' && !(request->format = nvt_format_find(optarg)))
-            return nvt_fail(err, "no format '%s'%s; see nvtally diagnose --help", optarg,
-                            nvt_format_hint(optarg, hint, sizeof(hint)));
-        else if (option == NVT_ITERATION)
+        else if (option == 'f') {
+            request->format = nvt_command_format(optarg, "see nvtally diagnose --help", err);
+            if (!request->format)
+                return -1;
+        } else if (option == NVT_ITERATION)
             request->iteration = optarg;
         else if (option == NVT_COLOR) {
             if (nvt_color_parse(optarg, &request->color, err))
@@ -296,15 +296,15 @@ static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
 
 /* Render a table, taking ownership. */
 static int render(struct nvt_table *table, const struct request *request,
-                  const struct nvt_facts *facts, struct nvt_error *err)
+                  const struct nvt_input *input, struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_tables tables = {
-        .terminal = screen.width, .is_coloured = screen.is_coloured, .facts = facts};
-    int status =
-        nvt_tables_add(&tables, table) || request->format->render(&tables, stdout) ? -1 : 0;
+    struct nvt_tables tables = {.terminal = screen.width, .is_coloured = screen.is_coloured};
+    const int status = nvt_tables_add(&tables, table)
+                           ? nvt_fail(err, "out of memory")
+                           : nvt_command_render(&tables, request->format, input, stdout, err);
     nvt_tables_free(&tables);
-    return status ? nvt_fail(err, "out of memory") : 0;
+    return status;
 }
 
 static int print_table(const struct nvt_findings *findings, const struct nvt_input *input,
@@ -320,14 +320,7 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_inp
         nvt_table_set_provenance(table, &provenance);
     for (size_t i = 0; table && i < findings->count; i++)
         (format->captions ? fill_shown : fill_row)(table, &findings->items[i]);
-    struct nvt_facts facts;
-    if (nvt_command_facts(input, &facts, err)) {
-        nvt_table_free(table);
-        return -1;
-    }
-    const int status = render(table, request, &facts, err);
-    free((void *)(uintptr_t)facts.traces);
-    return status;
+    return render(table, request, input, err);
 }
 
 /* Print what was found. 0, or -1 with err, when nothing is printed. */

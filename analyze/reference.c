@@ -62,15 +62,15 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"wide", no_argument, NULL, 'w'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;)
         switch (option) {
         case 'f':
-            request->format = strcmp(optarg, "published") ? nvt_format_find(optarg) : NULL;
+            request->format = strcmp(optarg, "published")
+                                  ? nvt_command_format(optarg, "see nvtally reference --help", err)
+                                  : NULL;
             if (!request->format && strcmp(optarg, "published"))
-                return nvt_fail(err, "no format '%s'%s; see nvtally reference --help", optarg,
-                                nvt_format_hint(optarg, hint, sizeof(hint)));
+                return -1;
             break;
         case NVT_COLOR:
             if (nvt_color_parse(optarg, &request->color, err))

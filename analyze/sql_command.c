@@ -45,15 +45,6 @@ struct request {
     const struct nvt_input *input;
 };
 
-static int set_format(struct request *request, const char *name, struct nvt_error *err)
-{
-    char hint[128];
-    request->format = nvt_format_find(name);
-    return request->format ? 0
-                           : nvt_fail(err, "no format '%s'%s; 'nvtally stats -f list' lists them",
-                                      name, nvt_format_hint(name, hint, sizeof(hint)));
-}
-
 static int set_rows(struct request *request, const char *text, struct nvt_error *err)
 {
     char *end;
@@ -92,7 +83,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
          !status && (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;)
         switch (option) {
         case 'f':
-            status = set_format(request, optarg, err);
+            request->format = nvt_command_format(optarg, NVT_FORMATS_OF_STATS, err);
+            status = request->format ? 0 : -1;
             break;
         case 'm':
             status = set_rows(request, optarg, err);
@@ -128,16 +120,11 @@ static int is_query(const char *text)
 static int answer(struct nvt_sql *sql, const char *text, const struct request *request,
                   struct nvt_error *err)
 {
-    struct nvt_facts facts = {0};
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_tables tables = {
-        .terminal = screen.width, .is_coloured = screen.is_coloured, .facts = &facts};
+    struct nvt_tables tables = {.terminal = screen.width, .is_coloured = screen.is_coloured};
     int status = nvt_sql_answer(sql, text, &request->limits, &tables, err);
     if (!status)
-        status = nvt_command_facts(request->input, &facts, err);
-    if (!status && request->format->render(&tables, stdout))
-        status = nvt_fail(err, "out of memory");
-    free((void *)(uintptr_t)facts.traces);
+        status = nvt_command_render(&tables, request->format, request->input, stdout, err);
     nvt_tables_free(&tables);
     return status;
 }

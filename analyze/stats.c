@@ -120,13 +120,12 @@ static int add_reports(struct request *request, const char *list, struct nvt_err
 
 static int set_format(struct request *request, const char *name, struct nvt_error *err)
 {
-    char hint[128];
-    request->format = strcmp(name, "published") ? nvt_format_find(name) : NULL;
-    request->list_formats |= !strcmp(name, "list");
-    if (request->format || !strcmp(name, "published") || !strcmp(name, "list"))
-        return 0;
-    return nvt_fail(err, "no format '%s'%s; 'nvtally stats -f list' lists them", name,
-                    nvt_format_hint(name, hint, sizeof(hint)));
+    const int is_list = !strcmp(name, "list");
+    request->list_formats |= is_list;
+    request->format = is_list || !strcmp(name, "published")
+                          ? NULL
+                          : nvt_command_format(name, NVT_FORMATS_OF_STATS, err);
+    return request->format || is_list || !strcmp(name, "published") ? 0 : -1;
 }
 
 static const struct option options[] = {{"report", required_argument, NULL, 'r'},
@@ -268,11 +267,7 @@ static int check(const struct request *request, const struct nvt_report *report,
         return nvt_fail(err,
                         "--compensate works with nvtx_sum, nvtx_pushpop_sum, nvtx_startend_sum, "
                         "nvtx_pushpop_trace, range_tree and phases, in any format but published");
-    if ((report->needs & NVT_NEEDS_RUNS) && !input->run_count)
-        return nvt_fail(err,
-                        "report '%s' needs a directory that 'nvtally run' wrote, or its traces",
-                        report->name);
-    return 0;
+    return nvt_report_has_runs(report, input, err);
 }
 
 /* Whether what was given stands for itself: no directory of runs has it, nor does it name configurations as they do. */
@@ -470,16 +465,11 @@ static int print(const struct request *request, struct nvt_input *input, FILE *o
     status = make_all(request, input, &tables, err);
     if (!request->is_study)
         keep_top(request, &screen, &tables, input);
-    struct nvt_facts facts = {0};
-    tables.facts = &facts;
-    if (!status)
-        status = nvt_command_facts(input, &facts, err);
     if (!status && request->is_study)
         status = nvt_command_study(input, (const char *)request->arguments.data, request->color,
                                    &tables, out, err);
-    else if (!status && request->format->render(&tables, out))
-        status = nvt_fail(err, "out of memory");
-    free((void *)(uintptr_t)facts.traces);
+    else if (!status)
+        status = nvt_command_render(&tables, request->format, input, out, err);
     nvt_tables_free(&tables);
     nvt_launch_cache_free(input->launches);
     input->launches = NULL;

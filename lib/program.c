@@ -1,8 +1,10 @@
 #include "program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +58,40 @@ int nvt_command_find(const char *command, char *path, size_t size)
             break;
     }
     return worst;
+}
+
+FILE *nvt_program_start(const char *path, char *const *argv, int all, pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return NULL;
+    int failed = posix_spawn_file_actions_init(&actions);
+    if (!failed) {
+        if (all) {
+            posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+            posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+        }
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+        failed = posix_spawn(child, path, &actions, NULL, argv, environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    close(ends[1]);
+    FILE *said = failed ? NULL : fdopen(ends[0], "r");
+    if (!said) {
+        failed = failed ? failed : errno;
+        close(ends[0]);
+        errno = failed;
+    }
+    return said;
+}
+
+int nvt_program_wait(pid_t child)
+{
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
 }
 
 int nvt_find_program(const char *name, char *path, size_t size)

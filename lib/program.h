@@ -3,6 +3,7 @@
 #define NVT_PROGRAM_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "error.h"
@@ -12,6 +13,13 @@ int nvt_is_program(const char *path);
 
 /* The path that a shell would run, as it finds it. 0, or why it would run none: ENOENT, EACCES. `path` may be NULL. */
 int nvt_command_find(const char *command, char *path, size_t size);
+
+/* What a program that is started says: the reading end of a pipe from its standard error; with `all` also from its standard output,
+ * and its standard input is empty. *child is to be waited for. NULL with errno set. */
+FILE *nvt_program_start(const char *path, char *const *argv, int all, pid_t *child);
+
+/* Wait for it: what waitpid() says, -1 if that fails. */
+int nvt_program_wait(pid_t child);
 
 /* Look where execvp() does: in the folders of PATH, without PATH in the system's. path[size] gets an
  * absolute one. 0, or -1: there is none. */

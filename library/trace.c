@@ -200,13 +200,7 @@ static int make_report(nvtally_trace *trace, const char *name, struct nvt_tables
     const struct nvt_report *report = nvt_report_named(name, &naming, err);
     if (!report)
         return -1;
-    if ((report->needs & NVT_NEEDS_RUNS) && !trace->input.run_count)
-        return nvt_fail(
-            err, "report '%s' needs a directory that 'nvtally run' wrote, or its traces", name);
-    trace->input.naming = naming;
-    const int status = nvt_report_make(report, &trace->input, tables, err);
-    trace->input.naming = 0;
-    return status;
+    return nvt_report_make_named(report, naming, &trace->input, tables, err);
 }
 
 int nvtally_trace_report(nvtally_trace *trace, const char *report, nvtally_result **result)

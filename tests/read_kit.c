@@ -22,6 +22,13 @@ struct nvt_trace *kit_read(const char *path)
     return trace;
 }
 
+struct nvt_trace *kit_read_text(const char *name, const char *text)
+{
+    const char *path = cli_in(cli_folder, name);
+    cli_write_file(path, text, strlen(text));
+    return kit_read(path);
+}
+
 void kit_expect_unreadable(const char *path, const char *needle)
 {
     struct nvt_error err = NVT_ERROR_INIT;

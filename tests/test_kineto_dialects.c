@@ -28,13 +28,6 @@
     ",\"dur\":" #dur ",\"args\":{" args "}},"
 #define END "{\"ph\":\"M\",\"name\":\"none\"}]"
 
-static struct nvt_trace *read_text(const char *text)
-{
-    const char *path = cli_in(cli_folder, "t.json");
-    cli_write_file(path, text, strlen(text));
-    return kit_read(path);
-}
-
 static double kernel_us(const struct nvt_trace *trace)
 {
     double ns = 0;
@@ -47,7 +40,8 @@ static double kernel_us(const struct nvt_trace *trace)
 static void xla_has_streams_and_derived_lanes(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_text(
+    struct nvt_trace *trace = kit_read_text(
+        "t.json",
         "[" PROCESS(1, "/device:GPU:3") THREAD(1, 20, "Stream #20(Compute)")
             THREAD(1, 21, "Stream #21(MemcpyH2D)") THREAD(1, 10001, "XLA Modules")
                 THREAD(1, 10002, "XLA Ops") PROCESS(701, "/host:CPU") THREAD(701, 5, "python")
@@ -103,7 +97,7 @@ static void streams_are_counted_once(void **state)
                                             TF1_ALL TF1_EACH END,
                                         "[" TF1_ALL END, "[" TF1_EACH END};
     for (size_t i = 0; i < 3; i++) {
-        struct nvt_trace *trace = read_text(texts[i]);
+        struct nvt_trace *trace = kit_read_text("t.json", texts[i]);
         assert_int_equal(trace->ops.count, 2);
         assert_int_equal(trace->ops.device[0], 1);
         assert_int_equal(trace->ops.stream[0], i == 1 ? 0 : 7);
@@ -116,7 +110,8 @@ static void streams_are_counted_once(void **state)
 static void ascend_has_streams(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_text(
+    struct nvt_trace *trace = kit_read_text(
+        "t.json",
         "[" PROCESS(200, "CANN") PROCESS(300, "Ascend Hardware") PROCESS(400, "Overlap Analysis")
             THREAD(300, 2, "Stream 2") THREAD(400, 0, "Computing")
                 EVENT(200, 1, "AscendCL@launch", 10, 20, "\"connection_id\":7")
@@ -134,7 +129,8 @@ static void ascend_has_streams(void **state)
 static void the_old_profiler_has_arrows(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_text(
+    struct nvt_trace *trace = kit_read_text(
+        "t.json",
         "[{\"name\":\"mm\",\"ph\":\"X\",\"ts\":100,\"dur\":134.5,\"tid\":1,\"pid\":\"CPU "
         "functions\"},"
         "{\"name\":\"mm\",\"ph\":\"s\",\"ts\":100,\"tid\":1,\"pid\":\"CPU functions\",\"id\":0,"
@@ -155,8 +151,8 @@ static void the_old_profiler_has_arrows(void **state)
 static void other_lanes_are_of_the_host(void **state)
 {
     (void)state;
-    struct nvt_trace *trace =
-        read_text("[" PROCESS(1, "my stream: fast") THREAD(1, 2, "Stream 2")
+    struct nvt_trace *trace = kit_read_text(
+        "t.json", "[" PROCESS(1, "my stream: fast") THREAD(1, 2, "Stream 2")
                       EVENT(1, 2, "work", 0, 10, "") EVENT(9, 20, "fusion", 50, 100, "")
                           PROCESS(9, "/device:GPU:0") THREAD(9, 20, "Stream #20") END);
     assert_int_equal(trace->ops.count, 0);

@@ -17,6 +17,7 @@
 #include "../analyze/reports/report.h"
 #include "../lib/count_of.h"
 #include "cli.h"
+#include "read_kit.h"
 
 #ifdef HAVE_YAJL
 
@@ -25,18 +26,6 @@
     "\", \"pid\": 77, \"tid\": " tid ", \"ts\": " ts ", \"dur\": " dur ", \"args\": {" args "}}"
 #define CORRELATION(number) "\"correlation\": " number
 #define ON_DEVICE(number)   "\"device\": 2, \"stream\": 3, \"correlation\": " number
-
-static struct nvt_trace *read_text(const char *text)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    char shown[1100];
-    const char *path = cli_in(cli_folder, "t.json");
-    cli_write_file(path, text, strlen(text));
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    if (!trace)
-        fail_msg("%s", nvt_error_text(&err, shown, sizeof(shown)));
-    return trace;
-}
 
 static void keep_cause(void *context, const struct nvt_gap *gap)
 {
@@ -49,23 +38,28 @@ static void hip_waits_by_its_own_names(void **state)
     (void)state;
     struct nvt_error err = NVT_ERROR_INIT;
     enum nvt_gap_cause cause = NVT_GAP_LATENCY;
-    struct nvt_trace *trace = read_text("{\"traceEvents\": [" EVENT(
-        "cuda_runtime", "hipLaunchKernel", "1", "10", "5",
-        CORRELATION(
-            "1")) "," EVENT("kernel", "a", "3", "20", "10",
-                            ON_DEVICE(
-                                "1")) "," EVENT("cuda_runtime", "hipMemcpyWithStream", "1", "16",
-                                                "60",
-                                                CORRELATION(
-                                                    "2")) "," EVENT("cuda_runtime",
-                                                                    "hipLaunchKernel", "1", "80",
-                                                                    "5",
-                                                                    CORRELATION(
-                                                                        "3")) "," EVENT("kernel",
-                                                                                        "b", "3",
-                                                                                        "90", "10",
-                                                                                        ON_DEVICE(
-                                                                                            "3")) "]}");
+    struct nvt_trace *trace = kit_read_text(
+        "t.json",
+        "{\"traceEvents\": [" EVENT(
+            "cuda_runtime", "hipLaunchKernel", "1", "10", "5",
+            CORRELATION(
+                "1")) "," EVENT("kernel", "a", "3", "20", "10",
+                                ON_DEVICE(
+                                    "1")) "," EVENT("cuda_runtime", "hipMemcpyWithStream", "1",
+                                                    "16", "60",
+                                                    CORRELATION(
+                                                        "2")) "," EVENT("cuda_runtime",
+                                                                        "hipLaunchKernel", "1",
+                                                                        "80", "5",
+                                                                        CORRELATION(
+                                                                            "3")) "," EVENT("kerne"
+                                                                                            "l",
+                                                                                            "b",
+                                                                                            "3",
+                                                                                            "90",
+                                                                                            "10",
+                                                                                            ON_DEVICE(
+                                                                                                "3")) "]}");
     assert_string_equal(nvt_trace_meta(trace, "backend"), "hip");
     assert_int_equal(nvt_gaps(trace, NULL, keep_cause, &cause, NULL, &err), 0);
     assert_int_equal(cause, NVT_GAP_WAIT);
@@ -75,18 +69,20 @@ static void hip_waits_by_its_own_names(void **state)
 static void xpu_has_calls(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_text("{\"traceEvents\": [" EVENT(
-        "cpu_op", "aten::mm", "1", "5", "20",
-        "\"External id\": 1") "," EVENT("xpu_runtime", "urEnqueueKernelLaunch", "1", "10", "5",
-                                        CORRELATION(
-                                            "1")) "," EVENT("kernel", "gemm_kernel", "3", "20",
-                                                            "10",
-                                                            ON_DEVICE("1")) "," EVENT("xpu_driver",
-                                                                                      "zeEventHostS"
-                                                                                      "ynchronize",
-                                                                                      "1", "16",
-                                                                                      "3",
-                                                                                      "") "]}");
+    struct nvt_trace *trace = kit_read_text(
+        "t.json",
+        "{\"traceEvents\": [" EVENT(
+            "cpu_op", "aten::mm", "1", "5", "20",
+            "\"External id\": 1") "," EVENT("xpu_runtime", "urEnqueueKernelLaunch", "1", "10", "5",
+                                            CORRELATION(
+                                                "1")) "," EVENT("kernel", "gemm_kernel", "3", "20",
+                                                                "10",
+                                                                ON_DEVICE(
+                                                                    "1")) "," EVENT("xpu_driver",
+                                                                                    "zeEventHostS"
+                                                                                    "ynchronize",
+                                                                                    "1", "16", "3",
+                                                                                    "") "]}");
     assert_string_equal(nvt_trace_meta(trace, "backend"), "xpu");
     assert_int_equal(trace->ranges.count, 1);
     assert_int_equal(trace->apis.count, 2);
@@ -112,7 +108,7 @@ static void a_device_has_a_backend(void **state)
                  "{\"deviceProperties\": [{\"id\": 2, \"name\": \"%s\"}], \"traceEvents\": [" EVENT(
                      "kernel", "a", "3", "20", "10", ON_DEVICE("1")) "]}",
                  cases[i].device);
-        struct nvt_trace *trace = read_text(text);
+        struct nvt_trace *trace = kit_read_text("t.json", text);
         assert_string_equal(nvt_trace_meta(trace, "backend"), cases[i].backend);
         nvt_trace_free(trace);
     }
@@ -132,7 +128,7 @@ static void a_device_that_is_not_listed_is_like_the_others(void **state)
                  "{\"id\": 1, \"name\": \"%s\"}], \"traceEvents\": [" EVENT(
                      "kernel", "a", "3", "20", "10", ON_DEVICE("1")) "]}",
                  cases[i].listed);
-        struct nvt_trace *trace = read_text(text);
+        struct nvt_trace *trace = kit_read_text("t.json", text);
         assert_string_equal(nvt_device_name(trace, 0, 2), cases[i].named);
         assert_string_equal(nvt_device_name(trace, 0, 0), "AMD Instinct MI300X");
         assert_string_equal(nvt_device_name(trace, 0, NVT_NONE), "");
@@ -190,7 +186,7 @@ static void a_nanosecond_of_rocm_is_no_gap(void **state)
                                                                             "40.002", "5",
                                                                             ON_DEVICE("3")) "]}",
             cases[i].call);
-        struct nvt_trace *trace = read_text(text);
+        struct nvt_trace *trace = kit_read_text("t.json", text);
         assert_int_equal(nvt_gaps(trace, NULL, count_gap, &gaps, NULL, &err), 0);
         assert_int_equal(gaps, cases[i].gaps);
         expect_row("gpu_idle", trace,

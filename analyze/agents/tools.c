@@ -53,19 +53,24 @@ static int ask(struct nvt_opened *opened, const char *query, const char *name,
     return 0;
 }
 
-static int open_one(struct nvt_agent *agent, const struct nvt_arguments *arguments,
-                    struct nvt_answer *answer, struct nvt_error *err)
+/* Tell of what was opened, with a statement about its tables. */
+static int tell_opened(struct nvt_answer *answer, const char *query, struct nvt_error *err)
 {
-    answer->of = nvt_agent_open(agent, text_of(arguments, "path"), text_of(arguments, "range"),
-                                text_of(arguments, "time"), text_of(arguments, "iteration"), err);
     if (!answer->of)
         return -1;
     if (asprintf(&answer->text, "open as trace %s", answer->of->name) < 0) {
         answer->text = NULL;
         return nvt_fail(err, "out of memory");
     }
-    return ask(answer->of, "SELECT name, rows, about FROM nvtally_tables WHERE rows > 0",
-               "Tables that have rows", answer, err);
+    return ask(answer->of, query, "Tables that have rows", answer, err);
+}
+
+static int open_one(struct nvt_agent *agent, const struct nvt_arguments *arguments,
+                    struct nvt_answer *answer, struct nvt_error *err)
+{
+    answer->of = nvt_agent_open(agent, text_of(arguments, "path"), text_of(arguments, "range"),
+                                text_of(arguments, "time"), text_of(arguments, "iteration"), err);
+    return tell_opened(answer, "SELECT name, rows, about FROM nvtally_tables WHERE rows > 0", err);
 }
 
 /* A window of a trace that is open: the same file, read again. */
@@ -80,14 +85,7 @@ static int window(struct nvt_agent *agent, const struct nvt_arguments *arguments
         return nvt_fail(err, "window: give a range, a time, or both");
     answer->of = nvt_agent_open(agent, whole->path, range ? range : whole->range,
                                 time ? time : whole->time, whole->iteration, err);
-    if (!answer->of)
-        return -1;
-    if (asprintf(&answer->text, "open as trace %s", answer->of->name) < 0) {
-        answer->text = NULL;
-        return nvt_fail(err, "out of memory");
-    }
-    return ask(answer->of, "SELECT name, rows FROM nvtally_tables WHERE rows > 0",
-               "Tables that have rows", answer, err);
+    return tell_opened(answer, "SELECT name, rows FROM nvtally_tables WHERE rows > 0", err);
 }
 
 static int list(struct nvt_agent *agent, const struct nvt_arguments *arguments,
@@ -138,14 +136,7 @@ static int report(struct nvt_agent *agent, const struct nvt_arguments *arguments
     const struct nvt_report *found = nvt_report_named(text_of(arguments, "report"), &naming, err);
     if (!found || take_trace(agent, arguments, answer, err))
         return -1;
-    if ((found->needs & NVT_NEEDS_RUNS) && !answer->of->input.run_count)
-        return nvt_fail(err,
-                        "report '%s' needs a directory that 'nvtally run' wrote, or its traces",
-                        found->name);
-    answer->of->input.naming = naming;
-    const int status = nvt_report_make(found, &answer->of->input, &answer->tables, err);
-    answer->of->input.naming = 0;
-    return status;
+    return nvt_report_make_named(found, naming, &answer->of->input, &answer->tables, err);
 }
 
 static int diagnose(struct nvt_agent *agent, const struct nvt_arguments *arguments,

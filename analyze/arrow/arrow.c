@@ -26,7 +26,7 @@ struct held {
     void *owned[3];
     struct nvt_arrow_owner *owner;
     struct ArrowArray dictionary;
-    struct ArrowArray *children, **pointers; /* of a batch */
+    void *children; /* of a batch: pointers, and behind them what they point at */
 };
 
 /* Where there are no values: not every reader takes NULL. */
@@ -43,7 +43,6 @@ static void release_array(struct ArrowArray *array)
     for (int i = 0; i < 3; i++)
         free(held->owned[i]);
     free(held->children);
-    free(held->pointers);
     nvt_arrow_drop(held->owner);
     free(held);
     array->release = NULL;
@@ -112,10 +111,22 @@ uint8_t *nvt_arrow_bits(int64_t length)
     return bits;
 }
 
+int nvt_arrow_set_null(struct nvt_arrow_buffers *buffers, int64_t row)
+{
+    if (!buffers->validity)
+        buffers->validity = nvt_arrow_bits(buffers->length);
+    if (!buffers->validity)
+        return -1;
+    nvt_arrow_clear(buffers->validity, row);
+    buffers->nulls++;
+    return 0;
+}
+
 /* --- schemas --- */
 
 struct schema {
-    struct ArrowSchema *children, **pointers, dictionary;
+    void *children; /* of a batch's: pointers, and behind them what they point at */
+    struct ArrowSchema dictionary;
     char *name, *metadata;
 };
 
@@ -127,7 +138,6 @@ static void release_schema(struct ArrowSchema *schema)
             schema->children[i]->release(schema->children[i]);
     if (held) {
         free(held->children);
-        free(held->pointers);
         free(held->name);
         free(held->metadata);
         free(held);
@@ -206,41 +216,30 @@ struct stream {
     size_t at;
 };
 
-/* Room for a schema of so many columns, which are empty; NULL when out of memory. */
-static struct schema *new_schema(size_t columns)
-{
-    struct schema *held = calloc(1, sizeof(*held));
-    if (!held)
-        return NULL;
-    held->children = calloc(columns + 1, sizeof(*held->children));
-    held->pointers = calloc(columns + 1, sizeof(*held->pointers));
-    if (!held->children || !held->pointers) {
-        free(held->children);
-        free(held->pointers);
-        free(held);
-        return NULL;
-    }
-    for (size_t i = 0; i < columns; i++)
-        held->pointers[i] = &held->children[i];
-    return held;
-}
-
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     const struct nvt_arrow_source *source = &((struct stream *)stream->private_data)->source;
-    struct schema *held = new_schema(source->columns);
-    if (!held)
+    struct schema *held = calloc(1, sizeof(*held));
+    struct ArrowSchema **children =
+        calloc(source->columns + 1, sizeof(*children) + sizeof(**children));
+    if (!held || !children) {
+        free(held);
+        free(children);
         return ENOMEM;
+    }
+    held->children = children;
+    for (size_t i = 0; i < source->columns; i++)
+        children[i] = (struct ArrowSchema *)(void *)(children + source->columns + 1) + i;
     *out = (struct ArrowSchema){.format = "+s",
                                 .name = "",
                                 .n_children = (int64_t)source->columns,
-                                .children = held->pointers,
+                                .children = children,
                                 .release = release_schema,
                                 .private_data = held};
     for (size_t i = 0; i < source->columns; i++) {
         struct nvt_arrow_field field = {0};
         source->field(source, i, &field);
-        if (set_field(&held->children[i], &field)) {
+        if (set_field(children[i], &field)) {
             release_schema(out);
             return ENOMEM;
         }
@@ -248,39 +247,28 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     return 0;
 }
 
-/* Room for a batch of so many columns, which are empty; NULL when out of memory. */
-static struct held *new_batch(size_t columns)
-{
-    struct held *held = calloc(1, sizeof(*held));
-    if (!held)
-        return NULL;
-    held->children = calloc(columns + 1, sizeof(*held->children));
-    held->pointers = calloc(columns + 1, sizeof(*held->pointers));
-    if (!held->children || !held->pointers) {
-        free(held->children);
-        free(held->pointers);
-        free(held);
-        return NULL;
-    }
-    for (size_t i = 0; i < columns; i++)
-        held->pointers[i] = &held->children[i];
-    return held;
-}
-
 static int make_batch(const struct nvt_arrow_source *source, size_t batch, struct ArrowArray *out)
 {
-    struct held *held = new_batch(source->columns);
-    if (!held)
+    struct held *held = calloc(1, sizeof(*held));
+    struct ArrowArray **children =
+        calloc(source->columns + 1, sizeof(*children) + sizeof(**children));
+    if (!held || !children) {
+        free(held);
+        free(children);
         return -1;
+    }
+    held->children = children;
+    for (size_t i = 0; i < source->columns; i++)
+        children[i] = (struct ArrowArray *)(void *)(children + source->columns + 1) + i;
     *out = (struct ArrowArray){.length = source->rows(source, batch),
                                .n_buffers = 1,
                                .n_children = (int64_t)source->columns,
                                .buffers = held->buffers,
-                               .children = held->pointers,
+                               .children = children,
                                .release = release_array,
                                .private_data = held};
     for (size_t i = 0; i < source->columns; i++)
-        if (source->fill(source, batch, i, &held->children[i])) {
+        if (source->fill(source, batch, i, children[i])) {
             release_array(out);
             return -1;
         }

@@ -107,6 +107,9 @@ int nvt_arrow_array(struct ArrowArray *array, const struct nvt_arrow_buffers *bu
 int nvt_arrow_set_dictionary(struct ArrowArray *array, struct nvt_arrow_owner *owner,
                              const int64_t *offsets, const char *bytes, int64_t count);
 
+/* A row is null. 0, or -1 when out of memory. */
+int nvt_arrow_set_null(struct nvt_arrow_buffers *buffers, int64_t row);
+
 /* Bits for `length` values, all of them set; malloc'ed, NULL when out of memory. nvt_arrow_clear: one of them is null. */
 uint8_t *nvt_arrow_bits(int64_t length);
 static inline void nvt_arrow_clear(uint8_t *bits, int64_t at)

@@ -165,17 +165,11 @@ static int find_nulls(const struct nvt_arrow_source *source, size_t batch, size_
                       struct nvt_arrow_buffers *buffers)
 {
     const struct nvt_model *model = model_of(source)->model;
-    for (int64_t i = 0; i < buffers->length; i++) {
-        if (nvt_model_value(model, table_of(source), (uint32_t)column, batch, (uint32_t)i).type !=
-            NVT_VALUE_IS_NULL)
-            continue;
-        if (!buffers->validity)
-            buffers->validity = nvt_arrow_bits(buffers->length);
-        if (!buffers->validity)
+    for (int64_t i = 0; i < buffers->length; i++)
+        if (nvt_model_value(model, table_of(source), (uint32_t)column, batch, (uint32_t)i).type ==
+                NVT_VALUE_IS_NULL &&
+            nvt_arrow_set_null(buffers, i))
             return -1;
-        nvt_arrow_clear(buffers->validity, i);
-        buffers->nulls++;
-    }
     return 0;
 }
 

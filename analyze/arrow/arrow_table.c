@@ -26,16 +26,9 @@ static void field(const struct nvt_arrow_source *source, size_t column, struct n
 static int find_nulls(const struct nvt_table *table, size_t column,
                       struct nvt_arrow_buffers *buffers)
 {
-    for (int64_t i = 0; i < buffers->length; i++) {
-        if (!nvt_table_is_null(table, (size_t)i, column))
-            continue;
-        if (!buffers->validity)
-            buffers->validity = nvt_arrow_bits(buffers->length);
-        if (!buffers->validity)
+    for (int64_t i = 0; i < buffers->length; i++)
+        if (nvt_table_is_null(table, (size_t)i, column) && nvt_arrow_set_null(buffers, i))
             return -1;
-        nvt_arrow_clear(buffers->validity, i);
-        buffers->nulls++;
-    }
     return 0;
 }
 

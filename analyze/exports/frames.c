@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../lib/program.h"
@@ -52,60 +50,26 @@ static int find_places(struct places *places, struct nvt_error *err)
     return 0;
 }
 
-/* Its first line on stderr becomes the message. */
-static int take_message(FILE *said, int status, struct nvt_error *err)
+/* Its line on stderr that is ours becomes the message, or else its last one. */
+static int run(char **argv, struct nvt_error *err)
 {
     static const char own[] = "nvtally: ";
     char line[480], last[480] = "";
     int is_own = 0;
+    pid_t child;
+    FILE *said = nvt_program_start(argv[0], argv, 0, &child);
+    if (!said)
+        return nvt_fail(err, "python3 cannot be started: %s", strerror(errno));
     while (fgets(line, sizeof(line), said)) {
         line[strcspn(line, "\r\n")] = 0;
         if (!is_own && *line)
             snprintf(last, sizeof(last), "%s", line);
         is_own |= !strncmp(line, own, sizeof(own) - 1);
     }
-    if (!status)
+    fclose(said);
+    if (!nvt_program_wait(child))
         return 0;
     return nvt_fail(err, "%s", is_own ? last + sizeof(own) - 1 : *last ? last : "python3 failed");
-}
-
-static int run(char **argv, struct nvt_error *err)
-{
-    posix_spawn_file_actions_t actions;
-    int ends[2], status = -1;
-    pid_t child;
-    if (pipe(ends) || posix_spawn_file_actions_init(&actions))
-        return nvt_fail(err, "python3 cannot be started: %s", strerror(errno));
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-    const int failed = posix_spawn(&child, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    FILE *said = failed ? NULL : fdopen(ends[0], "r");
-    if (!said) {
-        close(ends[0]);
-        return nvt_fail(err, "python3 cannot be started: %s", strerror(failed ? failed : errno));
-    }
-    char *text = NULL;
-    size_t size = 0;
-    FILE *kept = open_memstream(&text, &size);
-    for (int letter; (letter = getc(said)) != EOF;)
-        if (kept)
-            putc(letter, kept);
-    fclose(said);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (!kept || fclose(kept)) {
-        free(text);
-        return nvt_fail(err, "out of memory");
-    }
-    FILE *lines = fmemopen(text, size ? size : 1, "r");
-    const int result = lines ? take_message(lines, status, err) : nvt_fail(err, "out of memory");
-    if (lines)
-        fclose(lines);
-    free(text);
-    return result;
 }
 
 int nvt_frames_write(char *const *paths, const char *form, const char *folder,

@@ -397,11 +397,16 @@ static int add_kinds(const struct nvt_rule *rule, const struct nvt_blocking *blo
                      struct nvt_findings *findings)
 {
     struct nvt_between_steps steps = {0};
-    int failed = nvt_between_steps_make(&steps, blocking->view);
+    int failed = 0;
     for (int kind = 0; kind < NVT_OS_KINDS && !failed; kind++) {
         uint32_t item = worst_of(blocking, (enum nvt_os_kind)kind);
-        if (item == NVT_NONE ||
-            (steps.is_large && nvt_between_steps_part(&steps, blocking, item) >= MOST_BETWEEN))
+        if (item == NVT_NONE)
+            continue;
+        if (!steps.view && nvt_between_steps_make(&steps, blocking->view)) {
+            failed = -1;
+            break;
+        }
+        if (steps.is_large && nvt_between_steps_part(&steps, blocking, item) >= MOST_BETWEEN)
             continue;
         struct nvt_finding finding = nvt_finding_of(rule, blocking->view);
         double busy_ns = nvt_blocking_busy(blocking, item);

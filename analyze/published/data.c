@@ -5,19 +5,13 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/embed.h"
 #include "published.h"
 
-#define DOCUMENT(name, file)                                                                       \
-    __asm__(".pushsection .rodata, \"a\"\n"                                                        \
-            ".global nvt_document_" #name "\n.global nvt_document_" #name "_end\n"                 \
-            "nvt_document_" #name ":\n.incbin \"data/published/" file "\"\n"                       \
-            "nvt_document_" #name "_end:\n.byte 0\n.popsection\n");                                \
-    extern const char nvt_document_##name[], nvt_document_##name##_end[]
-
-DOCUMENT(fragments, "fragments.txt");
-DOCUMENT(switchback, "switchback.txt");
-DOCUMENT(transformer, "transformer.md");
-DOCUMENT(gpipe, "gpipe.log");
+NVT_EMBED(nvt_document_fragments, "data/published/fragments.txt");
+NVT_EMBED(nvt_document_switchback, "data/published/switchback.txt");
+NVT_EMBED(nvt_document_transformer, "data/published/transformer.md");
+NVT_EMBED(nvt_document_gpipe, "data/published/gpipe.log");
 
 static const struct document {
     struct nvt_reference reference;

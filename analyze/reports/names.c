@@ -124,3 +124,24 @@ const struct nvt_report *nvt_report_named(const char *name, unsigned *naming, st
              nvt_suggestion_text(&suggestion, hint, sizeof(hint)));
     return NULL;
 }
+
+int nvt_report_has_runs(const struct nvt_report *report, const struct nvt_input *input,
+                        struct nvt_error *err)
+{
+    return (report->needs & NVT_NEEDS_RUNS) && !input->run_count
+               ? nvt_fail(err,
+                          "report '%s' needs a directory that 'nvtally run' wrote, or its traces",
+                          report->name)
+               : 0;
+}
+
+int nvt_report_make_named(const struct nvt_report *report, unsigned naming, struct nvt_input *input,
+                          struct nvt_tables *tables, struct nvt_error *err)
+{
+    if (nvt_report_has_runs(report, input, err))
+        return -1;
+    input->naming = naming;
+    const int status = nvt_report_make(report, input, tables, err);
+    input->naming = 0;
+    return status;
+}

@@ -212,6 +212,14 @@ const struct nvt_report *nvt_report_find(const char *name);
 const struct nvt_report *nvt_report_named(const char *name, unsigned *naming,
                                           struct nvt_error *err);
 
+/* Whether an input has the runs that a report needs. 0, or -1 with err filled. */
+int nvt_report_has_runs(const struct nvt_report *report, const struct nvt_input *input,
+                        struct nvt_error *err);
+
+/* The tables of a report that was found by nvt_report_named, with its options. 0, or -1 with err filled. */
+int nvt_report_make_named(const struct nvt_report *report, unsigned naming, struct nvt_input *input,
+                          struct nvt_tables *tables, struct nvt_error *err);
+
 /* The report that fits what was given: the study of a run directory, the ranges of a trace, or what
  * its device did where it has none. */
 const struct nvt_report *nvt_report_default(const struct nvt_input *input);

@@ -64,7 +64,7 @@ const char *nvt_sql_heading(struct nvt_sql *sql, const char *heading, const char
 /* Declare a table with that statement. SQLite's status. */
 int nvt_sql_declare(struct nvt_sql *sql, const char *statement);
 
-/* A message as sqlite3_malloc'ed text. */
-char *nvt_sql_message(const struct nvt_error *err);
+/* A virtual table fails: SQLITE_ERROR, and the message is SQLite's. */
+int nvt_sql_vtab_fail(sqlite3_vtab *table, const struct nvt_error *err);
 
 #endif

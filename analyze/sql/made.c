@@ -162,10 +162,8 @@ static int fill_report(struct nvt_made *made, struct nvt_table *table, struct nv
     struct nvt_input input = *made->sql->input;
     struct nvt_tables tables = {0};
     input.notes = (struct nvt_buffer){0};
-    if ((report->needs & NVT_NEEDS_RUNS) && !input.run_count)
-        return nvt_fail(err,
-                        "report '%s' needs a directory that 'nvtally run' wrote, or its traces",
-                        report->name);
+    if (nvt_report_has_runs(report, &input, err))
+        return -1;
     int status = nvt_report_make(report, &input, &tables, err);
     for (size_t i = 0; i < tables.count && !status; i++)
         if (part_of(report, tables.items[i]) == (int)made->part)

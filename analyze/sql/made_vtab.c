@@ -91,11 +91,7 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int
     (void)argc;
     (void)argv;
     ((struct cursor *)cursor)->row = 0;
-    if (!nvt_sql_make(made_of(cursor), &err))
-        return SQLITE_OK;
-    sqlite3_free(cursor->pVtab->zErrMsg);
-    cursor->pVtab->zErrMsg = nvt_sql_message(&err);
-    return SQLITE_ERROR;
+    return nvt_sql_make(made_of(cursor), &err) ? nvt_sql_vtab_fail(cursor->pVtab, &err) : SQLITE_OK;
 }
 
 static int next(sqlite3_vtab_cursor *cursor)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/buffer.h"
 #include "connection.h"
 
@@ -216,15 +217,9 @@ static uint32_t row_at(const struct nvt_trace *trace, const struct nvt_layout_ta
                        int64_t time)
 {
     const int64_t *starts = nvt_layout_starts(trace, layout);
-    uint32_t low = 0, high = nvt_layout_rows(trace, layout);
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (starts[middle] < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    uint32_t row = 0;
+    NVT_BISECT(row, nvt_layout_rows(trace, layout), starts[row] < time);
+    return row;
 }
 
 /* The rows of a part within what is asked of ids and times. */
@@ -347,13 +342,6 @@ static int take_value(struct cursor *cursor, uint32_t column, sqlite3_value *val
     return SQLITE_OK;
 }
 
-static int fail(const struct cursor *cursor, const struct nvt_error *err)
-{
-    sqlite3_free(cursor->base.pVtab->zErrMsg);
-    cursor->base.pVtab->zErrMsg = nvt_sql_message(err);
-    return SQLITE_ERROR;
-}
-
 static int filter(sqlite3_vtab_cursor *base, int column, const char *plan, int argc,
                   sqlite3_value **argv)
 {
@@ -403,7 +391,7 @@ static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
     const struct table *table = table_of(cursor);
     struct nvt_error err = NVT_ERROR_INIT;
     if (nvt_model_prepare(&table->sql->model, &table->shown->columns[column], &err))
-        return fail(cursor, &err);
+        return nvt_sql_vtab_fail(cursor->base.pVtab, &err);
     const struct nvt_value value = nvt_model_value(&table->sql->model, table->shown,
                                                    (uint32_t)column, cursor->part, row_of(cursor));
     switch (value.type) {

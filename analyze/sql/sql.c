@@ -12,10 +12,12 @@
 /* Instructions of SQLite's machine between two looks at the clock. */
 #define STEPS_BETWEEN_LOOKS 10000
 
-char *nvt_sql_message(const struct nvt_error *err)
+int nvt_sql_vtab_fail(sqlite3_vtab *table, const struct nvt_error *err)
 {
     char text[1100];
-    return sqlite3_mprintf("%s", nvt_error_text(err, text, sizeof(text)));
+    sqlite3_free(table->zErrMsg);
+    table->zErrMsg = sqlite3_mprintf("%s", nvt_error_text(err, text, sizeof(text)));
+    return SQLITE_ERROR;
 }
 
 /* Statements read, and no more. */

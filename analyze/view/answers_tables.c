@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
+#include "../../lib/grow.h"
 #include "../../lib/json.h"
 #include "../diagnosis/diagnose.h"
 #include "../model/groups.h"
@@ -21,20 +23,6 @@ struct window {
 };
 
 enum table { RANGES, OPERATIONS, CALLS };
-
-/* The first of rows, by their starts, that is not before a moment. */
-static uint32_t first_from(const int64_t *start, uint32_t count, int64_t moment)
-{
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (start[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 /* Names are put together once each. NVT_NONE: out of memory. */
 static uint32_t group_of(struct window *window, struct nvt_map *seen, const struct nvt_trace *trace,
@@ -65,7 +53,8 @@ static void add_rows(struct window *window, size_t number, enum table table)
     const uint32_t counts[] = {trace->ranges.count, trace->ops.count, trace->apis.count};
     const int64_t shift = window->viewer->begin - window->viewer->shifts[number];
     struct nvt_map seen[2] = {{0}, {0}};
-    uint32_t row = first_from(starts[table], counts[table], window->from + shift);
+    uint32_t row = 0;
+    NVT_BISECT(row, counts[table], starts[table][row] < window->from + shift);
     nvt_groups_trace(&window->groups, trace);
     for (; row < counts[table] && starts[table][row] <= window->to + shift; row++)
         if (table != RANGES || !(trace->ranges.flags[row] & NVT_RANGE_PARTIAL))
@@ -166,20 +155,15 @@ static void see_span(struct match *match, int64_t start, int64_t moment, struct 
 static uint32_t *matching(const struct nvt_scene *scene, uint32_t trace, const char *text,
                           struct match **matches, uint32_t *count)
 {
-    uint32_t *of = calloc(scene->names, sizeof(*of)), room = 0;
+    uint32_t *of = calloc(scene->names, sizeof(*of));
     *matches = NULL;
     *count = 0;
     for (uint32_t name = 0; name < scene->names && of; name++) {
         if (!strcasestr(nvt_scene_name(scene, name), text))
             continue;
-        if (*count == room) {
-            room = room ? 2 * room : 64;
-            struct match *more = realloc(*matches, room * sizeof(*more));
-            if (!more) {
-                free(of);
-                return NULL;
-            }
-            *matches = more;
+        if (nvt_grow(matches, *count, sizeof(**matches))) {
+            free(of);
+            return NULL;
         }
         (*matches)[(*count)++] = (struct match){.trace = trace, .name = name};
         of[name] = *count;

@@ -4,18 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../../lib/embed.h"
 #include "server.h"
 
-#define FILE_OF(name, file)                                                                        \
-    __asm__(".pushsection .rodata, \"a\"\n"                                                        \
-            ".global nvt_view_" #name "\n.global nvt_view_" #name "_end\n"                         \
-            "nvt_view_" #name ":\n.incbin \"analyze/view/page/" file "\"\n"                        \
-            "nvt_view_" #name "_end:\n.byte 0\n.popsection\n");                                    \
-    extern const char nvt_view_##name[], nvt_view_##name##_end[]
-
-FILE_OF(html, "view.html");
-FILE_OF(js, "view.js");
-FILE_OF(css, "view.css");
+NVT_EMBED(nvt_view_html, "analyze/view/page/view.html");
+NVT_EMBED(nvt_view_js, "analyze/view/page/view.js");
+NVT_EMBED(nvt_view_css, "analyze/view/page/view.css");
 
 const struct nvt_view_file *nvt_view_file(const char *name)
 {

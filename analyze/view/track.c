@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
+
 /* Room for so many rows. 0, or -1 when out of memory: then columns are at least as long as before. */
 static int resize(struct nvt_track *track, size_t room)
 {
@@ -166,14 +168,9 @@ uint32_t nvt_track_from(const struct nvt_track *track, uint32_t least, int64_t m
         step = step < UINT32_MAX / 2 ? step * 2 : step;
     }
     /* It lies in the last step. */
-    uint32_t high = low, from = low - least > step / 2 ? low - step / 2 : least;
-    for (low = from; low < high;) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (track->start[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t high = low;
+    low = low - least > step / 2 ? low - step / 2 : least;
+    NVT_BISECT(low, high, track->start[low] < moment);
     return low;
 }
 

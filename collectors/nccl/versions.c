@@ -239,11 +239,17 @@ static result start_1(void *context, void **handle, const struct old_event *even
     return SUCCESS;
 }
 
-/* A task of what two versions call the same, but have at other places. */
+/* A task of what versions call the same, but have at other places. */
+#define OF_COLLECTIVE(from)                                                                        \
+    .function = (from)->function, .type = (from)->type, .algorithm = (from)->algorithm,            \
+    .protocol = (from)->protocol, .count = (from)->count, .peer = (from)->root
 #define COLLECTIVE(from)                                                                           \
     {                                                                                              \
-        .function = (from)->function, .type = (from)->type, .algorithm = (from)->algorithm,        \
-        .protocol = (from)->protocol, .count = (from)->count, .peer = (from)->root                 \
+        OF_COLLECTIVE(from), .channels = (from)->channels                                          \
+    }
+#define NAMED_COLLECTIVE(from)                                                                     \
+    {                                                                                              \
+        OF_COLLECTIVE(from), .name = (from)->name, .communicator = (from)->communicator            \
     }
 
 static void *begin_message_2(void *context, const struct message_2 *one)
@@ -257,37 +263,35 @@ static void *begin_message_2(void *context, const struct message_2 *one)
     return nvt_nccl_begin(context, &task, 1);
 }
 
-static result start_2(void *context, void **handle, const struct old_event *event)
+/* Of versions 2 and 3; `collective` is what it is, if it is one. */
+static result start_named(void *context, void **handle, const struct old_event *event,
+                          const struct nvt_nccl_task *collective)
 {
     *handle = NULL;
-    if (event->type == NVT_NCCL_COLLECTIVE) {
-        struct nvt_nccl_task task = COLLECTIVE(&event->of.collective_2);
-        task.name = event->of.collective_2.name;
-        task.communicator = event->of.collective_2.communicator;
-        *handle = nvt_nccl_begin(context, &task, 0);
-    } else if (event->type == NVT_NCCL_MESSAGE) {
+    if (event->type == NVT_NCCL_COLLECTIVE)
+        *handle = nvt_nccl_begin(context, collective, 0);
+    else if (event->type == NVT_NCCL_MESSAGE)
         *handle = begin_message_2(context, &event->of.message_2);
-    } else if (event->type == NVT_NCCL_PROXY) {
+    else if (event->type == NVT_NCCL_PROXY)
         *handle = begin_proxy(event->parent, &event->of.proxy);
-    }
     return SUCCESS;
+}
+
+static result start_2(void *context, void **handle, const struct old_event *event)
+{
+    struct nvt_nccl_task task = {0};
+    if (event->type == NVT_NCCL_COLLECTIVE)
+        task = (struct nvt_nccl_task)NAMED_COLLECTIVE(&event->of.collective_2);
+    return start_named(context, handle, event, &task);
 }
 
 /* Its number of channels is the most that there may be, which are not waited for. */
 static result start_3(void *context, void **handle, const struct old_event *event)
 {
-    *handle = NULL;
-    if (event->type == NVT_NCCL_COLLECTIVE) {
-        struct nvt_nccl_task task = COLLECTIVE(&event->of.collective_3);
-        task.name = event->of.collective_3.name;
-        task.communicator = event->of.collective_3.communicator;
-        *handle = nvt_nccl_begin(context, &task, 0);
-    } else if (event->type == NVT_NCCL_MESSAGE) {
-        *handle = begin_message_2(context, &event->of.message_2);
-    } else if (event->type == NVT_NCCL_PROXY) {
-        *handle = begin_proxy(event->parent, &event->of.proxy);
-    }
-    return SUCCESS;
+    struct nvt_nccl_task task = {0};
+    if (event->type == NVT_NCCL_COLLECTIVE)
+        task = (struct nvt_nccl_task)NAMED_COLLECTIVE(&event->of.collective_3);
+    return start_named(context, handle, event, &task);
 }
 
 static void start_late(void *context, void **handle, uint64_t type, void *parent,
@@ -295,8 +299,7 @@ static void start_late(void *context, void **handle, uint64_t type, void *parent
 {
     *handle = NULL;
     if (type == NVT_NCCL_COLLECTIVE) {
-        struct nvt_nccl_task task = COLLECTIVE(&of->collective_4);
-        task.channels = of->collective_4.channels;
+        const struct nvt_nccl_task task = COLLECTIVE(&of->collective_4);
         *handle = nvt_nccl_begin(context, &task, 0);
     } else if (type == NVT_NCCL_MESSAGE) {
         const struct message_4 *one = &of->message_4;

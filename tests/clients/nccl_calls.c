@@ -173,6 +173,31 @@ static int open_communicator(struct communicator *of, int ranks, int rank)
     (event).member.name = of->name;                                                                \
     (event).member.commHash = of->hash
 
+/* Versions 2 and 3, and 4 and 5, have the same members at other places. */
+#define START_NAMED(event_type)                                                                    \
+    do {                                                                                           \
+        event_type event = {.type = (uint8_t)type};                                                \
+        if (is_message) {                                                                          \
+            FILL_P2P(event, call->function, call->type);                                           \
+            NAME_IT(event, p2p);                                                                   \
+        } else {                                                                                   \
+            FILL_COLL(event, call->function, call->type, nMaxChannels, "RING", "LL");              \
+            NAME_IT(event, coll);                                                                  \
+        }                                                                                          \
+        plugin->start(of->context, &handle, &event);                                               \
+    } while (0)
+#define START_LATE(event_type)                                                                     \
+    do {                                                                                           \
+        event_type event = {.type = (uint8_t)type};                                                \
+        if (is_message) {                                                                          \
+            FILL_P2P(event, call->function, call->type);                                           \
+            event.p2p.nChannels = call->channels;                                                  \
+        } else {                                                                                   \
+            FILL_COLL(event, call->function, call->type, nChannels, "RING", "LL");                 \
+        }                                                                                          \
+        plugin->start(of->context, &handle, &event);                                               \
+    } while (0)
+
 static void *start(const struct communicator *of, const struct call *call, int is_message)
 {
     void *handle = NULL;
@@ -187,45 +212,14 @@ static void *start(const struct communicator *of, const struct call *call, int i
             NAME_IT(event, coll);
         }
         plugin->start(of->context, &handle, &event);
-    } else if (version == 2) {
-        event_2 event = {.type = (uint8_t)type};
-        if (is_message) {
-            FILL_P2P(event, call->function, call->type);
-            NAME_IT(event, p2p);
-        } else {
-            FILL_COLL(event, call->function, call->type, nMaxChannels, "RING", "LL");
-            NAME_IT(event, coll);
-        }
-        plugin->start(of->context, &handle, &event);
-    } else if (version == 3) {
-        event_3 event = {.type = (uint8_t)type};
-        if (is_message) {
-            FILL_P2P(event, call->function, call->type);
-            NAME_IT(event, p2p);
-        } else {
-            FILL_COLL(event, call->function, call->type, nMaxChannels, "RING", "LL");
-            NAME_IT(event, coll);
-        }
-        plugin->start(of->context, &handle, &event);
-    } else if (version == 4) {
-        event_4 event = {.type = (uint8_t)type};
-        if (is_message) {
-            FILL_P2P(event, call->function, call->type);
-            event.p2p.nChannels = call->channels;
-        } else {
-            FILL_COLL(event, call->function, call->type, nChannels, "RING", "LL");
-        }
-        plugin->start(of->context, &handle, &event);
-    } else {
-        event_5 event = {.type = (uint64_t)type};
-        if (is_message) {
-            FILL_P2P(event, call->function, call->type);
-            event.p2p.nChannels = call->channels;
-        } else {
-            FILL_COLL(event, call->function, call->type, nChannels, "RING", "LL");
-        }
-        plugin->start(of->context, &handle, &event);
-    }
+    } else if (version == 2)
+        START_NAMED(event_2);
+    else if (version == 3)
+        START_NAMED(event_3);
+    else if (version == 4)
+        START_LATE(event_4);
+    else
+        START_LATE(event_5);
     if (!handle)
         exit(6);
     return handle;
