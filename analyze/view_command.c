@@ -17,12 +17,14 @@
 #include "view/server.h"
 
 static const char usage_text[] =
-    "usage: nvtally view TRACE… [OPTIONS]\n\n"
+    "usage: nvtally view TRACE… [OPTIONS]\n"
+    "       nvtally view A… vs B… [OPTIONS]\n\n"
     "Shows traces as a timeline in a browser: threads with their ranges, calls and\n"
     "samples, streams with their kernels, idle devices by cause, the critical path,\n"
     "memory, counters and findings. Prints the address, which works on this machine\n"
     "alone and has a token in it; from elsewhere through ssh -L. Ctrl-C ends it.\n"
-    "Nothing is fetched from the internet.\n\n"
+    "Nothing is fetched from the internet. With 'vs' between them two recordings\n"
+    "are shown lane by lane, with one's loop over the other's.\n\n"
     "      --port N         serve on this port (default: a free one)\n"
     "      --no-open        print the address, and open no browser\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP "      --help           this text\n\n"
@@ -118,7 +120,8 @@ static void wait_for_end(const sigset_t *ends)
         ;
 }
 
-static int serve(const struct request *request, struct nvt_input *input, struct nvt_error *err)
+static int serve(const struct request *request, struct nvt_input *inputs, size_t sides,
+                 struct nvt_error *err)
 {
     struct nvt_viewer viewer = {0};
     struct nvt_view_server *server = NULL;
@@ -129,10 +132,11 @@ static int serve(const struct request *request, struct nvt_input *input, struct 
     sigaddset(&ends, SIGHUP);
     /* Threads of the server have the same mask. */
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
-    if (!nvt_viewer_make(&viewer, input, err))
+    if (!nvt_viewer_make(&viewer, inputs, sides, err))
         server = nvt_view_serve(&viewer, (uint16_t)request->port, err);
     if (server) {
-        nvt_command_notes(input);
+        for (size_t i = 0; i < sides; i++)
+            nvt_command_notes(&inputs[i]);
         printf("%s\n", nvt_view_address(server));
         (void)fflush(stdout);
         if (isatty(STDERR_FILENO))
@@ -149,9 +153,36 @@ static int serve(const struct request *request, struct nvt_input *input, struct 
     return server ? 0 : -1;
 }
 
+#define SIDES 2
+
+/* Read what was given, up to a "vs", into the first of `inputs`, what follows it into the second. How many, or -1 with err. */
+static int read_sides(const struct request *request, struct nvt_input inputs[SIDES],
+                      struct nvt_error *err)
+{
+    char *const *from = request->given;
+    for (int side = 0;; side++) {
+        size_t count = 0;
+        while (from[count] && strcmp(from[count], "vs") != 0)
+            count++;
+        if (!count)
+            return nvt_fail(err, "view needs a trace on each side of 'vs': nvtally view A vs B");
+        if (side == SIDES)
+            return nvt_fail(err, "view: more than %d sides", SIDES);
+        inputs[side] = (struct nvt_input){
+            .plain_names = 1, .window = &request->window, .iteration = request->iteration};
+        if (nvt_input_add_all(&inputs[side], from, count, err) ||
+            nvt_input_rows(&inputs[side], err) || nvt_input_traces(&inputs[side], err))
+            return -1;
+        if (!from[count])
+            return side + 1;
+        from += count + 1;
+    }
+}
+
 int nvt_cmd_view(int argc, char **argv)
 {
     struct request request = {.opens = 1};
+    struct nvt_input inputs[SIDES] = {{0}};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
     if (status == 1) {
@@ -160,16 +191,9 @@ int nvt_cmd_view(int argc, char **argv)
     }
     if (!status)
         status = nvt_view_can_serve(&err);
-    struct nvt_input input = {
-        .plain_names = 1, .window = &request.window, .iteration = request.iteration};
-    size_t given = 0;
-    while (!status && request.given[given])
-        given++;
-    if (!status)
-        status = nvt_input_add_all(&input, request.given, given, &err);
-    if (!status)
-        status = nvt_input_rows(&input, &err) || nvt_input_traces(&input, &err) ||
-                 serve(&request, &input, &err);
-    nvt_input_free(&input);
+    const int sides = status ? -1 : read_sides(&request, inputs, &err);
+    status = sides < 0 ? -1 : serve(&request, inputs, (size_t)sides, &err);
+    for (size_t i = 0; i < SIDES; i++)
+        nvt_input_free(&inputs[i]);
     return status ? nvt_command_fail(&err) : 0;
 }

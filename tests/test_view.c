@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/device/kernel_class.h"
 #include "../analyze/view/server.h"
 #include "../lib/count_of.h"
 #include "cli.h"
@@ -40,7 +41,7 @@ static void show(struct shown *shown, struct nvt_trace *trace)
     struct nvt_error err = NVT_ERROR_INIT;
     *shown = (struct shown){.item = {.trace = trace}};
     shown->input = (struct nvt_input){.traces = &shown->item, .trace_count = 1};
-    assert_int_equal(nvt_viewer_make(&shown->viewer, &shown->input, &err), 0);
+    assert_int_equal(nvt_viewer_make(&shown->viewer, &shown->input, 1, &err), 0);
 }
 
 static void hide(struct shown *shown)
@@ -49,6 +50,13 @@ static void hide(struct shown *shown)
     nvt_viewer_free(&shown->viewer);
     nvt_buffer_free(&shown->input.notes);
     nvt_trace_free(trace);
+}
+
+static int answer_window(const struct nvt_viewer *viewer, int64_t from, int64_t to,
+                         struct nvt_buffer *out)
+{
+    const struct nvt_view_window window = {0, from, to};
+    return nvt_answer_window(viewer, &window, 1, out);
 }
 
 static const char *text_of(struct nvt_buffer *buffer)
@@ -191,13 +199,69 @@ static void test_hostile_names(void **state)
     assert_int_equal(nvt_answer_tiles(&shown.viewer, 0, 100000, 10, "0", &out), 0);
     assert_int_equal(nvt_answer_find(&shown.viewer, "ALERT", 0, &out), 0);
     assert_int_equal(nvt_answer_event(&shown.viewer, 0, 0, 0, &out), 0);
-    assert_int_equal(nvt_answer_window(&shown.viewer, 0, 100000, &out), 0);
+    assert_int_equal(answer_window(&shown.viewer, 0, 100000, &out), 0);
     const char *text = text_of(&out);
     for (const char *at = text; *at; at++)
         assert_true(*at == '\n' || (unsigned char)*at >= ' ');
     assert_non_null(
         strstr(text, "<script>alert(1)</script>\\\"\\\\\\u0001\\u001b[31m\xef\xbf\xbd"));
     nvt_buffer_free(&out);
+    hide(&shown);
+}
+
+/* Two sides: each has its own axis and loop; a comparison has the figures of both windows, by their difference. */
+static void test_sides(void **state)
+{
+    (void)state;
+    struct program programs[2] = {
+        {.iterations = 8, .host_ns = 300000, .kernels = 20, .kernel_ns = 4000},
+        {.iterations = 6, .host_ns = 300000, .kernels = 20, .kernel_ns = 9000}};
+    struct nvt_input_trace items[2] = {{.trace = make_program(&programs[0])},
+                                       {.trace = make_program(&programs[1])}};
+    struct nvt_input inputs[2] = {{.traces = &items[0], .trace_count = 1},
+                                  {.traces = &items[1], .trace_count = 1}};
+    struct nvt_viewer viewer = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_buffer out = {0};
+    assert_int_equal(nvt_viewer_make(&viewer, inputs, 2, &err), 0);
+    const struct nvt_view_window windows[] = {
+        {0, viewer.sides[0].loop[0], viewer.sides[0].loop[1]},
+        {1, viewer.sides[1].loop[0], viewer.sides[1].loop[1]}};
+    assert_int_equal(viewer.sides[0].iterations, 8);
+    assert_int_equal(viewer.sides[1].iterations, 6);
+    assert_int_equal(nvt_answer_window(&viewer, windows, 2, &out), 0);
+    /* Of 4,000 and 9,000 ns each. */
+    const char *operations = strstr(text_of(&out), "\"operations\":[[");
+    char expected[64];
+    snprintf(expected, sizeof(expected), ",%d,%d,%d,%d]", 8 * 20, 8 * 20 * 4000, 6 * 20,
+             6 * 20 * 9000);
+    assert_non_null(operations);
+    if (!strstr(operations, expected))
+        fail_msg("no %s in %.300s", expected, operations);
+    const struct nvt_view_window no_side = {2, 0, 1};
+    assert_int_equal(nvt_answer_window(&viewer, &no_side, 1, &out), 1);
+    nvt_buffer_free(&out);
+    nvt_viewer_free(&viewer);
+    for (size_t i = 0; i < 2; i++) {
+        nvt_buffer_free(&inputs[i].notes);
+        nvt_trace_free(items[i].trace);
+    }
+}
+
+/* Names of operations come with their class. */
+static void test_classes(void **state)
+{
+    (void)state;
+    struct shown shown;
+    show(&shown, made_loop());
+    const struct nvt_scene *scene = &shown.viewer.scenes[0];
+    size_t copies = 0;
+    for (uint32_t i = 0; i < scene->trace->ops.count; i++) {
+        const uint8_t class = scene->classes[nvt_op_name(scene->trace, i)];
+        assert_int_equal(class, 1 + nvt_kernel_class_of(scene->trace, i));
+        copies += class == 1 + NVT_CLASS_COPY;
+    }
+    assert_true(copies > 0 && copies < scene->trace->ops.count);
     hide(&shown);
 }
 
@@ -222,8 +286,8 @@ static void test_nothing(void **state)
     assert_int_equal(nvt_answer_event(viewer, 9999, 0, 0, &out), 1);
     assert_int_equal(nvt_answer_event(viewer, 0, 9999, 0, &out), 1);
     assert_int_equal(nvt_answer_event(viewer, 0, 0, UINT32_MAX, &out), 1);
-    assert_int_equal(nvt_answer_window(viewer, 10, 0, &out), 1);
-    assert_int_equal(nvt_answer_window(viewer, INT64_MIN, 0, &out), 1);
+    assert_int_equal(answer_window(viewer, 10, 0, &out), 1);
+    assert_int_equal(answer_window(viewer, INT64_MIN, 0, &out), 1);
     assert_int_equal(nvt_answer_find(viewer, "", 0, &out), 1);
     assert_int_equal(nvt_answer_find(viewer, "k", INT64_MAX, &out), 1);
     nvt_buffer_free(&out);
@@ -368,6 +432,12 @@ static void test_paths(void **state)
         {"tiles", 400, NULL},
         {"tiles?from&to&columns&lanes", 400, NULL},
         {"window?from=5", 400, NULL},
+        {"window?from=0&to=9&side=1", 400, NULL},
+        {"window?from=0&to=9&with=1", 400, NULL},
+        {"window?from=0&to=9&with=0&with_from=x&with_to=9", 400, NULL},
+        {"window?from=0&to=9&with=0&with_from=0&with_to=9223372036854775807", 400, NULL},
+        {"window?from=0&to=9&with=0&with_from=5&with_to=4", 400, NULL},
+        {"window?from=0&to=9&with=0&with_from=5&with_to=9", 200, "\"operations\":["},
         {"event?lane=0&track=0&row=-1", 400, NULL},
         {"find?moment=0", 400, NULL},
         {"../../etc/passwd", 404, NULL},
@@ -548,7 +618,7 @@ static void test_command(void **state)
         {"--port=65536", TRAIN, "--port 65536"}, {"--port=x", TRAIN, "--port x"},
         {"--port=8 0", TRAIN, "--port 8 0"},     {"--no-open", "/nowhere.nvt", "/nowhere.nvt"},
         {"--bogus", TRAIN, "--bogus"},           {"--no-open", NULL, "no trace"},
-        {"--no-open", "README.md", "README.md"},
+        {"--no-open", "README.md", "README.md"}, {"--no-open", "vs", "each side of 'vs'"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         const char *const argv[] = {"nvtally", "view", wrong[i].option, wrong[i].file, NULL};
@@ -566,6 +636,8 @@ int main(void)
         cmocka_unit_test(test_flame),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_classes),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_token),

@@ -34,23 +34,34 @@ static void test_page(void **state)
                                 "chromium",
                                 cli_built("nvtally"),
                                 "docs/results/h100/traces/train.nvt",
+                                "docs/results/h100/traces/looped.nvt",
                                 cli_folder,
                                 NULL};
-    const struct cli_options options = {.timeout_s = 240};
+    const struct cli_options options = {.timeout_s = 400};
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
-    assert_string_equal(result.out, "lanes: 8\n"
-                                    "a finding leads to its moment: True\n"
-                                    "kernel under the pointer is in the accessibility tree: True\n"
-                                    "its launch is shown: 1 launched by\n"
-                                    "iterations in the selected time: 3\n"
-                                    "names found: True\n"
-                                    "foreign requests: 0\n"
-                                    "foreign addresses are refused: True\n"
-                                    "light: True\n"
-                                    "dark: True\n"
-                                    "fits 400 px: True\n"
-                                    "the server outlives a killed browser: True\n");
+    assert_string_equal(result.out,
+                        "lanes: 8\n"
+                        "a finding leads to its moment: True\n"
+                        "kernel under the pointer is in the accessibility tree: True\n"
+                        "its launch is shown: 1 launched by\n"
+                        "iterations in the selected time: 3\n"
+                        "names found: True\n"
+                        "foreign requests: 0\n"
+                        "foreign addresses are refused: True\n"
+                        "light: True\n"
+                        "dark: True\n"
+                        "fits 400 px: True\n"
+                        "lanes of A and B in turn: ABABABAB\n"
+                        "first iterations aligned: True\n"
+                        "iterations of A, none of the same domain in B: :iteration × 10, 0\n"
+                        "findings of both: True\n"
+                        "aligned by their beginnings: True\n"
+                        "median and longest iteration overlaid: True\n"
+                        "iterations in the table: :iteration × 1\n"
+                        "chosen iterations overlaid: True\n"
+                        "ranks on one axis: True 2\n"
+                        "the server outlives a killed browser: True\n");
     cli_result_free(&result);
 }
 

@@ -16,8 +16,9 @@
 
 struct window {
     const struct nvt_viewer *viewer;
-    int64_t from, to;
-    struct nvt_groups groups;
+    const struct nvt_view_window *parts; /* 1, or 2 that are compared */
+    size_t part_count;
+    struct nvt_groups groups; /* a key is a name, a style and a part */
     struct nvt_buffer *out;
     size_t more;
 };
@@ -26,7 +27,7 @@ enum table { RANGES, OPERATIONS, CALLS };
 
 /* Names are put together once each. NVT_NONE: out of memory. */
 static uint32_t group_of(struct window *window, struct nvt_map *seen, const struct nvt_trace *trace,
-                         enum table table, uint32_t row)
+                         enum table table, uint32_t part, uint32_t row)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     const uint32_t style =
@@ -39,77 +40,116 @@ static uint32_t group_of(struct window *window, struct nvt_map *seen, const stru
     if (group && *group == NVT_MAP_NONE) {
         const uint32_t key[] = {table == RANGES ? nvt_groups_range(&window->groups, row)
                                                 : nvt_groups_string(&window->groups, name),
-                                style};
-        *group = nvt_groups_key(&window->groups, key, 2);
+                                style, part};
+        *group = nvt_groups_key(&window->groups, key, 3);
     }
     return group ? *group : NVT_NONE;
 }
 
-static void add_rows(struct window *window, size_t number, enum table table)
+static void add_rows(struct window *window, uint32_t part, size_t number, enum table table)
 {
     const struct nvt_trace *trace = window->viewer->scenes[number].trace;
     const int64_t *starts[] = {trace->ranges.start, trace->ops.start, trace->apis.start};
     const int64_t *ends[] = {trace->ranges.end, trace->ops.end, trace->apis.end};
     const uint32_t counts[] = {trace->ranges.count, trace->ops.count, trace->apis.count};
-    const int64_t shift = window->viewer->begin - window->viewer->shifts[number];
+    const int64_t shift = window->viewer->shifts[number];
+    const int64_t from = window->parts[part].from - shift, to = window->parts[part].to - shift;
     struct nvt_map seen[2] = {{0}, {0}};
     uint32_t row = 0;
-    NVT_BISECT(row, counts[table], starts[table][row] < window->from + shift);
+    NVT_BISECT(row, counts[table], starts[table][row] < from);
     nvt_groups_trace(&window->groups, trace);
-    for (; row < counts[table] && starts[table][row] <= window->to + shift; row++)
+    for (; row < counts[table] && starts[table][row] <= to; row++)
         if (table != RANGES || !(trace->ranges.flags[row] & NVT_RANGE_PARTIAL))
-            nvt_groups_add(&window->groups, group_of(window, seen, trace, table, row),
+            nvt_groups_add(&window->groups, group_of(window, seen, trace, table, part, row),
                            ends[table][row] - starts[table][row]);
     nvt_map_free(&seen[0]);
     nvt_map_free(&seen[1]);
 }
 
-struct total {
-    int64_t ns;
-    uint32_t group;
+/* A line of a table: what a name has in each part. */
+struct line {
+    uint32_t name, style; /* of the groups */
+    uint32_t place;       /* among equal ones */
+    size_t count[2];
+    int64_t ns[2];
+    int64_t weight; /* by which they are put in order */
 };
 
-static int by_total(const void *left, const void *right)
+static int by_weight(const void *left, const void *right)
 {
-    const struct total *a = left, *b = right;
-    if (a->ns != b->ns)
-        return a->ns > b->ns ? -1 : 1;
-    return a->group < b->group ? -1 : a->group > b->group;
+    const struct line *a = left, *b = right;
+    if (a->weight != b->weight)
+        return a->weight > b->weight ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Put the groups of both parts together by name and style. 0, or -1 when out of memory. */
+static int make_lines(const struct window *window, struct line *lines, size_t *count)
+{
+    const struct nvt_groups *groups = &window->groups;
+    struct nvt_map seen = {0};
+    uint32_t numbers = 0, at = 0;
+    for (uint32_t i = 0; i < groups->count && at != NVT_MAP_NONE; i++) {
+        const struct nvt_group *group = &groups->groups[i];
+        at = nvt_map_number(&seen, (uint64_t)group->key[1] << 32 | group->key[0], &numbers);
+        if (at == NVT_MAP_NONE)
+            break;
+        if (at == *count)
+            lines[(*count)++] =
+                (struct line){.name = group->key[0], .style = group->key[1], .place = i};
+        lines[at].count[group->key[2]] = group->count;
+        lines[at].ns[group->key[2]] = group->total;
+    }
+    nvt_map_free(&seen);
+    for (size_t i = 0; i < *count; i++)
+        lines[i].weight =
+            window->part_count == 1 ? lines[i].ns[0] : llabs(lines[i].ns[1] - lines[i].ns[0]);
+    qsort(lines, *count, sizeof(*lines), by_weight);
+    return at == NVT_MAP_NONE ? -1 : 0;
+}
+
+static void put_line(struct window *window, enum table table, const struct line *line)
+{
+    nvt_buffer_printf(window->out, "[");
+    nvt_json_quote(window->out, nvt_groups_name(&window->groups, line->name));
+    if (table == RANGES)
+        nvt_buffer_printf(window->out, ",\"%s\"", nvt_style_name(line->style));
+    for (size_t part = 0; part < window->part_count; part++)
+        nvt_buffer_printf(window->out, ",%zu,%" PRId64, line->count[part], line->ns[part]);
+    nvt_buffer_printf(window->out, "]");
 }
 
 static int put_table(struct window *window, enum table table)
 {
     struct nvt_groups *groups = &window->groups;
-    for (size_t i = 0; i < window->viewer->input->trace_count; i++)
-        add_rows(window, i, table);
-    struct total *totals = calloc(groups->count ? groups->count : 1, sizeof(*totals));
-    int status = totals && !nvt_groups_failed(groups) ? 0 : -1;
-    for (uint32_t i = 0; i < groups->count && !status; i++)
-        totals[i] = (struct total){groups->groups[i].total, i};
-    if (!status)
-        qsort(totals, groups->count, sizeof(*totals), by_total);
-    for (uint32_t i = 0; i < groups->count && i < NVT_ANSWER_ROWS && !status; i++) {
-        const struct nvt_group *group = &groups->groups[totals[i].group];
-        nvt_buffer_printf(window->out, "%s[", i ? "," : "");
-        nvt_json_quote(window->out, nvt_groups_part(groups, totals[i].group, 0));
-        if (table == RANGES)
-            nvt_buffer_printf(window->out, ",\"%s\"", nvt_style_name(group->key[1]));
-        nvt_buffer_printf(window->out, ",%zu,%" PRId64 "]", group->count, group->total);
+    size_t count = 0;
+    for (uint32_t part = 0; part < window->part_count; part++) {
+        const struct nvt_view_side *side = &window->viewer->sides[window->parts[part].side];
+        for (size_t i = 0; i < side->count; i++)
+            add_rows(window, part, side->first + i, table);
     }
-    window->more += groups->count > NVT_ANSWER_ROWS ? groups->count - NVT_ANSWER_ROWS : 0;
-    free(totals);
+    struct line *lines = calloc((size_t)groups->count + 1, sizeof(*lines));
+    const int status = lines && !nvt_groups_failed(groups) ? make_lines(window, lines, &count) : -1;
+    for (size_t i = 0; i < count && i < NVT_ANSWER_ROWS && !status; i++) {
+        nvt_buffer_printf(window->out, "%s", i ? "," : "");
+        put_line(window, table, &lines[i]);
+    }
+    window->more += count > NVT_ANSWER_ROWS ? count - NVT_ANSWER_ROWS : 0;
+    free(lines);
     nvt_groups_free(groups);
     *groups = (struct nvt_groups){0};
     return status;
 }
 
-int nvt_answer_window(const struct nvt_viewer *viewer, int64_t from, int64_t to,
-                      struct nvt_buffer *out)
+int nvt_answer_window(const struct nvt_viewer *viewer, const struct nvt_view_window *windows,
+                      size_t count, struct nvt_buffer *out)
 {
     const int64_t most = INT64_C(1) << 61;
-    struct window window = {.viewer = viewer, .from = from, .to = to, .out = out};
-    if (to < from || from < -most || to > most)
-        return 1;
+    struct window window = {.viewer = viewer, .parts = windows, .part_count = count, .out = out};
+    for (size_t i = 0; i < count; i++)
+        if (windows[i].to < windows[i].from || windows[i].from < -most || windows[i].to > most ||
+            windows[i].side >= viewer->side_count)
+            return 1;
     nvt_buffer_printf(out, "{\"ranges\":[");
     if (put_table(&window, RANGES))
         return -1;
@@ -218,7 +258,7 @@ static int find_in(const struct nvt_viewer *viewer, uint32_t trace, const char *
     uint32_t count, *of = matching(scene, trace, text, &matches, &count);
     int status = of ? 0 : -1;
     for (uint32_t lane = 0; lane < scene->count && count && of; lane++)
-        see_lane(scene, lane, of, matches, moment + viewer->begin - viewer->shifts[trace]);
+        see_lane(scene, lane, of, matches, moment - viewer->shifts[trace]);
     for (uint32_t i = 0; i < count && !status; i++)
         if (matches[i].spans)
             status = nvt_buffer_append(found, &matches[i], sizeof(matches[i]));
@@ -233,7 +273,7 @@ int nvt_answer_find(const struct nvt_viewer *viewer, const char *text, int64_t m
     struct nvt_buffer found = {0};
     uint64_t spans = 0;
     int status = !*text || moment > INT64_C(1) << 61 || moment < -(INT64_C(1) << 61);
-    for (uint32_t i = 0; i < viewer->input->trace_count && !status; i++)
+    for (uint32_t i = 0; i < viewer->count && !status; i++)
         status = find_in(viewer, i, text, moment, &found);
     struct match *matches = (struct match *)(void *)found.data;
     const size_t count = found.size / sizeof(*matches);
@@ -255,13 +295,13 @@ int nvt_answer_find(const struct nvt_viewer *viewer, const char *text, int64_t m
 static size_t trace_of(const struct nvt_viewer *viewer, const struct nvt_trace *trace)
 {
     size_t i = 0;
-    while (i < viewer->input->trace_count && viewer->scenes[i].trace != trace)
+    while (i < viewer->count && viewer->scenes[i].trace != trace)
         i++;
     return i;
 }
 
 static void put_finding(const struct nvt_viewer *viewer, const struct nvt_finding *finding,
-                        struct nvt_buffer *out)
+                        size_t side, struct nvt_buffer *out)
 {
     char title[NVT_TITLE_MAX], what[NVT_WHAT_MAX], where[NVT_WHERE_MAX];
     nvt_finding_title(finding, title, sizeof(title));
@@ -278,26 +318,38 @@ static void put_finding(const struct nvt_viewer *viewer, const struct nvt_findin
     }
     nvt_buffer_printf(out, ",\"moments\":[");
     const size_t trace = trace_of(viewer, finding->trace);
-    for (uint32_t i = 0; i < finding->moment_count && trace < viewer->input->trace_count; i++)
+    for (uint32_t i = 0; i < finding->moment_count && trace < viewer->count; i++)
         nvt_buffer_printf(out, "%s%" PRId64, i ? "," : "",
                           nvt_viewer_axis(viewer, trace, finding->moments[i]));
-    nvt_buffer_printf(out, "]}");
+    nvt_buffer_printf(out, "],\"side\":%zu}", side);
+}
+
+/* 0, or -1. */
+static int put_findings(const struct nvt_viewer *viewer, size_t side, size_t *count,
+                        struct nvt_buffer *out)
+{
+    struct nvt_input *input = viewer->sides[side].input;
+    struct nvt_findings findings = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    size_t minor;
+    const int status = nvt_diagnose(input, NULL, &findings, &err) ||
+                       nvt_findings_fold(&findings, input, &err) ||
+                       nvt_findings_leave_minor(&findings, &minor, &err);
+    for (size_t i = 0; i < findings.count && !status; i++) {
+        nvt_buffer_printf(out, "%s", (*count)++ ? "," : "");
+        put_finding(viewer, &findings.items[i], side, out);
+    }
+    free(findings.items);
+    return status ? -1 : 0;
 }
 
 int nvt_answer_findings(const struct nvt_viewer *viewer, struct nvt_buffer *out)
 {
-    struct nvt_findings findings = {0};
-    struct nvt_error err = NVT_ERROR_INIT;
-    size_t minor;
-    int status = nvt_diagnose(viewer->input, NULL, &findings, &err) ||
-                 nvt_findings_fold(&findings, viewer->input, &err) ||
-                 nvt_findings_leave_minor(&findings, &minor, &err);
+    int status = 0;
+    size_t count = 0;
     nvt_buffer_printf(out, "{\"findings\":[");
-    for (size_t i = 0; i < findings.count && !status; i++) {
-        nvt_buffer_printf(out, "%s", i ? "," : "");
-        put_finding(viewer, &findings.items[i], out);
-    }
+    for (size_t side = 0; side < viewer->side_count && !status; side++)
+        status = put_findings(viewer, side, &count, out);
     nvt_buffer_printf(out, "]}\n");
-    free(findings.items);
     return out->failed || status ? -1 : 0;
 }

@@ -8,6 +8,7 @@
 
 #include "../../lib/map.h"
 #include "../device/gaps.h"
+#include "../device/kernel_class.h"
 #include "../model/named_iterations.h"
 #include "../model/parallel.h"
 #include "../path/critical_path.h"
@@ -153,6 +154,9 @@ static int put_streams(struct nvt_scene *scene)
     struct streams streams = {0};
     int status = 0;
     for (uint32_t i = 0; i < ops->count && !status; i++) {
+        uint8_t *class = &scene->classes[nvt_op_name(scene->trace, i)];
+        if (!*class)
+            *class = (uint8_t)(1 + nvt_kernel_class_of(scene->trace, i));
         const uint32_t stream = stream_of(&streams, ops, i);
         if (stream != NVT_MAP_NONE && first + stream == scene->count) {
             struct nvt_view_lane *lane = nvt_scene_add(scene, NVT_VIEW_STREAM, ops->process[i]);
@@ -308,6 +312,9 @@ int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struc
     struct finishing finishing = {.scene = scene};
     scene->trace = trace;
     scene->names = nvt_strings_count(trace->strings) + CAUSES + NVT_PATH_KINDS;
+    scene->classes = calloc(scene->names, 1);
+    if (!scene->classes)
+        return nvt_fail(err, "out of memory");
     for (size_t i = 0; i < PARTS; i++)
         making.errors[i] = (struct nvt_error)NVT_ERROR_INIT;
     nvt_parallel(make_part, &making, PARTS);
@@ -330,6 +337,7 @@ void nvt_scene_free(struct nvt_scene *scene)
     for (uint32_t i = 0; i < scene->count; i++)
         nvt_tracks_free(&scene->lanes[i].tracks);
     free(scene->lanes);
+    free(scene->classes);
     nvt_counter_courses_free(&scene->courses);
     nvt_levels_free(&scene->levels);
     *scene = (struct nvt_scene){0};
@@ -337,7 +345,7 @@ void nvt_scene_free(struct nvt_scene *scene)
 
 uint64_t nvt_scene_bytes(const struct nvt_scene *scene)
 {
-    uint64_t bytes = scene->capacity * sizeof(*scene->lanes);
+    uint64_t bytes = scene->capacity * sizeof(*scene->lanes) + scene->names;
     for (uint32_t i = 0; i < scene->count; i++)
         bytes += nvt_tracks_bytes(&scene->lanes[i].tracks);
     for (uint32_t i = 0; i < scene->levels.count; i++)

@@ -46,6 +46,8 @@ struct nvt_scene {
     struct nvt_view_lane *lanes;
     uint32_t count, capacity;
     uint32_t names; /* of spans are below this */
+    uint8_t *
+        classes; /* of each that an operation has: 1 and its enum nvt_kernel_class; 0: none has it */
     uint32_t iterations;
     struct nvt_counter_courses courses;
     struct nvt_levels levels;

@@ -167,6 +167,28 @@ static int answer_findings(struct nvt_view_server *server, struct nvt_buffer *ou
     return status;
 }
 
+/* A number that may be left out: then it is 0. */
+static int number_or_none(const struct nvt_view_server *server, struct MHD_Connection *of,
+                          const char *key, int64_t least, int64_t most, int64_t *number)
+{
+    *number = 0;
+    return value_of(server, of, key) && number_of(server, of, key, least, most, number);
+}
+
+static int answer_window(const struct nvt_view_server *server, struct MHD_Connection *to,
+                         int64_t from, int64_t until, struct nvt_buffer *out)
+{
+    int64_t side, with, begin, end;
+    if (number_or_none(server, to, "side", 0, UINT32_MAX, &side) ||
+        number_or_none(server, to, "with", 0, UINT32_MAX, &with) ||
+        number_or_none(server, to, "with_from", INT64_MIN, INT64_MAX, &begin) ||
+        number_or_none(server, to, "with_to", INT64_MIN, INT64_MAX, &end))
+        return 1;
+    const struct nvt_view_window windows[] = {{(size_t)side, from, until},
+                                              {(size_t)with, begin, end}};
+    return nvt_answer_window(server->viewer, windows, value_of(server, to, "with") ? 2 : 1, out);
+}
+
 /* 0, or as of answers; 2: there is nothing of this name. */
 static int answer(struct nvt_view_server *server, struct MHD_Connection *to, const char *name,
                   struct nvt_buffer *out)
@@ -198,7 +220,7 @@ static int answer(struct nvt_view_server *server, struct MHD_Connection *to, con
     const char *lanes = value_of(server, to, "lanes");
     if (!is_window && (!lanes || number_of(server, to, "columns", 1, NVT_ANSWER_COLUMNS, &c)))
         return 1;
-    return is_window ? nvt_answer_window(viewer, a, b, out)
+    return is_window ? answer_window(server, to, a, b, out)
                      : nvt_answer_tiles(viewer, a, b, (uint32_t)c, lanes, out);
 }
 

@@ -7,7 +7,7 @@
  *     /TOKEN/lanes       /TOKEN/findings
  *     /TOKEN/tiles?from=NS&to=NS&columns=N&lanes=N,N…
  *     /TOKEN/event?lane=N&track=N&row=N
- *     /TOKEN/window?from=NS&to=NS
+ *     /TOKEN/window?from=NS&to=NS[&side=N][&with=N&with_from=NS&with_to=NS]  compared with a window of side N
  *     /TOKEN/find?text=T&moment=NS
  *
  * 403 without the token, whatever else is asked; 404 for another name, 400 for numbers that are none or about nothing, 405

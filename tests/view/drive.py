@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""usage: drive.py BROWSER NVTALLY TRACE FOLDER: open the page of `nvtally view` in a headless browser, use it as people do, and
+"""usage: drive.py BROWSER NVTALLY TRACE OTHER FOLDER: open the page of `nvtally view` in a headless browser, use it as people do, and
 print what was seen, a line each. The browser is driven over a pipe (its --remote-debugging-pipe), without any module."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 
-BROWSER, NVTALLY, TRACE, FOLDER = sys.argv[1:5]
+BROWSER, NVTALLY, TRACE, OTHER, FOLDER = sys.argv[1:6]
 
 
 class Browser:
@@ -73,7 +74,7 @@ READY = "document.documentElement.dataset.ready&&!busy&&!stale"
 def over_a_kernel(browser):
     """The name under the pointer, as the accessibility tree has it, over the middle of a kernel that is wide enough."""
     spot = browser.ask(
-        "(()=>{const place=places.find(p=>all.kinds[p.lane.kind]==='operations'),list=tiles.get(place.lane.id).tracks[0];let best=0;"
+        "(()=>{const place=places.find(p=>all.kinds[p.lane.kind]==='operations'),list=tiles.get(place.key).tracks[0];let best=0;"
         "for(let i=0;i<list.length;i+=6)if(list[i]>from&&list[i]+list[i+1]<to&&list[i+1]>list[best+1])best=i;"
         "const box=$('scroll').getBoundingClientRect();return [x(list[best]+list[best+1]/2)+box.left,"
         "place.y+8-$('scroll').scrollTop+box.top,names[0][list[best+4]]]})()")
@@ -111,9 +112,93 @@ def use(browser, address):
     print("foreign addresses are refused:", browser.ask("fetch('http://127.0.0.1:1/').then(()=>false,()=>true)"))
 
 
+def at(copy, which):
+    """Where an iteration of a copy begins on the page."""
+    return ("(()=>{const place=places.find(p=>p.copy===%d&&all.kinds[p.lane.kind]==='iterations'),list=tiles.get(place.key).tracks[0];"
+            "return %s})()" % (copy, which))
+
+
+def first_x(browser, copy):
+    return browser.ask(at(copy, "x(list[0])"))
+
+
+def start(*traces):
+    view = subprocess.Popen([NVTALLY, "view", "--no-open", *traces], stdout=subprocess.PIPE, text=True)
+    return view, view.stdout.readline().strip()
+
+
+def visit(browser, address):
+    browser.send("Page.navigate", url="about:blank")
+    browser.send("Page.navigate", url=address)
+    browser.wait(READY)
+
+
+def compare(browser):
+    """Two recordings, two iterations, two ranks: what belongs together stands at the same place."""
+    browser.send("Emulation.setDeviceMetricsOverride", width=1280, height=1600, deviceScaleFactor=1, mobile=False)
+    view, address = start(TRACE, "vs", OTHER)
+    try:
+        visit(browser, address)
+        print("lanes of A and B in turn:", "".join(browser.ask("places.map(p=>'AB'[p.copy])")[:8]))
+        print("first iterations aligned:", abs(first_x(browser, 0) - first_x(browser, 1)) < 1)
+        browser.ask("show(...all.sides[0].loop);mark(...all.sides[0].loop)")
+        browser.wait("$('window').dataset.ready")
+        print("iterations of A, none of the same domain in B:", browser.ask("[...document.querySelectorAll('#window td')].find(d=>d.textContent.startsWith(':iteration')).textContent"))
+        print("findings of both:", browser.ask("['A: ','B: '].every(l=>[...document.querySelectorAll('#findings h3')].some(h=>h.textContent.startsWith(l)))")
+              if browser.wait("$('findings').dataset.ready") is None else False)
+        browser.ask("$('tie').value='begin';$('tie').onchange()")
+        browser.wait(READY)
+        print("aligned by their beginnings:", abs(first_x(browser, 0) - first_x(browser, 1)) > 1)
+    finally:
+        view.terminate()
+        view.wait()
+    overlay(browser)
+    ranks(browser)
+
+
+def overlay(browser):
+    view, address = start(TRACE)
+    try:
+        visit(browser, address)
+        browser.ask("$('tie').value='longest';$('tie').onchange()")
+        browser.wait(READY)
+        print("median and longest iteration overlaid:", browser.ask(
+            "[0,1].every(copy=>{const place=places.find(p=>p.copy===copy&&all.kinds[p.lane.kind]==='iterations'),list=tiles.get(place.key).tracks[0],"
+            "side=all.sides[0],length=copy?side.longest[1]-side.longest[0]:side.median[1]-side.median[0];"
+            "for(let i=0;i<list.length;i+=6)if(list[i]===side.median[0])return list[i+1]===length;return false})"))
+        browser.wait("$('window').dataset.ready")
+        print("iterations in the table:", browser.ask("[...document.querySelectorAll('#window td')].find(d=>d.textContent.startsWith(':iteration')).textContent"))
+        browser.ask("$('tie').value='none';$('tie').onchange()")
+        browser.wait(READY + "&&copies.length===1")
+        for number in (2, 5):
+            browser.ask(at(0, "choose(spotOf(place,0,list,%d*6))" % number))
+            browser.ask("pinned?compare():pin()")
+        browser.wait(READY)
+        print("chosen iterations overlaid:", browser.ask(
+            "[0,1].map(copy=>{const list=tiles.get(places.find(p=>p.copy===copy&&all.kinds[p.lane.kind]==='iterations').key).tracks[0];"
+            "for(let i=0;i<list.length;i+=6)if(list[i]===pinned.start)return list[i+5];return -1})"
+            ".every((row,copy,rows)=>row>=0&&rows[0]!==rows[1])"))
+    finally:
+        view.terminate()
+        view.wait()
+
+
+def ranks(browser):
+    files = [os.path.join(FOLDER, "job.rank%d.nvt" % rank) for rank in range(2)]
+    for file in files:
+        shutil.copy(TRACE, file)
+    view, address = start(*files)
+    try:
+        visit(browser, address)
+        spots = browser.ask("places.filter(p=>all.kinds[p.lane.kind]==='iterations').map(p=>[p.lane.trace,x(tiles.get(p.key).tracks[0][0])])")
+        print("ranks on one axis:", len(spots) == 2 and spots[0][1] == spots[1][1], browser.ask("[...document.querySelectorAll('#labels li.process')].filter(l=>/rank [01], process/.test(l.textContent)).length"))
+    finally:
+        view.terminate()
+        view.wait()
+
+
 def main():
-    view = subprocess.Popen([NVTALLY, "view", "--no-open", TRACE], stdout=subprocess.PIPE, text=True)
-    address = view.stdout.readline().strip()
+    view, address = start(TRACE)
     try:
         browser = Browser("1280,800")
         use(browser, address)
@@ -123,6 +208,7 @@ def main():
         browser.send("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=2, mobile=True)
         browser.wait("innerWidth===400&&side===0")
         print("fits 400 px:", browser.ask("document.documentElement.scrollWidth<=400&&$('scroll').clientHeight>200"))
+        compare(browser)
         browser.end()
         print("the server outlives a killed browser:", view.poll() is None)
     finally:

@@ -4,8 +4,11 @@ const $ = id => document.getElementById(id);
 const HEAD = 18, ROW = 16, CURVE = 36, GAP = 6, MOST_TRACKS = 64;
 // Okabe and Ito's colours for all kinds of sight, lighter so that dark text reads on them.
 const COLORS = ['#8ecdf0', '#f2c14e', '#6fd0ae', '#f0a27a', '#d9a6c8', '#a9b8f0', '#cfd36b', '#9fd8d8', '#e8b7a0', '#b7d99a'];
+const CLASSES = ['#8ecdf0', '#d9a6c8', '#6fd0ae', '#f2c14e', '#f0a27a', '#c4c4c4']; // GEMM, attention, elementwise, copy, communication, others
 const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another CUDA call': '#8ecdf0', 'host code': '#e07b5a'};
-let all, from = 0, to = 1, names = [], tiles = new Map(), places = [], under = null, chosen = null, marked = null, side = 184;
+// Copies of a side that are shown, one or two: moments of one lie on the shown axis once its shift is taken from them.
+let copies = [{side: 0, shift: 0, letter: ''}], pinned = null;
+let all, from = 0, to = 1, names = [], classes = [], tiles = new Map(), places = [], under = null, chosen = null, marked = null, side = 184;
 let busy = false, stale = false, wanted = '', drawing = false, pointer = null, links = [];
 
 const ask = async (what, values = {}) => {
@@ -32,8 +35,10 @@ const make = (kind, text, parent, className) => {
 };
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name);
 const colorOf = new Map();
-function color(lane, name) {
+const classOf = (lane, id) => all.kinds[lane.kind] === 'operations' ? classes[lane.trace][id] : undefined;
+function color(lane, id, name) {
   if (all.kinds[lane.kind] === 'GPU idle') return CAUSES[name] || '#9a9a9a';
+  if (classOf(lane, id) !== undefined) return CLASSES[classOf(lane, id)];
   let found = colorOf.get(name);
   if (!found) {
     let hash = 0;
@@ -46,62 +51,100 @@ const width = () => Math.max(50, $('scroll').clientWidth - side);
 const x = moment => side + (moment - from) / (to - from) * width();
 const moment = px => from + (px - side) / width() * (to - from);
 
+const isOf = (trace, side) => trace >= side.first && trace < side.first + side.traces;
+// What a lane is called in any run: without the numbers of processes and threads; `loosely` the first, second … of its kind in its process.
+function keysOf(entries, loosely) {
+  const processes = new Map(), seen = new Map(), keys = new Map();
+  for (const entry of entries) {
+    const {lane} = entry, process = lane.trace + ' ' + lane.process;
+    if (!processes.has(process)) processes.set(process, processes.size);
+    if (entry.partner) continue;
+    const key = [processes.get(process), lane.kind, loosely || lane.label.replace(/^\d+ ?/, '')].join();
+    seen.set(key, (seen.get(key) || 0) + 1);
+    keys.set(key + ',' + seen.get(key), entry);
+  }
+  return keys;
+}
+// Lanes in the order in which they stand: those of two copies in pairs.
+function inOrder() {
+  const [first, second] = copies.map((copy, number) => all.lanes.filter(lane => isOf(lane.trace, all.sides[copy.side])).map(lane => ({lane, copy: number, key: number + ' ' + lane.id})));
+  if (!second) return first;
+  for (const loosely of ['', '*']) {
+    const others = keysOf(second, loosely);
+    for (const [key, entry] of keysOf(first, loosely)) if (others.has(key)) { entry.partner = others.get(key); entry.partner.partner = entry; }
+  }
+  return first.flatMap(entry => entry.partner ? [entry, entry.partner] : [entry]).concat(second.filter(entry => !entry.partner));
+}
 // Where lanes stand, from top to bottom: a line for each process, then its lanes.
 function layOut() {
   side = innerWidth > 760 ? 184 : 0;
-  const head = side ? 0 : HEAD, labels = $('labels');
-  let y = 0, last = null;
+  const head = side ? 0 : HEAD, labels = $('labels'), lasts = [];
+  let y = 0;
   places = [];
   labels.replaceChildren();
-  const label = (text, at, kind, extra) => {
-    const item = make('li', text, labels, kind);
+  const label = (text, at, kind, extra, letter) => {
+    const item = make('li', undefined, labels, kind);
+    if (letter) make('b', letter, item, 'copy' + letter);
+    item.append(visible(text));
     item.style.top = at + 'px';
     if (extra) make('small', ' ' + extra, item);
   };
-  for (const lane of all.lanes) {
-    const group = lane.trace + ' ' + lane.process;
-    if (group !== last && (lane.process || all.traces.length > 1)) {
-      label((all.traces.length > 1 ? all.traces[lane.trace] + ': ' : '') + lane.process, y + 2, 'process');
+  for (const {lane, copy, key} of inOrder()) {
+    const group = lane.trace + ' ' + lane.process, letter = copies[copy].letter;
+    if (group !== lasts[copy] && (lane.process || all.traces.length > 1)) {
+      label((all.traces.length > 1 ? all.traces[lane.trace] + ': ' : '') + lane.process, y + 2, 'process', '', letter);
       y += HEAD + 4;
     }
-    last = group;
+    lasts[copy] = group;
     const height = lane.unit === undefined ? Math.max(1, lane.tracks) * ROW : CURVE;
-    label(lane.label, y, '', lane.label === all.kinds[lane.kind] ? lane.unit : lane.unit || all.kinds[lane.kind]);
-    places.push({lane, y: y + head, height});
+    label(lane.label, y, '', lane.label === all.kinds[lane.kind] ? lane.unit : lane.unit || all.kinds[lane.kind], letter);
+    places.push({lane, copy, key, y: y + head, height});
     y += head + height + GAP;
   }
   $('tall').style.height = Math.max(y, $('scroll').clientHeight) + 'px';
 }
+const placeOf = spot => places.find(one => one.lane.id === spot.lane && one.copy === (spot.copy || 0));
 const seen = () => {
   const top = $('scroll').scrollTop, bottom = top + $('scroll').clientHeight;
   return places.filter(place => place.y + place.height >= top && place.y <= bottom);
 };
 
 // Tiles of half a screen more on either side; one question at a time, the last one wins.
+async function tilesOf(copy, asked) {
+  const shift = copies[copy].shift, reply = await ask('tiles', {...asked, from: asked.from + shift, to: asked.to + shift});
+  reply.names.forEach((of, trace) => Object.assign(names[trace], of));
+  reply.classes.forEach((of, trace) => Object.assign(classes[trace], of));
+  for (const id in reply.lanes) {
+    const {tracks, curve} = reply.lanes[id];
+    if (tracks) for (const track of tracks) for (let i = 0; i < track.length; i += 6) track[i] -= shift;
+    if (curve) for (let i = 0; i < curve.length; i += 4) curve[i] -= shift;
+    tiles.set(copy + ' ' + id, reply.lanes[id]);
+  }
+}
 async function load() {
-  const lanes = seen().map(place => place.lane.id), space = (to - from) / 2;
-  const values = {from: Math.floor(from - space), to: Math.ceil(to + space) + 1, columns: Math.min(8000, Math.round(2 * width())), lanes: lanes.join()};
-  const key = JSON.stringify(values);
-  if (!lanes.length || key === wanted) return;
+  const space = (to - from) / 2, shown = seen(), columns = Math.min(8000, Math.round(2 * width()));
+  const values = copies.map((_, copy) => ({from: Math.floor(from - space), to: Math.ceil(to + space) + 1, columns, lanes: shown.filter(place => place.copy === copy).map(place => place.lane.id).join()}));
+  const key = JSON.stringify([values, copies]);
+  if (!shown.length || key === wanted) return;
   if (busy) { stale = true; return; }
   busy = true;
   wanted = key;
   try {
-    const reply = await ask('tiles', values);
-    reply.names.forEach((of, trace) => Object.assign(names[trace], of));
-    for (const id in reply.lanes) tiles.set(Number(id), reply.lanes[id]);
+    await Promise.all(values.map((asked, copy) => asked.lanes && tilesOf(copy, asked)));
     document.documentElement.dataset.ready = key;
   } catch (error) { wanted = ''; failed(error); }
   busy = false;
   draw();
   if (stale) { stale = false; load(); }
 }
+const low = () => Math.min(...copies.map(copy => -copy.shift));
+const high = () => Math.max(...copies.map(copy => all.sides[copy.side].end - copy.shift));
 function show(a, b) {
-  const least = 10, room = Math.max(all.end, least);
+  const least = 10, begin = low(), end = high(), room = Math.max(end - begin, least);
   if (b - a < least) { const middle = (a + b) / 2; a = middle - least / 2; b = middle + least / 2; }
-  if (b - a > 2 * room) { a = -room / 2; b = 1.5 * room; }
-  if (b < 0) { b -= a; a = 0; }
-  if (a > all.end) { a -= b - all.end; b = all.end; }
+  if (b - a > 2 * room) { a = begin - room / 2; b = end + room / 2; }
+  if (b < begin) { b -= a - begin; a = begin; }
+  if (a > end) { a -= b - end; b = end; }
   from = a;
   to = b;
   history.replaceState(null, '', '#' + Math.round(from) + '-' + Math.round(to));
@@ -110,7 +153,7 @@ function show(a, b) {
 }
 const zoom = (by, at = (from + to) / 2) => show(at - (at - from) * by, at + (to - at) * by);
 const move = by => show(from + (to - from) * by, to + (to - from) * by);
-const everything = () => show(-all.end * .01, all.end * 1.01 + 1);
+const everything = () => { const space = (high() - low()) * .01; show(low() - space, high() + space + 1); };
 const lookAt = (start, end) => { const space = Math.max(end - start, 100) * 2; show(start - space, end + space); };
 
 function draw() {
@@ -157,7 +200,7 @@ function text(pen, what, left, top, right) {
   pen.fillText(said, left + 3, top + ROW / 2);
 }
 function paintSpans(pen, place, top) {
-  const tile = tiles.get(place.lane.id), right = side + width();
+  const tile = tiles.get(place.key), right = side + width();
   if (!tile || !tile.tracks) return;
   tile.tracks.forEach((track, number) => {
     const y = place.y + number * ROW - top;
@@ -167,7 +210,7 @@ function paintSpans(pen, place, top) {
       if (b < side || a > right) continue;
       a = Math.max(a, side); b = Math.min(b, right);
       const called = visible(names[place.lane.trace][name] ?? '');
-      pen.fillStyle = color(place.lane, called);
+      pen.fillStyle = color(place.lane, name, called);
       pen.globalAlpha = many > 1 ? .35 + .65 * Math.min(1, length ? ns / length : 1) : 1;
       pen.fillRect(a, y + 1, b - a, ROW - 2);
       pen.globalAlpha = 1;
@@ -176,7 +219,7 @@ function paintSpans(pen, place, top) {
   });
 }
 function paintCurve(pen, place, top) {
-  const tile = tiles.get(place.lane.id), curve = tile && tile.curve, y = place.y - top, right = side + width();
+  const tile = tiles.get(place.key), curve = tile && tile.curve, y = place.y - top, right = side + width();
   if (!curve || !curve.length) return;
   let low = 0, high = -Infinity;
   for (let i = 0; i < curve.length; i += 4) if (x(curve[i]) >= side - 5 && x(curve[i]) <= right) { low = Math.min(low, curve[i + 1]); high = Math.max(high, curve[i + 2]); }
@@ -184,7 +227,7 @@ function paintCurve(pen, place, top) {
   const scale = value => y + CURVE - 2 - (value - low) / (high - low || 1) * (CURVE - 6);
   pen.fillStyle = '#8ecdf0';
   for (let i = 0; i < curve.length; i += 4) {
-    const a = Math.max(side, x(curve[i])), b = Math.min(right, i + 4 < curve.length ? x(curve[i + 4]) : x(all.end));
+    const a = Math.max(side, x(curve[i])), b = Math.min(right, i + 4 < curve.length ? x(curve[i + 4]) : x(all.sides[copies[place.copy].side].end - copies[place.copy].shift));
     if (b <= side || a >= right || b <= a) continue;
     pen.globalAlpha = .45; pen.fillRect(a, scale(curve[i + 2]), b - a + .5, scale(low) - scale(curve[i + 2]));
     pen.globalAlpha = 1; pen.fillRect(a, scale(curve[i + 2]), b - a + .5, Math.max(1.5, scale(curve[i + 1]) - scale(curve[i + 2])));
@@ -194,7 +237,7 @@ function paintCurve(pen, place, top) {
 }
 const quantity = (value, unit) => unit === 'B' ? (value >= 2 ** 30 ? (value / 2 ** 30).toFixed(2) + ' GiB' : value >= 2 ** 20 ? (value / 2 ** 20).toFixed(1) + ' MiB' : value >= 1024 ? (value / 1024).toFixed(1) + ' KiB' : value + ' B') : Number(value.toPrecision(4)) + (unit ? ' ' + unit : '');
 function box(pen, spot, top, ink) {
-  const place = places.find(one => one.lane.id === spot.lane);
+  const place = placeOf(spot);
   if (!place) return;
   const a = Math.max(side, x(spot.start)), b = Math.min(side + width(), Math.max(x(spot.end), x(spot.start) + 2));
   if (b < a) return;
@@ -204,9 +247,9 @@ function box(pen, spot, top, ink) {
   pen.lineWidth = 1;
 }
 function paintLinks(pen, top) {
-  const start = chosen && places.find(one => one.lane.id === chosen.lane);
+  const start = chosen && placeOf(chosen);
   for (const link of start ? links : []) {
-    const end = places.find(one => one.lane.id === link.lane);
+    const end = placeOf(link);
     if (!end) continue;
     box(pen, link, top, css('--mark'));
     const goes = link.what === 'launches', y1 = start.y + chosen.track * ROW + ROW / 2 - top, y2 = end.y + ROW / 2 - top;
@@ -239,29 +282,30 @@ function spotAt(clientX, clientY) {
   const frame = $('scroll').getBoundingClientRect(), px = clientX - frame.left, y = clientY - frame.top + $('scroll').scrollTop;
   const place = places.find(one => y >= one.y && y < one.y + one.height);
   if (!place || px < side) return null;
-  const tile = tiles.get(place.lane.id), track = Math.floor((y - place.y) / ROW), at = moment(px);
+  const tile = tiles.get(place.key), track = Math.floor((y - place.y) / ROW), at = moment(px);
   if (tile && tile.curve) {
     let i = tile.curve.length - 4;
     while (i > 0 && tile.curve[i] > at) i -= 4;
-    return i < 0 ? null : {lane: place.lane.id, curve: true, least: tile.curve[i + 1], most: tile.curve[i + 2], start: at, end: at, track: 0};
+    return i < 0 ? null : {lane: place.lane.id, copy: place.copy, curve: true, least: tile.curve[i + 1], most: tile.curve[i + 2], start: at, end: at, track: 0};
   }
   const list = tile && tile.tracks && tile.tracks[track] || [], slack = (to - from) / width();
   let best = -1;
   for (let i = 0; i < list.length; i += 6)
     if (list[i] <= at + slack && list[i] + Math.max(list[i + 1], slack) >= at - slack && (best < 0 || Math.abs(list[i] + list[i + 1] / 2 - at) < Math.abs(list[best] + list[best + 1] / 2 - at))) best = i;
-  return best < 0 ? null : spotOf(place.lane, track, list, best);
+  return best < 0 ? null : spotOf(place, track, list, best);
 }
-const spotOf = (lane, track, list, i) => ({lane: lane.id, track, start: list[i], end: list[i] + list[i + 1], ns: list[i + 2], count: list[i + 3], name: names[lane.trace][list[i + 4]] ?? '', row: list[i + 5]});
+const spotOf = ({lane, copy}, track, list, i) => ({lane: lane.id, copy, track, start: list[i], end: list[i] + list[i + 1], ns: list[i + 2], count: list[i + 3], name: names[lane.trace][list[i + 4]] ?? '', class: classOf(lane, list[i + 4]), row: list[i + 5]});
+const raw = (spot, at = spot.start) => at + copies[spot.copy || 0].shift;
 const laneOf = spot => all.lanes.find(lane => lane.id === spot.lane);
 function says(spot) {
   const lane = laneOf(spot);
-  if (spot.curve) return lane.label + ': ' + quantity(spot.most, lane.unit) + (spot.least !== spot.most ? ', at least ' + quantity(spot.least, lane.unit) : '') + ' at ' + time(spot.start);
+  if (spot.curve) return lane.label + ': ' + quantity(spot.most, lane.unit) + (spot.least !== spot.most ? ', at least ' + quantity(spot.least, lane.unit) : '') + ' at ' + time(raw(spot));
   const what = spot.name || 'no name';
-  return (spot.count > 1 ? count(spot.count) + ' events, mostly ' + what + ', ' + time(spot.ns) + ' in ' + time(spot.end - spot.start) : what + ', ' + time(spot.end - spot.start)) + ' from ' + time(spot.start) + ', ' + all.kinds[lane.kind] + ' of ' + lane.label;
+  return (spot.count > 1 ? count(spot.count) + ' events, mostly ' + what + ', ' + time(spot.ns) + ' in ' + time(spot.end - spot.start) : what + ', ' + time(spot.end - spot.start)) + ' from ' + time(raw(spot)) + ', ' + (spot.class === undefined ? '' : all.classes[spot.class] + ', ') + all.kinds[lane.kind] + ' of ' + lane.label;
 }
 let asked = 0;
 function point(spot, clientX, clientY) {
-  const same = under && spot && under.lane === spot.lane && under.track === spot.track && under.row === spot.row && under.start === spot.start;
+  const same = under && spot && under.lane === spot.lane && under.copy === spot.copy && under.track === spot.track && under.row === spot.row && under.start === spot.start;
   under = spot;
   const tip = $('tip');
   tip.hidden = !spot || clientX === undefined;
@@ -290,7 +334,7 @@ const go = (parent, label, action) => { const button = make('button', label, par
 function table(parent, heads, rows) {
   const element = make('table', undefined, parent), head = make('tr', undefined, element);
   heads.forEach((name, i) => make('th', name, head, i ? 'number' : ''));
-  for (const row of rows) { const line = make('tr', undefined, element); row.forEach((cell, i) => make('td', cell, line, i ? 'number' : '')); }
+  for (const row of rows) { const line = make('tr', undefined, element); row.forEach((cell, i) => make('td', i ? cell : undefined, line, i ? 'number' : '')); make('div', row[0], line.cells[0]).title = visible(String(row[0])); }
 }
 async function choose(spot) {
   chosen = spot;
@@ -301,35 +345,106 @@ async function choose(spot) {
   make('h3', spot.name || 'no name', out);
   make('p', says(spot), out);
   go(out, 'Zoom (f)', () => lookAt(spot.start, spot.end));
+  if (spot.count === 1 && !isPinned(spot)) {
+    go(out, 'Pin (p)', pin);
+    if (pinned) go(out, 'Compare with ' + pinned.name + ' (c)', compare);
+  }
   if (spot.count > 1) { make('p', 'Merged at this zoom: ' + count(spot.count) + ' events, which take ' + time(spot.ns) + '. Zoom in to see each.', out); return; }
   try {
-    const event = await ask('event', {lane: spot.lane, track: spot.track, row: spot.row});
+    const event = await ask('event', {lane: spot.lane, track: spot.track, row: spot.row}), shift = copies[spot.copy || 0].shift;
     if (chosen !== spot) return;
+    for (const one of event.path.concat(event.links)) { one.start -= shift; one.end -= shift; one.copy = spot.copy; }
     table(out, ['', ''], event.fields);
     if (event.path.length) make('h3', 'Ranges around it', out);
     for (const range of event.path) go(make('p', undefined, out), range.name + ', ' + time(range.end - range.start), () => lookAt(range.start, range.end));
     links = event.links;
     if (links.length) make('h3', 'Links', out);
-    for (const link of links) go(make('p', undefined, out), link.what + ' ' + link.name + ' at ' + time(link.start), () => reveal(link));
+    for (const link of links) go(make('p', undefined, out), link.what + ' ' + link.name + ' at ' + time(raw(link)), () => reveal(link));
   } catch (error) { failed(error); }
   draw();
 }
 function reveal(spot) {
-  const place = places.find(one => one.lane.id === spot.lane), scroll = $('scroll');
+  const place = placeOf(spot), scroll = $('scroll');
   if (place && (place.y < scroll.scrollTop || place.y + place.height > scroll.scrollTop + scroll.clientHeight)) scroll.scrollTop = Math.max(0, place.y - scroll.clientHeight / 3);
   lookAt(spot.start, spot.end);
 }
-async function mark(a, b) {
+// Two events on one axis: of two sides, or of one side that is then shown twice.
+const isPinned = spot => pinned && spot.lane === pinned.lane && spot.track === pinned.track && spot.row === pinned.row;
+function pin() {
+  if (!chosen || chosen.count !== 1 || chosen.curve) return;
+  const of = copies[chosen.copy || 0];
+  pinned = {lane: chosen.lane, track: chosen.track, row: chosen.row, name: chosen.name || 'no name', side: of.side, start: raw(chosen), end: raw(chosen, chosen.end)};
+  note('Pinned: ' + pinned.name + ' at ' + time(pinned.start) + '. Select another event, then press c to see both on one axis.');
+  choose(chosen);
+}
+function compare() {
+  if (!pinned || !chosen || chosen.count !== 1 || chosen.curve) return;
+  const other = {side: copies[chosen.copy || 0].side, start: raw(chosen), end: raw(chosen, chosen.end)};
+  const [a, b] = other.side < pinned.side ? [other, pinned] : [pinned, other];
+  tie([a.side, b.side], b.start - a.start);
+  note('A from ' + time(a.start) + ' and B from ' + time(b.start) + ' on one axis.');
+  $('tie').value = 'pins';
+  stand(a, b);
+}
+// Show sides, of which the second lies so much later.
+function tie(sides, shift) {
+  copies = sides.map((of, number) => ({side: of, shift: number ? shift : 0, letter: sides.length > 1 ? 'AB'[number] : ''}));
+  tiles.clear();
+  wanted = '';
+  marked = chosen = under = null;
+  links = [];
+  $('window').hidden = $('event').hidden = true;
+  layOut();
+}
+// Two spans of time that begin at the same place: the longer one fills the page, the table is of each in its own length.
+function stand(a, b) {
+  const length = Math.max(a.end - a.start, b.end - b.start);
+  show(a.start - length * .02, a.start + length * 1.02 + 1);
+  mark(a.start, a.start + length, [a.end, b.end - b.start + a.start]);
+}
+
+// The ways in which two sides, or two iterations of one, are laid over each other; what cannot be done is not offered.
+const ways = () => {
+  const [a, b] = all.sides, start = (key, side) => side[key] ? side[key][0] : 0;
+  const both = (key, text) => [key, text, () => { tie([0, 1], start(key, b) - start(key, a)); loop(); }];
+  if (b) return (a.iterations && b.iterations ? [both('loop', 'first iterations aligned'), both('median', 'median iterations aligned')] : []).concat([['begin', 'beginnings aligned', () => { tie([0, 1], 0); loop(); }]]);
+  return a.iterations > 1 ? [['none', 'no overlay', () => { tie([0], 0); note(''); loop(); }], ['longest', 'median and longest iteration', () => { tie([0, 0], a.longest[0] - a.median[0]); stand({start: a.median[0], end: a.median[1]}, {start: a.longest[0], end: a.longest[1]}); }]] : [];
+};
+function offer() {
+  const list = ways(), select = $('tie');
+  select.hidden = !list.length;
+  select.replaceChildren();
+  for (const [key, text] of list.concat([['pins', 'chosen events aligned (p, c)']])) make('option', text, select).value = key;
+  select.onchange = () => { const way = list.find(([key]) => key === select.value); if (way) way[2](); else if (pinned) compare(); else note('Select an event and press p, select another and press c.'); };
+  if (all.sides.length > 1) list[0][2]();
+}
+// What matters first: the loop, not the start-up.
+function loop() {
+  const loops = copies.filter(copy => all.sides[copy.side].loop).map(copy => all.sides[copy.side].loop.map(at => at - copy.shift));
+  if (!loops.length) { everything(); return; }
+  const begin = Math.min(...loops.map(of => of[0])), end = Math.max(...loops.map(of => of[1])), space = (end - begin) * .02;
+  show(begin - space, end + space + 1);
+}
+const signed = ns => (ns > 0 ? '+' : ns < 0 ? '\u2212' : '') + time(Math.abs(ns));
+// A window's table; of two copies what differs most comes first.
+function windowRows(rows, skip) {
+  return rows.map(row => {
+    const [n, ns, m, ms] = row.slice(1 + skip);
+    return copies.length < 2 ? [row[0], count(n), time(ns)] : [row[0] + ' × ' + count(n) + (n === m ? '' : ', ' + count(m)), time(ns), time(ms), signed(ms - ns)];
+  });
+}
+// `ends` are those of two copies, where they are not the same.
+async function mark(a, b, ends) {
   marked = [Math.round(Math.min(a, b)), Math.round(Math.max(a, b))];
   draw();
-  const out = open('window'), [begin, end] = marked;
-  make('p', time(end - begin) + ' from ' + time(begin) + ': what begins in it', out);
+  const out = open('window'), [begin, end] = marked, [one, other] = copies, [first, second] = ends || [end, end];
+  make('p', time(first - begin) + ' from ' + time(begin + one.shift) + (other ? ' of A, ' + time(second - begin) + ' from ' + time(begin + other.shift) + ' of B' : '') + ': what begins in it', out);
   go(out, 'Zoom (f)', () => show(begin, end));
   try {
-    const reply = await ask('window', {from: begin, to: end});
+    const reply = await ask('window', {from: begin + one.shift, to: first + one.shift, side: one.side, ...other ? {with: other.side, with_from: begin + other.shift, with_to: second + other.shift} : {}});
     if (!marked || marked[0] !== begin || marked[1] !== end) return;
-    const parts = [['Ranges', reply.ranges.map(([name, , n, ns]) => [name, count(n), time(ns)])], ['Operations', reply.operations.map(([name, n, ns]) => [name, count(n), time(ns)])], ['CUDA calls', reply.calls.map(([name, n, ns]) => [name, count(n), time(ns)])]];
-    for (const [title, rows] of parts) if (rows.length) { make('h3', title, out); table(out, ['name', 'count', 'time'], rows); }
+    for (const [title, rows] of [['Ranges', windowRows(reply.ranges, 1)], ['Operations', windowRows(reply.operations, 0)], ['CUDA calls', windowRows(reply.calls, 0)]])
+      if (rows.length) { make('h3', title, out); table(out, other ? ['name', 'A', 'B', 'B \u2212 A'] : ['name', 'count', 'time'], rows); }
     if (reply.more) make('p', count(reply.more) + ' more names', out);
     $('window').dataset.ready = begin + '-' + end;
   } catch (error) { failed(error); }
@@ -338,11 +453,13 @@ async function find(what) {
   const out = open('found', !!what);
   if (!what) return;
   try {
-    const reply = await ask('find', {text: what, moment: Math.round((chosen || {start: from}).start)});
+    const reply = await ask('find', {text: what, moment: Math.round(raw(chosen || {start: from}))});
     make('p', count(reply.spans) + (reply.spans === 1 ? ' event' : ' events') + ' of ' + count(reply.names.length) + (reply.names.length === 1 ? ' name' : ' names'), out);
-    for (const [trace, name, n, lane, track, row, start, end] of reply.names) {
-      const line = make('p', undefined, out);
-      go(line, name || 'no name', async () => { const spot = {lane, track, row, start, end, ns: end - start, count: 1, name}; reveal(spot); await choose(spot); find($('text').value); });
+    for (const [trace, name, n, lane, track, row, begins, ends] of reply.names) {
+      const line = make('p', undefined, out), copy = copies.findIndex(one => isOf(trace, all.sides[one.side]));
+      if (copy < 0) continue;
+      const start = begins - copies[copy].shift, end = ends - copies[copy].shift;
+      go(line, name || 'no name', async () => { const spot = {lane, copy, track, row, start, end, ns: end - start, count: 1, name}; reveal(spot); await choose(spot); find($('text').value); });
       make('span', count(n) + (all.traces.length > 1 ? ' in ' + all.traces[trace] : ''), line);
     }
     $('found').dataset.ready = what;
@@ -354,11 +471,11 @@ async function findings() {
     const reply = await ask('findings');
     if (!reply.findings.length) make('p', 'Nothing was found.', out);
     for (const finding of reply.findings) {
-      make('h3', finding.title, out);
+      make('h3', (all.sides.length > 1 ? 'AB'[finding.side] + ': ' : '') + finding.title, out);
       make('p', finding.what, out);
       for (const key of ['where', 'evidence', 'remedy']) if (finding[key]) make('p', key + ': ' + finding[key], out);
       const line = make('p', undefined, out);
-      for (const at of finding.moments) go(line, 'at ' + time(at), () => { show(at - 2e6, at + 8e6); mark(at, at + 1e6); });
+      for (const at of finding.moments) go(line, 'at ' + time(at), () => { const on = at - (copies.find(copy => copy.side === finding.side) || copies[0]).shift; show(on - 2e6, on + 8e6); mark(on, on + 1e6); });
     }
     $('findings').dataset.ready = 'yes';
   } catch (error) { out.textContent = error.message; }
@@ -366,11 +483,11 @@ async function findings() {
 
 // From event to event by the arrows.
 function step(right, down) {
-  const now = under || chosen, place = now ? places.find(one => one.lane.id === now.lane) : seen()[0];
+  const now = under || chosen, place = now ? placeOf(now) : seen()[0];
   if (!place) return;
   let at = places.indexOf(place), track = (now ? now.track : 0) + down;
   if (track < 0 || track >= Math.max(1, place.lane.tracks)) { at = Math.max(0, Math.min(places.length - 1, at + down)); track = down < 0 ? Math.max(1, places[at].lane.tracks) - 1 : 0; }
-  const lane = places[at].lane, tile = tiles.get(lane.id), list = tile && tile.tracks && tile.tracks[track] || [];
+  const {lane, copy} = places[at], tile = tiles.get(places[at].key), list = tile && tile.tracks && tile.tracks[track] || [];
   const middle = now ? now.start : (from + to) / 2;
   let best = -1;
   for (let i = 0; i < list.length; i += 6) {
@@ -381,13 +498,14 @@ function step(right, down) {
   const scroll = $('scroll'), y = places[at].y + track * ROW;
   if (y < scroll.scrollTop) scroll.scrollTop = y - 20;
   if (y + ROW > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = y + ROW - scroll.clientHeight + 20;
-  if (best >= 0) { point(spotOf(lane, track, list, best)); if (under.start > to || under.end < from) show(under.start - (to - from) / 2, under.start + (to - from) / 2); }
-  else if (down) point({lane: lane.id, track, start: middle, end: middle, ns: 0, count: 0, name: 'nothing here', row: -1});
+  if (best >= 0) { point(spotOf(places[at], track, list, best)); if (under.start > to || under.end < from) show(under.start - (to - from) / 2, under.start + (to - from) / 2); }
+  else if (down) point({lane: lane.id, copy, track, start: middle, end: middle, ns: 0, count: 0, name: 'nothing here', row: -1});
 }
 function key(event) {
+  if (event.target === $('tie')) return;
   if (event.target === $('text')) { if (event.key === 'Escape') $('scroll').focus(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const keys = {w: () => zoom(.7), s: () => zoom(1 / .7), a: () => move(-.2), d: () => move(.2), '0': everything, '+': () => zoom(.7), '-': () => zoom(1 / .7), '/': () => $('text').focus(), '?': () => { $('keys').open = true; $('keys').scrollIntoView(); },
+  const keys = {w: () => zoom(.7), s: () => zoom(1 / .7), a: () => move(-.2), d: () => move(.2), '0': everything, '+': () => zoom(.7), '-': () => zoom(1 / .7), '/': () => $('text').focus(), p: pin, c: compare, '?': () => { $('keys').open = true; $('keys').scrollIntoView(); },
     f: () => marked ? show(...marked) : chosen && lookAt(chosen.start, chosen.end), Escape: () => { marked = null; $('window').hidden = true; choose(null); point(null); },
     ArrowRight: () => step(1, 0), ArrowLeft: () => step(-1, 0), ArrowDown: () => step(0, 1), ArrowUp: () => step(0, -1), Enter: () => under && choose(under)};
   if (event.target.closest('aside, nav') && /Enter|Arrow/.test(event.key)) return;
@@ -437,13 +555,16 @@ function up(event) {
 async function begin() {
   try { all = await ask('lanes'); } catch (error) { failed(error); return; }
   names = all.traces.map(() => ({}));
-  $('title').textContent = visible(all.traces.join(', '));
+  classes = all.traces.map(() => ({}));
+  $('title').textContent = visible(all.sides.map((of, number) => (all.sides.length > 1 ? 'AB'[number] + ' ' : '') + all.traces.slice(of.first, of.first + of.traces).join(', ')).join(' vs '));
   document.title = visible(all.traces[0] || '') + ' – nvtally view';
   if (all.unaligned) note('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
   if (!all.lanes.length) note('This trace has no events.');
-  layOut();
+  all.classes.forEach((name, i) => { const item = make('li', undefined, $('colors')); make('i', undefined, item).style.background = CLASSES[i]; item.append(name); });
   const asked = /^#(-?\d+)-(-?\d+)$/.exec(location.hash);
-  asked && +asked[2] > +asked[1] ? show(+asked[1], +asked[2]) : everything();
+  layOut();
+  offer();
+  asked && +asked[2] > +asked[1] ? show(+asked[1], +asked[2]) : loop();
   $('scroll').addEventListener('scroll', () => { draw(); load(); });
   for (const id of ['scroll', 'ruler']) {
     const on = $(id);

@@ -1,0 +1,246 @@
+/*
+ * The viewer: its sides, their lanes, and where each trace lies on its side's axis.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/json.h"
+#include "../../lib/text.h"
+#include "../device/kernel_class.h"
+#include "../input/clocks.h"
+#include "../input/ranks.h"
+#include "answers.h"
+
+/* Where each trace of a side lies on the side's axis, which begins at 0. 0, or -1 when out of memory. */
+static int shift_side(struct nvt_viewer *viewer, struct nvt_view_side *side)
+{
+    const struct nvt_trace **traces = calloc(side->count, sizeof(struct nvt_trace *));
+    int64_t *shifts = viewer->shifts + side->first, begin = 0, end = 0;
+    if (!traces)
+        return -1;
+    for (size_t i = 0; i < side->count; i++)
+        traces[i] = viewer->traces[side->first + i]->trace;
+    viewer->unaligned += nvt_shifts_to_first(traces, side->count, shifts);
+    for (size_t i = 0; i < side->count; i++) {
+        const int64_t from = traces[i]->first_ns + shifts[i], to = traces[i]->last_ns + shifts[i];
+        begin = !i || from < begin ? from : begin;
+        end = !i || to > end ? to : end;
+    }
+    for (size_t i = 0; i < side->count; i++)
+        shifts[i] -= begin;
+    side->end = end - begin;
+    viewer->end = side->end > viewer->end ? side->end : viewer->end;
+    free(traces);
+    return 0;
+}
+
+struct iteration {
+    int64_t start, length;
+};
+
+static int by_length(const void *left, const void *right)
+{
+    const struct iteration *a = left, *b = right;
+    if (a->length != b->length)
+        return a->length < b->length ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Of the first trace that has iterations. 0, or -1 when out of memory. */
+static int find_loop(const struct nvt_viewer *viewer, struct nvt_view_side *side)
+{
+    const struct nvt_tracks *tracks = NULL;
+    size_t trace = side->first, count = 0;
+    for (; trace < side->first + side->count; trace++) {
+        const struct nvt_scene *scene = &viewer->scenes[trace];
+        for (uint32_t i = 0; i < scene->count && !tracks; i++)
+            if (scene->lanes[i].kind == NVT_VIEW_ITERATIONS)
+                tracks = &scene->lanes[i].tracks;
+        if (tracks)
+            break;
+    }
+    for (uint32_t t = 0; tracks && t < tracks->count; t++)
+        count += tracks->items[t].count;
+    if (!count)
+        return 0;
+    struct iteration *all = malloc(count * sizeof(*all));
+    if (!all)
+        return -1;
+    for (uint32_t t = 0; t < tracks->count; t++)
+        for (uint32_t i = 0; i < tracks->items[t].count; i++) {
+            const struct nvt_track *track = &tracks->items[t];
+            const int64_t start = nvt_viewer_axis(viewer, trace, track->start[i]);
+            const int64_t end = nvt_viewer_axis(viewer, trace, track->end[i]);
+            if (!side->iterations || start < side->loop[0])
+                side->loop[0] = start;
+            if (!side->iterations || end > side->loop[1])
+                side->loop[1] = end;
+            all[side->iterations++] = (struct iteration){start, end - start};
+        }
+    qsort(all, count, sizeof(*all), by_length);
+    const struct iteration median = all[(count - 1) / 2], longest = all[count - 1];
+    side->median[0] = median.start;
+    side->median[1] = median.start + median.length;
+    side->longest[0] = longest.start;
+    side->longest[1] = longest.start + longest.length;
+    free(all);
+    return 0;
+}
+
+/* Room for one more than there are. 0, or -1 when out of memory. */
+static int make_room(struct nvt_viewer *viewer, size_t sides, size_t traces)
+{
+    viewer->sides = calloc(sides, sizeof(*viewer->sides));
+    viewer->traces = calloc(traces, sizeof(*viewer->traces));
+    viewer->scenes = calloc(traces, sizeof(*viewer->scenes));
+    viewer->shifts = calloc(traces, sizeof(*viewer->shifts));
+    viewer->first = calloc(traces, sizeof(*viewer->first));
+    return viewer->sides && viewer->traces && viewer->scenes && viewer->shifts && viewer->first
+               ? 0
+               : -1;
+}
+
+int nvt_viewer_make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
+                    struct nvt_error *err)
+{
+    size_t traces = 0;
+    for (size_t i = 0; i < sides; i++) {
+        if (!inputs[i].trace_count)
+            return nvt_fail(err, "view: there is no trace in what was given");
+        traces += inputs[i].trace_count;
+    }
+    if (make_room(viewer, sides + 1, traces + 1))
+        return nvt_fail(err, "out of memory");
+    for (size_t s = 0; s < sides; s++) {
+        struct nvt_view_side *side = &viewer->sides[viewer->side_count++];
+        *side = (struct nvt_view_side){
+            .input = &inputs[s], .first = viewer->count, .count = inputs[s].trace_count};
+        for (size_t i = 0; i < side->count; i++, viewer->count++) {
+            struct nvt_scene *scene = &viewer->scenes[viewer->count];
+            viewer->traces[viewer->count] = &inputs[s].traces[i];
+            if (nvt_scene_make(scene, inputs[s].traces[i].trace, err)) {
+                viewer->count++;
+                return -1;
+            }
+            viewer->first[viewer->count + 1] = viewer->first[viewer->count] + scene->count;
+        }
+        if (shift_side(viewer, side) || find_loop(viewer, side))
+            return nvt_fail(err, "out of memory");
+    }
+    return 0;
+}
+
+void nvt_viewer_free(struct nvt_viewer *viewer)
+{
+    for (size_t i = 0; i < viewer->count; i++)
+        nvt_scene_free(&viewer->scenes[i]);
+    free(viewer->sides);
+    free(viewer->traces);
+    free(viewer->scenes);
+    free(viewer->shifts);
+    free(viewer->first);
+    *viewer = (struct nvt_viewer){0};
+}
+
+const struct nvt_scene *nvt_viewer_lane(const struct nvt_viewer *viewer, uint32_t *lane,
+                                        uint32_t *trace)
+{
+    for (uint32_t i = 0; i < viewer->count; i++)
+        if (*lane < viewer->first[i + 1]) {
+            *lane -= viewer->first[i];
+            *trace = i;
+            return &viewer->scenes[i];
+        }
+    return NULL;
+}
+
+static void put_process(const struct nvt_viewer *viewer, uint32_t trace, uint32_t process,
+                        struct nvt_buffer *out)
+{
+    const struct nvt_scene *scene = &viewer->scenes[trace];
+    char text[256] = "";
+    if (process != NVT_NONE) {
+        const struct nvt_processes *processes = &scene->trace->processes;
+        const uint32_t rank = nvt_input_rank(viewer->traces[trace], process);
+        int used = rank == NVT_NONE ? 0 : snprintf(text, sizeof(text), "rank %" PRIu32 ", ", rank);
+        snprintf(text + used, sizeof(text) - (size_t)used, "process %" PRId64 " %s",
+                 processes->pid[process], nvt_name(scene->trace, processes->name[process]));
+    }
+    nvt_json_quote(out, text);
+}
+
+static void put_lane(const struct nvt_viewer *viewer, uint32_t trace, uint32_t lane,
+                     struct nvt_buffer *out)
+{
+    const struct nvt_scene *scene = &viewer->scenes[trace];
+    const struct nvt_view_lane *of = &scene->lanes[lane];
+    uint64_t events = 0;
+    char label[256];
+    for (uint32_t i = 0; i < of->tracks.count; i++)
+        events += of->tracks.items[i].count;
+    nvt_scene_label(scene, lane, label, sizeof(label));
+    nvt_buffer_printf(out,
+                      "{\"id\":%" PRIu32 ",\"trace\":%" PRIu32 ",\"kind\":%d,\"tracks\":%" PRIu32
+                      ",\"events\":%" PRIu64 ",\"label\":",
+                      viewer->first[trace] + lane, trace, (int)of->kind, of->tracks.count, events);
+    nvt_json_quote(out, label);
+    nvt_buffer_printf(out, ",\"process\":");
+    put_process(viewer, trace, of->process, out);
+    if (nvt_view_is_curve(of->kind)) {
+        nvt_buffer_printf(out, ",\"unit\":");
+        nvt_json_quote(out, of->kind == NVT_VIEW_MEMORY
+                                ? "B"
+                                : nvt_name(scene->trace, scene->trace->counters.unit[of->item]));
+    }
+    nvt_buffer_printf(out, "}");
+}
+
+static void put_side(const struct nvt_viewer *viewer, const struct nvt_view_side *side,
+                     struct nvt_buffer *out)
+{
+    nvt_buffer_printf(out, "{\"name\":");
+    nvt_json_quote(out, nvt_file_name(viewer->traces[side->first]->trace->path));
+    nvt_buffer_printf(out, ",\"first\":%zu,\"traces\":%zu,\"end\":%" PRId64 ",\"iterations\":%zu",
+                      side->first, side->count, side->end, side->iterations);
+    if (side->iterations)
+        nvt_buffer_printf(out,
+                          ",\"loop\":[%" PRId64 ",%" PRId64 "],\"median\":[%" PRId64 ",%" PRId64
+                          "],\"longest\":[%" PRId64 ",%" PRId64 "]",
+                          side->loop[0], side->loop[1], side->median[0], side->median[1],
+                          side->longest[0], side->longest[1]);
+    nvt_buffer_printf(out, "}");
+}
+
+int nvt_answer_lanes(const struct nvt_viewer *viewer, struct nvt_buffer *out)
+{
+    nvt_buffer_printf(out, "{\"end\":%" PRId64 ",\"unaligned\":%zu,\"traces\":[", viewer->end,
+                      viewer->unaligned);
+    for (size_t i = 0; i < viewer->count; i++) {
+        nvt_buffer_printf(out, "%s", i ? "," : "");
+        nvt_json_quote(out, nvt_file_name(viewer->traces[i]->trace->path));
+    }
+    nvt_buffer_printf(out, "],\"sides\":[");
+    for (size_t i = 0; i < viewer->side_count; i++) {
+        nvt_buffer_printf(out, "%s", i ? "," : "");
+        put_side(viewer, &viewer->sides[i], out);
+    }
+    nvt_buffer_printf(out, "],\"kinds\":[");
+    for (int i = 0; i < NVT_VIEW_KINDS; i++) {
+        nvt_buffer_printf(out, "%s", i ? "," : "");
+        nvt_json_quote(out, nvt_view_kind_name((enum nvt_view_kind)i));
+    }
+    nvt_buffer_printf(out, "],\"classes\":[");
+    for (int i = 0; i < NVT_KERNEL_CLASSES; i++) {
+        nvt_buffer_printf(out, "%s", i ? "," : "");
+        nvt_json_quote(out, nvt_kernel_class_name((enum nvt_kernel_class)i));
+    }
+    nvt_buffer_printf(out, "],\"lanes\":[");
+    for (uint32_t i = 0; i < viewer->count; i++)
+        for (uint32_t lane = 0; lane < viewer->scenes[i].count; lane++) {
+            nvt_buffer_printf(out, "%s", viewer->first[i] + lane ? "," : "");
+            put_lane(viewer, i, lane, out);
+        }
+    nvt_buffer_printf(out, "]}\n");
+    return out->failed ? -1 : 0;
+}
