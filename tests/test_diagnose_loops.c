@@ -15,6 +15,7 @@
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/diagnosis/diagnose.h"
 #include "../lib/count_of.h"
+#include "finding_kit.h"
 #include "made_trace.h"
 #include "small_trace.h"
 
@@ -566,9 +567,38 @@ static void the_dearer_half_of_a_batch_is_told(void **state)
     }
 }
 
+/* The GPU works for 3 of 5 ms in which the loop waits for a batch: 2 ms are lost. */
+static void waits_count_while_the_device_is_idle(void **state)
+{
+    (void)state;
+    for (int is_busy = 0; is_busy < 2; is_busy++) {
+        struct maker maker = make_begin();
+        for (int i = 0; i < 20; i++) {
+            const int64_t start = maker.now;
+            make_launch(&maker, "gemm", (is_busy ? 6 : 3) * MS);
+            const int64_t asked = maker.now;
+            maker.now += 5 * MS;
+            make_range(&maker, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+                       asked);
+            make_wait(&maker);
+            make_range(&maker, "iteration", start);
+        }
+        if (is_busy) {
+            kit_find_nothing(&maker, &nvt_rule_input);
+            continue;
+        }
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_input);
+        assert_int_equal(findings.count, 1);
+        assert_true(fabs(findings.items[0].cost_ns - 2 * MS) < 1);
+        assert_non_null(strstr(findings.items[0].what, "40 % of its time waiting"));
+        free(findings.items);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_count_while_the_device_is_idle),
         cmocka_unit_test(what_lies_behind_a_loop_is_none_of_it),
         cmocka_unit_test(the_host_is_where_it_is_most_of_the_time),
         cmocka_unit_test(the_host_is_in_a_call_of_the_system),

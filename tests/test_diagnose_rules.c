@@ -80,7 +80,7 @@ static const struct trouble {
      "the loop spends 10 % of its time waiting for the DataLoader",
      {.data_ns = 101000, .host_ns = 900000},
      {{.data_ns = 99000, .host_ns = 900000},
-      {.data_ns = 101000, .host_ns = 100000, .kernels = 1, .kernel_ns = 80000}}},
+      {.data_ns = 99000, .host_ns = 100000, .kernels = 10, .kernel_ns = 80000}}},
     /* A wait of the host and 100 ns between iterations are the rest of each, too. */
     {&nvt_rule_blocked,
      "the loop spends 15 % of its time reading files in range iteration",

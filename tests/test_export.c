@@ -508,13 +508,6 @@ static void chrome_reads_back(void **state)
     const char *path = cli_in(cli_folder, "t.json");
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct nvt_trace *trace = make_trace(seed);
-        /* Kinds of copies that Kineto has no words for. */
-        for (uint32_t i = 0; i < trace->ops.count; i++)
-            if (trace->ops.kind[i] == NVT_OP_MEMCPY && trace->ops.copy_kind[i] > NVT_COPY_PTOP) {
-                trace->ops.copy_kind[i] = NVT_COPY_HTOD;
-                trace->ops.name[i] =
-                    nvt_strings_add_text(trace->strings, "[CUDA memcpy Host-to-Device]");
-            }
         write_to(seed % 2 ? &nvt_exporter_chrome : &nvt_exporter_chrome_path, trace, path);
         struct nvt_trace *back = read_back(path);
         for (size_t i = 0; i < NVT_COUNT_OF(reports); i++) {

@@ -136,6 +136,23 @@ static const struct nvt_finding *find(const struct nvt_findings *findings,
     return NULL;
 }
 
+/* A loop that waits for batches: the GPU is idle meanwhile, and the wait says why. */
+static void waits_for_batches_explain_idle_time(void **state)
+{
+    (void)state;
+    static const struct program waits = {.kernels = 4, .kernel_ns = 80000, .data_ns = 900000};
+    struct nvt_trace *trace;
+    struct nvt_findings findings = diagnose(&waits, &trace);
+    const struct nvt_finding *input = find(&findings, &nvt_rule_input),
+                             *idle = find(&findings, &nvt_rule_idle);
+    assert_true(input->cost_ns == 900000);
+    assert_true(idle->explained_by > 0);
+    assert_ptr_equal(&findings.items[idle->explained_by - 1], input);
+    assert_non_null(strstr(input->what, "waiting for the DataLoader while the GPU is idle"));
+    free(findings.items);
+    nvt_trace_free(trace);
+}
+
 /* While a loop reads a file, its device is idle: the reading is why. What launches leave is another gap, however long. */
 static void symptoms_name_what_explains_them(void **state)
 {
@@ -328,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_cost_is_a_share_of_a_whole),
         cmocka_unit_test(a_finding_is_a_line),
         cmocka_unit_test(the_largest_share_is_first),
+        cmocka_unit_test(waits_for_batches_explain_idle_time),
         cmocka_unit_test(symptoms_name_what_explains_them),
         cmocka_unit_test(minor_findings_are_left_out),
         cmocka_unit_test(a_command_shows_a_finding),

@@ -312,9 +312,9 @@ static void put_mpi_call(struct writer *writer, uint32_t i)
 
 static void put_op_name(struct writer *writer, uint32_t i)
 {
-    static const char *const ways[NVT_COPY_KINDS] = {"",     "HtoD", "DtoH", "HtoA", "AtoH",
-                                                     "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
-                                                     "PtoP", "HtoD", "DtoH", "DtoD"};
+    static const char *const ways[NVT_COPY_KINDS] = {
+        "",     "HtoD", "DtoH", "HtoA", "AtoH",         "AtoA",         "AtoD",
+        "DtoA", "DtoD", "HtoH", "PtoP", "Unified HtoD", "Unified DtoH", "Unified DtoD"};
     const struct nvt_ops *ops = &writer->trace->ops;
     unsigned kind = ops->copy_kind[i] < NVT_COPY_KINDS ? ops->copy_kind[i] : 0;
     if (ops->kind[i] == NVT_OP_KERNEL) {

@@ -213,10 +213,11 @@ static int find_idle(const struct nvt_rule *rule, const struct nvt_view *view,
     return nvt_findings_add(findings, &finding, err);
 }
 
-static const struct nvt_rule *const reasons[] = {
-    &nvt_rule_ranks,          &nvt_rule_blocked, &nvt_rule_busy,
-    &nvt_rule_serial,         &nvt_rule_between, &nvt_rule_periodic,
-    &nvt_rule_oversubscribed, &nvt_rule_machine, NULL};
+static const struct nvt_rule *const reasons[] = {&nvt_rule_ranks,    &nvt_rule_input,
+                                                 &nvt_rule_blocked,  &nvt_rule_busy,
+                                                 &nvt_rule_serial,   &nvt_rule_between,
+                                                 &nvt_rule_periodic, &nvt_rule_oversubscribed,
+                                                 &nvt_rule_machine,  NULL};
 
 const struct nvt_rule nvt_rule_idle = {
     .cause = "GPU idle",

@@ -10,22 +10,47 @@
 #define LEAST_COUNT 3
 
 struct waits {
-    double ns, count;
-    int64_t until; /* of the last one */
+    double ns, count; /* ns: without what devices worked meanwhile */
+    int64_t until;    /* of the last one */
     struct nvt_longest longest;
 };
+
+/* Operations up to one, in the order of their starts. */
+struct worked {
+    uint32_t next;
+    int64_t until; /* the end of the last of them */
+};
+
+/* The part of a span in which no device works for the view, ns; spans follow each other. */
+static int64_t idle_within(const struct nvt_view *view, struct worked *worked, int64_t start,
+                           int64_t end)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    int64_t at = start > worked->until ? start : worked->until, idle = 0;
+    for (; worked->next < ops->count && ops->start[worked->next] < end; worked->next++) {
+        if (!nvt_is_viewed(view, ops->process[worked->next]))
+            continue;
+        if (ops->start[worked->next] > at)
+            idle += ops->start[worked->next] - at;
+        if (ops->end[worked->next] > worked->until)
+            worked->until = ops->end[worked->next];
+        at = at > worked->until ? at : worked->until;
+    }
+    return end > at ? idle + end - at : idle;
+}
 
 /* One within another, as where the profiler annotates what `record --pytorch` does, is the same wait. */
 static void add_up_input(const struct nvt_view *view, struct waits *waits)
 {
     const struct nvt_ranges *ranges = &view->trace->ranges;
+    struct worked worked = {.until = INT64_MIN};
     waits->until = view->from;
     for (uint32_t i = 0; i < ranges->count; i++) {
         if (ranges->start[i] < waits->until || ranges->end[i] > view->to ||
             ranges->flags[i] & NVT_RANGE_PARTIAL ||
             !nvt_is_viewed_thread(view, ranges->thread[i]) || !nvt_is_batch_wait(view->trace, i))
             continue;
-        const double ns = (double)(ranges->end[i] - ranges->start[i]);
+        const double ns = (double)idle_within(view, &worked, ranges->start[i], ranges->end[i]);
         waits->until = ranges->end[i];
         waits->ns += ns;
         waits->count++;
@@ -135,25 +160,31 @@ static int tell_running(const struct nvt_view *view, struct nvt_finding *finding
     return status;
 }
 
+static void tell_waits(const struct nvt_view *view, const struct waits *waits,
+                       struct nvt_finding *finding)
+{
+    const int has_device = view->trace->ops.count > 0;
+    finding->cost_ns = waits->ns / view->units;
+    snprintf(finding->what, sizeof(finding->what),
+             "the loop spends %.0f %% of its time waiting for the DataLoader%s",
+             100 * waits->ns / view->span_ns, has_device ? " while the GPU is idle" : "");
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%s %s, %s each on average, the longest %s%s",
+             NVT_COUNTED(waits->count / view->units, "wait", "waits"), view->per,
+             NVT_TIME(waits->ns / waits->count), NVT_TIME(waits->longest.ns[0]),
+             has_device ? ", without GPU activity meanwhile" : "; GPU activity was not recorded");
+}
+
 static int find_input(const struct nvt_rule *rule, const struct nvt_view *view,
                       struct nvt_findings *findings, struct nvt_error *err)
 {
     struct waits waits = {0};
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    if (view->trace->ops.count)
-        return 0;
     add_up_input(view, &waits);
     double usual = nvt_usual_time(waits.ns, waits.count, waits.longest.ns[0], waits.longest.ns[1]);
     if (waits.count < LEAST_COUNT || usual < LEAST_SHARE * view->span_ns)
         return 0;
-    finding.cost_ns = waits.ns / view->units;
-    snprintf(finding.what, sizeof(finding.what),
-             "the loop spends %.0f %% of its time waiting for the DataLoader",
-             100 * waits.ns / view->span_ns);
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s %s, %s each on average, the longest %s; GPU activity was not recorded",
-             NVT_COUNTED(waits.count / view->units, "wait", "waits"), view->per,
-             NVT_TIME(waits.ns / waits.count), NVT_TIME(waits.longest.ns[0]));
+    tell_waits(view, &waits, &finding);
     if (tell_making(view, &finding) ||
         (view->trace->cpu_samples.count && tell_running(view, &finding)))
         return nvt_fail_at(err, view->trace->path, -1, "out of memory");
@@ -167,14 +198,14 @@ const struct nvt_rule nvt_rule_input = {
     .means = "The loop asks for the next batch before a worker has finished it. Training runs at "
              "the speed of data loading, and a faster GPU changes nothing.",
     .found = "Waits are the ranges enumerate(DataLoader)#… of PyTorch's profiler, or data of "
-             "nvtally record --pytorch. With --pytorch the finding shows how long making a batch "
+             "nvtally record --pytorch, less the time in which a GPU works. With --pytorch the "
+             "finding shows how long making a batch "
              "takes, in the dataset and to collate, over all workers; with --trace cpu, the "
              "functions that ran meanwhile.",
     .threshold =
         "10 % of the time, in at least 3 waits, even if the two longest were like the others: the "
         "first batch of an epoch, for which workers start, is not a loop; known from PyTorch's "
-        "profiler and from record --pytorch; not if device operations were recorded: the cost of a "
-        "wait is then in the device's gaps (GPU idle)",
+        "profiler and from record --pytorch",
     .remedy = "more workers (num_workers=, persistent_workers=True), a larger prefetch_factor=, or "
               "less work per sample: decode and resize once, before training",
     .helped = "num_workers up to the number of cores (more is CPU oversubscribed), "
@@ -182,7 +213,8 @@ const struct nvt_rule nvt_rule_input = {
               "resized images, tokenised text, a few large files (WebDataset, memory-mapped "
               "arrays) instead of many small ones. Augmentation on the GPU (DALI, Kornia, "
               "torchvision v2). A collate_fn that only stacks.",
-    .confused = "GPU idle says the same of a trace with device operations. CPU oversubscribed: "
+    .confused = "GPU idle: the host is busy with something else than waiting for a batch. Where it "
+                "waits, GPU idle names this finding as its reason. CPU oversubscribed: "
                 "workers are slow because there are too many of them. Host blocked: workers wait "
                 "for the disk or the network.",
     .confidence = NVT_LIKELY,

@@ -73,7 +73,8 @@ int nvt_recording_level(const struct nvt_trace *trace, const char *level)
 
 int nvt_is_recorders_range(const struct nvt_trace *trace, uint32_t range)
 {
-    return trace->recorder == NVT_BY_NVTALLY &&
+    /* As Chrome's events such a trace passes for one of PyTorch's profiler, which has no such category. */
+    return (trace->recorder == NVT_BY_NVTALLY || trace->recorder == NVT_BY_PYTORCH) &&
            !strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "PyTorch");
 }
 

@@ -6,15 +6,30 @@
 #include "../../lib/count_of.h"
 #include "../model/cuda_names.h"
 
-/* "Memcpy DtoH (Device -> Pinned)". */
+/* "Memcpy DtoH (Device -> Pinned)"; pages of managed memory, of our own export: "Memcpy Unified DtoH (Device -> Managed)". */
 static void parse_copy(const char *name, struct nvt_op *op)
 {
     static const struct {
         const char *text;
         uint8_t kind;
-    } ways[] = {{"HtoD", 1}, {"DtoH", 2}, {"HtoA", 3}, {"AtoH", 4}, {"AtoA", 5},
-                {"AtoD", 6}, {"DtoA", 7}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10},
-                {"H2D", 1},  {"D2H", 2},  {"D2D", 8},  {"H2H", 9},  {"P2P", 10}};
+    } ways[] = {{"HtoD", 1},
+                {"DtoH", 2},
+                {"HtoA", 3},
+                {"AtoH", 4},
+                {"AtoA", 5},
+                {"AtoD", 6},
+                {"DtoA", 7},
+                {"DtoD", 8},
+                {"HtoH", 9},
+                {"PtoP", 10},
+                {"H2D", 1},
+                {"D2H", 2},
+                {"D2D", 8},
+                {"H2H", 9},
+                {"P2P", 10},
+                {"Unified HtoD", NVT_COPY_UNIFIED_HTOD},
+                {"Unified DtoH", NVT_COPY_UNIFIED_DTOH},
+                {"Unified DtoD", NVT_COPY_UNIFIED_DTOD}};
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (strstr(name, ways[i].text))
             op->copy_kind = ways[i].kind;

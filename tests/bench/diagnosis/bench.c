@@ -27,12 +27,10 @@
 #include "../../../analyze/exports/export.h"
 #include "bench.h"
 
-#define RANKS         BENCH_RANKS
-#define SIZE_WITHIN   0.2
-#define TRUTHS        2
-#define MOST_TROUBLES 64
-#define SWEEPS        8 /* for each case */
-#define MOST_HEALTHY  32
+#define RANKS       BENCH_RANKS
+#define SIZE_WITHIN 0.2
+#define TRUTHS      2
+#define SWEEPS      8 /* for each case */
 
 uint64_t bench_random(struct bench_random *random)
 {
@@ -57,13 +55,13 @@ double bench_even_log(struct bench_random *random, double low, double high)
     return low * pow(high / low, bench_even(random, 0, 1));
 }
 
-static struct bench_trouble bench_troubles[MOST_TROUBLES];
-static size_t bench_trouble_count;
+struct bench_trouble bench_troubles[MOST_TROUBLES];
+size_t bench_trouble_count;
 
 static void gather_troubles(void)
 {
     const struct bench_troubles *const all[] = {&bench_loop_troubles, &bench_waiting_troubles,
-                                                &bench_machine_troubles};
+                                                &bench_machine_troubles, &bench_operator_troubles};
     for (size_t i = 0; i < NVT_COUNT_OF(all); i++)
         for (size_t k = 0; k < all[i]->count; k++)
             bench_troubles[bench_trouble_count++] = all[i]->items[k];
@@ -90,9 +88,24 @@ int64_t bench_vary(struct bench_program *program, int64_t ns)
                              : ns;
 }
 
+void bench_operator(struct bench_program *program, const char *name, int64_t ns)
+{
+    struct maker *maker = &program->maker;
+    const uint32_t domain = maker->domain;
+    const int64_t start = maker->now;
+    maker->domain = nvt_trace_domain(maker->trace, maker->process, "cpu_op");
+    maker->now += ns;
+    make_range(maker, name, start);
+    maker->domain = domain;
+}
+
 void bench_body(struct bench_program *program)
 {
     struct maker *maker = &program->maker;
+    if (program->has_operators) {
+        bench_operator(program, "aten::linear", bench_vary(program, program->host_ns));
+        return;
+    }
     if (!program->has_device) {
         maker->now += bench_vary(program, program->host_ns);
         return;
@@ -141,10 +154,7 @@ static double body_ns(const struct bench_program *program)
                                : (double)program->host_ns;
 }
 
-/* When the trouble is there. */
-enum variant { EVERY, NEAR_THRESHOLD, LARGE, TWO, AT_START, AT_END, EVERY_NTH, ONE_RANK, VARIANTS };
-
-static const char *const variant_names[VARIANTS] = {
+const char *const bench_variant_names[VARIANTS] = {
     "2 times the threshold", "just above the threshold", "5 times the threshold",
     "two problems at once",  "at the start only",        "at the end only",
     "every n-th iteration",  "one rank of eight"};
@@ -190,6 +200,7 @@ static struct nvt_trace *make_case(const struct bench_case *given, uint32_t rank
 {
     struct bench_program program = begin(given->seed, given->has_device, rank);
     int64_t half = 0;
+    program.has_operators = given->truths[0].trouble->has_operators;
     for (program.iteration = 0; program.iteration < program.iterations; program.iteration++) {
         const int64_t start = program.maker.now;
         /* The noise of the body is the same with and without the trouble. */
@@ -249,33 +260,17 @@ static void settle_truths(struct bench_case *given)
 
 /* --- scores ---------------------------------------------------------------------------------------- */
 
-struct score {
-    unsigned cases, found, first, placeable, placed, sizeable, sized, silent_cases, silent;
-};
-
-struct confidence_score {
-    unsigned told, right;
-};
-
-struct bench {
-    struct bench_random random;
-    int cases, shows_misses;
-    struct score troubles[MOST_TROUBLES], variants[VARIANTS], all;
-    struct confidence_score confidences[NVT_CONFIDENCES];
-    unsigned healthy[MOST_HEALTHY], healthy_false[MOST_HEALTHY];
-    struct bench_sweep *sweeps;
-    size_t sweep_count;
-    const char *folder; /* that cases are written to; NULL: they are not */
-    FILE *list;         /* of the cases there */
-    unsigned written;
-};
+int bench_tells_of(const char *cause, const char *const *causes)
+{
+    for (size_t i = 0; i < BENCH_CAUSES && causes[i]; i++)
+        if (!strcmp(cause, causes[i]))
+            return 1;
+    return 0;
+}
 
 static int tells_of(const struct nvt_finding *finding, const char *const *causes)
 {
-    for (size_t i = 0; i < BENCH_CAUSES && causes[i]; i++)
-        if (!strcmp(finding->cause, causes[i]))
-            return 1;
-    return 0;
+    return bench_tells_of(finding->cause, causes);
 }
 
 static int says(const struct nvt_finding *finding, const char *text)
@@ -290,7 +285,7 @@ static void show(const struct bench *bench, const struct bench_case *given, cons
     if (!bench->shows_misses)
         return;
     printf("%s: %s, %s, seed %llu", what, truth ? truth->trouble->name : "-",
-           variant_names[given->variant], (unsigned long long)given->seed);
+           bench_variant_names[given->variant], (unsigned long long)given->seed);
     if (truth)
         printf(", %.0f ns", truth->cost_ns);
     if (finding)
@@ -410,8 +405,8 @@ static void run_case(struct bench *bench, struct bench_case *given)
     for (size_t i = 0; i < given->count; i++)
         most = fmax(most, given->truths[i].cost_ns);
     if (given->count == 1 && given->variant != AT_START)
-        write_case(bench, &input, given->truths[0].trouble->name, variant_names[given->variant],
-                   most);
+        write_case(bench, &input, given->truths[0].trouble->name,
+                   bench_variant_names[given->variant], most);
     for (size_t i = 0; i < given->count; i++)
         if (given->variant == AT_START)
             score_silence(bench, given, &given->truths[i], &findings);
@@ -463,7 +458,7 @@ static void make_and_run(struct bench *bench, const struct bench_trouble *troubl
         do
             other = &bench_troubles[bench_random(&bench->random) % bench_trouble_count];
         while (other == trouble || other->has_device != trouble->has_device || other->no_size ||
-               other->is_once);
+               other->is_once || other->is_alone);
         given.truths[1] = (struct truth){.trouble = other,
                                          .ns = ask(&given, other, times),
                                          .share = fmin(other->least * times, 0.4)};
@@ -504,74 +499,6 @@ static void run_healthy(struct bench *bench, size_t which)
         nvt_trace_free(traces[i].trace);
 }
 
-/* --- the tables ------------------------------------------------------------------------------------ */
-
-static void put_share(unsigned part, unsigned whole)
-{
-    if (whole)
-        printf(" %9.1f %%", 100.0 * part / whole);
-    else
-        printf(" %11s", "-");
-}
-
-static void put_score(const char *name, const struct score *score)
-{
-    printf("%-26s %6u", name, score->cases + score->silent_cases);
-    put_share(score->found, score->cases);
-    put_share(score->first, score->found);
-    put_share(score->placed, score->placeable);
-    put_share(score->sized, score->sizeable);
-    put_share(score->silent, score->silent_cases);
-    putchar('\n');
-}
-
-static void put_heading(const char *what)
-{
-    printf("\n%-26s %6s %11s %11s %11s %11s %11s\n", what, "cases", "found", "first", "right place",
-           "size +-20 %", "silent");
-}
-
-static void print_sweeps(const struct bench *bench)
-{
-    printf("\n%-26s %6s %11s %11s\n", "sweep", "cases", "found", "within 10 %");
-    for (size_t i = 0; i < bench->sweep_count; i++) {
-        const struct bench_sweep *sweep = &bench->sweeps[i];
-        printf("%-26s %6u", sweep->name, sweep->cases);
-        put_share(sweep->found, sweep->cases);
-        put_share(sweep->right, sweep->is_healthy ? 0 : sweep->found);
-        puts(sweep->is_healthy ? "   false" : "");
-    }
-}
-
-static void print(const struct bench *bench)
-{
-    unsigned healthy = 0, wrong = 0;
-    put_heading("trouble");
-    for (size_t i = 0; i < bench_trouble_count; i++)
-        put_score(bench_troubles[i].name, &bench->troubles[i]);
-    put_score("all", &bench->all);
-    put_heading("variant");
-    for (size_t i = 0; i < VARIANTS; i++)
-        put_score(variant_names[i], &bench->variants[i]);
-    printf("\n%-26s %6s %15s\n", "healthy", "traces", "false findings");
-    for (size_t i = 0; i < bench_healthy_count; i++) {
-        printf("%-26s %6u %15u\n", bench_healthy[i].name, bench->healthy[i],
-               bench->healthy_false[i]);
-        healthy += bench->healthy[i];
-        wrong += bench->healthy_false[i];
-    }
-    printf("%-26s %6u %15u   %.3f a trace\n", "all", healthy, wrong,
-           healthy ? (double)wrong / healthy : 0);
-    print_sweeps(bench);
-    printf("\n%-26s %6s %11s\n", "confidence", "told", "right");
-    for (int i = 0; i < NVT_CONFIDENCES; i++) {
-        printf("%-26s %6u", nvt_confidence_name((enum nvt_confidence)i),
-               bench->confidences[i].told);
-        put_share(bench->confidences[i].right, bench->confidences[i].told);
-        putchar('\n');
-    }
-}
-
 static const char *list_name(const char *folder)
 {
     static char path[PATH_MAX];
@@ -610,7 +537,10 @@ int main(int argc, char **argv)
             run_healthy(&bench, i);
     bench.sweep_count = bench_sweeps(&bench.random, (unsigned)(SWEEPS * bench.cases),
                                      bench.shows_misses, &bench.sweeps);
-    print(&bench);
+    bench.recorded.shows_misses = bench.shows_misses;
+    bench_plant(&bench.recorded, &bench.random, bench_troubles, bench_trouble_count,
+                (unsigned)bench.cases);
+    bench_print(&bench);
     if (bench.list && fclose(bench.list)) {
         perror(bench.folder);
         return 2;

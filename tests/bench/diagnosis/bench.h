@@ -11,6 +11,9 @@
 #ifndef NVT_BENCH_DIAGNOSIS_H
 #define NVT_BENCH_DIAGNOSIS_H
 
+#include <stdio.h>
+
+#include "../../../analyze/diagnosis/diagnose.h"
 #include "../../made_trace.h"
 
 /* Numbers from a seed: splitmix64 (Steele, Lea, Flood 2014). */
@@ -36,8 +39,9 @@ struct bench_program {
     struct maker maker;
     struct bench_random random;
     const struct bench_names *names;
-    int has_device; /* it launches kernels; else it works on the host */
-    int kernels;    /* of the healthy body */
+    int has_device;    /* it launches kernels; else it works on the host */
+    int has_operators; /* PyTorch's profiler names what the host does */
+    int kernels;       /* of the healthy body */
     int64_t kernel_ns, host_ns;
     int is_noisy; /* times vary by up to 15 % */
     int iteration, iterations;
@@ -68,7 +72,8 @@ struct bench_trouble {
     double least; /* share of the iteration from which on it is told */
     double most;  /* that it is asked to cost; 0: any */
     bench_put put;
-    int has_device;
+    int has_device, has_operators; /* as of struct bench_program */
+    int has_host_part;             /* it needs no device, and a loop with one may have it */
     int is_once;  /* it is about a whole run: not at its start or end only, nor every n-th time */
     int no_size;  /* what it costs is not time, or not told as such */
     int is_alone; /* no other trouble beside it */
@@ -84,7 +89,7 @@ struct bench_troubles {
 };
 
 extern const struct bench_troubles bench_loop_troubles, bench_waiting_troubles,
-    bench_machine_troubles;
+    bench_machine_troubles, bench_operator_troubles;
 
 /* Healthy programs: which, and causes that may be told of them all the same (no false findings). */
 struct bench_healthy {
@@ -106,9 +111,66 @@ struct bench_sweep {
 size_t bench_sweeps(struct bench_random *random, unsigned count, int shows_misses,
                     struct bench_sweep **sweeps);
 
+/* Whether a cause is one of these. */
+int bench_tells_of(const char *cause, const char *const *causes);
+
+/* Problems planted into recorded traces (recorded.c), each read in several forms. */
+#define BENCH_FORMS 3
+struct bench_recorded_form {
+    unsigned cases, found, first, sizeable, sized;
+    unsigned also; /* findings of neither the problem nor the trace itself */
+};
+struct bench_recorded {
+    struct bench_recorded_form forms[BENCH_FORMS];
+    const char *path; /* of the trace under way */
+    int shows_misses;
+};
+void bench_plant(struct bench_recorded *score, struct bench_random *random,
+                 const struct bench_trouble *troubles, size_t count, unsigned cases);
+const char *bench_form_name(size_t form);
+
+/* An operator of PyTorch, on the host, from now on. */
+void bench_operator(struct bench_program *program, const char *name, int64_t ns);
 /* One iteration of the healthy body. */
 void bench_body(struct bench_program *program);
 /* Its range, from `start` until now. */
 void bench_iteration(struct bench_program *program, int64_t start);
+
+/* When the trouble is there. */
+enum variant { EVERY, NEAR_THRESHOLD, LARGE, TWO, AT_START, AT_END, EVERY_NTH, ONE_RANK, VARIANTS };
+
+extern const char *const bench_variant_names[VARIANTS];
+
+#define MOST_TROUBLES 64
+#define MOST_HEALTHY  32
+
+/* All troubles, in the order of the table. */
+extern struct bench_trouble bench_troubles[MOST_TROUBLES];
+extern size_t bench_trouble_count;
+
+struct score {
+    unsigned cases, found, first, placeable, placed, sizeable, sized, silent_cases, silent;
+};
+
+struct confidence_score {
+    unsigned told, right;
+};
+
+struct bench {
+    struct bench_random random;
+    int cases, shows_misses;
+    struct score troubles[MOST_TROUBLES], variants[VARIANTS], all;
+    struct confidence_score confidences[NVT_CONFIDENCES];
+    unsigned healthy[MOST_HEALTHY], healthy_false[MOST_HEALTHY];
+    struct bench_sweep *sweeps;
+    size_t sweep_count;
+    struct bench_recorded recorded;
+    const char *folder; /* that cases are written to; NULL: they are not */
+    FILE *list;         /* of the cases there */
+    unsigned written;
+};
+
+/* The tables. */
+void bench_print(const struct bench *bench);
 
 #endif

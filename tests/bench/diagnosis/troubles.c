@@ -160,7 +160,7 @@ static void put_grid(struct bench_program *program, int64_t ns, int is_well)
     make_wait(maker);
 }
 
-/* A tenth of a wave behind a whole one, against the same work in one wave and a tenth: 100 SMs hold 16 blocks of 128 threads each. */
+/* A tenth of a wave behind a whole one, against the same work in one wave and a tenth: an SM holds 16 blocks of 128 threads each. */
 static void put_tail(struct bench_program *program, int64_t ns, int is_well)
 {
     struct maker *maker = &program->maker;
@@ -168,7 +168,8 @@ static void put_tail(struct bench_program *program, int64_t ns, int is_well)
     if (!maker->trace->devices.count)
         make_device(maker, 100);
     make_launch(maker, "filter_rows", is_well ? bad * 11 / 20 : bad);
-    make_grid(maker, is_well ? 1600 : 1760);
+    const uint32_t wave = 16 * maker->trace->devices.multiprocessors[0];
+    make_grid(maker, is_well ? wave : wave + wave / 10);
     make_wait(maker);
 }
 
@@ -178,7 +179,10 @@ static void put_pages(struct bench_program *program, int64_t ns, int is_well)
     for (int64_t i = 0; i < count && !is_well; i++) {
         copy(&program->maker, ns / count, 1 << 16, NVT_KIND_PAGEABLE);
         struct nvt_ops *ops = &program->maker.trace->ops;
-        ops->copy_kind[ops->count - 1] = NVT_COPY_UNIFIED_HTOD;
+        const uint32_t row = ops->count - 1;
+        ops->copy_kind[row] = NVT_COPY_UNIFIED_HTOD;
+        ops->name[row] = ops->short_name[row] = nvt_strings_add_text(
+            program->maker.trace->strings, "[CUDA memcpy Unified Host-to-Device]");
     }
     make_wait(&program->maker);
 }
@@ -433,18 +437,29 @@ static const struct bench_trouble troubles[] = {
      .causes = {"host blocked"},
      .place = "model.ckpt",
      .least = 0.15,
-     .put = put_blocked},
+     .put = put_blocked,
+     .consequences = {"GPU idle"},
+     .has_host_part = 1},
     {.name = "host blocked (lock)",
      .causes = {"host blocked"},
      .place = "work",
      .least = 0.15,
-     .put = put_lock},
+     .put = put_lock,
+     .consequences = {"GPU idle"},
+     .has_host_part = 1},
     {.name = "busy host",
      .causes = {"busy host"},
      .place = "memmove",
      .least = 0.15,
-     .put = put_busy},
-    {.name = "input-bound", .causes = {"input-bound"}, .least = 0.1, .put = put_input},
+     .put = put_busy,
+     .consequences = {"GPU idle"},
+     .has_host_part = 1},
+    {.name = "input-bound",
+     .causes = {"input-bound"},
+     .least = 0.1,
+     .put = put_input,
+     .consequences = {"GPU idle"},
+     .has_host_part = 1},
     {.name = "memory growth",
      .causes = {"memory growth"},
      .least = 0.2,
