@@ -19,6 +19,7 @@
 #define NVT_RULES(X)                                                                               \
     X(deadlock)                                                                                    \
     X(hang)                                                                                        \
+    X(stuck)                                                                                       \
     X(scaling)                                                                                     \
     X(crossing)                                                                                    \
     X(sync)                                                                                        \

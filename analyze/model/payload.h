@@ -4,6 +4,7 @@
 #ifndef NVT_PAYLOAD_H
 #define NVT_PAYLOAD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The largest time that nvt_member_time gives, either way: 18 years. What is beyond it is none of a clock. */
@@ -14,5 +15,7 @@ double nvt_member_number(const char *payload, const char *key);
 /* The time behind a key, ns: a whole number, as a double does not hold it exactly; 0 where there is none, or it is
  * none of a clock. */
 int64_t nvt_member_time(const char *payload, const char *key);
+/* The text behind a key, as JSON has it, without its escapes; cut to `size` with its NUL. out, which is "" where there is none. */
+const char *nvt_member_text(const char *payload, const char *key, char *out, size_t size);
 
 #endif

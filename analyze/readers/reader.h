@@ -14,6 +14,7 @@
     X(nvt)                                                                                         \
     X(tables)                                                                                      \
     X(nsys)                                                                                        \
+    X(flight)                                                                                      \
     X(snapshot)                                                                                    \
     X(kineto)
 
