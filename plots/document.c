@@ -119,6 +119,11 @@ void nvt_document_figures(struct nvt_document *document, const char *text)
     add_text(document, NVT_BLOCK_FIGURES, NULL, text);
 }
 
+void nvt_document_timeline(struct nvt_document *document, const char *json)
+{
+    add_text(document, NVT_BLOCK_TIMELINE, NULL, json);
+}
+
 void nvt_document_command(struct nvt_document *document, const char *text)
 {
     add_text(document, NVT_BLOCK_COMMAND, NULL, text);

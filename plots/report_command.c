@@ -12,6 +12,7 @@
 
 #include "../analyze/command.h"
 #include "../analyze/input/rows.h"
+#include "../lib/axis.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
@@ -24,7 +25,7 @@
 #include "story.h"
 #include "story_change.h"
 
-enum { PICTURES_MOST = 200 };
+enum { PICTURES_MOST = 200, EMBED_DEFAULT = 2 << 20, EMBED_MOST = 1 << 30 };
 
 static const char usage_text[] =
     "usage: nvtally report DIRECTORY|FILE… [-o FILE] [OPTIONS]\n"
@@ -37,12 +38,14 @@ static const char usage_text[] =
     "                       NAME.tex, with its pictures as NAME-….pdf next to it\n"
     "                       (default: report.html in the directory; for a trace,\n"
     "                       NAME.report.html next to it; with 'vs', change.html)\n"
-    "      --title TEXT     instead of the names of the workloads or files\n" NVT_WINDOW_HELP
+    "      --title TEXT     instead of the names of the workloads or files\n"
+    "      --embed SIZE     bytes of the timeline in HTML (default 2M; 0: none)\n" NVT_WINDOW_HELP
         NVT_LAUNCHERS_HELP NVT_ITERATION_HELP "      --help           this text\n";
 
 struct request {
     const char *output, *title;
     struct nvt_window window;
+    uint64_t embed;
     const char *iteration; /* ranges, NULL: those that are called so */
     const struct nvt_document_format *format;
     char path[4096];    /* of the document */
@@ -65,9 +68,10 @@ struct drawing {
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { TITLE = 256 };
+    enum { TITLE = 256, EMBED };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"title", required_argument, NULL, TITLE},
+                                            {"embed", required_argument, NULL, EMBED},
                                             NVT_WINDOW_OPTIONS,
                                             NVT_LAUNCHERS_OPTION,
                                             NVT_ITERATION_OPTION,
@@ -83,6 +87,12 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             break;
         case TITLE:
             request->title = optarg;
+            break;
+        case EMBED:
+            request->embed = 0;
+            if (strcmp(optarg, "0") != 0 && nvt_axis_bytes(optarg, EMBED_MOST, &request->embed))
+                return nvt_fail(err, "--embed %s: must be a size such as 2M, at most 1G, or 0",
+                                optarg);
             break;
         case 'h':
             fputs(usage_text, stdout);
@@ -337,8 +347,13 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
         prepare_output(request, err) || draw_all(request, err))
         goto out;
     const struct nvt_story story = {
-        input,          request->title, request->command, request->pictures, request->picture_count,
-        request->reason};
+        input,
+        request->title,
+        request->command,
+        request->pictures,
+        request->picture_count,
+        request->reason,
+        strcmp(request->format->suffix, "html") ? 0 : (size_t)request->embed};
     if (nvt_story_tell(&story, &document, err) || write_document(request, &document, err))
         goto out;
     print_paths(request);
@@ -397,6 +412,8 @@ int nvt_cmd_report(int argc, char **argv)
     char text[1200];
     struct request *request = calloc(1, sizeof(*request));
     int status = request ? 0 : nvt_fail(&err, "out of memory");
+    if (!status)
+        request->embed = EMBED_DEFAULT;
     if (!status && !(request->command = join(argv)))
         status = nvt_fail(&err, "out of memory");
     if (!status)

@@ -489,7 +489,8 @@ static int put_first(const struct nvt_story *story, struct nvt_document *documen
         nvt_document_heading(document, "Overview");
     if (!status)
         status = nvt_story_summary(input, fits, document, err) ||
-                         nvt_story_facts(input, &overview, document, err)
+                         nvt_story_facts(input, &overview, document, err) ||
+                         nvt_story_timeline(input, &overview, story->embed, document, err)
                      ? -1
                      : 0;
     nvt_overview_free(&overview);

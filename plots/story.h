@@ -23,6 +23,7 @@ struct nvt_story {
     const struct nvt_story_picture *pictures;
     size_t picture_count;
     const char *no_pictures; /* why there are none, or NULL */
+    size_t embed;            /* bytes of a timeline, at most; 0: none */
 };
 
 /* Fill the document. A part that the input has nothing for is left out. 0, or -1 with err filled.

@@ -42,6 +42,10 @@ int nvt_story_overview(const struct nvt_overview *overview, struct nvt_document 
 int nvt_story_facts(const struct nvt_input *input, const struct nvt_overview *overview,
                     struct nvt_document *document, struct nvt_error *err);
 
+/* A timeline of the first traces that stand for themselves, in about `most` bytes; none where they have nothing to show. 0, or -1 with err. */
+int nvt_story_timeline(const struct nvt_input *input, const struct nvt_overview *overview,
+                       size_t most, struct nvt_document *document, struct nvt_error *err);
+
 /* The pages of rules that findings of the document link to, in the order of the findings. */
 void nvt_story_rules(struct nvt_document *document);
 

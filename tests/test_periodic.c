@@ -136,6 +136,20 @@ static struct extra among_others(int i)
     return i % 13 == 3 && i % 20 != 19 ? (struct extra){NULL, 2000 * US} : evaluation(i);
 }
 
+/* Every eighth evaluates, among pauses of any length in most others, so that none of them stands out. */
+static struct extra among_noise(int i)
+{
+    if (i % 8 == 5)
+        return (struct extra){"evaluate", 6000 * US};
+    return (struct extra){NULL, i * 37 % 100 < 70 ? i * 53 % 41 * 100 * US : 0};
+}
+
+/* The same of a range that is short. */
+static struct extra short_among_noise(int i)
+{
+    return i % 8 == 5 ? (struct extra){"log", 100 * US} : among_noise(i);
+}
+
 static struct extra evaluation_and_checkpoint(int i)
 {
     return (struct extra){"evaluate+save", i % 20 == 19 ? 8000 * US : 0};
@@ -239,6 +253,16 @@ static struct extra nothing(int i)
 {
     (void)i;
     return (struct extra){NULL, 0};
+}
+
+/* Where times are so uneven that no iteration stands out, ranges at one distance show it. */
+static void a_range_at_one_distance_needs_no_even_loop(void **state)
+{
+    (void)state;
+    const struct shape noisy = {"iteration", "%s", 200, 1, among_noise},
+                       brief = {"iteration", "%s", 200, 1, short_among_noise};
+    expect_one(&noisy, &nvt_rule_periodic, "every 8 iterations, an evaluation takes 6.00 ms");
+    expect_none(&brief);
 }
 
 static void what_is_not_periodic(void **state)
@@ -359,6 +383,7 @@ int main(void)
         cmocka_unit_test(periodic_work_is_found_in_any_loop),
         cmocka_unit_test(calls_between_steps_are_one_finding),
         cmocka_unit_test(periodic_work_costs_what_it_takes),
+        cmocka_unit_test(a_range_at_one_distance_needs_no_even_loop),
         cmocka_unit_test(what_is_not_periodic),
         cmocka_unit_test(chance_is_not_periodic),
         cmocka_unit_test(time_between_steps),

@@ -435,6 +435,48 @@ static void says_first_where_the_host_was(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* The timeline takes no more than was asked for, and none where that is 0 or too little for anything. */
+static void test_embed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *size;
+        size_t most;
+        const char *detail; /* NULL: none */
+    } sizes[] = {{"0", 0, NULL},
+                 {"1K", 0, NULL},
+                 {"20K", 20 << 10, "The whole recording, coarsely"},
+                 {"100K", 100 << 10, "The median iteration in more detail"},
+                 {"2M", 2 << 20, "The median iteration at full detail"}};
+    char *directory = cli_tempdir();
+    const char *path = cli_in(directory, "t.html");
+    for (size_t i = 0; i < NVT_COUNT_OF(sizes); i++) {
+        const char *const argv[] = {"nvtally",     "report", "docs/results/h100/traces/train.nvt",
+                                    "-o",          path,     "--embed",
+                                    sizes[i].size, NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+        char *text = cli_read_file(path, NULL);
+        expect_html(text);
+        const char *at = strstr(text, "id=\"timeline\">");
+        assert_int_equal(at != NULL, sizes[i].detail != NULL);
+        if (at && (size_t)(strstr(at, "</script>") - at) > sizes[i].most + 100)
+            fail_msg("--embed %s: %td bytes", sizes[i].size, strstr(at, "</script>") - at);
+        if (at)
+            assert_non_null(strstr(text, sizes[i].detail));
+        free(text);
+    }
+    static const char *const wrong[] = {"-1", "x", "2Q", "", "0K", "9G"};
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
+        struct cli_result result =
+            report("docs/results/h100/traces/train.nvt", "--embed", wrong[i], NULL, NULL);
+        cli_expect_failure(&result, "--embed");
+        cli_result_free(&result);
+    }
+    cli_tempdir_remove(directory);
+}
+
 static void test_hostile_trace(void **state)
 {
     (void)state;
@@ -444,10 +486,15 @@ static void test_hostile_trace(void **state)
     char *text = document(trace, directory, "a.html");
     expect_html(text);
     assert_non_null(strstr(text, "&lt;script&gt;alert(1)"));
-    /* Facts for programs end nowhere but at their end. */
-    const char *facts = strstr(text, "<script type=\"application/json\"");
+    /* Facts for programs, and the timeline, end nowhere but at their end. */
+    size_t scripts = 0;
+    for (const char *at = text; (at = strstr(at, "<script type=\"application/json\"")); scripts++) {
+        at = strchr(at + 1, '<');
+        assert_int_equal(strncmp(at, "</script>\n<", 11), 0);
+    }
+    assert_int_equal(scripts, 3);
+    const char *facts = strstr(text, "id=\"facts\"");
     assert_non_null(facts);
-    assert_int_equal(strncmp(strstr(facts, "</"), "</script>\n<script>\n", 19), 0);
     assert_non_null(strstr(facts, "\\u003c/svg\\u003e\\u003cscript"));
     /* What ran when, both flames, ranges, kernels, memory and its peak; waits are not on record, so no path. */
     assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 7 : 0);
@@ -701,6 +748,7 @@ int main(void)
         cmocka_unit_test(test_browser),
         cmocka_unit_test(test_first_screen),
         cmocka_unit_test(says_first_where_the_host_was),
+        cmocka_unit_test(test_embed),
         cmocka_unit_test(test_hostile_trace),
         cmocka_unit_test(test_cost_of_recording),
         cmocka_unit_test(test_several_traces),

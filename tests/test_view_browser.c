@@ -61,6 +61,10 @@ static void test_page(void **state)
                         "iterations in the table: :iteration × 1\n"
                         "chosen iterations overlaid: True\n"
                         "ranks on one axis: True 2\n"
+                        "findings in the document: True\n"
+                        "kernels of the iteration as in the trace: True\n"
+                        "no figures of what is merged: True\n"
+                        "the document loads: ['r.html']\n"
                         "the server outlives a killed browser: True\n");
     cli_result_free(&result);
 }

@@ -118,11 +118,12 @@ static double chance_of(const struct search *search, const struct nvt_periodic *
 
 /* --- which range it is ------------------------------------------------------------------------- */
 
-/* Of a name and domain: its time in hits and in others, and how many of either have it. */
+/* Of a name and domain: its time in hits and in others, and how many of either have it; and the distance at which they have it. */
 struct part {
-    uint32_t name, domain, last;
+    uint32_t name, domain, first, last;
     double hit_ns, other_ns;
     uint32_t hits, others;
+    uint32_t every; /* iterations; 0: one alone has it, or they have it at several distances */
 };
 
 static int is_hit(const struct search *search, const struct nvt_periodic *found, uint32_t beat)
@@ -166,6 +167,11 @@ static int add_up(const struct search *search, const struct nvt_periodic *found,
         failed = !part;
         if (failed)
             break;
+        if (part->last == NVT_NONE)
+            part->first = at;
+        else if (part->last != at)
+            part->every =
+                part->last == part->first || part->every == at - part->last ? at - part->last : 0;
         const int hit = is_hit(search, found, at);
         *(hit ? &part->hit_ns : &part->other_ns) += (double)(ranges->end[i] - ranges->start[i]);
         *(hit ? &part->hits : &part->others) += part->last != at;
@@ -234,6 +240,49 @@ static int name_it(const struct search *search, struct nvt_periodic *found, int 
     return failed ? -1 : 0;
 }
 
+/* --- ranges that come at one distance ------------------------------------------------------------- */
+
+/* What a range has that every n-th iteration has, however much they vary: it is the distance, not the time, that shows it. */
+static struct nvt_periodic of_part(const struct search *search, const struct part *part)
+{
+    struct nvt_periodic found = {.every = part->every,
+                                 .phase = part->first % part->every,
+                                 .usual_ns = search->median,
+                                 .part_count = 1};
+    found.parts[0] = (struct nvt_periodic_part){part->name, part->domain, part->other_ns};
+    for (uint32_t i = part->first; i <= part->last; i += part->every) {
+        found.hits++;
+        found.hit_ns += nvt_beat_ns(&search->beats->items[i]);
+    }
+    found.expected = found.hits;
+    found.excess_ns = part->other_ns;
+    return found;
+}
+
+/* The one with most time, of at least 3 and where they take a quarter longer than the median. 0, or -1 when out of memory. */
+static int find_regular(const struct search *search, struct nvt_periodic *best)
+{
+    const struct nvt_periodic none = {.least_ns = INFINITY};
+    struct part *parts = NULL;
+    uint32_t count = 0;
+    *best = (struct nvt_periodic){.every = 0};
+    if (add_up(search, &none, &parts, &count)) {
+        free(parts);
+        return -1;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (parts[i].every < 2 || parts[i].others < LEAST_HITS ||
+            parts[i].other_ns <= best->excess_ns ||
+            parts[i].last + parts[i].every < search->beats->count)
+            continue;
+        const struct nvt_periodic found = of_part(search, &parts[i]);
+        if (found.hit_ns >= LEAST_SLOWER * found.usual_ns * found.hits)
+            *best = found;
+    }
+    free(parts);
+    return 0;
+}
+
 static int is_training(const struct nvt_trace *trace, const struct nvt_periodic *found)
 {
     static const char *const begins[] = {"forward", "backward", "enumerate(DataLoader)#", "optim",
@@ -275,8 +324,14 @@ int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats)
         return 0;
     int failed = find_usual(&search);
     if (!failed) {
-        struct nvt_periodic best = find_best(&search);
-        failed = best.every && name_it(&search, &best, &is_proof);
+        struct nvt_periodic best = find_best(&search), regular;
+        failed =
+            (best.every && name_it(&search, &best, &is_proof)) || find_regular(&search, &regular);
+        /* Iterations that vary hide some of those that have the range. */
+        if (!failed && regular.every && regular.hits > best.hits && is_much(&search, &regular)) {
+            best = regular;
+            is_proof = 1;
+        }
         if (!failed && best.every && is_much(&search, &best) &&
             (is_proof || chance_of(&search, &best) <= MOST_CHANCE))
             *found = best;

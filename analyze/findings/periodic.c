@@ -113,7 +113,9 @@ const struct nvt_rule nvt_rule_periodic = {
     .found =
         "Iterations that take a quarter and 5 deviations longer than the median are looked at, "
         "whether they come at one distance. If a range is in all of them and in hardly any other, "
-        "the finding names it. In a trace without iterations, the loop is the outermost range that "
+        "the finding names it. A range that every n-th iteration has is found in a loop of uneven "
+        "iterations, too, if those take a quarter longer than the median. In a trace without "
+        "iterations, the loop is the outermost range that "
         "repeats. With --trace osrt,cpu the evidence says which calls and functions take the time.",
     .threshold = "5 % of the loop's time, from the ninth iteration on, of at least 24: below that "
                  "it does not change the mean. At least 3 iterations at one distance, and 4 in 5 "

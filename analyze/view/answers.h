@@ -9,6 +9,7 @@
 #define NVT_ANSWERS_H
 
 #include "../../lib/buffer.h"
+#include "../diagnosis/diagnose.h"
 #include "../input/input.h"
 #include "scene.h"
 
@@ -54,7 +55,7 @@ static inline int64_t nvt_viewer_axis(const struct nvt_viewer *viewer, size_t tr
  * "events"; of a curve "unit"}]}
  *
  * tiles: {"names":[{id:name}…, one for each trace],"classes":[{id:class}…, of the names of operations],"lanes":{id:{"tracks":[[start,length,ns,count,name,row …]…]}}}, of a
- * curve {"curve":[x,least,most,last …]}. `lanes` is a list of numbers, "3,4,9"; `columns` up to NVT_ANSWER_COLUMNS.
+ * curve {"curve":[x,least,most,last …]}. `lanes` is a list of numbers, "3,4,9"; Curves have NVT_ANSWER_COLUMNS columns at most.
  *
  * event (of a row on a track of a lane): {"name","kind","lane","start","end","fields":[[name,value]…],"path":[{"name","start","end"}…, the innermost first],
  * "links":[{"what","lane","start","end","name"}…]}
@@ -86,6 +87,19 @@ int nvt_answer_window(const struct nvt_viewer *viewer, const struct nvt_view_win
 int nvt_answer_find(const struct nvt_viewer *viewer, const char *text, int64_t moment,
                     struct nvt_buffer *out);
 int nvt_answer_findings(const struct nvt_viewer *viewer, struct nvt_buffer *out);
+/* One of them; its moments are there if its trace is shown. */
+void nvt_answer_finding(const struct nvt_viewer *viewer, const struct nvt_finding *finding,
+                        size_t side, struct nvt_buffer *out);
+
+/*
+ * What a page without a server needs, in about `most` bytes at most (analyze/view/embed.c): {"lanes":…,"findings":…, as above, "window":[from,to],
+ * "tiles":[…]}. The window is the median iteration of the first side, or all. Tiles are of all lanes: what comes before the window, the window and
+ * what follows it at one scale, and the window once more at full detail, or as much of it as there is room for; null: nothing.
+ * 1: there is too little room for anything.
+ */
+enum nvt_view_detail { NVT_DETAIL_NONE, NVT_DETAIL_MORE, NVT_DETAIL_FULL }; /* of the window */
+int nvt_answer_embedded(const struct nvt_viewer *viewer, const struct nvt_findings *findings,
+                        size_t most, enum nvt_view_detail *detail, struct nvt_buffer *out);
 
 /* The scene of a lane's number, whose own number *lane then is; NULL: there is no such lane. */
 const struct nvt_scene *nvt_viewer_lane(const struct nvt_viewer *viewer, uint32_t *lane,

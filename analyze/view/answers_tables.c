@@ -300,7 +300,7 @@ static size_t trace_of(const struct nvt_viewer *viewer, const struct nvt_trace *
     return i;
 }
 
-static void put_finding(const struct nvt_viewer *viewer, const struct nvt_finding *finding,
+void nvt_answer_finding(const struct nvt_viewer *viewer, const struct nvt_finding *finding,
                         size_t side, struct nvt_buffer *out)
 {
     char title[NVT_TITLE_MAX], what[NVT_WHAT_MAX], where[NVT_WHERE_MAX];
@@ -337,7 +337,7 @@ static int put_findings(const struct nvt_viewer *viewer, size_t side, size_t *co
                        nvt_findings_leave_minor(&findings, &minor, &err);
     for (size_t i = 0; i < findings.count && !status; i++) {
         nvt_buffer_printf(out, "%s", (*count)++ ? "," : "");
-        put_finding(viewer, &findings.items[i], side, out);
+        nvt_answer_finding(viewer, &findings.items[i], side, out);
     }
     free(findings.items);
     return status ? -1 : 0;

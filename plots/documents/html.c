@@ -74,6 +74,9 @@ static const char style[] =
     ".figures b{font-size:1.35rem;line-height:1.3}\n"
     ".pictures{display:grid;gap:0 1.5rem;align-items:start;"
     "grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr))}\n"
+    ".tile{height:min(85vh,46rem)}.timeline iframe{display:block;width:100%;height:100%;border:1px "
+    "solid var(--line);"
+    "border-radius:6px}\n"
     ".picture{margin:.8rem 0}.wide{grid-column:1/-1}\n"
     ".view{overflow-x:auto}.view svg{display:block;width:100%;max-width:36rem;height:auto;"
     "border-radius:6px}.wide .view svg{max-width:64rem;min-width:40rem}\n"
@@ -93,7 +96,7 @@ static const char style[] =
     "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}\n"
     "@page{margin:14mm}\n"
     "@media print{:root{--ink:#000;--dim:#333;--paper:#fff;--line:#999;--band:#eee}"
-    "body{max-width:none;padding:0;font-size:.8rem}nav{display:none}.page{display:block}"
+    "body{max-width:none;padding:0;font-size:.8rem}nav,.timeline{display:none}.page{display:block}"
     ".pictures{grid-template-columns:1fr 1fr;gap:0 1rem}.wide .view svg{min-width:0}"
     ".scroll,.view{overflow:visible;max-height:none;border:0}"
     "table{font-size:.6rem}.many table{font-size:.5rem}"
@@ -104,12 +107,28 @@ static const char style[] =
     "figcaption{break-before:avoid}p{orphans:3;widows:3}}\n"
     "</style>\n";
 
-/* Sorting by a click or Enter on a heading: numbers by their value, numbers in texts too, what has
+/* The timeline is a page in a frame of its own, made when it comes into sight.
+ * Sorting by a click or Enter on a heading: numbers by their value, numbers in texts too, what has
  * none last. What is folded is printed. */
 static const char script[] =
     "<script>\n"
     "addEventListener('beforeprint',()=>document.querySelectorAll('details').forEach("
     "part=>part.open=true));\n"
+    "for(const place of document.querySelectorAll('.timeline')){place.classList.add('tile');new "
+    "IntersectionObserver("
+    "([entry],watch)=>{\n"
+    "  if(!entry.isIntersecting)return;\n"
+    "  watch.disconnect();\n"
+    "  const text=id=>document.getElementById(id).textContent,page=JSON.parse(text('view')),"
+    "frame=document.createElement('iframe'),end='</scr'+'ipt>';\n"
+    "  frame.title='Timeline';\n"
+    "  frame.srcdoc='<!DOCTYPE html><html lang=en><meta charset=utf-8><meta name=viewport "
+    "content=\"width=device-width\"><style>'+page.css+'</style>'+page.html+"
+    "'<scr'+'ipt type=\"application/json\" "
+    "id=data>'+text('timeline')+end+'<scr'+'ipt>'+page.js+end;"
+    "\n"
+    "  place.append(frame);\n"
+    "},{rootMargin:'200px'}).observe(place)}\n"
     "for(const table of document.querySelectorAll('table'))"
     "table.querySelectorAll('th').forEach((th,column)=>{\n"
     "  const sort=()=>{\n"
@@ -286,6 +305,9 @@ static int put_block(const struct nvt_document *document, size_t number, FILE *o
     case NVT_BLOCK_TREE:
         put_table(block, out);
         break;
+    case NVT_BLOCK_TIMELINE:
+        nvt_document_html_timeline(block, out);
+        break;
     case NVT_BLOCK_PICTURE:
         return nvt_document_html_picture(block, number, out, err);
     }
@@ -321,18 +343,6 @@ static int ends_pictures(const struct nvt_document *document, size_t i)
     return is_picture(document, i) && !is_picture(document, i + 1);
 }
 
-/* Facts are JSON, in which '<' stands in texts alone: as an escape it ends nothing. */
-static void put_facts(const char *facts, FILE *out)
-{
-    fputs("<script type=\"application/json\" id=\"facts\">", out);
-    for (; *facts; facts++)
-        if (*facts == '<' || *facts == '>' || *facts == '&')
-            fprintf(out, "\\u%04x", (unsigned)*facts);
-        else
-            putc(*facts, out);
-    fputs("</script>\n", out);
-}
-
 int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt_error *err)
 {
     fputs(head, out);
@@ -355,7 +365,7 @@ int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt
     }
     fputs("</main>\n</div>\n", out);
     if (document->facts)
-        put_facts(document->facts, out);
+        nvt_document_html_json(document->facts, "facts", out);
     fputs(script, out);
     fputs("</body>\n</html>\n", out);
     return 0;

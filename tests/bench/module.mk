@@ -31,8 +31,12 @@ $(BUILD)/bench/diagnosis: $(call obj,$(BENCH_DIAGNOSIS_SRC) tests/made_trace.c) 
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
-bench-diagnosis: $(BUILD)/bench/diagnosis ## how often diagnose is right, on traces with a known truth (SEED=, CASES=)
-	$(Q)$< $(SEED) $(CASES)
+BENCH_EMULATED := $(BUILD)/bench/emulated
+bench-diagnosis: all $(BUILD)/bench/diagnosis $(EMULATED_ALL) $(STAND_IN) ## how often diagnose is right, on traces with a known truth (SEED=, CASES=)
+	$(Q)rm -rf $(BENCH_EMULATED); NVTALLY_CUPTI=$(STAND_IN) $(BUILD)/emulated/nvtally run transformer --d-model 16 --d-ff 32 --layers 2 --heads 2 --context 8 \
+		--vocabulary 31 --batch 2 --phase train --warmup 2 --iterations 16 --backend cuda --collect full -o $(BENCH_EMULATED) 2>$(BUILD)/bench/emulated.log || \
+		echo "no recording of the emulated device: $$(tail -n 1 $(BUILD)/bench/emulated.log)"
+	$(Q)$(BUILD)/bench/diagnosis $(or $(SEED),draw) $(or $(CASES),5) $$(ls $(BENCH_EMULATED)/*.nvt 2>/dev/null)
 
 $(BUILD)/bench/loop: tests/bench/diagnosis/programs/loop.c
 	@mkdir -p $(@D)

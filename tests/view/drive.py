@@ -197,6 +197,34 @@ def ranks(browser):
         view.wait()
 
 
+def document(browser):
+    """The page within a report: one file, opened as such."""
+    path = os.path.join(FOLDER, "r.html")
+    subprocess.run([NVTALLY, "report", TRACE, "-o", path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    browser.requests.clear()
+    browser.send("Page.navigate", url="about:blank")
+    browser.send("Page.navigate", url="file://" + path)
+    browser.wait("document.querySelector('.timeline')")
+    browser.ask("document.querySelector('.timeline').scrollIntoView()")
+    page = "document.querySelector('iframe').contentWindow"
+    browser.wait(page + ".document.documentElement.dataset.ready")
+    print("findings in the document:", browser.ask(page + ".document.querySelectorAll('#findings h3').length>0"))
+    browser.ask("(()=>{const w=%s,at=JSON.parse(w.document.getElementById('data').textContent).lanes.sides[0].median;"
+                "w.show(...at);w.mark(...at);w.find('gemm')})()" % page)
+    browser.wait(page + ".document.getElementById('found').dataset.ready")
+    rows = browser.ask("[...%s.document.querySelectorAll('#window tr')].map(r=>[...r.cells].map(c=>c.textContent))" % page)
+    window = subprocess.run([NVTALLY, "sql", "-f", "tsv", TRACE, "SELECT count(*) FROM kernels k, ranges r WHERE r.name = 'iteration' AND "
+                             "r.start = (SELECT start FROM ranges WHERE name = 'iteration' ORDER BY end - start LIMIT 1 OFFSET 4) "
+                             "AND k.start BETWEEN r.start AND r.end"], check=True, capture_output=True, text=True).stdout.split()[-1]
+    heads = [i for i, row in enumerate(rows) if row[:1] == ["name"]]
+    kernels = sum(int(row[1]) for row in rows[heads[1] + 1:heads[2]] if not row[0].startswith("["))
+    print("kernels of the iteration as in the trace:", kernels == int(window) and kernels > 100)
+    browser.ask(page + ".mark(0,9e9)")
+    browser.wait(page + ".document.getElementById('window').dataset.ready==='0-9000000000'")
+    print("no figures of what is merged:", "merged" in browser.ask(page + ".document.getElementById('window').textContent"))
+    print("the document loads:", sorted(set(url.split("/")[-1] for url in browser.requests if url.startswith(("http", "file")))))
+
+
 def main():
     view, address = start(TRACE)
     try:
@@ -209,6 +237,7 @@ def main():
         browser.wait("innerWidth===400&&side===0")
         print("fits 400 px:", browser.ask("document.documentElement.scrollWidth<=400&&$('scroll').clientHeight>200"))
         compare(browser)
+        document(browser)
         browser.end()
         print("the server outlives a killed browser:", view.poll() is None)
     finally:

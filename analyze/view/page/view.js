@@ -4,14 +4,74 @@ const $ = id => document.getElementById(id);
 const HEAD = 18, ROW = 16, CURVE = 36, GAP = 6, MOST_TRACKS = 64;
 // Okabe and Ito's colours for all kinds of sight, lighter so that dark text reads on them.
 const COLORS = ['#8ecdf0', '#f2c14e', '#6fd0ae', '#f0a27a', '#d9a6c8', '#a9b8f0', '#cfd36b', '#9fd8d8', '#e8b7a0', '#b7d99a'];
-const CLASSES = ['#8ecdf0', '#d9a6c8', '#6fd0ae', '#f2c14e', '#f0a27a', '#c4c4c4']; // GEMM, attention, elementwise, copy, communication, others
+// Classes of operations have the colours of the charts (plots/looks.c): GEMM, attention, elementwise, copy, communication, others.
+const CLASSES = ['#0072b2', '#882255', '#cc79a7', '#f0e442', '#d55e00', '#999999'], DARK = ['#0072b2', '#882255'];
 const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another CUDA call': '#8ecdf0', 'host code': '#e07b5a'};
 // Copies of a side that are shown, one or two: moments of one lie on the shown axis once its shift is taken from them.
 let copies = [{side: 0, shift: 0, letter: ''}], pinned = null;
 let all, from = 0, to = 1, names = [], classes = [], tiles = new Map(), places = [], under = null, chosen = null, marked = null, side = 184;
 let busy = false, stale = false, wanted = '', drawing = false, pointer = null, links = [];
 
+// In a document everything that can be asked is there already (analyze/view/embed.c).
+const data = $('data') && JSON.parse($('data').textContent);
+const merged = parts => all.traces.map((_, trace) => Object.assign({}, ...parts.map(part => part[trace])));
+const local = {
+  lanes: () => data.lanes,
+  findings: () => data.findings,
+  // What begins in the window is taken from its own tile where that is there and wanted, the rest from those around it.
+  parts: fine => { const [before, middle, after, window] = data.tiles; return [[before, -Infinity], [fine && window || middle, before ? data.window[0] : -Infinity], [after, data.window[1]]].filter(([tile]) => tile); },
+  tiles({from, to, lanes}) {
+    const parts = local.parts((to - from) / 2 < 10 * (data.window[1] - data.window[0])), out = {};
+    for (const id of lanes.split(',')) {
+      if (parts[0][0].lanes[id].curve) { out[id] = {curve: parts.flatMap(([tile, begin]) => { const {curve} = tile.lanes[id]; let i = 0; while (curve[i] < begin) i += 4; return curve.slice(i); })}; continue; }
+      out[id] = {tracks: parts[0][0].lanes[id].tracks.map((_, number) => parts.flatMap(([tile, begin]) => {
+        const track = tile.lanes[id].tracks[number], list = [];
+        for (let i = 0; i < track.length; i += 6) if (track[i] >= begin && track[i] <= to && track[i] + track[i + 1] >= from) for (let k = i; k < i + 6; k++) list.push(track[k]);
+        return list;
+      }))};
+    }
+    return {names: merged(parts.map(([tile]) => tile.names)), classes: merged(parts.map(([tile]) => tile.classes)), lanes: out};
+  },
+  *spans() {
+    for (const [tile, begin] of local.parts(true)) for (const lane of all.lanes) {
+      const {tracks} = tile.lanes[lane.id];
+      for (let track = 0; tracks && track < tracks.length; track++) for (let i = 0; i < tracks[track].length; i += 6) {
+        const [start, length, ns, count, name, row] = tracks[track].slice(i, i + 6);
+        if (start >= begin) yield {lane, track, start, end: start + length, ns, count, row, name: tile.names[lane.trace][name] ?? ''};
+      }
+    }
+  },
+  event: () => ({fields: [], path: [], links: []}),
+  window({from, to}) {
+    const sums = {ranges: new Map(), operations: new Map(), 'CUDA calls': new Map()}, rows = kind => [...sums[kind].values()].sort((a, b) => b.at(-1) - a.at(-1));
+    let coarse = false;
+    for (const span of local.spans()) {
+      const of = sums[all.kinds[span.lane.kind]];
+      if (!of || span.start < from || span.start > to) continue;
+      coarse ||= span.count > 1;
+      const row = of.get(span.name) || [span.name, 0, 0];
+      row[1] += span.count;
+      row[2] += span.ns;
+      of.set(span.name, row);
+    }
+    if (coarse) return {ranges: [], operations: [], calls: [], more: 0, coarse};
+    return {ranges: rows('ranges').map(([name, n, ns]) => [name, '', n, ns]), operations: rows('operations'), calls: rows('CUDA calls'), more: 0};
+  },
+  find({text, moment}) {
+    const found = new Map();
+    for (const span of local.spans()) {
+      if (span.count > 1 || all.kinds[span.lane.kind] === 'iterations' || !span.name.toLowerCase().includes(text.toLowerCase())) continue;
+      const key = span.lane.trace + ' ' + span.name, row = found.get(key) || [span.lane.trace, span.name, 0, 0, 0, 0, NaN, 0];
+      row[2]++;
+      if (isNaN(row[6]) || (span.start > moment ? row[6] <= moment || span.start < row[6] : row[6] <= moment && span.start < row[6])) row.splice(3, 5, span.lane.id, span.track, span.row, span.start, span.end);
+      found.set(key, row);
+    }
+    const list = [...found.values()].sort((a, b) => b[2] - a[2]);
+    return {spans: list.reduce((sum, row) => sum + row[2], 0), names: list.slice(0, 200)};
+  },
+};
 const ask = async (what, values = {}) => {
+  if (data) return local[what](values);
   const reply = await fetch(what + '?' + new URLSearchParams(values));
   if (!reply.ok) throw new Error(await reply.text());
   return reply.json();
@@ -147,7 +207,7 @@ function show(a, b) {
   if (a > end) { a -= b - end; b = end; }
   from = a;
   to = b;
-  history.replaceState(null, '', '#' + Math.round(from) + '-' + Math.round(to));
+  if (!data) history.replaceState(null, '', '#' + Math.round(from) + '-' + Math.round(to));
   draw();
   load();
 }
@@ -191,12 +251,12 @@ function paintRuler() {
   }
   if (side) { pen.fillStyle = css('--paper'); pen.fillRect(0, 0, side, 26); pen.fillStyle = css('--ink'); pen.fillText(time(to - from) + ' shown', 6, 13); }
 }
-function text(pen, what, left, top, right) {
+function text(pen, what, left, top, right, ink) {
   const room = right - left - 6;
   if (room < 24) return;
   let said = what, length = Math.floor(room / 5.5);
   if (said.length > length) said = said.slice(0, Math.max(1, length - 1)) + '…';
-  pen.fillStyle = '#1a1a1a';
+  pen.fillStyle = ink;
   pen.fillText(said, left + 3, top + ROW / 2);
 }
 function paintSpans(pen, place, top) {
@@ -210,11 +270,12 @@ function paintSpans(pen, place, top) {
       if (b < side || a > right) continue;
       a = Math.max(a, side); b = Math.min(b, right);
       const called = visible(names[place.lane.trace][name] ?? '');
-      pen.fillStyle = color(place.lane, name, called);
-      pen.globalAlpha = many > 1 ? .35 + .65 * Math.min(1, length ? ns / length : 1) : 1;
+      const fill = color(place.lane, name, called), alpha = many > 1 ? .35 + .65 * Math.min(1, length ? ns / length : 1) : 1;
+      pen.fillStyle = fill;
+      pen.globalAlpha = alpha;
       pen.fillRect(a, y + 1, b - a, ROW - 2);
       pen.globalAlpha = 1;
-      if (b - a > 28) text(pen, many > 1 ? called + ' and others × ' + count(many) : called, a, y, b);
+      if (b - a > 28) text(pen, many > 1 ? called + ' and others × ' + count(many) : called, a, y, b, alpha < .7 ? css('--ink') : DARK.includes(fill) ? '#fefefe' : '#1a1a1a');
     }
   });
 }
@@ -345,7 +406,7 @@ async function choose(spot) {
   make('h3', spot.name || 'no name', out);
   make('p', says(spot), out);
   go(out, 'Zoom (f)', () => lookAt(spot.start, spot.end));
-  if (spot.count === 1 && !isPinned(spot)) {
+  if (spot.count === 1 && !isPinned(spot) && !data) {
     go(out, 'Pin (p)', pin);
     if (pinned) go(out, 'Compare with ' + pinned.name + ' (c)', compare);
   }
@@ -354,7 +415,7 @@ async function choose(spot) {
     const event = await ask('event', {lane: spot.lane, track: spot.track, row: spot.row}), shift = copies[spot.copy || 0].shift;
     if (chosen !== spot) return;
     for (const one of event.path.concat(event.links)) { one.start -= shift; one.end -= shift; one.copy = spot.copy; }
-    table(out, ['', ''], event.fields);
+    if (event.fields.length) table(out, ['', ''], event.fields);
     if (event.path.length) make('h3', 'Ranges around it', out);
     for (const range of event.path) go(make('p', undefined, out), range.name + ', ' + time(range.end - range.start), () => lookAt(range.start, range.end));
     links = event.links;
@@ -412,7 +473,7 @@ const ways = () => {
 };
 function offer() {
   const list = ways(), select = $('tie');
-  select.hidden = !list.length;
+  select.hidden = !list.length || !!data;
   select.replaceChildren();
   for (const [key, text] of list.concat([['pins', 'chosen events aligned (p, c)']])) make('option', text, select).value = key;
   select.onchange = () => { const way = list.find(([key]) => key === select.value); if (way) way[2](); else if (pinned) compare(); else note('Select an event and press p, select another and press c.'); };
@@ -446,6 +507,7 @@ async function mark(a, b, ends) {
     for (const [title, rows] of [['Ranges', windowRows(reply.ranges, 1)], ['Operations', windowRows(reply.operations, 0)], ['CUDA calls', windowRows(reply.calls, 0)]])
       if (rows.length) { make('h3', title, out); table(out, other ? ['name', 'A', 'B', 'B \u2212 A'] : ['name', 'count', 'time'], rows); }
     if (reply.more) make('p', count(reply.more) + ' more names', out);
+    if (reply.coarse) make('p', 'At this place the document has merged events alone. nvtally view has the figures.', out);
     $('window').dataset.ready = begin + '-' + end;
   } catch (error) { failed(error); }
 }
@@ -454,7 +516,7 @@ async function find(what) {
   if (!what) return;
   try {
     const reply = await ask('find', {text: what, moment: Math.round(raw(chosen || {start: from}))});
-    make('p', count(reply.spans) + (reply.spans === 1 ? ' event' : ' events') + ' of ' + count(reply.names.length) + (reply.names.length === 1 ? ' name' : ' names'), out);
+    make('p', count(reply.spans) + (reply.spans === 1 ? ' event' : ' events') + ' of ' + count(reply.names.length) + (reply.names.length === 1 ? ' name' : ' names') + (data ? ', of those that the document has' : ''), out);
     for (const [trace, name, n, lane, track, row, begins, ends] of reply.names) {
       const line = make('p', undefined, out), copy = copies.findIndex(one => isOf(trace, all.sides[one.side]));
       if (copy < 0) continue;

@@ -1,7 +1,8 @@
 /*
  * make bench-diagnosis: how often `diagnose` is right, on traces with a known truth (bench.h).
  *
- *     diagnosis [SEED [CASES]]      CASES of each trouble and variant; without a seed one is drawn
+ *     diagnosis [SEED|draw [CASES [TRACE...]]]   CASES of each trouble and variant; without a seed one is drawn; problems are planted
+ *                                                into the traces, recordings of the emulated device, too
  *
  * Prints a table by trouble, one by variant, false findings of healthy traces, and how often findings of each confidence are
  * right. With NVTALLY_BENCH_MISSES=1 a line for each case that was missed, misplaced, of a wrong size, or false. With
@@ -508,9 +509,13 @@ static const char *list_name(const char *folder)
 
 int main(int argc, char **argv)
 {
+    static const char *const h100[] = {"docs/results/h100/traces/looped.nvt",
+                                       "docs/results/h100/traces/pytorch.nvt",
+                                       "docs/results/h100/traces/train.nvt"};
     static struct bench bench;
     const uint64_t drawn = (uint64_t)time(NULL) * 1000003u ^ (uint64_t)getpid();
-    const uint64_t seed = argc > 1 ? (uint64_t)strtoull(argv[1], NULL, 10) : drawn;
+    const uint64_t seed =
+        argc > 1 && strcmp(argv[1], "draw") ? (uint64_t)strtoull(argv[1], NULL, 10) : drawn;
     gather_troubles();
     bench.random.state = seed;
     bench.cases = argc > 2 ? atoi(argv[2]) : 5;
@@ -537,9 +542,11 @@ int main(int argc, char **argv)
             run_healthy(&bench, i);
     bench.sweep_count = bench_sweeps(&bench.random, (unsigned)(SWEEPS * bench.cases),
                                      bench.shows_misses, &bench.sweeps);
-    bench.recorded.shows_misses = bench.shows_misses;
-    bench_plant(&bench.recorded, &bench.random, bench_troubles, bench_trouble_count,
-                (unsigned)bench.cases);
+    bench.recorded.shows_misses = bench.emulated.shows_misses = bench.shows_misses;
+    bench_plant(&bench.recorded, &bench.random, h100, NVT_COUNT_OF(h100), (unsigned)bench.cases);
+    if (argc > 3)
+        bench_plant(&bench.emulated, &bench.random, (const char *const *)argv + 3, (size_t)argc - 3,
+                    (unsigned)bench.cases);
     bench_print(&bench);
     if (bench.list && fclose(bench.list)) {
         perror(bench.folder);

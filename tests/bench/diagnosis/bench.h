@@ -126,7 +126,7 @@ struct bench_recorded {
     int shows_misses;
 };
 void bench_plant(struct bench_recorded *score, struct bench_random *random,
-                 const struct bench_trouble *troubles, size_t count, unsigned cases);
+                 const char *const *files, size_t file_count, unsigned cases);
 const char *bench_form_name(size_t form);
 
 /* An operator of PyTorch, on the host, from now on. */
@@ -164,9 +164,9 @@ struct bench {
     unsigned healthy[MOST_HEALTHY], healthy_false[MOST_HEALTHY];
     struct bench_sweep *sweeps;
     size_t sweep_count;
-    struct bench_recorded recorded;
-    const char *folder; /* that cases are written to; NULL: they are not */
-    FILE *list;         /* of the cases there */
+    struct bench_recorded recorded, emulated; /* on an H100; on the emulated device */
+    const char *folder;                       /* that cases are written to; NULL: they are not */
+    FILE *list;                               /* of the cases there */
     unsigned written;
 };
 

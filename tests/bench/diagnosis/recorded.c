@@ -1,5 +1,6 @@
 /*
- * Problems planted into traces that an H100 recorded: real times, names and noise, and a truth that is known.
+ * Problems planted into recordings of an H100 and of the emulated device: times, names and noise of programs that ran, and a truth
+ * that is known.
  *
  * A problem is put into each iteration where one call of its thread has ended and the next has not begun. What came later, on the
  * host and, launched later, on the device, is moved by what it takes. The truth is again a difference: the mean iteration of the
@@ -26,7 +27,6 @@
 #include "../../../lib/count_of.h"
 #include "bench.h"
 
-#define FOLDER         "docs/results/h100/traces/"
 #define LEAST_ITERATED 8
 #define MOST_FINDINGS  16
 
@@ -162,7 +162,7 @@ static int begin_planting(struct planting *planting, const char *path,
                           const struct bench_trouble *trouble, uint64_t seed)
 {
     *planting = (struct planting){.trouble = trouble, .trace = read_trace(path), .seed = seed};
-    /* What these traces do not say yet: an H100's compute capability is 9.0. */
+    /* What older recordings do not say: an H100's compute capability is 9.0. */
     for (uint32_t i = 0; i < planting->trace->devices.count; i++)
         planting->trace->devices.capability[i] = 90;
     planting->own_ops = planting->trace->ops.count;
@@ -316,22 +316,21 @@ static int is_plantable(const struct bench_trouble *trouble)
 }
 
 void bench_plant(struct bench_recorded *score, struct bench_random *random,
-                 const struct bench_trouble *troubles, size_t count, unsigned cases)
+                 const char *const *files, size_t file_count, unsigned cases)
 {
-    static const char *const files[] = {FOLDER "looped.nvt", FOLDER "pytorch.nvt",
-                                        FOLDER "train.nvt"};
     char folder[] = "/tmp/bench-diagnosis-XXXXXX";
     if (!mkdtemp(folder))
         fail_msg("%s", folder);
-    for (size_t f = 0; f < NVT_COUNT_OF(files); f++) {
+    for (size_t f = 0; f < file_count; f++) {
         struct own own = {.count = 0};
         score->path = files[f];
         look_at_own(files[f], &own);
         const double mean = own_mean(files[f]);
-        for (size_t t = 0; t < count && mean > 0; t++)
-            for (unsigned i = 0; i < cases && is_plantable(&troubles[t]); i++) {
-                const double share = fmin(troubles[t].least * bench_even(random, 1.3, 4), 0.6);
-                run_case(score, folder, files[f], &troubles[t], bench_random(random) >> 16,
+        for (size_t t = 0; t < bench_trouble_count && mean > 0; t++)
+            for (unsigned i = 0; i < cases && is_plantable(&bench_troubles[t]); i++) {
+                const double share =
+                    fmin(bench_troubles[t].least * bench_even(random, 1.3, 4), 0.6);
+                run_case(score, folder, files[f], &bench_troubles[t], bench_random(random) >> 16,
                          (int64_t)(mean * share / (1 - share)), &own);
             }
     }

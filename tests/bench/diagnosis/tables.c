@@ -40,10 +40,14 @@ static void print_sweeps(const struct bench *bench)
     }
 }
 
-static void print_recorded(const struct bench_recorded *recorded)
+static void print_recorded(const char *where, const struct bench_recorded *recorded)
 {
-    printf("\n%-26s %6s %11s %11s %11s   false\n", "recorded on an H100, read as", "cases", "found",
-           "first", "size +-20 %");
+    char heading[64];
+    if (!recorded->forms[0].cases)
+        return;
+    snprintf(heading, sizeof(heading), "%s, read as", where);
+    printf("\n%-26s %6s %11s %11s %11s   false\n", heading, "cases", "found", "first",
+           "size +-20 %");
     for (size_t i = 0; i < BENCH_FORMS; i++) {
         const struct bench_recorded_form *form = &recorded->forms[i];
         printf("%-28s %4u", bench_form_name(i), form->cases);
@@ -74,7 +78,8 @@ void bench_print(const struct bench *bench)
     printf("%-26s %6u %15u   %.3f a trace\n", "all", healthy, wrong,
            healthy ? (double)wrong / healthy : 0);
     print_sweeps(bench);
-    print_recorded(&bench->recorded);
+    print_recorded("planted, H100", &bench->recorded);
+    print_recorded("planted, emulated", &bench->emulated);
     printf("\n%-26s %6s %11s\n", "confidence", "told", "right");
     for (int i = 0; i < NVT_CONFIDENCES; i++) {
         printf("%-26s %6u", nvt_confidence_name((enum nvt_confidence)i),

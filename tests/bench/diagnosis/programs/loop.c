@@ -20,7 +20,12 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-enum { BASE_US = 4000, MOST_ITERATIONS = 4096 };
+enum {
+    BASE_US = 4000,
+    MOST_ITERATIONS = 4096,
+    BETWEEN =
+        20000 /* steps of work between two looks at the clock, some 20 us: looking is not what it does */
+};
 
 static volatile uint64_t sink;
 
@@ -42,7 +47,7 @@ __attribute__((noinline)) static void work_us(int64_t us)
 {
     const int64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + us * 1000;
     while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
-        for (int i = 0; i < 500; i++)
+        for (int i = 0; i < BETWEEN; i++)
             sink = sink * 6364136223846793005u + 1;
 }
 
@@ -50,7 +55,7 @@ __attribute__((noinline)) static void parse_records(int64_t us)
 {
     const int64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + us * 1000;
     while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
-        for (int i = 0; i < 500; i++)
+        for (int i = 0; i < BETWEEN; i++)
             sink = sink * 2862933555777941757u + 3;
 }
 

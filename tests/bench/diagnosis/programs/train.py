@@ -48,8 +48,8 @@ def main():
     program, steps, cost_s, bad = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]) / 1000, len(sys.argv) < 5
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model = torch.nn.Sequential(*[torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(),
-                                  torch.nn.Linear(512, 3)])
+    model = torch.nn.Sequential(*[torch.nn.Linear(64, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1024), torch.nn.ReLU(),
+                                  torch.nn.Linear(1024, 3)])
     optimizer = torch.optim.AdamW(model.parameters())
     lock = threading.Lock()
     holder = Holder(lock, cost_s)

@@ -1,0 +1,112 @@
+/*
+ * A timeline that is part of a document: the answers that its page needs, made before anybody asks.
+ */
+#include <inttypes.h>
+
+#include "answers.h"
+
+/* What is tried, from the finest: columns of the whole, and of the window where not all of its spans fit. */
+enum { WHOLE_MOST = 2000, WHOLE_LEAST = 60, FINE_MOST = 16384, FINE_LEAST = 256 };
+/* A span of a tile takes about so many bytes. */
+enum { SPAN_BYTES = 48 };
+
+/* Spans that begin in a window. */
+static uint64_t spans_in(const struct nvt_viewer *viewer, const int64_t window[2])
+{
+    uint64_t spans = 0;
+    for (size_t t = 0; t < viewer->count; t++)
+        for (uint32_t lane = 0; lane < viewer->scenes[t].count; lane++) {
+            const struct nvt_tracks *tracks = &viewer->scenes[t].lanes[lane].tracks;
+            for (uint32_t i = 0; i < tracks->count; i++)
+                spans += nvt_track_from(&tracks->items[i], 0, window[1] - viewer->shifts[t]) -
+                         nvt_track_from(&tracks->items[i], 0, window[0] - viewer->shifts[t]);
+        }
+    return spans;
+}
+
+/* Tiles of all lanes, or null of no time at all. 0, or as of answers. */
+static int put_tiles(const struct nvt_viewer *viewer, int64_t from, int64_t to, uint64_t columns,
+                     const char *lanes, struct nvt_buffer *out)
+{
+    if (to <= from)
+        return nvt_buffer_printf(out, "null");
+    return nvt_answer_tiles(viewer, from, to, (uint32_t)(columns ? columns : 1), lanes, out);
+}
+
+/* The whole in three parts, of which the middle one is the window. */
+static int put_whole(const struct nvt_viewer *viewer, const int64_t window[2], uint32_t columns,
+                     const char *lanes, struct nvt_buffer *out)
+{
+    const int64_t at[] = {0, window[0], window[1], viewer->end + 1};
+    int status = 0;
+    for (size_t i = 0; i < 3 && !status; i++) {
+        const double share = (double)(at[i + 1] - at[i]) / (double)at[3];
+        if (i)
+            nvt_buffer_printf(out, ",");
+        status = put_tiles(viewer, at[i], at[i + 1], (uint64_t)(share * columns), lanes, out);
+    }
+    return status;
+}
+
+/* As finely as there is room for. 0; 1: there is not enough, or -1 when out of memory. */
+static int fit_tiles(const struct nvt_viewer *viewer, const int64_t window[2], const char *lanes,
+                     size_t most, enum nvt_view_detail *detail, struct nvt_buffer *out)
+{
+    const size_t begin = out->size;
+    const uint64_t width = (uint64_t)(window[1] - window[0]);
+    int status = 0;
+    for (uint32_t columns = WHOLE_MOST; columns >= WHOLE_LEAST && !status; columns /= 2) {
+        out->size = begin;
+        status = put_whole(viewer, window, columns, lanes, out);
+        if (out->size <= most / 2)
+            break;
+    }
+    const size_t whole = out->size;
+    if (status || whole + sizeof(",null") > most)
+        return status ? status : 1;
+    const int fits = width < UINT32_MAX && spans_in(viewer, window) < (most - whole) / SPAN_BYTES;
+    for (uint64_t columns = fits ? width : FINE_MOST; !status;
+         columns = columns > FINE_MOST ? FINE_MOST : columns / 2) {
+        out->size = whole;
+        *detail = columns < FINE_LEAST && columns != width ? NVT_DETAIL_NONE
+                  : columns == width                       ? NVT_DETAIL_FULL
+                                                           : NVT_DETAIL_MORE;
+        if (*detail == NVT_DETAIL_NONE)
+            return nvt_buffer_printf(out, ",null");
+        nvt_buffer_printf(out, ",");
+        status = put_tiles(viewer, window[0], window[1], columns, lanes, out);
+        if (out->size <= most)
+            break;
+    }
+    return status;
+}
+
+int nvt_answer_embedded(const struct nvt_viewer *viewer, const struct nvt_findings *findings,
+                        size_t most, enum nvt_view_detail *detail, struct nvt_buffer *out)
+{
+    const struct nvt_view_side *side = &viewer->sides[0];
+    const int64_t whole[] = {0, viewer->end + 1};
+    const int64_t median[] = {side->median[0], side->median[1] + 1};
+    const int64_t *window = side->iterations ? median : whole;
+    struct nvt_buffer lanes = {0};
+    size_t shown = 0;
+    for (uint32_t i = 0; i < viewer->first[viewer->count]; i++)
+        nvt_buffer_printf(&lanes, "%s%" PRIu32, i ? "," : "", i);
+    nvt_buffer_append(&lanes, "", 1);
+    nvt_buffer_printf(out, "{\"lanes\":");
+    int status = lanes.failed ? -1 : nvt_answer_lanes(viewer, out);
+    nvt_buffer_printf(out, ",\"findings\":{\"findings\":[");
+    for (size_t i = 0; i < findings->count && !status; i++) {
+        if (nvt_finding_is_minor(&findings->items[i]))
+            continue;
+        nvt_buffer_printf(out, "%s", shown++ ? "," : "");
+        nvt_answer_finding(viewer, &findings->items[i], 0, out);
+    }
+    nvt_buffer_printf(out, "]},\"window\":[%" PRId64 ",%" PRId64 "],\"tiles\":[", window[0],
+                      window[1]);
+    if (!status)
+        status = fit_tiles(viewer, window, (const char *)lanes.data, most, detail, out);
+    nvt_buffer_printf(out, "]}");
+    nvt_buffer_free(&lanes);
+    return out->failed ? -1 : status;
+}
