@@ -10,7 +10,7 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 
-/* Of each version from 3.9 to 3.14, with a GIL and without, the first that is found: in PATH, in .deps/pythons, among those of
+/* Of each version from 3.9 to 3.15, with a GIL and without, the first that is found: in PATH, in .deps/pythons, among those of
  * pyenv. */
 static inline int find_python(const char *version, char *out, size_t size)
 {
@@ -29,8 +29,8 @@ static inline int find_python(const char *version, char *out, size_t size)
     return is_there;
 }
 
-static const char *const versions[] = {"3.9",  "3.10",  "3.11", "3.12",
-                                       "3.13", "3.13t", "3.14", "3.14t"};
+static const char *const versions[] = {"3.9",   "3.10", "3.11",  "3.12", "3.13",
+                                       "3.13t", "3.14", "3.14t", "3.15", "3.15t"};
 
 /* Call `check` with each of them; where there is none the test is skipped. */
 static inline void with_every_python(void (*check)(const char *python))
