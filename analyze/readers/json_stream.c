@@ -1,293 +1,150 @@
 #include "json_stream.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#ifdef HAVE_YAJL
-#include "json_repair.h"
-#include "yajl_memory.h"
-#ifdef HAVE_ZLIB
-#include <zlib.h>
-#endif
-
-#define CHUNK (64 * 1024)
+#include "json_parts.h"
 
 struct stream {
-    struct nvt_yajl_memory memory;
     const char *path;
     const struct nvt_json_handler *handler;
-    void *context;
+    const struct nvt_json_ahead *ahead;
+    struct nvt_json_scan scan;
+    struct nvt_buffer
+        rest;       /* the beginning of a token whose end is in the next part, and that part */
+    int64_t offset; /* of the text that is scanned */
     struct nvt_error *err;
-    int depth;
-    int values;                     /* something was called since the last chunk */
-    int64_t offset;                 /* of the chunk, in the text */
-    int64_t last_value;             /* offset of the chunk that had the last value */
-    int is_cut;                     /* what was compressed ends in the middle */
-    struct nvt_json_repair *repair; /* NULL: what is no JSON is an error */
-    struct nvt_buffer repaired;     /* a chunk as it came out of that */
 };
 
-/* --- bytes --- */
-
-#ifdef HAVE_ZLIB
-typedef gzFile source;
-
-static source source_open(const char *path)
+static int no_memory(const struct stream *stream)
 {
-    return gzopen(path, "rbe");
+    return nvt_fail_at(stream->err, stream->path, -1, "out of memory");
 }
 
-static void source_close(source file)
+static int too_long(const struct stream *stream, int64_t at)
 {
-    gzclose(file);
+    return nvt_fail_at(stream->err, stream->path, at, "has a value longer than %d bytes",
+                       NVT_JSON_TOKEN);
 }
 
-/* Whether a text could be an object or an array. */
-static int may_be_json(const unsigned char *text, int size)
+/* Why the scanner ended. -1 with err filled. */
+static int explain(const struct stream *stream, enum nvt_json_scanned scanned)
 {
-    int at = 0;
-    while (at < size && strchr(" \t\r\n", text[at]) && text[at])
-        at++;
-    return at == size || text[at] == '{' || text[at] == '[';
-}
-
-static int source_read(struct stream *stream, source file, unsigned char *out)
-{
-    int code, size = gzread(file, out, CHUNK);
-    const char *text = gzerror(file, &code);
-    size_t prefix = strlen(stream->path);
-    if (!strncmp(text, stream->path, prefix) && !strncmp(text + prefix, ": ", 2))
-        text += prefix + 2;
-    stream->is_cut = code == Z_BUF_ERROR;
-    if (size < 0 || (!size && stream->is_cut))
-        return nvt_fail_at(stream->err, stream->path, gzoffset(file), "is cut or damaged: %s",
-                           code == Z_ERRNO ? strerror(errno) : text);
-    if (gztell(file) / NVT_JSON_RATIO > gzoffset(file) + (CHUNK * 4))
-        return nvt_fail_at(stream->err, stream->path, gzoffset(file),
-                           "grows more than %d-fold when unpacked: no trace does", NVT_JSON_RATIO);
-    if (!stream->offset && !gzdirect(file) && !may_be_json(out, size))
-        return nvt_fail_at(stream->err, stream->path, -1,
-                           "is gzip of something that is not JSON: unpack it with gunzip first");
-    return size;
-}
-#else
-typedef FILE *source;
-
-static source source_open(const char *path)
-{
-    return fopen(path, "rbe");
-}
-
-static void source_close(source file)
-{
-    fclose(file);
-}
-
-static int source_read(struct stream *stream, source file, unsigned char *out)
-{
-    size_t size = fread(out, 1, CHUNK, file);
-    if (ferror(file))
-        return nvt_fail_at(stream->err, stream->path, stream->offset, "cannot be read: %s",
-                           strerror(errno));
-    if (!stream->offset && size > 1 && out[0] == 0x1f && out[1] == 0x8b)
-        return nvt_fail_at(stream->err, stream->path, -1,
-                           "is compressed, and this nvtally was built without zlib (zlib1g-dev)");
-    return (int)size;
-}
-#endif
-
-/* --- yajl's callbacks: 1 goes on, 0 ends --- */
-
-static int opened(struct stream *stream, int is_array)
-{
-    stream->values = 1;
-    if (stream->depth++ == NVT_JSON_DEPTH) {
-        nvt_fail(stream->err, "nests deeper than %d levels", NVT_JSON_DEPTH);
-        return 0;
-    }
-    return !stream->handler->open(stream->context, is_array);
-}
-
-static int on_map(void *context)
-{
-    return opened(context, 0);
-}
-
-static int on_array(void *context)
-{
-    return opened(context, 1);
-}
-
-static int on_close(void *context)
-{
-    struct stream *stream = context;
-    stream->values = 1;
-    stream->depth--;
-    return !stream->handler->close(stream->context);
-}
-
-static int on_key(void *context, const unsigned char *text, size_t size)
-{
-    struct stream *stream = context;
-    stream->values = 1;
-    return !stream->handler->key(stream->context, (const char *)text, size);
-}
-
-static int on_value(struct stream *stream, enum nvt_json_type type, const void *text, size_t size)
-{
-    stream->values = 1;
-    return !stream->handler->value(stream->context, type, text, size);
-}
-
-static int on_string(void *context, const unsigned char *text, size_t size)
-{
-    return on_value(context, NVT_JSON_TEXT, text, size);
-}
-
-static int on_number(void *context, const char *text, size_t size)
-{
-    return on_value(context, NVT_JSON_NUMBER, text, size);
-}
-
-static int on_boolean(void *context, int value)
-{
-    return on_value(context, value ? NVT_JSON_TRUE : NVT_JSON_FALSE, "", 0);
-}
-
-static int on_null(void *context)
-{
-    return on_value(context, NVT_JSON_NULL, "", 0);
-}
-
-static const yajl_callbacks callbacks = {
-    .yajl_null = on_null,
-    .yajl_boolean = on_boolean,
-    .yajl_number = on_number,
-    .yajl_string = on_string,
-    .yajl_start_map = on_map,
-    .yajl_map_key = on_key,
-    .yajl_end_map = on_close,
-    .yajl_start_array = on_array,
-    .yajl_end_array = on_close,
-};
-
-/* --- reading --- */
-
-static int explain(struct stream *stream, yajl_handle parser, yajl_status status)
-{
-    int64_t at = stream->offset + (int64_t)yajl_get_bytes_consumed(parser);
-    if (status == yajl_status_client_canceled) {
+    const int64_t at = stream->offset + (int64_t)stream->scan.used;
+    const char *problem = stream->scan.problem;
+    if (scanned == NVT_JSON_STOPPED) {
         stream->err->offset = at;
         return nvt_error_in(stream->err, stream->path);
     }
-    unsigned char *text = yajl_get_error(parser, 0, NULL, 0);
-    size_t length = text ? strcspn((const char *)text, "\n") : 0;
-    static const char prefix[] = "parse error: ";
-    const char *what = (const char *)text;
-    if (length > sizeof(prefix) && !strncmp(what, prefix, sizeof(prefix) - 1)) {
-        what += sizeof(prefix) - 1;
-        length -= sizeof(prefix) - 1;
-    }
-    static const char several[] = "trailing garbage";
-    if (length == sizeof(several) - 1 && !strncmp(what, several, length))
-        nvt_fail_at(stream->err, stream->path, at,
-                    "is several JSON values one after the other (lines of JSON?), not a trace");
-    else
-        nvt_fail_at(stream->err, stream->path, at, "is not JSON: %.*s", (int)length,
-                    text ? what : "out of memory");
-    yajl_free_error(parser, text);
-    return -1;
+    if (!problem)
+        return nvt_fail_at(stream->err, stream->path, at, "nests deeper than %d levels",
+                           NVT_JSON_DEPTH);
+    if (!strcmp(problem, NVT_JSON_TOO_LONG))
+        return too_long(stream, at);
+    if (!strcmp(problem, NVT_JSON_NO_MEMORY))
+        return no_memory(stream);
+    if (!strcmp(problem, NVT_JSON_SEVERAL))
+        return nvt_fail_at(
+            stream->err, stream->path, at,
+            "is several JSON values one after the other (lines of JSON?), not a trace");
+    return nvt_fail_at(stream->err, stream->path, at, "is not JSON: %s", problem);
 }
 
-/* 0, or -1 with err filled. */
-static int parse_chunk(struct stream *stream, yajl_handle parser, const unsigned char *text,
-                       size_t size)
+/* Scan a text of which the last token may be cut: that is kept. 0, or -1 with err filled. */
+static int scan(struct stream *stream, const uint8_t *text, size_t size, int is_last)
 {
-    struct nvt_buffer *repaired = &stream->repaired;
-    const size_t read = size;
-    if (stream->repair) {
-        repaired->size = 0;
-        if (size ? nvt_json_repair(stream->repair, text, size, repaired)
-                 : nvt_json_repair_end(stream->repair, repaired))
-            return nvt_fail_at(stream->err, stream->path, -1, "out of memory");
-        text = repaired->data;
-        size = repaired->size;
+    const enum nvt_json_scanned scanned =
+        nvt_json_scan(&stream->scan, (const char *)text, size, is_last);
+    const size_t used = stream->scan.used, left = size - used;
+    if (scanned != NVT_JSON_MORE)
+        return explain(stream, scanned);
+    stream->offset += (int64_t)used;
+    if (left > NVT_JSON_TOKEN)
+        return too_long(stream, stream->offset);
+    if (text == stream->rest.data) {
+        memmove(stream->rest.data, text + used, left);
+        stream->rest.size = left;
+        return 0;
     }
-    yajl_status status = size ? yajl_parse(parser, text, size) : yajl_status_ok;
-    if (status != yajl_status_ok)
-        return explain(stream, parser, status);
-    stream->offset += (int64_t)read;
-    return 0;
+    return nvt_buffer_append(&stream->rest, text + used, left) ? no_memory(stream) : 0;
 }
 
-static int parse(struct stream *stream, source file)
+/* A part of the text, of which a beginning may have been read ahead. 0, or -1 with err filled. */
+static int take_part(struct stream *stream, struct nvt_json_part *part)
 {
-    unsigned char chunk[CHUNK];
-    int size;
-    if (setjmp(stream->memory.out))
-        return nvt_fail_at(stream->err, stream->path, -1, "out of memory");
-    yajl_handle parser = yajl_alloc(&callbacks, &stream->memory.functions, stream);
-    /* Names come from programs, which do not all write UTF-8. */
-    yajl_config(parser, yajl_dont_validate_strings, 1);
-    while ((size = source_read(stream, file, chunk)) > 0) {
-        stream->values = 0;
-        if (parse_chunk(stream, parser, chunk, (size_t)size))
-            return -1;
-        if (stream->values)
-            stream->last_value = stream->offset;
-        else if (stream->offset - stream->last_value > NVT_JSON_TOKEN)
-            return nvt_fail_at(stream->err, stream->path, stream->last_value,
-                               "has a value longer than %d bytes", NVT_JSON_TOKEN);
+    size_t from = 0;
+    if (stream->rest.size) {
+        if (nvt_buffer_append(&stream->rest, part->text.data, part->text.size))
+            return no_memory(stream);
+        return scan(stream, stream->rest.data, stream->rest.size, 0);
     }
-    if ((size < 0 && !stream->is_cut) || (!size && parse_chunk(stream, parser, chunk, 0)))
+    stream->offset = part->offset;
+    if (part->closed && nvt_json_scan_is_at_item(&stream->scan) &&
+        stream->ahead->is_next(stream->scan.context)) {
+        from = part->closed;
+        if (stream->ahead->take(stream->scan.context, part->items)) {
+            stream->err->offset = stream->offset;
+            return nvt_error_in(stream->err, stream->path);
+        }
+        nvt_json_scan_end_item(&stream->scan);
+    }
+    stream->offset += (int64_t)from;
+    return scan(stream, part->text.data + from, part->text.size - from, 0);
+}
+
+/* The text ends, or what was compressed does. 0, or -1 with err filled. */
+static int end(struct stream *stream, int status, int is_cut)
+{
+    const struct nvt_json_handler *handler = stream->handler;
+    struct nvt_json_scan *scan_of = &stream->scan;
+    if (status < 0 && !is_cut)
         return -1;
-    if (!stream->is_cut && stream->depth == 1 && stream->handler->may_end &&
-        stream->handler->may_end(stream->context))
-        return 0;
-    if ((stream->depth || stream->is_cut) && stream->handler->cut &&
-        !stream->handler->cut(stream->context))
-        return 0;
-    if (size < 0)
+    if (!is_cut && scan(stream, stream->rest.data, stream->rest.size, 1))
         return -1;
-    if (stream->depth)
+    if (!is_cut && scan_of->depth == 1 && handler->may_end && handler->may_end(scan_of->context))
+        return 0;
+    if ((scan_of->depth || is_cut) && handler->cut && !handler->cut(scan_of->context))
+        return 0;
+    if (status < 0)
+        return -1;
+    if (scan_of->depth)
         return nvt_fail_at(stream->err, stream->path, stream->offset,
-                           "ends in the middle, %d brackets are open", stream->depth);
-    yajl_status status = yajl_complete_parse(parser);
-    return status == yajl_status_ok ? 0 : explain(stream, parser, status);
+                           "ends in the middle, %d brackets are open", scan_of->depth);
+    return nvt_json_scan_is_whole(scan_of)
+               ? 0
+               : nvt_fail_at(stream->err, stream->path, stream->offset,
+                             "is not JSON: it ends before its first value does");
 }
 
-int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, void *context,
-                    uint64_t *repaired, struct nvt_error *err)
+int nvt_json_stream_ahead(const char *path, const struct nvt_json_handler *handler, void *context,
+                          const struct nvt_json_ahead *ahead, uint64_t *repaired,
+                          struct nvt_error *err)
 {
     struct nvt_error unused = NVT_ERROR_INIT;
-    struct nvt_json_repair repair = {0};
     struct stream stream = {.path = path,
                             .handler = handler,
-                            .context = context,
-                            .err = err ? err : &unused,
-                            .repair = repaired ? &repair : NULL};
-    source file = source_open(path);
-    if (!file)
-        return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
-    nvt_yajl_memory_init(&stream.memory);
-    int status = parse(&stream, file);
-    nvt_yajl_memory_free(&stream.memory);
-    source_close(file);
-    if (repaired)
-        *repaired = repair.repaired;
-    nvt_json_repair_free(&repair);
-    nvt_buffer_free(&stream.repaired);
+                            .ahead = ahead,
+                            .scan = {.handler = handler, .context = context, .base = -1},
+                            .err = err ? err : &unused};
+    struct nvt_json_parts *parts = nvt_json_parts_open(path, ahead, repaired != NULL, stream.err);
+    struct nvt_json_part *part = NULL;
+    int status = 0;
+    if (!parts)
+        return -1;
+    while (!status && (part = nvt_json_parts_next(parts))->status > 0)
+        status = take_part(&stream, part);
+    if (!status) {
+        if (part->status < 0)
+            *stream.err = part->err;
+        status = end(&stream, part->status, nvt_json_parts_is_cut(parts));
+    }
+    nvt_json_parts_close(parts, repaired);
+    nvt_json_scan_free(&stream.scan);
+    nvt_buffer_free(&stream.rest);
     return status;
 }
-#else
+
 int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, void *context,
                     uint64_t *repaired, struct nvt_error *err)
 {
-    (void)repaired;
-    (void)handler;
-    (void)context;
-    return nvt_fail_at(err, path, -1,
-                       "is JSON, and this nvtally was built without yajl (libyajl-dev)");
+    return nvt_json_stream_ahead(path, handler, context, NULL, repaired, err);
 }
-#endif

@@ -83,8 +83,6 @@ static int on_key(void *context, const char *text, size_t size)
     struct parser *parser = context;
     const enum place place = parser->places[parser->depth];
     parser->key = OTHER_KEY;
-    if (place == SKIPPED)
-        return 0;
     if (place == ARGS && may_count(&parser->reader.event)) {
         parser->entry = nvt_strings_add(parser->reader.trace->strings, text, size);
         if (parser->entry == NVT_NO_STRING)
@@ -96,7 +94,9 @@ static int on_key(void *context, const char *text, size_t size)
     parser->reader.is_own |= place == ROOT && parser->key == KEY_OWN;
     parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
                              parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;
-    return 0;
+    return parser->key == OTHER_KEY && (place != ARGS || !may_count(&parser->reader.event))
+               ? NVT_JSON_SKIP
+               : 0;
 }
 
 /* The place of an object or array that opens in `outer`. */
@@ -153,6 +153,8 @@ static int on_open(void *context, int is_array)
                         (unsigned long long)parser->reader.events + 1);
     if (outer == EVENT && (parser->key == KEY_TIME || parser->key == KEY_DURATION))
         parser->reader.event.mistyped = 1;
+    if (place == SKIPPED)
+        return NVT_JSON_SKIP;
     if (place == EVENTS)
         parser->has_events = 1;
     parser->is_list |= place == EVENTS && outer == TOP;
