@@ -26,6 +26,29 @@ static int is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* Behind white space; `end`: there is nothing else. */
+static const char *blanks_end(const char *at, const char *end)
+{
+    if (at < end && (unsigned char)*at > ' ')
+        return at;
+#ifdef __SSE2__
+    const __m128i space = _mm_set1_epi8(' '), first = _mm_set1_epi8('\t'),
+                  most = _mm_set1_epi8('\r' - '\t');
+    for (; end - at >= 16; at += 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+        const __m128i from = _mm_sub_epi8(bytes, first);
+        const __m128i blank = _mm_or_si128(_mm_cmpeq_epi8(bytes, space),
+                                           _mm_cmpeq_epi8(_mm_min_epu8(from, most), from));
+        const unsigned mask = (unsigned)_mm_movemask_epi8(blank);
+        if (mask != 0xffff)
+            return at + __builtin_ctz(~mask);
+    }
+#endif
+    while (at < end && is_blank(*at))
+        at++;
+    return at;
+}
+
 /* --- texts --- */
 
 /* The first byte of a text that is a quote, a backslash or a control character; `end`: there is none. */
@@ -412,9 +435,7 @@ enum nvt_json_scanned nvt_json_scan(struct nvt_json_scan *scan, const char *text
     enum nvt_json_scanned status = NVT_JSON_GOES_ON;
     scan->used = 0;
     while (status == NVT_JSON_GOES_ON) {
-        const char *at = text + scan->used;
-        while (at < end && is_blank(*at))
-            at++;
+        const char *at = blanks_end(text + scan->used, end);
         scan->used = (size_t)(at - text);
         if (at == end)
             return NVT_JSON_MORE;

@@ -1,4 +1,5 @@
 #include "kineto_dialects.h"
+#include "kineto_events.h"
 #include "kineto_keys.h"
 
 #include <ctype.h>
@@ -11,6 +12,7 @@
 #include "../model/batches.h"
 #include "../model/interchange.h"
 #include "json_stream.h"
+#include "other_formats.h"
 #include "reader.h"
 
 /* Where in the file a value lies. */
@@ -34,6 +36,8 @@ enum place {
 
 struct parser {
     struct nvt_kineto reader;
+    struct nvt_strings *strings;      /* of the trace, or of events that are read ahead: */
+    struct nvt_kineto_events *events; /* where those go, NULL: into the trace */
     enum place places[NVT_JSON_DEPTH + 1];
     int depth;
     int key;
@@ -59,38 +63,19 @@ static int may_count(const struct nvt_kineto_event *event)
     return event->phase == 'C' || !event->phase;
 }
 
-/* What other programs write as JSON, by a key of the outermost object; NULL: none that is known. */
-static const char *other_json(const char *key, size_t size)
-{
-    static const struct {
-        const char *key, *says;
-    } kinds[] = {
-        {"rocprofiler-sdk-tool", "is rocprofv3's JSON, which is not read: it "},
-        {"$schema", "is a speedscope profile or another document with a schema: it "},
-        {"timeDeltas", "is a CPU profile of Chrome or Node: it "},
-        {"stringTable", "is a profile of Firefox, which is not read: it "},
-        {"resourceSpans", "is an OpenTelemetry trace, which is not read: it "},
-        {"nbformat", "is a notebook: it "},
-    };
-    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
-        if (strlen(kinds[i].key) == size && !memcmp(kinds[i].key, key, size))
-            return kinds[i].says;
-    return NULL;
-}
-
 static int on_key(void *context, const char *text, size_t size)
 {
     struct parser *parser = context;
     const enum place place = parser->places[parser->depth];
     parser->key = OTHER_KEY;
     if (place == ARGS && may_count(&parser->reader.event)) {
-        parser->entry = nvt_strings_add(parser->reader.trace->strings, text, size);
+        parser->entry = nvt_strings_add(parser->strings, text, size);
         if (parser->entry == NVT_NO_STRING)
             return out_of_memory(parser);
     }
     parser->key = nvt_kineto_key(text, size);
     if (place == ROOT && parser->key == OTHER_KEY && !parser->other)
-        parser->other = other_json(text, size);
+        parser->other = nvt_other_json(text, size);
     parser->reader.is_own |= place == ROOT && parser->key == KEY_OWN;
     parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
                              parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;
@@ -176,8 +161,8 @@ static int on_open(void *context, int is_array)
 /* A list of ranks has been read. */
 static int end_ranks(struct parser *parser, enum place place)
 {
-    const uint32_t members = nvt_kineto_members(
-        parser->reader.trace, (const char *)parser->ranks.data, parser->ranks.size);
+    const uint32_t members =
+        nvt_kineto_members(parser->strings, (const char *)parser->ranks.data, parser->ranks.size);
     *(place == MEMBERS ? &parser->reader.event.members : &parser->group.members) = members;
     return members == NVT_NO_STRING ? out_of_memory(parser) : 0;
 }
@@ -187,6 +172,8 @@ static int on_close(void *context)
     struct parser *parser = context;
     enum place place = parser->places[parser->depth--];
     parser->key = OTHER_KEY;
+    if (place == EVENTS && parser->events)
+        return -1; /* the list ends here */
     if (place == DEVICE && nvt_device_add(parser->reader.trace, &parser->device) == NVT_NONE)
         return out_of_memory(parser);
     if (place == PG && parser->group.name && nvt_kineto_add_group(&parser->reader, &parser->group))
@@ -195,6 +182,8 @@ static int on_close(void *context)
         return end_ranks(parser, place);
     if (place != EVENT)
         return 0;
+    if (parser->events)
+        return nvt_kineto_events_put(parser->events, &parser->reader);
     parser->reader.events++;
     return nvt_kineto_add(&parser->reader);
 }
@@ -209,7 +198,7 @@ static int owner_id(struct parser *parser, enum nvt_json_type type, const char *
         return is_number;
     if (is_number && *id >= 0)
         return 0;
-    uint32_t name = nvt_strings_add(parser->reader.trace->strings, text, size);
+    uint32_t name = nvt_strings_add(parser->strings, text, size);
     *id = -1 - (int64_t)name;
     return name == NVT_NO_STRING ? out_of_memory(parser) : 0;
 }
@@ -219,7 +208,7 @@ static uint32_t intern(struct parser *parser, enum nvt_json_type type, const cha
 {
     if (type != NVT_JSON_TEXT && type != NVT_JSON_NUMBER)
         return 0;
-    return nvt_strings_add(parser->reader.trace->strings, text, size);
+    return nvt_strings_add(parser->strings, text, size);
 }
 
 /* A number that is no time is out of range. */
@@ -300,7 +289,7 @@ static int args_value(struct parser *parser, enum nvt_json_type type, const char
     if (type == NVT_JSON_NUMBER && may_count(event))
         add_number(&parser->reader, parser->entry, text, size);
     if (parser->key == KEY_MEMBERS) {
-        event->members = nvt_kineto_members(parser->reader.trace, text, size);
+        event->members = nvt_kineto_members(parser->strings, text, size);
         return event->members == NVT_NO_STRING ? out_of_memory(parser) : 0;
     }
     uint32_t *kept = parser->key == KEY_NAME         ? &event->label
@@ -467,6 +456,61 @@ static int cut(void *context)
 
 static const struct nvt_json_handler handler = {on_open, on_close, on_key, on_value, may_end, cut};
 
+/* --- events that are read ahead --- */
+
+/* A parser that has nothing but events. */
+static void *make_ahead(void)
+{
+    struct parser *parser = calloc(1, sizeof(*parser));
+    struct nvt_kineto_events *events = parser ? calloc(1, sizeof(*events)) : NULL;
+    if (!events) {
+        free(parser);
+        return NULL;
+    }
+    parser->events = events;
+    return parser;
+}
+
+static void free_ahead(void *items)
+{
+    struct parser *parser = items;
+    nvt_kineto_events_free(parser->events);
+    free(parser->events);
+    nvt_buffer_free(&parser->ranks);
+    free(parser);
+}
+
+static int begin_ahead(void *items)
+{
+    struct parser *parser = items;
+    if (nvt_kineto_events_clear(parser->events))
+        return -1;
+    parser->strings = parser->events->strings;
+    parser->places[1] = ROOT;
+    parser->places[2] = EVENTS;
+    parser->depth = 2;
+    parser->has_phases = parser->is_of_pytorch = 0;
+    return 0;
+}
+
+static int is_at_event(void *context)
+{
+    const struct parser *parser = context;
+    return parser->places[parser->depth] == EVENTS;
+}
+
+static int take_ahead(void *context, void *items)
+{
+    struct parser *parser = context;
+    const struct parser *ahead = items;
+    parser->has_phases |= ahead->has_phases;
+    parser->is_of_pytorch |= ahead->is_of_pytorch;
+    return nvt_kineto_events_add(ahead->events, &parser->reader);
+}
+
+static const struct nvt_json_ahead ahead = {&handler,    2,          make_ahead, begin_ahead,
+                                            is_at_event, take_ahead, free_ahead};
+
 static int recognizes(const uint8_t *head, size_t size)
 {
     size_t at = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -497,7 +541,9 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs,
         return nvt_fail_at(err, path, -1, "out of memory");
     parser->reader = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
-    int status = nvt_json_stream(path, &handler, parser, repairs ? &repaired : NULL, &own);
+    parser->strings = trace->strings;
+    int status =
+        nvt_json_stream_ahead(path, &handler, parser, &ahead, repairs ? &repaired : NULL, &own);
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
         status = nvt_fail_at(&own, path, -1, "%s" NVT_NO_TRACE_EVENTS,

@@ -66,10 +66,10 @@ struct nvt_kineto_event {
     uint64_t address;                 /* of a lock and other things that it works with */
     int64_t pid, tid;
     int is_device_pid; /* pid is a number, so it may be a device's */
-    uint32_t have;     /* bit i: number[i] was there */
-    int64_t number[NVT_KN_COUNT];
     uint32_t grid[3], block[3];
     unsigned grid_size, block_size;
+    uint32_t have; /* bit i: number[i] was there */
+    int64_t number[NVT_KN_COUNT];
 };
 
 /* A process, a thread or an asynchronous id of the file; what was only named has no row of the
@@ -187,7 +187,7 @@ int nvt_kineto_add_group(struct nvt_kineto *reader, const struct nvt_kineto_grou
 void nvt_kineto_groups_free(struct nvt_kineto *reader);
 
 /* The string of a list of ranks as the model has it, "0,1", of one as files have it, "[0, 1]"; NVT_NO_STRING when out of memory. */
-uint32_t nvt_kineto_members(struct nvt_trace *trace, const char *text, size_t size);
+uint32_t nvt_kineto_members(struct nvt_strings *strings, const char *text, size_t size);
 
 /* Makes the stacks of CUDA calls from ranges (kineto_stacks.c), after all rows have been read. Its cost is that of
  * sorting ranges and calls. 0, or -1 when out of memory. */

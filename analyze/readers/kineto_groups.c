@@ -6,7 +6,7 @@
 
 #include "../../lib/grow.h"
 
-uint32_t nvt_kineto_members(struct nvt_trace *trace, const char *text, size_t size)
+uint32_t nvt_kineto_members(struct nvt_strings *strings, const char *text, size_t size)
 {
     char *members = malloc(size + 1);
     size_t length = 0;
@@ -15,7 +15,7 @@ uint32_t nvt_kineto_members(struct nvt_trace *trace, const char *text, size_t si
         if ((text[i] >= '0' && text[i] <= '9') || text[i] == ',' || text[i] == '.')
             members[length++] = text[i];
     if (members)
-        id = nvt_strings_add(trace->strings, members, length);
+        id = nvt_strings_add(strings, members, length);
     free(members);
     return id;
 }

@@ -1,5 +1,6 @@
 #include "kineto_keys.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "../../lib/count_of.h"
@@ -79,11 +80,36 @@ static const struct {
     {"computeMinor", KEY_MINOR},
 };
 
+/* Row of `keys` and 1 by what is quick to see of a text, the next slot where that is taken; 0: none. */
+static uint8_t slots[256];
+static size_t sizes[NVT_COUNT_OF(keys)];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static uint8_t slot_of(const char *text, size_t size)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    return (uint8_t)(size * 17 + at[0] * 5u + at[size / 2] * 3u + at[size - 1]);
+}
+
+static void fill_slots(void)
+{
+    _Static_assert(NVT_COUNT_OF(keys) < sizeof(slots) / 2, "half of the slots are free at least");
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++) {
+        sizes[i] = strlen(keys[i].text);
+        uint8_t slot = slot_of(keys[i].text, sizes[i]);
+        while (slots[slot])
+            slot++;
+        slots[slot] = (uint8_t)(i + 1);
+    }
+}
+
 int nvt_kineto_key(const char *text, size_t size)
 {
-    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
-        if (*keys[i].text == *text && strlen(keys[i].text) == size &&
-            !memcmp(keys[i].text, text, size))
-            return keys[i].key;
+    pthread_once(&once, fill_slots);
+    for (uint8_t slot = size ? slot_of(text, size) : 0; size && slots[slot]; slot++) {
+        const size_t row = slots[slot] - 1u;
+        if (sizes[row] == size && !memcmp(keys[row].text, text, size))
+            return keys[row].key;
+    }
     return OTHER_KEY;
 }

@@ -107,3 +107,21 @@ const char *nvt_other_format(const char *path, const uint8_t *head, size_t size)
             return kinds[i].says;
     return protobuf(path, head, size);
 }
+
+const char *nvt_other_json(const char *key, size_t size)
+{
+    static const struct {
+        const char *key, *says;
+    } documents[] = {
+        {"rocprofiler-sdk-tool", "is rocprofv3's JSON, which is not read: it "},
+        {"$schema", "is a speedscope profile or another document with a schema: it "},
+        {"timeDeltas", "is a CPU profile of Chrome or Node: it "},
+        {"stringTable", "is a profile of Firefox, which is not read: it "},
+        {"resourceSpans", "is an OpenTelemetry trace, which is not read: it "},
+        {"nbformat", "is a notebook: it "},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(documents); i++)
+        if (strlen(documents[i].key) == size && !memcmp(documents[i].key, key, size))
+            return documents[i].says;
+    return NULL;
+}

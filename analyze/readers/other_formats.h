@@ -11,4 +11,8 @@
 /* "is a ZIP archive: unpack it with unzip first", static text; NULL: it is none of them. */
 const char *nvt_other_format(const char *path, const uint8_t *head, size_t size);
 
+/* What another program wrote as JSON, by a key of the outermost object, in words in front of what is missing; NULL: none that is
+ * known. */
+const char *nvt_other_json(const char *key, size_t size);
+
 #endif
