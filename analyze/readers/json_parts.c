@@ -34,7 +34,8 @@ static void read_ahead(const struct nvt_json_ahead *ahead, struct nvt_json_part 
     scan->context = part->items;
     nvt_json_scan_start_item(scan, ahead->depth);
     nvt_json_scan(scan, (const char *)part->text.data, part->text.size, 0);
-    part->closed = scan->closed;
+    if (scan->closed)
+        part->closed = (size_t)(scan->closed - (const char *)part->text.data);
 }
 
 /* Whether a part can be begun. With the lock. */

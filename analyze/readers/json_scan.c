@@ -29,6 +29,8 @@ static int is_blank(char c)
 /* Behind white space; `end`: there is nothing else. */
 static const char *blanks_end(const char *at, const char *end)
 {
+    if (at < end && *at == ' ')
+        at++;
     if (at < end && (unsigned char)*at > ' ')
         return at;
 #ifdef __SSE2__
@@ -260,7 +262,7 @@ static void value_is_over(struct nvt_json_scan *scan)
     scan->is_unwanted = 0;
 }
 
-static enum nvt_json_scanned open_bracket(struct nvt_json_scan *scan, int is_array)
+static enum nvt_json_scanned open_bracket(struct nvt_json_scan *scan, const char **at, int is_array)
 {
     if (scan->depth == NVT_JSON_DEPTH)
         return wrong(scan, NULL);
@@ -276,7 +278,7 @@ static enum nvt_json_scanned open_bracket(struct nvt_json_scan *scan, int is_arr
     scan->arrays = is_array ? scan->arrays | bit : scan->arrays & ~bit;
     scan->expects = is_array ? ITEM_OR_END : KEY_OR_END;
     scan->is_unwanted = 0;
-    scan->used++;
+    ++*at;
     return NVT_JSON_GOES_ON;
 }
 
@@ -285,7 +287,8 @@ static int is_in_array(const struct nvt_json_scan *scan)
     return (int)(scan->arrays >> (scan->depth - 1) & 1);
 }
 
-static enum nvt_json_scanned close_bracket(struct nvt_json_scan *scan, int is_array)
+static enum nvt_json_scanned close_bracket(struct nvt_json_scan *scan, const char **at,
+                                           int is_array)
 {
     if (is_in_array(scan) != is_array)
         return wrong(scan, is_array ? "']' where '}' belongs" : "'}' where ']' belongs");
@@ -295,18 +298,18 @@ static enum nvt_json_scanned close_bracket(struct nvt_json_scan *scan, int is_ar
         return NVT_JSON_STOPPED;
     if (scan->skipped > scan->depth)
         scan->skipped = 0;
-    scan->used++;
+    ++*at;
     if (scan->depth == scan->base)
-        scan->closed = scan->used;
+        scan->closed = *at;
     return NVT_JSON_GOES_ON;
 }
 
 /* Hand a token over, a key or a value. */
-static enum nvt_json_scanned take_text(struct nvt_json_scan *scan, const char *at,
+static enum nvt_json_scanned take_text(struct nvt_json_scan *scan, const char **at,
                                        struct token token, int is_key)
 {
-    size_t size = (size_t)(token.end - at) - 2;
-    const char *text = at + 1;
+    size_t size = (size_t)(token.end - *at) - 2;
+    const char *text = *at + 1;
     if (size > NVT_JSON_TOKEN)
         return wrong(scan, NVT_JSON_TOO_LONG);
     if (!scan->skipped && !scan->is_unwanted) {
@@ -326,100 +329,101 @@ static enum nvt_json_scanned take_text(struct nvt_json_scan *scan, const char *a
         scan->expects = COLON;
     else
         value_is_over(scan);
-    scan->used += (size_t)(token.end - at);
+    *at = token.end;
     return NVT_JSON_GOES_ON;
 }
 
-static enum nvt_json_scanned take_plain(struct nvt_json_scan *scan, const char *at,
+static enum nvt_json_scanned take_plain(struct nvt_json_scan *scan, const char **at,
                                         struct token token, enum nvt_json_type type)
 {
-    const size_t size = (size_t)(token.end - at);
+    const size_t size = (size_t)(token.end - *at);
     if (size > NVT_JSON_TOKEN)
         return wrong(scan, NVT_JSON_TOO_LONG);
     if (!scan->skipped && !scan->is_unwanted &&
-        scan->handler->value(scan->context, type, at, type == NVT_JSON_NUMBER ? size : 0))
+        scan->handler->value(scan->context, type, *at, type == NVT_JSON_NUMBER ? size : 0))
         return NVT_JSON_STOPPED;
     value_is_over(scan);
-    scan->used += size;
+    *at = token.end;
     return NVT_JSON_GOES_ON;
 }
 
-static enum nvt_json_scanned scan_text(struct nvt_json_scan *scan, const char *at, const char *end,
+static enum nvt_json_scanned scan_text(struct nvt_json_scan *scan, const char **at, const char *end,
                                        int is_key)
 {
-    const struct token token = text_token(at, end);
+    const struct token token = text_token(*at, end);
     if (token.problem)
         return wrong(scan, token.problem);
     return token.end ? take_text(scan, at, token, is_key) : NVT_JSON_MORE;
 }
 
-static enum nvt_json_scanned scan_value(struct nvt_json_scan *scan, const char *at, const char *end,
-                                        int is_last)
+static enum nvt_json_scanned scan_value(struct nvt_json_scan *scan, const char **at,
+                                        const char *end, int is_last)
 {
     struct token token;
     enum nvt_json_type type = NVT_JSON_NUMBER;
-    switch (*at) {
+    switch (**at) {
     case '"':
         return scan_text(scan, at, end, 0);
     case '{':
     case '[':
-        return open_bracket(scan, *at == '[');
+        return open_bracket(scan, at, **at == '[');
     case 't':
-        token = word_token(at, end, "true");
+        token = word_token(*at, end, "true");
         type = NVT_JSON_TRUE;
         break;
     case 'f':
-        token = word_token(at, end, "false");
+        token = word_token(*at, end, "false");
         type = NVT_JSON_FALSE;
         break;
     case 'n':
-        token = word_token(at, end, "null");
+        token = word_token(*at, end, "null");
         type = NVT_JSON_NULL;
         break;
     default:
-        if (*at != '-' && !is_digit(*at))
+        if (**at != '-' && !is_digit(**at))
             return wrong(scan, "a value is missing");
-        token = number_token(at, end, is_last);
+        token = number_token(*at, end, is_last);
     }
     if (token.problem)
         return wrong(scan, token.problem);
     return token.end ? take_plain(scan, at, token, type) : NVT_JSON_MORE;
 }
 
-static enum nvt_json_scanned scan_comma_or_end(struct nvt_json_scan *scan, char c)
+static enum nvt_json_scanned scan_comma_or_end(struct nvt_json_scan *scan, const char **at)
 {
+    const char c = **at;
     if (c == '}' || c == ']')
-        return close_bracket(scan, c == ']');
+        return close_bracket(scan, at, c == ']');
     if (c != ',')
         return wrong(scan, "a comma or a bracket is missing");
     scan->expects = is_in_array(scan) ? ITEM : KEY;
-    scan->used++;
+    ++*at;
     return NVT_JSON_GOES_ON;
 }
 
 /* The token at `at`, which is no white space. */
-static enum nvt_json_scanned scan_token(struct nvt_json_scan *scan, const char *at, const char *end,
-                                        int is_last)
+static enum nvt_json_scanned scan_token(struct nvt_json_scan *scan, const char **at,
+                                        const char *end, int is_last)
 {
     switch ((enum expects)scan->expects) {
     case KEY_OR_END:
     case KEY:
-        if (*at == '}' && scan->expects == KEY_OR_END)
-            return close_bracket(scan, 0);
-        return *at == '"' ? scan_text(scan, at, end, 1) : wrong(scan, "a key is missing");
+        if (**at == '}' && scan->expects == KEY_OR_END)
+            return close_bracket(scan, at, 0);
+        return **at == '"' ? scan_text(scan, at, end, 1) : wrong(scan, "a key is missing");
     case COLON:
-        if (*at != ':')
+        if (**at != ':')
             return wrong(scan, "a colon is missing");
         scan->expects = VALUE;
-        scan->used++;
+        ++*at;
         return NVT_JSON_GOES_ON;
     case COMMA_OR_END:
-        return scan_comma_or_end(scan, *at);
+        return scan_comma_or_end(scan, at);
     case NOTHING:
         return wrong(scan, NVT_JSON_SEVERAL);
     case ITEM_OR_END:
-        if (*at == ']')
-            return close_bracket(scan, 1);
+        if (**at == ']')
+            return close_bracket(scan, at, 1);
         break;
     case ITEM:
     case VALUE:
@@ -428,20 +432,36 @@ static enum nvt_json_scanned scan_token(struct nvt_json_scan *scan, const char *
     return scan_value(scan, at, end, is_last);
 }
 
+/* A colon or a comma right behind a token, as is usual. */
+static const char *take_usual(struct nvt_json_scan *scan, const char *at)
+{
+    if (scan->expects == COLON && *at == ':') {
+        scan->expects = VALUE;
+        return at + 1;
+    }
+    if (scan->expects == COMMA_OR_END && *at == ',') {
+        scan->expects = is_in_array(scan) ? ITEM : KEY;
+        return at + 1;
+    }
+    return at;
+}
+
 enum nvt_json_scanned nvt_json_scan(struct nvt_json_scan *scan, const char *text, size_t size,
                                     int is_last)
 {
-    const char *const end = text + size;
+    const char *const end = text + size, *at = text;
     enum nvt_json_scanned status = NVT_JSON_GOES_ON;
-    scan->used = 0;
+    scan->closed = NULL;
     while (status == NVT_JSON_GOES_ON) {
-        const char *at = blanks_end(text + scan->used, end);
-        scan->used = (size_t)(at - text);
+        at = blanks_end(at, end);
         if (at == end)
-            return NVT_JSON_MORE;
-        status = scan_token(scan, at, end, is_last);
+            break;
+        status = scan_token(scan, &at, end, is_last);
+        if (at < end)
+            at = take_usual(scan, at);
     }
-    return status;
+    scan->used = (size_t)(at - text);
+    return status == NVT_JSON_GOES_ON ? NVT_JSON_MORE : status;
 }
 
 int nvt_json_scan_is_whole(const struct nvt_json_scan *scan)
@@ -460,7 +480,6 @@ void nvt_json_scan_start_item(struct nvt_json_scan *scan, int depth)
     scan->arrays = (UINT64_C(1) << depth) - 1;
     scan->expects = ITEM;
     scan->skipped = scan->is_unwanted = 0;
-    scan->closed = 0;
 }
 
 void nvt_json_scan_end_item(struct nvt_json_scan *scan)

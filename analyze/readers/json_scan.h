@@ -34,8 +34,8 @@ struct nvt_json_scan {
     int is_unwanted; /* the value of the key before is not called either */
     size_t used;     /* bytes of the text that were taken; after an error, where it is */
     int base;        /* depth of a list whose items are of interest, 0: none, */
-    size_t
-        closed; /* and where in the text the last bracket within it closed; as it was, where none did */
+    const char
+        *closed; /* and where in the text the last item ended that has brackets; NULL: none did */
     const char *problem;
     struct nvt_buffer plain; /* a text without its escapes */
 };

@@ -117,6 +117,14 @@ struct nvt_kineto_series {
     double value;
 };
 
+/* What was found out about a string when it was last a category or the name of a kernel, by its number: zeros for the first. */
+#define NVT_KINETO_SEEN 256
+struct nvt_kineto_seen {
+    uint32_t category;
+    uint32_t class; /* of complete events of it (kineto_event.c) */
+    uint32_t kernel, short_name;
+};
+
 /* A group of ranks that the head of the file lists: strings, and how many ranks. */
 struct nvt_kineto_group {
     uint32_t name, purpose, members, ranks;
@@ -128,6 +136,7 @@ struct nvt_kineto {
     struct nvt_error *err;
     struct nvt_kineto_event event;
     uint64_t events;
+    struct nvt_kineto_seen seen[NVT_KINETO_SEEN];
     struct nvt_map pids, tids, threads; /* -> owners; tids: -> small number */
     struct nvt_kineto_owner *owners;
     uint32_t owner_count, tid_count;

@@ -44,12 +44,17 @@ static void parse_copy(const char *name, struct nvt_op *op)
     }
 }
 
-static uint32_t name_kernel(struct nvt_trace *trace, struct nvt_op *op)
+static uint32_t name_kernel(struct nvt_kineto *reader, uint32_t name)
 {
-    size_t length, part;
-    const char *text = nvt_strings_get(trace->strings, op->name, &length);
-    const char *start = nvt_short_name(text, length, &part);
-    return nvt_strings_add(trace->strings, start, part);
+    struct nvt_kineto_seen *seen = &reader->seen[name % NVT_KINETO_SEEN];
+    if (seen->kernel != name) {
+        size_t length, part;
+        const char *text = nvt_strings_get(reader->trace->strings, name, &length);
+        const char *start = nvt_short_name(text, length, &part);
+        seen->kernel = name;
+        seen->short_name = nvt_strings_add(reader->trace->strings, start, part);
+    }
+    return seen->short_name;
 }
 
 static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
@@ -69,7 +74,7 @@ static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
                                       .graph_node = nvt_kineto_size(event, NVT_KN_GRAPH_NODE),
                                       .collective = collective};
     op->detail = nvt_trace_kernel(reader->trace, &kernel);
-    op->short_name = name_kernel(reader->trace, op);
+    op->short_name = name_kernel(reader, op->name);
     return op->detail == NVT_NONE || collective == NVT_NONE;
 }
 

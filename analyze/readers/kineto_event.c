@@ -53,11 +53,23 @@ static const struct {
     {"Runtime", CLASS_RUNTIME},
 };
 
-static enum class class_of(const char *category) {
-    for (size_t i = 0; i < NVT_COUNT_OF(classes);
-         i++) if (!strcmp(category, classes[i].category)) return classes[i]
-        .class;
+static uint32_t find_class(const char *category)
+{
+    for (size_t i = 0; i < NVT_COUNT_OF(classes); i++)
+        if (!strcmp(category, classes[i].category))
+            return classes[i].class;
     return CLASS_RANGE;
+}
+
+static uint32_t class_of(struct nvt_kineto *reader)
+{
+    const uint32_t category = reader->event.category;
+    struct nvt_kineto_seen *seen = &reader->seen[category % NVT_KINETO_SEEN];
+    if (seen->category != category) {
+        seen->category = category;
+        seen->class = find_class(nvt_name(reader->trace, category));
+    }
+    return seen->class;
 }
 
 int nvt_kineto_no_memory(struct nvt_kineto *reader)
@@ -377,7 +389,7 @@ static int add_other(struct nvt_kineto *reader)
 
 static int add_complete(struct nvt_kineto *reader)
 {
-    switch (class_of(nvt_name(reader->trace, reader->event.category))) {
+    switch (class_of(reader)) {
     case CLASS_KERNEL:
         return nvt_kineto_add_op(reader, NVT_OP_KERNEL);
     case CLASS_COPY:

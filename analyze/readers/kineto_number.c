@@ -1,15 +1,18 @@
 #include "kineto.h"
 
-#include <ctype.h>
-
 #define LIMIT (UINT64_C(1) << 62)
+
+static int is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 /* Digits without the point into *mantissa, and how many of them stood behind it (or, beyond 19
  * digits, were left out in front of it) into *scale. */
 static const char *digits(const char *at, const char *end, uint64_t *mantissa, int *scale)
 {
     int behind = 0, any = 0;
-    for (; at < end && (isdigit((unsigned char)*at) || (*at == '.' && !behind)); at++) {
+    for (; at < end && (is_digit(*at) || (*at == '.' && !behind)); at++) {
         if (*at == '.') {
             behind = 1;
             continue;
@@ -36,7 +39,7 @@ static const char *exponent(const char *at, const char *end, int *scale)
         minus = *at++ == '-';
     if (at == end)
         return NULL;
-    for (; at < end && isdigit((unsigned char)*at); at++)
+    for (; at < end && is_digit(*at); at++)
         if ((value = value * 10 + (*at - '0')) > 100000)
             return NULL;
     *scale += minus ? -value : value;
