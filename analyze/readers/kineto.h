@@ -161,6 +161,10 @@ struct nvt_kineto {
     const char *backend;  /* by the calls so far; NULL: there was no such call */
 };
 
+/* Whether anything is known by an event's id, its strings being in that table: else it needs none (NVT_NO_STRING). */
+int nvt_kineto_has_use_of_id(const struct nvt_kineto_event *event,
+                             const struct nvt_strings *strings);
+
 /* Add the event that was read to the model. 0, or -1 with err filled. */
 int nvt_kineto_add(struct nvt_kineto *reader);
 

@@ -196,11 +196,16 @@ static uint64_t end_key(uint32_t device, int64_t time)
     return (uint64_t)time * 64 + device % 64;
 }
 
+int nvt_dialect_follows(const char *category)
+{
+    return !strcmp(category, "cpu_to_cuda");
+}
+
 int nvt_dialect_flow(struct nvt_kineto *reader)
 {
     struct nvt_kineto_dialects *dialects = &reader->dialects;
     const struct nvt_kineto_event *event = &reader->event;
-    if (strcmp(nvt_name(reader->trace, event->category), "cpu_to_cuda") || !event->has_time)
+    if (!nvt_dialect_follows(nvt_name(reader->trace, event->category)) || !event->has_time)
         return 0;
     if (event->phase == 's') {
         const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);

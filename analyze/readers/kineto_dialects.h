@@ -22,7 +22,9 @@ int nvt_dialect_take(struct nvt_kineto *reader);
 
 /* A range of the host that was added may have the correlation id of an operation, which it launched. 0, or -1 when out of memory. */
 int nvt_dialect_launch(struct nvt_kineto *reader, uint32_t range);
-/* The same by an arrow (phases s and f) of the category cpu_to_cuda. 1; 0: it is of another; -1 with err filled. */
+/* Whether arrows (phases s and f) of a category lead from a launch to its operation: "cpu_to_cuda". */
+int nvt_dialect_follows(const char *category);
+/* The launch of an operation by such an arrow. 1; 0: it is of another; -1 with err filled. */
 int nvt_dialect_flow(struct nvt_kineto *reader);
 
 /* XLA's details, "grid:8,1,1 block:128,1,1 regs:32" or "kind_src:pageable kind_dst:device size:4096", become the event's numbers. */

@@ -433,6 +433,14 @@ static int is_timed(struct nvt_kineto *reader)
     return 1;
 }
 
+int nvt_kineto_has_use_of_id(const struct nvt_kineto_event *event,
+                             const struct nvt_strings *strings)
+{
+    if (event->phase == 's' || event->phase == 'f')
+        return nvt_dialect_follows(nvt_strings_get(strings, event->category, NULL));
+    return event->phase && strchr("beSF", event->phase) != NULL;
+}
+
 int nvt_kineto_add(struct nvt_kineto *reader)
 {
     const struct nvt_kineto_event *event = &reader->event;
