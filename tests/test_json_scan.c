@@ -53,10 +53,9 @@ static const char *scan_split(const char *text, size_t split, struct nvt_buffer 
     struct nvt_json_scan scan = {.handler = &logs, .context = log, .base = -1};
     const size_t size = strlen(text);
     /* In memory of just that size, so that AddressSanitizer sees what is read behind it. */
-    char *first = malloc(split + 1), *rest;
+    char *first = malloc(split ? split : 1), *rest;
     log->size = 0;
     memcpy(first, text, split);
-    first = realloc(first, split ? split : 1);
     enum nvt_json_scanned scanned = nvt_json_scan(&scan, first, split, 0);
     free(first);
     if (scanned == NVT_JSON_MORE) {
@@ -173,83 +172,60 @@ static unsigned below(size_t most)
     return (unsigned)((size_t)rand() % most);
 }
 
-static void put_event(struct nvt_buffer *out, unsigned long long i)
+/* Events: $n is a name, $i one of fifty numbers, $t a time, $u a number that no other event has. */
+static const char *const events[] = {
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"$n\",\"pid\":5,\"tid\":$i,\"ts\":$t,\"dur\":2,"
+    "\"args\":{\"Input Dims\":[[1,2],[]]}}",
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"$n "
+    "$i\",\"pid\":0,\"tid\":7,\"ts\":$t.25,\"dur\":1.5,"
+    "\"args\":{\"correlation\":$i,\"device\":0,\"stream\":7,\"grid\":[1,2,3],\"list\":[{\"a\":1},{"
+    "\"ph\":\"X\"}]}}",
+    "{ \"args\" : {\"depth\": $i, \"n$i\": 2.5}, "
+    "\"ph\":\"C\",\"name\":\"queue\",\"pid\":5,\"ts\":$t}",
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":5,\"tid\":\"main "
+    "$i\","
+    "\"ts\":$t,\"dur\":1,\"args\":{\"correlation\":$i}}",
+    "{\"ph\":\"b\",\"cat\":\"async\",\"name\":\"$n\",\"id\":\"0x$i\",\"pid\":\"Spans\",\"tid\":-$i,"
+    "\"ts\":$t}",
+    "{\"ph\":\"e\",\"cat\":\"async\",\"name\":\"$n\",\"id\":\"0x$i\",\"pid\":\"Spans\",\"tid\":-$i,"
+    "\"ts\":$t}",
+    "{\"ph\":\"s\",\"id\":$u,\"pid\":5,\"tid\":$i,\"ts\":$t,\"cat\":\"ac2g\",\"name\":\"ac2g\"}",
+    "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":5,\"tid\":$i,\"args\":{\"name\":\"worker "
+    "$u\"}}",
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"nccl\",\"pid\":1,\"tid\":9,\"ts\":$t,\"dur\":2,"
+    "\"args\":"
+    "{\"Collective name\":\"allreduce\",\"Process Group Ranks\":\"[0, "
+    "$i]\",\"Seq\":$u,\"correlation\":$u}}",
+    "null",
+};
+
+static void put_event(struct nvt_buffer *out, unsigned number)
 {
+    /* Some look like the end of an event. */
     static const char *const names[] = {"aten::mm",      "},{\\\"ph\\\":\\\"X\\\"",
                                         "a \\\\\\\"},{", "void k<int>(float*, int)",
                                         "caf\\u00e9",    "},\\n  {"};
     const char *name = names[below(NVT_COUNT_OF(names))];
-    const unsigned long long at = 1000 + i * 3, id = below(50);
-    switch (below(9)) {
-    case 0:
-        nvt_buffer_printf(
-            out,
-            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s "
-            "%llu\",\"pid\":0,\"tid\":7,\"ts\":%llu.25,\"dur\":1.5,\"args\":{\"correlation\":%llu,"
-            "\"device\":0,\"stream\":7,\"grid\":[1,2,3],\"list\":[{\"a\":1},{\"ph\":\"X\"}]}}",
-            name, id, at, id);
-        return;
-    case 1:
-        nvt_buffer_printf(out,
-                          "{ \"args\" : {\"depth\": %llu, \"n%llu\": 2.5}, "
-                          "\"ph\":\"C\",\"name\":\"queue\",\"pid\":5,\"ts\":%llu}",
-                          id, id, at);
-        return;
-    case 2:
-        nvt_buffer_printf(
-            out,
-            "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":5,"
-            "\"tid\":\"main %llu\",\"ts\":%llu,\"dur\":1,\"args\":{\"correlation\":%llu}}",
-            id % 3, at, id);
-        return;
-    case 3:
-        nvt_buffer_printf(
-            out,
-            "{\"ph\":\"b\",\"cat\":\"async "
-            "%llu\",\"name\":\"%s\",\"id\":\"0x%llx\",\"pid\":\"Spans\",\"tid\":-%llu,\"ts\":%llu}",
-            id % 4, name, id, id, at);
-        return;
-    case 4:
-        nvt_buffer_printf(
-            out,
-            "{\"ph\":\"e\",\"cat\":\"async "
-            "%llu\",\"name\":\"%s\",\"id\":\"0x%llx\",\"pid\":\"Spans\",\"tid\":-%llu,\"ts\":%llu}",
-            id % 4, name, id, id, at);
-        return;
-    case 5:
-        nvt_buffer_printf(out,
-                          "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":5,\"tid\":%llu,\"args\":{"
-                          "\"name\":\"worker %llu\"}}",
-                          id, i);
-        return;
-    case 6:
-        nvt_buffer_printf(
-            out,
-            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"nccl\",\"pid\":1,\"tid\":9,\"ts\":%llu,"
-            "\"dur\":2,\"args\":{\"Collective name\":\"allreduce\",\"Process Group Ranks\":\"[0, "
-            "%llu]\",\"Seq\":%llu,\"correlation\":%llu}}",
-            at, id, i, i);
-        return;
-    case 7:
-        nvt_buffer_printf(out, "null");
-        return;
-    default:
-        nvt_buffer_printf(out,
-                          "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"%s\",\"pid\":5,\"tid\":%llu,"
-                          "\"ts\":%llu,\"dur\":2,\"args\":{\"Input Dims\":[[1,2],[]]}}",
-                          name, id, at);
+    const unsigned id = below(50);
+    for (const char *at = events[below(NVT_COUNT_OF(events))]; *at; at++) {
+        if (*at != '$')
+            nvt_buffer_append(out, at, 1);
+        else if (*++at == 'n')
+            nvt_buffer_append(out, name, strlen(name));
+        else
+            nvt_buffer_printf(out, "%u", *at == 'i' ? id : *at == 't' ? 1000 + number * 3 : number);
     }
 }
 
 /* A profile of several parts: what stands around its events comes before and behind them, and among them are two lists. */
-static void make_profile(struct nvt_buffer *out, unsigned events, int is_list)
+static void make_profile(struct nvt_buffer *out, unsigned count, int is_list)
 {
     nvt_buffer_printf(out, is_list ? "[" : "{\"schemaVersion\":1,\n\"traceEvents\": [\n");
-    for (unsigned i = 0; i < events; i++) {
+    for (unsigned i = 0; i < count; i++) {
         if (i)
             nvt_buffer_printf(out, below(2) ? ",\n  " : ",");
         put_event(out, i);
-        if (i == events / 2 && !is_list)
+        if (i == count / 2 && !is_list)
             nvt_buffer_printf(out, "],\"distributedInfo\":{\"rank\":1,\"world_size\":2},"
                                    "\"traceEvents\":[{\"ph\":\"M\"}");
     }

@@ -60,12 +60,12 @@ static int scan(struct stream *stream, const uint8_t *text, size_t size, int is_
     stream->offset += (int64_t)used;
     if (left > NVT_JSON_TOKEN)
         return too_long(stream, stream->offset);
-    if (text == stream->rest.data) {
+    if (text != stream->rest.data)
+        return nvt_buffer_append(&stream->rest, text + used, left) ? no_memory(stream) : 0;
+    if (left && text)
         memmove(stream->rest.data, text + used, left);
-        stream->rest.size = left;
-        return 0;
-    }
-    return nvt_buffer_append(&stream->rest, text + used, left) ? no_memory(stream) : 0;
+    stream->rest.size = left;
+    return 0;
 }
 
 /* A part of the text, of which a beginning may have been read ahead. 0, or -1 with err filled. */
@@ -78,7 +78,7 @@ static int take_part(struct stream *stream, struct nvt_json_part *part)
         return scan(stream, stream->rest.data, stream->rest.size, 0);
     }
     stream->offset = part->offset;
-    if (part->closed && nvt_json_scan_is_at_item(&stream->scan) &&
+    if (stream->ahead && part->closed && nvt_json_scan_is_at_item(&stream->scan) &&
         stream->ahead->is_next(stream->scan.context)) {
         from = part->closed;
         if (stream->ahead->take(stream->scan.context, part->items)) {
