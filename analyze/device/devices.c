@@ -71,6 +71,16 @@ static struct nvt_used_device *device_at(struct grouping *grouping, uint32_t pro
     return &grouping->devices->items[*at];
 }
 
+/* Behind the last of the operations from `from` on that are of the same process and device. */
+static uint32_t run_end(const struct nvt_ops *ops, uint32_t from)
+{
+    uint32_t end = from + 1;
+    while (end < ops->count && ops->process[end] == ops->process[from] &&
+           ops->device[end] == ops->device[from])
+        end++;
+    return end;
+}
+
 static int make(struct nvt_used_devices *devices, const struct nvt_trace *trace, enum apart apart,
                 struct nvt_error *err)
 {
@@ -78,11 +88,12 @@ static int make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
     struct grouping grouping = {.devices = devices, .trace = trace, .apart = apart};
     int failed = 0;
     devices->rows = malloc(((size_t)ops->count + 1) * sizeof(*devices->rows));
-    for (uint32_t i = 0; devices->rows && i < ops->count && !failed; i++) {
+    for (uint32_t i = 0, end; devices->rows && i < ops->count && !failed; i = end) {
         struct nvt_used_device *device = device_at(&grouping, ops->process[i], ops->device[i]);
         failed = !device;
+        end = run_end(ops, i);
         if (device)
-            device->count++;
+            device->count += end - i;
     }
     uint32_t *next = devices->rows;
     for (uint32_t i = 0; i < devices->count && !failed; i++) {
@@ -90,10 +101,12 @@ static int make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
         next += devices->items[i].count;
         devices->items[i].count = 0;
     }
-    for (uint32_t i = 0; devices->rows && i < ops->count && !failed; i++) {
+    for (uint32_t i = 0, end; devices->rows && i < ops->count && !failed; i = end) {
         uint64_t key = (uint64_t)ops->process[i] << 32 | ops->device[i];
         struct nvt_used_device *device = &devices->items[nvt_map_get(&grouping.items, key)];
-        device->ops[device->count++] = i;
+        end = run_end(ops, i);
+        for (uint32_t op = i; op < end; op++)
+            device->ops[device->count++] = op;
     }
     nvt_map_free(&grouping.items);
     nvt_map_free(&grouping.gpus);

@@ -196,24 +196,46 @@ void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
     free(configuration);
 }
 
-static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
-                   const struct nvt_input *input, struct nvt_findings *findings,
-                   struct nvt_error *err)
+/* The views of a trace, which many rules share. */
+enum { VIEWS = 16 };
+struct looked_at {
+    struct nvt_views views[VIEWS];
+    uint8_t is_made[VIEWS];
+};
+
+/* Which of them a rule's are: by all that nvt_views_make asks of it. */
+static unsigned views_of(const struct nvt_rule *rule)
 {
-    struct nvt_views views = {0};
+    const int of_devices = (rule->needs & NVT_RULE_OPS) != 0;
+    return (unsigned)of_devices | (of_devices && rule->has_gaps ? 2u : 0u) |
+           (rule->is_of_operations ? 4u : 0u) | (rule->is_whole ? 8u : 0u);
+}
+
+static void free_views(struct looked_at *all)
+{
+    for (size_t i = 0; i < VIEWS; i++)
+        nvt_views_free(&all->views[i]);
+}
+
+static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
+                   const struct nvt_input *input, struct looked_at *all,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_views *views = &all->views[views_of(rule)];
     size_t first = findings->count;
-    int status = nvt_views_make(&views, rule, from, input, err);
-    for (size_t i = 0; i < views.count && !status; i++) {
+    int status = all->is_made[views_of(rule)] ? 0 : nvt_views_make(views, rule, from, input, err);
+    all->is_made[views_of(rule)] = 1;
+    for (size_t i = 0; i < views->count && !status; i++) {
         size_t own = findings->count;
-        if (views.items[i].span_ns > 0)
-            status = rule->look(rule, &views.items[i], findings, err);
+        if (views->items[i].span_ns > 0)
+            status = rule->look(rule, &views->items[i], findings, err);
         for (; own < findings->count; own++)
             if (!(findings->items[own].total_ns > 0))
-                findings->items[own].total_ns = findings->items[own].cost_ns * views.items[i].units;
+                findings->items[own].total_ns =
+                    findings->items[own].cost_ns * views->items[i].units;
     }
     if (!status)
-        nvt_views_join(findings, first, views.count);
-    nvt_views_free(&views);
+        nvt_views_join(findings, first, views->count);
     return status;
 }
 
@@ -223,8 +245,11 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
     int status = 0;
     if (rule->compare)
         return rule->compare(rule, facts, findings, err);
-    for (size_t i = 0; i < facts->input->trace_count && !status; i++)
-        status = look_at(rule, &facts->input->traces[i], facts->input, findings, err);
+    for (size_t i = 0; i < facts->input->trace_count && !status; i++) {
+        struct looked_at all = {0};
+        status = look_at(rule, &facts->input->traces[i], facts->input, &all, findings, err);
+        free_views(&all);
+    }
     return status;
 }
 
@@ -282,12 +307,14 @@ struct looking {
 static void look_by_all(void *context, size_t i)
 {
     struct looking *looking = &((struct looking *)context)[i];
+    struct looked_at all = {0};
     for (size_t k = 0; k < NVT_COUNT_OF(rules) && !looking->status; k++) {
         if (rules[k]->look)
-            looking->status =
-                look_at(rules[k], looking->from, looking->input, &looking->findings, &looking->err);
+            looking->status = look_at(rules[k], looking->from, looking->input, &all,
+                                      &looking->findings, &looking->err);
         looking->ends[k] = looking->findings.count;
     }
+    free_views(&all);
 }
 
 /* Traces are looked at several at a time. malloc'ed; NULL with err. */

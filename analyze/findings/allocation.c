@@ -1,6 +1,7 @@
 /* allocation in the loop: device memory is taken and given back again and again. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/count_of.h"
@@ -105,17 +106,31 @@ static void add_allocation(struct calls *calls, const struct nvt_view *view, uin
     }
 }
 
+/* Whether a call allocates: each name is looked at once. `names` has a byte of each. */
+static int is_allocation(const struct nvt_trace *trace, uint8_t *names, uint32_t call)
+{
+    enum { YES = 1, NO };
+    uint8_t *name = &names[trace->apis.name[call]];
+    if (!*name)
+        *name = allocates(nvt_name(trace, trace->apis.name[call])) ? YES : NO;
+    return *name == YES;
+}
+
 static int find_allocation(const struct nvt_rule *rule, const struct nvt_view *view,
                            struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_apis *apis = &view->trace->apis;
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct calls calls = {.until = view->from, .longest = NVT_NONE};
+    uint8_t *names = calloc((size_t)nvt_strings_count(view->trace->strings) + 1, 1);
+    if (!names)
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < apis->count; i++)
-        if (nvt_is_steady_call(view, i) && allocates(nvt_name(view->trace, apis->name[i]))) {
+        if (nvt_is_steady_call(view, i) && is_allocation(view->trace, names, i)) {
             add_allocation(&calls, view, i);
             nvt_finding_point(&finding, apis->start[i]);
         }
+    free(names);
     double share = calls.covered_ns / view->span_ns;
     double usual = nvt_usual_time(calls.ns, calls.count, longest_of(&calls, apis), calls.second_ns);
     if (calls.count < LEAST_COUNT || calls.count < LEAST_AN_UNIT * view->units ||

@@ -16,6 +16,7 @@ struct early {
     int64_t ns;
     double until_ns; /* of these, from their beginning to the end of their work */
     int64_t examples[3];
+    uint8_t is_looked_at, is_pytorch; /* its name */
 };
 
 /* Annotations that PyTorch makes by itself: nobody can end them later, and what they are around is not waited for. The
@@ -36,6 +37,16 @@ static int is_pytorch(const char *name)
     return 0;
 }
 
+/* Each name is looked at once. */
+static int is_own(const struct nvt_trace *trace, struct early *early, uint32_t name)
+{
+    if (!early->is_looked_at) {
+        early->is_looked_at = 1;
+        early->is_pytorch = (uint8_t)is_pytorch(nvt_name(trace, name));
+    }
+    return early->is_pytorch;
+}
+
 /* How often, and by how long, the operations of ranges ended after them, by name of the range; malloc'ed, NULL with err when out of
  * memory. */
 static struct early *add_up_timing(const struct nvt_view *view, struct nvt_error *err)
@@ -54,7 +65,7 @@ static struct early *add_up_timing(const struct nvt_view *view, struct nvt_error
         struct early *early = &names[trace->ranges.name[i]];
         if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_PARTIAL) ||
             nvt_is_operator(trace, libraries, i) || nvt_is_recorders_range(trace, i) ||
-            is_pytorch(nvt_name(trace, trace->ranges.name[i])))
+            is_own(trace, early, trace->ranges.name[i]))
             continue;
         int64_t after = projected[i].end - trace->ranges.end[i];
         early->all++;
