@@ -12,11 +12,13 @@
 #include "../analyze/sql/model.h"
 #include "../analyze/sql/sql.h"
 #include "../lib/count_of.h"
+#include "../lib/render.h"
 #include "cli.h"
 #include "made_trace.h"
 #include "random_kit.h"
 
 #ifdef HAVE_SQLITE
+#include <sqlite3.h>
 
 static struct nvt_error err = NVT_ERROR_INIT;
 
@@ -213,6 +215,107 @@ static void indices_find_what_a_scan_finds(void **state)
     assert_int_equal(number_of("SELECT count(*) FROM ops WHERE start < NULL"), 0);
 }
 
+/* A statement's results as text. */
+static char *text_of(const char *statement)
+{
+    struct nvt_tables tables = {0};
+    char *text = NULL;
+    size_t size = 0;
+    if (nvt_sql_answer(sql, statement, &no_limits, &tables, &err))
+        fail_msg("%s: %s", statement, err.message);
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(nvt_render_csv(&tables, out), 0);
+    assert_int_equal(fclose(out), 0);
+    nvt_tables_free(&tables);
+    return text;
+}
+
+/* Statements of which one has columns with a unary + where the other has none: SQLite sorts for it. */
+static void expect_same_text(const char *format, const char *table, const char *a, const char *b)
+{
+    char statements[2][1000], *texts[2];
+    for (int i = 0; i < 2; i++) {
+        const char *plus = i ? "+" : "";
+        snprintf(statements[i], sizeof(statements[i]), format, table, plus, a, plus, b);
+        texts[i] = text_of(statements[i]);
+    }
+    if (strcmp(texts[0], texts[1]) != 0)
+        fail_msg("%s:\n%.1000s\nand sorted by SQLite:\n%.1000s", statements[0], texts[0], texts[1]);
+    free(texts[0]);
+    free(texts[1]);
+}
+
+/* In any order of columns, of one file and of several, as if SQLite had sorted. */
+static void sorted_as_sqlite_sorts(void **state)
+{
+    (void)state;
+    static const char *const statements[] = {
+        "SELECT count(*), sum(id), min(id) FROM %s GROUP BY %s\"%s\", %s\"%s\"",
+        "SELECT id FROM %s ORDER BY %s\"%s\", %s\"%s\" DESC, id",
+        "SELECT id FROM %s WHERE id > 3 ORDER BY %s\"%s\" DESC, %s\"%s\", id DESC",
+        "SELECT sum(id) OVER (PARTITION BY %2$s\"%3$s\" ORDER BY %4$s\"%5$s\", id) AS n FROM %1$s "
+        "ORDER BY id",
+    };
+    kit_srand(11);
+    const struct nvt_shown_table *shown = nvt_shown_tables();
+    for (size_t traces = 1; traces <= 3; traces += 2) {
+        open_over(traces);
+        for (size_t t = 0; t < NVT_TABLE_COUNT; t++) {
+            const uint32_t columns = shown[t].count + shown[t].hidden;
+            if (number_of("SELECT count(*) FROM %s", shown[t].name) == 0)
+                continue;
+            for (uint32_t c = 0; c < columns; c++)
+                for (size_t i = 0; i < NVT_COUNT_OF(statements); i++)
+                    expect_same_text(statements[i], shown[t].name, shown[t].columns[c].name,
+                                     shown[t].columns[(uint32_t)rand() % columns].name);
+        }
+        /* Names in the order of their bytes, and back. */
+        expect_same_text("SELECT name, count(*) FROM %s GROUP BY %s%s ORDER BY %s%s DESC", "ops",
+                         "name", "name");
+        expect_same_text("SELECT DISTINCT %2$s%3$s AS a, %4$s%5$s AS b FROM %1$s ORDER BY 1, 2",
+                         "ranges", "name", "level");
+        expect_same_text("SELECT range_name, name, count(*), sum(duration) FROM %s GROUP BY %s%s, "
+                         "%s%s",
+                         "kernels", "range_name", "name");
+        expect_same_text("SELECT t.tid, k.name, count(*) FROM %s k JOIN threads t ON t.id = "
+                         "k.thread GROUP BY %sk.%s, %st.%s",
+                         "kernels", "name", "tid");
+    }
+}
+
+/* SQLite leaves sorting to the table where it can. */
+static void grouping_is_left_to_the_table(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *statement;
+        int is_sorted_by_sqlite;
+    } plans[] = {
+        {"EXPLAIN QUERY PLAN SELECT name, sum(duration) FROM kernels GROUP BY name", 0},
+        {"EXPLAIN QUERY PLAN SELECT block_x, count(*) FROM kernels GROUP BY range_name, block_x",
+         0},
+        {"EXPLAIN QUERY PLAN SELECT lag(\"end\") OVER (PARTITION BY stream ORDER BY start) FROM "
+         "ops",
+         0},
+        {"EXPLAIN QUERY PLAN SELECT name FROM ranges GROUP BY length(name)", 1},
+    };
+    if (sqlite3_libversion_number() < 3038000) {
+        print_message("not run: SQLite %s says too little to a virtual table\n",
+                      sqlite3_libversion());
+        skip();
+    }
+    for (size_t traces = 1; traces <= 3; traces += 2) {
+        open_over(traces);
+        for (size_t i = 0; i < NVT_COUNT_OF(plans); i++) {
+            char *text = text_of(plans[i].statement);
+            if ((strstr(text, "TEMP B-TREE") != NULL) != plans[i].is_sorted_by_sqlite)
+                fail_msg("%s: %s", plans[i].statement, text);
+            free(text);
+        }
+    }
+}
+
 /* Ids go over all files, and rows refer to those of their own. */
 static void several_files(void **state)
 {
@@ -388,6 +491,8 @@ int main(void)
         cmocka_unit_test(every_column_is_described),
         cmocka_unit_test(same_as_reports),
         cmocka_unit_test(indices_find_what_a_scan_finds),
+        cmocka_unit_test(sorted_as_sqlite_sorts),
+        cmocka_unit_test(grouping_is_left_to_the_table),
         cmocka_unit_test(several_files),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(results),

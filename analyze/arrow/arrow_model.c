@@ -108,6 +108,8 @@ static int is_borrowed(const struct nvt_model *model, const struct nvt_shown_tab
     const struct nvt_layout_column *stored = stored_of(table, column);
     if (column->kind == NVT_SHOWN_RANGE)
         return model->count == 1;
+    if (column->kind == NVT_SHOWN_RANGE_NAME)
+        return 1;
     if (!stored || stored->meaning == NVT_MEANS_DETAIL || column->unknown == NVT_UNKNOWN_AND_1)
         return 0;
     return column->target == NVT_TABLE_COUNT ||
@@ -143,7 +145,8 @@ static const char *format_of(const struct nvt_model *model, const struct nvt_sho
 static int is_text(const struct nvt_shown_table *table, const struct nvt_shown_column *column)
 {
     const struct nvt_layout_column *stored = stored_of(table, column);
-    return column->kind == NVT_SHOWN_FILE || (stored && stored->meaning == NVT_MEANS_TEXT);
+    return column->kind == NVT_SHOWN_FILE || column->kind == NVT_SHOWN_RANGE_NAME ||
+           (stored && stored->meaning == NVT_MEANS_TEXT);
 }
 
 static void field(const struct nvt_arrow_source *source, size_t column, struct nvt_arrow_field *out)
@@ -213,8 +216,9 @@ static int fill(const struct nvt_arrow_source *source, size_t batch, size_t colu
         return -1;
     if (is_borrowed(model_of(source)->model, table, what)) {
         buffers.owner = source->owner;
-        buffers.values = what->kind == NVT_SHOWN_RANGE
-                             ? (const void *)part->op_ranges
+        buffers.values = what->kind == NVT_SHOWN_RANGE ? part->op_ranges
+                         : what->kind == NVT_SHOWN_RANGE_NAME
+                             ? part->op_range_names
                              : nvt_layout_values(part->trace, table->layout, what->stored);
     } else if (copy(source, batch, column, &buffers)) {
         free(buffers.validity);

@@ -131,21 +131,11 @@ static const struct nvt_column column_columns[] = {{"table_name", NVT_NAMES}, {"
                                                    {"type", NVT_NAMES},       {"unit", NVT_NAMES},
                                                    {"refers_to", NVT_NAMES},  {"about", NVT_NAMES}};
 
-static const char *type_of(const struct nvt_shown_table *shown,
-                           const struct nvt_shown_column *column)
-{
-    if (column->kind == NVT_SHOWN_FILE)
-        return "TEXT";
-    if (column->kind != NVT_SHOWN_STORED)
-        return "INTEGER";
-    const enum nvt_column_meaning meaning = shown->layout->columns[column->stored].meaning;
-    return meaning == NVT_MEANS_TEXT ? "TEXT" : meaning == NVT_MEANS_REAL ? "REAL" : "INTEGER";
-}
-
 static void put_shown(struct nvt_table *table, const char *name,
                       const struct nvt_shown_table *shown, const struct nvt_shown_column *column)
 {
-    nvt_table_put(table, name, column->name, type_of(shown, column), nvt_text_if_any(column->unit),
+    nvt_table_put(table, name, column->name, nvt_shown_type(shown, column),
+                  nvt_text_if_any(column->unit),
                   NVT_IF(column->target != NVT_TABLE_COUNT,
                          nvt_shown_tables()[column->target % NVT_TABLE_COUNT].name),
                   column->about);

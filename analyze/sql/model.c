@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../device/project.h"
 #include "../input/ranks.h"
 #include "../model/sort.h"
@@ -15,6 +16,7 @@ void nvt_model_free(struct nvt_model *model)
             for (size_t c = 0; c < NVT_SHOWN_COLUMNS_MOST; c++)
                 free(part->orders[k][c].rows);
         free(part->op_ranges);
+        free(part->op_range_names);
         free(part->ranks);
     }
     free(model->parts);
@@ -72,23 +74,37 @@ static int visit_op(void *context, uint32_t op, const uint32_t *ranges, uint32_t
     return 0;
 }
 
+static int project_part(struct nvt_model_part *part, unsigned projection, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = part->trace;
+    const size_t size = ((size_t)trace->ops.count + 1) * sizeof(uint32_t);
+    uint32_t *ranges = malloc(size), *names = malloc(size);
+    int status = ranges && names ? 0 : nvt_fail(err, "out of memory");
+    if (!status) {
+        memset(ranges, 0xff, size);
+        status = nvt_project(trace, projection, visit_op, ranges, err);
+    }
+    if (status) {
+        free(ranges);
+        free(names);
+        return -1;
+    }
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        names[i] = ranges[i] == NVT_NONE ? 0 : trace->ranges.name[ranges[i]];
+    part->op_ranges = ranges;
+    part->op_range_names = names;
+    return 0;
+}
+
 int nvt_model_prepare(struct nvt_model *model, const struct nvt_shown_column *column,
                       struct nvt_error *err)
 {
-    for (size_t i = 0; column->kind == NVT_SHOWN_RANGE && i < model->count; i++) {
-        struct nvt_model_part *part = &model->parts[i];
-        if (part->op_ranges)
-            continue;
-        uint32_t *ranges = malloc(((size_t)part->trace->ops.count + 1) * sizeof(*ranges));
-        if (!ranges)
-            return nvt_fail(err, "out of memory");
-        memset(ranges, 0xff, ((size_t)part->trace->ops.count + 1) * sizeof(*ranges));
-        if (nvt_project(part->trace, nvt_input_projection(model->input), visit_op, ranges, err)) {
-            free(ranges);
+    if (column->kind != NVT_SHOWN_RANGE && column->kind != NVT_SHOWN_RANGE_NAME)
+        return 0;
+    for (size_t i = 0; i < model->count; i++)
+        if (!model->parts[i].op_ranges &&
+            project_part(&model->parts[i], nvt_input_projection(model->input), err))
             return -1;
-        }
-        part->op_ranges = ranges;
-    }
     return 0;
 }
 
@@ -98,10 +114,19 @@ uint64_t nvt_model_stored(const struct nvt_trace *trace, const struct nvt_layout
                           uint32_t column, uint32_t row)
 {
     const struct nvt_layout_column *what = &table->columns[column];
-    const char *values = nvt_layout_values(trace, table, column);
-    uint64_t stored = 0;
-    nvt_layout_take(what, values + (size_t)row * what->width, 1, &stored);
-    return stored;
+    const void *values = nvt_layout_values(trace, table, column);
+    /* Not by nvt_layout_take: this is asked for each row of a statement. */
+    switch (what->width) {
+    case 1:
+        return ((const uint8_t *)values)[row];
+    case 2:
+        return ((const uint16_t *)values)[row];
+    case 4:
+        return what->meaning == NVT_MEANS_SIGNED ? (uint64_t)(int64_t)((const int32_t *)values)[row]
+                                                 : ((const uint32_t *)values)[row];
+    default:
+        return ((const uint64_t *)values)[row];
+    }
 }
 
 static const struct nvt_value no_value;
@@ -116,14 +141,17 @@ static struct nvt_value number_unless(uint64_t value, uint32_t none)
     return value == none ? no_value : integer((int64_t)value);
 }
 
+static struct nvt_value string_of(const struct nvt_trace *trace, uint32_t id)
+{
+    struct nvt_value value = {.type = NVT_VALUE_IS_TEXT};
+    value.text = nvt_strings_get(trace->strings, id, &value.length);
+    return value;
+}
+
 static struct nvt_value text_of(const struct nvt_trace *trace, const struct nvt_layout_column *what,
                                 uint32_t id)
 {
-    struct nvt_value value = {.type = NVT_VALUE_IS_TEXT};
-    if (!id && strcmp(what->name, "name") != 0)
-        return no_value;
-    value.text = nvt_strings_get(trace->strings, id, &value.length);
-    return value;
+    return !id && strcmp(what->name, "name") != 0 ? no_value : string_of(trace, id);
 }
 
 /* Of an operation: its kernel's row, or a copy's. */
@@ -231,6 +259,16 @@ static int is_whole(const struct nvt_shown_table *table, const struct nvt_trace 
     }
 }
 
+static struct nvt_value of_kernel(const struct nvt_shown_column *column,
+                                  const struct nvt_model_part *part, uint32_t row)
+{
+    const struct nvt_shown_table *kernels = &nvt_shown_tables()[NVT_TABLE_kernels];
+    const struct nvt_ops *ops = &part->trace->ops;
+    return ops->kind[row] != NVT_OP_KERNEL || ops->detail[row] == NVT_NONE
+               ? no_value
+               : stored_value(kernels, &kernels->columns[column->stored], part, ops->detail[row]);
+}
+
 struct nvt_value nvt_model_value(const struct nvt_model *model, const struct nvt_shown_table *table,
                                  uint32_t column, size_t part, uint32_t row)
 {
@@ -253,8 +291,68 @@ struct nvt_value nvt_model_value(const struct nvt_model *model, const struct nvt
         return in->op_ranges[row] == NVT_NONE
                    ? no_value
                    : integer(in->base[NVT_TABLE_ranges] + in->op_ranges[row]);
+    case NVT_SHOWN_RANGE_NAME:
+        return in->op_ranges[row] == NVT_NONE ? no_value
+                                              : string_of(trace, in->op_range_names[row]);
+    case NVT_SHOWN_OF_KERNEL:
+        return of_kernel(what, in, row);
     default:
         return stored_value(table, what, in, row);
+    }
+}
+
+uint64_t nvt_model_key(const struct nvt_model *model, const struct nvt_shown_table *table,
+                       uint32_t column, size_t part, uint32_t row)
+{
+    const struct nvt_shown_column *what = &table->columns[column];
+    const struct nvt_model_part *in = &model->parts[part];
+    struct nvt_value value;
+    switch (what->kind) {
+    case NVT_SHOWN_ID:
+        return row;
+    case NVT_SHOWN_FILE:
+        return 0;
+    case NVT_SHOWN_RANK:
+    case NVT_SHOWN_DURATION:
+    case NVT_SHOWN_OF_KERNEL: /* none is below zero */
+        value = nvt_model_value(model, table, column, part, row);
+        return value.type == NVT_VALUE_IS_NULL ? UINT64_MAX : (uint64_t)value.integer;
+    case NVT_SHOWN_RANGE:
+        return in->op_ranges[row];
+    case NVT_SHOWN_RANGE_NAME:
+        return in->op_ranges[row] == NVT_NONE ? UINT64_MAX : in->op_range_names[row];
+    default:
+        return nvt_model_stored(in->trace, table->layout, what->stored, row);
+    }
+}
+
+void nvt_model_fetch(const struct nvt_model *model, const struct nvt_shown_table *table,
+                     uint32_t column, size_t part, uint32_t row)
+{
+    const struct nvt_shown_column *what = &table->columns[column];
+    const struct nvt_model_part *in = &model->parts[part];
+    const struct nvt_layout_column *stored;
+    const char *values;
+    switch (what->kind) {
+    case NVT_SHOWN_DURATION:
+        __builtin_prefetch(nvt_layout_starts(in->trace, table->layout) + row);
+        __builtin_prefetch(nvt_layout_ends(in->trace, table->layout) + row);
+        break;
+    case NVT_SHOWN_RANGE:
+    case NVT_SHOWN_RANGE_NAME:
+        __builtin_prefetch(in->op_ranges + row);
+        __builtin_prefetch(in->op_range_names + row);
+        break;
+    case NVT_SHOWN_OF_KERNEL:
+        __builtin_prefetch(in->trace->ops.detail + row);
+        break;
+    case NVT_SHOWN_STORED:
+        stored = &table->layout->columns[what->stored];
+        values = nvt_layout_values(in->trace, table->layout, what->stored);
+        __builtin_prefetch(values + (size_t)row * stored->width);
+        break;
+    default:
+        break;
     }
 }
 
@@ -296,6 +394,11 @@ int nvt_model_stored_of(const struct nvt_model *model, const struct nvt_shown_ta
     return 1;
 }
 
+static int is_before(uint64_t value, uint64_t stored, int or_equal)
+{
+    return (int64_t)value < (int64_t)stored || (or_equal && value == stored);
+}
+
 const struct nvt_model_order *nvt_model_order(struct nvt_model *model,
                                               const struct nvt_shown_table *table, uint32_t column,
                                               size_t part)
@@ -318,20 +421,32 @@ const struct nvt_model_order *nvt_model_order(struct nvt_model *model,
     return order->is_made ? order : NULL;
 }
 
-uint32_t nvt_model_place(const struct nvt_model *model, const struct nvt_shown_table *table,
+uint32_t nvt_model_place(struct nvt_model *model, const struct nvt_shown_table *table,
                          uint32_t column, size_t part, uint64_t stored, int behind)
 {
     const struct nvt_model_part *in = &model->parts[part];
-    const uint32_t *rows = in->orders[table->number][column].rows;
-    uint32_t low = 0, high = nvt_layout_rows(in->trace, table->layout);
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const int64_t value = (int64_t)nvt_model_stored(
-            in->trace, table->layout, table->columns[column].stored, rows ? rows[middle] : middle);
-        if (value < (int64_t)stored || (behind && value == (int64_t)stored))
-            low = middle + 1;
-        else
-            high = middle;
+    struct nvt_model_order *order = &model->parts[part].orders[table->number][column];
+    const uint32_t count = nvt_layout_rows(in->trace, table->layout), *rows = order->rows;
+    const uint32_t number = table->columns[column].stored;
+    uint32_t low = 0, high = count, step = 1;
+#define IS_BEFORE(place)                                                                           \
+    is_before(nvt_model_stored(in->trace, table->layout, number, rows ? rows[place] : (place)),    \
+              stored, behind)
+    /* Steps that double, from the last place on to one that is not before it, or back to one that is. */
+    if (order->last < count && IS_BEFORE(order->last)) {
+        low = order->last + 1;
+        for (; step < count - low && IS_BEFORE(low + step); step *= 2)
+            low += step + 1;
+        high = step < count - low ? low + step : count;
+    } else if (order->last < count) {
+        high = order->last;
+        for (; step < high && !IS_BEFORE(high - step); step *= 2)
+            high -= step;
+        low = step < high ? high - step : 0;
     }
-    return low;
+    uint32_t at = low;
+    NVT_BISECT(at, high, IS_BEFORE(at));
+#undef IS_BEFORE
+    order->last = at;
+    return at;
 }

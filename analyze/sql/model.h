@@ -7,7 +7,8 @@
  *
  * Every table has the columns id, file (the path of the trace) and rank (of the row's process; null where none is known),
  * then those of the model. Spans have a duration, null where no end or begin was seen; operations the innermost range that
- * they belong to (device/project.h, as nvt_input_projection says).
+ * they belong to (device/project.h, as nvt_input_projection says), and its name. Hidden columns of operations are those of their
+ * kernel's row, so that nothing has to be joined.
  */
 #ifndef NVT_SQL_MODEL_H
 #define NVT_SQL_MODEL_H
@@ -21,7 +22,9 @@ enum nvt_shown_kind {
     NVT_SHOWN_RANK,
     NVT_SHOWN_STORED, /* a column of the layout */
     NVT_SHOWN_DURATION,
-    NVT_SHOWN_RANGE
+    NVT_SHOWN_RANGE,
+    NVT_SHOWN_RANGE_NAME,
+    NVT_SHOWN_OF_KERNEL /* of the row of kernels that an operation refers to */
 };
 
 /* As columns.def has it. */
@@ -37,12 +40,13 @@ enum nvt_unknown {
 struct nvt_shown_column {
     const char *name, *unit, *about;
     enum nvt_shown_kind kind;
-    uint32_t stored; /* which column of the layout */
+    uint32_t
+        stored; /* which column of the layout; of NVT_SHOWN_OF_KERNEL which shown column of kernels */
     enum nvt_unknown unknown;
     uint32_t target; /* table that it is a row of, NVT_TABLE_COUNT: none */
 };
 
-#define NVT_SHOWN_COLUMNS_MOST 32
+#define NVT_SHOWN_COLUMNS_MOST 48
 
 struct nvt_shown_table {
     const char *name, *about;
@@ -50,12 +54,16 @@ struct nvt_shown_table {
     enum nvt_table_number number;
     struct nvt_shown_column columns[NVT_SHOWN_COLUMNS_MOST];
     uint32_t count;
+    uint32_t hidden; /* further columns behind those, which SQL has by name alone */
 };
 
 /* NVT_TABLE_COUNT of them, by number; made once. */
 const struct nvt_shown_table *nvt_shown_tables(void);
 /* A table by its name, NULL: there is none. */
 const struct nvt_shown_table *nvt_shown_table(const char *name);
+/* TEXT, REAL or INTEGER. */
+const char *nvt_shown_type(const struct nvt_shown_table *table,
+                           const struct nvt_shown_column *column);
 /* A column of a table by its name, or its count. */
 uint32_t nvt_shown_find(const struct nvt_shown_table *table, const char *column);
 
@@ -72,14 +80,16 @@ struct nvt_model_order {
     uint32_t *rows; /* NULL: they are in that order */
     int is_made;
     uint32_t asked; /* how often it would have been of use */
+    uint32_t last;  /* place that was found last: the next one is near it in most joins */
 };
 
 /* A trace within a model. */
 struct nvt_model_part {
     const struct nvt_trace *trace;
-    uint32_t *ranks;     /* of its processes */
-    uint32_t rank;       /* of all of them, NVT_NONE: none, or several */
-    uint32_t *op_ranges; /* NULL: not made yet */
+    uint32_t *ranks;          /* of its processes */
+    uint32_t rank;            /* of all of them, NVT_NONE: none, or several */
+    uint32_t *op_ranges;      /* NULL: not made yet; NVT_NONE: in no range */
+    uint32_t *op_range_names; /* made together with it: their names, 0 where there is none */
     struct nvt_model_order orders[NVT_TABLE_COUNT][NVT_SHOWN_COLUMNS_MOST];
     int64_t base[NVT_TABLE_COUNT]; /* id of the first row of each table */
 };
@@ -105,6 +115,15 @@ int nvt_model_prepare(struct nvt_model *model, const struct nvt_shown_column *co
 struct nvt_value nvt_model_value(const struct nvt_model *model, const struct nvt_shown_table *table,
                                  uint32_t column, size_t part, uint32_t row);
 
+/* A number that is the same for rows of a part that have the same value of a column, and for no others. Not of one whose meaning
+ * is NVT_MEANS_DETAIL; of a column that needed it, after nvt_model_prepare. */
+uint64_t nvt_model_key(const struct nvt_model *model, const struct nvt_shown_table *table,
+                       uint32_t column, size_t part, uint32_t row);
+
+/* Have the processor fetch what a value is made of, for who reads rows in another order than theirs. */
+void nvt_model_fetch(const struct nvt_model *model, const struct nvt_shown_table *table,
+                     uint32_t column, size_t part, uint32_t row);
+
 /* A stored number of a row, as nvt_layout_take has it. */
 uint64_t nvt_model_stored(const struct nvt_trace *trace, const struct nvt_layout_table *table,
                           uint32_t column, uint32_t row);
@@ -123,7 +142,7 @@ const struct nvt_model_order *nvt_model_order(struct nvt_model *model,
                                               const struct nvt_shown_table *table, uint32_t column,
                                               size_t part);
 /* The first place in that order at which the number is at least, or with `behind` more than, `stored`. */
-uint32_t nvt_model_place(const struct nvt_model *model, const struct nvt_shown_table *table,
+uint32_t nvt_model_place(struct nvt_model *model, const struct nvt_shown_table *table,
                          uint32_t column, size_t part, uint64_t stored, int behind);
 
 #endif

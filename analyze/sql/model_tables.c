@@ -90,6 +90,21 @@ static void add_stored(struct nvt_shown_table *table, uint32_t stored)
     add(table, fresh);
 }
 
+/* Hidden, behind all others: the columns of kernels, which come before ops. */
+static void add_kernels(struct nvt_shown_table *table)
+{
+    const struct nvt_shown_table *kernels = &shown[NVT_TABLE_kernels];
+    for (uint32_t i = 0; i < kernels->count; i++) {
+        struct nvt_shown_column column = kernels->columns[i];
+        if (column.kind != NVT_SHOWN_STORED ||
+            table->count + table->hidden == NVT_SHOWN_COLUMNS_MOST)
+            continue;
+        column.kind = NVT_SHOWN_OF_KERNEL;
+        column.stored = i;
+        table->columns[table->count + table->hidden++] = column;
+    }
+}
+
 static void make_table(enum nvt_table_number number)
 {
     struct nvt_shown_table *table = &shown[number];
@@ -123,13 +138,20 @@ static void make_table(enum nvt_table_number number)
                        .about = "from start to end; NULL where one of them was not seen",
                        .kind = NVT_SHOWN_DURATION,
                        .target = NOT_A_TABLE});
-    if (number == NVT_TABLE_ops)
-        add(table, (struct nvt_shown_column){.name = "range",
-                                             .unit = "",
-                                             .about = "innermost range that launched it, or that "
-                                                      "waited for its thread: ranges.id",
-                                             .kind = NVT_SHOWN_RANGE,
-                                             .target = NVT_TABLE_ranges});
+    if (number != NVT_TABLE_ops)
+        return;
+    add(table, (struct nvt_shown_column){.name = "range",
+                                         .unit = "",
+                                         .about = "innermost range that launched it, or that "
+                                                  "waited for its thread: ranges.id",
+                                         .kind = NVT_SHOWN_RANGE,
+                                         .target = NVT_TABLE_ranges});
+    add(table, (struct nvt_shown_column){.name = "range_name",
+                                         .unit = "",
+                                         .about = "name of that range",
+                                         .kind = NVT_SHOWN_RANGE_NAME,
+                                         .target = NOT_A_TABLE});
+    add_kernels(table);
 }
 
 static void make(void)
@@ -152,6 +174,17 @@ const struct nvt_shown_table *nvt_shown_table(const char *name)
         if (!strcmp(tables[i].name, name))
             return &tables[i];
     return NULL;
+}
+
+const char *nvt_shown_type(const struct nvt_shown_table *table,
+                           const struct nvt_shown_column *column)
+{
+    if (column->kind == NVT_SHOWN_FILE || column->kind == NVT_SHOWN_RANGE_NAME)
+        return "TEXT";
+    if (column->kind != NVT_SHOWN_STORED)
+        return "INTEGER";
+    const enum nvt_column_meaning meaning = table->layout->columns[column->stored].meaning;
+    return meaning == NVT_MEANS_TEXT ? "TEXT" : meaning == NVT_MEANS_REAL ? "REAL" : "INTEGER";
 }
 
 uint32_t nvt_shown_find(const struct nvt_shown_table *table, const char *column)

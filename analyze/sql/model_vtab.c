@@ -8,13 +8,10 @@
 
 #include "../../lib/bisect.h"
 #include "../../lib/buffer.h"
-#include "connection.h"
+#include "model_vtab.h"
+#include "sorted.h"
 
-struct table {
-    sqlite3_vtab base;
-    struct nvt_sql *sql;
-    const struct nvt_shown_table *shown;
-};
+#define ROWS_AHEAD 12
 
 /* Rows of a part from `at` on, before `end`; of an order, places in it. */
 struct cursor {
@@ -22,7 +19,11 @@ struct cursor {
     size_t part;
     uint32_t at, end;
     const uint32_t *rows; /* NULL: places are rows */
-    int is_compared;      /* only rows with this stored number */
+    /* Instead of all that, rows that were sorted; they stay, as only constants choose them. */
+    struct nvt_place *sorted;
+    uint32_t sorted_count;
+    uint64_t read;   /* bits of the columns that were read of them */
+    int is_compared; /* only rows with this stored number */
     uint64_t stored;
     /* What was asked for. */
     int64_t id_from, id_to, time_from, time_to; /* inclusive */
@@ -30,9 +31,6 @@ struct cursor {
     struct nvt_value value;
     char *text; /* of the value */
 };
-
-/* How an argument of xFilter is used: the first character of a pair in idxStr, the column is the second. */
-enum use { USE_ID = 'i', USE_TIME = 't', USE_VALUE = 'v' };
 
 static int connect(sqlite3 *db, void *context, int argc, const char *const *argv,
                    sqlite3_vtab **out, char **message)
@@ -42,20 +40,14 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
     (void)db;
     (void)argc;
     (void)message;
-    struct table *table = shown ? sqlite3_malloc(sizeof(*table)) : NULL;
+    struct nvt_model_vtab *table = shown ? sqlite3_malloc(sizeof(*table)) : NULL;
     if (!table)
         return shown ? SQLITE_NOMEM : SQLITE_ERROR;
     (void)nvt_buffer_printf(&text, "CREATE TABLE x(");
-    for (uint32_t i = 0; i < shown->count; i++) {
+    for (uint32_t i = 0; i < shown->count + shown->hidden; i++) {
         const struct nvt_shown_column *column = &shown->columns[i];
-        const enum nvt_column_meaning meaning = column->kind == NVT_SHOWN_STORED
-                                                    ? shown->layout->columns[column->stored].meaning
-                                                : column->kind == NVT_SHOWN_FILE ? NVT_MEANS_TEXT
-                                                                                 : NVT_MEANS_NUMBER;
-        (void)nvt_buffer_printf(&text, "%s\"%s\" %s", i ? "," : "", column->name,
-                                meaning == NVT_MEANS_TEXT   ? "TEXT"
-                                : meaning == NVT_MEANS_REAL ? "REAL"
-                                                            : "INTEGER");
+        (void)nvt_buffer_printf(&text, "%s\"%s\" %s%s", i ? "," : "", column->name,
+                                nvt_shown_type(shown, column), i < shown->count ? "" : " HIDDEN");
     }
     (void)nvt_buffer_append(&text, ")", 2);
     int status = text.failed ? SQLITE_NOMEM : nvt_sql_declare(context, (const char *)text.data);
@@ -64,7 +56,7 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
         sqlite3_free(table);
         return status;
     }
-    *table = (struct table){.sql = context, .shown = shown};
+    *table = (struct nvt_model_vtab){.sql = context, .shown = shown};
     *out = &table->base;
     return SQLITE_OK;
 }
@@ -72,117 +64,6 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
 static int disconnect(sqlite3_vtab *table)
 {
     sqlite3_free(table);
-    return SQLITE_OK;
-}
-
-/* --- plans --- */
-
-static int is_time(const struct nvt_shown_table *shown, int column)
-{
-    return column >= 0 && shown->columns[column].kind == NVT_SHOWN_STORED &&
-           shown->layout->times != NVT_TIMELESS &&
-           shown->columns[column].stored == shown->layout->start;
-}
-
-static int is_id(const struct nvt_shown_table *shown, int column)
-{
-    return column < 0 || shown->columns[column].kind == NVT_SHOWN_ID;
-}
-
-static int is_bound(unsigned char op)
-{
-    return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_GT ||
-           op == SQLITE_INDEX_CONSTRAINT_GE || op == SQLITE_INDEX_CONSTRAINT_LT ||
-           op == SQLITE_INDEX_CONSTRAINT_LE;
-}
-
-/* Rows that have one value of a column, as far as can be said without looking. */
-static double rows_of_value(const struct table *table, int column, double rows)
-{
-    const struct nvt_shown_column *what = &table->shown->columns[column];
-    if (!strcmp(what->name, "correlation") || (what->target == NVT_TABLE_apis))
-        return 2;
-    if (what->target != NVT_TABLE_COUNT) {
-        const int64_t targets =
-            nvt_model_rows(&table->sql->model, &nvt_shown_tables()[what->target]);
-        return rows / (double)(targets > 0 ? targets : 1) + 1;
-    }
-    return rows / 20 + 1;
-}
-
-/* The equality that leaves the fewest rows, or -1. */
-static int best_value(const struct table *table, sqlite3_index_info *info, double rows,
-                      double *left)
-{
-    int best = -1;
-    for (int i = 0; i < info->nConstraint; i++) {
-        const struct sqlite3_index_constraint *each = &info->aConstraint[i];
-        if (!each->usable || each->op != SQLITE_INDEX_CONSTRAINT_EQ || each->iColumn < 0 ||
-            is_id(table->shown, each->iColumn) || is_time(table->shown, each->iColumn) ||
-            !nvt_model_can_find(table->shown, (uint32_t)each->iColumn) ||
-            strcmp(sqlite3_vtab_collation(info, i), "BINARY") != 0)
-            continue;
-        const double count = rows_of_value(table, each->iColumn, rows);
-        if (best < 0 || count < *left) {
-            best = i;
-            *left = count;
-        }
-    }
-    return best;
-}
-
-struct plan {
-    char text[2 * 16 + 1]; /* pairs: enum use and the operator */
-    int count;
-    double rows, cost;
-    int is_unique;
-};
-
-static void use(struct plan *plan, sqlite3_index_info *info, int constraint, enum use how)
-{
-    if (plan->count == 16)
-        return;
-    plan->text[2 * plan->count] = (char)how;
-    plan->text[2 * plan->count + 1] = (char)(info->aConstraint[constraint].op + '0');
-    info->aConstraintUsage[constraint].argvIndex = ++plan->count;
-}
-
-static int choose(sqlite3_vtab *base, sqlite3_index_info *info)
-{
-    struct table *table = (struct table *)base;
-    const double rows = (double)nvt_model_rows(&table->sql->model, table->shown);
-    struct plan plan = {.rows = rows + 1};
-    for (int i = 0; i < info->nConstraint; i++) {
-        const struct sqlite3_index_constraint *each = &info->aConstraint[i];
-        const int of_id = is_id(table->shown, each->iColumn);
-        if (!each->usable || !is_bound(each->op) ||
-            (!of_id && !is_time(table->shown, each->iColumn)))
-            continue;
-        const int is_equal = each->op == SQLITE_INDEX_CONSTRAINT_EQ;
-        use(&plan, info, i, of_id ? USE_ID : USE_TIME);
-        plan.is_unique |= of_id && is_equal;
-        plan.rows = of_id && is_equal ? 1 : is_equal ? 2 : plan.rows / 8 + 1;
-    }
-    double left = 0;
-    const int value = best_value(table, info, rows, &left);
-    if (value >= 0 && !plan.is_unique) {
-        use(&plan, info, value, USE_VALUE);
-        /* The column stands behind the pairs. */
-        info->idxNum = info->aConstraint[value].iColumn;
-        plan.rows = left < plan.rows ? left : plan.rows;
-    }
-    info->idxStr = sqlite3_mprintf("%s", plan.text);
-    if (!info->idxStr)
-        return SQLITE_NOMEM;
-    info->needToFreeIdxStr = 1;
-    info->estimatedRows = (sqlite3_int64)plan.rows;
-    info->estimatedCost = plan.rows + 20;
-    info->idxFlags = plan.is_unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
-    /* Rows come by id, and those of one trace by time, too. */
-    info->orderByConsumed =
-        info->nOrderBy == 1 && !info->aOrderBy[0].desc &&
-        (is_id(table->shown, info->aOrderBy[0].iColumn) ||
-         (table->sql->model.count == 1 && is_time(table->shown, info->aOrderBy[0].iColumn)));
     return SQLITE_OK;
 }
 
@@ -203,13 +84,14 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 {
     struct cursor *cursor = (struct cursor *)base;
     sqlite3_free(cursor->text);
+    free(cursor->sorted);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
 
-static const struct table *table_of(const struct cursor *cursor)
+static const struct nvt_model_vtab *table_of(const struct cursor *cursor)
 {
-    return (const struct table *)cursor->base.pVtab;
+    return (const struct nvt_model_vtab *)cursor->base.pVtab;
 }
 
 /* The first row of a part from which on times are at least that. */
@@ -225,14 +107,14 @@ static uint32_t row_at(const struct nvt_trace *trace, const struct nvt_layout_ta
 /* The rows of a part within what is asked of ids and times. */
 static void bound_rows(struct cursor *cursor)
 {
-    const struct table *table = table_of(cursor);
+    const struct nvt_model_vtab *table = table_of(cursor);
     const struct nvt_model_part *part = &table->sql->model.parts[cursor->part];
     const struct nvt_layout_table *layout = table->shown->layout;
     const int64_t base = part->base[table->shown->number],
                   rows = nvt_layout_rows(part->trace, layout);
     int64_t from = cursor->id_from > base ? cursor->id_from - base : 0;
     int64_t end = cursor->id_to < base + rows - 1 ? cursor->id_to + 1 - base : rows;
-    if (layout->times != NVT_TIMELESS && rows) {
+    if (cursor->time_from != INT64_MIN || cursor->time_to != INT64_MAX) {
         const int64_t first = row_at(part->trace, layout, cursor->time_from);
         const int64_t last =
             cursor->time_to == INT64_MAX ? rows : row_at(part->trace, layout, cursor->time_to + 1);
@@ -246,7 +128,7 @@ static void bound_rows(struct cursor *cursor)
 /* Of those the ones with a value: by an order of it, which is made when it is asked for the second time, or one by one. */
 static int find_value(struct cursor *cursor)
 {
-    const struct table *table = table_of(cursor);
+    const struct nvt_model_vtab *table = table_of(cursor);
     struct nvt_model *model = &table->sql->model;
     const uint32_t column = cursor->found;
     struct nvt_model_order *order =
@@ -274,13 +156,20 @@ static int find_value(struct cursor *cursor)
 
 static uint32_t row_of(const struct cursor *cursor)
 {
+    if (cursor->sorted)
+        return cursor->sorted[cursor->at].row;
     return cursor->rows ? cursor->rows[cursor->at] : cursor->at;
+}
+
+static int is_over(const struct cursor *cursor)
+{
+    return cursor->part >= table_of(cursor)->sql->model.count || cursor->at >= cursor->end;
 }
 
 /* Go on to a row that may be one of those asked for, of this part or the next ones. */
 static int settle(struct cursor *cursor)
 {
-    const struct table *table = table_of(cursor);
+    const struct nvt_model_vtab *table = table_of(cursor);
     const struct nvt_model *model = &table->sql->model;
     while (cursor->part < model->count) {
         const struct nvt_trace *trace = model->parts[cursor->part].trace;
@@ -342,12 +231,73 @@ static int take_value(struct cursor *cursor, uint32_t column, sqlite3_value *val
     return SQLITE_OK;
 }
 
+/* --- rows that are sorted --- */
+
+/* All rows that are left, as places. */
+static int take_places(struct cursor *cursor)
+{
+    const struct nvt_model_vtab *table = table_of(cursor);
+    /* Room for all rows: memory is taken only by those that come. */
+    const size_t most = (size_t)nvt_model_rows(&table->sql->model, table->shown) + 1;
+    struct nvt_place *places = malloc(most * sizeof(*places));
+    uint32_t count = 0;
+    int status = places ? SQLITE_OK : SQLITE_NOMEM;
+    while (status == SQLITE_OK && (status = settle(cursor)) == SQLITE_OK && !is_over(cursor)) {
+        if (count == UINT32_MAX) {
+            status = SQLITE_NOMEM;
+            break;
+        }
+        places[count++] = (struct nvt_place){(uint32_t)cursor->part, row_of(cursor)};
+        cursor->at++;
+    }
+    if (status != SQLITE_OK) {
+        free(places);
+        return status;
+    }
+    cursor->sorted = places;
+    cursor->sorted_count = count;
+    return SQLITE_OK;
+}
+
+/* An order of a value has rows as they were within each part: by id. */
+static int sort_rows(struct cursor *cursor, const char *by)
+{
+    const struct nvt_model_vtab *table = table_of(cursor);
+    struct nvt_sorted_column columns[NVT_SORTED_MOST];
+    struct nvt_error err = NVT_ERROR_INIT;
+    size_t count = 0;
+    for (; by[0]; by += 2) {
+        const uint32_t column = (uint32_t)(by[1] - '0');
+        columns[count++] = (struct nvt_sorted_column){column, by[0] == NVT_SORT_DESCENDING};
+        if (nvt_model_prepare(&table->sql->model, &table->shown->columns[column], &err))
+            return nvt_sql_vtab_fail(cursor->base.pVtab, &err);
+    }
+    const int status = take_places(cursor);
+    if (status != SQLITE_OK)
+        return status;
+    return nvt_sort_places(&table->sql->model, table->shown, columns, count, cursor->sorted,
+                           cursor->sorted_count)
+               ? SQLITE_NOMEM
+               : SQLITE_OK;
+}
+
+/* Begin with the first row of those that were sorted. */
+static int begin_sorted(struct cursor *cursor)
+{
+    cursor->at = 0;
+    cursor->end = cursor->sorted_count;
+    cursor->part = cursor->end ? cursor->sorted[0].part : 0;
+    return SQLITE_OK;
+}
+
 static int filter(sqlite3_vtab_cursor *base, int column, const char *plan, int argc,
                   sqlite3_value **argv)
 {
     struct cursor *cursor = (struct cursor *)base;
     struct nvt_model *model = &table_of(cursor)->sql->model;
     int status = SQLITE_OK;
+    if (cursor->sorted)
+        return begin_sorted(cursor);
     sqlite3_free(cursor->text);
     *cursor = (struct cursor){.base = cursor->base,
                               .id_from = INT64_MIN,
@@ -357,9 +307,9 @@ static int filter(sqlite3_vtab_cursor *base, int column, const char *plan, int a
                               .found = UINT32_MAX};
     for (int i = 0; i < argc && status == SQLITE_OK; i++) {
         const unsigned char op = (unsigned char)(plan[2 * i + 1] - '0');
-        if (plan[2 * i] == USE_ID)
+        if (plan[2 * i] == NVT_USE_ID)
             narrow(&cursor->id_from, &cursor->id_to, op, argv[i]);
-        else if (plan[2 * i] == USE_TIME)
+        else if (plan[2 * i] == NVT_USE_TIME)
             narrow(&cursor->time_from, &cursor->time_to, op, argv[i]);
         else
             status = take_value(cursor, (uint32_t)column, argv[i]);
@@ -369,29 +319,61 @@ static int filter(sqlite3_vtab_cursor *base, int column, const char *plan, int a
     bound_rows(cursor);
     if (cursor->found != UINT32_MAX)
         status = find_value(cursor);
+    if (status == SQLITE_OK && plan[2 * argc]) {
+        status = sort_rows(cursor, plan + 2 * argc);
+        return status == SQLITE_OK ? begin_sorted(cursor) : status;
+    }
     return status == SQLITE_OK ? settle(cursor) : status;
+}
+
+/* Rows that were sorted are read all over the table: what they need of it is fetched some rows earlier. */
+static void fetch_ahead(const struct cursor *cursor)
+{
+    const struct nvt_model_vtab *table = table_of(cursor);
+    if (cursor->end - cursor->at <= ROWS_AHEAD)
+        return;
+    const struct nvt_place *place = &cursor->sorted[cursor->at + ROWS_AHEAD];
+    for (uint64_t left = cursor->read; left; left &= left - 1)
+        nvt_model_fetch(&table->sql->model, table->shown, (uint32_t)__builtin_ctzll(left),
+                        place->part, place->row);
 }
 
 static int next(sqlite3_vtab_cursor *base)
 {
     struct cursor *cursor = (struct cursor *)base;
     cursor->at++;
-    return settle(cursor);
+    if (!cursor->sorted)
+        return settle(cursor);
+    if (cursor->at < cursor->end)
+        cursor->part = cursor->sorted[cursor->at].part;
+    fetch_ahead(cursor);
+    return SQLITE_OK;
 }
 
 static int is_end(sqlite3_vtab_cursor *base)
 {
-    const struct cursor *cursor = (const struct cursor *)base;
-    return cursor->part >= table_of(cursor)->sql->model.count || cursor->at >= cursor->end;
+    return is_over((const struct cursor *)base);
+}
+
+/* Not part of put_column, as an error is 1 KiB to be cleared. */
+static int __attribute__((noinline)) prepare_column(struct cursor *cursor, int column)
+{
+    const struct nvt_model_vtab *table = table_of(cursor);
+    struct nvt_error err = NVT_ERROR_INIT;
+    return nvt_model_prepare(&table->sql->model, &table->shown->columns[column], &err)
+               ? nvt_sql_vtab_fail(cursor->base.pVtab, &err)
+               : SQLITE_OK;
 }
 
 static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
-    const struct cursor *cursor = (const struct cursor *)base;
-    const struct table *table = table_of(cursor);
-    struct nvt_error err = NVT_ERROR_INIT;
-    if (nvt_model_prepare(&table->sql->model, &table->shown->columns[column], &err))
-        return nvt_sql_vtab_fail(cursor->base.pVtab, &err);
+    struct cursor *cursor = (struct cursor *)base;
+    const struct nvt_model_vtab *table = table_of(cursor);
+    const enum nvt_shown_kind kind = table->shown->columns[column].kind;
+    if ((kind == NVT_SHOWN_RANGE || kind == NVT_SHOWN_RANGE_NAME) &&
+        !table->sql->model.parts[cursor->part].op_ranges && prepare_column(cursor, column))
+        return SQLITE_ERROR;
+    cursor->read |= UINT64_C(1) << column;
     const struct nvt_value value = nvt_model_value(&table->sql->model, table->shown,
                                                    (uint32_t)column, cursor->part, row_of(cursor));
     switch (value.type) {
@@ -413,14 +395,14 @@ static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 {
     const struct cursor *cursor = (const struct cursor *)base;
-    const struct table *table = table_of(cursor);
+    const struct nvt_model_vtab *table = table_of(cursor);
     *out = table->sql->model.parts[cursor->part].base[table->shown->number] + row_of(cursor);
     return SQLITE_OK;
 }
 
 static const sqlite3_module module = {.iVersion = 1,
                                       .xConnect = connect,
-                                      .xBestIndex = choose,
+                                      .xBestIndex = nvt_model_plan,
                                       .xDisconnect = disconnect,
                                       .xDestroy = disconnect,
                                       .xOpen = open_cursor,

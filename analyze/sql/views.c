@@ -7,18 +7,15 @@ const struct nvt_sql_view nvt_sql_views[] = {
      "kernels with their ranges and launch configurations",
      "SELECT o.id, o.file, o.rank, o.process, o.device, o.context, o.stream, o.start, o.end, "
      "o.duration, o.name, o.short_name, o.correlation, o.api, o.thread, o.launch, "
-     "o.start - o.launch AS latency_ns, o.range, r.name AS range_name, k.grid_x, k.grid_y, "
-     "k.grid_z, "
-     "k.block_x, k.block_y, k.block_z, k.registers, k.static_shared, k.dynamic_shared, "
-     "k.local_memory, k.graph, k.collective FROM ops o LEFT JOIN ranges r ON r.id = o.range "
-     "LEFT JOIN kernel_shapes k ON k.id = o.detail WHERE o.kind = 0",
+     "o.start - o.launch AS latency_ns, o.range, o.range_name, o.grid_x, o.grid_y, o.grid_z, "
+     "o.block_x, o.block_y, o.block_z, o.registers, o.static_shared, o.dynamic_shared, "
+     "o.local_memory, o.graph, o.collective FROM ops o WHERE o.kind = 0",
      {"ops", "kernel_shapes"}},
     {"copies",
      "copies between host and devices, with their ranges",
      "SELECT o.id, o.file, o.rank, o.process, o.device, o.stream, o.start, o.end, o.duration, "
      "o.name, o.bytes, o.copy_kind, o.source_kind, o.target_kind, o.api, o.thread, o.launch, "
-     "o.range, r.name AS range_name FROM ops o LEFT JOIN ranges r ON r.id = o.range "
-     "WHERE o.kind = 1",
+     "o.range, o.range_name FROM ops o WHERE o.kind = 1",
      {"ops"}},
     {"communicators",
      "communication kernels by group of ranks and kind, where the framework names "
@@ -33,7 +30,6 @@ const struct nvt_sql_view nvt_sql_views[] = {
 
 const char *const nvt_sql_view_columns[][2] = {
     {"latency_ns", "from the begin of the launching call to the begin of the kernel"},
-    {"range_name", "name of that range"},
     {"calls", "kernels"},
     {"total_ns", "their durations added up"},
     {"min_ns", "the shortest"},

@@ -63,6 +63,9 @@ bench-ranks: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## reports over 
 bench-view: all $(BUILD)/bench/make_trace ## what view takes for a large trace: start, moves, memory (EVENTS=)
 	$(Q)BUILD=$(BUILD) tests/bench/view
 
+bench-sql: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of SQL, compared with the reports that answer the same (EVENTS=, ROUNDS=)
+	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; BUILD=$(BUILD) tests/bench/sql
+
 bench-path: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of the critical path, beside HTA's
 	$(Q)BUILD=$(BUILD) tests/bench/path
 
@@ -128,4 +131,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-ranks bench-view bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
+.PHONY: bench bench-ranks bench-view bench-sql bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
