@@ -18,8 +18,9 @@ static int ends_with(const char *name, const char *ending)
     return length > size && !strcmp(name + length - size, ending);
 }
 
-static const char *const endings[] = {".nvt",  ".sqlite", ".nsys-rep", ".json.gz",
-                                      ".json", ".pickle", ".pkl"};
+static const char *const endings[] = {".nvt",        ".sqlite",        ".nsys-rep", ".json.gz",
+                                      ".json",       ".pickle",        ".pkl",      ".pftrace",
+                                      ".pftrace.gz", ".perfetto-trace"};
 
 static int is_trace_name(const struct dirent *entry)
 {

@@ -13,7 +13,7 @@ struct nvt_paths {
 };
 
 /*
- * The files of a directory whose names end as those of traces do: .nvt, .sqlite, .nsys-rep, .json, .json.gz, .pickle,
+ * The files of a directory whose names end as those of traces do: .nvt, .sqlite, .nsys-rep, .json, .json.gz, .pickle, .pftrace,
  * .pkl. A report of nsys is left out where its export lies next to it. Of a trace and a file of tables made of it
  * (`export --to nvt`, by name and size), the older one is left out. So are names that begin with a dot, a run's
  * env.json, and "x.old.nvt" next to "x.nvt", which `record` has kept. Zero-initialise; release with nvt_paths_free,

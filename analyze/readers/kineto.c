@@ -63,19 +63,9 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs,
         status = nvt_kineto_finish(&parser->reader, is_of_others);
     if (!status && is_of_others)
         trace->recorder = NVT_BY_OTHERS;
-    nvt_map_free(&parser->reader.pids);
-    nvt_map_free(&parser->reader.tids);
-    nvt_map_free(&parser->reader.threads);
-    nvt_map_free(&parser->reader.async);
-    nvt_map_free(&parser->reader.domains);
-    nvt_dialect_free(&parser->reader.dialects);
-    nvt_map_free(&parser->reader.series);
-    nvt_map_free(&parser->reader.counters);
-    nvt_kineto_host_free(&parser->reader.host);
-    nvt_kineto_groups_free(&parser->reader);
+    nvt_kineto_free(&parser->reader);
     nvt_buffer_free(&parser->ranks);
     nvt_buffer_free(&parser->id);
-    free(parser->reader.owners);
     free(parser);
     if (status && err)
         *err = own;

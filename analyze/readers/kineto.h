@@ -172,6 +172,9 @@ int nvt_kineto_add(struct nvt_kineto *reader);
  * facts, notes. is_of_others: neither PyTorch's profiler nor we wrote it. 0, or -1 with err filled. */
 int nvt_kineto_finish(struct nvt_kineto *reader, int is_of_others);
 
+/* What the reader owns. */
+void nvt_kineto_free(struct nvt_kineto *reader);
+
 /* Add the event that was read as an operation, a call (`class`: enum nvt_api_class), a synchronisation … 0, or -1 with err
  * filled. */
 int nvt_kineto_add_op(struct nvt_kineto *reader, enum nvt_op_kind kind);

@@ -29,7 +29,11 @@ static void parse_copy(const char *name, struct nvt_op *op)
                 {"P2P", 10},
                 {"Unified HtoD", NVT_COPY_UNIFIED_HTOD},
                 {"Unified DtoH", NVT_COPY_UNIFIED_DTOH},
-                {"Unified DtoD", NVT_COPY_UNIFIED_DTOD}};
+                {"Unified DtoD", NVT_COPY_UNIFIED_DTOD},
+                {"HOST_TO_DEVICE", 1},
+                {"DEVICE_TO_HOST", 2},
+                {"DEVICE_TO_DEVICE", 8},
+                {"HOST_TO_HOST", 9}};
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (strstr(name, ways[i].text))
             op->copy_kind = ways[i].kind;

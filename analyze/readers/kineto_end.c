@@ -5,6 +5,7 @@
 #include "kineto_dialects.h"
 #include "reader.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -204,4 +205,19 @@ int nvt_kineto_finish(struct nvt_kineto *reader, int is_of_others)
     if (reader->untimed)
         nvt_trace_note(reader->trace, NVT_UNTIMED_NOTE, (unsigned long long)reader->untimed);
     return nvt_kineto_stacks(reader->trace) || set_facts(reader) ? out_of_memory(reader) : 0;
+}
+
+void nvt_kineto_free(struct nvt_kineto *reader)
+{
+    nvt_map_free(&reader->pids);
+    nvt_map_free(&reader->tids);
+    nvt_map_free(&reader->threads);
+    nvt_map_free(&reader->async);
+    nvt_map_free(&reader->domains);
+    nvt_dialect_free(&reader->dialects);
+    nvt_map_free(&reader->series);
+    nvt_map_free(&reader->counters);
+    nvt_kineto_host_free(&reader->host);
+    nvt_kineto_groups_free(reader);
+    free(reader->owners);
 }

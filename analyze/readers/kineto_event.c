@@ -32,6 +32,7 @@ static const struct {
     {"gpu_memset", CLASS_SET},
     {"cuda_runtime", CLASS_RUNTIME},
     {"hip_runtime", CLASS_RUNTIME},
+    {"hsa_api", CLASS_DRIVER},
     {"cuda_driver", CLASS_DRIVER},
     {"xpu_runtime", CLASS_RUNTIME},
     {"xpu_driver", CLASS_DRIVER},

@@ -6,11 +6,6 @@
 
 #define XPLANE                                                                                     \
     "is an XPlane of XLA's profiler, which is not read: the trace.json.gz that lies next to it is"
-#define PERFETTO                                                                                   \
-    "is a binary trace of Perfetto, which is not read: have the program write JSON, or convert "   \
-    "it "                                                                                          \
-    "(traceconv json FILE)"
-
 static const struct {
     const char *magic;
     size_t size;
@@ -85,18 +80,13 @@ static int names_plane(const uint8_t *text, size_t size)
     return 0;
 }
 
-/* Protocol buffers have no magic number: both formats are lists of messages. */
-static const char *protobuf(const char *path, const uint8_t *head, size_t size)
+/* Protocol buffers have no magic number: an XSpace is a list of planes. */
+static const char *xspace(const char *path, const uint8_t *head, size_t size)
 {
     size_t begin = 0;
     const size_t length = first_message(head, size, &begin);
     if (ends_with(path, ".xplane.pb") || (length && names_plane(head + begin, size - begin)))
         return XPLANE;
-    const int has_name = ends_with(path, ".pftrace") || ends_with(path, ".perfetto-trace");
-    const size_t next = begin + length;
-    /* The next packet begins where this one ends. */
-    if (length && (has_name || (next < size && head[next] == 0x0a)))
-        return PERFETTO;
     return NULL;
 }
 
@@ -105,7 +95,7 @@ const char *nvt_other_format(const char *path, const uint8_t *head, size_t size)
     for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
         if (size >= kinds[i].size && !memcmp(head, kinds[i].magic, kinds[i].size))
             return kinds[i].says;
-    return protobuf(path, head, size);
+    return xspace(path, head, size);
 }
 
 const char *nvt_other_json(const char *key, size_t size)

@@ -16,6 +16,7 @@
     X(nsys)                                                                                        \
     X(flight)                                                                                      \
     X(snapshot)                                                                                    \
+    X(perfetto)                                                                                    \
     X(kineto)
 
 struct nvt_reader {
