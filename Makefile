@@ -148,6 +148,7 @@ $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) $(OPENMP) -fno-mat
 
 # Texts that are built in.
 $(call obj,analyze/view/page.c): $(wildcard analyze/view/page/*)
+$(call obj,plots/documents/html_script.c): plots/documents/page/report.js
 
 # What env.json says of the sources; nothing where they are no checkout of their own, as in a package.
 REVISION := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null))

@@ -147,9 +147,9 @@ format-check: ## the layout that .clang-format gives, and files of 600 lines at 
 shellcheck:
 	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-release packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
 
-# The page of `view` is one script, without a build step.
+# Scripts of pages, without a build step.
 scriptcheck: ## the syntax of scripts in pages, by Node.js
-	$(Q)if command -v node >/dev/null; then node --check analyze/view/page/view.js; else echo "node is not installed: scripts are not checked"; fi
+	$(Q)if command -v node >/dev/null; then node --check analyze/view/page/view.js && node --check plots/documents/page/report.js; else echo "node is not installed: scripts are not checked"; fi
 
 lint: tidy cppcheck shellcheck scriptcheck format-check words ## clang-tidy, cppcheck, shellcheck, scripts, format, words
 

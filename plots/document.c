@@ -26,16 +26,22 @@ const struct nvt_document_format *nvt_document_format(const char *path)
     return NULL;
 }
 
+void nvt_document_cut(struct nvt_document *document, size_t count)
+{
+    while (document->count > count) {
+        const struct nvt_block *block = &document->blocks[--document->count];
+        free(block->title);
+        free(block->text);
+        free(block->note);
+        free(block->anchor);
+        free(block->path);
+        nvt_table_free(block->table);
+    }
+}
+
 void nvt_document_free(struct nvt_document *document)
 {
-    for (size_t i = 0; i < document->count; i++) {
-        free(document->blocks[i].title);
-        free(document->blocks[i].text);
-        free(document->blocks[i].note);
-        free(document->blocks[i].anchor);
-        free(document->blocks[i].path);
-        nvt_table_free(document->blocks[i].table);
-    }
+    nvt_document_cut(document, 0);
     free(document->blocks);
     free(document->title);
     free(document->origin);
@@ -117,6 +123,11 @@ void nvt_document_finding(struct nvt_document *document, const char *title, cons
 void nvt_document_figures(struct nvt_document *document, const char *text)
 {
     add_text(document, NVT_BLOCK_FIGURES, NULL, text);
+}
+
+void nvt_document_flame(struct nvt_document *document, const char *json)
+{
+    add_text(document, NVT_BLOCK_FLAME, NULL, json);
 }
 
 void nvt_document_timeline(struct nvt_document *document, const char *json)

@@ -21,6 +21,7 @@ enum nvt_block_kind {
     NVT_BLOCK_COMMAND, /* a command line */
     NVT_BLOCK_TABLE,
     NVT_BLOCK_PICTURE,
+    NVT_BLOCK_FLAME, /* `text`: JSON {"title","unit","total","rows":[[parent row or -1,value,colour,name]…]}, for documents with scripts */
     NVT_BLOCK_TIMELINE, /* `text`: JSON of analyze/view/answers.h, which documents with scripts show */
 };
 
@@ -61,11 +62,12 @@ struct nvt_document_format {
 const struct nvt_document_format *nvt_document_format(const char *path);
 
 int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt_error *err);
-/* Parts of it (html_table.c, html_picture.c, html_timeline.c). */
+/* Parts of it (html_table.c, html_picture.c, html_script.c, html_timeline.c). */
 void nvt_document_html_table(const struct nvt_table *table, FILE *out);
 void nvt_document_html_tree(const struct nvt_table *table, FILE *out);
 int nvt_document_html_picture(const struct nvt_block *block, size_t number, FILE *out,
                               struct nvt_error *err);
+void nvt_document_html_script(FILE *out);
 void nvt_document_html_timeline(const struct nvt_block *block, FILE *out);
 /* JSON within a script: what might end it is escaped. */
 void nvt_document_html_json(const char *json, const char *id, FILE *out);
@@ -87,7 +89,10 @@ void nvt_document_tree(struct nvt_document *document, struct nvt_table *table, c
 void nvt_document_command(struct nvt_document *document, const char *text);
 void nvt_document_table(struct nvt_document *document, struct nvt_table *table, const char *note);
 void nvt_document_picture(struct nvt_document *document, const char *path, const char *title);
+void nvt_document_flame(struct nvt_document *document, const char *json);
 void nvt_document_timeline(struct nvt_document *document, const char *json);
+/* Leave the first blocks alone. */
+void nvt_document_cut(struct nvt_document *document, size_t count);
 void nvt_document_free(struct nvt_document *document);
 
 /* A whole file, malloc'ed with a terminator; NULL with err filled. */

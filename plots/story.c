@@ -490,7 +490,8 @@ static int put_first(const struct nvt_story *story, struct nvt_document *documen
     if (!status)
         status = nvt_story_summary(input, fits, document, err) ||
                          nvt_story_facts(input, &overview, document, err) ||
-                         nvt_story_timeline(input, &overview, story->embed, document, err)
+                         nvt_story_timeline(input, &overview, story->embed, document, err) ||
+                         (story->embed && nvt_story_flames(input, document, err))
                      ? -1
                      : 0;
     nvt_overview_free(&overview);

@@ -46,6 +46,10 @@ int nvt_story_facts(const struct nvt_input *input, const struct nvt_overview *ov
 int nvt_story_timeline(const struct nvt_input *input, const struct nvt_overview *overview,
                        size_t most, struct nvt_document *document, struct nvt_error *err);
 
+/* Flame graphs of the same traces. 0, or -1 with err. */
+int nvt_story_flames(const struct nvt_input *input, struct nvt_document *document,
+                     struct nvt_error *err);
+
 /* The pages of rules that findings of the document link to, in the order of the findings. */
 void nvt_story_rules(struct nvt_document *document);
 

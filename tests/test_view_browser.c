@@ -64,6 +64,10 @@ static void test_page(void **state)
                         "findings in the document: True\n"
                         "kernels of the iteration as in the trace: True\n"
                         "no figures of what is merged: True\n"
+                        "flame graph zooms: True\n"
+                        "and is searched: True\n"
+                        "rows of the tree fold: iteration\n"
+                        "rows are filtered: True\n"
                         "the document loads: ['r.html']\n"
                         "the server outlives a killed browser: True\n");
     cli_result_free(&result);

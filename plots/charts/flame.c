@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "../../analyze/device/kernel_class.h"
-#include "../../analyze/device/project.h"
-#include "../../analyze/studies/stacks.h"
 #include "../chart.h"
+#include "../flame.h"
 #include "../flame_label.h"
 #include "../frame.h"
 #include "../gnuplot.h"
@@ -123,23 +122,31 @@ struct place {
     size_t others; /* the box of what is too narrow within it, 0: none */
 };
 
-static int look_of(const struct sheet *sheet, uint32_t row, int around)
+static int look_of(const struct nvt_trace *trace, const struct nvt_stacks *stacks, uint32_t row,
+                   int around)
 {
     static const int kinds[] = {[NVT_STACK_CALL] = CALL,
                                 [NVT_STACK_PYTHON] = PYTHON,
                                 [NVT_STACK_PROGRAM] = PROGRAM,
                                 [NVT_STACK_LIBRARY] = LIBRARY,
                                 [NVT_STACK_SYSTEM] = SYSTEM};
-    const struct nvt_stack *stack = &sheet->stacks.items[row];
+    const struct nvt_stack *stack = &stacks->items[row];
     if (stack->op != NVT_NONE)
-        return KERNEL + (int)nvt_kernel_class_of(sheet->trace, stack->op);
+        return KERNEL + (int)nvt_kernel_class_of(trace, stack->op);
     if (stack->kind != NVT_STACK_RANGE)
         return kinds[stack->kind];
-    const char *color = nvt_known_color(nvt_stacks_name(&sheet->stacks, row));
+    const char *color = nvt_known_color(nvt_stacks_name(stacks, row));
     for (int look = FORWARD; color && look <= OPTIMIZER; look++)
         if (!strcmp(looks[look].color, color))
             return look;
     return around;
+}
+
+const char *nvt_flame_color(const struct nvt_trace *trace, const struct nvt_stacks *stacks,
+                            uint32_t row, int *look)
+{
+    *look = look_of(trace, stacks, row, *look);
+    return color_of(*look);
 }
 
 /* A row into its place within the one around it: a box, or a part of the one for narrow ones. */
@@ -162,7 +169,7 @@ static void place_row(struct sheet *sheet, uint32_t row, struct place *around, s
     }
     if (sheet->count == BOXES_MOST)
         return;
-    box.look = look_of(sheet, row, around->look);
+    box.look = look_of(sheet->trace, &sheet->stacks, row, around->look);
     if (share * sheet->width < 2) {
         around->others = sheet->count;
         box.row = NVT_NONE;
@@ -423,11 +430,7 @@ static int draw_part(const struct nvt_chart_request *request, const char *base,
     char name[160];
     nvt_frame_widen(&frame);
     sheet.width = frame.width - 2 * SIDE;
-    int status =
-        nvt_stacks_make(&sheet.stacks, sheet.trace, part,
-                        NVT_ACROSS_WAITS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
-                            NVT_STACKS_NO_HOST_MEMORY | NVT_STACKS_NO_UNSEEN | NVT_STACKS_SHORT,
-                        err);
+    int status = nvt_stacks_make(&sheet.stacks, sheet.trace, part, NVT_FLAME_STACKS, err);
     snprintf(name, sizeof(name), "%s-%s", base, pictures[part].file);
     if (!status && sheet.stacks.total > 0) {
         sheet.unit = unit_for(part, &sheet.stacks);

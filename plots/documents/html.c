@@ -74,6 +74,16 @@ static const char style[] =
     ".figures b{font-size:1.35rem;line-height:1.3}\n"
     ".pictures{display:grid;gap:0 1.5rem;align-items:start;"
     "grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr))}\n"
+    ".filter{display:flex;flex-wrap:wrap;gap:.3rem .6rem;align-items:center;max-width:none}"
+    ".filter input,.fold{font:inherit;color:inherit;background:var(--paper);"
+    "border:1px solid var(--line);border-radius:4px;padding:.1rem .5rem}"
+    ".fold{border:0;padding:0 .3rem 0 0;cursor:pointer}.boxes{position:relative}\n"
+    ".boxes button{position:absolute;height:20px;padding:0 3px;border:0;"
+    "border-right:1px solid var(--paper);overflow:hidden;white-space:nowrap;text-overflow:ellipsis;"
+    "text-align:left;font:12px/20px system-ui,sans-serif;cursor:pointer}\n"
+    ".boxes .hit{outline:2px solid var(--mark);outline-offset:-2px;font-weight:700}"
+    ".boxes :focus-visible{outline:3px solid var(--ink);outline-offset:-3px}"
+    ".flame .under{min-height:1.5em;font-size:.85rem;max-width:none}\n"
     ".tile{height:min(85vh,46rem)}.timeline iframe{display:block;width:100%;height:100%;border:1px "
     "solid var(--line);"
     "border-radius:6px}\n"
@@ -96,7 +106,8 @@ static const char style[] =
     "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}\n"
     "@page{margin:14mm}\n"
     "@media print{:root{--ink:#000;--dim:#333;--paper:#fff;--line:#999;--band:#eee}"
-    "body{max-width:none;padding:0;font-size:.8rem}nav,.timeline{display:none}.page{display:block}"
+    "body{max-width:none;padding:0;font-size:.8rem}nav,.timeline,.filter,.flame{display:none}.page{"
+    "display:block}"
     ".pictures{grid-template-columns:1fr 1fr;gap:0 1rem}.wide .view svg{min-width:0}"
     ".scroll,.view{overflow:visible;max-height:none;border:0}"
     "table{font-size:.6rem}.many table{font-size:.5rem}"
@@ -106,50 +117,6 @@ static const char style[] =
     "h2,h2+p,dt,summary{break-after:avoid}.picture,tr,dl,pre{break-inside:avoid}"
     "figcaption{break-before:avoid}p{orphans:3;widows:3}}\n"
     "</style>\n";
-
-/* The timeline is a page in a frame of its own, made when it comes into sight.
- * Sorting by a click or Enter on a heading: numbers by their value, numbers in texts too, what has
- * none last. What is folded is printed. */
-static const char script[] =
-    "<script>\n"
-    "addEventListener('beforeprint',()=>document.querySelectorAll('details').forEach("
-    "part=>part.open=true));\n"
-    "for(const place of document.querySelectorAll('.timeline')){place.classList.add('tile');new "
-    "IntersectionObserver("
-    "([entry],watch)=>{\n"
-    "  if(!entry.isIntersecting)return;\n"
-    "  watch.disconnect();\n"
-    "  const text=id=>document.getElementById(id).textContent,page=JSON.parse(text('view')),"
-    "frame=document.createElement('iframe'),end='</scr'+'ipt>';\n"
-    "  frame.title='Timeline';\n"
-    "  frame.srcdoc='<!DOCTYPE html><html lang=en><meta charset=utf-8><meta name=viewport "
-    "content=\"width=device-width\"><style>'+page.css+'</style>'+page.html+"
-    "'<scr'+'ipt type=\"application/json\" "
-    "id=data>'+text('timeline')+end+'<scr'+'ipt>'+page.js+end;"
-    "\n"
-    "  place.append(frame);\n"
-    "},{rootMargin:'200px'}).observe(place)}\n"
-    "for(const table of document.querySelectorAll('table'))"
-    "table.querySelectorAll('th').forEach((th,column)=>{\n"
-    "  const sort=()=>{\n"
-    "    const down=th.getAttribute('aria-sort')==='ascending',body=table.tBodies[0];\n"
-    "    const key=row=>{const cell=row.cells[column],value=cell.dataset.v,"
-    "text=cell.textContent.trim();\n"
-    "      if(value===undefined)return /^[-\\u2013\\u2014]?$/.test(text)?null:text;\n"
-    "      return value===''||isNaN(value)?null:Number(value)};\n"
-    "    const order=(a,b)=>typeof a==='string'?a.localeCompare(b,'en',{numeric:true}):"
-    "a<b?-1:a>b?1:0;\n"
-    "    const rows=[...body.rows].map(row=>[key(row),row]);\n"
-    "    rows.sort(([a],[b])=>a===null||b===null?(a===null)-(b===null):"
-    "order(a,b)*(down?-1:1));\n"
-    "    table.querySelectorAll('th').forEach(other=>other.removeAttribute('aria-sort'));\n"
-    "    th.setAttribute('aria-sort',down?'descending':'ascending');\n"
-    "    for(const [,row] of rows)body.append(row);\n"
-    "  };\n"
-    "  th.tabIndex=0;th.title='sort by this column';th.onclick=sort;\n"
-    "  th.onkeydown=event=>{if(event.key==='Enter'){event.preventDefault();sort()}};\n"
-    "});\n"
-    "</script>\n";
 
 static void put_element(const char *name, const char *text, FILE *out)
 {
@@ -277,6 +244,7 @@ static int put_block(const struct nvt_document *document, size_t number, FILE *o
                      struct nvt_error *err)
 {
     const struct nvt_block *block = &document->blocks[number];
+    char id[32];
     switch (block->kind) {
     case NVT_BLOCK_HEADING:
         fprintf(out, "<h2 id=\"s%zu\">", number);
@@ -304,6 +272,12 @@ static int put_block(const struct nvt_document *document, size_t number, FILE *o
     case NVT_BLOCK_TABLE:
     case NVT_BLOCK_TREE:
         put_table(block, out);
+        break;
+    case NVT_BLOCK_FLAME:
+        snprintf(id, sizeof(id), "flame-%zu", number);
+        fputs("<div class=\"flame\">\n", out);
+        nvt_document_html_json(block->text, id, out);
+        fputs("</div>\n", out);
         break;
     case NVT_BLOCK_TIMELINE:
         nvt_document_html_timeline(block, out);
@@ -366,7 +340,7 @@ int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt
     fputs("</main>\n</div>\n", out);
     if (document->facts)
         nvt_document_html_json(document->facts, "facts", out);
-    fputs(script, out);
+    nvt_document_html_script(out);
     fputs("</body>\n</html>\n", out);
     return 0;
 }

@@ -125,6 +125,7 @@ static void put_block(const struct nvt_block *block, FILE *out)
     case NVT_BLOCK_PICTURE:
         put_picture(block, out);
         break;
+    case NVT_BLOCK_FLAME:
     case NVT_BLOCK_TIMELINE:
         break;
     }

@@ -140,6 +140,7 @@ static int put_block(const struct nvt_block *block, FILE *out, struct nvt_error 
         break;
     case NVT_BLOCK_PICTURE:
         return put_picture(block, out, err);
+    case NVT_BLOCK_FLAME:
     case NVT_BLOCK_TIMELINE:
         break;
     }

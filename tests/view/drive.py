@@ -222,6 +222,20 @@ def document(browser):
     browser.ask(page + ".mark(0,9e9)")
     browser.wait(page + ".document.getElementById('window').dataset.ready==='0-9000000000'")
     print("no figures of what is merged:", "merged" in browser.ask(page + ".document.getElementById('window').textContent"))
+    flame = "document.querySelector('.flame')"
+    wide = "[...%s.querySelectorAll('.boxes button')].find(b=>b.textContent==='backward').style.width" % flame
+    before = browser.ask("parseFloat(%s)" % wide)
+    browser.ask("[...%s.querySelectorAll('.boxes button')].find(b=>b.textContent==='backward').click()" % flame)
+    print("flame graph zooms:", before < 60 and browser.ask(wide) == "100%")
+    browser.ask("(()=>{const i=%s.querySelector('input');i.value='sgemm';i.oninput()})()" % flame)
+    print("and is searched:", browser.ask("%s.querySelectorAll('.hit').length>2&&/ %% in \\d+ places/.test(%s.textContent)" % (flame, flame)))
+    browser.ask("document.querySelector('.tree .fold').click()")
+    print("rows of the tree fold:", browser.ask("[...document.querySelectorAll('.tree tbody tr')].filter(r=>!r.hidden).map(r=>r.cells[0].textContent.slice(1)).join()"))
+    browser.ask("(()=>{const i=[...document.querySelectorAll('.scroll')].find(s=>s.textContent.includes('cudaLaunchKernel')).previousElementSibling.querySelector('input');"
+                "i.value='launchkernel';i.oninput()})()")
+    print("rows are filtered:", browser.ask("[...document.querySelectorAll('.scroll')].filter(s=>s.textContent.includes('cudaLaunchKernel')).some(s=>{"
+                                          "const r=[...s.querySelectorAll('tbody tr')],shown=r.filter(x=>!x.hidden);"
+                                          "return shown.length&&shown.length<r.length&&shown.every(x=>/launchkernel/i.test(x.textContent))})"))
     print("the document loads:", sorted(set(url.split("/")[-1] for url in browser.requests if url.startswith(("http", "file")))))
 
 
