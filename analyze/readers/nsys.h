@@ -78,10 +78,23 @@ struct nvt_nsys_spec {
     int (*row)(struct nvt_nsys *reader, struct nvt_nsys_table *table);
 };
 
+/* A cell that was read ahead, by its type in SQLite. */
+struct nvt_nsys_cell {
+    int type;
+    size_t size; /* of a text */
+    union {
+        int64_t whole;
+        double real;
+        const char *text;
+    };
+};
+
 /* A row being read. Once a cell was not what it should be, `bad` names its column. */
 struct nvt_nsys_table {
     const struct nvt_nsys_spec *spec;
     sqlite3_stmt *statement;
+    const struct nvt_nsys_cell
+        *cells;      /* of a row that was read ahead; NULL: it is the statement's */
     uint64_t number; /* of the row, from 1 */
     const char *bad;
     unsigned present; /* bit i: column i is there */
@@ -95,11 +108,16 @@ int nvt_nsys_read(struct nvt_nsys *reader, const struct nvt_nsys_spec *spec);
  * Cells of the current row. A null, and a column that the file does not have, is `missing`. A cell
  * of another type or out of [low, high] makes the row bad, which ends the reading behind it.
  */
+int nvt_nsys_type(const struct nvt_nsys_table *table, int column); /* SQLITE_INTEGER … */
 int nvt_nsys_is_null(const struct nvt_nsys_table *table, int column);
 int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing);
 uint32_t nvt_nsys_u32(struct nvt_nsys_table *table, int column, uint32_t missing);
 uint64_t nvt_nsys_size(struct nvt_nsys_table *table, int column); /* bytes, 0 when missing */
 int64_t nvt_nsys_time(struct nvt_nsys_table *table, int column);  /* ns, never missing */
+/* A text without a place in the model, for as long as the row lasts; NULL: it is none, or a number of a table that is long. */
+const char *nvt_nsys_plain_text(const struct nvt_nsys_table *table, int column);
+/* What a cell is as a number of both kinds: zeros where it is none. */
+void nvt_nsys_number(const struct nvt_nsys_table *table, int column, int64_t *whole, double *real);
 /* Whether there was no time: the end is before the start, as CUPTI's records have it then (docs/trace-format.md). */
 static inline int nvt_nsys_is_untimed(int64_t start, int64_t end)
 {

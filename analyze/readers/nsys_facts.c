@@ -120,7 +120,7 @@ static const struct {
 
 static const char *value_of(struct nvt_nsys_table *table)
 {
-    const char *value = (const char *)sqlite3_column_text(table->statement, VALUE);
+    const char *value = nvt_nsys_plain_text(table, VALUE);
     return value ? value : "";
 }
 
@@ -142,7 +142,7 @@ static int own_fact(struct nvt_nsys *reader, struct nvt_nsys_table *table, const
 
 static int fact(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    const char *name = (const char *)sqlite3_column_text(table->statement, NAME);
+    const char *name = nvt_nsys_plain_text(table, NAME);
     int own = name ? own_fact(reader, table, name) : 1;
     if (own)
         return own < 0 ? -1 : 0;
@@ -179,8 +179,8 @@ static int add_word(struct nvt_trace *trace, const char *value)
 /* The command that nsys launched, PROCESS_0:COMMAND and its arguments in their order, each a row. */
 static int command(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    const char *name = (const char *)sqlite3_column_text(table->statement, NAME);
-    const char *value = (const char *)sqlite3_column_text(table->statement, VALUE);
+    const char *name = nvt_nsys_plain_text(table, NAME);
+    const char *value = nvt_nsys_plain_text(table, VALUE);
     if (!name || !value || strncmp(name, "PROCESS_0:", 10) ||
         (strcmp(name + 10, "COMMAND") && strncmp(name + 10, "ARGUMENT_", 9)))
         return fact(reader, table);

@@ -114,8 +114,9 @@ static uint32_t payload_text(struct nvt_nsys *reader, struct nvt_nsys_table *tab
     for (int column = INT64; column <= FLOAT; column++) {
         if (nvt_nsys_is_null(table, column))
             continue;
-        int64_t whole = sqlite3_column_int64(table->statement, column);
-        double real = sqlite3_column_double(table->statement, column);
+        int64_t whole;
+        double real;
+        nvt_nsys_number(table, column, &whole, &real);
         if (column == DOUBLE || column == FLOAT)
             snprintf(number, sizeof(number), column == DOUBLE ? "%.17g" : "%.9g", real);
         else if (column == UINT64 || column == UINT32)

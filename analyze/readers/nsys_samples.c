@@ -39,8 +39,8 @@ enum { NAME, VALUE };
 
 static int setting(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    const char *name = (const char *)sqlite3_column_text(table->statement, NAME);
-    const char *value = (const char *)sqlite3_column_text(table->statement, VALUE);
+    const char *name = nvt_nsys_plain_text(table, NAME);
+    const char *value = nvt_nsys_plain_text(table, VALUE);
     struct nvt_nsys_samples *samples = reader->samples;
     const char *what = name ? strchr(name, ':') : NULL;
     if (!what || !value)

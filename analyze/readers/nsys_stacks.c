@@ -171,8 +171,8 @@ static uint32_t named_function(struct nvt_nsys *reader, struct nvt_nsys_table *t
 static uint32_t function_of(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     int is_kernel = nvt_nsys_int(table, C_KERNEL, 0) != 0;
-    if (sqlite3_column_type(table->statement, C_SYMBOL) != SQLITE_INTEGER ||
-        sqlite3_column_type(table->statement, C_MODULE) == SQLITE_TEXT)
+    if (nvt_nsys_type(table, C_SYMBOL) != SQLITE_INTEGER ||
+        nvt_nsys_type(table, C_MODULE) == SQLITE_TEXT)
         return named_function(reader, table, is_kernel);
     int64_t symbol = nvt_nsys_int(table, C_SYMBOL, 0), module = nvt_nsys_int(table, C_MODULE, 0);
     if (symbol < 0 || symbol > INT32_MAX || module < 0 || module > INT32_MAX)

@@ -1,5 +1,5 @@
 #ifdef HAVE_SQLITE
-#include "nsys.h"
+#include "nsys_ahead.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -91,11 +91,19 @@ static int prepare(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return status;
 }
 
-static int read_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+/* The next row of a table; in a long one a thread is ahead. As sqlite3_step. */
+static int next_row(struct nvt_nsys_table *table, struct nvt_nsys_ahead **ahead)
 {
-    int status;
+    if (!*ahead && table->number == NVT_NSYS_AHEAD_FROM)
+        *ahead = nvt_nsys_ahead_open(table->statement, table->present);
+    return *ahead ? nvt_nsys_ahead_next(*ahead, &table->cells) : sqlite3_step(table->statement);
+}
+
+static int take_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table,
+                     struct nvt_nsys_ahead **ahead, int *step)
+{
     char what[128];
-    while ((status = sqlite3_step(table->statement)) == SQLITE_ROW) {
+    while ((*step = next_row(table, ahead)) == SQLITE_ROW) {
         table->number++;
         if (!reader->rows_left--)
             return nvt_nsys_fail(reader, table, "more rows than a file of its size can hold");
@@ -111,7 +119,19 @@ static int read_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                        ? -1
                        : nvt_nsys_fail(reader, table, "out of memory");
     }
-    return status == SQLITE_DONE ? 0 : fail_sql(reader, table->spec->name);
+    return 0;
+}
+
+static int read_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct nvt_nsys_ahead *ahead = NULL;
+    int step = SQLITE_DONE, status = take_rows(reader, table, &ahead, &step);
+    nvt_nsys_ahead_close(ahead);
+    table->cells = NULL;
+    if (status || step == SQLITE_DONE)
+        return status;
+    return step == SQLITE_NOMEM ? nvt_fail_at(reader->err, reader->path, -1, "out of memory")
+                                : fail_sql(reader, table->spec->name);
 }
 
 int nvt_nsys_read(struct nvt_nsys *reader, const struct nvt_nsys_spec *spec)
@@ -136,16 +156,21 @@ int nvt_nsys_read(struct nvt_nsys *reader, const struct nvt_nsys_spec *spec)
     return status;
 }
 
-/* A value of the row, looked up once for its type and for what it is. Unprotected, as sqlite3.h
- * calls it: nobody else uses the connection. */
+/* A value of the statement's row, looked up once for its type and for what it is. Unprotected, as sqlite3.h calls it: nobody else
+ * uses the connection. */
 static sqlite3_value *value_of(const struct nvt_nsys_table *table, int column)
 {
     return sqlite3_column_value(table->statement, column);
 }
 
+int nvt_nsys_type(const struct nvt_nsys_table *table, int column)
+{
+    return table->cells ? table->cells[column].type : sqlite3_value_type(value_of(table, column));
+}
+
 int nvt_nsys_is_null(const struct nvt_nsys_table *table, int column)
 {
-    return sqlite3_value_type(value_of(table, column)) == SQLITE_NULL;
+    return nvt_nsys_type(table, column) == SQLITE_NULL;
 }
 
 static void set_bad(struct nvt_nsys_table *table, int column)
@@ -156,15 +181,31 @@ static void set_bad(struct nvt_nsys_table *table, int column)
 
 int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing)
 {
-    sqlite3_value *value = value_of(table, column);
-    switch (sqlite3_value_type(value)) {
+    const struct nvt_nsys_cell *cell = table->cells ? &table->cells[column] : NULL;
+    sqlite3_value *value = cell ? NULL : value_of(table, column);
+    switch (cell ? cell->type : sqlite3_value_type(value)) {
     case SQLITE_INTEGER:
-        return sqlite3_value_int64(value);
+        return cell ? cell->whole : sqlite3_value_int64(value);
     case SQLITE_NULL:
         return missing;
     default:
         set_bad(table, column);
         return missing;
+    }
+}
+
+void nvt_nsys_number(const struct nvt_nsys_table *table, int column, int64_t *whole, double *real)
+{
+    const struct nvt_nsys_cell *cell = table->cells ? &table->cells[column] : NULL;
+    const int type = nvt_nsys_type(table, column);
+    *whole = 0;
+    *real = 0;
+    if (type == SQLITE_INTEGER) {
+        *whole = cell ? cell->whole : sqlite3_value_int64(value_of(table, column));
+        *real = (double)*whole;
+    } else if (type == SQLITE_FLOAT) {
+        *real = cell ? cell->real : sqlite3_value_double(value_of(table, column));
+        *whole = *real > -9e18 && *real < 9e18 ? (int64_t)*real : 0;
     }
 }
 
@@ -198,17 +239,36 @@ uint64_t nvt_nsys_size(struct nvt_nsys_table *table, int column)
     return 0;
 }
 
+/* The text of a cell that is one, and its size; NULL when out of memory. */
+static const char *text_of(const struct nvt_nsys_table *table, int column, size_t *size)
+{
+    if (table->cells) {
+        *size = table->cells[column].size;
+        return table->cells[column].text;
+    }
+    const char *text = (const char *)sqlite3_column_text(table->statement, column);
+    *size = (size_t)sqlite3_column_bytes(table->statement, column);
+    return text;
+}
+
+const char *nvt_nsys_plain_text(const struct nvt_nsys_table *table, int column)
+{
+    if (!table->cells)
+        return (const char *)sqlite3_column_text(table->statement, column);
+    return table->cells[column].type == SQLITE_TEXT ? table->cells[column].text : NULL;
+}
+
 uint32_t nvt_nsys_text(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
 {
-    int type = sqlite3_column_type(table->statement, column);
+    const int type = nvt_nsys_type(table, column);
+    size_t size;
     if (type == SQLITE_NULL)
         return 0;
     if (type != SQLITE_TEXT) {
         set_bad(table, column);
         return 0;
     }
-    const char *text = (const char *)sqlite3_column_text(table->statement, column);
-    size_t size = (size_t)sqlite3_column_bytes(table->statement, column);
+    const char *text = text_of(table, column, &size);
     if (!text)
         return NVT_NO_STRING;
     if (size > reader->text_left) {
@@ -221,7 +281,7 @@ uint32_t nvt_nsys_text(struct nvt_nsys *reader, struct nvt_nsys_table *table, in
 
 uint32_t nvt_nsys_name(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
 {
-    int type = sqlite3_value_type(value_of(table, column));
+    const int type = nvt_nsys_type(table, column);
     if (type == SQLITE_TEXT)
         return nvt_nsys_text(reader, table, column);
     if (type == SQLITE_NULL)
