@@ -109,7 +109,7 @@ static void check_program(struct tally *tally, uint64_t seed, int streams, int t
     struct nvt_trace *trace = simulated_trace(&sim, without_events);
     if (shows_delays(told)) {
         int wrong = tally->wrong;
-        assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+        assert_int_equal(nvt_critical_paths_make(&paths, trace, NVT_BY_THREAD, &err), 0);
         assert_int_equal(paths.count, 1);
         check_whole(&paths.items[0], 1000, end);
         check_steps(tally, &sim, &paths.items[0], trace, end);
@@ -209,7 +209,7 @@ static void expect(struct nvt_trace *trace, int is_recorded, const char *expecte
     if (is_recorded)
         nvt_api_add(trace, &other);
     small_trace_finish(trace);
-    assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+    assert_int_equal(nvt_critical_paths_make(&paths, trace, NVT_BY_THREAD, &err), 0);
     for (uint32_t i = 0; paths.count && i < paths.items[0].count; i++) {
         const struct nvt_path_segment *segment = &paths.items[0].segments[i];
         const char *name = segment->kind == NVT_PATH_HOST
@@ -416,6 +416,46 @@ static void threads_hand_over(void **state)
                        "CUDA Call 890-895 cudaLaunchKernel, Compute 895-2000 a");
 }
 
+/* What a thread without ranges does counts for the range that waits for it, such as PyTorch's backward pass. */
+static void who_is_waited_for_works_for_the_range_that_waits(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = small_trace();
+    small_range(trace, thread_of(trace, 1), "", "forward", 0, 100000, NVT_PUSH_POP);
+    small_range(trace, thread_of(trace, 1), "", "backward", 110000, 900000, NVT_PUSH_POP);
+    call(trace, 1, "cudaLaunchKernel", 1, 90000, 100000);
+    op(trace, "a", 7, 1, 95000, 105000);
+    for (int i = 0; i < 6; i++) {
+        const int64_t at = 200000 + 100000 * i;
+        call(trace, 2, "cudaLaunchKernel", 2 + (uint64_t)i, at, at + 10000);
+        op(trace, "b", 7, 2 + (uint64_t)i, at + 5000, at + 8000);
+    }
+    call(trace, 1, "cudaDeviceSynchronize", 9, 870000, 880000);
+    small_trace_finish(trace);
+    for (int is_by_thread = 0; is_by_thread < 2; is_by_thread++) {
+        struct nvt_critical_paths paths;
+        int64_t host_ns = 0;
+        assert_int_equal(nvt_critical_paths_make(
+                             &paths, trace, is_by_thread ? NVT_BY_THREAD : NVT_ACROSS_WAITS, &err),
+                         0);
+        assert_int_equal(paths.count, 1);
+        for (uint32_t i = 0; i < paths.items[0].count; i++) {
+            const struct nvt_path_segment *segment = &paths.items[0].segments[i];
+            if (segment->kind == NVT_PATH_HOST && segment->range != NVT_NONE &&
+                segment->thread == thread_of(trace, 2) &&
+                !strcmp(nvt_name(trace, trace->ranges.name[segment->range]), "backward"))
+                host_ns += segment->end - segment->start;
+        }
+        if (is_by_thread)
+            assert_int_equal(host_ns, 0);
+        else
+            assert_in_range(host_ns, 400000, 600000);
+        nvt_critical_paths_free(&paths);
+    }
+    nvt_trace_free(trace);
+}
+
 /* Files may be made so that everything is at one moment: that costs no more than if it were not. */
 static void equal_times_cost_no_more(void **state)
 {
@@ -438,7 +478,7 @@ static void equal_times_cost_no_more(void **state)
     nvt_sync_add(trace, &sync);
     small_trace_finish(trace);
     int64_t started = nvt_monotonic_ns();
-    assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+    assert_int_equal(nvt_critical_paths_make(&paths, trace, NVT_BY_THREAD, &err), 0);
     assert_true(nvt_monotonic_ns() - started < INT64_C(5000000000));
     nvt_critical_paths_free(&paths);
     nvt_trace_free(trace);
@@ -452,7 +492,7 @@ static void nothing_to_follow(void **state)
     struct nvt_trace *trace = small_trace();
     op(trace, "a", 7, 0, 0, 10);
     small_trace_finish(trace);
-    assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+    assert_int_equal(nvt_critical_paths_make(&paths, trace, NVT_BY_THREAD, &err), 0);
     assert_int_equal(paths.count, 0);
     assert_true(paths.is_blind);
     nvt_critical_paths_free(&paths);
@@ -630,7 +670,7 @@ static void steps_are_events(void **state)
     struct nvt_trace *trace = simulated_trace(&sim, 0);
     assert_int_equal(nvt_exporter_chrome_path.write(trace, out, &err), 0);
     assert_int_equal(fclose(out), 0);
-    assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+    assert_int_equal(nvt_critical_paths_make(&paths, trace, NVT_BY_THREAD, &err), 0);
     for (const char *at = text; (at = strstr(at, "\"cat\":\"" NVT_EXPORT_PATH "\"")) != NULL; at++)
         events++;
     assert_int_equal(events, paths.items[0].count);
@@ -676,6 +716,7 @@ int main(void)
         cmocka_unit_test(waits_are_found_on_other_devices),
         cmocka_unit_test(polling_is_no_work),
         cmocka_unit_test(threads_hand_over),
+        cmocka_unit_test(who_is_waited_for_works_for_the_range_that_waits),
         cmocka_unit_test(equal_times_cost_no_more),
         cmocka_unit_test(nothing_to_follow),
         cmocka_unit_test(loops_wait_for_what_they_wait_for),

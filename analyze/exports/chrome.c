@@ -7,6 +7,7 @@
 #include "../../lib/json.h"
 #include "../../lib/version.h"
 #include "../model/counters.h"
+#include "../model/launches.h"
 #include "../path/critical_path.h"
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
@@ -485,7 +486,7 @@ static void put_step(struct writer *writer, int64_t pid, const struct nvt_path_s
 static int put_paths(struct writer *writer, struct nvt_error *err)
 {
     struct nvt_critical_paths paths = {0};
-    if (nvt_critical_paths_make(&paths, writer->trace, err))
+    if (nvt_critical_paths_make(&paths, writer->trace, NVT_ACROSS_WAITS, err))
         return -1;
     int status = paths.count ? 0 : 1;
     for (uint32_t i = 0; i < paths.count; i++) {

@@ -8,6 +8,7 @@
 #include "../device/gaps.h"
 #include "../device/overlap.h"
 #include "path_index.h"
+#include "path_lent.h"
 
 /* Threads are looked at for who handed over so often at most: a hundred of them a million times. */
 #define LOOKS_AT_MOST UINT64_C(100000000)
@@ -364,7 +365,7 @@ static int has_other_calls(const struct nvt_trace *trace)
 }
 
 int nvt_critical_paths_make(struct nvt_critical_paths *paths, const struct nvt_trace *trace,
-                            struct nvt_error *err)
+                            unsigned flags, struct nvt_error *err)
 {
     struct nvt_path_index index = {0};
     int status = 0;
@@ -379,12 +380,13 @@ int nvt_critical_paths_make(struct nvt_critical_paths *paths, const struct nvt_t
             paths->items[paths->count].process = p;
             status = walk_back(&index, &paths->items[paths->count++]);
         }
+    const int lacks_memory = status;
+    if (!status)
+        status = nvt_path_lend(&index, paths, flags, err);
     nvt_path_index_free(&index);
-    if (status) {
+    if (status)
         nvt_critical_paths_free(paths);
-        return nvt_fail_at(err, trace->path, -1, "out of memory");
-    }
-    return 0;
+    return lacks_memory ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
 }
 
 void nvt_critical_paths_free(struct nvt_critical_paths *paths)

@@ -67,9 +67,11 @@ int nvt_path_is_of_op(enum nvt_path_kind kind);
 struct nvt_path_segment {
     int64_t start, end; /* ns; a segment ends where the next one starts */
     uint32_t row;       /* see enum nvt_path_kind; NVT_NONE for the host */
-    uint32_t range;     /* innermost push/pop range of the thread, or of the launch; NVT_NONE */
-    uint32_t thread;    /* of the host; NVT_NONE for the device */
-    uint8_t kind;       /* enum nvt_path_kind */
+    uint32_t
+        range; /* innermost push/pop range of the thread, or of the launch, or that waits for that thread (path_lent.h);
+                           NVT_NONE */
+    uint32_t thread; /* of the host; NVT_NONE for the device */
+    uint8_t kind;    /* enum nvt_path_kind */
 };
 
 /* The path of a process that has device operations. */
@@ -89,11 +91,11 @@ struct nvt_critical_paths {
 };
 
 /*
- * The paths of a finished trace, in the order of its processes. Sorts the operations by end, else linear in the trace,
- * and a binary search for each step. 0, or -1 with err filled (out of memory).
+ * The paths of a finished trace, in the order of its processes; `flags` say how operations belong to ranges (device/project.h). Sorts
+ * the operations by end, else linear in the trace, and a binary search for each step. 0, or -1 with err filled (out of memory).
  */
 int nvt_critical_paths_make(struct nvt_critical_paths *paths, const struct nvt_trace *trace,
-                            struct nvt_error *err);
+                            unsigned flags, struct nvt_error *err);
 void nvt_critical_paths_free(struct nvt_critical_paths *paths);
 
 #endif

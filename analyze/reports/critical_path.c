@@ -23,38 +23,6 @@
 
 /* --- paths of a trace -------------------------------------------------------------------------------- */
 
-/* Visit the innermost range of each operation where it is looked for across threads. */
-static int keep_innermost(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
-{
-    uint32_t *innermost = context;
-    innermost[op] = count ? ranges[count - 1] : NVT_NONE;
-    return 0;
-}
-
-/* The paths, with the ranges of operations as the input wants them. */
-static int make_paths(const struct nvt_input *input, const struct nvt_trace *trace,
-                      struct nvt_critical_paths *paths, struct nvt_error *err)
-{
-    if (nvt_critical_paths_make(paths, trace, err))
-        return -1;
-    if (nvt_input_projection(input) & NVT_BY_THREAD || !paths->count)
-        return 0;
-    uint32_t *innermost = malloc(((size_t)trace->ops.count + 1) * sizeof(*innermost));
-    int status =
-        innermost ? nvt_project(trace, nvt_input_projection(input), keep_innermost, innermost, err)
-                  : nvt_fail_at(err, trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < paths->count && !status; i++)
-        for (uint32_t k = 0; k < paths->items[i].count; k++) {
-            struct nvt_path_segment *segment = &paths->items[i].segments[k];
-            if (nvt_path_is_of_op(segment->kind))
-                segment->range = innermost[segment->row];
-        }
-    free(innermost);
-    if (status)
-        nvt_critical_paths_free(paths);
-    return status;
-}
-
 static void tell_missing(struct nvt_input *input, const struct nvt_trace *trace,
                          const struct nvt_critical_paths *paths)
 {
@@ -333,7 +301,8 @@ static int add_critical_path_trace(struct nvt_table *table, struct sums *sums,
     struct nvt_error *err = making->err;
     struct nvt_critical_paths paths = {0};
     uint32_t count = 0, *iterations = nvt_iterations(trace, &count);
-    int status = iterations ? make_paths(making->input, trace, &paths, err)
+    int status = iterations ? nvt_critical_paths_make(&paths, trace,
+                                                      nvt_input_projection(making->input), err)
                             : nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status) {
         tell_missing(making->input, trace, &paths);
@@ -538,7 +507,8 @@ static int put_critical_path_trace(struct nvt_table *table, const struct nvt_tra
                                    const struct nvt_making *making)
 {
     struct nvt_critical_paths paths = {0};
-    int status = make_paths(making->input, trace, &paths, making->err);
+    int status =
+        nvt_critical_paths_make(&paths, trace, nvt_input_projection(making->input), making->err);
     tell_missing(making->input, trace, &paths);
     for (uint32_t p = 0; p < paths.count; p++)
         for (uint32_t k = 0; k < paths.items[p].count; k++)

@@ -11,6 +11,7 @@
 #include "../device/kernel_class.h"
 #include "../model/named_iterations.h"
 #include "../model/parallel.h"
+#include "../model/launches.h"
 #include "../path/critical_path.h"
 
 static const char *const causes[] = {
@@ -289,9 +290,10 @@ static void make_part(void *context, size_t part)
 {
     struct making *making = context;
     struct nvt_error *err = &making->errors[part];
-    making->status[part] = part == PATHS
-                               ? nvt_critical_paths_make(&making->paths, making->scene->trace, err)
-                               : put_all(making->scene, err);
+    making->status[part] =
+        part == PATHS
+            ? nvt_critical_paths_make(&making->paths, making->scene->trace, NVT_ACROSS_WAITS, err)
+            : put_all(making->scene, err);
 }
 
 struct finishing {
