@@ -90,6 +90,14 @@ NVTALLY_API int nvtally_session_stop(nvtally_session *session);
 NVTALLY_API int nvtally_range_stats(const nvtally_session *session, const char *name,
                                     nvtally_range_statistics *statistics);
 
+/*
+ * Write what a stopped session recorded as a trace (.nvt), which every command of nvtally reads: ranges, marks and counters that
+ * began in it, in whatever process, and what devices did. A file of that name is replaced. *events, unless NULL, gets the number
+ * of ranges, marks and device operations in it.
+ */
+NVTALLY_API int nvtally_session_save(const nvtally_session *session, const char *path,
+                                     uint64_t *events);
+
 /* Release a session; ends it first where it runs. NULL is fine. */
 NVTALLY_API void nvtally_session_free(nvtally_session *session);
 

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "../analyze/device/project.h"
+#include "../analyze/exports/export.h"
+#include "../analyze/model/window.h"
 #include "../analyze/readers/reader.h"
 #include "../collectors/self_record.h"
 #include "../lib/clock.h"
@@ -108,20 +110,28 @@ int nvtally_session_start(nvtally_session **session)
     return status;
 }
 
+/* The recording so far, for nvt_trace_free, whatever is returned. */
+static int read_trace(const char *path, struct nvt_trace **trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    *trace = nvt_trace_new(path, nvt_reader_nvt.name);
+    if (!*trace)
+        return NVTALLY_NO_MEMORY;
+    if (nvt_reader_nvt.read(path, *trace, &err))
+        return NVTALLY_SYSTEM;
+    /* Cut where the recorder goes on writing, it is whole for us; behind what is not read is more. */
+    const char *warning = (*trace)->warning;
+    if (warning && strstr(warning, "cannot be read: "))
+        return NVTALLY_SYSTEM;
+    return nvt_trace_finish(*trace, &err) ? NVTALLY_NO_MEMORY : NVTALLY_OK;
+}
+
 static int read_session(nvtally_session *session, const char *path)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    session->trace = nvt_trace_new(path, nvt_reader_nvt.name);
-    if (!session->trace)
-        return NVTALLY_NO_MEMORY;
-    if (nvt_reader_nvt.read(path, session->trace, &err))
-        return NVTALLY_SYSTEM;
-    /* Cut where the recorder goes on writing, it is whole for us; behind what is not read is more. */
-    const char *warning = session->trace->warning;
-    if (warning && strstr(warning, "cannot be read: "))
-        return NVTALLY_SYSTEM;
-    if (nvt_trace_finish(session->trace, &err))
-        return NVTALLY_NO_MEMORY;
+    const int status = read_trace(path, &session->trace);
+    if (status)
+        return status;
     session->projected = nvt_project_ranges(session->trace, 0, &err);
     return session->projected ? NVTALLY_OK : NVTALLY_NO_MEMORY;
 }
@@ -164,6 +174,48 @@ void nvtally_session_free(nvtally_session *session)
     nvt_trace_free(session->trace);
     free(session->projected);
     free(session);
+}
+
+/* What began in a session. With the lock held. */
+static int save(const nvtally_session *session, const char *path, uint64_t *events)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_window window = {0};
+    char time[64];
+    struct nvt_trace *trace = NULL;
+    uint64_t lost;
+    const char *recorded = nvt_self_record_collect(&lost);
+    int status = recorded ? read_trace(recorded, &trace) : NVTALLY_NO_SESSION;
+    snprintf(time, sizeof(time), "%lld/%lld", (long long)session->first, (long long)session->last);
+    if (!status &&
+        (nvt_window_set_time(&window, time, &err) || nvt_window_cut(&window, trace, &err)))
+        status = NVTALLY_NO_MEMORY;
+    if (!status) { /* that it is still being recorded is no news of the file */
+        free(trace->notes);
+        trace->notes = NULL;
+    }
+    if (!status && nvt_exporter_nvt.write_file(trace, path, &err))
+        status = NVTALLY_SYSTEM;
+    if (!status && events)
+        *events = (uint64_t)trace->ranges.count + trace->marks.count + trace->ops.count;
+    nvt_trace_free(trace);
+    return status;
+}
+
+int nvtally_session_save(const nvtally_session *session, const char *path, uint64_t *events)
+{
+    if (!session || !path || !*path)
+        return NVTALLY_BAD_ARGUMENT;
+    if (session->pid != getpid())
+        return NVTALLY_NO_SESSION;
+    if (!session->stopped)
+        return NVTALLY_RUNNING;
+    if (session->status)
+        return session->status;
+    pthread_mutex_lock(&lock);
+    const int status = save(session, path, events);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 /* Whether a range began and ended in the session, in this process. */

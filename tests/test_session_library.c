@@ -200,6 +200,42 @@ static void counts_many(void **state)
     nvtally_session_free(session);
 }
 
+/* A session's trace has what began in it, and no more. */
+static void is_saved(void **state)
+{
+    (void)state;
+    nvtally_session *session;
+    uint64_t events = 0;
+    char *folder = cli_tempdir(), path[4200], missing[4300];
+    snprintf(path, sizeof(path), "%s/session.nvt", folder);
+    snprintf(missing, sizeof(missing), "%s/missing/session.nvt", folder);
+    five_ranges(NULL);
+    assert_int_equal(nvtally_session_start(&session), NVTALLY_OK);
+    five_ranges(NULL);
+    nvtxMarkA("moment");
+    assert_int_equal(nvtally_session_save(session, path, &events), NVTALLY_RUNNING);
+    assert_int_equal(nvtally_session_stop(session), NVTALLY_OK);
+    five_ranges(NULL);
+    assert_int_equal(nvtally_session_save(session, NULL, &events), NVTALLY_BAD_ARGUMENT);
+    assert_int_equal(nvtally_session_save(session, "", &events), NVTALLY_BAD_ARGUMENT);
+    assert_int_equal(nvtally_session_save(session, missing, &events), NVTALLY_SYSTEM);
+    assert_int_equal(nvtally_session_save(session, path, &events), NVTALLY_OK);
+    assert_int_equal(events, 6);
+    assert_int_equal(nvtally_session_save(session, path, NULL), NVTALLY_OK);
+    nvtally_session_free(session);
+    const char *const argv[] = {"nvtally", "export", "--to", "csv", path, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    int ranges = 0;
+    for (const char *at = result.out; (at = strstr(at, "busy")); at++)
+        ranges++;
+    assert_int_equal(ranges, 5);
+    assert_non_null(strstr(result.out, "moment"));
+    assert_null(strstr(result.err, "still being recorded"));
+    cli_result_free(&result);
+    cli_tempdir_remove(folder);
+}
+
 /* In a child: the status of each call, 0 where all refuse. */
 static void refuses_a_forked_child(void **state)
 {
@@ -435,6 +471,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(follows_another),
                                        cmocka_unit_test(knows_domains),
                                        cmocka_unit_test(counts_many),
+                                       cmocka_unit_test(is_saved),
                                        cmocka_unit_test(refuses_a_forked_child),
                                        cmocka_unit_test(does_not_hang_in_a_forked_child),
                                        cmocka_unit_test(runs_the_example),

@@ -150,28 +150,50 @@ static void errors(void **state)
     assert_null(nvtally_trace_table(nvtally_trace_tables()));
 }
 
-/* With pyarrow, pandas, polars and DuckDB as far as they are in .deps/frames (./setup frames), or Python's own. */
-static void module_of_python(void **state)
+/* A script of tests/python with BUILD and a folder. */
+static void run_script(const char *script)
 {
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     print_message("not run: Python has no sanitizer's runtime\n");
     skip();
 #endif
+    const char *const given = getenv("NVTALLY_NOTEBOOK_PYTHON");
+    const char *const python = given && strstr(script, "notebook") ? given : "python3";
     char build[4096], path[4200];
     char *folder = cli_tempdir();
     assert_non_null(realpath(cli_built(""), build));
-    snprintf(path, sizeof(path), "PYTHONPATH=.deps/frames");
-    const char *const argv[] = {"python3", "-B", "tests/python/module.py", build, folder, NULL};
+    snprintf(path, sizeof(path), "PYTHONPATH=.deps/frames:.deps/python");
+    const char *const argv[] = {python, "-B", script, build, folder, NULL};
     const char *const environment[] = {path, NULL};
     const struct cli_options options = {.environment = environment, .timeout_s = 120};
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "done\n"));
+    if (!strstr(result.out, "done\n") && !strstr(result.out, "not run: "))
+        fail_msg("%s did not come to its end: %s", script, result.out);
     for (const char *at = result.out; (at = strstr(at, "not run: ")); at++)
         print_message("%.*s\n", (int)strcspn(at, "\n"), at);
     cli_result_free(&result);
     cli_tempdir_remove(folder);
+}
+
+/* With pyarrow, pandas, polars and DuckDB as far as they are in .deps/frames (./setup frames), or Python's own. */
+static void module_of_python(void **state)
+{
+    (void)state;
+    run_script("tests/python/module.py");
+}
+
+static void a_process_records_itself(void **state)
+{
+    (void)state;
+    run_script("tests/python/session.py");
+}
+
+/* With the nbconvert, ipykernel and nvtx of NVTALLY_NOTEBOOK_PYTHON, or of python3. */
+static void a_notebook(void **state)
+{
+    (void)state;
+    run_script("tests/python/executed_notebook.py");
 }
 
 int main(void)
@@ -181,6 +203,8 @@ int main(void)
         cmocka_unit_test(results_keep_their_trace),
         cmocka_unit_test(errors),
         cmocka_unit_test(module_of_python),
+        cmocka_unit_test(a_process_records_itself),
+        cmocka_unit_test(a_notebook),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

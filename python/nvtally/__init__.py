@@ -9,13 +9,17 @@
     t.sql("SELECT name, sum(duration) AS total_ns FROM kernels GROUP BY 1")
     t.diagnose()                            # findings as objects
     nvtally.record(["python3", "train.py"]) # run it under the recorder
+    with nvtally.recording() as session:    # this process, as a cell of a notebook; %load_ext nvtally has %%nvtally
+        step()
+    session.trace.diagnose()
 
 It calls libnvtally-trace through ctypes and needs no other module. Objects with __arrow_c_stream__ go to any library that knows
 Arrow's PyCapsule interface.
 """
 from ._library import Error, version
 from ._record import Recording, record
+from ._session import Session, load_ipython_extension, recording
 from ._trace import Finding, Table, Trace, open  # pylint: disable=redefined-builtin
 
 __version__ = version()
-__all__ = ["Error", "Finding", "Recording", "Table", "Trace", "open", "record", "version"]
+__all__ = ["Error", "Finding", "Recording", "Session", "Table", "Trace", "load_ipython_extension", "open", "record", "recording", "version"]

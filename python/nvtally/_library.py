@@ -24,15 +24,16 @@ def _folders():
         yield os.path.join(folder, "build")
 
 
-def _load():
+def load(name):
+    """A library of this installation."""
     for folder in _folders():
-        path = os.path.join(folder, NAME)
+        path = os.path.join(folder, name)
         if os.path.exists(path):
             return ctypes.CDLL(path)
     try:
-        return ctypes.CDLL(NAME)
+        return ctypes.CDLL(name)
     except OSError:
-        raise Error(f"{NAME} was not found: set NVTALLY_LIBDIR to its folder") from None
+        raise Error(f"{name} was not found: set NVTALLY_LIBDIR to its folder") from None
 
 
 def program():
@@ -89,7 +90,7 @@ def _declare(library):
     return library
 
 
-lib = _declare(_load())
+lib = _declare(load(NAME))
 
 
 def version():

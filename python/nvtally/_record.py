@@ -1,4 +1,4 @@
-"""Recording: `nvtally record` around a program. A process is recorded from its start, so not the one that asks for it."""
+"""Recording: `nvtally record` around a program."""
 import os
 import subprocess
 import sys
@@ -37,8 +37,7 @@ class Recording:
 def record(command=None, *, code=None, output=None, options=()):
     """Run a command (a list), or Python code in a new process of this interpreter, under `nvtally record OPTIONS`.
 
-    The process that calls cannot be recorded: NVTX and CUDA look for a collector when they are first used. In a notebook give the
-    code of a cell as text; it does not see the notebook's variables. Raises Error where nothing was recorded; `status` is the exit
+    The process that calls is not recorded: see recording(). Code that is given as text does not see the notebook's variables. Raises Error where nothing was recorded; `status` is the exit
     status of the program.
     """
     if (command is None) == (code is None):
