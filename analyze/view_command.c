@@ -120,10 +120,32 @@ static void wait_for_end(const sigset_t *ends)
         ;
 }
 
-static int serve(const struct request *request, struct nvt_input *inputs, size_t sides,
-                 struct nvt_error *err)
+/* Read what was given, up to a "vs", into the first of `inputs`, what follows it into the second. How many, or -1 with err. */
+static int read_sides(void *context, struct nvt_input inputs[NVT_VIEW_SIDES], struct nvt_error *err)
 {
-    struct nvt_viewer viewer = {0};
+    const struct request *request = context;
+    char *const *from = request->given;
+    for (int side = 0;; side++) {
+        size_t count = 0;
+        while (from[count] && strcmp(from[count], "vs") != 0)
+            count++;
+        if (!count)
+            return nvt_fail(err, "view needs a trace on each side of 'vs': nvtally view A vs B");
+        if (side == NVT_VIEW_SIDES)
+            return nvt_fail(err, "view: more than %d sides", NVT_VIEW_SIDES);
+        inputs[side] = (struct nvt_input){
+            .plain_names = 1, .window = &request->window, .iteration = request->iteration};
+        if (nvt_input_add_all(&inputs[side], from, count, err) ||
+            nvt_input_rows(&inputs[side], err) || nvt_input_traces(&inputs[side], err))
+            return -1;
+        if (!from[count])
+            return side + 1;
+        from += count + 1;
+    }
+}
+
+static int serve(struct request *request, struct nvt_error *err)
+{
     struct nvt_view_server *server = NULL;
     sigset_t ends;
     sigemptyset(&ends);
@@ -132,11 +154,14 @@ static int serve(const struct request *request, struct nvt_input *inputs, size_t
     sigaddset(&ends, SIGHUP);
     /* Threads of the server have the same mask. */
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
-    if (!nvt_viewer_make(&viewer, inputs, sides, err))
-        server = nvt_view_serve(&viewer, (uint16_t)request->port, err);
+    struct nvt_editions *editions = nvt_editions_read(read_sides, request, err);
+    if (editions)
+        server = nvt_view_serve(editions, (uint16_t)request->port, err);
     if (server) {
-        for (size_t i = 0; i < sides; i++)
-            nvt_command_notes(&inputs[i]);
+        struct nvt_edition *first = nvt_edition_take(editions);
+        for (size_t i = 0; i < NVT_VIEW_SIDES; i++)
+            nvt_command_notes(&first->inputs[i]);
+        nvt_edition_release(editions, first);
         printf("%s\n", nvt_view_address(server));
         (void)fflush(stdout);
         if (isatty(STDERR_FILENO))
@@ -149,40 +174,13 @@ static int serve(const struct request *request, struct nvt_input *inputs, size_t
         free(way);
         nvt_view_stop(server);
     }
-    nvt_viewer_free(&viewer);
+    nvt_editions_free(editions);
     return server ? 0 : -1;
-}
-
-#define SIDES 2
-
-/* Read what was given, up to a "vs", into the first of `inputs`, what follows it into the second. How many, or -1 with err. */
-static int read_sides(const struct request *request, struct nvt_input inputs[SIDES],
-                      struct nvt_error *err)
-{
-    char *const *from = request->given;
-    for (int side = 0;; side++) {
-        size_t count = 0;
-        while (from[count] && strcmp(from[count], "vs") != 0)
-            count++;
-        if (!count)
-            return nvt_fail(err, "view needs a trace on each side of 'vs': nvtally view A vs B");
-        if (side == SIDES)
-            return nvt_fail(err, "view: more than %d sides", SIDES);
-        inputs[side] = (struct nvt_input){
-            .plain_names = 1, .window = &request->window, .iteration = request->iteration};
-        if (nvt_input_add_all(&inputs[side], from, count, err) ||
-            nvt_input_rows(&inputs[side], err) || nvt_input_traces(&inputs[side], err))
-            return -1;
-        if (!from[count])
-            return side + 1;
-        from += count + 1;
-    }
 }
 
 int nvt_cmd_view(int argc, char **argv)
 {
     struct request request = {.opens = 1};
-    struct nvt_input inputs[SIDES] = {{0}};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
     if (status == 1) {
@@ -190,10 +188,6 @@ int nvt_cmd_view(int argc, char **argv)
         return 0;
     }
     if (!status)
-        status = nvt_view_can_serve(&err);
-    const int sides = status ? -1 : read_sides(&request, inputs, &err);
-    status = sides < 0 ? -1 : serve(&request, inputs, (size_t)sides, &err);
-    for (size_t i = 0; i < SIDES; i++)
-        nvt_input_free(&inputs[i]);
+        status = nvt_view_can_serve(&err) || serve(&request, &err);
     return status ? nvt_command_fail(&err) : 0;
 }

@@ -34,6 +34,7 @@ struct shown {
     struct nvt_input_trace item;
     struct nvt_input input;
     struct nvt_viewer viewer;
+    struct nvt_editions *editions; /* of a server, else NULL */
 };
 
 static void show(struct shown *shown, struct nvt_trace *trace)
@@ -47,6 +48,7 @@ static void show(struct shown *shown, struct nvt_trace *trace)
 static void hide(struct shown *shown)
 {
     struct nvt_trace *trace = shown->item.trace;
+    nvt_editions_free(shown->editions);
     nvt_viewer_free(&shown->viewer);
     nvt_buffer_free(&shown->input.notes);
     nvt_trace_free(trace);
@@ -376,7 +378,9 @@ static struct nvt_view_server *serve(struct shown *shown)
         skip();
     }
     show(shown, made_loop());
-    struct nvt_view_server *server = nvt_view_serve(&shown->viewer, 0, &err);
+    shown->editions = nvt_editions_of(&shown->viewer);
+    assert_non_null(shown->editions);
+    struct nvt_view_server *server = nvt_view_serve(shown->editions, 0, &err);
     assert_non_null(server);
     return server;
 }
@@ -598,6 +602,51 @@ static void test_window_as_stats(void **state)
     expect_end(&view, SIGINT);
 }
 
+static uint64_t number_behind(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    assert_non_null(at);
+    return strtoull(at + strlen(key), NULL, 10);
+}
+
+/* A number that the server says; of the first of its kind. */
+static uint64_t asked_number(const char *address, const char *path, const char *key)
+{
+    struct reply reply = ask(address, path);
+    assert_int_equal(reply.status, 200);
+    const uint64_t number = number_behind(reply.text, key);
+    free(reply.text);
+    return number;
+}
+
+/* A file that grows is read again; one that cannot be read for a while leaves what there was; questions go on meanwhile. */
+static void test_growing(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = cli_read_file(TRAIN, &size);
+    const char *path = cli_in(cli_folder, "growing.nvt");
+    cli_write_file(path, bytes, size / 2);
+    struct running view = run_view(path, NULL);
+    const char *const find = "find?text=e&moment=0", *const key = "\"spans\":";
+    const uint64_t spans = asked_number(view.address, find, key);
+    assert_true(spans > 0);
+    cli_write_file(path, "no trace at all", 15);
+    for (int i = 0; i < 15; i++) {
+        assert_int_equal(asked_number(view.address, find, key), spans);
+        usleep(100000);
+    }
+    const uint64_t before = asked_number(view.address, "edition", "\"edition\":");
+    cli_write_file(path, bytes, size);
+    for (int i = 0; asked_number(view.address, "edition", "\"edition\":") == before; i++) {
+        assert_true(i < 600);
+        usleep(100000);
+    }
+    assert_true(asked_number(view.address, find, key) > spans);
+    expect_end(&view, SIGINT);
+    free(bytes);
+}
+
 /* What a truncated trace has is shown; a port that is taken, and files that are none, take one line. */
 static void test_command(void **state)
 {
@@ -643,6 +692,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_broken_clients),
         cmocka_unit_test(test_window_as_stats),
+        cmocka_unit_test_setup_teardown(test_growing, cli_folder_set_up, cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(test_command, cli_folder_set_up, cli_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,7 @@ static void test_page(void **state)
                         "iterations in the table: :iteration × 1\n"
                         "chosen iterations overlaid: True\n"
                         "ranks on one axis: True 2\n"
+                        "the page grows with its trace: True\n"
                         "findings in the document: True\n"
                         "kernels of the iteration as in the trace: True\n"
                         "no figures of what is merged: True\n"

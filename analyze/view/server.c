@@ -7,10 +7,10 @@ int nvt_view_can_serve(struct nvt_error *err)
     return nvt_fail(err, "view: not in this build; it needs libmicrohttpd-dev, then make");
 }
 
-struct nvt_view_server *nvt_view_serve(const struct nvt_viewer *viewer, uint16_t port,
+struct nvt_view_server *nvt_view_serve(struct nvt_editions *editions, uint16_t port,
                                        struct nvt_error *err)
 {
-    (void)viewer;
+    (void)editions;
     (void)port;
     (void)nvt_view_can_serve(err);
     return NULL;
@@ -35,7 +35,6 @@ void nvt_view_stop(struct nvt_view_server *server)
 #include <inttypes.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,14 +69,11 @@ struct library {
 };
 
 struct nvt_view_server {
-    const struct nvt_viewer *viewer;
+    struct nvt_editions *editions;
     struct library http;
     struct MHD_Daemon *daemon;
     char token[2 * TOKEN_BYTES + 1];
     char address[128];
-    pthread_mutex_t lock; /* of the findings, which are made when they are first asked for */
-    struct nvt_buffer findings;
-    int findings_status, has_findings;
 };
 
 static int load(struct library *http, struct nvt_error *err)
@@ -154,19 +150,6 @@ static int number_of(const struct nvt_view_server *server, struct MHD_Connection
     return errno || *end || *number < least || *number > most;
 }
 
-static int answer_findings(struct nvt_view_server *server, struct nvt_buffer *out)
-{
-    pthread_mutex_lock(&server->lock);
-    if (!server->has_findings)
-        server->findings_status = nvt_answer_findings(server->viewer, &server->findings);
-    server->has_findings = 1;
-    int status = server->findings_status;
-    if (!status)
-        status = nvt_buffer_append(out, server->findings.data, server->findings.size);
-    pthread_mutex_unlock(&server->lock);
-    return status;
-}
-
 /* A number that may be left out: then it is 0. */
 static int number_or_none(const struct nvt_view_server *server, struct MHD_Connection *of,
                           const char *key, int64_t least, int64_t most, int64_t *number)
@@ -175,8 +158,9 @@ static int number_or_none(const struct nvt_view_server *server, struct MHD_Conne
     return value_of(server, of, key) && number_of(server, of, key, least, most, number);
 }
 
-static int answer_window(const struct nvt_view_server *server, struct MHD_Connection *to,
-                         int64_t from, int64_t until, struct nvt_buffer *out)
+static int answer_window(const struct nvt_view_server *server, const struct nvt_viewer *viewer,
+                         struct MHD_Connection *to, int64_t from, int64_t until,
+                         struct nvt_buffer *out)
 {
     int64_t side, with, begin, end;
     if (number_or_none(server, to, "side", 0, UINT32_MAX, &side) ||
@@ -186,19 +170,21 @@ static int answer_window(const struct nvt_view_server *server, struct MHD_Connec
         return 1;
     const struct nvt_view_window windows[] = {{(size_t)side, from, until},
                                               {(size_t)with, begin, end}};
-    return nvt_answer_window(server->viewer, windows, value_of(server, to, "with") ? 2 : 1, out);
+    return nvt_answer_window(viewer, windows, value_of(server, to, "with") ? 2 : 1, out);
 }
 
 /* 0, or as of answers; 2: there is nothing of this name. */
-static int answer(struct nvt_view_server *server, struct MHD_Connection *to, const char *name,
-                  struct nvt_buffer *out)
+static int answer(const struct nvt_view_server *server, struct nvt_edition *edition,
+                  struct MHD_Connection *to, const char *name, struct nvt_buffer *out)
 {
-    const struct nvt_viewer *viewer = server->viewer;
+    const struct nvt_viewer *viewer = edition->viewer;
     int64_t a, b, c;
     if (!strcmp(name, "lanes"))
         return nvt_answer_lanes(viewer, out);
     if (!strcmp(name, "findings"))
-        return answer_findings(server, out);
+        return nvt_edition_findings(edition, out);
+    if (!strcmp(name, "edition"))
+        return nvt_buffer_printf(out, "{\"edition\":%" PRIu64 "}\n", edition->number);
     if (!strcmp(name, "event"))
         return number_of(server, to, "lane", 0, UINT32_MAX, &a) ||
                        number_of(server, to, "track", 0, UINT32_MAX, &b) ||
@@ -220,7 +206,7 @@ static int answer(struct nvt_view_server *server, struct MHD_Connection *to, con
     const char *lanes = value_of(server, to, "lanes");
     if (!is_window && (!lanes || number_of(server, to, "columns", 1, NVT_ANSWER_COLUMNS, &c)))
         return 1;
-    return is_window ? answer_window(server, to, a, b, out)
+    return is_window ? answer_window(server, viewer, to, a, b, out)
                      : nvt_answer_tiles(viewer, a, b, (uint32_t)c, lanes, out);
 }
 
@@ -253,7 +239,9 @@ static enum MHD_Result serve(struct nvt_view_server *server, struct MHD_Connecti
                                                                   (void *)(intptr_t)file->text,
                                                                   MHD_RESPMEM_PERSISTENT));
     struct nvt_buffer out = {0};
-    const int status = answer(server, to, name, &out);
+    struct nvt_edition *edition = nvt_edition_take(server->editions);
+    const int status = answer(server, edition, to, name, &out);
+    nvt_edition_release(server->editions, edition);
     if (!status)
         return reply(server, to, MHD_HTTP_OK, "application/json",
                      server->http.MHD_create_response_from_buffer(out.size, out.data,
@@ -333,7 +321,7 @@ static int start(struct nvt_view_server *server, uint16_t port, struct nvt_error
     return 0;
 }
 
-struct nvt_view_server *nvt_view_serve(const struct nvt_viewer *viewer, uint16_t port,
+struct nvt_view_server *nvt_view_serve(struct nvt_editions *editions, uint16_t port,
                                        struct nvt_error *err)
 {
     struct nvt_view_server *server = calloc(1, sizeof(*server));
@@ -341,14 +329,12 @@ struct nvt_view_server *nvt_view_serve(const struct nvt_viewer *viewer, uint16_t
         nvt_fail(err, "out of memory");
         return NULL;
     }
-    server->viewer = viewer;
-    pthread_mutex_init(&server->lock, NULL);
+    server->editions = editions;
     if (!load(&server->http, err)) {
         if (!make_token(server->token, err) && !start(server, port, err))
             return server;
         dlclose(server->http.handle);
     }
-    pthread_mutex_destroy(&server->lock);
     free(server);
     return NULL;
 }
@@ -362,8 +348,6 @@ void nvt_view_stop(struct nvt_view_server *server)
 {
     server->http.MHD_stop_daemon(server->daemon);
     dlclose(server->http.handle);
-    pthread_mutex_destroy(&server->lock);
-    nvt_buffer_free(&server->findings);
     free(server);
 }
 

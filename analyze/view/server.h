@@ -5,6 +5,7 @@
  *
  *     /TOKEN/            the page; /TOKEN/view.js, /TOKEN/view.css
  *     /TOKEN/lanes       /TOKEN/findings
+ *     /TOKEN/edition     {"edition":N}, which grows when the traces were read again
  *     /TOKEN/tiles?from=NS&to=NS&columns=N&lanes=N,N…
  *     /TOKEN/event?lane=N&track=N&row=N
  *     /TOKEN/window?from=NS&to=NS[&side=N][&with=N&with_from=NS&with_to=NS]  compared with a window of side N
@@ -18,15 +19,15 @@
 
 #include <stdint.h>
 
-#include "answers.h"
+#include "edition.h"
 
 struct nvt_view_server;
 
 /* Whether there is a libmicrohttpd to serve with. 0, or -1 with err. */
 int nvt_view_can_serve(struct nvt_error *err);
 
-/* Start on a port, 0: a free one. The viewer must outlive it. NULL with err: no libmicrohttpd, or the port cannot be had. */
-struct nvt_view_server *nvt_view_serve(const struct nvt_viewer *viewer, uint16_t port,
+/* Start on a port, 0: a free one. The editions must outlive it. NULL with err: no libmicrohttpd, or the port cannot be had. */
+struct nvt_view_server *nvt_view_serve(struct nvt_editions *editions, uint16_t port,
                                        struct nvt_error *err);
 /* "http://127.0.0.1:PORT/TOKEN/", valid until it is stopped. */
 const char *nvt_view_address(const struct nvt_view_server *server);

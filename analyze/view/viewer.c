@@ -209,7 +209,10 @@ static void put_side(const struct nvt_viewer *viewer, const struct nvt_view_side
                           "],\"longest\":[%" PRId64 ",%" PRId64 "]",
                           side->loop[0], side->loop[1], side->median[0], side->median[1],
                           side->longest[0], side->longest[1]);
-    nvt_buffer_printf(out, "}");
+    int goes_on = 0;
+    for (size_t i = 0; i < side->count; i++)
+        goes_on |= viewer->traces[side->first + i]->trace->goes_on;
+    nvt_buffer_printf(out, ",\"goes_on\":%d}", goes_on);
 }
 
 int nvt_answer_lanes(const struct nvt_viewer *viewer, struct nvt_buffer *out)

@@ -68,6 +68,7 @@ class Browser:
         self.process.wait()
 
 
+EVENTS = "all.lanes.reduce((sum,lane)=>sum+lane.events,0)"
 READY = "document.documentElement.dataset.ready&&!busy&&!stale"
 
 
@@ -197,12 +198,34 @@ def ranks(browser):
         view.wait()
 
 
+def growing(browser):
+    """The page follows a file that grows."""
+    path = os.path.join(FOLDER, "growing.nvt")
+    with open(TRACE, "rb") as file:
+        content = file.read()
+    with open(path, "wb") as file:
+        file.write(content[:len(content) // 2])
+    view, address = start(path)
+    try:
+        visit(browser, address)
+        browser.wait("document.documentElement.dataset.edition")
+        before = browser.ask("everything();" + EVENTS)
+        with open(path, "wb") as file:
+            file.write(content)
+        browser.wait("%s>%d&&%s" % (EVENTS, before, READY))
+        print("the page grows with its trace:", browser.ask("to>=high()&&from<=low()"))
+    finally:
+        view.terminate()
+        view.wait()
+
+
 def document(browser):
     """The page within a report: one file, opened as such."""
     path = os.path.join(FOLDER, "r.html")
     subprocess.run([NVTALLY, "report", TRACE, "-o", path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    browser.requests.clear()
     browser.send("Page.navigate", url="about:blank")
+    browser.wait("location.href==='about:blank'")
+    browser.requests.clear()
     browser.send("Page.navigate", url="file://" + path)
     browser.wait("document.querySelector('.timeline')")
     browser.ask("document.querySelector('.timeline').scrollIntoView()")
@@ -251,6 +274,7 @@ def main():
         browser.wait("innerWidth===400&&side===0")
         print("fits 400 px:", browser.ask("document.documentElement.scrollWidth<=400&&$('scroll').clientHeight>200"))
         compare(browser)
+        growing(browser)
         document(browser)
         browser.end()
         print("the server outlives a killed browser:", view.poll() is None)

@@ -471,13 +471,15 @@ const ways = () => {
   if (b) return (a.iterations && b.iterations ? [both('loop', 'first iterations aligned'), both('median', 'median iterations aligned')] : []).concat([['begin', 'beginnings aligned', () => { tie([0, 1], 0); loop(); }]]);
   return a.iterations > 1 ? [['none', 'no overlay', () => { tie([0], 0); note(''); loop(); }], ['longest', 'median and longest iteration', () => { tie([0, 0], a.longest[0] - a.median[0]); stand({start: a.median[0], end: a.median[1]}, {start: a.longest[0], end: a.longest[1]}); }]] : [];
 };
-function offer() {
-  const list = ways(), select = $('tie');
+// `again`: what is shown stays as it is.
+function offer(again) {
+  const list = ways(), select = $('tie'), kept = select.value;
   select.hidden = !list.length || !!data;
   select.replaceChildren();
   for (const [key, text] of list.concat([['pins', 'chosen events aligned (p, c)']])) make('option', text, select).value = key;
   select.onchange = () => { const way = list.find(([key]) => key === select.value); if (way) way[2](); else if (pinned) compare(); else note('Select an event and press p, select another and press c.'); };
-  if (all.sides.length > 1) list[0][2]();
+  if (again) select.value = kept;
+  else if (all.sides.length > 1) list[0][2]();
 }
 // What matters first: the loop, not the start-up.
 function loop() {
@@ -614,6 +616,34 @@ function up(event) {
   drag = null;
 }
 
+// A trace that is being recorded grows: the page follows, at its end if it shows that, or else where it is.
+let edition = 0, watching = false;
+async function watch() {
+  if (watching || document.hidden) return;
+  watching = true;
+  try {
+    const now = (await ask('edition')).edition;
+    if (edition && now !== edition) {
+      const length = to - from, atEnd = to >= high(), whole = atEnd && from <= low(), before = high();
+      all = await ask('lanes');
+      names = all.traces.map(() => ({}));
+      classes = all.traces.map(() => ({}));
+      tiles.clear();
+      wanted = '';
+      chosen = under = pinned = null;
+      links = [];
+      $('event').hidden = true;
+      layOut();
+      offer(true);
+      whole ? everything() : atEnd ? show(to - length + high() - before, to + high() - before) : show(from, to);
+      findings();
+    }
+    edition = now;
+    $('live').hidden = !all.sides.some(of => of.goes_on);
+    document.documentElement.dataset.edition = edition;
+  } catch { /* the next question says so */ }
+  watching = false;
+}
 async function begin() {
   try { all = await ask('lanes'); } catch (error) { failed(error); return; }
   names = all.traces.map(() => ({}));
@@ -646,5 +676,8 @@ async function begin() {
   $('help').onclick = () => { $('keys').open = true; $('keys').scrollIntoView(); };
   $('search').onsubmit = event => { event.preventDefault(); find($('text').value); };
   findings();
+  if (data) return;
+  watch();
+  setInterval(watch, 1000);
 }
 begin();

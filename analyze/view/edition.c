@@ -1,0 +1,231 @@
+#include "edition.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "../../lib/clock.h"
+
+enum { LOOKS_MS = 500, PAUSE = 9 /* times that reading took */ };
+
+struct nvt_editions {
+    nvt_edition_read *read; /* NULL: of a given viewer */
+    void *context;
+    struct nvt_edition *current;
+    pthread_mutex_t lock; /* of `current`, its users and `ends` */
+    pthread_cond_t wakes;
+    pthread_t watcher;
+    int ends;
+    uint64_t signature; /* of the files as they were before they were read */
+};
+
+static void free_edition(struct nvt_edition *edition)
+{
+    nvt_viewer_free(&edition->own);
+    for (size_t i = 0; i < NVT_VIEW_SIDES; i++)
+        nvt_input_free(&edition->inputs[i]);
+    nvt_buffer_free(&edition->findings);
+    pthread_mutex_destroy(&edition->lock);
+    free(edition);
+}
+
+/* Sizes and times of the files of an edition, in a number. */
+static uint64_t signature_of(const struct nvt_edition *edition)
+{
+    uint64_t sum = 1469598103934665603u; /* FNV-1a */
+    for (size_t s = 0; s < NVT_VIEW_SIDES; s++)
+        for (size_t i = 0; i < edition->inputs[s].trace_count; i++) {
+            struct stat status = {0};
+            const int is_there = !stat(edition->inputs[s].traces[i].trace->path, &status);
+            const uint64_t parts[] = {is_there ? (uint64_t)status.st_size : 0,
+                                      is_there ? (uint64_t)status.st_ino : 0,
+                                      is_there ? (uint64_t)status.st_mtim.tv_sec : 0,
+                                      is_there ? (uint64_t)status.st_mtim.tv_nsec : 0};
+            for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
+                sum = (sum ^ parts[k]) * 1099511628211u;
+        }
+    return sum;
+}
+
+/* Whether any of its files has changed since a moment, or a second before that: file systems' times are coarse. */
+static int has_changed_since(const struct nvt_edition *edition, time_t moment)
+{
+    for (size_t s = 0; s < NVT_VIEW_SIDES; s++)
+        for (size_t i = 0; i < edition->inputs[s].trace_count; i++) {
+            struct stat status;
+            if (!stat(edition->inputs[s].traces[i].trace->path, &status) &&
+                status.st_mtim.tv_sec >= moment - 1)
+                return 1;
+        }
+    return 0;
+}
+
+/* A new one. NULL with err. */
+static struct nvt_edition *read_edition(const struct nvt_editions *editions, uint64_t number,
+                                        struct nvt_error *err)
+{
+    struct nvt_edition *edition = calloc(1, sizeof(*edition));
+    if (!edition) {
+        nvt_fail(err, "out of memory");
+        return NULL;
+    }
+    pthread_mutex_init(&edition->lock, NULL);
+    edition->number = number;
+    edition->viewer = &edition->own;
+    const int sides = editions->read(editions->context, edition->inputs, err);
+    if (sides < 0 || nvt_viewer_make(&edition->own, edition->inputs, (size_t)sides, err)) {
+        free_edition(edition);
+        return NULL;
+    }
+    return edition;
+}
+
+/* Whether it ends before then. */
+static int wait_ms(struct nvt_editions *editions, int64_t milliseconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += milliseconds / 1000;
+    until.tv_nsec += milliseconds % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&editions->lock);
+    while (!editions->ends &&
+           pthread_cond_timedwait(&editions->wakes, &editions->lock, &until) != ETIMEDOUT)
+        ;
+    const int ends = editions->ends;
+    pthread_mutex_unlock(&editions->lock);
+    return ends;
+}
+
+/* What cannot be read now, such as a file that is just being replaced, leaves the edition as it is. */
+static void *watch(void *context)
+{
+    struct nvt_editions *editions = context;
+    int64_t pause = LOOKS_MS;
+    while (!wait_ms(editions, pause)) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct nvt_edition *edition = nvt_edition_take(editions), *next = NULL;
+        const uint64_t number = edition->number, signature = signature_of(edition);
+        const int64_t begin = nvt_monotonic_ns();
+        nvt_edition_release(editions, edition);
+        pause = LOOKS_MS;
+        if (signature == editions->signature)
+            continue;
+        editions->signature = signature;
+        next = read_edition(editions, number + 1, &err);
+        pause += PAUSE * (nvt_monotonic_ns() - begin) / 1000000;
+        if (!next)
+            continue;
+        pthread_mutex_lock(&editions->lock);
+        edition = editions->current;
+        editions->current = next;
+        const int is_free = !edition->users;
+        pthread_mutex_unlock(&editions->lock);
+        if (is_free)
+            free_edition(edition);
+    }
+    return NULL;
+}
+
+static struct nvt_editions *new_editions(void)
+{
+    struct nvt_editions *editions = calloc(1, sizeof(*editions));
+    pthread_condattr_t monotonic;
+    if (!editions)
+        return NULL;
+    pthread_mutex_init(&editions->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&editions->wakes, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return editions;
+}
+
+struct nvt_editions *nvt_editions_read(nvt_edition_read *read, void *context, struct nvt_error *err)
+{
+    struct nvt_editions *editions = new_editions();
+    if (!editions) {
+        nvt_fail(err, "out of memory");
+        return NULL;
+    }
+    editions->read = read;
+    editions->context = context;
+    const time_t begin = time(NULL);
+    editions->current = read_edition(editions, 1, err);
+    if (editions->current) {
+        /* What was written meanwhile may not have been read. */
+        if (!has_changed_since(editions->current, begin))
+            editions->signature = signature_of(editions->current);
+        if (!pthread_create(&editions->watcher, NULL, watch, editions))
+            return editions;
+        nvt_fail(err, "view: a thread cannot be started");
+    }
+    editions->read = NULL; /* there is no thread to be waited for */
+    nvt_editions_free(editions);
+    return NULL;
+}
+
+struct nvt_editions *nvt_editions_of(const struct nvt_viewer *viewer)
+{
+    struct nvt_editions *editions = new_editions();
+    struct nvt_edition *edition = editions ? calloc(1, sizeof(*edition)) : NULL;
+    if (!edition) {
+        nvt_editions_free(editions);
+        return NULL;
+    }
+    pthread_mutex_init(&edition->lock, NULL);
+    edition->number = 1;
+    edition->viewer = viewer;
+    editions->current = edition;
+    return editions;
+}
+
+void nvt_editions_free(struct nvt_editions *editions)
+{
+    if (!editions)
+        return;
+    pthread_mutex_lock(&editions->lock);
+    editions->ends = 1;
+    pthread_cond_signal(&editions->wakes);
+    pthread_mutex_unlock(&editions->lock);
+    if (editions->read)
+        pthread_join(editions->watcher, NULL);
+    if (editions->current)
+        free_edition(editions->current);
+    pthread_cond_destroy(&editions->wakes);
+    pthread_mutex_destroy(&editions->lock);
+    free(editions);
+}
+
+struct nvt_edition *nvt_edition_take(struct nvt_editions *editions)
+{
+    pthread_mutex_lock(&editions->lock);
+    struct nvt_edition *edition = editions->current;
+    edition->users++;
+    pthread_mutex_unlock(&editions->lock);
+    return edition;
+}
+
+void nvt_edition_release(struct nvt_editions *editions, struct nvt_edition *edition)
+{
+    pthread_mutex_lock(&editions->lock);
+    const int is_last = !--edition->users && edition != editions->current;
+    pthread_mutex_unlock(&editions->lock);
+    if (is_last)
+        free_edition(edition);
+}
+
+int nvt_edition_findings(struct nvt_edition *edition, struct nvt_buffer *out)
+{
+    pthread_mutex_lock(&edition->lock);
+    if (!edition->has_findings)
+        edition->findings_status = nvt_answer_findings(edition->viewer, &edition->findings);
+    edition->has_findings = 1;
+    int status = edition->findings_status;
+    if (!status)
+        status = nvt_buffer_append(out, edition->findings.data, edition->findings.size);
+    pthread_mutex_unlock(&edition->lock);
+    return status;
+}
