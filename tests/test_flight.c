@@ -190,7 +190,7 @@ static void what_pytorch_wrote_names_the_rank_and_its_line(void **state)
     (void)state;
     struct nvt_findings findings = find_in((char *const *)by_pytorch, 3);
     expect_at(&findings,
-              "rank 1 has not come to all_reduce 4 of group 0 (default_pg), in which 2 of 3 ranks "
+              "rank 1 has not reached all_reduce 4 of group 0 (default_pg), in which 2 of 3 ranks "
               "wait",
               "rank 1 last called all_reduce 3 of group 0 (default_pg) (ended) in step "
               "(train.py:12) < <module> (train.py:16); rank 0 and 1 more wait in step "
@@ -211,7 +211,7 @@ static void a_rank_that_has_not_come(void **state)
             call(i, 9, "scheduled");
     }
     expect(
-        "rank 2 has not come to all_reduce 8 of group 0 (default_pg), in which 3 of 4 ranks wait",
+        "rank 2 has not reached all_reduce 8 of group 0 (default_pg), in which 3 of 4 ranks wait",
         "rank 2 last called all_reduce 7 of group 0 (default_pg) (completed) in step "
         "(train.py:12); rank 0 and 2 more wait in step (train.py:12)");
 }
@@ -223,7 +223,7 @@ static void several_have_not_come(void **state)
     for (int i = 0; i < 4; i++)
         call(i, 1, "completed");
     call(3, 2, "started");
-    expect("ranks 0, 1 and 2 have not come to all_reduce 2 of group 0 (default_pg), in which 1 of "
+    expect("ranks 0, 1 and 2 have not reached all_reduce 2 of group 0 (default_pg), in which 1 of "
            "4 ranks wait",
            "rank 0 last called all_reduce 1 of group 0 (default_pg) (completed) in step "
            "(train.py:12); rank 1 last called all_reduce 1 of group 0 (default_pg) (completed) in "
@@ -356,12 +356,12 @@ static void the_first_of_a_chain_is_named(void **state)
     in_tp(1, "6", 2, "started", "nccl:all_gather");
     in_tp(2, "6", 1, "completed", "nccl:all_gather");
     expect(
-        "rank 2 has not come to all_gather 2 of group 6 (tp), in which 1 of 2 ranks wait",
+        "rank 2 has not reached all_gather 2 of group 6 (tp), in which 1 of 2 ranks wait",
         "rank 2 last called all_gather 1 of group 6 (tp) (completed) in step (train.py:40); rank 1 "
         "waits in step (train.py:40); ranks in 1 other group wait for these");
 }
 
-/* The first that was waited in; 3 has not come to it either, as it waits for 2, too. */
+/* The first that was waited in; 3 has not reached it either, as it waits for 2, too. */
 static void a_rank_missing_in_several_is_named_once(void **state)
 {
     (void)state;
@@ -370,9 +370,9 @@ static void a_rank_missing_in_several_is_named_once(void **state)
     call(1, 2, "started");
     in_tp(3, "5", 2, "started", "nccl:all_gather");
     expect(
-        "rank 2 has not come to all_reduce 2 of group 0 (default_pg), in which 2 of 4 ranks wait",
+        "rank 2 has not reached all_reduce 2 of group 0 (default_pg), in which 2 of 4 ranks wait",
         "rank 2 last called all_gather 1 of group 5 (tp) (completed) in step (train.py:40); rank 0 "
-        "and 1 more wait in step (train.py:12); 1 more has not come, waiting elsewhere; "
+        "and 1 more wait in step (train.py:12); 1 more has not reached it: waiting elsewhere; "
         "ranks in 1 other group wait for these");
 }
 
@@ -396,7 +396,7 @@ static void messages_wait_for_their_other_end(void **state)
     begin_tp();
     in_tp(2, "5", 9, "started", "nccl:recv 0<-1");
     expect(
-        "rank 2 waits in recv 9 of group 5 (tp) for rank 3, which has not come",
+        "rank 2 waits in recv 9 of group 5 (tp) for rank 3, which has not reached it",
         "rank 3 last called all_gather 1 of group 5 (tp) (completed) in step (train.py:40); rank 2 "
         "waits in step (train.py:40)");
     in_tp(3, "5", 4, "started", "nccl:send 1->0");
@@ -490,7 +490,7 @@ static void the_rank_that_stops_is_named_in_any_job(void **state)
         configure(&mesh);
         run_job(&mesh, late, 5 + rand() % 4, steps);
         struct nvt_findings findings = find(ranks);
-        snprintf(text, sizeof(text), "rank %d has not come to ", late);
+        snprintf(text, sizeof(text), "rank %d has not reached ", late);
         if (late < 0)
             assert_int_equal(findings.count, 0);
         else

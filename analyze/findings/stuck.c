@@ -1,4 +1,4 @@
-/* stuck collective: of dumps of PyTorch's flight recorder, the collective or message that ranks wait in, and who has not come. */
+/* stuck collective: of dumps of PyTorch's flight recorder, the collective or message that ranks wait in, and who has not reached it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,16 +128,16 @@ static void judge_missing(const struct nvt_flight_job *job, const struct nvt_fli
     const char *ranks = RANKS_OF(job, stuck->missing, stuck->missing_count);
     if (stuck->is_message)
         snprintf(finding->what, sizeof(finding->what),
-                 "rank %u waits in %s for %s, which has not come",
+                 "rank %u waits in %s for %s, which has not reached it",
                  job->ranks[stuck->calls[0].rank].number, name, ranks);
     else
         snprintf(finding->what, sizeof(finding->what),
-                 "%s %s not come to %s, in which %u of %u ranks wait", ranks,
+                 "%s %s not reached %s, in which %u of %u ranks wait", ranks,
                  stuck->missing_count == 1 ? "has" : "have", name, stuck->call_count, stuck->size);
     tell_missing(job, stuck, finding);
     if (stuck->held_count)
-        nvt_finding_append(finding, "; %u more %s not come, waiting elsewhere", stuck->held_count,
-                           stuck->held_count == 1 ? "has" : "have");
+        nvt_finding_append(finding, "; %u more %s not reached it: waiting elsewhere",
+                           stuck->held_count, stuck->held_count == 1 ? "has" : "have");
     if (is_cycle)
         nvt_finding_append(finding, "; that is a cycle: they wait for each other");
     snprintf(finding->remedy, sizeof(finding->remedy), "%s",
@@ -206,7 +206,7 @@ static void judge_all_in(const struct nvt_flight_job *job, const struct nvt_flig
                           : "look at the interconnect and NCCL's own log (NCCL_DEBUG=INFO)");
 }
 
-/* Whether those that have not come wait for others in turn, and these at last for the first. */
+/* Whether those that have not reached it wait for others in turn, and these at last for the first. */
 static int is_cycle(const struct nvt_flight_job *job, uint32_t item)
 {
     uint32_t at = item;
@@ -305,7 +305,7 @@ static int compare_stuck(const struct nvt_rule *rule, const struct nvt_case *fac
 
 const struct nvt_rule nvt_rule_stuck = {
     .cause = "stuck collective",
-    .about = "a collective or message that ranks wait in, and the rank that has not come to it",
+    .about = "a collective or message that ranks wait in, and the rank that has not reached it",
     .means = "A collective ends on no rank before all ranks of its group have called it. One rank "
              "that does something else, has crashed or calls another one blocks all of them, "
              "until the time is up.",
@@ -313,13 +313,14 @@ const struct nvt_rule nvt_rule_stuck = {
         "The dumps that PyTorch's flight recorder writes when a collective times out are compared: "
         "nvtally diagnose with the dumps of all ranks. In each process group, the first collective "
         "that was called and has ended on no rank is the stuck one; ranks whose last call there "
-        "has a lower number have not come. The finding has their last call, with its line. Where a "
+        "has a lower number have not reached it. The finding has their last call, with its line. "
+        "Where a "
         "missing rank waits in another group itself, the rank that this one waits for is reported "
         "instead. JSON dumps have no stacks.",
     .threshold = "no end 5 s after the call, or a time that is up. When the dump was written is "
                  "taken from the file's last change; a dump of a job that runs on has some rank a "
                  "little behind the others, which is no finding",
-    .remedy = "look at what the rank that has not come does (py-spy dump, its own log)",
+    .remedy = "look at what the rank that has not reached it does (py-spy dump, its own log)",
     .helped = "A branch that not all ranks take (a log, a checkpoint, a last batch that only some "
               "have) moved out of the way of collectives. The order of collectives of several "
               "groups made the same on all ranks. An exception on one rank made to end all.",

@@ -442,7 +442,7 @@ static uint32_t (*find_waits(const struct nvt_flight_job *job))[2]
     return waits;
 }
 
-/* Ranks that wait in others themselves are not why one is stuck, unless all are that have not come to it. */
+/* Ranks that wait in others themselves are not why one is stuck, unless all are that have not reached it. */
 static void find_causes(struct nvt_flight_job *job, uint32_t item, uint32_t (*waits)[2])
 {
     struct nvt_flight_stuck *stuck = &job->items[item];
@@ -462,7 +462,7 @@ static void find_causes(struct nvt_flight_job *job, uint32_t item, uint32_t (*wa
     stuck->explained = 0;
 }
 
-/* A rank that has not come to several is one cause: the one that was waited in first stands for the others. */
+/* A rank that has not reached several is one cause: the one that was waited in first stands for the others. */
 static void join_causes(struct nvt_flight_job *job, uint32_t *owners)
 {
     memset(owners, 0, ((size_t)job->rank_count + 1) * sizeof(*owners));

@@ -1,10 +1,10 @@
 /*
  * Where the ranks of a job are in the collectives and messages of their groups, by the dumps that PyTorch's flight recorder wrote of
- * them: which of them is stuck, and who has not come to it.
+ * them: which of them is stuck, and who has not reached it.
  *
  * A group is known by its name, its description and its members; where the dumps do not list these, they are the ranks that called
  * something of it. Its collectives have numbers that are the same on all ranks. The first one that some rank has called and none
- * has seen end is the stuck one; ranks whose last call in the group has a lower number have not come to it. What a dump has
+ * has seen end is the stuck one; ranks whose last call in the group has a lower number have not reached it. What a dump has
  * lost, its buffer being a ring, does not matter: it keeps the last calls.
  *
  * A message is stuck if one end has called it, and has not seen its end; its other end has come to it if it has called any message
@@ -29,7 +29,7 @@ struct nvt_flight_rank {
 };
 
 enum nvt_flight_kind {
-    NVT_FLIGHT_MISSING,   /* ranks have not come */
+    NVT_FLIGHT_MISSING,   /* ranks have not reached it */
     NVT_FLIGHT_NO_DUMP,   /* all have that there are dumps of; of others there are none */
     NVT_FLIGHT_DIFFERENT, /* ranks called different ones */
     NVT_FLIGHT_UNSTARTED, /* all have called it, and not all devices have begun it */
@@ -51,15 +51,15 @@ struct nvt_flight_stuck {
     struct nvt_flight_call *calls; /* owned, in the order of ranks */
     uint32_t call_count;
     uint32_t *
-        missing; /* owned: rows of ranks that have not come; where some of them wait in nothing else, these */
+        missing; /* owned: rows of ranks that have not reached it; where some of them wait in nothing else, these */
     uint32_t missing_count;
-    uint32_t held_count; /* others that have not come, as they wait in another one */
+    uint32_t held_count; /* others that have not reached it, as they wait in another one */
     uint32_t *absent;    /* owned: numbers of ranks without a dump */
     uint32_t absent_count;
     uint32_t
         differs; /* DIFFERENT: the call that is not like the first one; UNSTARTED: one that has not begun */
     uint32_t
-        explained; /* the stuck one, and 1, that is why: those that have not come wait in it, or it misses the same ranks
+        explained; /* the stuck one, and 1, that is why: those that have not reached it wait in it, or it misses the same ranks
                            for longer; 0: none is */
 };
 
