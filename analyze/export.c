@@ -22,13 +22,14 @@
 #include "input/input.h"
 
 static const struct nvt_exporter *const exporters[] = {
-    &nvt_exporter_nvt,           &nvt_exporter_sqlite,        &nvt_exporter_chrome,
-    &nvt_exporter_chrome_path,   &nvt_exporter_csv,           &nvt_exporter_folded,
-    &nvt_exporter_folded_device, &nvt_exporter_folded_memory, &nvt_exporter_folded_cpu,
+    &nvt_exporter_nvt,         &nvt_exporter_sqlite,        &nvt_exporter_chrome,
+    &nvt_exporter_chrome_path, &nvt_exporter_perfetto,      &nvt_exporter_csv,
+    &nvt_exporter_folded,      &nvt_exporter_folded_device, &nvt_exporter_folded_memory,
+    &nvt_exporter_folded_cpu,
 };
 
 #define NAMES                                                                                      \
-    "nvt, sqlite, chrome, chrome-path, csv, folded, folded-device, folded-memory or "              \
+    "nvt, sqlite, chrome, chrome-path, perfetto, csv, folded, folded-device, folded-memory or "    \
     "folded-cpu, arrow or parquet"
 
 #define EXPORTERS NVT_COUNT_OF(exporters)
@@ -42,6 +43,8 @@ static const char usage_text[] =
     "                       to keep a part of a trace\n"
     "                       sqlite: the schema of nsys's own export\n"
     "                       chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
+    "                       perfetto: the same as Perfetto's binary trace, which is\n"
+    "                       smaller and opens faster\n"
     "                       chrome-path: trace events, with the critical path in a\n"
     "                       row of its own\n"
     "                       csv: one row per event\n"
@@ -215,6 +218,9 @@ static int write_stream(const struct request *request, const struct nvt_trace *t
                         struct nvt_error *err)
 {
     const char *path = request->output;
+    if (!path && request->exporter->is_binary && isatty(STDOUT_FILENO))
+        return nvt_fail(err, "export: --to %s is binary: name a file with -o",
+                        request->exporter->name);
     if (!path)
         return write_to(stdout, "stdout", request, trace, err);
     if (!request->exporter->is_trace && nvt_check_not_trace(path, err))

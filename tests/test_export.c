@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 #ifdef HAVE_SQLITE
@@ -492,10 +493,108 @@ static void sqlite_answers_what_others_ask(void **state)
 #endif
 
 #ifdef HAVE_YAJL
-/* What does not depend on the axis, which starts with the first event there. */
-static void chrome_reads_back(void **state)
+static int is_perfetto(const struct nvt_exporter *exporter)
+{
+    return exporter == &nvt_exporter_perfetto;
+}
+
+/* Two formats say the same. */
+static const char *file_of(const struct nvt_exporter *exporter)
+{
+    return cli_in(cli_folder, is_perfetto(exporter) ? "t.pftrace" : "t.json");
+}
+
+static long size_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) ? -1 : (long)status.st_size;
+}
+
+/* A third of the other's size, of the same events. */
+static void perfetto_is_small(void **state)
 {
     (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    const uint32_t process = nvt_trace_process(trace, 5),
+                   thread = nvt_trace_thread(trace, process, 6);
+    const uint32_t call = nvt_strings_add_text(trace->strings, "cudaLaunchKernel");
+    const struct nvt_kernel shape = {.grid_x = 128,
+                                     .grid_y = 2,
+                                     .grid_z = 1,
+                                     .block_x = 256,
+                                     .block_y = 1,
+                                     .block_z = 1,
+                                     .registers = 40};
+    for (int64_t i = 0; i < 1000; i++) {
+        const struct nvt_api api = {.start = 1000 * i,
+                                    .end = 1000 * i + 400,
+                                    .thread = thread,
+                                    .correlation = (uint64_t)i + 1,
+                                    .name = call};
+        const struct nvt_op op = {
+            .start = 1000 * i + 500,
+            .end = 1000 * i + 900,
+            .process = process,
+            .stream = 7,
+            .correlation = (uint64_t)i + 1,
+            .thread = NVT_NONE,
+            .launch = INT64_MIN,
+            .name = nvt_strings_add_text(trace->strings, i % 2 ? "void gemm<float>(float*)"
+                                                               : "void relu<float>(float*)"),
+            .detail = nvt_trace_kernel(trace, &shape)};
+        assert_true(nvt_api_add(trace, &api) != NVT_NONE && nvt_op_add(trace, &op) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    write_to(&nvt_exporter_perfetto, trace, file_of(&nvt_exporter_perfetto));
+    const long small = size_of(file_of(&nvt_exporter_perfetto));
+    write_to(&nvt_exporter_chrome, trace, file_of(&nvt_exporter_chrome));
+    assert_in_range(3 * small, 1, size_of(file_of(&nvt_exporter_chrome)));
+    nvt_trace_free(trace);
+}
+
+/* Slices of a thread that cross each other are on tracks of their own, and all come back. */
+static void perfetto_keeps_what_crosses(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    const uint32_t process = nvt_trace_process(trace, 5),
+                   thread = nvt_trace_thread(trace, process, 6);
+    char name[16];
+    for (int64_t i = 0; i < 300; i++) {
+        snprintf(name, sizeof(name), "range %d", (int)i);
+        const struct nvt_range range = {.start = 7 * i,
+                                        .end = 7 * i + 5 + i * 37 % 90,
+                                        .thread = thread,
+                                        .end_thread = thread,
+                                        .domain =
+                                            nvt_trace_domain(trace, process, i % 3 ? "one" : "two"),
+                                        .name = nvt_strings_add_text(trace->strings, name),
+                                        .style = i % 4 ? NVT_PUSH_POP : NVT_START_END};
+        assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    write_to(&nvt_exporter_perfetto, trace, file_of(&nvt_exporter_perfetto));
+    struct nvt_trace *back = read_back(file_of(&nvt_exporter_perfetto));
+    assert_int_equal(back->ranges.count, 300);
+    assert_int_equal(back->threads.count, 1);
+    for (uint32_t i = 0; i < 300; i++) {
+        assert_int_equal(back->ranges.start[i], trace->ranges.start[i]);
+        assert_int_equal(back->ranges.end[i], trace->ranges.end[i]);
+        assert_int_equal(back->ranges.style[i], trace->ranges.style[i]);
+        assert_string_equal(nvt_name(back, back->ranges.name[i]),
+                            nvt_name(trace, trace->ranges.name[i]));
+        assert_string_equal(nvt_domain_name(back, back->ranges.domain[i]),
+                            nvt_domain_name(trace, trace->ranges.domain[i]));
+    }
+    nvt_trace_free(back);
+    nvt_trace_free(trace);
+}
+
+/* What does not depend on the axis, which starts with the first event there. */
+static void reads_back(const struct nvt_exporter *exporter)
+{
     static const char *const reports[] = {"nvtx_sum",
                                           "cuda_gpu_kern_gb_sum",
                                           "cuda_api_sum",
@@ -505,10 +604,11 @@ static void chrome_reads_back(void **state)
                                           "osrt_sum",
                                           "nvtx_osrt_sum",
                                           "profiler_overhead_sum"};
-    const char *path = cli_in(cli_folder, "t.json");
+    const char *path = file_of(exporter);
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct nvt_trace *trace = make_trace(seed);
-        write_to(seed % 2 ? &nvt_exporter_chrome : &nvt_exporter_chrome_path, trace, path);
+        write_to(seed % 2 || is_perfetto(exporter) ? exporter : &nvt_exporter_chrome_path, trace,
+                 path);
         struct nvt_trace *back = read_back(path);
         for (size_t i = 0; i < NVT_COUNT_OF(reports); i++) {
             char *ours = report_text(reports[i], trace, 0);
@@ -525,8 +625,20 @@ static void chrome_reads_back(void **state)
     }
 }
 
+static void chrome_reads_back(void **state)
+{
+    (void)state;
+    reads_back(&nvt_exporter_chrome);
+}
+
+static void perfetto_reads_back(void **state)
+{
+    (void)state;
+    reads_back(&nvt_exporter_perfetto);
+}
+
 /* What calls of the system worked with, where that is known, and one that never ended. */
-static void chrome_has_calls_of_the_system(void **state)
+static void has_calls_of_the_system(const struct nvt_exporter *exporter)
 {
     static const struct nvt_os_call calls[] = {
         {.start = 10, .end = 20, .result = 4096, .bytes = 4096},
@@ -534,13 +646,12 @@ static void chrome_has_calls_of_the_system(void **state)
         {.start = 50, .end = 90, .flags = NVT_RANGE_UNCLOSED},
     };
     static const char *const names[] = {"read", "pthread_mutex_lock", "poll"};
-    (void)state;
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = nvt_trace_new("x", "test");
     uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 5), 6);
     const struct nvt_mark mark = {.thread = thread,
                                   .name = nvt_strings_add_text(trace->strings, "begin")};
-    const char *path = cli_in(cli_folder, "t.json");
+    const char *path = file_of(exporter);
     assert_true(nvt_mark_add(trace, &mark) != NVT_NONE);
     for (size_t i = 0; i < 3; i++) {
         struct nvt_os_call call = calls[i];
@@ -551,13 +662,16 @@ static void chrome_has_calls_of_the_system(void **state)
         assert_true(nvt_os_call_add(trace, &call) != NVT_NONE);
     }
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
-    write_to(&nvt_exporter_chrome, trace, path);
-    char *json = cli_read_file(path, NULL);
-    assert_non_null(strstr(json, "\"args\":{\"result\":4096,\"file\":\"/data/a "
-                                 "\\\"b\\\"\",\"caller\":\"libio.so.1\",\"bytes\":4096}"));
-    assert_non_null(strstr(json, "\"args\":{\"result\":-1,\"address\":\"0xffffdeadbeef0040\"}"));
-    assert_non_null(strstr(json, "\"args\":{\"result\":0,\"unclosed\":1}"));
-    free(json);
+    write_to(exporter, trace, path);
+    if (!is_perfetto(exporter)) {
+        char *json = cli_read_file(path, NULL);
+        assert_non_null(strstr(json, "\"args\":{\"result\":4096,\"file\":\"/data/a "
+                                     "\\\"b\\\"\",\"caller\":\"libio.so.1\",\"bytes\":4096}"));
+        assert_non_null(
+            strstr(json, "\"args\":{\"result\":-1,\"address\":\"0xffffdeadbeef0040\"}"));
+        assert_non_null(strstr(json, "\"args\":{\"result\":0,\"unclosed\":1}"));
+        free(json);
+    }
     struct nvt_trace *back = read_back(path);
     const struct nvt_os_calls *ours = &trace->os_calls, *theirs = &back->os_calls;
     assert_int_equal(theirs->count, 3);
@@ -574,14 +688,25 @@ static void chrome_has_calls_of_the_system(void **state)
     nvt_trace_free(trace);
 }
 
-/* A range that never ended, nested in another one, and one of both styles that did. */
-static void chrome_knows_what_never_ended(void **state)
+static void chrome_has_calls_of_the_system(void **state)
 {
     (void)state;
+    has_calls_of_the_system(&nvt_exporter_chrome);
+}
+
+static void perfetto_has_calls_of_the_system(void **state)
+{
+    (void)state;
+    has_calls_of_the_system(&nvt_exporter_perfetto);
+}
+
+/* A range that never ended, nested in another one, and one of both styles that did. */
+static void knows_what_never_ended(const struct nvt_exporter *exporter)
+{
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = nvt_trace_new("x", "test");
     uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
-    const char *path = cli_in(cli_folder, "t.json");
+    const char *path = file_of(exporter);
     static const char *const names[] = {"killed", "inner", "done", "start"};
     for (int64_t i = 0; i < 4; i++) {
         const struct nvt_range range = {.start = 10 * i,
@@ -595,7 +720,7 @@ static void chrome_knows_what_never_ended(void **state)
     }
     trace->threads.last_ns[thread] = 100;
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
-    write_to(&nvt_exporter_chrome, trace, path);
+    write_to(exporter, trace, path);
     struct nvt_trace *back = read_back(path);
     assert_int_equal(back->ranges.count, 4);
     for (uint32_t i = 0; i < 4; i++) {
@@ -609,14 +734,25 @@ static void chrome_knows_what_never_ended(void **state)
     nvt_trace_free(trace);
 }
 
-/* A call and what it launched in each of two processes, which count their calls from 1: the second's operation is
- * the second's. */
-static void chrome_tells_processes_apart(void **state)
+static void chrome_knows_what_never_ended(void **state)
 {
     (void)state;
+    knows_what_never_ended(&nvt_exporter_chrome);
+}
+
+static void perfetto_knows_what_never_ended(void **state)
+{
+    (void)state;
+    knows_what_never_ended(&nvt_exporter_perfetto);
+}
+
+/* A call and what it launched in each of two processes, which count their calls from 1: the second's operation is
+ * the second's. */
+static void tells_processes_apart(const struct nvt_exporter *exporter)
+{
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = nvt_trace_new("x", "test");
-    const char *path = cli_in(cli_folder, "t.json");
+    const char *path = file_of(exporter);
     for (int64_t i = 0; i < 2; i++) {
         uint32_t process = nvt_trace_process(trace, 10 + i);
         uint32_t name = nvt_strings_add_text(trace->strings, i ? "second" : "first");
@@ -639,7 +775,7 @@ static void chrome_tells_processes_apart(void **state)
                     nvt_sync_add(trace, &sync) != NVT_NONE);
     }
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
-    write_to(&nvt_exporter_chrome, trace, path);
+    write_to(exporter, trace, path);
     struct nvt_trace *back = read_back(path);
     assert_int_equal(back->ops.count, 2);
     assert_int_equal(back->processes.count, 2);
@@ -651,6 +787,18 @@ static void chrome_tells_processes_apart(void **state)
     }
     nvt_trace_free(back);
     nvt_trace_free(trace);
+}
+
+static void chrome_tells_processes_apart(void **state)
+{
+    (void)state;
+    tells_processes_apart(&nvt_exporter_chrome);
+}
+
+static void perfetto_tells_processes_apart(void **state)
+{
+    (void)state;
+    tells_processes_apart(&nvt_exporter_perfetto);
 }
 
 static void chrome_has_arrows_and_counters(void **state)
@@ -735,11 +883,17 @@ int main(void)
         cmocka_unit_test(sqlite_answers_what_others_ask),
 #endif
 #ifdef HAVE_YAJL
+        cmocka_unit_test(perfetto_is_small),
+        cmocka_unit_test(perfetto_keeps_what_crosses),
         cmocka_unit_test(chrome_reads_back),
+        cmocka_unit_test(perfetto_reads_back),
         cmocka_unit_test(a_file_is_replaced_when_it_is_whole),
         cmocka_unit_test(chrome_has_calls_of_the_system),
+        cmocka_unit_test(perfetto_has_calls_of_the_system),
         cmocka_unit_test(chrome_knows_what_never_ended),
+        cmocka_unit_test(perfetto_knows_what_never_ended),
         cmocka_unit_test(chrome_tells_processes_apart),
+        cmocka_unit_test(perfetto_tells_processes_apart),
         cmocka_unit_test(chrome_has_arrows_and_counters),
         cmocka_unit_test(chrome_is_valid_for_any_name),
 #endif

@@ -313,17 +313,14 @@ static void put_mpi_call(struct writer *writer, uint32_t i)
 
 static void put_op_name(struct writer *writer, uint32_t i)
 {
-    static const char *const ways[NVT_COPY_KINDS] = {
-        "",     "HtoD", "DtoH", "HtoA", "AtoH",         "AtoA",         "AtoD",
-        "DtoA", "DtoD", "HtoH", "PtoP", "Unified HtoD", "Unified DtoH", "Unified DtoD"};
     const struct nvt_ops *ops = &writer->trace->ops;
-    unsigned kind = ops->copy_kind[i] < NVT_COPY_KINDS ? ops->copy_kind[i] : 0;
     if (ops->kind[i] == NVT_OP_KERNEL) {
         put(writer, ",\"cat\":\"kernel\"");
         put_quoted(writer, ",\"name\":", nvt_name(writer->trace, ops->name[i]));
     } else if (ops->kind[i] == NVT_OP_MEMCPY)
-        put(writer, ",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy %s (%s -> %s)\"", ways[kind],
-            nvt_memory_label(ops->source_kind[i]), nvt_memory_label(ops->target_kind[i]));
+        put(writer, ",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy %s (%s -> %s)\"",
+            nvt_chrome_way(ops->copy_kind[i]), nvt_memory_label(ops->source_kind[i]),
+            nvt_memory_label(ops->target_kind[i]));
     else
         put(writer, ",\"cat\":\"gpu_memset\",\"name\":\"Memset (%s)\"",
             nvt_memory_label(ops->target_kind[i]));

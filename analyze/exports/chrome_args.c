@@ -69,6 +69,14 @@ static int put_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, ui
     return failed ? -1 : 0;
 }
 
+const char *nvt_chrome_way(uint8_t copy_kind)
+{
+    static const char *const ways[NVT_COPY_KINDS] = {
+        "",     "HtoD", "DtoH", "HtoA", "AtoH",         "AtoA",         "AtoD",
+        "DtoA", "DtoD", "HtoH", "PtoP", "Unified HtoD", "Unified DtoH", "Unified DtoD"};
+    return copy_kind < NVT_COPY_KINDS ? ways[copy_kind] : "";
+}
+
 uint32_t nvt_chrome_rank(const struct nvt_trace *trace)
 {
     uint32_t rank = NVT_NONE;

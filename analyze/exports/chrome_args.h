@@ -17,6 +17,9 @@
 int nvt_chrome_op(struct nvt_buffer *text, const struct nvt_trace *trace,
                   const struct nvt_map *sequences, uint32_t op);
 
+/* "HtoD", of a copy's kind; "" where it is unknown. */
+const char *nvt_chrome_way(uint8_t copy_kind);
+
 /* The rank that all of it is of; NVT_NONE: there are several, or none is known. */
 uint32_t nvt_chrome_rank(const struct nvt_trace *trace);
 

@@ -15,6 +15,7 @@ struct nvt_exporter {
     const char *about;
     const char *ending; /* of a file name that is made up, NULL: to stdout without one */
     const char *of;     /* what it is for, NULL: all that there is */
+    int is_binary;      /* nothing for a terminal */
     int is_trace;       /* it is read as one: a file that it would replace is kept */
     /* Write to a stream, or else to a new file of that name. 0, 1 where there was nothing of that to write, or
      * -1 with err filled; errors of the stream are left to its owner (ferror). */
@@ -43,6 +44,13 @@ extern const struct nvt_exporter nvt_exporter_nvt;
  * of their process, in which alone their correlation ids are one call's.
  */
 extern const struct nvt_exporter nvt_exporter_chrome;
+
+/*
+ * Perfetto's binary trace (perfetto.h here, and in readers/): what nvt_exporter_chrome writes but for stacks of calls and CPU samples,
+ * with numbers for names. Arrows are flows from the call of an operation to it. Start/end ranges have tracks of their own below
+ * their threads.
+ */
+extern const struct nvt_exporter nvt_exporter_perfetto;
 
 /* Chrome's trace events, with the critical path of each process (critical_path.h) in a row of its own, as events of this category,
  * which our reader leaves out. */

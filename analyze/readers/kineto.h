@@ -184,6 +184,9 @@ int nvt_kineto_add_os_call(struct nvt_kineto *reader);
 int nvt_kineto_add_overhead(struct nvt_kineto *reader);
 int nvt_kineto_add_counters(struct nvt_kineto *reader);
 
+/* Of our own export: "GPU 0: SM clock" of the machine is a counter of the domain "GPU 0". 0, or -1 when out of memory. */
+int nvt_kineto_split_name(struct nvt_kineto *reader, struct nvt_counter *counter);
+
 /* Samples of counters that came without a thread are put on the first one of their process. 0, or -1 when out of memory. */
 int nvt_kineto_own_counters(struct nvt_trace *trace);
 

@@ -6,8 +6,7 @@
 #include "../model/interchange.h"
 #include "kineto.h"
 
-/* Of our own export: "GPU 0: SM clock" of the machine is a counter of the domain "GPU 0". 0, or -1 when out of memory. */
-static int split_name(struct nvt_kineto *reader, struct nvt_counter *counter)
+int nvt_kineto_split_name(struct nvt_kineto *reader, struct nvt_counter *counter)
 {
     struct nvt_trace *trace = reader->trace;
     const char *name = nvt_name(trace, counter->name), *colon = strstr(name, ": ");
@@ -47,7 +46,7 @@ static int describe(struct nvt_kineto *reader, uint32_t process, uint32_t key,
         counter->is_of_process = !strcmp(category, NVT_EXPORT_PROCESS);
         counter->is_of_machine = !strcmp(category, NVT_EXPORT_MACHINE);
         if (counter->is_of_machine)
-            return split_name(reader, counter);
+            return nvt_kineto_split_name(reader, counter);
     } else {
         counter->name = name_of(reader, key);
     }

@@ -59,6 +59,7 @@ struct nvt_perfetto_track {
 struct nvt_perfetto_open {
     uint32_t table; /* enum nvt_table_number; NVT_NONE: none, it was left out */
     uint32_t row, outer;
+    int is_unclosed; /* of our export: it never ended */
 };
 
 /* A clock's moment, and that of the trace's clock. */

@@ -16,6 +16,7 @@ struct value {
     const char *text; /* as it is written; not terminated */
     size_t size;
     int is_text;
+    uint64_t address; /* of a pointer */
 };
 
 /* --- numbers and texts of an event --- */
@@ -103,6 +104,8 @@ static int take_value(struct nvt_perfetto *reader, int key, const struct value *
         event->members = nvt_kineto_members(trace->strings, value->text, value->size);
         return event->members == NVT_NO_STRING ? -1 : 0;
     }
+    if (key == KEY_ADDRESS)
+        event->address = value->address;
     if (key == KEY_DETAILS)
         nvt_dialect_details(event, value->text, value->size);
     if (key >= KEY_NUMBER && !nvt_parse_scaled(value->text, value->size, 0, &number))
@@ -258,7 +261,8 @@ static void take_numeral(struct annotation *out, const struct nvt_wire_field *fi
         length = snprintf(out->number, sizeof(out->number), "%.17g", nvt_wire_double(field));
     else
         length = snprintf(out->number, sizeof(out->number), "%" PRIu64, field->value);
-    out->value = (struct value){.text = out->number, .size = length > 0 ? (size_t)length : 0};
+    out->value = (struct value){
+        .text = out->number, .size = length > 0 ? (size_t)length : 0, .address = field->value};
     out->has_value = 1;
 }
 
@@ -279,7 +283,8 @@ static int read_annotation(struct nvt_perfetto *reader, const struct nvt_perfett
             out->name = (const char *)field.data;
             out->name_size = field.size;
         } else if ((field.number == 6 || field.number == 9) && is_text) {
-            out->value = (struct value){(const char *)field.data, field.size, 1};
+            out->value =
+                (struct value){.text = (const char *)field.data, .size = field.size, .is_text = 1};
             out->has_value = 1;
             out->is_json = field.number == 9;
         } else if (field.number == 17) {

@@ -8,6 +8,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
+#include "../model/interchange.h"
 #include "../model/layout.h"
 
 enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
@@ -204,24 +205,27 @@ static int take_arrows(struct nvt_perfetto *reader, const struct track_event *ev
     return 0;
 }
 
-static void set_end(struct nvt_perfetto *reader, uint32_t table, uint32_t row, int64_t time)
+/* A slice ends; one that never did ends where what is known of it does. */
+static void set_end(struct nvt_perfetto *reader, uint32_t table, uint32_t row, int64_t time,
+                    int is_unclosed)
 {
     struct nvt_trace *trace = reader->kineto.trace;
     nvt_layout_ends(trace, &nvt_layout()[table])[row] = time;
     uint32_t thread = NVT_NONE;
     if (table == NVT_TABLE_ranges) {
-        trace->ranges.flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
+        trace->ranges.flags[row] &= (uint8_t) ~(is_unclosed ? 0 : NVT_RANGE_UNCLOSED);
         thread = trace->ranges.thread[row];
         trace->threads.events[thread]++;
     } else if (table == NVT_TABLE_apis)
         thread = trace->apis.thread[row];
     else if (table == NVT_TABLE_os_calls)
-        trace->os_calls.flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
+        trace->os_calls.flags[row] &= (uint8_t) ~(is_unclosed ? 0 : NVT_RANGE_UNCLOSED);
     if (thread != NVT_NONE && time > trace->threads.last_ns[thread])
         trace->threads.last_ns[thread] = time;
 }
 
-static int push(struct nvt_perfetto *reader, uint32_t at, uint32_t table, uint32_t row)
+static int push(struct nvt_perfetto *reader, uint32_t at, uint32_t table, uint32_t row,
+                int is_unclosed)
 {
     uint32_t entry = reader->open_free;
     if (entry)
@@ -232,7 +236,8 @@ static int push(struct nvt_perfetto *reader, uint32_t at, uint32_t table, uint32
             return -1;
         reader->open_count++;
     }
-    reader->open[entry] = (struct nvt_perfetto_open){table, row, reader->tracks[at].open};
+    reader->open[entry] =
+        (struct nvt_perfetto_open){table, row, reader->tracks[at].open, is_unclosed};
     reader->tracks[at].open = entry;
     return 0;
 }
@@ -244,6 +249,8 @@ static int begin_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
     struct nvt_kineto *kineto = &reader->kineto;
     uint32_t table, row;
     kineto->event.phase = 'X';
+    /* Our export ends what never ended where the recording does. */
+    const int is_unclosed = nvt_kineto_int(&kineto->event, NVT_KN_UNCLOSED, 0) != 0;
     kineto->event.number[NVT_KN_UNCLOSED] = 1;
     kineto->event.have |= 1u << NVT_KN_UNCLOSED;
     if (nvt_perfetto_place(reader, &reader->tracks[at]) || nvt_perfetto_classify(reader) ||
@@ -259,10 +266,10 @@ static int begin_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
         track->early = 0;
         reader->early_count--;
         if (table != NVT_NONE)
-            set_end(reader, table, row, track->early_ns);
+            set_end(reader, table, row, track->early_ns, is_unclosed);
         return 0;
     }
-    return push(reader, at, table, row) ? nvt_kineto_no_memory(kineto) : 0;
+    return push(reader, at, table, row, is_unclosed) ? nvt_kineto_no_memory(kineto) : 0;
 }
 
 /* An end that nothing began may be of a slice that another sequence, which comes later in the file, has the beginning of. */
@@ -283,7 +290,7 @@ static void end_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_pac
     open->outer = reader->open_free;
     reader->open_free = entry + 1;
     if (open->table != NVT_NONE)
-        set_end(reader, open->table, open->row, packet->time);
+        set_end(reader, open->table, open->row, packet->time, open->is_unclosed);
 }
 
 /* Whether an instant is none, but how Kineto writes down facts and what it calls its own rows. */
@@ -314,13 +321,18 @@ static uint32_t counter_of(struct nvt_perfetto *reader, uint32_t at)
     if (nvt_perfetto_place(reader, &reader->tracks[at]))
         return NVT_NONE;
     const struct nvt_perfetto_track *track = &reader->tracks[at];
-    const uint32_t process = nvt_kineto_process(kineto);
-    const struct nvt_counter counter = {
-        .process = process,
-        .domain = process == NVT_NONE ? NVT_NONE : nvt_kineto_domain(kineto, process),
-        .name = track->name ? track->name : kineto->event.name,
-        .unit = track->unit,
-        .values = NVT_COUNTER_ABSOLUTE};
+    const char *category = nvt_name(kineto->trace, kineto->event.category);
+    struct nvt_counter counter = {.process = nvt_kineto_process(kineto),
+                                  .name = track->name ? track->name : kineto->event.name,
+                                  .unit = track->unit,
+                                  .values = NVT_COUNTER_ABSOLUTE,
+                                  .is_of_machine = !strcmp(category, NVT_EXPORT_MACHINE),
+                                  .is_of_process = !strcmp(category, NVT_EXPORT_PROCESS)};
+    if (counter.process == NVT_NONE ||
+        (counter.is_of_machine && nvt_kineto_split_name(kineto, &counter)))
+        return NVT_NONE;
+    if (!counter.is_of_machine && !counter.is_of_process)
+        counter.domain = nvt_kineto_domain(kineto, counter.process);
     if (counter.domain == NVT_NONE)
         return NVT_NONE;
     return reader->tracks[at].counter = nvt_counter_add(kineto->trace, &counter);
@@ -348,7 +360,9 @@ static int add_sample(struct nvt_perfetto *reader, uint32_t at, double value, in
 static int add_counter(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
                        const struct track_event *event, uint32_t at)
 {
-    if (!event->has_value)
+    /* What our export adds for viewers, events have too. */
+    if (!event->has_value ||
+        !strcmp(nvt_name(reader->kineto.trace, reader->kineto.event.category), NVT_EXPORT_MEMORY))
         return 0;
     struct nvt_wire_field number = {.type = NVT_WIRE_64, .value = event->value};
     return add_sample(reader, at,

@@ -230,10 +230,12 @@ static int thread_in_name(const char *name, int64_t *tid)
     return end > number + 2 && !strcmp(end, ")");
 }
 
-/* A track that is no thread's is one of its own in its process. */
+/* A track that is no thread's is one of its own in its process, whose own track is number 0. */
 static int name_lane(struct nvt_perfetto *reader, struct nvt_perfetto_track *track)
 {
     char unnamed[48];
+    if (track->kind == NVT_PT_PROCESS)
+        return 0;
     if (thread_in_name(nvt_name(reader->kineto.trace, track->name), &track->tid))
         return 0;
     track->tid = NAMED_TID - (int64_t)(track - reader->tracks);

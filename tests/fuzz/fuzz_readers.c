@@ -163,6 +163,7 @@ static void run_exports(const struct nvt_trace *trace)
     if (!out)
         abort();
     nvt_exporter_chrome.write(trace, out, &err);
+    nvt_exporter_perfetto.write(trace, out, &err);
     nvt_exporter_csv.write(trace, out, &err);
     fclose(out);
 }
