@@ -33,6 +33,7 @@ static const struct nvt_command {
     {"sql", nvt_cmd_sql, "answer SQL over traces, reports, findings and runs"},
     {"check", nvt_cmd_check, "check claims about traces: do their numbers hold?"},
     {"mcp", nvt_cmd_mcp, "serve traces to an agent over the Model Context Protocol"},
+    {"ctl", nvt_cmd_ctl, "start, stop and list recordings that are going on"},
     {"info", nvt_cmd_info, "show build options and detected CUDA components"},
 };
 

@@ -167,6 +167,10 @@ static void report_nothing(const struct nvt_record_request *request,
                            const struct nvt_record_result *result, uint64_t lost)
 {
     const struct nvt_record_options *options = &request->options;
+    if (result->is_unasked) {
+        nvt_message(stderr, "nothing was recorded: nobody has asked for it (nvtally ctl start)");
+        return;
+    }
     if (result->is_early) {
         nvt_message(stderr, "nothing was recorded: the command ended before --delay was over");
         return;

@@ -54,6 +54,7 @@ static const char usage_text[] =
     "                         5min)\n"
     "  -d, --duration SECONDS\n"
     "                         record for so long; COMMAND goes on\n"
+    "      --dormant          record nothing before 'nvtally ctl start' asks for it\n"
     "      --kill SIGNAL      signal to COMMAND at the end of --duration: sigterm,\n"
     "                         sigkill or a number (default: none)\n"
     "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
@@ -81,6 +82,7 @@ enum {
     PYTHON,
     CPU_RATE,
     CAPTURE,
+    DORMANT,
     KILL,
     MAX_AGE,
     MAX_SIZE,
@@ -105,6 +107,7 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"capture-range", required_argument, NULL, CAPTURE_RANGE},
                                     {"delay", required_argument, NULL, 'y'},
                                     {"duration", required_argument, NULL, 'd'},
+                                    {"dormant", no_argument, NULL, DORMANT},
                                     {"kill", required_argument, NULL, KILL},
                                     {"max-age", required_argument, NULL, MAX_AGE},
                                     {"max-size", required_argument, NULL, MAX_SIZE},
@@ -345,6 +348,23 @@ static int check_capture(struct nvt_record_options *options, struct nvt_error *e
     return 0;
 }
 
+/* --dormant says when to record, as others do, and not by which samples: those have timers that go off in any case. */
+static int check_dormant(struct nvt_record_request *request, struct nvt_error *err)
+{
+    struct nvt_record_options *options = &request->options;
+    if (!options->is_dormant)
+        return 0;
+    if (options->delay_ns || options->duration_ns || options->capture)
+        return nvt_fail(err, "--dormant and %s exclude each other: nvtally ctl says when to record",
+                        options->capture    ? "--capture"
+                        : options->delay_ns ? "--delay"
+                                            : "--duration");
+    if (options->trace & NVT_TRACE_CPU)
+        note(request, "--dormant: CPU samples are not recorded\n");
+    options->trace &= ~(uint64_t)NVT_TRACE_CPU;
+    return options->trace ? 0 : nvt_fail(err, "--dormant leaves nothing to record of --trace cpu");
+}
+
 /* Of the options that go with a level of --trace; those that were not given get their defaults. */
 static int check_levels(struct nvt_record_request *request, struct nvt_error *err)
 {
@@ -416,6 +436,9 @@ static int take(int option, const char *text, struct nvt_record_request *request
     case CAPTURE:
     case 'p':
         options->capture = text;
+        return 0;
+    case DORMANT:
+        options->is_dormant = 1;
         return 0;
     case CAPTURE_RANGE:
     case 'c':
@@ -494,5 +517,8 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
         request->options.trace |= NVT_TRACE_PROCESS;
     if (request->options.kill && !request->options.duration_ns)
         note(request, "--kill: the command goes on, as there is no --duration\n");
-    return check_capture(&request->options, err) || check_levels(request, err) ? -1 : 0;
+    return check_capture(&request->options, err) || check_levels(request, err) ||
+                   check_dormant(request, err)
+               ? -1
+               : 0;
 }

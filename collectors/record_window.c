@@ -1,5 +1,9 @@
 #include "record_window.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 /* So long a process may take to hand over what CUPTI has; one that is killed never does. */
 #define PATIENCE_NS INT64_C(2000000000)
 #define LOOK_NS     INT64_C(2000000)
@@ -10,11 +14,18 @@ void nvt_record_window_prepare(struct nvt_control *control, int64_t delay_ns, in
     atomic_store(&control->window, delay_ns > 0 ? NVT_WINDOW_BEFORE : NVT_WINDOW_OPEN);
 }
 
+void nvt_record_window_prepare_dormant(struct nvt_control *control)
+{
+    control->is_dormant = 1;
+    atomic_store(&control->window, NVT_WINDOW_BEFORE);
+}
+
 void nvt_record_window_begin(struct nvt_record_window *window, const struct nvt_control *control,
                              int64_t delay_ns, int64_t duration_ns)
 {
-    const int64_t now = control->has_window ? nvt_monotonic_ns() : 0;
-    *window = (struct nvt_record_window){.opens = now + delay_ns, .closes = INT64_MAX};
+    const int64_t now = control->has_window || control->is_dormant ? nvt_monotonic_ns() : 0;
+    *window =
+        (struct nvt_record_window){.opens = now + delay_ns, .closes = INT64_MAX, .turned = now};
     if (duration_ns > 0)
         window->closes = window->opens + duration_ns;
 }
@@ -35,6 +46,29 @@ int nvt_record_window_look(struct nvt_record_window *window, struct nvt_control 
     }
     return window->over_since &&
            (!atomic_load(&control->owing) || now - window->over_since > PATIENCE_NS);
+}
+
+int64_t nvt_record_window_recorded(const struct nvt_record_window *window,
+                                   const struct nvt_control *control)
+{
+    const int is_open = atomic_load(&control->window) == NVT_WINDOW_OPEN;
+    return window->recorded_ns + (is_open ? nvt_monotonic_ns() - window->turned : 0);
+}
+
+int nvt_record_window_turn(struct nvt_record_window *window, struct nvt_control *control,
+                           enum nvt_clock clock, int is_open)
+{
+    if (is_open == (atomic_load(&control->window) == NVT_WINDOW_OPEN))
+        return 0;
+    window->recorded_ns = nvt_record_window_recorded(window, control);
+    window->turned = nvt_monotonic_ns();
+    window->parts += is_open != 0;
+    if (is_open)
+        atomic_store(&control->opened, nvt_ticks(clock));
+    atomic_store(&control->window, is_open ? NVT_WINDOW_OPEN : NVT_WINDOW_BEFORE);
+    /* Processes that use a device have a thread that waits for it. */
+    syscall(SYS_futex, &control->window, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    return 1;
 }
 
 int64_t nvt_record_window_next(const struct nvt_record_window *window,

@@ -14,6 +14,7 @@
 #include "children.h"
 #include "facts.h"
 #include "launch.h"
+#include "live.h"
 #include "levels.h"
 #include "machine_sampler.h"
 #include "memory_groups.h"
@@ -111,8 +112,10 @@ struct run {
     const struct nvt_record_options *options;
     struct nvt_recorder *recorder;
     struct nvt_launch *launch;
+    char *const *argv;           /* the command */
     struct nvt_machine *machine; /* NULL: not sampled, or not yet */
     struct nvt_record_window window;
+    struct nvt_live live;
     struct nvt_children others;
     sigset_t hearing;
     int command_ended;
@@ -123,10 +126,12 @@ struct run {
 static void follow_machine(struct run *run, int *is_started)
 {
     struct nvt_recorder *recorder = run->recorder;
-    if (!*is_started && atomic_load(&recorder->control->window) != NVT_WINDOW_BEFORE) {
-        *is_started = 1;
-        run->machine = start_machine(recorder, run->options->trace);
-    }
+    const int is_wanted = atomic_load(&recorder->control->window) != NVT_WINDOW_BEFORE;
+    if (*is_started && !is_wanted)
+        write_machine(recorder, run->machine, 1);
+    if (is_wanted != *is_started)
+        run->machine = is_wanted ? start_machine(recorder, run->options->trace) : NULL;
+    *is_started = is_wanted;
     if (run->machine)
         nvt_machine_follow(run->machine, &recorder->owners);
     write_machine(recorder, run->machine, 0);
@@ -156,6 +161,7 @@ static void record_until_end(struct run *run)
     nvt_launch_listen(run->launch, recorder->control, &run->hearing);
     nvt_record_window_begin(&run->window, recorder->control, options->delay_ns,
                             options->duration_ns);
+    nvt_live_begin(&run->live, recorder, &run->window, options->output, run->argv);
     while (children_left(run->launch, options->wait_for_all, &run->others, &run->command_ended,
                          &result->wait_status)) {
         result->is_over = nvt_record_window_look(&run->window, recorder->control, recorder->clock);
@@ -163,6 +169,7 @@ static void record_until_end(struct run *run)
             break;
         if (run->command_ended)
             note_left(options, &run->others, &left_since);
+        nvt_live_serve(&run->live);
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
@@ -171,7 +178,10 @@ static void record_until_end(struct run *run)
         recorder->wake_at = nvt_record_window_next(&run->window, recorder->control);
         nvt_recorder_sleep(recorder, fullest, &run->hearing);
     }
-    result->is_early = atomic_load(&recorder->control->window) == NVT_WINDOW_BEFORE;
+    nvt_live_end(&run->live);
+    result->is_early =
+        !options->is_dormant && atomic_load(&recorder->control->window) == NVT_WINDOW_BEFORE;
+    result->is_unasked = options->is_dormant && !run->window.parts;
     result->recorder_ns = own_time() - start;
     end_session(recorder);
 }
@@ -242,6 +252,7 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     if (nvt_facts_write(recorder->output, options->facts, argv, recorder->clock) ||
         nvt_output_fact(recorder->output, "trace", levels) ||
         (options->capture && nvt_output_fact(recorder->output, "capture", options->capture)) ||
+        (options->is_dormant && nvt_output_fact(recorder->output, "recorded", "0 parts, 0 s")) ||
         write_seconds(recorder->output, "delay", options->delay_ns) ||
         write_seconds(recorder->output, "duration", options->duration_ns))
         return nvt_fail(err, "out of memory");
@@ -311,7 +322,7 @@ static void note_coverage(struct run *run, int64_t before_ns)
     const struct nvt_record_options *options = run->options;
     struct nvt_record_result *result = run->result;
     if (!(options->trace & NVT_TRACE_CPU) || options->capture || options->delay_ns ||
-        options->duration_ns || options->keep.age_ns || options->keep.bytes)
+        options->is_dormant || options->duration_ns || options->keep.age_ns || options->keep.bytes)
         return;
     result->sampled_ns = (int64_t)run->recorder->totals.sampled_ns;
     result->used_ns = children_time() - before_ns;
@@ -356,8 +367,11 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     struct nvt_launch launch = {.pid = -1};
     struct nvt_launch_signals before;
     struct nvt_memory_groups groups;
-    struct run run = {
-        .options = options, .recorder = &recorder, .launch = &launch, .result = result};
+    struct run run = {.options = options,
+                      .recorder = &recorder,
+                      .launch = &launch,
+                      .argv = argv,
+                      .result = result};
     *result = (struct nvt_record_result){.exec_error = nvt_command_find(argv[0], NULL, 0)};
     if (result->exec_error)
         return 0;

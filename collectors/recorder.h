@@ -31,6 +31,7 @@ struct nvt_recorder {
     int64_t last_look; /* at the rings; CLOCK_MONOTONIC, as the two before */
     int cuts;          /* the output is being cut: there is more to do soon */
     int is_urgent;     /* so there is elsewhere */
+    int rests;         /* nothing is recorded (--dormant): the housekeeping may take its time */
     int64_t wake_at;   /* no sleep lasts longer, CLOCK_MONOTONIC; 0: there is no such moment */
     uint64_t was_cut;  /* how often it was */
 };

@@ -21,7 +21,8 @@
 #include "wake.h"
 #include "record_window.h"
 
-#define FLUSH_NS     100000000  /* a killed recorder loses so much at most */
+#define FLUSH_NS     100000000 /* a killed recorder loses so much at most */
+#define REST_NS      INT64_C(5000000000)
 #define CLOCK_NS     1000000000 /* between calibrations */
 #define LONG_CALL_NS 1000000000 /* a call that takes so long is told of before it ends */
 #define NAP_NS       250000     /* shortest sleep */
@@ -132,6 +133,8 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     recorder->control->slots = slots_of(options->ring_bytes);
     recorder->control->trace = options->trace;
     nvt_record_window_prepare(recorder->control, options->delay_ns, options->duration_ns);
+    if (options->is_dormant)
+        nvt_record_window_prepare_dormant(recorder->control);
     if (options->capture && set_capture(recorder->control, options->capture, err))
         return -1;
     nvt_output_tell(recorder->output, &recorder->control->writing, &recorder->control->heartbeat);
@@ -342,7 +345,7 @@ void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
     recorder->cuts = nvt_output_cut(recorder->output, recorder->clock);
     if (now < recorder->next_flush)
         return;
-    recorder->next_flush = now + FLUSH_NS;
+    recorder->next_flush = now + (recorder->rests ? REST_NS : FLUSH_NS);
     take_long_calls(recorder);
     for (size_t i = 0; i < recorder->count; i++)
         nvt_drain_flush(recorder->drains[i], 1);

@@ -38,7 +38,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 18u
+#define NVT_SHARED_VERSION 19u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -80,8 +80,9 @@ struct nvt_control {
     /* Ticks: a call that took `where_least` has its stack taken, once for `where_every` that the thread has spent in such calls.
      * UINT64_MAX: none has. */
     uint64_t where_least, where_every;
-    uint32_t has_window;     /* it opens, or closes, while programs run */
-    _Atomic uint32_t window; /* enum nvt_window_state */
+    uint32_t has_window;     /* it opens, or closes, while programs run, by the clock */
+    uint32_t is_dormant;     /* it does so whenever somebody asks: BEFORE and OPEN in turn */
+    _Atomic uint32_t window; /* enum nvt_window_state; a futex where is_dormant is set */
     _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */
     _Atomic uint32_t
         owing; /* processes that use a device and have not handed over all of the window's records */

@@ -39,7 +39,8 @@ struct nvt_record_options {
     int (*asked)(void); /* the signal that has asked our caller to end, 0: none; may be NULL */
     int64_t delay_ns,
         duration_ns; /* record from then on, for so long (0: to the end); the command's start is 0 */
-    int kill;        /* the signal that the command gets at the end of duration_ns, 0: none */
+    int is_dormant; /* nothing is recorded before somebody asks for it (live.h); no delay and no duration */
+    int kill; /* the signal that the command gets at the end of duration_ns, 0: none */
     /* Called when that end has come and the trace is written, where the command goes on, with its result so far; may be NULL. */
     void (*over)(const struct nvt_record_result *result, void *context);
     void *context; /* of `over` */
@@ -70,6 +71,7 @@ struct nvt_record_result {
     int used_devices;                /* a process came up with CUDA */
     int captured;                    /* what options.capture names has begun, at least once */
     int is_early;                    /* the command ended before options.delay_ns was over */
+    int is_unasked;                  /* of options.is_dormant: nobody asked for a recording */
     int is_over;                     /* options.duration_ns was over before the command ended */
     uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../lib/folder.h"
+#include "ctl_socket.h"
 #include "ring.h"
 
 #define OLD_SECONDS 60
@@ -47,19 +48,20 @@ static int is_ours_alone(int descriptor)
     return !fstat(descriptor, &status) && status.st_uid == geteuid() && !(status.st_mode & 077);
 }
 
-static int lives(const struct nvt_control *control)
+int nvt_process_is(int pid, uint64_t start)
 {
-    if (control->recorder <= 0 || (kill(control->recorder, 0) && errno == ESRCH))
+    if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
         return 0;
-    uint64_t start = nvt_process_start(control->recorder);
-    return !start || start == control->recorder_start;
+    const uint64_t now = nvt_process_start(pid);
+    return !now || now == start;
 }
 
 static int says_abandoned(int control)
 {
     struct nvt_control page;
     return pread(control, &page, sizeof(page), 0) == sizeof(page) &&
-           page.magic == NVT_CONTROL_MAGIC && page.version == NVT_SHARED_VERSION && !lives(&page);
+           page.magic == NVT_CONTROL_MAGIC && page.version == NVT_SHARED_VERSION &&
+           !nvt_process_is(page.recorder, page.recorder_start);
 }
 
 /* Whether the control page says so. With the lock taken: nobody else removes it meanwhile. Only then, as a recorder
@@ -84,6 +86,7 @@ static void remove_contents(int folder)
         if (!strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)) ||
             !strncmp(entry->d_name, NVT_FRESH_PREFIX, strlen(NVT_FRESH_PREFIX)))
             unlinkat(folder, entry->d_name, 0);
+    unlinkat(folder, NVT_CTL_NAME, 0);
     unlinkat(folder, NVT_CONTROL_NAME, 0);
     closedir(entries);
 }

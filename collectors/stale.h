@@ -20,4 +20,7 @@ void nvt_stale_remove(const char *place);
  * read: no such process, or no /proc. */
 uint64_t nvt_process_start(int pid);
 
+/* Whether a process of that number lives that started then; where the start cannot be read, whether one of that number does. */
+int nvt_process_is(int pid, uint64_t start);
+
 #endif

@@ -41,10 +41,14 @@ _nvtally() {
         words=$("$program" record --trace list 2>/dev/null | sed 's/ .*//')
         _nvtally_list "$current" "$words"
         ;;
+    ctl,ctl,*)
+        words=$("$program" ctl --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+        ;;
     record,--preset,*)
         mapfile -t COMPREPLY < <(compgen -W python -- "$current")
         ;;
-    stats,-f,* | stats,--format,* | compare,-f,* | compare,--format,* | diagnose,-f,* | diagnose,--format,* | reference,-f,* | reference,--format,* | sql,-f,* | sql,--format,* | check,-f,* | check,--format,*)
+    stats,-f,* | stats,--format,* | compare,-f,* | compare,--format,* | diagnose,-f,* | diagnose,--format,* | reference,-f,* | reference,--format,* | sql,-f,* | sql,--format,* | check,-f,* | check,--format,* | ctl,-f,* | ctl,--format,*)
         words=$("$program" stats -f list 2>/dev/null | sed 's/ .*//')
         _nvtally_list "$current" "$words"
         ;;

@@ -35,8 +35,10 @@ end
 
 complete -c nvtally -n '__nvtally_at stats -r,--report' -f \
     -a '(__nvtally_list (nvtally stats -r list 2>/dev/null | string replace -r " .*" ""))'
-complete -c nvtally -n '__nvtally_at stats,compare,diagnose,reference,sql,check -f,--format' -f \
+complete -c nvtally -n '__nvtally_at stats,compare,diagnose,reference,sql,check,ctl -f,--format' -f \
     -a '(nvtally stats -f list 2>/dev/null | string replace -r " .*" "")'
+complete -c nvtally -n '__nvtally_at ctl ctl' -f \
+    -a '(nvtally ctl --help 2>/dev/null | string replace -rf "^  ([a-z]+)  +.*" "\$1")'
 complete -c nvtally -n '__nvtally_at run,reference run,reference' -f \
     -a '(nvtally run --help 2>/dev/null | string match -v "usage*" | string replace -rf "^([a-z]+): .*" "\$1")'
 complete -c nvtally -n '__nvtally_at record -t,--trace' -f \

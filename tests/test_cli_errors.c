@@ -27,11 +27,22 @@ static const struct usage {
     int files;             /* how many it reads; 0: none */
     int runs_without;      /* it does its work without any argument */
 } usages[] = {
-    {"record", {0}, 0, 0},  {"run", {0}, 0, 0},       {"stats", {0}, 1, 0},
-    {"plot", {0}, 1, 0},    {"info", {0}, 0, 1},      {"diagnose", {0}, 1, 0},
-    {"compare", {0}, 2, 0}, {"report", {0}, 1, 0},    {"export", {"--to", "csv", 0}, 1, 0},
-    {"import", {0}, 1, 0},  {"reference", {0}, 0, 0}, {"sql", {0}, 1, 0},
-    {"check", {0}, 2, 0},   {"mcp", {0}, 0, 1},       {"view", {"--no-open", 0}, 1, 0},
+    {"record", {0}, 0, 0},
+    {"run", {0}, 0, 0},
+    {"stats", {0}, 1, 0},
+    {"plot", {0}, 1, 0},
+    {"info", {0}, 0, 1},
+    {"diagnose", {0}, 1, 0},
+    {"compare", {0}, 2, 0},
+    {"report", {0}, 1, 0},
+    {"export", {"--to", "csv", 0}, 1, 0},
+    {"import", {0}, 1, 0},
+    {"reference", {0}, 0, 0},
+    {"sql", {0}, 1, 0},
+    {"ctl", {0}, 0, 0},
+    {"check", {0}, 2, 0},
+    {"mcp", {0}, 0, 1},
+    {"view", {"--no-open", 0}, 1, 0},
 };
 
 /* The commands of this build, found once. */

@@ -209,6 +209,7 @@ static void offers_names(void **state)
         {"nvtally record --trace os", "osrt", "cpu"},
         {"nvtally record -t k", "kernel", "osrt"},
         {"nvtally record --preset py", "python", "osrt"},
+        {"nvtally ctl st", "start", "ps"},
         {"nvtally diagnose --explain launch-b", "launch-bound", "GPU-idle"},
     };
     for (size_t i = 0; i < 3; i++) {

@@ -93,9 +93,9 @@ static void commands_fit(void **state)
 static void helps_fit(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"record", "run",       "stats", "diagnose", "compare",
-                                           "import", "reference", "plot",  "report",   "export",
-                                           "sql",    "info",      "check", "mcp",      "view"};
+    static const char *const commands[] = {
+        "record", "run",    "stats", "diagnose", "compare", "import", "reference", "plot",
+        "report", "export", "sql",   "info",     "check",   "mcp",    "view",      "ctl"};
     for (size_t i = 0; i < NVT_COUNT_OF(commands); i++)
         expect_fits_with(0, (const char *const[]){"nvtally", commands[i], "--help", NULL});
 }

@@ -542,7 +542,8 @@ static int read_lanes(const char *path, struct nvt_trace *trace, struct nvt_lane
     if (!failed) {
         read_chunks(&reader, file, NVT_NONE, &damage);
         failed = damage.number != NVT_NONE || !reader.ended || reader.is_cut ||
-                 nvt_trace_meta(trace, "capture") || prepare_lanes(&reader);
+                 nvt_trace_meta(trace, "capture") || nvt_trace_meta(trace, "recorded") ||
+                 prepare_lanes(&reader);
     }
     if (!failed) {
         nvt_file_read_later(&reader, file, &damage);

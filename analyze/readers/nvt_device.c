@@ -393,8 +393,8 @@ static int read_delivered(const struct nvt_device_chunk *chunk, const struct nvt
     if (chunk->ticks >= process->delivered) {
         process->delivered = chunk->ticks;
         process->until_ns = (int64_t)row->fields[NVT_DELIVERED_UNTIL_NS];
+        process->final = row->fields[NVT_DELIVERED_FINAL] != 0; /* it may begin again (--dormant) */
     }
-    process->final |= row->fields[NVT_DELIVERED_FINAL] != 0;
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "../model/column.h"
 #include "../model/parallel.h"
 #include "nvt.h"
+#include "nvt_parts.h"
 
 static void convert(const struct nvt_file_reader *reader, int64_t origin, int64_t *times,
                     uint32_t count)
@@ -253,8 +254,8 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     note_ends(reader);
     if (nvt_file_complete_os(reader))
         return -1;
-    trace->is_late =
-        reader->is_cut || nvt_trace_meta(trace, "capture") || nvt_trace_meta(trace, "delay");
+    trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture") ||
+                     nvt_trace_meta(trace, "delay") || nvt_trace_meta(trace, "recorded");
     if (nvt_file_complete_counters(reader, completion.origin) ||
         nvt_file_complete_machine(reader, completion.origin))
         return -1;
@@ -268,6 +269,8 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     else
         nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
     end_unclosed(trace);
+    if (nvt_file_end_parts(reader))
+        return -1;
     nvt_file_take_turns(reader);
     return completion.failed || nvt_file_complete_collectives(reader) ||
                    nvt_file_complete_mpi(reader) || nvt_file_end_loops(trace)

@@ -163,6 +163,8 @@ void nvt_calibrate(struct nvt_costs *costs)
     thread->limit = thread->open_limit = bench->slots + SLOTS;
     thread->clock = nvt_session.control->clock;
     thread->calibrates = 1;
+    /* So that a session that sleeps records them nevertheless (dormant.h). */
+    thread->nests[0].depth = thread->nests[1].depth = 1;
     for (unsigned i = 0; i < NVT_POINTERS; i++)
         thread->pointers[i].text = NVT_NO_TEXT;
     bench->domain.number = 1;

@@ -62,7 +62,7 @@ static void wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void ring_bell(void)
+void nvt_cupti_ring_bell(void)
 {
     atomic_fetch_add(&cupti.progress, 1);
     wake(&cupti.bell);
@@ -263,7 +263,7 @@ static void *flush(void *memory)
             wake(&cupti.handed);
             continue;
         }
-        if (now >= next) {
+        if (now >= next && !nvt_cupti_window_rests()) {
             /* While the driver comes up, its locks are held, and CUPTI has nothing but devices: it is
              * asked a round after there was a context, or more than fits one buffer. */
             if (has_records)
@@ -326,7 +326,7 @@ void nvt_cupti_finish(void)
     int saved = errno;
     if (is_active()) {
         atomic_store(&cupti.ending, 1);
-        ring_bell();
+        nvt_cupti_ring_bell();
         wait_until(&cupti.finished, 1);
     }
     errno = saved;
@@ -345,7 +345,7 @@ void nvtally_inject_hand_over(void)
     int saved = errno;
     if (is_open()) {
         uint32_t wanted = atomic_fetch_add(&cupti.wanted, 1) + 1;
-        ring_bell();
+        nvt_cupti_ring_bell();
         wait_until(&cupti.handed, wanted);
     }
     errno = saved;
@@ -526,7 +526,7 @@ static void set_up_clock(void)
         problem("CUPTI does not report the calling thread: launches are not linked to ranges");
 }
 
-static void start(void)
+void nvt_cupti_start(void)
 {
     char text[512], refused[512] = "";
     if (nvt_cupti_load(&cupti.api, text, sizeof(text))) {
@@ -546,7 +546,7 @@ static void start(void)
                                                .full = send_batch,
                                                .seen = &cupti.seen,
                                                .release = free};
-    const struct nvt_cupti_buffers_use use = {ring_bell, nvt_cupti_take_zeros(&cupti.api),
+    const struct nvt_cupti_buffers_use use = {nvt_cupti_ring_bell, nvt_cupti_take_zeros(&cupti.api),
                                               cupti.api.version < NVT_CUPTI_REFUSABLE};
     nvt_cupti_buffers_init(&use);
     CUptiResult result = cupti.api.cuptiActivityRegisterCallbacks(nvt_cupti_buffer_requested,
@@ -563,6 +563,8 @@ static void start(void)
     nvt_device_send_row(NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS, 0, NULL);
     nvt_cupti_window_begin();
     atomic_store_explicit(&cupti.pid, getpid(), memory_order_release);
+    if (nvt_session.control->is_dormant) /* what there is by now CUPTI does not say */
+        atomic_store(&cupti.is_up, 1);
     if (start_thread()) {
         nvt_cupti_window_handed();
         atomic_store(&cupti.pid, 0);
@@ -572,28 +574,12 @@ static void start(void)
     listen();
     nvt_cupti_objects(&cupti.api, refused, sizeof(refused));
     report_refused(refused);
+    cupti.late = nvt_session.control->is_dormant != 0;
     switch_recording(refused, sizeof(refused));
-    cupti.late = !cupti.recording;
+    cupti.late |= !cupti.recording;
     report_refused(refused);
     finish_at_exit();
     nvt_exit_hook(nvt_cupti_finish);
-}
-
-NVT_EXPORT int InitializeInjection(void);
-
-NVT_EXPORT int InitializeInjection(void)
-{
-    static _Atomic int called;
-    sigset_t all, before;
-    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_DEVICE) ||
-        atomic_load(&nvt_session.control->window) == NVT_WINDOW_OVER || atomic_exchange(&called, 1))
-        return 1;
-    /* The program's signals are for its own threads: not for ours, nor for those that CUPTI starts (its worker). */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    start();
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return 1;
 }
 
 #endif

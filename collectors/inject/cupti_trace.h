@@ -37,6 +37,11 @@ __attribute__((visibility("default"))) void nvtally_inject_hand_over(void);
 
 #include "cupti_api.h"
 
+/* Load CUPTI and record, as far as the capture and the window say so now. Once a process, with signals blocked. */
+void nvt_cupti_start(void);
+/* There is something to do for the thread that asks CUPTI for records. From any thread. */
+void nvt_cupti_ring_bell(void);
+
 /* cupti_levels.c: start or stop the kinds of records that the levels in `trace` (enum nvt_trace_what) need. `late`: at
  * the first start the driver was, or may have been, up; pass the same value in every call. `refused` gets the names of
  * what CUPTI refuses, "" when it is nothing. */
@@ -77,6 +82,11 @@ void nvt_cupti_window_handed(void);
 enum { NVT_CUPTI_PROCESS_ENDS = 1, NVT_CUPTI_WINDOW_ENDS };
 void nvt_cupti_window_follow(void (*hand_over)(int final));
 int64_t nvt_cupti_window_wait(int64_t ns);
+/* --dormant, while nothing is recorded: there is nothing to hand over either, until the bell rings. */
+int nvt_cupti_window_rests(void);
+/* --dormant: start a thread that sleeps until the window opens, and whenever it changes after that, and calls `changed` then.
+ * Signals are to be blocked. 0, or -1. */
+int nvt_cupti_window_watch(void (*changed)(void));
 
 /* cupti_state.c: callbacks about CUPTI itself, and what one of them says. -1: it is none, or enough has been said. */
 void nvt_cupti_listen_to_state(const struct nvt_cupti_api *api, CUpti_SubscriberHandle subscriber);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "dormant.h"
 #include "tasks.h"
 
 static int is_seen(const struct nvt_thread *thread, uint32_t number)
@@ -110,9 +111,6 @@ int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)
     return nvt_thread_record(thread, NVT_WORD(event->kind, flags, 0, domain, name), pieces, count);
 }
 
-/* In the id of a range that was not recorded as nothing was captured at its start. */
-#define QUIET_RANGE (UINT64_C(1) << 39)
-
 int nvt_event_is_quiet(const struct nvt_thread *thread)
 {
     return NVT_UNLIKELY(nvt_capture_watches) && !thread->calibrates && !nvt_capture_is_open();
@@ -146,8 +144,26 @@ static int nest_pop(struct nvt_thread *thread, struct nvt_nest *nest, int is_qui
     return (int)nest->depth;
 }
 
+int nvt_dormant_forget(void)
+{
+    struct nvt_thread *thread = nvt_self;
+    if (thread->calibrates)
+        return 0;
+    /* Somebody else's handler: he forgets it with the next one. */
+    if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
+        return 1;
+    nvt_thread_enter(thread);
+    memset(thread->nests, 0, sizeof(thread->nests));
+    thread->skips = thread->task.open = thread->task.quiet = 0;
+    thread->open_limit = NULL;
+    nvt_thread_leave(thread);
+    return 1;
+}
+
 int nvt_event_push(const struct nvt_event *event)
 {
+    if (NVT_UNLIKELY(nvt_dormant_watches) && nvt_dormant_skips_push(event->domain))
+        return NVT_NO_TRACKING;
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return nvt_event_push_lost();
@@ -178,6 +194,8 @@ int nvt_event_push(const struct nvt_event *event)
 
 int nvt_event_pop(const struct nvt_event *event)
 {
+    if (NVT_UNLIKELY(nvt_dormant_watches) && nvt_dormant_skips_pop(event->domain))
+        return NVT_NO_TRACKING;
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread) {
         homeless -= homeless != 0;
@@ -219,7 +237,7 @@ int nvt_event_pop(const struct nvt_event *event)
 static int is_quiet_event(const struct nvt_thread *thread, const struct nvt_event *event)
 {
     return event->kind == NVT_EVENT_MARK ? nvt_event_is_quiet(thread)
-                                         : (event->range & QUIET_RANGE) != 0;
+                                         : (event->range & NVT_QUIET_RANGE) != 0;
 }
 
 static void record_or_drop(const struct nvt_event *event)
@@ -240,25 +258,31 @@ static void record_or_drop(const struct nvt_event *event)
 
 uint64_t nvt_event_start(struct nvt_event *event)
 {
+    if (NVT_UNLIKELY(nvt_dormant_watches) && nvt_dormant_skips_event())
+        return NVT_QUIET_RANGE;
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return 0;
     /* Unique in the process: which ring, and which of its ranges; never 0. */
-    event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & (QUIET_RANGE - 1));
+    event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & (NVT_QUIET_RANGE - 1));
     if (NVT_UNLIKELY(nvt_capture_watches) && !nvt_capture_opens(thread, event) &&
         nvt_event_is_quiet(thread))
-        event->range |= QUIET_RANGE;
+        event->range |= NVT_QUIET_RANGE;
     record_or_drop(event);
     return event->range;
 }
 
 void nvt_event_mark(const struct nvt_event *event)
 {
+    if (NVT_UNLIKELY(nvt_dormant_watches) && nvt_dormant_skips_event())
+        return;
     record_or_drop(event);
 }
 
 void nvt_event_end(const struct nvt_event *event)
 {
+    if (NVT_UNLIKELY(nvt_dormant_watches) && (event->range & NVT_QUIET_RANGE))
+        return;
     record_or_drop(event);
     if (NVT_UNLIKELY(nvt_capture_watches))
         nvt_capture_stopped(event->range);

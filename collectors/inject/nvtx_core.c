@@ -11,6 +11,7 @@
 #include "modules.h"
 #include "registry.h"
 #include "capture.h"
+#include "dormant.h"
 #include "session.h"
 #include "tasks.h"
 
@@ -178,6 +179,38 @@ static __attribute__((noinline, cold)) int push_in_task(const char *message)
 TASK_PATHS(monotonic)
 TASK_PATHS(tsc)
 TASK_PATHS(cntvct)
+
+/* --- the same where nothing may be wanted ----------------------------------------------------------- */
+
+/* Tail calls again. */
+#define DORMANT_PATHS(of)                                                                          \
+    static int push_name_dormant_##of(const char *message)                                         \
+    {                                                                                              \
+        return nvt_dormant_skips_push(NULL) ? NVT_NO_TRACKING : push_name_##of(message);           \
+    }                                                                                              \
+    static int pop_dormant_##of(void)                                                              \
+    {                                                                                              \
+        return nvt_dormant_skips_pop(NULL) ? NVT_NO_TRACKING : pop_##of();                         \
+    }                                                                                              \
+    static int domain_pop_dormant_##of(nvtxDomainHandle_t domain)                                  \
+    {                                                                                              \
+        return nvt_dormant_skips_pop(domain) ? NVT_NO_TRACKING : domain_pop_##of(domain);          \
+    }                                                                                              \
+    static int task_push_dormant_##of(const char *message)                                         \
+    {                                                                                              \
+        return nvt_dormant_skips_push(NULL) ? NVT_NO_TRACKING : task_push_##of(message);           \
+    }                                                                                              \
+    static int task_domain_pop_dormant_##of(nvtxDomainHandle_t domain)                             \
+    {                                                                                              \
+        return nvt_dormant_skips_pop(domain) ? NVT_NO_TRACKING : task_domain_pop_##of(domain);     \
+    }                                                                                              \
+    static int task_pop_dormant_##of(void)                                                         \
+    {                                                                                              \
+        return task_domain_pop_dormant_##of(NULL);                                                 \
+    }
+DORMANT_PATHS(monotonic)
+DORMANT_PATHS(tsc)
+DORMANT_PATHS(cntvct)
 
 /* --- everything else ---------------------------------------------------------------------------- */
 
@@ -435,20 +468,26 @@ const struct nvt_module nvt_module_core2 = {NVTX_CB_MODULE_CORE2, core2, NVT_COU
     }
 #define PLAIN_MODULES(name) FAST_MODULES(push_name_##name, pop_##name, domain_pop_##name)
 #define TASK_MODULES(name)  FAST_MODULES(task_push_##name, task_pop_##name, task_domain_pop_##name)
+#define ALL_MODULES(name)                                                                          \
+    {                                                                                              \
+        PLAIN_MODULES(name), TASK_MODULES(name), PLAIN_MODULES(dormant_##name),                    \
+            TASK_MODULES(dormant_##name)                                                           \
+    }
 
-/* For each clock: without a Python in the process, and with one. */
+/* For each clock: without a Python in the process, and with one; the same of a dormant session. */
 static const struct fast {
     struct nvt_callback core[2];
     struct nvt_callback core2[1];
-} fast[][2] = {
-    [NVT_CLOCK_MONOTONIC] = {PLAIN_MODULES(monotonic), TASK_MODULES(monotonic)},
-    [NVT_CLOCK_TSC] = {PLAIN_MODULES(tsc), TASK_MODULES(tsc)},
-    [NVT_CLOCK_CNTVCT] = {PLAIN_MODULES(cntvct), TASK_MODULES(cntvct)},
+} fast[][4] = {
+    [NVT_CLOCK_MONOTONIC] = ALL_MODULES(monotonic),
+    [NVT_CLOCK_TSC] = ALL_MODULES(tsc),
+    [NVT_CLOCK_CNTVCT] = ALL_MODULES(cntvct),
 };
 
 struct nvt_module nvt_module_short(NvtxCallbackModule module)
 {
-    const struct fast *of = &fast[nvt_session.control->clock][nvt_tasks_watch];
+    const struct fast *of =
+        &fast[nvt_session.control->clock][nvt_tasks_watch + 2 * nvt_dormant_watches];
     if (nvt_capture_asks())
         return nvt_module_watch(module);
     if (module == NVTX_CB_MODULE_CORE)

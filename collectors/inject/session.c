@@ -18,9 +18,11 @@
 #include "../../lib/pages.h"
 #include "../refusal.h"
 #include "calibrate.h"
+#include "dormant.h"
 #include "room.h"
 
 struct nvt_inject_session nvt_session;
+int nvt_dormant_watches;
 
 /* While it joins, the process's number stands above JOINING: a child that is forked meanwhile has nobody who would come to
  * an end with that, and begins anew. */
@@ -86,6 +88,7 @@ static int join(void)
     }
     nvt_session.image = nvt_ticks(control->clock);
     nvt_session.control = control;
+    nvt_dormant_watches = control->is_dormant != 0;
     nvt_room_look();
     if (control->trace & NVT_TRACE_NVTX)
         nvt_calibrate(&nvt_session.costs);

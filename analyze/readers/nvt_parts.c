@@ -1,0 +1,80 @@
+#include "nvt_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../lib/grow.h"
+
+struct part {
+    int64_t from, to; /* on the trace's axis; INT64_MAX: as far as it goes */
+};
+
+static int64_t time_of(const struct nvt_file_reader *reader, uint64_t ticks)
+{
+    return nvt_clock_since(nvt_clock_convert(reader->samples, reader->sample_count, ticks),
+                           reader->samples[0].monotonic_ns);
+}
+
+/* Part number `number`, from 1. Whether there is one. */
+static int read_part(const struct nvt_file_reader *reader, uint32_t number, struct part *part)
+{
+    char name[40];
+    snprintf(name, sizeof(name), "part %" PRIu32, number);
+    const char *value = nvt_trace_meta(reader->trace, name);
+    char *end = NULL;
+    if (!value)
+        return 0;
+    const uint64_t from = strtoull(value, &end, 10), to = strtoull(end, NULL, 10);
+    *part = (struct part){time_of(reader, from), to ? time_of(reader, to) : INT64_MAX};
+    return 1;
+}
+
+/* The last part that begins at or before that moment, of `count`, which are in the order of time; NULL: none does. */
+static const struct part *part_at(const struct part *parts, size_t count, int64_t time)
+{
+    size_t low = 0;
+    for (size_t high = count; low < high;) {
+        const size_t middle = low + (high - low) / 2;
+        if (parts[middle].from <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &parts[low - 1] : NULL;
+}
+
+static void end_ranges(struct nvt_ranges *ranges, const struct part *parts, size_t count)
+{
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED) || ranges->style[i] != NVT_PUSH_POP)
+            continue;
+        const struct part *part = part_at(parts, count, ranges->start[i]);
+        if (part && part->to < ranges->end[i])
+            ranges->end[i] = part->to > ranges->start[i] ? part->to : ranges->start[i];
+    }
+}
+
+int nvt_file_end_parts(struct nvt_file_reader *reader)
+{
+    const char *recorded = nvt_trace_meta(reader->trace, "recorded");
+    struct part *parts = NULL, part;
+    size_t count = 0;
+    if (!recorded || !reader->sample_count)
+        return 0;
+    while (count < UINT32_MAX && read_part(reader, (uint32_t)count + 1, &part)) {
+        if (nvt_grow(&parts, count, sizeof(*parts))) {
+            free(parts);
+            return -1;
+        }
+        parts[count++] = part;
+    }
+    end_ranges(&reader->trace->ranges, parts, count);
+    free(parts);
+    if (count > 1)
+        nvt_trace_note(reader->trace,
+                       "recorded in %s, on request: the time between was not recorded, and counts "
+                       "as idle",
+                       recorded);
+    return 0;
+}

@@ -1,0 +1,264 @@
+/*
+ * The command `ctl`: what recordings are going on here, and what they are to do.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/buffer.h"
+#include "../lib/commands.h"
+#include "../lib/count_of.h"
+#include "../lib/render.h"
+#include "../lib/suggest.h"
+#include "../lib/table.h"
+#include "../lib/terminal.h"
+#include "../lib/wrap.h"
+#include "ctl_socket.h"
+#include "ring.h"
+
+#define SESSIONS_MOST 256
+#define PATIENCE_NS   INT64_C(10000000000)
+
+static const char usage_text[] =
+    "usage: nvtally ctl [OPTIONS] ps|status|start|stop\n\n"
+    "Says what recordings of this user are going on on this machine, and what they\n"
+    "are to do.\n\n"
+    "  ps      list the recordings: their recorder's process, state, for how long,\n"
+    "          the time recorded so far, their trace and command\n"
+    "  status  all that is known of one, in lines of a name and a value\n"
+    "  start   begin to record, in a recording that is dormant (see nvtally record)\n"
+    "  stop    end it; start may begin it again\n\n"
+    "  -s, --session WHICH  the recording, where there are several: the recorder's\n"
+    "                       process as ps lists it, its folder, or all (default:\n"
+    "                       the one that ctl itself runs in)\n"
+    "  -f, --format NAME    of ps: table, csv, json, … (default: table)\n"
+    "      --help           this text\n\n"
+    "Example:  nvtally ctl start; sleep 10; nvtally ctl stop\n";
+
+struct ctl {
+    const char *which; /* --session, or NULL */
+    const struct nvt_format *format;
+    const char *verb;
+    struct nvt_ctl_session sessions[SESSIONS_MOST];
+    size_t count;
+};
+
+static int fail(const struct nvt_error *err)
+{
+    char text[1200];
+    nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
+    return 2;
+}
+
+/* --- which recordings ------------------------------------------------------------------------- */
+
+/* The one with that recorder, or that folder; the one that we run in; the only one. 0, or -1 with err. */
+static int choose(struct ctl *ctl, struct nvt_error *err)
+{
+    const char *own = getenv(NVT_SESSION_ENV), *which = ctl->which ? ctl->which : own;
+    const int is_folder = which && strchr(which, '/');
+    if (is_folder) {
+        ctl->count = 1;
+        return nvt_ctl_session_of(which, &ctl->sessions[0], err);
+    }
+    const size_t found = nvt_ctl_sessions(ctl->sessions, SESSIONS_MOST);
+    ctl->count = found < SESSIONS_MOST ? found : SESSIONS_MOST;
+    if (which && strcmp(which, "all") != 0) {
+        char *end;
+        const long recorder = strtol(which, &end, 10);
+        if (end == which || *end)
+            return nvt_fail(err, "--session %s: must be a process, a folder or all", which);
+        size_t i = 0;
+        while (i < ctl->count && ctl->sessions[i].recorder != recorder)
+            i++;
+        if (i == ctl->count)
+            return nvt_fail(err, "no recording has the recorder %s; nvtally ctl ps lists them",
+                            which);
+        ctl->sessions[0] = ctl->sessions[i];
+        ctl->count = 1;
+    }
+    if (!ctl->count)
+        return nvt_fail(err, "no recording is going on");
+    if (!which && ctl->count > 1)
+        return nvt_fail(err,
+                        "%zu recordings are going on: --session says which one, nvtally ctl "
+                        "ps lists them",
+                        found);
+    return 0;
+}
+
+/* --- ps --------------------------------------------------------------------------------------- */
+
+/* The value of a line "NAME\tVALUE\n", "" where there is none. */
+static const char *value_of(const char *text, const char *name, char *out, size_t size)
+{
+    const size_t length = strlen(name);
+    out[0] = 0;
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, length) != 0 || line[length] != '\t')
+            continue;
+        const char *value = line + length + 1;
+        const size_t bytes = strcspn(value, "\n");
+        snprintf(out, size, "%.*s", (int)(bytes < size ? bytes : size - 1), value);
+        break;
+    }
+    return out;
+}
+
+static int64_t number_of(const char *text, const char *name)
+{
+    char value[40];
+    return strtoll(value_of(text, name, value, sizeof(value)), NULL, 10);
+}
+
+static double seconds_of(const char *text, const char *name)
+{
+    return (double)number_of(text, name) / 1e9;
+}
+
+static void put_session(struct nvt_table *table, const struct nvt_ctl_session *session)
+{
+    char text[NVT_CTL_ANSWER_MOST], state[40], trace[4096], command[1024];
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (nvt_ctl_ask(session, "status", PATIENCE_NS, text, sizeof(text), &err)) {
+        nvt_table_put(table, session->recorder, "no answer");
+        return;
+    }
+    nvt_table_put(table, session->recorder, value_of(text, "state", state, sizeof(state)),
+                  seconds_of(text, "for"), seconds_of(text, "recorded"), number_of(text, "parts"),
+                  number_of(text, "processes"), (double)number_of(text, "bytes") / NVT_MEBIBYTE,
+                  value_of(text, "command", command, sizeof(command)),
+                  value_of(text, "trace", trace, sizeof(trace)));
+}
+
+static int print_sessions(struct ctl *ctl)
+{
+    static const struct nvt_column columns[] = {
+        {"Recorder", NVT_IDS},          {"State", NVT_NAMES},
+        {"For (s)", NVT_REALS("s", 1)}, {"Recorded (s)", NVT_REALS("s", 1)},
+        {"Parts", NVT_SPARE_COUNTS},    {"Processes", NVT_SPARE_COUNTS},
+        {"Size (MiB)", NVT_MIB},        {"Command", NVT_NAMES},
+        {"Trace", NVT_SPARE_NAMES}};
+    struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout)};
+    struct nvt_error err = NVT_ERROR_INIT;
+    ctl->count = nvt_ctl_sessions(ctl->sessions, SESSIONS_MOST);
+    ctl->count = ctl->count < SESSIONS_MOST ? ctl->count : SESSIONS_MOST;
+    struct nvt_table *table = nvt_table_new("ctl_ps", "Recordings", columns, NVT_COUNT_OF(columns));
+    for (size_t i = 0; table && i < ctl->count; i++)
+        put_session(table, &ctl->sessions[i]);
+    int status = nvt_tables_add(&tables, table) || ctl->format->render(&tables, stdout);
+    nvt_tables_free(&tables);
+    if (status) {
+        nvt_fail(&err, "out of memory");
+        return fail(&err);
+    }
+    if (!ctl->count)
+        nvt_message(stderr, "no recording is going on");
+    return 0;
+}
+
+/* --- the others ------------------------------------------------------------------------------- */
+
+static int command(struct ctl *ctl, const char *request)
+{
+    int failed = 0;
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (choose(ctl, &err))
+        return fail(&err);
+    for (size_t i = 0; i < ctl->count; i++) {
+        char text[NVT_CTL_ANSWER_MOST];
+        const struct nvt_ctl_session *session = &ctl->sessions[i];
+        const int status = nvt_ctl_ask(session, request, PATIENCE_NS, text, sizeof(text), &err);
+        const size_t length = strlen(text);
+        failed |= status;
+        if (status < 0)
+            fail(&err);
+        else if (status)
+            nvt_message(stderr, "recorder %d: %s", session->recorder, text);
+        else if (length && text[length - 1] == '\n')
+            fputs(text, stdout);
+        else if (ctl->count > 1)
+            printf("recorder %d: %s\n", session->recorder, text);
+        else
+            puts(text);
+    }
+    return failed ? 2 : 0;
+}
+
+static const char *const verbs[] = {"ps", "status", "start", "stop"};
+
+static int fail_verb(const char *verb)
+{
+    struct nvt_suggestion suggestion = {.name = verb};
+    char hint[64];
+    for (size_t i = 0; i < NVT_COUNT_OF(verbs); i++)
+        nvt_suggest(&suggestion, verbs[i]);
+    nvt_message(stderr, "ctl %s: no such request%s; see nvtally ctl --help", verb,
+                nvt_suggestion_text(&suggestion, hint, sizeof(hint)));
+    return 2;
+}
+
+static int run(struct ctl *ctl)
+{
+    size_t i = 0;
+    while (i < NVT_COUNT_OF(verbs) && strcmp(ctl->verb, verbs[i]) != 0)
+        i++;
+    if (i == NVT_COUNT_OF(verbs))
+        return fail_verb(ctl->verb);
+    return i ? command(ctl, ctl->verb) : print_sessions(ctl);
+}
+
+/* 0 to go on, 1: --help was answered, -1 with err. */
+static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
+{
+    static const struct option longs[] = {{"session", required_argument, NULL, 's'},
+                                          {"format", required_argument, NULL, 'f'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    char hint[64];
+    ctl->format = nvt_format_find("table");
+    opterr = 0;
+    optind = 0;
+    for (int option; (option = getopt_long(argc, argv, ":s:f:h", longs, NULL)) != -1;) {
+        switch (option) {
+        case 's':
+            ctl->which = optarg;
+            break;
+        case 'f':
+            ctl->format = nvt_format_find(optarg);
+            if (!ctl->format)
+                return nvt_fail(err, "--format %s: no such format%s", optarg,
+                                nvt_format_hint(optarg, hint, sizeof(hint)));
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return 1;
+        case ':':
+            return nvt_fail(err, "%s needs a value; see nvtally ctl --help", argv[optind - 1]);
+        default:
+            return nvt_fail(err, "unknown option %s; see nvtally ctl --help", argv[optind - 1]);
+        }
+    }
+    if (optind == argc)
+        return nvt_fail(err, "ctl needs a request: ps, status, start or stop");
+    ctl->verb = argv[optind++];
+    return optind < argc
+               ? nvt_fail(err, "ctl %s: '%s' is one word too many", ctl->verb, argv[optind])
+               : 0;
+}
+
+int nvt_cmd_ctl(int argc, char **argv)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct ctl *ctl = calloc(1, sizeof(*ctl));
+    int status = ctl ? parse(argc, argv, ctl, &err) : nvt_fail(&err, "out of memory");
+    if (!status)
+        status = run(ctl);
+    else
+        status = status == 1 ? 0 : fail(&err);
+    free(ctl);
+    return status;
+}

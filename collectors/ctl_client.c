@@ -1,0 +1,179 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../lib/clock.h"
+#include "../lib/folder.h"
+#include "ctl_socket.h"
+#include "ring.h"
+#include "stale.h"
+#include "wake.h"
+
+#define WAKE_MS 20 /* the recorder may just have been falling asleep: it is woken so often */
+
+/* --- which sessions there are --- */
+
+static void find_in(const char *place, struct nvt_ctl_session *out, size_t most, size_t *count)
+{
+    DIR *entries = opendir(place);
+    for (struct dirent *entry; entries && (entry = nvt_folder_next(entries));) {
+        struct nvt_ctl_session session;
+        if (strncmp(entry->d_name, NVT_SESSION_PREFIX, strlen(NVT_SESSION_PREFIX)) != 0 ||
+            snprintf(session.folder, sizeof(session.folder), "%s/%s", place, entry->d_name) >=
+                (int)sizeof(session.folder) ||
+            nvt_ctl_session_of(session.folder, &session, NULL))
+            continue;
+        if (*count < most)
+            out[*count] = session;
+        ++*count;
+    }
+    if (entries)
+        closedir(entries);
+}
+
+size_t nvt_ctl_sessions(struct nvt_ctl_session *out, size_t most)
+{
+    const char *wish = getenv("NVTALLY_TMPDIR"), *other = getenv("TMPDIR");
+    size_t count = 0;
+    if (wish && *wish) {
+        find_in(wish, out, most, &count);
+        return count;
+    }
+    find_in("/dev/shm", out, most, &count);
+    find_in("/tmp", out, most, &count);
+    if (other && *other && strcmp(other, "/tmp") != 0 && strcmp(other, "/dev/shm") != 0)
+        find_in(other, out, most, &count);
+    return count;
+}
+
+/* NULL with errno: EPERM, another user's. */
+static struct nvt_control *map_page(const char *folder)
+{
+    char path[300];
+    struct stat status;
+    struct nvt_control *control = MAP_FAILED;
+    snprintf(path, sizeof(path), "%s/%s", folder, NVT_CONTROL_NAME);
+    const int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0)
+        return NULL;
+    errno = 0;
+    if (!fstat(descriptor, &status)) {
+        errno = status.st_uid != geteuid() ? EPERM : EPROTO;
+        if (errno == EPROTO && S_ISREG(status.st_mode) && status.st_size >= (off_t)sizeof(*control))
+            control =
+                mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    }
+    const int cause = errno;
+    close(descriptor);
+    errno = cause;
+    return control == MAP_FAILED ? NULL : control;
+}
+
+static void unmap_page(struct nvt_control *control)
+{
+    munmap(control, sizeof(*control));
+}
+
+int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct nvt_error *err)
+{
+    struct nvt_control *control = map_page(folder);
+    if (!control && (errno == EACCES || errno == EPERM))
+        return nvt_fail_at(err, folder, -1, "belongs to another user");
+    if (!control && errno != EPROTO)
+        return nvt_fail_at(err, folder, -1, "no recording is there");
+    const int is_of_ours =
+        control && control->magic == NVT_CONTROL_MAGIC && control->version == NVT_SHARED_VERSION;
+    const int lives = is_of_ours && nvt_process_is(control->recorder, control->recorder_start);
+    const int recorder = is_of_ours ? control->recorder : 0;
+    if (control)
+        unmap_page(control);
+    if (!is_of_ours)
+        return nvt_fail_at(err, folder, -1, "a recording of another version of nvtally");
+    if (!lives)
+        return nvt_fail_at(err, folder, -1, "the recorder (process %d) has died", recorder);
+    if (out->folder != folder)
+        snprintf(out->folder, sizeof(out->folder), "%s", folder);
+    out->recorder = recorder;
+    return 0;
+}
+
+/* --- a question --- */
+
+static int connect_to(const char *folder)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int place = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" NVT_CTL_NAME, place);
+    int status = place < 0 || descriptor < 0
+                     ? -1
+                     : connect(descriptor, (struct sockaddr *)&address, sizeof(address));
+    const int cause = errno;
+    if (place >= 0)
+        close(place);
+    if (status && descriptor >= 0)
+        close(descriptor);
+    errno = cause;
+    return status ? -1 : descriptor;
+}
+
+/* Bytes of the answer; 0: none came, -1: the recorder is gone. */
+static ssize_t wait_for_answer(int descriptor, struct nvt_control *control, int64_t patience_ns,
+                               char *packet, size_t size)
+{
+    const int64_t began = nvt_monotonic_ns();
+    struct pollfd poller = {.fd = descriptor, .events = POLLIN};
+    do {
+        nvt_control_wake(control);
+        if (poll(&poller, 1, WAKE_MS) > 0) {
+            const ssize_t length = recv(descriptor, packet, size, 0);
+            return length > 0 ? length : -1;
+        }
+    } while (nvt_monotonic_ns() - began < patience_ns);
+    return 0;
+}
+
+static int ask(int descriptor, const struct nvt_ctl_session *session, const char *request,
+               int64_t patience_ns, char *packet, struct nvt_error *err)
+{
+    char line[NVT_CTL_REQUEST_MOST + 1];
+    if (snprintf(line, sizeof(line), "%s %s", NVT_CTL_VERSION, request) >= (int)sizeof(line))
+        return nvt_fail(err, "too long: at most %d bytes", NVT_CTL_REQUEST_MOST - 2);
+    struct nvt_control *control = map_page(session->folder);
+    ssize_t size = -1;
+    if (control && send(descriptor, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line))
+        size = wait_for_answer(descriptor, control, patience_ns, packet, NVT_CTL_ANSWER_MOST);
+    if (control)
+        unmap_page(control);
+    if (size < 0)
+        return nvt_fail(err, "the recorder (process %d) has ended", session->recorder);
+    if (!size)
+        return nvt_fail(err, "the recorder (process %d) has not answered within %d s",
+                        session->recorder, (int)(patience_ns / 1000000000));
+    packet[size] = 0;
+    return 0;
+}
+
+int nvt_ctl_ask(const struct nvt_ctl_session *session, const char *request, int64_t patience_ns,
+                char *text, size_t size, struct nvt_error *err)
+{
+    char packet[NVT_CTL_ANSWER_MOST + 1];
+    const int descriptor = connect_to(session->folder);
+    if (descriptor < 0)
+        return nvt_fail(err, "the recorder (process %d) cannot be reached: %s", session->recorder,
+                        strerror(errno));
+    const int status = ask(descriptor, session, request, patience_ns, packet, err);
+    close(descriptor);
+    if (status)
+        return -1;
+    snprintf(text, size, "%s", packet + 1);
+    return packet[0] == '+' ? 0 : 1;
+}

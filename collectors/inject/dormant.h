@@ -1,0 +1,52 @@
+/*
+ * record --dormant: nothing is recorded until somebody asks for it, and again when it was stopped. Until then an event costs a look at
+ * the control page's window (enum nvt_window_state): no thread gets a state or a ring, and nothing is counted.
+ *
+ * So a pop may come whose push was not recorded: it finds no open range of its domain in its thread, and is left out. What a thread had
+ * open when recording was stopped it forgets with its next event, and the reader has it end with that part of the recording
+ * (analyze/readers/nvt_parts.h). Of start/end ranges the id says whether their beginning was recorded; then their end is, whenever it
+ * comes.
+ */
+#ifndef NVT_INJECT_DORMANT_H
+#define NVT_INJECT_DORMANT_H
+
+#include "events.h"
+#include "session.h"
+
+/* In the id of a range that was not recorded, as nothing was to be at its start. */
+#define NVT_QUIET_RANGE (UINT64_C(1) << 39)
+
+extern int nvt_dormant_watches; /* the session is such a one */
+
+static inline int nvt_dormant_sleeps(void)
+{
+    return atomic_load_explicit(&nvt_session.control->window, memory_order_relaxed) !=
+           NVT_WINDOW_OPEN;
+}
+
+/* Ranges of the domain that the thread has open; 0 of a thread without a state. (While it calibrates there is one more.) */
+static inline uint32_t nvt_dormant_depth(nvtxDomainHandle_t domain)
+{
+    return nvt_self->nests[(domain ? domain->number : 0) % NVT_NESTS].depth;
+}
+
+/* The thread, which has such, has none open any more. 1. */
+int nvt_dormant_forget(void);
+
+/* Whether a push, a pop, or something else is to be left out. In such a session: */
+static inline int nvt_dormant_skips_push(nvtxDomainHandle_t domain)
+{
+    return nvt_dormant_sleeps() && (NVT_LIKELY(!nvt_dormant_depth(domain)) || nvt_dormant_forget());
+}
+
+static inline int nvt_dormant_skips_pop(nvtxDomainHandle_t domain)
+{
+    return !nvt_dormant_depth(domain) || (nvt_dormant_sleeps() && nvt_dormant_forget());
+}
+
+static inline int nvt_dormant_skips_event(void)
+{
+    return nvt_dormant_sleeps() && !nvt_self->calibrates;
+}
+
+#endif

@@ -1,0 +1,152 @@
+#include "live.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/buffer.h"
+#include "../lib/count_of.h"
+#include "../lib/shell.h"
+#include "output.h"
+
+/* So long after recording has ended, what is still on its way has come. */
+#define SETTLED_NS INT64_C(3000000000)
+
+static int is_open(const struct nvt_live *live)
+{
+    return atomic_load(&live->recorder->control->window) == NVT_WINDOW_OPEN;
+}
+
+static double seconds(int64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+/* How much of the time was recorded, and from when to when the last part is, as facts of the trace: of each name the last one
+ * counts. 0, or -1 with the text. */
+static int write_parts(struct nvt_live *live, char *text, size_t size)
+{
+    char value[80], name[40];
+    const struct nvt_recorder *recorder = live->recorder;
+    const uint64_t opened = atomic_load(&recorder->control->opened);
+    snprintf(name, sizeof(name), "part %" PRIu32, live->window->parts);
+    snprintf(value, sizeof(value), "%" PRIu64 " %" PRIu64, opened,
+             is_open(live) ? 0 : nvt_ticks(recorder->clock));
+    int failed = live->window->parts && nvt_output_fact(recorder->output, name, value);
+    snprintf(value, sizeof(value), "%" PRIu32 " part%s, %.9g s", live->window->parts,
+             live->window->parts == 1 ? "" : "s",
+             seconds(nvt_record_window_recorded(live->window, live->recorder->control)));
+    if (!failed && !nvt_output_fact(recorder->output, "recorded", value))
+        return 0;
+    snprintf(text, size, "out of memory");
+    return -1;
+}
+
+/* --- the requests --- */
+
+static int put_status(struct nvt_live *live, const char *words, char *text, size_t size)
+{
+    const struct nvt_record_window *window = live->window;
+    const struct nvt_control *control = live->recorder->control;
+    const int64_t now = nvt_monotonic_ns(), began = now - live->began;
+    const int is_dormant = control->is_dormant != 0;
+    (void)words;
+    snprintf(text, size,
+             "state\t%s\nfor\t%" PRId64 "\nbegan\t%" PRId64 "\nrecorded\t%" PRId64
+             "\nparts\t%" PRIu32 "\nprocesses\t%" PRIu32 "\nbytes\t%" PRIu64
+             "\ntrace\t%s\ncommand\t%s\n",
+             is_open(live) ? "recording" : "dormant", is_dormant ? now - window->turned : began,
+             began, is_dormant ? nvt_record_window_recorded(window, control) : began,
+             is_dormant ? window->parts : 1, nvt_output_processes(live->recorder->output),
+             nvt_output_size(live->recorder->output), live->trace, live->command);
+    return 0;
+}
+
+static int turn(struct nvt_live *live, int opens, char *text, size_t size)
+{
+    struct nvt_recorder *recorder = live->recorder;
+    const int64_t since = nvt_monotonic_ns() - live->window->turned;
+    if (!recorder->control->is_dormant) {
+        snprintf(text, size,
+                 "it records from beginning to end: start and stop need record --dormant");
+        return -1;
+    }
+    if (!nvt_record_window_turn(live->window, recorder->control, recorder->clock, opens)) {
+        snprintf(text, size, "%s for %.1f s", opens ? "recording already," : "not recording,",
+                 seconds(since));
+        return 0;
+    }
+    recorder->next_flush = 0;
+    if (opens)
+        snprintf(text, size, "recording to %s", live->trace);
+    else
+        snprintf(text, size, "stopped: %.3f s were recorded to %s", seconds(since), live->trace);
+    return write_parts(live, text, size);
+}
+
+static int start(struct nvt_live *live, const char *words, char *text, size_t size)
+{
+    (void)words;
+    return turn(live, 1, text, size);
+}
+
+static int stop(struct nvt_live *live, const char *words, char *text, size_t size)
+{
+    (void)words;
+    return turn(live, 0, text, size);
+}
+
+static const struct request {
+    const char *name;
+    int (*answer)(struct nvt_live *live, const char *words, char *text, size_t size);
+} requests[] = {{"status", put_status}, {"start", start}, {"stop", stop}};
+
+static int answer(void *context, const char *request, char *text, size_t size)
+{
+    const size_t length = strcspn(request, " ");
+    const char *words = request + length + strspn(request + length, " ");
+    for (size_t i = 0; i < NVT_COUNT_OF(requests); i++)
+        if (strlen(requests[i].name) == length && !strncmp(request, requests[i].name, length))
+            return requests[i].answer(context, words, text, size);
+    snprintf(text, size, "the recorder does not know '%.*s'", (int)(length < 32 ? length : 32),
+             request);
+    return -1;
+}
+
+/* --- life --- */
+
+void nvt_live_begin(struct nvt_live *live, struct nvt_recorder *recorder,
+                    struct nvt_record_window *window, const char *trace, char *const command[])
+{
+    struct nvt_buffer line = {0};
+    live->recorder = recorder;
+    live->window = window;
+    live->began = nvt_monotonic_ns();
+    /* The file is there from the command's beginning on. */
+    if (!realpath(trace, live->trace))
+        snprintf(live->trace, sizeof(live->trace), "%s", trace);
+    if (!nvt_shell_join(&line, command) && !nvt_buffer_append(&line, "", 1))
+        snprintf(live->command, sizeof(live->command), "%s", (const char *)line.data);
+    for (char *at = live->command; *at; at++)
+        if (*at == '\n')
+            *at = ' ';
+    nvt_buffer_free(&line);
+    nvt_ctl_listen(&live->server, recorder->folder);
+}
+
+void nvt_live_end(struct nvt_live *live)
+{
+    char text[80];
+    if (live->recorder->control->is_dormant && is_open(live))
+        write_parts(live, text, sizeof(text));
+    nvt_ctl_close(&live->server);
+}
+
+void nvt_live_serve(struct nvt_live *live)
+{
+    const int64_t quiet = nvt_monotonic_ns() - live->window->turned;
+    nvt_ctl_serve(&live->server, answer, live);
+    live->recorder->rests =
+        live->recorder->control->is_dormant && !is_open(live) && quiet > SETTLED_NS;
+}

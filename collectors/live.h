@@ -1,0 +1,32 @@
+/*
+ * What `nvtally ctl` may ask of a recording that goes on (ctl_socket.h), in words:
+ *
+ *   status       lines of a name, a tab and a value: state (recording, dormant), for (ns in that state), began (ns ago), recorded
+ *                (ns in all), parts, processes (that are in the trace), bytes, trace (its path), command
+ *   start, stop  of --dormant: begin to record, end it
+ */
+#ifndef NVT_LIVE_H
+#define NVT_LIVE_H
+
+#include "ctl_socket.h"
+#include "record_window.h"
+#include "recorder.h"
+
+struct nvt_live {
+    struct nvt_recorder *recorder;
+    struct nvt_record_window *window;
+    struct nvt_ctl_server server;
+    int64_t began; /* CLOCK_MONOTONIC */
+    char trace[PATH_MAX];
+    char command[1024];
+};
+
+/* From now on requests are heard; those before wait. Both last as long. */
+void nvt_live_begin(struct nvt_live *live, struct nvt_recorder *recorder,
+                    struct nvt_record_window *window, const char *trace, char *const command[]);
+void nvt_live_end(struct nvt_live *live);
+
+/* Answer what was asked, and see whether the recorder may rest. */
+void nvt_live_serve(struct nvt_live *live);
+
+#endif
