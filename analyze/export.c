@@ -25,12 +25,12 @@ static const struct nvt_exporter *const exporters[] = {
     &nvt_exporter_nvt,         &nvt_exporter_sqlite,        &nvt_exporter_chrome,
     &nvt_exporter_chrome_path, &nvt_exporter_perfetto,      &nvt_exporter_csv,
     &nvt_exporter_folded,      &nvt_exporter_folded_device, &nvt_exporter_folded_memory,
-    &nvt_exporter_folded_cpu,
+    &nvt_exporter_folded_cpu,  &nvt_exporter_svg,
 };
 
 #define NAMES                                                                                      \
-    "nvt, sqlite, chrome, chrome-path, perfetto, csv, folded, folded-device, folded-memory or "    \
-    "folded-cpu, arrow or parquet"
+    "nvt, sqlite, chrome, chrome-path, perfetto, csv, folded, folded-device, folded-memory, "      \
+    "folded-cpu, svg, arrow or parquet"
 
 #define EXPORTERS NVT_COUNT_OF(exporters)
 
@@ -56,6 +56,7 @@ static const char usage_text[] =
     "                       peak, in bytes\n"
     "                       folded-cpu: collapsed stacks of CPU time by ranges and\n"
     "                       functions, from samples\n"
+    "                       svg: a picture of the timeline\n"
     "                       arrow, parquet: a file for each table, by rank where\n"
     "                       there are several traces (needs python3 with pyarrow)\n"
     "  -o, --output OUT     write to this file, - is stdout (default: stdout; for nvt\n"

@@ -77,6 +77,10 @@ NVTALLY_TRACE_API int64_t nvtally_trace_rows(const nvtally_trace *trace, size_t 
 NVTALLY_TRACE_API int nvtally_trace_stream(nvtally_trace *trace, const char *table,
                                            struct ArrowArrayStream *stream);
 
+/* The timeline of one of the traces, in the order of their files, as a picture in SVG, for nvtally_trace_free_text; *svg is NULL where
+ * it has nothing to draw, or there is no such trace. */
+NVTALLY_TRACE_API int nvtally_trace_timeline(const nvtally_trace *trace, size_t which, char **svg);
+
 /* Tables: those of a report of `nvtally stats`; results of SQL, as `nvtally sql` (seconds 0: no limit, rows 0: all); findings. */
 NVTALLY_TRACE_API int nvtally_trace_report(nvtally_trace *trace, const char *report,
                                            nvtally_result **result);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../analyze/arrow/arrow_tables.h"
+#include "../analyze/exports/export.h"
 #include "../analyze/input/rows.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/sql/sql.h"
@@ -151,6 +152,26 @@ int nvtally_trace_stream(nvtally_trace *trace, const char *table, struct ArrowAr
     if (!shown)
         return end(nvt_fail(&err, "no table '%s' in the trace model", table ? table : ""), &err);
     return end(nvt_arrow_of_model(&trace->arrow, shown, stream, &err), &err);
+}
+
+int nvtally_trace_timeline(const nvtally_trace *trace, size_t which, char **svg)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    size_t size;
+    *svg = NULL;
+    if (which >= trace->input.trace_count)
+        return end(0, &err);
+    FILE *out = open_memstream(svg, &size);
+    if (!out)
+        return refuse("out of memory");
+    int status = nvt_exporter_svg.write(trace->input.traces[which].trace, out, &err);
+    if (fclose(out) && status >= 0)
+        status = nvt_fail(&err, "out of memory");
+    if (status) {
+        free(*svg);
+        *svg = NULL;
+    }
+    return end(status < 0 ? -1 : 0, &err);
 }
 
 /* --- results --- */

@@ -120,7 +120,7 @@ static void the_command_writes_where_it_should(void **state)
     assert_non_null(strstr(result.out, "range,1000,2000,1,1,"));
     cli_result_free(&result);
     /* Standard output by its common name, too. */
-    const char *const texts[] = {"csv", "chrome", "chrome-path", "folded"};
+    const char *const texts[] = {"csv", "chrome", "chrome-path", "folded", "svg"};
     for (size_t i = 0; i < NVT_COUNT_OF(texts); i++) {
         result = cli_run(
             (const char *const[]){"nvtally", "export", "--to", texts[i], path, "-o", "-", NULL});
@@ -161,6 +161,7 @@ static void the_command_says_that_there_was_nothing_to_write(void **state)
         {marked, "folded", "push/pop range", ""},
         {path, "folded-device", "device operation", ""},
         {path, "folded-memory", "memory event", ""},
+        {marked, "svg", "range, call or device operation", ""},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = cli_run((const char *const[]){
@@ -179,10 +180,56 @@ static void the_command_says_that_there_was_nothing_to_write(void **state)
     }
 }
 
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, part)); text++)
+        count++;
+    return count;
+}
+
+/* A span is a box with its name, and narrow ones are one box that says how many; names cannot become elements. */
+static void a_picture(void **state)
+{
+    (void)state;
+    static const char hostile[] = "</title></text><script>alert('&\\u0001')";
+    char *text = NULL;
+    size_t size = 0;
+    FILE *json = open_memstream(&text, &size);
+    assert_non_null(json);
+    fprintf(json, "[{\"ph\":\"X\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":100000}",
+            hostile);
+    for (int i = 0; i < 9; i++) /* nine deep, of which rows for five more are drawn */
+        fprintf(json, ",{\"ph\":\"X\",\"name\":\"deep\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":%d}",
+                10 + i, 50000 - 2 * i);
+    for (int i = 0; i < 100; i++) /* less than a column each */
+        fprintf(json,
+                ",{\"ph\":\"X\",\"name\":\"short\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":0.5}",
+                70000 + i);
+    fputs("]", json);
+    assert_int_equal(fclose(json), 0);
+    const char *path = cli_in(cli_folder, "picture.json");
+    cli_write_file(path, text, size);
+    free(text);
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "export", "--to", "svg", path, NULL});
+    cli_expect_status(&result, 0);
+    assert_memory_equal(result.out, "<svg ", 5);
+    assert_string_equal(result.out + strlen(result.out) - 7, "</svg>\n");
+    assert_int_equal(count_of(result.out, "<rect "), 1 + 1 + 5 + 1);
+    assert_int_equal(count_of(result.out, "<title>deep, "), 5);
+    assert_int_equal(count_of(result.out, "<title>short and 99 more, 50.000 us<"), 1);
+    assert_non_null(strstr(result.out, "4 more rows"));
+    assert_null(strstr(result.out, "<script"));
+    assert_non_null(strstr(result.out, "&lt;script&gt;alert('&amp;\u2401')"));
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(csv_has_a_line_an_event),
+        cmocka_unit_test(a_picture),
         cmocka_unit_test(the_command_says_what_it_cannot_do),
         cmocka_unit_test(the_command_writes_where_it_should),
         cmocka_unit_test(the_command_says_that_there_was_nothing_to_write),

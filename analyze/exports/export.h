@@ -60,6 +60,9 @@ extern const struct nvt_exporter nvt_exporter_chrome_path;
  * kind in the order of time. */
 extern const struct nvt_exporter nvt_exporter_csv;
 
+/* A picture of the timeline, for documents and notebooks. */
+extern const struct nvt_exporter nvt_exporter_svg;
+
 /* Collapsed stacks, "outer;inner 1234", of the host's time and of the devices' (stacks.h; with
  * NVT_ACROSS_THREADS), in ns: own times, so that all lines add up to all time. */
 extern const struct nvt_exporter nvt_exporter_folded;

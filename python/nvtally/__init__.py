@@ -8,6 +8,7 @@
     t.report("nvtx_kern_sum")               # a report of `nvtally stats`
     t.sql("SELECT name, sum(duration) AS total_ns FROM kernels GROUP BY 1")
     t.diagnose()                            # findings as objects
+    t.timeline()                            # a picture, in a notebook
     nvtally.record(["python3", "train.py"]) # run it under the recorder
     with nvtally.recording() as session:    # this process, as a cell of a notebook; %load_ext nvtally has %%nvtally
         step()
@@ -19,7 +20,7 @@ Arrow's PyCapsule interface.
 from ._library import Error, version
 from ._record import Recording, record
 from ._session import Session, load_ipython_extension, recording
-from ._trace import Finding, Table, Trace, open  # pylint: disable=redefined-builtin
+from ._trace import Finding, Table, Timeline, Trace, open  # pylint: disable=redefined-builtin
 
 __version__ = version()
-__all__ = ["Error", "Finding", "Recording", "Session", "Table", "Trace", "load_ipython_extension", "open", "record", "recording", "version"]
+__all__ = ["Error", "Finding", "Recording", "Session", "Table", "Timeline", "Trace", "load_ipython_extension", "open", "record", "recording", "version"]

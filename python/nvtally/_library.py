@@ -67,6 +67,7 @@ _FUNCTIONS = {
     "nvtally_trace_table_about": (_text, [_size]),
     "nvtally_trace_rows": (ctypes.c_int64, [_handle, _size]),
     "nvtally_trace_stream": (ctypes.c_int, [_handle, _text, ctypes.POINTER(Stream)]),
+    "nvtally_trace_timeline": (ctypes.c_int, [_handle, _size, ctypes.POINTER(_handle)]),
     "nvtally_trace_report": (ctypes.c_int, [_handle, _text, ctypes.POINTER(_handle)]),
     "nvtally_trace_sql": (ctypes.c_int, [_handle, _text, ctypes.c_double, _size, ctypes.POINTER(_handle)]),
     "nvtally_trace_diagnose": (ctypes.c_int, [_handle, ctypes.POINTER(_handle)]),

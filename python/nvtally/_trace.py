@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ._library import Error, Stream, capsule, check, lib
 
+_open_file = open  # which this module has a function of its own for
 _SHOWN = 20  # rows of a table as a notebook shows it
 
 
@@ -118,6 +119,21 @@ def _text_of(handle, table, form):
         lib.nvtally_trace_free_text(text)
 
 
+class Timeline:
+    """A picture of a trace: lanes of threads, calls and streams. SVG, which notebooks show."""
+
+    def __init__(self, svg):
+        self.svg = svg
+
+    def write(self, path):
+        """Keep it as a file."""
+        with _open_file(path, "w", encoding="utf-8") as out:
+            out.write(self.svg)
+
+    def _repr_svg_(self):
+        return self.svg
+
+
 class Trace:
     """Traces and run directories, read together."""
 
@@ -198,6 +214,17 @@ class Trace:
                                 lib.nvtally_result_rows(result.handle, i), stream, text))
         return tables
 
+    def timeline(self, which=0):
+        """A picture of one of the traces, by the number of its file."""
+        text = ctypes.c_void_p()
+        check(lib.nvtally_trace_timeline(self._open(), which, ctypes.byref(text)))
+        if not text:
+            raise Error("timeline: no range, call or device operation in the trace, or no such trace")
+        try:
+            return Timeline(ctypes.string_at(text).decode(errors="replace"))
+        finally:
+            lib.nvtally_trace_free_text(text)
+
     def reports(self, name):
         """All tables of a report of `nvtally stats`; none where the input has nothing of the kind (notes say so)."""
         handle = ctypes.c_void_p()
@@ -232,7 +259,11 @@ class Trace:
         return f"<nvtally trace {', '.join(self.paths)}>"
 
     def _repr_html_(self):
-        return self.sql("SELECT name, rows, about FROM nvtally_tables WHERE rows > 0")._repr_html_()
+        try:
+            picture = self.timeline().svg
+        except Error:
+            picture = ""
+        return picture + self.sql("SELECT name, rows, about FROM nvtally_tables WHERE rows > 0")._repr_html_()
 
 
 def open(*paths, plain_names=False):  # pylint: disable=redefined-builtin

@@ -37,7 +37,7 @@ def main():
     ExecutePreprocessor(timeout=60, kernel_name="python3", allow_errors=True).preprocess(book, {"metadata": {"path": ROOT}})
     said = [str(output) for cell in book.cells[:5] for output in cell.outputs if output.output_type == "error"]
     assert not said, said
-    assert "<td>ranges</td>" in html_of(book.cells[2])
+    assert "<td>ranges</td>" in html_of(book.cells[2]) and "<svg" in html_of(book.cells[2])
     assert "in the notebook" in html_of(book.cells[3]) and "<table>" in html_of(book.cells[3])
     assert "<td>ops</td>" in html_of(book.cells[4])
     errors = [output.ename for output in book.cells[5].outputs if output.output_type == "error"]

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import xml.dom.minidom
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 os.environ["NVTALLY_LIBDIR"] = sys.argv[1]
@@ -52,6 +53,9 @@ def without_others():
     page = trace.report("nvtx_sum")._repr_html_()
     assert page.startswith("<table>") and "Total Time (ns)" in page
     assert "<td>ops</td>" in trace._repr_html_()
+    picture = xml.dom.minidom.parseString(trace.timeline().svg)
+    assert any("GPU 0 stream 7" in text.firstChild.data for text in picture.getElementsByTagName("text") if text.firstChild)
+    assert trace._repr_html_().startswith("<svg") and "no such trace" in refused(lambda: trace.timeline(1))
     hostile = trace.sql("SELECT '<script>' AS name")._repr_html_()
     assert "<script>" not in hostile and "&lt;script&gt;" in hostile
     assert trace.sql("SELECT 1 AS n WHERE 0").columns == ["n"]
