@@ -45,7 +45,8 @@ int nvt_kineto_events_put(struct nvt_kineto_events *events, const struct nvt_kin
     const struct head head = {nvt_strings_count(events->strings), reader->number_count};
     struct nvt_buffer *out = &events->packed;
     const size_t counts = head.counts * sizeof(*reader->numbers);
-    if (nvt_buffer_reserve(out, sizeof(head) + sizeof(*event) + counts))
+    if (out->size > NVT_KINETO_EVENTS_MOST ||
+        nvt_buffer_reserve(out, sizeof(head) + sizeof(*event) + counts))
         return -1;
     uint8_t *at = out->data + out->size;
     memcpy(at, &head, sizeof(head));

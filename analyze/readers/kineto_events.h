@@ -21,7 +21,11 @@ struct nvt_kineto_events {
 int nvt_kineto_events_clear(struct nvt_kineto_events *events);
 void nvt_kineto_events_free(struct nvt_kineto_events *events);
 
-/* The event and the numbers of a reader, whose strings are those of `events`, are one more. 0, or -1 when out of memory. */
+/* Bytes of events from which on no more are taken: five times what a part of a profile has. Events with nothing in them would
+ * take sixty times the memory of their text. */
+#define NVT_KINETO_EVENTS_MOST (4 << 20)
+
+/* The event and the numbers of a reader, whose strings are those of `events`, are one more. 0, or -1: there is no room. */
 int nvt_kineto_events_put(struct nvt_kineto_events *events, const struct nvt_kineto *reader);
 
 /* Add all of them to the trace of a reader, in their order. 0, or -1 with err filled. */

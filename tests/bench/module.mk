@@ -57,6 +57,13 @@ bench-columns: $(BUILD)/bench/columns ## device rows as columns against one afte
 bench-analyze: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of reports, beside SQL's and HTA's
 	$(Q)BUILD=$(BUILD) tests/bench/analyze
 
+$(BUILD)/bench/step: tests/bench/step.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $< -o $@ -lsqlite3
+
+bench-read: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed $(BUILD)/bench/step ## how fast profiles and exports are read, next to orjson, DuckDB (READ_PYTHON=), HTA (HTA_PYTHON=) and SQLite's own loop (MEGABYTES=, GROWTH=)
+	$(Q)BUILD=$(BUILD) tests/bench/read
+
 bench-ranks: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## reports over a file for each rank of a job (SIZES=)
 	$(Q)BUILD=$(BUILD) tests/bench/ranks
 
@@ -131,4 +138,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-ranks bench-view bench-sql bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
+.PHONY: bench bench-read bench-ranks bench-view bench-sql bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
