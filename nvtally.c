@@ -41,7 +41,7 @@ static const struct nvt_command {
 
 static void usage(FILE *out)
 {
-    fputs("nvtally: where did the time and memory of a CUDA program go?\n\n"
+    fputs("nvtally, a profiler for CUDA programs: where did time and memory go?\n\n"
           "usage: nvtally COMMAND [OPTIONS] …      nvtally COMMAND --help\n\n",
           out);
     for (size_t i = 0; i < COMMANDS; i++)

@@ -32,8 +32,8 @@ static const char usage_text[] =
     "                       json or facts\n"
     "      --fail-above PCT exit with 1 if anything is slower by more than this, such\n"
     "                       as 5 or 5%\n"
-    "      --fail-unknown   with --fail-above, also if it may be, but is within\n"
-    "                       noise\n"
+    "      --fail-unknown   with --fail-above, also exit with 1 if noise is too large\n"
+    "                       to rule out such a slowdown\n"
     "      --fail-memory-above PCT\n"
     "                       exit with 1 if a peak of memory is higher by more than\n"
     "                       this\n"
@@ -197,8 +197,8 @@ static int64_t add_memory(const struct request *request, const struct nvt_compar
     if (nvt_tables_add(tables, table))
         return nvt_fail(err, "out of memory");
     if (same)
-        nvt_message(stderr, "memory: %zu peak%s more %s the same", same, same == 1 ? "" : "s",
-                    same == 1 ? "is" : "are");
+        nvt_message(stderr, "memory: %zu other peak%s unchanged", same,
+                    same == 1 ? " is" : "s are");
     note_peaks(compared, request, above);
     return (int64_t)above;
 }

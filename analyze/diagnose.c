@@ -211,7 +211,9 @@ static int print_finding(const struct nvt_screen *screen, const struct nvt_findi
     putchar('\n');
     print_explained(screen, findings, finding);
     nvt_finding_where(finding, where, sizeof(where));
-    print_labelled(screen, "where", where);
+    /* The one file that was given says nothing new. */
+    if (!given || !given[0] || given[1] || strcmp(where, given[0]) != 0)
+        print_labelled(screen, "where", where);
     print_labelled(screen, "evidence", finding->evidence);
     nvt_finding_moments(finding, moments, sizeof(moments));
     if (*moments)
@@ -221,6 +223,21 @@ static int print_finding(const struct nvt_screen *screen, const struct nvt_findi
         print_labelled(screen, "show", (const char *)command.data);
     nvt_buffer_free(&command);
     return failed ? -1 : 0;
+}
+
+/* Whether those of one trace cost more than there is. */
+static int do_overlap(const struct nvt_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < findings->count; k++)
+            if (findings->items[k].trace == findings->items[i].trace &&
+                !isnan(nvt_finding_share(&findings->items[k])))
+                sum += nvt_finding_share(&findings->items[k]);
+        if (sum > 1)
+            return 1;
+    }
+    return 0;
 }
 
 /* `first`: lines of nvt_diagnose_end and nvt_diagnose_idle. `why`: lines about what was not looked at. */
@@ -239,6 +256,8 @@ static int print_paragraphs(const struct nvt_screen *screen, const struct nvt_fi
     }
     if (findings->count) {
         print_meanings(screen, findings);
+        if (do_overlap(findings))
+            printf("\nFindings overlap: their costs do not add up.\n");
         printf("\nWhat a finding means: nvtally diagnose --explain %s%s%s\n",
                strchr(findings->items[0].cause, ' ') ? "\"" : "", findings->items[0].cause,
                strchr(findings->items[0].cause, ' ') ? "\"" : "");

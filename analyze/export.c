@@ -37,7 +37,7 @@ static const struct nvt_exporter *const exporters[] = {
 static const char usage_text[] =
     "usage: nvtally export FILE --to FORMAT [-o OUT]\n"
     "       nvtally export FILE|DIRECTORY… --to arrow|parquet -o FOLDER\n\n"
-    "Converts a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle,\n"
+    "Converts a trace (.nvt, nsys's .sqlite, PyTorch's .json and .pickle,\n"
     "Perfetto's .pftrace) for other tools.\n\n"
     "      --to FORMAT      nvt: nvtally's own format, small and fast to read; also\n"
     "                       to keep a part of a trace\n"

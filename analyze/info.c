@@ -100,7 +100,10 @@ int nvt_cmd_info(int argc, char **argv)
         *(option == 'j' ? &json : &peak) = true;
     }
     if (optind < argc) {
-        nvt_message(stderr, "info takes no argument, but got '%s'", argv[optind]);
+        nvt_message(stderr,
+                    "info describes this machine and takes no argument, but got '%s'; of a trace: "
+                    "nvtally stats",
+                    argv[optind]);
         return 2;
     }
     if (peak && !nvt_has_workloads) {

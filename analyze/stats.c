@@ -35,8 +35,8 @@ static const char usage_text[] =
     "Where did the time go? Shows a trace, or a directory that 'nvtally run' wrote,\n"
     "on one screen; with -r, as tables.\n\n"
     "  -r, --report LIST    reports, separated by commas; may be repeated; 'list'\n"
-    "                       lists them, 'all' is those that have something to say of\n"
-    "                       what is there\n"
+    "                       lists them, 'all' selects each that applies to the\n"
+    "                       input\n"
     "  -f, --format FORMAT  table (default), column, grid, markdown, latex, csv, tsv,\n"
     "                       json, facts, or published: the layout of the workload's\n"
     "                       published file; 'list' lists them\n"
@@ -49,13 +49,15 @@ static const char usage_text[] =
     "terminal\n" NVT_COLOR_HELP
     "      --across-threads count GPU work of threads without an open range for the\n"
     "                       range open on another thread of the process\n"
-    "      --by-thread      count it for no range, as nsys does; the default counts\n"
-    "                       it where a range waits for it (PyTorch's backward pass)\n"
+    "      --by-thread      count GPU work only for ranges of its launching thread,\n"
+    "                       as nsys does; by default a range that waits for another\n"
+    "                       thread gets its work, too (PyTorch's backward pass)\n"
     "      --plain-names    remove the numbers that PyTorch gives to each call and\n"
     "                       step\n"
     "      --group-names    put ranges together whose names differ only in a number\n"
     "                       (request-*): of more than 10,000 names, the default\n"
-    "      --every-name     never do that\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
+    "      --every-name     never group names\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP
+        NVT_ITERATION_HELP
     "      --compensate     subtract the collector's overhead that the trace has\n"
     "                       recorded\n"
     "      --help           this text\n";

@@ -34,7 +34,7 @@ static const char usage_text[] =
     "                         mpi, osrt (OS calls that may block), cpu (samples of\n"
     "                         the functions that run on the host);\n"
     "                         full: all of these but cpu, graph, mpi, osrt and um;\n"
-    "                         all: all but graph, as far as this machine has it;\n"
+    "                         all: all that this machine has but graph and nccl;\n"
     "                         list prints them (default: nvtx,kernel)\n"
     "      --preset NAME      python: nvtx,kernel,osrt,cpu,machine, and --pytorch\n"
     "                         where PyTorch is used; --trace adds to it\n"
@@ -50,10 +50,9 @@ static const char usage_text[] =
     "                         the N-th of this name, from 0, and /FROM-TO several:\n"
     "                         step/100-104; or cudaProfilerApi: from\n"
     "                         cudaProfilerStart to cudaProfilerStop\n"
-    "  -y, --delay SECONDS    begin to record that long after the start (or 500ms,\n"
-    "                         5min)\n"
+    "  -y, --delay SECONDS    start recording after this delay (or 500ms, 5min)\n"
     "  -d, --duration SECONDS\n"
-    "                         record for so long; COMMAND goes on\n"
+    "                         stop recording after this time; COMMAND continues\n"
     "      --dormant          record nothing before 'nvtally ctl start' asks for it\n"
     "      --kill SIGNAL      signal to COMMAND at the end of --duration: sigterm,\n"
     "                         sigkill or a number (default: none)\n"
@@ -70,7 +69,7 @@ static const char usage_text[] =
     "                         primary: only until COMMAND ends\n"
     "      --level N          compression, 0 (none) to 19 (default: 1)\n"
     "      --help             this text\n\n"
-    "Options of nsys profile are taken as far as they have a meaning here.\n"
+    "Options of nsys profile are accepted where they apply.\n"
     "Example:  nvtally record --python train.py && nvtally diagnose trace.nvt\n";
 
 /* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */

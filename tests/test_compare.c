@@ -317,7 +317,7 @@ static void more_memory_is_exit_status_1(void **state)
                  "nvtally: memory: 1 higher by more than 5 %");
     expect_peaks((const char *const[]){a1, a2, "vs", b1, b2, NULL}, 1,
                  "size=64,allocated,B,2,2,101.00,110.00,9.00,8.91,more\n",
-                 "nvtally: memory: 1 peak more is the same");
+                 "nvtally: memory: 1 other peak is unchanged");
     expect_peaks((const char *const[]){a1, a2, "vs", c1, c2, NULL}, 0,
                  "size=64,allocated,B,2,2,101.00,114.50,13.50,13.37,cannot tell\n", "");
     expect_peaks((const char *const[]){b1, a1, NULL}, 0, ",less\n", "");
@@ -355,7 +355,7 @@ static void peaks_of_traces_are_those_of_devices(void **state)
     const char *b0 = make_allocation("n_rank0.json", 50), *b1 = make_allocation("n_rank1.json", 75);
     expect_peaks((const char *const[]){a0, a1, "vs", b0, b1, NULL}, 1,
                  "\n,\"device 1, rank 1, allocated\",B,1,1,50.00,75.00,25.00,50.00,more\n",
-                 "nvtally: memory: 3 peaks more are the same");
+                 "nvtally: memory: 3 other peaks are unchanged");
 }
 #endif
 

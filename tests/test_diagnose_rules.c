@@ -968,18 +968,18 @@ static void what_rules_could_not_look_at_is_said(void **state)
           "2 of 44 rules skipped: no memory events in the trace",
           "4 of 44 rules skipped: no iterations in the trace",
           "; for training, nvtally record --pytorch)\n",
-          " rules skipped: no OS calls, CPU samples, samples of the machine"}},
+          " rules skipped: no OS calls, CPU samples, machine samples"}},
         {1,
          1,
          {"2 of 44 rules skipped: no memory events in the trace (",
           "9 of 44 rules skipped: no NVTX ranges in the trace",
-          " rules skipped: no OS calls, CPU samples, samples of the machine"}},
+          " rules skipped: no OS calls, CPU samples, machine samples"}},
         {0,
          2,
          {"2 of 44 rules skipped: no memory events in the traces (",
           "4 of 44 rules skipped: no iterations in the traces",
-          " rules skipped: no OS calls, CPU samples, samples of the machine"}},
-        {0, 3, {" rules skipped: no OS calls, CPU samples, samples of the machine"}},
+          " rules skipped: no OS calls, CPU samples, machine samples"}},
+        {0, 3, {" rules skipped: no OS calls, CPU samples, machine samples"}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_input input = {.traces = traces + cases[i].from, .trace_count = cases[i].count};

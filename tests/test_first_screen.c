@@ -17,6 +17,7 @@
 #include "terminal_kit.h"
 
 #define TRACE   "docs/results/h100/traces/train.nvt"
+#define OTHER   "docs/results/h100/traces/pytorch.nvt" /* its iterations are of another domain */
 #define PICTURE "docs/images/first-screen.svg"
 enum { COLUMNS = 80, LINES = 24 };
 
@@ -78,12 +79,25 @@ static void the_readme_shows_it(void **state)
     free(readme);
 }
 
+/* Iterations are compared whatever each side calls them, and come first. */
+static void a_comparison_begins_with_iterations(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"nvtally", "compare", TRACE, "vs", OTHER, NULL};
+    int status;
+    char *printed = kit_on_terminal(COLUMNS, LINES, NULL, argv, &status);
+    assert_int_equal(status, 0);
+    assert_non_null(strstr(printed, " less time: iteration 15.1 ms \u2192 6.10 ms"));
+    free(printed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_screen_becomes_a_picture),
         cmocka_unit_test(the_picture_is_what_is_printed),
         cmocka_unit_test(the_readme_shows_it),
+        cmocka_unit_test(a_comparison_begins_with_iterations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

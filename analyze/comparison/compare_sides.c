@@ -8,6 +8,7 @@
 #include "../input/ranks.h"
 #include "../../lib/map.h"
 #include "../model/cuda_names.h"
+#include "../model/named_iterations.h"
 #include "../model/plain_names.h"
 #include "../studies/phases.h"
 
@@ -156,43 +157,81 @@ struct adding {
         whole; /* whole: the name of the range that names the configuration, or NVT_NO_STRING */
 };
 
-/* Groups of a trace's names, so that each name is looked up once: group + 1 by name and domain. */
+#define NAME_MAX_SHOWN 1024
+
+/* "domain:name"; what a range that names a configuration is of stands there. */
+static void name_range(const struct adding *adding, uint32_t range, char out[NAME_MAX_SHOWN])
+{
+    const struct nvt_trace *trace = adding->trace;
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    const size_t shown = trace->ranges.name[range] == adding->whole
+                             ? nvt_configuration_workload(name)
+                             : strlen(name);
+    snprintf(out, NAME_MAX_SHOWN, "%s:%.*s",
+             nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), (int)shown, name);
+}
+
+/* What the iterations of all traces are called: as in the first, or "iteration" where each has a name of its own there. 0, or -1
+ * when out of memory. */
+static int name_iterations(const struct adding *adding, const uint32_t *rows, uint32_t count)
+{
+    const struct nvt_ranges *ranges = &adding->trace->ranges;
+    char text[NAME_MAX_SHOWN] = ":iteration";
+    int is_one_name = 1;
+    if (adding->groups->iteration || !count)
+        return 0;
+    for (uint32_t i = 1; i < count; i++)
+        is_one_name &= ranges->name[rows[i]] == ranges->name[rows[0]];
+    if (is_one_name)
+        name_range(adding, rows[0], text);
+    adding->groups->iteration = nvt_strings_add_text(adding->groups->strings, text);
+    return adding->groups->iteration == NVT_NO_STRING ? -1 : 0;
+}
+
+/* The group of a range's name; iterations are compared whatever they are called. NULL when out of memory. */
+static struct nvt_compared *group_of(const struct adding *adding, uint32_t range, int is_iteration)
+{
+    struct nvt_sides *groups = adding->groups;
+    const char *name = nvt_name(adding->trace, adding->trace->ranges.name[range]);
+    char text[NAME_MAX_SHOWN];
+    groups->origins[adding->side].has_ranges |= is_phase(name);
+    if (is_phase(name))
+        return find_group(groups, NVT_GROUP_PHASE, adding->configuration, name);
+    if (is_iteration)
+        return find_group(groups, NVT_GROUP_RANGE, adding->configuration,
+                          nvt_strings_get(groups->strings, groups->iteration, NULL));
+    name_range(adding, range, text);
+    return find_group(groups, NVT_GROUP_RANGE, adding->configuration, text);
+}
+
+/* Groups of a trace's names, so that each name is looked up once: group + 1 by name and domain, and whether it is an iteration. */
 static int add_ranges(const struct adding *adding)
 {
     struct nvt_sides *groups = adding->groups;
     const struct nvt_trace *trace = adding->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_map known = {0};
-    uint32_t functions = nvt_python_functions(trace);
-    int status = 0;
+    uint32_t functions = nvt_python_functions(trace), count, next = 0;
+    uint32_t *iterations = nvt_iterations(trace, &count);
+    int status = !iterations || name_iterations(adding, iterations, count) ? -1 : 0;
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        const int is_iteration = next < count && iterations[next] == i;
+        next += is_iteration ? 1 : 0;
         if (ranges->flags[i] & NVT_RANGE_PARTIAL || nvt_is_function_of(trace, functions, i))
             continue;
-        uint32_t *at = nvt_map_at(&known, (uint64_t)ranges->domain[i] << 32 | ranges->name[i]);
-        if (!at) {
-            status = -1;
-            break;
-        }
-        if (*at == NVT_MAP_NONE) {
-            char text[1024];
-            const char *name = nvt_name(trace, ranges->name[i]);
-            /* What it is of stands in the configuration. */
-            const size_t shown =
-                ranges->name[i] == adding->whole ? nvt_configuration_workload(name) : strlen(name);
-            snprintf(text, sizeof(text), "%s:%.*s",
-                     nvt_name(trace, trace->domains.name[ranges->domain[i]]), (int)shown, name);
-            groups->origins[adding->side].has_ranges |= is_phase(name);
-            struct nvt_compared *group =
-                is_phase(name) ? find_group(groups, NVT_GROUP_PHASE, adding->configuration, name)
-                               : find_group(groups, NVT_GROUP_RANGE, adding->configuration, text);
-            status = group ? 0 : -1;
+        uint32_t *at = nvt_map_at(&known, (uint64_t)ranges->domain[i] << 33 |
+                                              (uint64_t)is_iteration << 32 | ranges->name[i]);
+        if (at && *at == NVT_MAP_NONE) {
+            const struct nvt_compared *group = group_of(adding, i, is_iteration);
             *at = group ? (uint32_t)(group - groups->items) : NVT_MAP_NONE;
         }
-        if (!status)
-            status = add_time(&groups->items[*at].sides[adding->side],
-                              rank_of_thread(trace, ranges->thread[i], adding->rank),
-                              (double)(ranges->end[i] - ranges->start[i]));
+        if (!at || *at == NVT_MAP_NONE ||
+            add_time(&groups->items[*at].sides[adding->side],
+                     rank_of_thread(trace, ranges->thread[i], adding->rank),
+                     (double)(ranges->end[i] - ranges->start[i])))
+            status = -1;
     }
+    free(iterations);
     nvt_map_free(&known);
     return status;
 }

@@ -62,6 +62,7 @@ struct nvt_sides {
     size_t count;
     struct nvt_map *by_key;
     struct nvt_origin origins[NVT_SIDES];
+    uint32_t iteration; /* string: the name that iterations have in the first trace, and get in all; 0: none has any */
     int has_directories; /* some side has one that a run wrote */
     struct nvt_compared_samples functions;
 };

@@ -79,13 +79,15 @@ static void put_change(const struct nvt_outcome *row, const char *name, char sid
 {
     const struct nvt_change *change = row->change;
     const int is_slower = change->verdict == NVT_SLOWER, is_all = fitness(row->group) == ITERATION;
-    char by[NVT_TIME_MAX], low[NVT_TIME_MAX], high[NVT_TIME_MAX];
-    /* What is faster by 3 to 5 % has ratios of 0.97 to 0.95. */
+    char by[NVT_TIME_MAX], low[NVT_TIME_MAX], high[NVT_TIME_MAX], what[48];
+    /* What takes 3 to 5 % less time has ratios of 0.97 to 0.95. */
     percent(is_slower ? change->low : change->high, low);
     percent(is_slower ? change->high : change->low, high);
-    snprintf(out, NVT_HEADLINE_MAX, "%c%s%.100s is %s %% [%s, %s] %s: %s%s%s → %s", side,
-             is_all ? "" : ": ", is_all ? "" : name, percent(change->ratio, by), low, high,
-             is_slower ? "slower" : "faster", is_all ? name : "", is_all ? " " : "",
+    snprintf(what, sizeof(what), is_slower ? "is %s %%" : "takes %s %%",
+             percent(change->ratio, by));
+    snprintf(out, NVT_HEADLINE_MAX, "%c%s%.100s %s [%s, %s] %s: %s%s%s → %s", side,
+             is_all ? "" : ": ", is_all ? "" : name, what, low, high,
+             is_slower ? "slower" : "less time", is_all ? name : "", is_all ? " " : "",
              NVT_TIME(change->typical[0]), NVT_TIME(change->typical[1]));
 }
 

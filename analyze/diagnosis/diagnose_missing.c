@@ -50,9 +50,9 @@ static const struct {
     {NVT_RULE_OPERATORS, "", "", {""}},
     {NVT_RULE_OS_CALLS, "osrt", "OS calls", {NULL}},
     {NVT_RULE_SAMPLES, "cpu", "CPU samples", {NULL}},
-    {NVT_RULE_MACHINE, "machine", "samples of the machine", {NULL}},
-    {NVT_RULE_PROCESS, "process", "samples of processes", {NULL}},
-    {NVT_RULE_MPI, "mpi", "calls to MPI or torch.distributed", {NULL}},
+    {NVT_RULE_MACHINE, "machine", "machine samples", {NULL}},
+    {NVT_RULE_PROCESS, "process", "process memory samples", {NULL}},
+    {NVT_RULE_MPI, "mpi", "MPI or torch.distributed calls", {NULL}},
 };
 
 #define OF_DEVICE (NVT_RULE_OPS | NVT_RULE_CALLS | NVT_RULE_MEMORY)

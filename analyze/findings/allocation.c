@@ -163,9 +163,9 @@ const struct nvt_rule nvt_rule_allocation = {
              "trace. The finding names the longest call and, with stacks, who calls.",
     .threshold =
         "10 calls, one in every 5 iterations, and 5 % of the time, in the second half of the "
-        "iterations: by then caches are filled; even if the two longest were like the others, "
-        "because what is allocated once is not a loop; without iterations, the same of 5 rounds of "
-        "allocating and freeing, over half of that time; calls of pools do not count",
+        "iterations: by then caches are filled; even with the two longest cut to the mean of the "
+        "rest, because what is allocated once is not a loop; without iterations, the same of 5 "
+        "rounds of allocating and freeing, over half of that time; calls of pools do not count",
     .remedy = "allocate before the loop, or use a pool (cudaMallocAsync, a caching allocator)",
     .helped =
         "cudaMallocAsync with a release threshold (cudaMemPoolAttrReleaseThreshold), RMM, "

@@ -452,14 +452,13 @@ const struct nvt_rule nvt_rule_blocked = {
         "ranges; of other threads only waits for locks count. Needs --trace osrt of nvtally "
         "record, or nsys profile --trace=osrt.",
     .threshold =
-        "15 % of the time for calls of one kind on one thread, in at least 3 calls, even if the "
-        "two longest were like the others, within ranges that it enters 3 times or more: what is "
-        "done once is no loop. Threads that enter iterations (without any, the main thread, or if "
-        "that has no ranges those that have), as others may wait for work; for locks any, and any "
-        "place in a program without ranges. Not if a device works for half of it, nor within MPI "
-        "and CUDA calls, nor where a loop waits for its DataLoader (input-bound), nor if 90 % of "
-        "it "
-        "lies behind the optimizer's step and that is a finding (between steps)",
+        "15 % of the time for calls of one kind on one thread, in at least 3 calls, even with the "
+        "two longest cut to the mean of the rest, within ranges that it enters 3 times or more: "
+        "what is done once is no loop. Threads that enter iterations (without any, the main "
+        "thread, or if that has no ranges those that have), as others may wait for work; for locks "
+        "any, and any place in a program without ranges. Not if a device works for half of it, nor "
+        "within MPI and CUDA calls, nor where a loop waits for its DataLoader (input-bound), nor "
+        "if 90 % of it lies behind the optimizer's step and that is a finding (between steps)",
     .remedy = "do it on another thread, ahead of the loop, or less often; the finding says what "
               "helps against its kind of calls",
     .helped =

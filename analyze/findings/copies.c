@@ -105,7 +105,7 @@ const struct nvt_rule nvt_rule_copies = {
              "the time that a call waits for earlier work of the device.",
     .threshold =
         "10 per iteration (100 without iterations) of less than 4 KiB, and 5 % of the time with "
-        "their calls: at 25 GB/s, 4 KiB take 0.2 us, but setting up a copy takes 1 to 10 us; time "
+        "their calls: at 25 GB/s, 4 KiB take 0.2 µs, but setting up a copy takes 1 to 10 µs; time "
         "that a call waits for earlier work of the device does not count",
     .remedy = "collect them into one buffer and copy it once, or leave the values on the device",
     .helped = "Losses and metrics summed on the GPU and fetched every n-th iteration. Arguments "

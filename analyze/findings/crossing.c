@@ -100,7 +100,7 @@ const struct nvt_rule nvt_rule_crossing = {
     .threshold = "two variants with three values each, whose lines differ (at 95 %) one way at the "
                  "smallest common value and the other way at the largest: nothing is said about "
                  "values that were not run",
-    .remedy = "choose the variant by the number",
+    .remedy = "switch variants at the crossing value",
     .helped = "A switch by size in the program, at the measured crossing. More values near the "
               "crossing, if the interval is wide.",
     .confused = "Two variants that are equal up to noise do not cross: their lines must differ at "

@@ -213,7 +213,8 @@ const struct nvt_rule nvt_rule_deadlock = {
                  "3.13) whose holder is known. In Python any thread may release a lock: one that "
                  "its own thread took counts only while nothing else of Python runs in the "
                  "process. Waits for events, conditions and queues never count",
-    .remedy = "take locks in one order, and none that is held already; the finding says what fits",
+    .remedy =
+        "always acquire locks in the same order, and never acquire one again that the thread holds",
     .helped = "One order for all locks, or one lock for both. RLock where a function may call "
               "itself. Workers started before threads, or with spawn or forkserver: a fork copies "
               "a lock in whatever state it is, and not the thread that would release it. \"with "

@@ -183,12 +183,13 @@ static void describe(const struct stalls *stalls, double share, struct nvt_findi
              NVT_COUNTED(stalls->faults / stalls->view->units, "fault", "faults"),
              stalls->view->per,
              nvt_kernel_label(nvt_name(trace, most_of(stalls->kernels, strings)), kernel));
-    snprintf(
-        finding->evidence, sizeof(finding->evidence),
-        "%.0f %% of the time, %.0f %% of kernel time; the driver handles faults %s times while %s "
-        "kernels run, for %s each%s%s%s",
-        100 * share, 100 * stalls->ns / stalls->kernel_ns, NVT_COUNT(stalls->records),
-        NVT_COUNT(stalls->stalled), NVT_TIME(stalls->ns / stalls->records), place, moved, thrashed);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%.0f %% of the time, %.0f %% of kernel time; the driver handles faults %s times "
+             "while %s, for %s "
+             "each%s%s%s",
+             100 * share, 100 * stalls->ns / stalls->kernel_ns, NVT_COUNT(stalls->records),
+             NVT_COUNTED(stalls->stalled, "kernel runs", "kernels run"),
+             NVT_TIME(stalls->ns / stalls->records), place, moved, thrashed);
 }
 
 /* 0, or -1 when out of memory. */

@@ -137,7 +137,7 @@ const struct nvt_rule nvt_rule_grid = {
              "counts in which the kernel runs alone. The cost is that time multiplied by the share "
              "of SMs without a block: what perfect spreading would save.",
     .threshold =
-        "kernels of 20 us and more with at most one block for two SMs, alone on the device, whose "
+        "kernels of 20 µs and more with at most one block for two SMs, alone on the device, whose "
         "idle SMs are 10 % of the device's time: shorter kernels cost their launch, not their "
         "grid; collectives (NCCL) are left out, and devices whose number of SMs is unknown",
     .remedy = "split the work into more blocks (along another dimension, or split-K), batch small "

@@ -413,9 +413,9 @@ const struct nvt_rule nvt_rule_hang = {
         "recorder may have been killed. nvtally record --trace nvtx,osrt,cpu shows most.",
     .threshold = "nothing more for the last 5 s and for 5 times as long as ever before, of a "
                  "process with at least 10 ranges, MPI calls or marks, which is within one of "
-                 "them: a program that just works on comes to its next range as it did before. Not "
-                 "while it sleeps or waits for something from outside (poll, accept), or for work "
-                 "from a queue that another thread may fill: that is meant",
+                 "them: a program that is still working reaches its next range about as fast as "
+                 "before. Not while it sleeps or waits for something from outside (poll, accept), "
+                 "or for work from a queue that another thread may fill: that is meant",
     .remedy = "attach a debugger while the process is alive (gdb -p, py-spy dump); -r range_tree "
               "and -r osrt_trace show what it did before",
     .helped = "py-spy dump --pid on the rank that is missing. NCCL_DEBUG=INFO and "

@@ -225,22 +225,22 @@ const struct nvt_rule nvt_rule_idle = {
     .means = "The GPU has finished all it was given, and the thread that launches is busy "
              "elsewhere: it prepares data, writes logs, computes metrics, or waits for another "
              "thread. The GPU idles as long as that takes.",
-    .found = "A gap of 100 us or more counts if the thread that launches the next operation was in "
+    .found = "A gap of 100 µs or more counts if the thread that launches the next operation was in "
              "no CUDA call for most of it. The finding names the shortest push/pop range that "
              "holds half of that time, with its share if that is below 90 %. With OS calls "
              "(--trace osrt) it names the call and the file with half of it; with --trace cpu, the "
              "functions that ran and who called them.",
-    .threshold = "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two "
-                 "longest were like the others: one gap is not a loop, and shorter ones are the "
-                 "launching itself. Not where the host waits for requests outside of iterations "
-                 "(epoll_wait, accept), nor in MPI",
+    .threshold = "10 % of the device's time, in at least 3 gaps of 100 µs or more, even with the "
+                 "two longest cut to the mean of the rest: one gap is not a loop, and shorter ones "
+                 "are the launching itself. Not where the host waits for requests outside of "
+                 "iterations (epoll_wait, accept), nor in MPI",
     .remedy = "do that work on another thread, or one iteration ahead, or after the launches of "
               "the iteration instead of before them",
     .helped = "DataLoader workers with pin_memory=True and a prefetcher that copies the next batch "
               "while the current one runs. Metrics and logs every n-th iteration, from values that "
               "are already on the host. Launching the next iteration before the bookkeeping of the "
               "last one. Moving preprocessing to the GPU.",
-    .confused = "Launch-bound: many gaps below 100 us, between launches. Sync-bound: the gap "
+    .confused = "Launch-bound: many gaps below 100 µs, between launches. Sync-bound: the gap "
                 "follows a wait for the GPU. Stalled device: the next operation had been launched "
                 "already. If the trace has OS calls or CPU samples, host blocked and busy host say "
                 "what the CPU does, and this finding names them as its reason.",

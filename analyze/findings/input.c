@@ -202,10 +202,9 @@ const struct nvt_rule nvt_rule_input = {
              "finding shows how long making a batch "
              "takes, in the dataset and to collate, over all workers; with --trace cpu, the "
              "functions that ran meanwhile.",
-    .threshold =
-        "10 % of the time, in at least 3 waits, even if the two longest were like the others: the "
-        "first batch of an epoch, for which workers start, is not a loop; known from PyTorch's "
-        "profiler and from record --pytorch",
+    .threshold = "10 % of the time, in at least 3 waits, even with the two longest cut to the mean "
+                 "of the rest: the first batch of an epoch, for which workers start, is not a "
+                 "loop; known from PyTorch's profiler and from record --pytorch",
     .remedy = "more workers (num_workers=, persistent_workers=True), a larger prefetch_factor=, or "
               "less work per sample: decode and resize once, before training",
     .helped = "num_workers up to the number of cores (more is CPU oversubscribed), "

@@ -121,7 +121,7 @@ const struct nvt_rule nvt_rule_kernels = {
     .threshold =
         "half of all kernels, 20 per iteration (100 without iterations), and 20 % of the time with "
         "the gaps before them; small means shorter than the trace's own median launch (at most 10 "
-        "us: longer ones wait for room; 5 us if none was recorded), because launching then takes "
+        "µs: longer ones wait for room; 5 µs if none was recorded), because launching then takes "
         "longer than the work; kernels of CUDA graphs do not count",
     .remedy = "fuse elementwise kernels, do one grouped or batched operation instead of many, or "
               "capture the iteration into a CUDA graph",

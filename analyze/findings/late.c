@@ -164,12 +164,11 @@ const struct nvt_rule nvt_rule_late = {
              "ranks; the rank of a file is that of the process, the trace, its row, or the number "
              "after \"rank\" in its name.",
     .threshold =
-        "10 % of a rank's time in one wait state (late sender, late receiver, wait at "
-        "barrier ...) for one rank in one range, in at least 3 waits, even if the two "
-        "longest were like the others, less what the late rank waits for others in such a range, "
-        "and four times that over the whole trace: "
-        "ranks that are late by turns have none to blame. Not where the "
-        "late rank communicates itself: it waits for another one, or for the network",
+        "10 % of a rank's time in one wait state (late sender, late receiver, wait at barrier ...) "
+        "for one rank in one range, in at least 3 waits, even with the two longest cut to the mean "
+        "of the rest, less what the late rank waits for others in such a range, and four times "
+        "that over the whole trace: ranks that take turns being late are not reported. Not where "
+        "the late rank communicates itself: it waits for another one, or for the network",
     .remedy = "balance the ranks' work before they meet",
     .helped = "Posting receives early (MPI_Irecv), sending before computing, dynamic load "
               "balancing, fewer barriers, domain decompositions by cost instead of by size.",

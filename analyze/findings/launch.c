@@ -62,12 +62,12 @@ const struct nvt_rule nvt_rule_launch = {
              "many short gaps, and a faster GPU would not make the program faster. Launch overhead "
              "of the framework and of the driver decides how long an iteration takes.",
     .found = "A gap of a device counts if the thread that launches the next operation was "
-             "launching, or between two launches less than 100 us apart, until then. Gaps after a "
+             "launching, or between two launches less than 100 µs apart, until then. Gaps after a "
              "wait for the device are sync-bound, longer ones outside of CUDA are GPU idle. With "
              "--trace cpu, the evidence ends with the functions that ran in these gaps.",
     .threshold = "20 % of the device's time and 50 gaps: a queue that runs ahead has such gaps "
-                 "only at its beginning. Gaps of 100 us or more outside of CUDA are the program's "
-                 "own work: a launch takes 2 to 10 us, some tens with a framework's operator",
+                 "only at its beginning. Gaps of 100 µs or more outside of CUDA are the program's "
+                 "own work: a launch takes 2 to 10 µs, some tens with a framework's operator",
     .remedy = "fuse kernels, batch them, or capture them into a CUDA graph",
     .in_pytorch = "torch.compile (mode=\"reduce-overhead\" captures CUDA graphs), a larger batch, "
                   "CUDA graphs by hand (torch.cuda.graph), fused=True in the optimizer",

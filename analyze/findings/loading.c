@@ -43,9 +43,9 @@ const struct nvt_rule nvt_rule_loading = {
     .found = "A gap counts if the launching call of the next operation took 1 ms or more and the "
              "device was idle meanwhile. Launches of CUDA graphs do not count.",
     .threshold =
-        "10 % of the device's time, in at least 3 gaps, even if the two longest were like the "
-        "others: a launch takes 2 to 10 us, one that loads or compiles code some ms. Launches of "
-        "CUDA graphs do not count, nor those while the device works, which may wait for room",
+        "10 % of the device's time, in at least 3 gaps, even with the two longest cut to the mean "
+        "of the rest: a launch takes 2 to 10 µs, one that loads or compiles code some ms. Launches "
+        "of CUDA graphs do not count, nor those while the device works, which may wait for room",
     .remedy = "launch every kernel once, in the shapes that will come, before measuring or "
               "serving; CUDA_MODULE_LOADING=EAGER; keep compiled code in a cache",
     .helped = "Warm-up requests for each batch size and sequence length before a server takes "

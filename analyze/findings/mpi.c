@@ -160,8 +160,8 @@ const struct nvt_rule nvt_rule_mpi = {
              "how often it comes and how many bytes it sends. Waits for a late rank that is found "
              "by that rule do not count. Needs nvtally record --trace mpi, or nsys.",
     .threshold = "10 % of the time between MPI_Init and MPI_Finalize in calls that return when "
-                 "they are done: below that no change of them is felt; polling calls (MPI_Test) "
-                 "are not recorded. Waits for a late rank that was found do not count",
+                 "they are done: below that, tuning them has no visible effect; polling calls "
+                 "(MPI_Test) are not recorded. Waits for a late rank that was found do not count",
     .remedy = "balance the ranks if one comes last (stats -r stragglers); else fewer and larger "
               "messages, or calls that are waited for later (MPI_Iallreduce), with work in between",
     .helped = "Non-blocking collectives and sends with work in between; several small messages "
@@ -188,9 +188,8 @@ const struct nvt_rule nvt_rule_distributed = {
         "it comes and how many bytes a rank gives. Waits for a late rank that is found by that "
         "rule do not count. Needs nvtally record --pytorch. What a device communicates "
         "(NCCL) is exposed communication.",
-    .threshold =
-        "10 % of the time in such calls: below that no change of them is felt. Waits for a "
-        "late rank that was found do not count",
+    .threshold = "10 % of the time in such calls: below that, tuning them has no visible effect. "
+                 "Waits for a late rank that was found do not count",
     .remedy = "balance the ranks if one comes last (stats -r stragglers); else fewer and larger "
               "collectives: gradient accumulation with no_sync(), larger buckets (bucket_cap_mb), "
               "bfloat16 gradients, or NCCL on devices",

@@ -97,10 +97,10 @@ const struct nvt_rule nvt_rule_operator = {
         "takes most of each iteration: what it does not take is hardly worth looking at.",
     .found = "PyTorch's profiler with ProfilerActivity.CPU alone: the time of each operator less "
              "that of those that it calls.",
-    .threshold = "40 % of the time in operators of one name, at least 3 of them, even if the two "
-                 "longest were like the others. Not with GPU activity, and not GEMMs, "
-                 "convolutions, attention, recurrent layers and Fourier transforms, which models "
-                 "consist of",
+    .threshold =
+        "40 % of the time in operators of one name, at least 3 of them, even with the two longest "
+        "cut to the mean of the rest. Not with GPU activity, and not GEMMs, convolutions, "
+        "attention, recurrent layers and Fourier transforms, which models consist of",
     .remedy = "fewer calls on larger tensors, a cheaper algorithm or a smaller size for it; "
               "record_shapes=True in torch.profiler shows its shapes, with_stack=True who calls it",
     .helped = "Leaving a decomposition or a sort out of the loop, copying once and not in each "

@@ -202,10 +202,10 @@ const struct nvt_rule nvt_rule_outside = {
              "optimizer's step of any thread of the process runs meanwhile. With with_stack=True "
              "the finding names the function of Python that was open then.",
     .threshold =
-        "15 % of the time between operators of the same two names, in at least 3 gaps of "
-        "100 us and more, even if the two longest were like the others: shorter ones are "
-        "Python between two operators, and the profiler's own work. Not with GPU activity, whose "
-        "gaps have rules of their own, nor behind the optimizer's step where between steps says it",
+        "15 % of the time between operators of the same two names, in at least 3 gaps of 100 µs "
+        "and more, even with the two longest cut to the mean of the rest: shorter ones are Python "
+        "between two operators, and the profiler's own work. Not with GPU activity, whose gaps "
+        "have rules of their own, nor behind the optimizer's step where between steps says it",
     .remedy = "see what runs there: with_stack=True in torch.profiler names the function, nvtally "
               "record --python calls, files, locks and lines",
     .helped = "Moving logs, metrics and checkpoints to every n-th step or another thread; removing "

@@ -505,12 +505,13 @@ const struct nvt_rule nvt_rule_ranks = {
              "rank that caused it. Of MPI calls and peer copies, it is the rank that is in "
              "communication the least and computes longer.",
     .threshold =
-        "the ranks that wait for it do so for 5 % of its time in the mean, and wait for 5 % more "
-        "of it in all (median) than the rank itself: either alone may be different work by design "
-        "or lateness by turns. Nothing where groups are not known and ranks do not leave their "
-        "collectives together. Of processes that call MPI or torch.distributed, the rank computes "
-        "longer and the others communicate longer by 5 %, and wait for it four times as long as it "
-        "does for them by turns. Not where late rank says what it does meanwhile",
+        "other ranks wait for it at least 5 % of the time on average, and 5 points more than it "
+        "waits itself (median): one of the two alone may be different work by design, or ranks "
+        "that take turns being late. Nothing is reported where groups are unknown and ranks do not "
+        "leave their collectives together. Without collectives on the device, for MPI and "
+        "torch.distributed calls: the rank computes 5 % longer, the others communicate 5 % longer, "
+        "and they wait for it four times as long as it waits for them. Not where late rank says "
+        "what it does meanwhile",
     .remedy = "rebalance its work (shorter sequences, fewer layers), or check its clocks, host and "
               "interconnect",
     .helped =
@@ -519,7 +520,7 @@ const struct nvt_rule nvt_rule_ranks = {
         "moves with it; checking its clock (slow clock) and its NUMA binding.",
     .confused = "Late rank names the range, where MPI calls were recorded. Exposed communication: "
                 "all ranks communicate as long. Stages of a pipeline do different work by design; "
-                "if their times differ on purpose, the finding is right and of no use.",
+                "if their times differ on purpose, the finding is correct but not actionable.",
     .show = "stats -r stragglers",
     .confidence = NVT_LIKELY,
     .compare = compare_ranks,

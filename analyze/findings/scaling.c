@@ -329,7 +329,7 @@ const struct nvt_rule nvt_rule_scaling = {
                  "change a program. It is likely, not tested, where so many costs were fitted that "
                  "noise may be behind it (Benjamini and Hochberg, 5 %). A range is left out if one "
                  "within it has 90 % of its growth, because that one says more",
-    .remedy = "do it once for all of them",
+    .remedy = "hoist or batch it: one call instead of one per item",
     .helped = "One batched or grouped launch instead of a loop over units; padding or nested "
               "tensors for units of different size; keeping decisions on the device; algorithms of "
               "lower order, such as attention with a window.",

@@ -105,10 +105,10 @@ const struct nvt_rule nvt_rule_serial = {
         "the CPU, the rule may stay silent.",
     .threshold =
         "15 % of the time that spreading that part over all threads would save, in at least 3 "
-        "parts, even if the two longest were like the others; and two threads or more work for 10 "
-        "% of the time: what is serial throughout has no threads to spread it over. Threads count "
-        "that the loop waits for: it continues when their work is done. Not those that never work, "
-        "or that work ahead (load data), nor while a device works",
+        "parts, even with the two longest cut to the mean of the rest; and two threads or more "
+        "work for 10 % of the time: what is serial throughout has no threads to spread it over. "
+        "Threads count that the loop waits for: it continues when their work is done. Not those "
+        "that never work, or that work ahead (load data), nor while a device works",
     .remedy = "distribute that part over the threads (more parallel loops, a tree reduction), or "
               "overlap it with the parallel part of the next iteration; then measure again: what "
               "is left bounds what more threads can do",

@@ -37,11 +37,11 @@ const struct nvt_rule nvt_rule_stalled = {
         "Work was in the queue, and the device did not begin it. It waited for something that the "
         "launching thread does not show: an event of another stream, another process or rank, a "
         "host function in the stream, memory. Or something did run that was not recorded.",
-    .found = "A gap of 100 us or more counts if the next operation had been launched before it "
+    .found = "A gap of 100 µs or more counts if the next operation had been launched before it "
              "began. The finding names the operation after the longest gap.",
-    .threshold = "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two "
-                 "longest were like the others, each before an operation that was launched before "
-                 "the gap: an operation begins 2 to 10 us after its launch",
+    .threshold = "10 % of the device's time, in at least 3 gaps of 100 µs or more, even with the "
+                 "two longest cut to the mean of the rest, each before an operation that was "
+                 "launched before the gap: an operation begins 2 to 10 µs after its launch",
     .remedy = "look at what it waited for: an event of another stream, process or rank, a function "
               "on the host, memory; or record what is missing (CUDA graphs by nodes, every device)",
     .helped = "Recording all processes and devices, and graphs by their nodes (--trace without "

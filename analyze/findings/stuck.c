@@ -317,9 +317,9 @@ const struct nvt_rule nvt_rule_stuck = {
         "Where a "
         "missing rank waits in another group itself, the rank that this one waits for is reported "
         "instead. JSON dumps have no stacks.",
-    .threshold = "no end 5 s after the call, or a time that is up. When the dump was written is "
-                 "taken from the file's last change; a dump of a job that runs on has some rank a "
-                 "little behind the others, which is no finding",
+    .threshold = "no end 5 s after the call, or a timeout that expired. When the dump was written "
+                 "is taken from the file's last change; a dump of a job that runs on has some rank "
+                 "a little behind the others, which is not reported",
     .remedy = "look at what the rank that has not reached it does (py-spy dump, its own log)",
     .helped = "A branch that not all ranks take (a log, a checkpoint, a last batch that only some "
               "have) moved out of the way of collectives. The order of collectives of several "

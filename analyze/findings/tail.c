@@ -117,7 +117,7 @@ const struct nvt_rule nvt_rule_tail = {
              "three are looked at, while they run alone. The cost assumes blocks that take equally "
              "long: it is what filling the last wave would save at most.",
     .threshold =
-        "kernels of 20 us and more, alone on the device, whose grid is more than one wave and at "
+        "kernels of 20 µs and more, alone on the device, whose grid is more than one wave and at "
         "most three; the room for blocks that their last wave leaves empty is 10 % of the device's "
         "time. A wave is what all SMs hold at once by the kernel's registers, shared memory and "
         "threads (CUDA's occupancy calculator): unknown without the number of SMs or the compute "

@@ -136,11 +136,10 @@ const struct nvt_rule nvt_rule_timing = {
         "For each name of a range, the end of its last device operation is compared with its own "
         "end. Operators and collectives of PyTorch, ranges of libraries, and annotations that "
         "PyTorch makes by itself are excluded; ProfilerStep# and the program's own names are not.",
-    .threshold =
-        "at least 3 ranges of a name, half of which end before their device work by a tenth of "
-        "their own length: less would mislead nobody; not PyTorch's own ranges (operators, "
-        "Optimizer.step#...), those of record --pytorch, nor those of libraries, which launch and "
-        "continue",
+    .threshold = "at least 3 ranges of a name, half of which end before their device work by a "
+                 "tenth of their own length: a smaller error is harmless; not PyTorch's own ranges "
+                 "(operators, Optimizer.step#...), those of record --pytorch, nor those of "
+                 "libraries, which launch and continue",
     .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
     .helped =
         "torch.cuda.synchronize() before each reading of a clock, CUDA events "

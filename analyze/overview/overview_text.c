@@ -207,7 +207,7 @@ static void put_start_up(const struct print *print)
     const struct nvt_overview *overview = print->overview;
     char share[NVT_TIME_MAX], first[64] = "";
     if (is_cold(overview))
-        snprintf(first, sizeof(first), " (%s)", NVT_TIME(overview->first_ns));
+        snprintf(first, sizeof(first), ", which took %s", NVT_TIME(overview->first_ns));
     if (isnan(overview->start_ns) && is_cold(overview))
         put_fact(print, "Warm-up", NVT_TIME(overview->first_ns), "of the first iteration");
     else if (!isnan(overview->start_ns) && isnan(overview->start_share))
@@ -427,7 +427,7 @@ static void put_rows(const struct print *print, size_t room)
         }
     if (overview->lends)
         put_line(print, NVT_PAINT_FAINT,
-                 "GPU work of other threads counts for the range around it (--by-thread: not)");
+                 "GPU work launched by other threads counts for the range that waits for it");
     putc('\n', print->out);
 }
 
@@ -490,31 +490,26 @@ static void put_findings(const struct print *print)
 
 enum { COMMANDS = 2 };
 
-/* Other commands that look at the same. */
-static const char *others_of(const struct nvt_overview *overview)
+/* A command line, and what it shows where there is room for that. */
+static void put_command(const struct print *print, size_t indent, const char *command,
+                        const char *input, const char *what)
 {
-    if (overview->are_kernels)
-        return "and plot (timeline), stats -r cuda_gpu_sum, stats -r list";
-    return overview->row_count
-               ? "and plot (timeline, flame graphs), stats -r range_tree, stats -r list"
-               : "and plot (charts), report (all in one document), stats -r list";
+    char text[NVT_TITLE_MAX];
+    snprintf(text, sizeof(text), "nvtally %s %s", command, input);
+    const size_t taken = indent + put_ends(print, text, print->width - indent);
+    if (taken + strlen(what) <= print->width)
+        put_painted(print, NVT_PAINT_FAINT, what);
 }
 
 static void put_commands(const struct print *print, const char *input)
 {
-    static const char label[] = "Next  ", what[] = "   evidence, remedies";
+    static const char label[] = "Next  ";
     const size_t indent = sizeof(label) - 1;
-    char text[NVT_TITLE_MAX];
     put_painted(print, NVT_PAINT_FAINT, label);
-    snprintf(text, sizeof(text), "nvtally diagnose %s", input);
-    const size_t taken = indent + put_ends(print, text, print->width - indent);
-    if (taken + sizeof(what) <= print->width + 1)
-        put_painted(print, NVT_PAINT_FAINT, what);
+    put_command(print, indent, "diagnose", input, "   evidence, remedies");
     putc('\n', print->out);
     put_blanks(print, indent);
-    nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
-    (void)put_start(print, others_of(print->overview), print->width - indent);
-    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    put_command(print, indent, "report", input, "   all as one HTML page");
     putc('\n', print->out);
 }
 
