@@ -3,6 +3,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,30 +16,34 @@
 #include "../lib/table.h"
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
-#include "ctl_socket.h"
+#include "ctl_dump.h"
 #include "ring.h"
 
 #define SESSIONS_MOST 256
 #define PATIENCE_NS   INT64_C(10000000000)
 
 static const char usage_text[] =
-    "usage: nvtally ctl [OPTIONS] ps|status|start|stop\n\n"
+    "usage: nvtally ctl [OPTIONS] ps|status|start|stop|dump\n\n"
     "Says what recordings of this user are going on on this machine, and what they\n"
     "are to do.\n\n"
     "  ps      list the recordings: their recorder's process, state, for how long,\n"
     "          the time recorded so far, their trace and command\n"
     "  status  all that is known of one, in lines of a name and a value\n"
     "  start   begin to record, in a recording that is dormant (see nvtally record)\n"
-    "  stop    end it; start may begin it again\n\n"
+    "  stop    end it; start may begin it again\n"
+    "  dump    copy the trace as it is now; the recording goes on\n\n"
     "  -s, --session WHICH  the recording, where there are several: the recorder's\n"
     "                       process as ps lists it, its folder, or all (default:\n"
     "                       the one that ctl itself runs in)\n"
+    "  -o, --output FILE    of dump: the copy (default: next to the trace, its name\n"
+    "                       with -dump1, -dump2, …)\n"
     "  -f, --format NAME    of ps: table, csv, json, … (default: table)\n"
     "      --help           this text\n\n"
     "Example:  nvtally ctl start; sleep 10; nvtally ctl stop\n";
 
 struct ctl {
-    const char *which; /* --session, or NULL */
+    const char *which;  /* --session, or NULL */
+    const char *output; /* --output, or NULL */
     const struct nvt_format *format;
     const char *verb;
     struct nvt_ctl_session sessions[SESSIONS_MOST];
@@ -91,27 +96,10 @@ static int choose(struct ctl *ctl, struct nvt_error *err)
 
 /* --- ps --------------------------------------------------------------------------------------- */
 
-/* The value of a line "NAME\tVALUE\n", "" where there is none. */
-static const char *value_of(const char *text, const char *name, char *out, size_t size)
-{
-    const size_t length = strlen(name);
-    out[0] = 0;
-    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, name, length) != 0 || line[length] != '\t')
-            continue;
-        const char *value = line + length + 1;
-        const size_t bytes = strcspn(value, "\n");
-        snprintf(out, size, "%.*s", (int)(bytes < size ? bytes : size - 1), value);
-        break;
-    }
-    return out;
-}
-
 static int64_t number_of(const char *text, const char *name)
 {
     char value[40];
-    return strtoll(value_of(text, name, value, sizeof(value)), NULL, 10);
+    return strtoll(nvt_ctl_value(text, name, value, sizeof(value)), NULL, 10);
 }
 
 static double seconds_of(const char *text, const char *name)
@@ -127,11 +115,11 @@ static void put_session(struct nvt_table *table, const struct nvt_ctl_session *s
         nvt_table_put(table, session->recorder, "no answer");
         return;
     }
-    nvt_table_put(table, session->recorder, value_of(text, "state", state, sizeof(state)),
+    nvt_table_put(table, session->recorder, nvt_ctl_value(text, "state", state, sizeof(state)),
                   seconds_of(text, "for"), seconds_of(text, "recorded"), number_of(text, "parts"),
                   number_of(text, "processes"), (double)number_of(text, "bytes") / NVT_MEBIBYTE,
-                  value_of(text, "command", command, sizeof(command)),
-                  value_of(text, "trace", trace, sizeof(trace)));
+                  nvt_ctl_value(text, "command", command, sizeof(command)),
+                  nvt_ctl_value(text, "trace", trace, sizeof(trace)));
 }
 
 static int print_sessions(struct ctl *ctl)
@@ -188,7 +176,27 @@ static int command(struct ctl *ctl, const char *request)
     return failed ? 2 : 0;
 }
 
-static const char *const verbs[] = {"ps", "status", "start", "stop"};
+static int dump(struct ctl *ctl)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char name[PATH_MAX];
+    int failed = 0;
+    if (choose(ctl, &err))
+        return fail(&err);
+    if (ctl->output && ctl->count > 1) {
+        nvt_fail(&err, "--output names one file, and there are %zu recordings", ctl->count);
+        return fail(&err);
+    }
+    for (size_t i = 0; i < ctl->count; i++) {
+        if (nvt_ctl_dump(&ctl->sessions[i], ctl->output, PATIENCE_NS, name, sizeof(name), &err))
+            failed = fail(&err);
+        else
+            puts(name);
+    }
+    return failed;
+}
+
+static const char *const verbs[] = {"ps", "status", "start", "stop", "dump"};
 
 static int fail_verb(const char *verb)
 {
@@ -208,7 +216,13 @@ static int run(struct ctl *ctl)
         i++;
     if (i == NVT_COUNT_OF(verbs))
         return fail_verb(ctl->verb);
-    return i ? command(ctl, ctl->verb) : print_sessions(ctl);
+    if (ctl->output && strcmp(ctl->verb, "dump") != 0) {
+        nvt_message(stderr, "--output is an option of ctl dump");
+        return 2;
+    }
+    if (!i)
+        return print_sessions(ctl);
+    return strcmp(ctl->verb, "dump") != 0 ? command(ctl, ctl->verb) : dump(ctl);
 }
 
 /* 0 to go on, 1: --help was answered, -1 with err. */
@@ -216,16 +230,20 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
 {
     static const struct option longs[] = {{"session", required_argument, NULL, 's'},
                                           {"format", required_argument, NULL, 'f'},
+                                          {"output", required_argument, NULL, 'o'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     char hint[64];
     ctl->format = nvt_format_find("table");
     opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":s:f:h", longs, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, ":s:f:o:h", longs, NULL)) != -1;) {
         switch (option) {
         case 's':
             ctl->which = optarg;
+            break;
+        case 'o':
+            ctl->output = optarg;
             break;
         case 'f':
             ctl->format = nvt_format_find(optarg);
@@ -243,7 +261,7 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
         }
     }
     if (optind == argc)
-        return nvt_fail(err, "ctl needs a request: ps, status, start or stop");
+        return nvt_fail(err, "ctl needs a request: ps, status, start, stop or dump");
     ctl->verb = argv[optind++];
     return optind < argc
                ? nvt_fail(err, "ctl %s: '%s' is one word too many", ctl->verb, argv[optind])

@@ -1,9 +1,11 @@
 #include "live.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../lib/buffer.h"
 #include "../lib/count_of.h"
@@ -97,10 +99,30 @@ static int stop(struct nvt_live *live, const char *words, char *text, size_t siz
     return turn(live, 0, text, size);
 }
 
+/* What is still in buffers goes to the file, and the moment on both clocks. */
+static int flush(struct nvt_live *live, const char *words, char *text, size_t size)
+{
+    struct nvt_recorder *recorder = live->recorder;
+    struct stat status;
+    uint64_t taken;
+    (void)words;
+    nvt_recorder_look(recorder);
+    nvt_recorder_drain(recorder, &taken);
+    recorder->next_flush = recorder->next_clock = 0;
+    nvt_recorder_housekeeping(recorder);
+    if (stat(live->trace, &status)) {
+        snprintf(text, size, "%s: %s", live->trace, strerror(errno));
+        return -1;
+    }
+    snprintf(text, size, "trace\t%s\nbytes\t%" PRId64 "\ninode\t%" PRIu64 "\n", live->trace,
+             (int64_t)status.st_size, (uint64_t)status.st_ino);
+    return 0;
+}
+
 static const struct request {
     const char *name;
     int (*answer)(struct nvt_live *live, const char *words, char *text, size_t size);
-} requests[] = {{"status", put_status}, {"start", start}, {"stop", stop}};
+} requests[] = {{"status", put_status}, {"start", start}, {"stop", stop}, {"flush", flush}};
 
 static int answer(void *context, const char *request, char *text, size_t size)
 {

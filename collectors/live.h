@@ -4,6 +4,8 @@
  *   status       lines of a name, a tab and a value: state (recording, dormant), for (ns in that state), began (ns ago), recorded
  *                (ns in all), parts, processes (that are in the trace), bytes, trace (its path), command
  *   start, stop  of --dormant: begin to record, end it
+ *   flush        have all in the trace that there is by now; lines as above: trace, bytes (that it has then), inode (of the file,
+ *                which is another one when its older part was cut off)
  */
 #ifndef NVT_LIVE_H
 #define NVT_LIVE_H

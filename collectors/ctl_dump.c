@@ -1,0 +1,130 @@
+#include "ctl_dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TRIES = 5, NAMES = 10000 };
+
+const char *nvt_ctl_value(const char *text, const char *name, char *out, size_t size)
+{
+    const size_t length = strlen(name);
+    out[0] = 0;
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, length) != 0 || line[length] != '\t')
+            continue;
+        const char *value = line + length + 1;
+        const size_t bytes = strcspn(value, "\n");
+        snprintf(out, size, "%.*s", (int)(bytes < size ? bytes : size - 1), value);
+        break;
+    }
+    return out;
+}
+
+/* --- the file ----------------------------------------------------------------------------------- */
+
+/* 0 with its descriptor, or -1 with errno. */
+static int create(const char *path, int *descriptor)
+{
+    *descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return *descriptor < 0 ? -1 : 0;
+}
+
+/* "dir/trace.nvt": "dir/trace-dump1.nvt". Whether it fits. */
+static int number_name(const char *trace, int number, char *name, size_t size)
+{
+    const char *slash = strrchr(trace, '/'), *base = slash ? slash + 1 : trace;
+    const char *dot = strrchr(base, '.');
+    const size_t stem = dot && dot > base ? (size_t)(dot - trace) : strlen(trace);
+    return snprintf(name, size, "%.*s-dump%d%s", (int)stem, trace, number, trace + stem) <
+           (int)size;
+}
+
+static int create_output(const char *trace, const char *output, char *name, size_t size,
+                         int *descriptor, struct nvt_error *err)
+{
+    int status = -1;
+    if (output) {
+        snprintf(name, size, "%s", output);
+        status = create(name, descriptor);
+    }
+    for (int i = 1; !output && status && i < NAMES; i++) {
+        if (!number_name(trace, i, name, size))
+            return nvt_fail_at(err, trace, -1, "its name is too long; --output names another file");
+        status = create(name, descriptor);
+        if (status && errno != EEXIST)
+            break;
+    }
+    return status ? nvt_fail_at(err, name, -1, "%s", strerror(errno)) : 0;
+}
+
+/* 0, or -1 with errno; 0 there: the file is shorter. */
+static int copy(int from, int to, int64_t bytes)
+{
+    char buffer[1 << 16];
+    while (bytes > 0) {
+        const size_t wanted = bytes < (int64_t)sizeof(buffer) ? (size_t)bytes : sizeof(buffer);
+        errno = 0;
+        const ssize_t size = read(from, buffer, wanted);
+        if (size <= 0)
+            return -1;
+        for (ssize_t done = 0, now; done < size; done += now)
+            if ((now = write(to, buffer + done, (size_t)(size - done))) < 0)
+                return -1;
+        bytes -= size;
+    }
+    return 0;
+}
+
+/* --- the request -------------------------------------------------------------------------------- */
+
+/* The trace, as it is at an answer of the recorder's; 1: it has become another file since. */
+static int open_trace(const struct nvt_ctl_session *session, int64_t patience_ns, char *trace,
+                      int *descriptor, int64_t *bytes, struct nvt_error *err)
+{
+    char text[NVT_CTL_ANSWER_MOST], value[40];
+    struct stat status;
+    const int failed = nvt_ctl_ask(session, "flush", patience_ns, text, sizeof(text), err);
+    if (failed)
+        return failed < 0 ? -1 : nvt_fail(err, "%.400s", text);
+    nvt_ctl_value(text, "trace", trace, PATH_MAX);
+    *bytes = strtoll(nvt_ctl_value(text, "bytes", value, sizeof(value)), NULL, 10);
+    *descriptor = open(trace, O_RDONLY | O_CLOEXEC);
+    if (*descriptor < 0 || fstat(*descriptor, &status))
+        return nvt_fail_at(err, trace, -1, "%s", strerror(errno));
+    nvt_ctl_value(text, "inode", value, sizeof(value));
+    return strtoull(value, NULL, 10) == (uint64_t)status.st_ino ? 0 : 1;
+}
+
+int nvt_ctl_dump(const struct nvt_ctl_session *session, const char *output, int64_t patience_ns,
+                 char *name, size_t size, struct nvt_error *err)
+{
+    char trace[PATH_MAX] = "";
+    int from = -1, to = -1, status = 1;
+    int64_t bytes = 0;
+    for (int i = 0; i < TRIES && status == 1; i++) {
+        if (from >= 0)
+            close(from);
+        from = -1;
+        status = open_trace(session, patience_ns, trace, &from, &bytes, err);
+    }
+    if (status == 1)
+        status = nvt_fail_at(err, trace, -1, "is cut off all the time: it cannot be copied");
+    if (!status)
+        status = create_output(trace, output, name, size, &to, err);
+    if (!status && copy(from, to, bytes))
+        status = nvt_fail_at(err, name, -1, "%s", errno ? strerror(errno) : "the trace is shorter");
+    if (to >= 0 && close(to) && !status)
+        status = nvt_fail_at(err, name, -1, "%s", strerror(errno));
+    if (status && to >= 0)
+        unlink(name);
+    if (from >= 0)
+        close(from);
+    return status;
+}
