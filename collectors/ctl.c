@@ -39,7 +39,7 @@ static const char usage_text[] =
     "                       with -dump1, -dump2, …)\n"
     "  -f, --format NAME    of ps: table, csv, json, … (default: table)\n"
     "      --help           this text\n\n"
-    "Example:  nvtally ctl start; sleep 10; nvtally ctl stop\n";
+    "Example:  nvtally ctl ps\n";
 
 struct ctl {
     const char *which;  /* --session, or NULL */
