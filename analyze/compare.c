@@ -156,8 +156,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 }
 
 /* Lines about peaks that a side has alone, and about those above the bound. */
-static void note_peaks(const struct nvt_comparison *compared, const struct request *request,
-                       size_t above)
+static void note_peaks(struct nvt_comparison *compared, const struct request *request, size_t above)
 {
     for (size_t side = 0; side < compared->sides; side++) {
         size_t alone = 0;
@@ -169,16 +168,16 @@ static void note_peaks(const struct nvt_comparison *compared, const struct reque
             alone += peaks->sides[side].count && !others;
         }
         if (alone)
-            nvt_message(stderr, "memory: only in %c: %zu peak%s", (char)('A' + side), alone,
-                        alone == 1 ? "" : "s");
+            nvt_note_in(&compared->notes, "memory: only in %c: %zu peak%s", (char)('A' + side),
+                        alone, alone == 1 ? "" : "s");
     }
     if (above)
-        nvt_message(stderr, "memory: %zu higher by more than %g %%", above,
+        nvt_note_in(&compared->notes, "memory: %zu higher by more than %g %%", above,
                     100 * request->fail_memory_above);
 }
 
 /* The second table, of what is not the same; and notes. How many peaks are above the bound, or -1 with err. */
-static int64_t add_memory(const struct request *request, const struct nvt_comparison *compared,
+static int64_t add_memory(const struct request *request, struct nvt_comparison *compared,
                           struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table = NULL;
@@ -189,7 +188,7 @@ static int64_t add_memory(const struct request *request, const struct nvt_compar
     if (!nvt_table_rows(table) && !nvt_table_failed(table, NULL)) {
         nvt_table_free(table);
         if (same)
-            nvt_message(stderr, "memory: all %zu peaks are the same", same);
+            nvt_note_in(&compared->notes, "memory: all %zu peaks are the same", same);
         note_peaks(compared, request, above);
         return (int64_t)above;
     }
@@ -197,7 +196,7 @@ static int64_t add_memory(const struct request *request, const struct nvt_compar
     if (nvt_tables_add(tables, table))
         return nvt_fail(err, "out of memory");
     if (same)
-        nvt_message(stderr, "memory: %zu other peak%s unchanged", same,
+        nvt_note_in(&compared->notes, "memory: %zu other peak%s unchanged", same,
                     same == 1 ? " is" : "s are");
     note_peaks(compared, request, above);
     return (int64_t)above;
@@ -244,14 +243,15 @@ static size_t put_headlines(const struct request *request, const struct nvt_comp
 }
 
 /* How many peaks of memory are above the bound, or -1 with err. */
-static int64_t show(const struct request *request, const struct nvt_comparison *compared,
+static int64_t show(const struct request *request, struct nvt_comparison *compared,
                     const struct nvt_outcomes *outcomes, struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
+    struct nvt_facts facts = request->facts;
     struct nvt_tables tables = {.terminal = screen.width,
                                 .is_coloured = screen.is_coloured,
                                 .is_wide = request->is_wide,
-                                .facts = &request->facts};
+                                .facts = &facts};
     int64_t status = 0;
     if (is_for_people(request))
         tables.most_rows = put_headlines(request, compared, &screen);
@@ -262,6 +262,10 @@ static int64_t show(const struct request *request, const struct nvt_comparison *
         status = nvt_fail(err, "out of memory");
     if (!status)
         status = add_memory(request, compared, &tables, err);
+    facts.notes = compared->notes.data;
+    facts.notes_size = compared->notes.size;
+    facts.range = request->window.range;
+    facts.time = request->window.time;
     if (status >= 0 && request->format->render(&tables, stdout))
         status = nvt_fail(err, "out of memory");
     nvt_tables_free(&tables);
@@ -298,9 +302,12 @@ static int show_all(const struct request *request, struct nvt_comparison *compar
         !nvt_compared_memory_is_shared(&compared->memory, compared->sides))
         return nvt_fail(err, "--fail-memory-above has nothing to check: no peak of memory was "
                              "recorded on both sides");
-    int64_t above = show(request, compared, &compared->outcomes, err);
+    /* Tables have all notes (-f facts); on a terminal those about outcomes come behind them. */
     const size_t before = compared->notes.size;
-    if (above < 0 || nvt_comparison_note_outcomes(compared, err))
+    if (nvt_comparison_note_outcomes(compared, err))
+        return -1;
+    const int64_t above = show(request, compared, &compared->outcomes, err);
+    if (above < 0)
         return -1;
     nvt_command_lines(compared->notes.data + before, compared->notes.size - before);
     return note_outcome(request, &compared->outcomes) || above;

@@ -138,13 +138,87 @@ static void commands_have_it(void **state)
     }
 }
 
+/* Every note that a command prints is in the facts, too. */
+static void notes_are_in_it(void **state)
+{
+    (void)state;
+    static const char *const lines[][9] = {
+        {"nvtally", "compare", "-f", "facts", "docs/results/h100/traces/train.nvt",
+         "docs/results/h100/traces/looped.nvt"},
+        {"nvtally", "stats", "-r", "nvtx_sum,mpi_ranks,cpu_functions", "-f", "facts",
+         "docs/results/h100/traces/train.nvt"},
+        {"nvtally", "sql", "-f", "facts", "--max-rows", "1", "docs/results/h100/traces/train.nvt",
+         "SELECT name FROM ops"},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        struct cli_result result = cli_run(lines[i]);
+        size_t count = 0;
+        cli_expect_status(&result, 0);
+        for (char *rest = result.err, *line; (line = strsep(&rest, "\n")) && *line; count++) {
+            line += strncmp(line, "nvtally: ", 9) ? 0 : 9;
+            expect(result.out, line + (strncmp(line, "note: ", 6) ? 0 : 6));
+        }
+        assert_true(count > 0);
+        cli_result_free(&result);
+    }
+}
+
+/* What is wrong is one line at each door: stats, sql, mcp, check and the library for programs (tests/python/module.py). */
+static void bad_input_at_every_door(void **state)
+{
+    (void)state;
+    static const char whole[] = "docs/results/h100/traces/train.nvt";
+    char *folder = cli_tempdir(), cut[4200], broken[4200], claims[4200];
+    size_t size;
+    char *bytes = cli_read_file(whole, &size);
+    assert_non_null(bytes);
+    snprintf(cut, sizeof(cut), "%s/cut.nvt", folder);
+    snprintf(broken, sizeof(broken), "%s/broken.nvt", folder);
+    snprintf(claims, sizeof(claims), "%s/claims.json", folder);
+    cli_write_file(cut, bytes, size / 2);
+    cli_write_file(broken, bytes, 20);
+    free(bytes);
+    static const char claim[] = "[{\"query\": \"SELECT nope FROM ops\", \"equals\": 1}]";
+    cli_write_file(claims, claim, sizeof(claim) - 1);
+    const struct {
+        const char *argv[8];
+        int status;
+        const char *needle;
+    } doors[] = {
+        {{"nvtally", "stats", "missing.nvt"}, 2, "missing.nvt"},
+        {{"nvtally", "sql", "missing.nvt", "SELECT 1 AS n"}, 2, "missing.nvt"},
+        {{"nvtally", "check", claims, "missing.nvt"}, 2, "missing.nvt"},
+        {{"nvtally", "export", "--to", "svg", "missing.nvt"}, 2, "missing.nvt"},
+        {{"nvtally", "stats", broken}, 2, "broken.nvt"},
+        {{"nvtally", "sql", broken, "SELECT 1 AS n"}, 2, "broken.nvt"},
+        {{"nvtally", "check", claims, broken}, 2, "broken.nvt"},
+        {{"nvtally", "stats", "-r", "nvtx_sum", cut}, 0, "cut"},
+        {{"nvtally", "sql", cut, "SELECT 1 AS n"}, 0, "cut"},
+        {{"nvtally", "sql", whole, "SELECT nope FROM ops"}, 2, "no such column: nope"},
+    };
+    for (size_t i = 0; i < sizeof(doors) / sizeof(*doors); i++) {
+        struct cli_result result = cli_run(doors[i].argv);
+        if (doors[i].status) {
+            cli_expect_failure(&result, doors[i].needle);
+        } else {
+            cli_expect_status(&result, 0);
+            expect(result.err, doors[i].needle);
+        }
+        cli_result_free(&result);
+    }
+    const char *const unknown[] = {"nvtally", "check", "-f", "facts", claims, whole, NULL};
+    struct cli_result result = cli_run(unknown);
+    expect(result.out, "no such column: nope");
+    cli_result_free(&result);
+    cli_tempdir_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_it_is_of),
-        cmocka_unit_test(says_why_there_is_no_answer),
-        cmocka_unit_test(is_bounded),
-        cmocka_unit_test(commands_have_it),
+        cmocka_unit_test(says_what_it_is_of), cmocka_unit_test(says_why_there_is_no_answer),
+        cmocka_unit_test(is_bounded),         cmocka_unit_test(commands_have_it),
+        cmocka_unit_test(notes_are_in_it),    cmocka_unit_test(bad_input_at_every_door),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
