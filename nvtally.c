@@ -29,6 +29,7 @@ static const struct nvt_command {
     {"plot", nvt_cmd_plot, "draw charts of a run, of a trace, or of what has changed"},
     {"report", nvt_cmd_report, "write a document of runs and traces, or of what has changed"},
     {"view", nvt_cmd_view, "show traces as a timeline in a browser, without the internet"},
+    {"top", nvt_cmd_top, "show where the time goes in a terminal, also while it is recorded"},
     {"export", nvt_cmd_export, "convert a trace to nsys's SQLite, Chrome's trace events or CSV"},
     {"sql", nvt_cmd_sql, "answer SQL over traces, reports, findings and runs"},
     {"check", nvt_cmd_check, "check claims about traces: do their numbers hold?"},

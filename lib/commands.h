@@ -28,6 +28,7 @@ int nvt_cmd_sql(int argc, char **argv);       /* analyze/sql_command.c */
 int nvt_cmd_check(int argc, char **argv);     /* analyze/check.c */
 int nvt_cmd_mcp(int argc, char **argv);       /* analyze/mcp.c */
 int nvt_cmd_view(int argc, char **argv);      /* analyze/view_command.c */
+int nvt_cmd_top(int argc, char **argv);       /* analyze/top_command.c */
 int nvt_cmd_info(int argc, char **argv);      /* analyze/info.c */
 
 /*

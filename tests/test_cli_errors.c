@@ -43,6 +43,7 @@ static const struct usage {
     {"check", {0}, 2, 0},
     {"mcp", {0}, 0, 1},
     {"view", {"--no-open", 0}, 1, 0},
+    {"top", {0}, 1, 0},
 };
 
 /* The commands of this build, found once. */

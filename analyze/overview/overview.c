@@ -323,16 +323,24 @@ static double mean_busy(const struct nvt_overview_units *units)
     return count ? sum / count : NAN;
 }
 
+int nvt_overview_take_tree(const struct nvt_overview *overview, const struct nvt_input *input,
+                           const struct nvt_overview_units *units, struct nvt_overview_tree *tree,
+                           struct nvt_error *err)
+{
+    const int status = nvt_overview_tree_make(tree, input, units, err);
+    const double gpu_ns = mean_busy(units);
+    for (uint32_t i = 0; i < tree->count && units->are_iterations; i++)
+        if (tree->nodes[i].parent == NVT_NONE && !isnan(overview->gpu_ns))
+            tree->nodes[i].gpu_ns = units->are_means && !isnan(gpu_ns) ? gpu_ns : overview->gpu_ns;
+    return status;
+}
+
 static int set_rows(struct nvt_overview *overview, const struct nvt_input *input,
                     const struct nvt_overview_units *units, struct nvt_error *err)
 {
     struct nvt_overview_tree tree = {0};
-    int status = nvt_overview_tree_make(&tree, input, units, err);
-    const double gpu_ns = mean_busy(units);
+    int status = nvt_overview_take_tree(overview, input, units, &tree, err);
     overview->lends = tree.lends;
-    for (uint32_t i = 0; i < tree.count && units->are_iterations; i++)
-        if (tree.nodes[i].parent == NVT_NONE && !isnan(overview->gpu_ns))
-            tree.nodes[i].gpu_ns = units->are_means && !isnan(gpu_ns) ? gpu_ns : overview->gpu_ns;
     if (!status && tree.count)
         status = nvt_overview_take_ranges(overview, &tree, err);
     else if (!status && tree.has_ops)

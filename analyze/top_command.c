@@ -1,0 +1,290 @@
+/*
+ * The command `top`.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "../lib/clock.h"
+#include "../lib/commands.h"
+#include "../lib/text.h"
+#include "../lib/wrap.h"
+#include "command.h"
+#include "input/rows.h"
+#include "overview/top.h"
+
+static const char usage_text[] =
+    "usage: nvtally top TRACE… [OPTIONS]\n\n"
+    "Shows where the time goes in a terminal: how long an iteration takes, its ranges\n"
+    "as a tree whose rows open and close, and the findings. Of a trace that is still\n"
+    "being recorded all of it is renewed as its file grows.\n\n"
+    "  up, down, page, home, end    choose a row\n"
+    "  right, left, enter           open and close it\n"
+    "  + -                          open and close all\n"
+    "  s                            sort by the next column\n"
+    "  f                            findings, with evidence and remedies\n"
+    "  q, Ctrl-C                    end\n\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
+    "      --help           this text\n\n"
+    "Exit status: 0 once it is ended, 2 without a terminal or if nothing can be read.\n"
+    "Example:  nvtally top t.nvt\n";
+
+/* How often files are looked at; and so many times what reading took nothing is read again. */
+enum { LOOKS_MS = 500, PAUSE = 9 };
+
+struct request {
+    char *const *given;
+    size_t count;
+    struct nvt_window window;
+    const char *iteration;
+};
+
+/* What is shown, and of which state of the files. */
+struct edition {
+    struct nvt_input input;
+    struct nvt_top top;
+};
+
+/* 0 to go on, 1 for --help, -1 with err. */
+static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
+{
+    enum { HELP = 256 };
+    static const struct option options[] = {NVT_WINDOW_OPTIONS,
+                                            NVT_ITERATION_OPTION,
+                                            {"help", no_argument, NULL, HELP},
+                                            {NULL, 0, NULL, 0}};
+    optind = 0;
+    for (int option; (option = nvt_command_option(argc, argv, ":h", options, err)) != -1;) {
+        if (option == HELP || option == 'h')
+            return 1;
+        if (option == '?')
+            return -1;
+        if (option == NVT_ITERATION)
+            request->iteration = optarg;
+        else if (nvt_command_window(&request->window, option, err) < 0)
+            return -1;
+    }
+    request->given = argv + optind;
+    request->count = (size_t)(argc - optind);
+    return optind < argc ? 0 : nvt_fail(err, "top: no trace was given; see nvtally top --help");
+}
+
+/* --- what is shown ----------------------------------------------------------------------------- */
+
+static void drop(struct edition *edition)
+{
+    nvt_top_free(&edition->top);
+    nvt_input_free(&edition->input);
+}
+
+static int read_edition(const struct request *request, struct edition *edition,
+                        struct nvt_error *err)
+{
+    edition->input = (struct nvt_input){
+        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
+    if (nvt_input_add_all(&edition->input, request->given, request->count, err) ||
+        nvt_input_rows(&edition->input, err) || nvt_input_traces(&edition->input, err))
+        return -1;
+    if (!nvt_overview_fits(&edition->input))
+        return nvt_fail(err, "top: there are no ranges and no kernels in what was given");
+    return nvt_top_make(&edition->top, &edition->input, err);
+}
+
+/* Sizes and times of the files, in a number. */
+static uint64_t signature_of(const struct edition *edition)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < edition->input.trace_count; i++) {
+        struct stat status;
+        if (!stat(edition->input.traces[i].trace->path, &status))
+            sum = (sum + (uint64_t)status.st_size) * 1099511628211u +
+                  (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
+    }
+    return sum;
+}
+
+/* Read again what has changed; what cannot be read now, such as a file that is just being replaced, stays as it was. */
+static void renew(const struct request *request, struct edition *edition)
+{
+    struct edition next = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (read_edition(request, &next, &err) || nvt_top_keep(&next.top, &edition->top)) {
+        drop(&next);
+        return;
+    }
+    drop(edition);
+    *edition = next;
+}
+
+/* --- the terminal ------------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t ends, resized;
+
+static void on_signal(int which)
+{
+    if (which == SIGWINCH)
+        resized = 1;
+    else
+        ends = 1;
+}
+
+/* Signals only come while it waits (ppoll with the old mask). */
+static void catch_signals(sigset_t *while_waiting)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+    struct sigaction action = {.sa_handler = on_signal};
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+        sigaction(signals[i], &action, NULL);
+        sigaddset(&blocked, signals[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &blocked, while_waiting);
+}
+
+/* Keys come one by one and are not shown; the screen is another one, so that what was there comes back. */
+static int enter(struct termios *before, struct nvt_error *err)
+{
+    if (tcgetattr(STDIN_FILENO, before))
+        return nvt_fail(err, "top: the terminal cannot be used: %s", strerror(errno));
+    struct termios raw = *before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    raw.c_cc[VSUSP] = _POSIX_VDISABLE;
+    if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw))
+        return nvt_fail(err, "top: the terminal cannot be used: %s", strerror(errno));
+    fputs("\033[?1049h\033[?25l", stdout);
+    return 0;
+}
+
+static void leave(const struct termios *before)
+{
+    fputs("\033[?25h\033[?1049l", stdout);
+    (void)fflush(stdout);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, before);
+}
+
+static void draw(struct edition *edition, const char *what)
+{
+    const struct nvt_screen screen = nvt_screen_of(stdout, NVT_COLOR_AUTO);
+    char *text = NULL, *rest;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    nvt_top_draw(&edition->top, &screen, what, out);
+    if (!fclose(out)) {
+        fputs("\033[H", stdout);
+        rest = text;
+        for (const char *line; (line = strsep(&rest, "\n"));)
+            printf("%s\033[K%s", line, rest ? "\r\n" : "\033[J");
+        (void)fflush(stdout);
+    }
+    free(text);
+}
+
+/* What keys send; the longer texts come before those that they begin with. */
+static const struct {
+    const char *sends;
+    enum nvt_top_key key;
+} keys[] = {
+    {"\033[A", NVT_TOP_UP},       {"\033OA", NVT_TOP_UP},         {"k", NVT_TOP_UP},
+    {"\033[B", NVT_TOP_DOWN},     {"\033OB", NVT_TOP_DOWN},       {"j", NVT_TOP_DOWN},
+    {"\033[C", NVT_TOP_OPEN},     {"\033OC", NVT_TOP_OPEN},       {"l", NVT_TOP_OPEN},
+    {"\033[D", NVT_TOP_CLOSE},    {"\033OD", NVT_TOP_CLOSE},      {"h", NVT_TOP_CLOSE},
+    {"\033[5~", NVT_TOP_PAGE_UP}, {"\033[6~", NVT_TOP_PAGE_DOWN}, {"\033[H", NVT_TOP_FIRST},
+    {"\033[1~", NVT_TOP_FIRST},   {"\033[F", NVT_TOP_LAST},       {"\033[4~", NVT_TOP_LAST},
+    {"\r", NVT_TOP_TOGGLE},       {"\n", NVT_TOP_TOGGLE},         {" ", NVT_TOP_TOGGLE},
+    {"+", NVT_TOP_OPEN_ALL},      {"-", NVT_TOP_CLOSE_ALL},       {"s", NVT_TOP_SORT},
+    {"f", NVT_TOP_FINDINGS},
+};
+
+/* Press the keys of a text. 1: one of them ends it. */
+static int press(struct edition *edition, const char *text)
+{
+    const struct nvt_screen screen = nvt_screen_of(stdout, NVT_COLOR_AUTO);
+    while (*text) {
+        size_t length = 1;
+        if (*text == 'q')
+            return 1;
+        for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+            if (!strncmp(text, keys[i].sends, strlen(keys[i].sends))) {
+                length = strlen(keys[i].sends);
+                nvt_top_press(&edition->top, keys[i].key, nvt_top_lines(&edition->top, &screen));
+                break;
+            }
+        text += length;
+    }
+    return 0;
+}
+
+/* Until a key or a signal ends it. */
+static void run(const struct request *request, struct edition *edition, const char *what,
+                const sigset_t *while_waiting)
+{
+    uint64_t signature = edition->top.goes_on ? 0 : signature_of(edition);
+    const int64_t looks = LOOKS_MS * INT64_C(1000000);
+    int64_t next = nvt_monotonic_ns() + looks;
+    draw(edition, what);
+    while (!ends) {
+        char text[64];
+        struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+        const struct timespec wait = {.tv_nsec = LOOKS_MS * 1000000L};
+        const int ready = ppoll(&in, 1, &wait, while_waiting);
+        if (ready > 0) {
+            const ssize_t got = read(STDIN_FILENO, text, sizeof(text) - 1);
+            text[got > 0 ? got : 0] = 0;
+            if (got <= 0 || press(edition, text)) /* or the terminal is gone */
+                return;
+        }
+        const int64_t begin = nvt_monotonic_ns();
+        const uint64_t now = begin < next ? signature : signature_of(edition);
+        const int has_changed = now != signature;
+        if (has_changed)
+            renew(request, edition);
+        if (begin >= next)
+            next = nvt_monotonic_ns() + looks + PAUSE * (nvt_monotonic_ns() - begin);
+        signature = now;
+        if (ready > 0 || resized || has_changed)
+            draw(edition, what);
+        resized = 0;
+    }
+}
+
+int nvt_cmd_top(int argc, char **argv)
+{
+    struct request request = {0};
+    struct edition edition = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct termios before;
+    sigset_t while_waiting;
+    char what[256];
+    int status = parse(argc, argv, &request, &err);
+    if (status == 1) {
+        fputs(usage_text, stdout);
+        return 0;
+    }
+    if (!status)
+        status = read_edition(&request, &edition, &err);
+    if (!status && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+        status = nvt_fail(&err, "top needs a terminal; nvtally stats prints the same once");
+    if (!status) {
+        snprintf(what, sizeof(what), "%.200s%s", nvt_file_name(request.given[0]),
+                 request.count > 1 ? " …" : "");
+        catch_signals(&while_waiting);
+        status = enter(&before, &err);
+    }
+    if (!status) {
+        run(&request, &edition, what, &while_waiting);
+        leave(&before);
+        nvt_command_notes(&edition.input);
+    }
+    drop(&edition);
+    return status ? nvt_command_fail(&err) : 0;
+}
