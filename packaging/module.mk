@@ -49,9 +49,10 @@ install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	install -D -m 644 completion/nvtally.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/nvtally
 	install -D -m 644 completion/_nvtally $(DESTDIR)$(ZSHDIR)/_nvtally
 	install -D -m 644 completion/nvtally.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/nvtally.fish
-	install -d $(addprefix $(DESTDIR)$(DATADIR)/doc/nvtally/,docs/images docs/results examples)
+	install -d $(addprefix $(DESTDIR)$(DATADIR)/doc/nvtally/,docs/images docs/results docs/skills/nvtally examples)
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md $(DESTDIR)$(DATADIR)/doc/nvtally
 	install -m 644 docs/*.md $(DESTDIR)$(DATADIR)/doc/nvtally/docs
+	install -m 644 docs/skills/nvtally/* $(DESTDIR)$(DATADIR)/doc/nvtally/docs/skills/nvtally
 	install -m 644 docs/images/* $(DESTDIR)$(DATADIR)/doc/nvtally/docs/images
 	install -m 644 docs/results/*.md $(DESTDIR)$(DATADIR)/doc/nvtally/docs/results
 	find docs/results/h100 docs/results/host -type f -exec install -D -m 644 '{}' '$(DESTDIR)$(DATADIR)/doc/nvtally/{}' ';'

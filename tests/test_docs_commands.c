@@ -300,6 +300,7 @@ static void test_command_lines(void **state)
     CLI_SKIP_THREAD_SANITIZED("studies of minutes; each command and workload has tests of its own");
     assert_true(run_document("README.md") >= 10);
     assert_true(run_document("CONTRIBUTING.md") >= 5);
+    assert_true(run_document("docs/skills/nvtally/SKILL.md") >= 4);
     glob_t documents = files("docs/*.md", "docs/results/*.md", "docs/man/*.scd");
     for (size_t i = 0; i < documents.gl_pathc; i++) {
         size_t count = run_document(documents.gl_pathv[i]);
@@ -437,6 +438,7 @@ static void test_commands_in_sentences(void **state)
     (void)state;
     size_t count = 0;
     glob_t documents = files("*.md", "docs/*.md", "docs/results/*.md");
+    count += look_at_spans("docs/skills/nvtally/SKILL.md");
     for (size_t i = 0; i < documents.gl_pathc; i++)
         count += look_at_spans(documents.gl_pathv[i]);
     globfree(&documents);
