@@ -1,12 +1,14 @@
 /*
  * The command `diagnose`.
  */
+#include "diagnosis/diagnosed.h"
 #include "diagnosis/rule_page.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
@@ -476,19 +478,49 @@ static int print_explained_ones(const struct request *request, struct nvt_input 
     return 0;
 }
 
-static int diagnose(struct request *request, struct nvt_error *err)
+/* 0, or -1 with err. */
+static int read_input(const struct request *request, const struct nvt_input_digester *digester,
+                      struct nvt_input *input, struct nvt_error *err)
 {
-    struct nvt_input input = {.plain_names = 1,
-                              .leaves_out = 1,
-                              .window = &request->window,
-                              .iteration = request->iteration};
-    struct nvt_findings findings = {0};
     size_t given = 0;
+    *input = (struct nvt_input){.plain_names = 1,
+                                .leaves_out = 1,
+                                .window = &request->window,
+                                .iteration = request->iteration,
+                                .digester = digester};
     while (request->given[given])
         given++;
-    int status = nvt_input_add_all(&input, request->given, given, err);
-    if (!status)
-        status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
+    return nvt_input_add_all(input, request->given, given, err) || nvt_input_rows(input, err) ||
+                   nvt_input_traces(input, err)
+               ? -1
+               : 0;
+}
+
+/* Whether several traces are given, or may be. */
+static int has_several(const struct request *request)
+{
+    struct stat status;
+    return request->given[0] &&
+           (request->given[1] || (!stat(request->given[0], &status) && S_ISDIR(status.st_mode)));
+}
+
+/* A few of many traces are in memory at a time, where that is enough. 0, or -1 with err. */
+static int read_all(const struct request *request, struct nvt_input *input, struct nvt_error *err)
+{
+    const int is_apart = !request->by && has_several(request);
+    const int status = read_input(request, is_apart ? &nvt_diagnosis_digester : NULL, input, err);
+    const int enough = status ? -1 : nvt_diagnosed_is_enough(input, err);
+    if (enough)
+        return enough < 0 ? -1 : 0;
+    nvt_input_free(input);
+    return read_input(request, NULL, input, err);
+}
+
+static int diagnose(struct request *request, struct nvt_error *err)
+{
+    struct nvt_input input = {0};
+    struct nvt_findings findings = {0};
+    int status = read_all(request, &input, err);
     if (!status)
         status = nvt_diagnose(&input, request->by, &findings, err);
     if (!status && request->explain)

@@ -50,6 +50,7 @@ static void compare(struct nvt_shared *shared, const struct used *a, const struc
     int has_times = have_clocks(a->trace, b->trace);
     if (a->trace == b->trace || (has_times && !overlap(a->trace, b->trace)))
         return;
+    shared->is_any_seen |= has_times && is_uuid(a->gpu) && !strcmp(a->gpu, b->gpu);
     if (*a->gpu && !strcmp(a->gpu, b->gpu) && !shared->certain[0]) {
         shared->certain[0] = a->trace;
         shared->certain[1] = b->trace;
@@ -61,20 +62,30 @@ static void compare(struct nvt_shared *shared, const struct used *a, const struc
     }
 }
 
-static int add_trace(struct list *list, struct nvt_shared *shared, const struct nvt_trace *trace,
-                     struct nvt_error *err)
+/* A device of a trace. */
+static void add_device(struct list *list, struct nvt_shared *shared, const struct nvt_trace *trace,
+                       uint32_t process, uint32_t number)
 {
+    const struct nvt_used_device device = {.process = process, .device = number};
+    const struct used next = {trace, gpu_of(trace, &device), number};
+    for (size_t k = 0; k < list->count; k++)
+        compare(shared, &list->items[k], &next);
+    list->items[list->count++] = next;
+}
+
+static int add_trace(struct list *list, struct nvt_shared *shared,
+                     const struct nvt_input_trace *from, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = from->trace;
     struct nvt_used_devices devices = {0};
     int status = nvt_used_devices_make(&devices, trace, err);
-    if (!status && nvt_resize(&list->items, list->count + devices.count, sizeof(*list->items)))
+    if (!status && nvt_resize(&list->items, list->count + devices.count + from->worked_on_count,
+                              sizeof(*list->items)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < devices.count && !status; i++) {
-        const struct nvt_used_device *device = &devices.items[i];
-        const struct used next = {trace, gpu_of(trace, device), device->device};
-        for (size_t k = 0; k < list->count; k++)
-            compare(shared, &list->items[k], &next);
-        list->items[list->count++] = next;
-    }
+    for (uint32_t i = 0; i < devices.count && !status; i++)
+        add_device(list, shared, trace, devices.items[i].process, devices.items[i].device);
+    for (uint32_t i = 0; i < from->worked_on_count && !status; i++)
+        add_device(list, shared, trace, from->worked_on[i][0], from->worked_on[i][1]);
     nvt_used_devices_free(&devices);
     return status;
 }
@@ -85,7 +96,7 @@ int nvt_shared_find(struct nvt_shared *shared, const struct nvt_input *input, st
     int status = 0;
     *shared = (struct nvt_shared){.certain = {NULL}, .possible = {NULL}};
     for (size_t i = 0; i < input->trace_count && input->trace_count > 1 && !status; i++)
-        status = add_trace(&list, shared, input->traces[i].trace, err);
+        status = add_trace(&list, shared, &input->traces[i], err);
     free(list.items);
     return status;
 }

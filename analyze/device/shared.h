@@ -13,7 +13,8 @@
 /* The first two traces that have work on one device and may be of the same time; NULL: none. */
 struct nvt_shared {
     const struct nvt_trace *certain[2]; /* by what says which device it is */
-    int is_seen; /* gaps of either leave out what the other does: nvt_shared_work */
+    int is_seen;     /* gaps of either leave out what the other does: nvt_shared_work */
+    int is_any_seen; /* so it is of these two, or others */
     const struct nvt_trace *possible[2]; /* by its number alone; by their clocks of one time */
 };
 

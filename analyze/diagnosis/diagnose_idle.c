@@ -6,7 +6,7 @@
 #include "../../lib/clock.h"
 #include "../../lib/text.h"
 #include "../../lib/kernel_names.h"
-#include "diagnose.h"
+#include "diagnosed.h"
 #include "running.h"
 #include "../device/gaps.h"
 #include "../device/shared.h"
@@ -18,19 +18,9 @@
 /* Of the idle time, from where on what findings leave out is the answer: the first half of the iterations. */
 #define EARLY_SHARE 0.7
 
-struct idle {
-    int64_t from, to; /* what is looked at: the iterations, or without any the devices' time */
-    const char *what; /* that is */
-    uint32_t iterations,
-        early; /* how many, and of them those before the steady part, which findings leave out */
-    int64_t steady;       /* where that begins; without iterations, `from` */
-    int64_t ns, early_ns; /* of all gaps of all devices, and before the steady part */
-    struct nvt_gap longest;
-};
-
 static void add_gap(void *context, const struct nvt_gap *whole)
 {
-    struct idle *idle = context;
+    struct nvt_idle *idle = context;
     struct nvt_gap gap = *whole;
     gap.start = gap.start > idle->from ? gap.start : idle->from;
     gap.end = gap.end < idle->to ? gap.end : idle->to;
@@ -45,7 +35,7 @@ static void add_gap(void *context, const struct nvt_gap *whole)
 }
 
 /* 0, or -1 when out of memory. */
-static int begin(struct idle *idle, const struct nvt_trace *trace)
+static int begin(struct nvt_idle *idle, const struct nvt_trace *trace)
 {
     uint32_t count = 0, *iterations = nvt_iterations(trace, &count);
     if (!iterations)
@@ -191,14 +181,14 @@ static int put_line(struct nvt_buffer *lines, const char *text)
 }
 
 /* Whether most of it lies where findings do not look. */
-static int is_early(const struct idle *idle)
+static int is_early(const struct nvt_idle *idle)
 {
     return (double)idle->early_ns >= EARLY_SHARE * (double)idle->ns;
 }
 
 /* "findings explain at most 12 % of that". */
-static void tell_how_much(const struct idle *idle, double steady_ns, double explained_ns, char *out,
-                          size_t size)
+static void tell_how_much(const struct nvt_idle *idle, double steady_ns, double explained_ns,
+                          char *out, size_t size)
 {
     if (explained_ns > 0)
         snprintf(out, size, "findings explain at most %.0f %% of %s",
@@ -209,7 +199,7 @@ static void tell_how_much(const struct idle *idle, double steady_ns, double expl
 }
 
 /* "Findings cover iterations 6 to 10 of 10. Over the whole loop (461 ms) the GPU is idle 92 % of the time, 87 % of that in …": 0, or -1 when out of memory. */
-static int tell_early(const struct nvt_trace *trace, const struct idle *idle, double ns,
+static int tell_early(const struct nvt_trace *trace, const struct nvt_idle *idle, double ns,
                       struct nvt_buffer *lines)
 {
     const double span = (double)(idle->to - idle->from);
@@ -224,55 +214,83 @@ static int tell_early(const struct nvt_trace *trace, const struct idle *idle, do
 }
 
 /* "GPU idle 95 % of 6.4 s, first to last iteration; findings explain at most 5 % of that. Longest gap: …": 0, or -1 when out of memory. */
-static int tell(const struct nvt_trace *trace, const struct idle *idle, double ns,
+static int tell(const struct nvt_trace *trace, const struct nvt_idle *idle, double ns,
                 const char *how_much, struct nvt_buffer *lines)
 {
     const struct nvt_gap *gap = &idle->longest;
     const double span = (double)(idle->to - idle->from);
-    struct nvt_finding samples = {.trace = trace};
-    char moment[NVT_TIME_MAX], host[256], device[96];
-    char line[1200], before[NVT_TELLING_NAME_MAX];
-    tell_host(trace, gap, host, sizeof(host));
-    if (tell_samples(trace, gap, &samples))
-        return -1;
-    nvt_device_words(trace, gap->process, gap->device, device, sizeof(device));
+    char moment[NVT_TIME_MAX], line[1200];
     snprintf(line, sizeof(line),
              "GPU idle %.0f %% of %s, %s; %s. Longest gap: %s at %s on %s, after %.60s,%s%.300s "
              "(%.200s; nvtally stats -r gpu_idle)",
              100 * ns / span, NVT_TIME(span), idle->what, how_much,
              NVT_TIME((double)(gap->end - gap->start)),
-             nvt_moment_text(gap->start - trace->first_ns, moment), device,
-             nvt_kernel_label(nvt_name(trace, trace->ops.name[gap->before]), before), host,
-             samples.evidence, trace->path);
+             nvt_moment_text(gap->start - trace->first_ns, moment), idle->device, idle->before,
+             idle->host, idle->samples, trace->path);
     return put_line(lines, line);
+}
+
+/* Of all devices, in the mean. */
+static double idle_ns(const struct nvt_idle *idle)
+{
+    return idle->devices ? (double)idle->ns / idle->devices : 0;
+}
+
+int nvt_idle_find(struct nvt_idle *idle, const struct nvt_trace *trace,
+                  const struct nvt_input *input, struct nvt_error *err)
+{
+    const struct nvt_gap *gap = &idle->longest;
+    struct nvt_finding samples = {.trace = trace};
+    char label[NVT_TELLING_NAME_MAX];
+    if (begin(idle, trace))
+        return nvt_fail(err, "out of memory");
+    if (nvt_gaps(trace, input, add_gap, idle, &idle->devices, err))
+        return -1;
+    idle->is_idle = idle->ns && !(idle_ns(idle) < LEAST_SHARE * (double)(idle->to - idle->from));
+    if (!idle->is_idle || is_early(idle))
+        return 0;
+    tell_host(trace, gap, idle->host, sizeof(idle->host));
+    if (tell_samples(trace, gap, &samples))
+        return nvt_fail(err, "out of memory");
+    snprintf(idle->samples, sizeof(idle->samples), "%s", samples.evidence);
+    nvt_device_words(trace, gap->process, gap->device, idle->device, sizeof(idle->device));
+    snprintf(idle->before, sizeof(idle->before), "%s",
+             nvt_kernel_label(nvt_name(trace, trace->ops.name[gap->before]), label));
+    return 0;
+}
+
+/* 0, 1: it is told of, or -1 with err. */
+static int tell_idle(const struct nvt_trace *trace, const struct nvt_idle *idle,
+                     const struct nvt_findings *findings, struct nvt_buffer *lines,
+                     struct nvt_error *err)
+{
+    const double steady_ns =
+        idle->devices ? (double)(idle->ns - idle->early_ns) / idle->devices : 0;
+    const double explained_ns = explained(findings, trace);
+    char how_much[128];
+    if (!idle->is_idle || (!is_early(idle) && explained_ns >= MOST_EXPLAINS * steady_ns))
+        return 0;
+    tell_how_much(idle, steady_ns, explained_ns, how_much, sizeof(how_much));
+    if (is_early(idle) ? tell_early(trace, idle, idle_ns(idle), lines)
+                       : tell(trace, idle, idle_ns(idle), how_much, lines))
+        return nvt_fail(err, "out of memory");
+    return 1;
 }
 
 int nvt_diagnose_idle(const struct nvt_input *input, const struct nvt_findings *findings,
                       struct nvt_buffer *lines, struct nvt_error *err)
 {
-    size_t told = 0;
+    int told = 0;
     for (size_t i = 0; i < input->trace_count && told < MOST_LINES; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        struct idle idle = {0};
-        uint32_t devices = 0;
-        char how_much[128];
-        if (!trace->ops.count)
-            continue;
-        if (begin(&idle, trace))
-            return nvt_fail(err, "out of memory");
-        if (nvt_gaps(trace, input, add_gap, &idle, &devices, err))
+        const struct nvt_input_trace *from = &input->traces[i];
+        struct nvt_idle own = {0};
+        if (from->trace->ops.count && nvt_idle_find(&own, from->trace, input, err))
             return -1;
-        double ns = devices ? (double)idle.ns / devices : 0;
-        const double steady_ns = devices ? (double)(idle.ns - idle.early_ns) / devices : 0;
-        const double explained_ns = explained(findings, trace);
-        if (!idle.ns || ns < LEAST_SHARE * (double)(idle.to - idle.from) ||
-            (!is_early(&idle) && explained_ns >= MOST_EXPLAINS * steady_ns))
-            continue;
-        told++;
-        tell_how_much(&idle, steady_ns, explained_ns, how_much, sizeof(how_much));
-        if (is_early(&idle) ? tell_early(trace, &idle, ns, lines)
-                            : tell(trace, &idle, ns, how_much, lines))
-            return nvt_fail(err, "out of memory");
+        const int is_told = tell_idle(from->trace, from->diagnosed ? &from->diagnosed->idle : &own,
+                                      findings, lines, err);
+        if (is_told < 0)
+            return -1;
+        told += is_told;
     }
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "../device/machine_load.h"
 #include "../model/batches.h"
 #include "../model/counters.h"
-#include "diagnose.h"
+#include "diagnosed.h"
 
 /* In this order: a rule is counted for the first that it needs and that no trace has. */
 static const struct {
@@ -70,8 +70,7 @@ static enum nvt_recorder recorder_of_all(const struct nvt_input *input)
     return first;
 }
 
-/* What a trace has. 0 or -1. */
-static int add_trace(const struct nvt_trace *trace, unsigned *has)
+int nvt_diagnosed_has(const struct nvt_trace *trace, unsigned *has)
 {
     uint32_t iterations = 0;
     uint32_t *rows = nvt_iterations(trace, &iterations);
@@ -110,8 +109,10 @@ static int count_rules(const struct nvt_input *input, size_t skipped[RECORDS + 1
     const struct nvt_rule *const *rules = nvt_rules(count);
     *has = 0;
     for (size_t i = 0; i < input->trace_count; i++)
-        if (add_trace(input->traces[i].trace, has))
+        if (nvt_diagnosed_has(input->traces[i].trace, has))
             return -1;
+        else if (input->traces[i].diagnosed)
+            *has |= input->traces[i].diagnosed->has;
     for (size_t i = 0; i < *count; i++)
         skipped[first_missing(rules[i]->needs, *has)]++;
     return 0;

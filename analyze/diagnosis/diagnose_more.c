@@ -4,7 +4,7 @@
 
 #include "../../lib/count_of.h"
 #include "../model/recording.h"
-#include "diagnose.h"
+#include "diagnosed.h"
 
 /* Levels of record --trace that need no device. */
 static const struct {
@@ -22,17 +22,25 @@ int nvt_was_recorded(const struct nvt_input *input, const char *level)
     return 0;
 }
 
+int nvt_has_machine(const struct nvt_trace *trace)
+{
+    for (uint32_t c = 0; c < trace->counters.count; c++)
+        if (trace->counters.is_of_machine[c])
+            return 1;
+    return 0;
+}
+
 /* Whether there is something of a level in one of the traces, for those that do not say what was on. */
 static int has_level(const struct nvt_input *input, const char *level)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
-        if ((!strcmp(level, "osrt") && trace->os_calls.count) ||
-            (!strcmp(level, "cpu") && trace->cpu_samples.count))
+        const struct nvt_diagnosed *before = input->traces[i].diagnosed;
+        const unsigned has = before ? before->has : 0;
+        if ((!strcmp(level, "osrt") && (trace->os_calls.count || has & NVT_RULE_OS_CALLS)) ||
+            (!strcmp(level, "cpu") && (trace->cpu_samples.count || has & NVT_RULE_SAMPLES)) ||
+            (!strcmp(level, "machine") && (before ? before->has_machine : nvt_has_machine(trace))))
             return 1;
-        for (uint32_t c = 0; c < trace->counters.count && !strcmp(level, "machine"); c++)
-            if (trace->counters.is_of_machine[c])
-                return 1;
     }
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "../../lib/grow.h"
 #include "../../lib/kernel_names.h"
 #include "diagnose.h"
+#include "diagnosed.h"
 #include "../device/gaps.h"
 #include "../model/parallel.h"
 #include "../model/recording.h"
@@ -307,14 +308,33 @@ struct looking {
 static void look_by_all(void *context, size_t i)
 {
     struct looking *looking = &((struct looking *)context)[i];
+    const struct nvt_diagnosed *before = looking->from->diagnosed;
     struct looked_at all = {0};
-    for (size_t k = 0; k < NVT_COUNT_OF(rules) && !looking->status; k++) {
+    for (size_t k = 0; k < NVT_COUNT_OF(rules) && !looking->status && !before; k++) {
         if (rules[k]->look)
             looking->status = look_at(rules[k], looking->from, looking->input, &all,
                                       &looking->findings, &looking->err);
         looking->ends[k] = looking->findings.count;
     }
     free_views(&all);
+}
+
+int nvt_diagnosed_look(struct nvt_diagnosed *diagnosed, const struct nvt_input *input,
+                       struct nvt_error *err)
+{
+    struct nvt_input_trace item = input->traces[0];
+    item.diagnosed = NULL;
+    struct looking looking = {.input = input, .from = &item, .err = NVT_ERROR_INIT};
+    look_by_all(&looking, 0);
+    diagnosed->findings = looking.findings;
+    diagnosed->ends = malloc(sizeof(looking.ends));
+    if (diagnosed->ends)
+        memcpy(diagnosed->ends, looking.ends, sizeof(looking.ends));
+    else
+        looking.status = nvt_fail_at(&looking.err, item.trace->path, -1, "out of memory");
+    if (looking.status && err)
+        *err = looking.err;
+    return looking.status;
 }
 
 /* Traces are looked at several at a time. malloc'ed; NULL with err. */
@@ -336,14 +356,17 @@ static int take_looked(const struct looking *all, size_t rule, size_t traces,
                        struct nvt_findings *findings, struct nvt_error *err)
 {
     for (size_t i = 0; i < traces; i++) {
-        size_t at = rule ? all[i].ends[rule - 1] : 0;
+        const struct nvt_diagnosed *before = all[i].from->diagnosed;
+        const size_t *ends = before ? before->ends : all[i].ends;
+        const struct nvt_findings *found = before ? &before->findings : &all[i].findings;
+        size_t at = rule ? ends[rule - 1] : 0;
         if (all[i].status) {
             if (err)
                 *err = all[i].err;
             return -1;
         }
-        for (; at < all[i].ends[rule]; at++)
-            if (nvt_findings_add(findings, &all[i].findings.items[at], err))
+        for (; at < ends[rule]; at++)
+            if (nvt_findings_add(findings, &found->items[at], err))
                 return -1;
     }
     return 0;

@@ -19,6 +19,7 @@
 
 struct nvt_launch_cache; /* analyze/device/launch_cache.h */
 struct nvt_ranks;        /* analyze/studies/rank_digest.h */
+struct nvt_diagnosed;    /* analyze/diagnosis/diagnosed.h */
 
 /* A trace, and the record of a run directory that it belongs to. */
 struct nvt_input_trace {
@@ -30,6 +31,11 @@ struct nvt_input_trace {
     struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
     uint64_t file[2];              /* device and number of the file, 0: unknown */
     struct nvt_ranks *digest;      /* what its ranks are compared by (rank_digest.h), or NULL */
+    struct nvt_diagnosed
+        *diagnosed; /* what was found in it before its events were released, or NULL */
+    uint32_t (*worked_on)
+        [2]; /* then: processes and devices with operations, in the order of the first ones */
+    uint32_t worked_on_count;
 };
 
 /* Whether a trace stands for itself: no directory and no row has results of it. */
@@ -48,6 +54,10 @@ struct nvt_input_digester {
     /* Of a whole trace; called on any thread. NULL with err filled. */
     struct nvt_ranks *(*make)(const struct nvt_input_trace *from, struct nvt_error *err);
     void (*free)(struct nvt_ranks *digest);
+    /* Before that, for who looks at single traces: sets `diagnosed` and `worked_on`. 0; 1: the trace has to stay as it is, without
+     * a digest; -1 with err. NULL: nobody does. */
+    int (*look)(struct nvt_input_trace *item, struct nvt_error *err);
+    void (*forget)(struct nvt_diagnosed *diagnosed);
 };
 
 /* Analyses change nothing in it but the notes. */

@@ -23,6 +23,11 @@ void nvt_input_trace_free(const struct nvt_input *input, struct nvt_input_trace 
     free(item->launches);
     if (item->digest)
         input->digester->free(item->digest);
+    if (item->diagnosed)
+        input->digester->forget(item->diagnosed);
+    free(item->worked_on);
+    item->diagnosed = NULL;
+    item->worked_on = NULL;
     item->trace = NULL;
     item->launches = NULL;
     item->digest = NULL;
@@ -97,6 +102,9 @@ static int digest(const struct nvt_input *input, struct nvt_input_trace *item,
                   struct nvt_error *err)
 {
     uint32_t named = NVT_NO_STRING;
+    const int stays = input->digester->look ? input->digester->look(item, err) : 0;
+    if (stays)
+        return stays < 0 ? -1 : 0;
     item->digest = input->digester->make(item, err);
     if (!item->digest)
         return -1;

@@ -181,4 +181,4 @@ static void free_apart(struct nvt_ranks *digest)
     free(digest);
 }
 
-const struct nvt_input_digester nvt_rank_digester = {make_apart, free_apart};
+const struct nvt_input_digester nvt_rank_digester = {.make = make_apart, .free = free_apart};
