@@ -94,8 +94,8 @@ static uint64_t spans_of(const struct nvt_scene *scene, enum nvt_view_kind kind,
         for (uint32_t t = 0; t < scene->lanes[i].tracks.count; t++)
             if (scene->lanes[i].kind == kind) {
                 count += scene->lanes[i].tracks.items[t].count;
-                *ns +=
-                    scene->lanes[i].tracks.items[t].before[scene->lanes[i].tracks.items[t].count];
+                *ns += nvt_track_sum(&scene->lanes[i].tracks.items[t], 0,
+                                     scene->lanes[i].tracks.items[t].count);
             }
     return count;
 }

@@ -66,14 +66,15 @@ int nvt_tracks_put(struct nvt_tracks *tracks, int64_t start, int64_t end, uint32
 static int finish(struct nvt_track *track, struct nvt_tally *tally)
 {
     const uint32_t blocks = (track->count + NVT_TRACK_BLOCK - 1) / NVT_TRACK_BLOCK;
-    track->before = malloc(((size_t)track->count + 1) * sizeof(*track->before));
+    track->before = malloc(((size_t)blocks + 1) * sizeof(*track->before));
     track->common = malloc((blocks ? blocks : 1) * sizeof(*track->common));
     /* What is not used is given back. */
     if (!track->before || !track->common || resize(track, track->count ? track->count : 1))
         return -1;
     uint64_t sum = 0; /* wraps around where the trace is nonsense */
     for (uint32_t i = 0; i < track->count; i++) {
-        track->before[i] = (int64_t)sum;
+        if (i % NVT_TRACK_BLOCK == 0)
+            track->before[i / NVT_TRACK_BLOCK] = (int64_t)sum;
         sum += (uint64_t)(track->end[i] - track->start[i]);
         nvt_tally_add(tally, track->name[i], 1);
         if (i % NVT_TRACK_BLOCK == NVT_TRACK_BLOCK - 1 || i == track->count - 1) {
@@ -81,8 +82,29 @@ static int finish(struct nvt_track *track, struct nvt_tally *tally)
             common->name = nvt_tally_take(tally, &common->count);
         }
     }
-    track->before[track->count] = (int64_t)sum;
+    track->before[blocks] = (int64_t)sum;
     return 0;
+}
+
+/* Those in front of a span. */
+static uint64_t sum_before(const struct nvt_track *track, uint32_t span)
+{
+    uint32_t i = span / NVT_TRACK_BLOCK * NVT_TRACK_BLOCK;
+    uint64_t sum = (uint64_t)track->before[span / NVT_TRACK_BLOCK];
+    for (; i < span; i++)
+        sum += (uint64_t)(track->end[i] - track->start[i]);
+    return sum;
+}
+
+int64_t nvt_track_sum(const struct nvt_track *track, uint32_t from, uint32_t to)
+{
+    if (to - from < NVT_TRACK_BLOCK) {
+        uint64_t sum = 0;
+        for (uint32_t i = from; i < to; i++)
+            sum += (uint64_t)(track->end[i] - track->start[i]);
+        return (int64_t)sum;
+    }
+    return (int64_t)(sum_before(track, to) - sum_before(track, from));
 }
 
 int nvt_tracks_finish(struct nvt_tracks *tracks, uint32_t names)
@@ -114,8 +136,9 @@ uint64_t nvt_tracks_bytes(const struct nvt_tracks *tracks)
     uint64_t bytes = tracks->count * sizeof(struct nvt_track);
     for (uint32_t i = 0; i < tracks->count; i++) {
         const struct nvt_track *track = &tracks->items[i];
-        bytes += (uint64_t)track->capacity * (3 * sizeof(int64_t) + 2 * sizeof(uint32_t)) +
-                 (track->count / NVT_TRACK_BLOCK + 1) * sizeof(*track->common);
+        bytes += (uint64_t)track->capacity * (2 * sizeof(int64_t) + 2 * sizeof(uint32_t)) +
+                 (track->count / NVT_TRACK_BLOCK + 1) *
+                     (sizeof(*track->common) + sizeof(*track->before));
     }
     return bytes;
 }
@@ -194,7 +217,7 @@ static struct nvt_tile_item merged(const struct nvt_track *track, uint32_t from,
 {
     struct nvt_tile_item item = {.start = track->start[from],
                                  .end = track->end[to - 1],
-                                 .ns = track->before[to] - track->before[from],
+                                 .ns = nvt_track_sum(track, from, to),
                                  .count = to - from,
                                  .name = common_name(track, from, to, tally),
                                  .row = track->row[from]};

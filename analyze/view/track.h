@@ -2,7 +2,7 @@
  * Tracks and tiles: what a scene shows of spans at any zoom.
  *
  * A track is a row of spans (ranges, calls, kernels …) in the order of their starts, with copies of what is drawn, so
- * that a tile touches no table of the trace: 32 bytes a span. Spans of a lane that overlap lie on further tracks
+ * that a tile touches no table of the trace: 24 bytes a span. Spans of a lane that overlap lie on further tracks
  * (nvt_tracks_put); only the last of NVT_TRACKS_MAX may hold spans that overlap each other.
  *
  * A tile is a window of a track, cut into columns of equal width. A span that is at least as wide as a column is an item
@@ -29,7 +29,8 @@ struct nvt_track {
     uint32_t count, capacity;
     int64_t *start, *end; /* ns, on the trace's axis; of a moment the same */
     uint32_t *name, *row; /* whose they are is the lane's affair (scene.h) */
-    int64_t *before;      /* after nvt_track_finish: ns of all spans in front of each, and of all */
+    int64_t
+        *before; /* after nvt_track_finish: ns of all spans in front of each block, and of all */
     struct nvt_track_common *common; /* then: the commonest name of each block */
     int64_t last;                    /* the latest end so far */
     int overlaps;                    /* spans overlap each other */
@@ -51,6 +52,9 @@ int nvt_tracks_put(struct nvt_tracks *tracks, int64_t start, int64_t end, uint32
  * track come by their starts. 0, or -1 when out of memory. */
 int nvt_tracks_put_on(struct nvt_tracks *tracks, uint32_t place, int64_t start, int64_t end,
                       uint32_t name, uint32_t row);
+
+/* ns that spans [from, to) take, added up; after nvt_tracks_finish. */
+int64_t nvt_track_sum(const struct nvt_track *track, uint32_t from, uint32_t to);
 
 /* Once all are there: what tiles need. Names are below `names`. 0, or -1 when out of memory. */
 int nvt_tracks_finish(struct nvt_tracks *tracks, uint32_t names);
