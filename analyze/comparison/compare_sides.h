@@ -62,7 +62,8 @@ struct nvt_sides {
     size_t count;
     struct nvt_map *by_key;
     struct nvt_origin origins[NVT_SIDES];
-    uint32_t iteration; /* string: the name that iterations have in the first trace, and get in all; 0: none has any */
+    /* String: the name that iterations have in the first trace, and get in all; 0: none has any. */
+    uint32_t iteration;
     int has_directories; /* some side has one that a run wrote */
     struct nvt_compared_samples functions;
 };
