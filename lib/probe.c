@@ -120,7 +120,7 @@ static void probe_built_in(struct probe *probe, bool has_workloads)
         {"zstd", VERSION_OF_ZSTD, "compresses traces: libzstd-dev, then make", false},
         {"sqlite", VERSION_OF_SQLITE, "reads nsys's .sqlite: libsqlite3-dev, then make", false},
         {"zlib", VERSION_OF_ZLIB, "reads .json.gz: zlib1g-dev, then make", false},
-        {"yajl", yajl_text(yajl, sizeof(yajl)), "reads Kineto's .json: libyajl-dev, then make",
+        {"yajl", yajl_text(yajl, sizeof(yajl)), "reads run directories: libyajl-dev, then make",
          false},
         {"microhttpd", NAME_OF_MICROHTTPD, "serves view: libmicrohttpd-dev, then make", false},
         {"cblas", NAME_OF_CBLAS, "fast GEMMs of the host backend: libopenblas-dev, then make",

@@ -350,7 +350,9 @@ static enum nvt_json_scanned take_plain(struct nvt_json_scan *scan, const char *
 static enum nvt_json_scanned scan_text(struct nvt_json_scan *scan, const char **at, const char *end,
                                        int is_key)
 {
-    const struct token token = text_token(*at, end);
+    const char *const close = next_special(*at + 1, end);
+    const struct token token =
+        close < end && *close == '"' ? (struct token){close + 1, NULL, 0} : text_token(*at, end);
     if (token.problem)
         return wrong(scan, token.problem);
     return token.end ? take_text(scan, at, token, is_key) : NVT_JSON_MORE;

@@ -11,7 +11,9 @@
 #include "../../lib/error.h"
 
 /* Bytes that a part has at least, unless it is the last: small enough for a core's cache, large enough to be worth a thread's turn. */
+#ifndef NVT_JSON_PART /* tests have smaller ones */
 #define NVT_JSON_PART (512 * 1024)
+#endif
 
 struct nvt_json_source;
 
