@@ -165,9 +165,21 @@ static int measure(struct nvt_nsys *reader)
     return 0;
 }
 
+int nvt_nsys_open(struct nvt_nsys *reader)
+{
+    return open_file(reader) || measure(reader) ? -1 : 0;
+}
+
+void nvt_nsys_close(struct nvt_nsys *reader)
+{
+    sqlite3_close(reader->db);
+    if (reader->mapped)
+        munmap(reader->mapped, reader->mapped_size);
+}
+
 static int read_all(struct nvt_nsys *reader)
 {
-    if (open_file(reader) || measure(reader) || nvt_nsys_refuse_foreign(reader) ||
+    if (nvt_nsys_open(reader) || nvt_nsys_refuse_foreign(reader) ||
         nvt_nsys_read(reader, &strings) || nvt_nsys_read_nvtx(reader) ||
         nvt_nsys_read_cuda(reader) || nvt_nsys_read_um(reader) || nvt_nsys_read_os(reader) ||
         nvt_nsys_read_mpi(reader) || nvt_nsys_read_samples(reader))
@@ -193,9 +205,7 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     struct nvt_error own = NVT_ERROR_INIT;
     struct nvt_nsys reader = {.trace = trace, .path = path, .err = &own};
     int status = read_all(&reader);
-    sqlite3_close(reader.db);
-    if (reader.mapped)
-        munmap(reader.mapped, reader.mapped_size);
+    nvt_nsys_close(&reader);
     struct nvt_map *maps[] = {&reader.strings,     &reader.processes, &reader.threads,
                               &reader.domain_ids,  &reader.domains,   &reader.categories,
                               &reader.gpus,        &reader.calls,     &reader.launched,
@@ -213,9 +223,21 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     return status;
 }
 
+static int is_rocpd(const char *path)
+{
+    struct nvt_error ignored = NVT_ERROR_INIT;
+    struct nvt_nsys reader = {.path = path, .err = &ignored};
+    const int is = !open_file(&reader) && nvt_rocpd_holds(&reader);
+    nvt_nsys_close(&reader);
+    return is;
+}
+
 static int read_nsys(const char *path, struct nvt_trace *trace, struct nvt_error *err)
 {
-    return nvt_nsys_read_file(path, trace, err);
+    if (!is_rocpd(path))
+        return nvt_nsys_read_file(path, trace, err);
+    nvt_reader_state(trace, nvt_reader_rocpd.name);
+    return nvt_reader_rocpd.read(path, trace, err);
 }
 #else
 static int read_nsys(const char *path, struct nvt_trace *trace, struct nvt_error *err)

@@ -156,8 +156,15 @@ int nvt_nsys_note_unread(struct nvt_nsys *reader);
 /* Fails for a database that is another program's. 0, or -1 with err filled. */
 int nvt_nsys_refuse_foreign(struct nvt_nsys *reader);
 
+/* Whether a database is rocprofv3's (rocpd.c), which another reader takes. */
+int nvt_rocpd_holds(struct nvt_nsys *reader);
+
 /* Pass on what nsys itself warns of, events that it lost, say: the first NVT_NSYS_WARNINGS texts. 0, or -1 with err filled. */
 int nvt_nsys_note_warnings(struct nvt_nsys *reader);
+
+/* Open the reader's file, and take its measure, for rows_left and text_left. 0, or -1 with err filled; to be closed in both cases. */
+int nvt_nsys_open(struct nvt_nsys *reader);
+void nvt_nsys_close(struct nvt_nsys *reader);
 
 /* Read an export. As struct nvt_reader's read. */
 int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_error *err);

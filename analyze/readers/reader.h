@@ -13,6 +13,7 @@
 #define NVT_READERS(X)                                                                             \
     X(nvt)                                                                                         \
     X(tables)                                                                                      \
+    X(rocpd)                                                                                       \
     X(nsys)                                                                                        \
     X(flight)                                                                                      \
     X(snapshot)                                                                                    \
