@@ -17,38 +17,33 @@ static void each_is_named(void **state)
 {
     (void)state;
     static const struct {
-        const char *path, *head;
+        const char *head;
         size_t size;
         const char *says; /* NULL: none of them */
     } cases[] = {
-#define CASE(path, head, says) {path, head, sizeof(head) - 1, says}
-        CASE("a.json", "version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"),
-        CASE("a.json", "/annex/objects/SHA256E-s1--0.json", "git annex get"),
-        CASE("a.ncu-rep", "NVR\0\10\1", "Nsight Compute"),
-        CASE("a.json.zip", "PK\3\4\24", "unzip"),
-        CASE("a.json.zst", "\x28\xb5\x2f\xfd\1", "zstd -d"),
-        CASE("a.json.xz",
-             "\xfd"
+#define CASE(head, says) {head, sizeof(head) - 1, says}
+        CASE("version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"),
+        CASE("/annex/objects/SHA256E-s1--0.json", "git annex get"),
+        CASE("NVR\0\10\1", "Nsight Compute"),
+        CASE("PK\3\4\24", "unzip"),
+        CASE("\x28\xb5\x2f\xfd\1", "zstd -d"),
+        CASE("\xfd"
              "7zXZ\0",
              "xz -d"),
-        CASE("a.parquet", "PAR1\1", "Parquet"),
-        CASE("perf.data", "PERFILE2", "perf"),
-        CASE("a.out",
-             "\x7f"
+        CASE("PAR1\1", "Parquet"),
+        CASE("PERFILE2", "perf"),
+        CASE("\x7f"
              "ELF\2",
              "is a program"),
-        CASE("a.json", "<!DOCTYPE html><html>", "web page"),
-        CASE("a.pb", "\n\x14\x12\x0e/device:GPU:0\x1a\2\x08\1", "XPlane"),
-        CASE("a.xplane.pb", "\n\x80", "XPlane"),
-        CASE("a.bin", "\n\n\n", NULL),
-        CASE("a.txt", "\nHello, this is text\nand more", NULL),
-        CASE("a.txt", "P", NULL),
-        CASE("a.txt", "", NULL),
+        CASE("<!DOCTYPE html><html>", "web page"),
+        CASE("\n\n\n", NULL),
+        CASE("\nHello, this is text\nand more", NULL),
+        CASE("P", NULL),
+        CASE("", NULL),
 #undef CASE
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
-        const char *says =
-            nvt_other_format(cases[i].path, (const uint8_t *)cases[i].head, cases[i].size);
+        const char *says = nvt_other_format((const uint8_t *)cases[i].head, cases[i].size);
         const char *wanted = cases[i].says ? cases[i].says : "(nothing)";
         if (!strstr(says ? says : "(nothing)", wanted))
             fail_msg("%zu: %s", i, says ? says : "(nothing)");

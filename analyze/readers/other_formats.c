@@ -4,8 +4,6 @@
 
 #include "../../lib/count_of.h"
 
-#define XPLANE                                                                                     \
-    "is an XPlane of XLA's profiler, which is not read: the trace.json.gz that lies next to it is"
 static const struct {
     const char *magic;
     size_t size;
@@ -45,57 +43,12 @@ static const struct {
 #undef KIND
 };
 
-static int ends_with(const char *path, const char *end)
-{
-    const size_t length = strlen(path), size = strlen(end);
-    return length >= size && !strcmp(path + length - size, end);
-}
-
-/* The length of a message that begins here as the first field, and where its content begins; 0: none does. */
-static size_t first_message(const uint8_t *head, size_t size, size_t *begin)
-{
-    size_t length = 0, at = 1;
-    if (size < 3 || head[0] != 0x0a)
-        return 0;
-    for (unsigned shift = 0; at < size && shift < 35; shift += 7) {
-        length |= (size_t)(head[at] & 0x7f) << shift;
-        if (!(head[at++] & 0x80)) {
-            *begin = at;
-            return length;
-        }
-    }
-    return 0;
-}
-
-/* Whether one of the first fields of a message is the name of a plane: XPlane.name, 2. */
-static int names_plane(const uint8_t *text, size_t size)
-{
-    static const char *const names[] = {"/host:", "/device:", "/task:", "Task Environment"};
-    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
-        const size_t length = strlen(names[i]);
-        for (size_t at = 0; at < 16 && at + 2 + length <= size; at++)
-            if (text[at] == 0x12 && !memcmp(text + at + 2, names[i], length))
-                return 1;
-    }
-    return 0;
-}
-
-/* Protocol buffers have no magic number: an XSpace is a list of planes. */
-static const char *xspace(const char *path, const uint8_t *head, size_t size)
-{
-    size_t begin = 0;
-    const size_t length = first_message(head, size, &begin);
-    if (ends_with(path, ".xplane.pb") || (length && names_plane(head + begin, size - begin)))
-        return XPLANE;
-    return NULL;
-}
-
-const char *nvt_other_format(const char *path, const uint8_t *head, size_t size)
+const char *nvt_other_format(const uint8_t *head, size_t size)
 {
     for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
         if (size >= kinds[i].size && !memcmp(head, kinds[i].magic, kinds[i].size))
             return kinds[i].says;
-    return xspace(path, head, size);
+    return NULL;
 }
 
 const char *nvt_other_json(const char *key, size_t size)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* "is a ZIP archive: unpack it with unzip first", static text; NULL: it is none of them. */
-const char *nvt_other_format(const char *path, const uint8_t *head, size_t size);
+const char *nvt_other_format(const uint8_t *head, size_t size);
 
 /* What another program wrote as JSON, by a key of the outermost object, in words in front of what is missing; NULL: none that is
  * known. */

@@ -149,6 +149,9 @@ int nvt_perfetto_describe(struct nvt_perfetto *reader, struct nvt_wire descripto
 int nvt_perfetto_describe_thread(struct nvt_perfetto *reader,
                                  const struct nvt_perfetto_packet *packet, struct nvt_wire thread);
 int nvt_perfetto_describe_tree(struct nvt_perfetto *reader, struct nvt_wire tree);
+/* Call a process, or a thread of it, by a name. 0, or -1 with err filled. */
+int nvt_perfetto_call(struct nvt_perfetto *reader, const char *what, int64_t pid, int64_t tid,
+                      uint32_t name);
 /* The event's pid and tid become those of the track. 0, or -1 when out of memory. */
 int nvt_perfetto_place(struct nvt_perfetto *reader, struct nvt_perfetto_track *track);
 
@@ -161,6 +164,9 @@ int nvt_perfetto_finish_events(struct nvt_perfetto *reader);
 /* perfetto_args.c: DebugAnnotation, of the event that is being read. 0, or -1 with err filled. */
 int nvt_perfetto_annotation(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
                             struct nvt_wire annotation);
+/* An argument of the event that is being read, of XPlanes too: a number is a text. 0, or -1 when out of memory. */
+int nvt_perfetto_arg(struct nvt_perfetto *reader, const char *name, size_t length, const char *text,
+                     size_t size);
 /* The event's category where it has none or one of another profiler: by what Kineto and rocprofv3 say of it. */
 int nvt_perfetto_classify(struct nvt_perfetto *reader);
 

@@ -148,6 +148,13 @@ static int take_arg(struct nvt_perfetto *reader, const char *name, size_t size,
     return take_value(reader, key, value);
 }
 
+int nvt_perfetto_arg(struct nvt_perfetto *reader, const char *name, size_t length, const char *text,
+                     size_t size)
+{
+    const struct value value = {.text = text, .size = size};
+    return take_arg(reader, name, length, &value);
+}
+
 /* --- Kineto's metadata: "device": 0, "grid": [1, 2, 3], "name": "text" --- */
 
 struct scan {

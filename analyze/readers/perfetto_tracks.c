@@ -30,9 +30,8 @@ static struct nvt_perfetto_track *known(const struct nvt_perfetto *reader, uint6
     return at == NVT_MAP_NONE ? NULL : &reader->tracks[at];
 }
 
-/* Call a process, or a thread of it, by a name. 0, or -1 with err filled. */
-static int call(struct nvt_perfetto *reader, const char *what, int64_t pid, int64_t tid,
-                uint32_t name)
+int nvt_perfetto_call(struct nvt_perfetto *reader, const char *what, int64_t pid, int64_t tid,
+                      uint32_t name)
 {
     struct nvt_kineto *kineto = &reader->kineto;
     const struct nvt_kineto_event kept = kineto->event;
@@ -150,9 +149,9 @@ int nvt_perfetto_describe(struct nvt_perfetto *reader, struct nvt_wire descripto
             field.type == NVT_WIRE_BYTES && read_kind(reader, &field, track))
             return -1;
     if (track->kind == NVT_PT_PROCESS)
-        return call(reader, "process_name", track->pid, 0, track->name);
+        return nvt_perfetto_call(reader, "process_name", track->pid, 0, track->name);
     return track->kind == NVT_PT_THREAD
-               ? call(reader, "thread_name", track->pid, track->tid, track->name)
+               ? nvt_perfetto_call(reader, "thread_name", track->pid, track->tid, track->name)
                : 0;
 }
 
@@ -170,7 +169,7 @@ int nvt_perfetto_describe_thread(struct nvt_perfetto *reader,
     while (nvt_wire_next(&thread, &field) > 0)
         if (field.number == 6 && field.value < (uint64_t)INT64_MAX / 4000)
             sequence->reference_ns = (int64_t)field.value * 1000;
-    return call(reader, "thread_name", owner.pid, owner.tid, owner.name);
+    return nvt_perfetto_call(reader, "thread_name", owner.pid, owner.tid, owner.name);
 }
 
 /* A process or thread of ProcessTree. */
@@ -191,8 +190,8 @@ static int describe_node(struct nvt_perfetto *reader, const struct nvt_wire_fiel
     }
     if (name == NVT_NO_STRING)
         return nvt_kineto_no_memory(&reader->kineto);
-    return is_thread ? call(reader, "thread_name", pid, id, name)
-                     : call(reader, "process_name", id, 0, name);
+    return is_thread ? nvt_perfetto_call(reader, "thread_name", pid, id, name)
+                     : nvt_perfetto_call(reader, "process_name", id, 0, name);
 }
 
 int nvt_perfetto_describe_tree(struct nvt_perfetto *reader, struct nvt_wire tree)
@@ -245,7 +244,7 @@ static int name_lane(struct nvt_perfetto *reader, struct nvt_perfetto_track *tra
     }
     return track->name == NVT_NO_STRING
                ? nvt_kineto_no_memory(&reader->kineto)
-               : call(reader, "thread_name", track->pid, track->tid, track->name);
+               : nvt_perfetto_call(reader, "thread_name", track->pid, track->tid, track->name);
 }
 
 static int resolve(struct nvt_perfetto *reader, struct nvt_perfetto_track *track)

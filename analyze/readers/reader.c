@@ -45,7 +45,7 @@ static const struct nvt_reader *recognize(const char *path, struct nvt_error *er
                 return readers[i];
         if (nvt_is_nsys_report(path))
             return &nvt_reader_nsys_report;
-        const char *other = nvt_other_format(path, head, size);
+        const char *other = nvt_other_format(head, size);
         nvt_fail_at(err, path, -1, "%s", other ? other : "is not a trace of a known format");
     }
     return NULL;

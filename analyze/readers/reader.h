@@ -17,6 +17,7 @@
     X(nsys)                                                                                        \
     X(flight)                                                                                      \
     X(snapshot)                                                                                    \
+    X(xplane)                                                                                      \
     X(perfetto)                                                                                    \
     X(kineto)
 
