@@ -60,6 +60,7 @@ static void test_page(void **state)
                         "median and longest iteration overlaid: True\n"
                         "iterations in the table: :iteration × 1\n"
                         "chosen iterations overlaid: True\n"
+                        "lanes of a rank fold: True\n"
                         "ranks on one axis: True 2\n"
                         "the page grows with its trace: True\n"
                         "findings in the document: True\n"

@@ -192,6 +192,10 @@ def ranks(browser):
     try:
         visit(browser, address)
         spots = browser.ask("places.filter(p=>all.kinds[p.lane.kind]==='iterations').map(p=>[p.lane.trace,x(tiles.get(p.key).tracks[0][0])])")
+        before = browser.ask("places.length")
+        browser.ask("document.querySelectorAll('#labels button')[1].click()")
+        print("lanes of a rank fold:", browser.ask("places.length") < before)
+        browser.ask("document.querySelectorAll('#labels button')[1].click()")
         print("ranks on one axis:", len(spots) == 2 and spots[0][1] == spots[1][1], browser.ask("[...document.querySelectorAll('#labels li.process')].filter(l=>/rank [01], process/.test(l.textContent)).length"))
     finally:
         view.terminate()

@@ -135,6 +135,15 @@ function inOrder() {
   }
   return first.flatMap(entry => entry.partner ? [entry, entry.partner] : [entry]).concat(second.filter(entry => !entry.partner));
 }
+// Processes whose lanes are folded.
+const folded = new Set(), groupOf = (lane, copy) => copy + ' ' + lane.trace + ' ' + lane.process;
+function putFold(item, group, name) {
+  const button = make('button', folded.has(group) ? '\u25b8' : '\u25be'), again = () => { layOut(); draw(); load(); };
+  button.setAttribute('aria-expanded', String(!folded.has(group)));
+  button.setAttribute('aria-label', 'lanes of ' + visible(name));
+  button.onclick = () => { folded.delete(group) || folded.add(group); again(); };
+  item.prepend(button);
+}
 // Where lanes stand, from top to bottom: a line for each process, then its lanes.
 function layOut() {
   side = innerWidth > 760 ? 184 : 0;
@@ -148,14 +157,17 @@ function layOut() {
     item.append(visible(text));
     item.style.top = at + 'px';
     if (extra) make('small', ' ' + extra, item);
+    return item;
   };
   for (const {lane, copy, key} of inOrder()) {
-    const group = lane.trace + ' ' + lane.process, letter = copies[copy].letter;
+    const group = groupOf(lane, copy), letter = copies[copy].letter;
     if (group !== lasts[copy] && (lane.process || all.traces.length > 1)) {
-      label((all.traces.length > 1 ? all.traces[lane.trace] + ': ' : '') + lane.process, y + 2, 'process', '', letter);
+      const name = (all.traces.length > 1 ? all.traces[lane.trace] + ': ' : '') + lane.process;
+      putFold(label(name, y + 2, 'process', '', letter), group, name);
       y += HEAD + 4;
     }
     lasts[copy] = group;
+    if (folded.has(group)) continue;
     const height = lane.unit === undefined ? Math.max(1, lane.tracks) * ROW : CURVE;
     label(lane.label, y, '', lane.label === all.kinds[lane.kind] ? lane.unit : lane.unit || all.kinds[lane.kind], letter);
     places.push({lane, copy, key, y: y + head, height});
@@ -425,6 +437,7 @@ async function choose(spot) {
   draw();
 }
 function reveal(spot) {
+  if (folded.delete(groupOf(laneOf(spot), spot.copy || 0))) layOut();
   const place = placeOf(spot), scroll = $('scroll');
   if (place && (place.y < scroll.scrollTop || place.y + place.height > scroll.scrollTop + scroll.clientHeight)) scroll.scrollTop = Math.max(0, place.y - scroll.clientHeight / 3);
   lookAt(spot.start, spot.end);
