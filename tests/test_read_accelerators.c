@@ -93,6 +93,32 @@ static void xpu_has_calls(void **state)
     nvt_trace_free(trace);
 }
 
+/* Titles are of the devices that did the work. */
+static void titles_name_what_worked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *report, *title;
+    } cases[] = {{"AMD Instinct MI210", "cuda_gpu_kern_sum", "HIP GPU kernel summary"},
+                 {"Intel(R) Data Center GPU Max 1550", "cuda_gpu_sum", "XPU summary"},
+                 {"NVIDIA H100 80GB HBM3", "cuda_gpu_sum", "CUDA GPU summary"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        char text[600];
+        const char *path = cli_in(cli_folder, "title.json");
+        snprintf(text, sizeof(text),
+                 "{\"deviceProperties\": [{\"id\": 2, \"name\": \"%s\"}], \"traceEvents\": [" EVENT(
+                     "kernel", "a", "3", "20", "10", ON_DEVICE("1")) "]}",
+                 cases[i].device);
+        cli_write_file(path, text, strlen(text));
+        struct cli_result result =
+            cli_run((const char *const[]){"nvtally", "stats", "-r", cases[i].report, path, NULL});
+        cli_expect_status(&result, 0);
+        if (!strstr(result.out, cases[i].title))
+            fail_msg("no \"%s\" in:\n%s", cases[i].title, result.out);
+        cli_result_free(&result);
+    }
+}
+
 /* Without a call, the device's name tells it. */
 static void a_device_has_a_backend(void **state)
 {
@@ -205,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_device_that_is_not_listed_is_like_the_others),
         cmocka_unit_test(hip_waits_by_its_own_names),
         cmocka_unit_test(xpu_has_calls),
+        cmocka_unit_test(titles_name_what_worked),
         cmocka_unit_test(a_device_has_a_backend),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

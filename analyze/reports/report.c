@@ -1,4 +1,5 @@
 #include "report.h"
+#include "device_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -333,8 +334,9 @@ static void put_costs(const struct nvt_input *input, const char *title, char *ou
 struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct nvt_input *input,
                                    const char *title, struct nvt_error *err)
 {
-    char full[1024];
-    put_costs(input, title, full, sizeof(full));
+    char full[1024], words[900];
+    nvt_device_title(input, title, words, sizeof(words));
+    put_costs(input, words, full, sizeof(full));
     struct nvt_table *table = nvt_table_new(report->name, full, report->columns, NVT_COLUMNS_MOST);
     if (!table) {
         nvt_fail(err, "out of memory");
