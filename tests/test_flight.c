@@ -199,6 +199,19 @@ static void what_pytorch_wrote_names_the_rank_and_its_line(void **state)
     free(findings.items);
 }
 
+/* Of gloo the dumps do not list the groups' ranks: of one alone it is unknown whether there are others. */
+static void what_is_not_known_of_a_group_is_said(void **state)
+{
+    (void)state;
+    struct nvt_findings findings = find_in((char *const *)by_pytorch, 1);
+    expect_at(&findings,
+              "1 rank waits in all_reduce 4 of group 0 (default_pg); whether its group has others "
+              "is not recorded",
+              "rank 0 waits in step (train.py:12) < <module> (train.py:16)");
+    assert_int_equal(findings.items[0].confidence, NVT_POSSIBLE);
+    free(findings.items);
+}
+
 static void a_rank_that_has_not_come(void **state)
 {
     (void)state;
@@ -652,6 +665,11 @@ static void stats_and_diagnose_read_them(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "1  stuck collective"));
     cli_result_free(&result);
+    const char *folder[] = {"nvtally", "diagnose", "tests/fuzz/corpus/flight", NULL};
+    result = cli_run(folder); /* with rank 0 as JSON besides, which is of another run */
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "rank 1 has not reached all_reduce 4"));
+    cli_result_free(&result);
     const char *sql[] = {
         "nvtally", "sql",         "-f",
         "csv",     by_pytorch[0], "SELECT count(*) AS calls FROM ranges WHERE name = 'all_reduce'",
@@ -666,6 +684,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_pytorch_wrote_names_the_rank_and_its_line),
+        cmocka_unit_test(what_is_not_known_of_a_group_is_said),
         cmocka_unit_test(a_rank_that_has_not_come),
         cmocka_unit_test(several_have_not_come),
         cmocka_unit_test(a_short_wait_is_none),

@@ -151,9 +151,14 @@ static void judge_absent(const struct nvt_flight_job *job, const struct nvt_flig
 {
     const char *ranks = RANKS_OF(NULL, stuck->absent, stuck->absent_count);
     finding->confidence = NVT_POSSIBLE;
-    snprintf(finding->what, sizeof(finding->what),
-             "%u of %u ranks wait in %s, and there is no dump of %s", stuck->call_count,
-             stuck->size, name, ranks);
+    if (stuck->absent_count)
+        snprintf(finding->what, sizeof(finding->what),
+                 "%u of %u ranks wait in %s, and there is no dump of %s", stuck->call_count,
+                 stuck->size, name, ranks);
+    else
+        snprintf(finding->what, sizeof(finding->what),
+                 "%u rank%s in %s; whether its group has others is not recorded", stuck->call_count,
+                 stuck->call_count == 1 ? " waits" : "s wait", name);
     tell_waiting(job, stuck, finding);
     snprintf(finding->remedy, sizeof(finding->remedy),
              "give the dumps of all ranks; one that wrote none may have crashed, see its log");

@@ -22,6 +22,14 @@ static const char *const endings[] = {".nvt",        ".sqlite",        ".nsys-re
                                       ".json",       ".pickle",        ".pkl",      ".pftrace",
                                       ".pftrace.gz", ".perfetto-trace"};
 
+/* "nccl_trace_rank_12", "comm_lib_trace_rank_12": what PyTorch's flight recorder writes. */
+static int is_dump_name(const char *name)
+{
+    const char *rank = strstr(name, "_trace_rank_");
+    const char *digits = rank ? rank + strlen("_trace_rank_") : "";
+    return *digits && !digits[strspn(digits, "0123456789")];
+}
+
 static int is_trace_name(const struct dirent *entry)
 {
     const char *name = entry->d_name;
@@ -30,7 +38,7 @@ static int is_trace_name(const struct dirent *entry)
     for (size_t i = 0; i < NVT_COUNT_OF(endings); i++)
         if (ends_with(name, endings[i]))
             return 1;
-    return 0;
+    return is_dump_name(name);
 }
 
 /* The path with another ending in place of that which it has, malloc'ed; NULL: no memory. */

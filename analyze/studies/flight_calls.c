@@ -353,9 +353,9 @@ static int has_started(const struct nvt_flight_job *job, const struct nvt_flight
 static void judge_calls(const struct nvt_flight_job *job, struct nvt_flight_stuck *stuck)
 {
     uint32_t started = 0, unstarted = 0;
-    stuck->kind = stuck->missing_count  ? NVT_FLIGHT_MISSING
-                  : stuck->absent_count ? NVT_FLIGHT_NO_DUMP
-                                        : NVT_FLIGHT_ALL_IN;
+    stuck->kind = stuck->missing_count                       ? NVT_FLIGHT_MISSING
+                  : stuck->absent_count || stuck->is_assumed ? NVT_FLIGHT_NO_DUMP
+                                                             : NVT_FLIGHT_ALL_IN;
     for (uint32_t i = 0; i < stuck->call_count; i++) {
         if (!stuck->is_message && !is_alike(job, &stuck->calls[0], &stuck->calls[i])) {
             stuck->kind = NVT_FLIGHT_DIFFERENT;
@@ -412,13 +412,15 @@ static int add_stuck(struct finder *finder, uint32_t group)
 {
     struct nvt_flight_job *job = finder->job;
     struct group *of = &finder->groups[group];
+    const int is_assumed = !of->member_count && of->from < 0;
     if (nvt_grow(&job->items, job->count, sizeof(*job->items)) ||
-        (!of->member_count && of->from < 0 && complete_members(finder, group)))
+        (is_assumed && complete_members(finder, group)))
         return -1;
     struct nvt_flight_stuck *stuck = &job->items[job->count++];
     *stuck = (struct nvt_flight_stuck){.group = of->name,
                                        .purpose = of->purpose,
                                        .is_message = of->from >= 0,
+                                       .is_assumed = is_assumed,
                                        .size = of->from >= 0 ? 2 : of->member_count,
                                        .sequence = of->first_pending,
                                        .since = INT64_MAX};

@@ -44,6 +44,7 @@ struct nvt_flight_call {
 struct nvt_flight_stuck {
     enum nvt_flight_kind kind;
     int is_message;
+    int is_assumed; /* which ranks the group has was not recorded: those that called something of it, at least */
     const char *group, *purpose;
     uint32_t size; /* of the group, or 2 */
     uint64_t sequence;
