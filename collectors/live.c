@@ -154,7 +154,6 @@ void nvt_live_begin(struct nvt_live *live, struct nvt_recorder *recorder,
         if (*at == '\n')
             *at = ' ';
     nvt_buffer_free(&line);
-    nvt_ctl_listen(&live->server, recorder->folder);
 }
 
 void nvt_live_end(struct nvt_live *live)

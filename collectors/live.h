@@ -23,7 +23,8 @@ struct nvt_live {
     char command[1024];
 };
 
-/* From now on requests are heard; those before wait. Both last as long. */
+/* From now on requests are answered that come to `server`, which listens since before the command began; those of before wait. All of
+ * it lasts as long. */
 void nvt_live_begin(struct nvt_live *live, struct nvt_recorder *recorder,
                     struct nvt_record_window *window, const char *trace, char *const command[]);
 void nvt_live_end(struct nvt_live *live);

@@ -361,6 +361,7 @@ static int check_dormant(struct nvt_record_request *request, struct nvt_error *e
     if (options->trace & NVT_TRACE_CPU)
         note(request, "--dormant: CPU samples are not recorded\n");
     options->trace &= ~(uint64_t)NVT_TRACE_CPU;
+    request->asked &= ~(uint64_t)NVT_TRACE_CPU;
     return options->trace ? 0 : nvt_fail(err, "--dormant leaves nothing to record of --trace cpu");
 }
 

@@ -387,6 +387,9 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     nvt_memory_groups_find(&groups);
     int status = set_up(&recorder, options, argv, err);
+    const int listens = !status;
+    if (listens) /* before the command runs, which may ask at once */
+        nvt_ctl_listen(&run.live.server, recorder.folder);
     if (!status)
         status = nvt_launch_start(argv, recorder.folder, wish_of(options), &before, &launch, err);
     result->exec_error = launch.exec_error;
@@ -397,6 +400,8 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         record(&run, &groups);
     else if (recorder.output)
         nvt_output_discard(recorder.output);
+    if (listens)
+        nvt_ctl_close(&run.live.server);
     nvt_recorder_tear_down(&recorder);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     nvt_launch_unblock(&before);
