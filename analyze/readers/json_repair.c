@@ -58,10 +58,32 @@ static int is_literal(const struct nvt_buffer *token)
     return 0;
 }
 
+/* Whether a string, from its first quote on, has nothing that could have to change. */
+static int is_plain(const struct nvt_buffer *token)
+{
+    for (size_t i = 0; i < token->size; i++)
+        if (token->data[i] < ' ' || token->data[i] == '\\')
+            return 0;
+    return token->data[0] == '"';
+}
+
+static void end_string(struct nvt_json_repair *repair)
+{
+    repair->token.size = 0;
+    repair->last = 'v';
+    repair->state = OUTSIDE;
+}
+
 /* The string that was collected, without its last quote, as JSON has it. */
 static void put_string(struct nvt_json_repair *repair, struct nvt_buffer *out)
 {
     const struct nvt_buffer *token = &repair->token;
+    if (token->size && is_plain(token)) {
+        nvt_buffer_append(out, token->data, token->size);
+        put(out, '"');
+        end_string(repair);
+        return;
+    }
     const int literal = is_literal(token);
     int is_changed = literal || repair->quote != '"';
     put(out, '"');
@@ -84,9 +106,7 @@ static void put_string(struct nvt_json_repair *repair, struct nvt_buffer *out)
     }
     put(out, '"');
     repair->repaired += (unsigned)is_changed;
-    repair->token.size = 0;
-    repair->last = 'v';
-    repair->state = OUTSIDE;
+    end_string(repair);
 }
 
 /* --- bare words --- */
@@ -154,8 +174,10 @@ static void put_word(struct nvt_json_repair *repair, struct nvt_buffer *out)
     put(&repair->token, 0);
     if (repair->token.failed)
         return;
-    const char *word = (const char *)repair->token.data, *meaning = meaning_of(word);
-    const int is_known = is_number(word) || (meaning && !strcmp(word, meaning));
+    const char *word = (const char *)repair->token.data;
+    const int is_decimal = is_number(word);
+    const char *meaning = is_decimal ? NULL : meaning_of(word);
+    const int is_known = is_decimal || (meaning && !strcmp(word, meaning));
     if (is_known)
         put_text(out, word);
     else if (meaning)
@@ -293,8 +315,15 @@ static int failed(const struct nvt_json_repair *repair, const struct nvt_buffer 
 int nvt_json_repair(struct nvt_json_repair *repair, const unsigned char *text, size_t size,
                     struct nvt_buffer *out)
 {
-    for (size_t i = 0; i < size && !failed(repair, out); i++)
-        take(repair, text[i], out);
+    for (size_t i = 0; i < size && !failed(repair, out); i++) {
+        const size_t start = i;
+        while (repair->state == STRING && i < size && text[i] != repair->quote && text[i] != '\\')
+            i++;
+        if (i > start)
+            nvt_buffer_append(&repair->token, text + start, i - start);
+        if (i < size)
+            take(repair, text[i], out);
+    }
     return failed(repair, out);
 }
 
