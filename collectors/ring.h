@@ -104,14 +104,15 @@ enum nvt_trace_what {
     NVT_TRACE_CPU = 4096,    /* CPU samples */
     NVT_TRACE_PROCESS =
         8192, /* the memory of processes, which the recorder samples; part of MACHINE */
-    NVT_TRACE_NCCL = 16384, /* what NCCL says of itself, as ranges of its profiler plugin */
+    NVT_TRACE_NCCL = 16384,     /* what NCCL says of itself, as ranges of its profiler plugin */
+    NVT_TRACE_COUNTERS = 32768, /* CPU counts of threads at each push and pop */
 };
 /* All but the coarser view of graphs, and what slows managed memory down. */
 #define NVT_TRACE_FULL 127u
 /* What needs CUPTI. */
 #define NVT_TRACE_DEVICE                                                                           \
     (~(uint64_t)(NVT_TRACE_NVTX | NVT_TRACE_MACHINE | NVT_TRACE_MPI | NVT_TRACE_OSRT |             \
-                 NVT_TRACE_CPU | NVT_TRACE_PROCESS | NVT_TRACE_NCCL))
+                 NVT_TRACE_CPU | NVT_TRACE_PROCESS | NVT_TRACE_NCCL | NVT_TRACE_COUNTERS))
 
 enum nvt_ring_state {
     NVT_RING_OPEN = 0,

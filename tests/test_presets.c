@@ -56,6 +56,9 @@ static void lists_of_levels(void **state)
     nvt_levels_text(levels("graph,um,cpu"), text, sizeof(text));
     assert_string_equal(text, "graph,um,cpu");
     assert_int_equal(levels(text), levels("graph,um,cpu"));
+    nvt_levels_text(levels("counters"), text, sizeof(text));
+    assert_string_equal(text, "nvtx,counters");
+    assert_int_equal(levels("all") & levels("counters"), NVT_TRACE_NVTX);
     nvt_levels_text(levels("nccl"), text, sizeof(text));
     assert_string_equal(text, "nvtx,nccl");
     nvt_levels_host(levels("nvtx"), text, sizeof(text));

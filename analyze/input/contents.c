@@ -34,6 +34,14 @@ int nvt_input_has_cpu_samples(const struct nvt_input *input)
     return 0;
 }
 
+int nvt_input_has_range_counts(const struct nvt_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->range_counts.count)
+            return 1;
+    return 0;
+}
+
 int nvt_input_has_os_stacks(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)

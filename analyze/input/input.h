@@ -130,10 +130,11 @@ int nvt_input_has_trace(const struct nvt_input *input, const struct nvt_runs *ru
 /* Whether a trace is a part of one: there is a window, or there was one when it was exported. */
 int nvt_input_has_part(const struct nvt_input *input);
 
-/* Whether any trace has MPI calls; OS calls; CPU samples. */
+/* Whether any trace has MPI calls; OS calls; CPU samples; CPU counts of ranges. */
 int nvt_input_has_mpi(const struct nvt_input *input);
 int nvt_input_has_os_calls(const struct nvt_input *input);
 int nvt_input_has_cpu_samples(const struct nvt_input *input);
+int nvt_input_has_range_counts(const struct nvt_input *input);
 /* Whether any trace has stacks of OS calls; of calls of CUDA. */
 int nvt_input_has_os_stacks(const struct nvt_input *input);
 int nvt_input_has_cuda_stacks(const struct nvt_input *input);

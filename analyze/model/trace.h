@@ -95,6 +95,18 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(int32_t, priority)   /* as the scheduler had it, with has_priority */                        \
     X(uint8_t, has_priority)
 
+/* What the thread of a push/pop range did on the CPU in it, ranges within included (record --trace counters): of those that
+ * the trace has begin and end of, by these and the thread. UINT64_MAX: unknown. */
+#define NVT_RANGE_COUNT_COLUMNS(X)                                                                 \
+    X(nvt_ns, start)                                                                               \
+    X(nvt_ns, end)                                                                                 \
+    X(nvt_thread_row, thread)                                                                      \
+    X(uint64_t, cpu_ns)       /* CPU time, of the program and of the system for it */              \
+    X(uint64_t, minor_faults) /* page faults without input or output */                            \
+    X(uint64_t, major_faults) /* page faults that read from a disk */                              \
+    X(uint64_t, voluntary)    /* times that it began to wait */                                    \
+    X(uint64_t, involuntary)  /* times that another thread took its core */
+
 /* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in the order of a
  * thread's. */
 #define NVT_CARRIED_COLUMNS(X)                                                                     \
@@ -395,6 +407,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(threads, thread, NVT_THREAD_COLUMNS, TIMELESS, NOBODY, WITHIN)                               \
     X(domains, domain, NVT_DOMAIN_COLUMNS, TIMELESS, NOBODY, WITHIN)                               \
     X(ranges, range, NVT_RANGE_COLUMNS, NESTED, THREAD, WIDENS)                                    \
+    X(range_counts, range_count, NVT_RANGE_COUNT_COLUMNS, SPANS, THREAD, WITHIN)                   \
     X(carried, carried_range, NVT_CARRIED_COLUMNS, TIMELESS, NOBODY, WITHIN)                       \
     X(marks, mark, NVT_MARK_COLUMNS, MOMENTS, THREAD, WIDENS)                                      \
     X(counters, counter, NVT_COUNTER_COLUMNS, TIMELESS, NOBODY, WITHIN)                            \

@@ -369,6 +369,7 @@ static void free_reader(struct nvt_file_reader *reader)
     nvt_frame_tree_free(&reader->frames);
     free(reader->mpi.items);
     free(reader->collectives.items);
+    free(reader->counts.items);
     free(reader->thread_names.items);
     nvt_file_tasks_free(&reader->tasks);
     nvt_file_device_free(&reader->devices);

@@ -16,6 +16,7 @@
 #include "frames.h"
 #include "nvt_strings.h"
 #include "../../lib/collective_payload.h"
+#include "../../lib/counts.h"
 struct nvt_mpi_said; /* lib/mpi_payload.h */
 #include "../model/layout.h"
 
@@ -160,6 +161,16 @@ struct nvt_file_collectives {
     size_t count;
 };
 
+/* CPU counts of ranges, in the order of the ranges' rows, until all is read (nvt_counts.c). */
+struct nvt_file_counts {
+    struct nvt_file_count {
+        uint32_t row;       /* of the range */
+        uint32_t is_closed; /* `values` are those of the range, else those of its begin */
+        uint64_t values[NVT_COUNT_COUNT]; /* UINT64_MAX: unknown */
+    } * items;
+    size_t count;
+};
+
 /* Names of threads, until all threads are known. */
 struct nvt_file_thread_names {
     struct nvt_file_thread_name {
@@ -209,6 +220,7 @@ struct nvt_file_reader {
     struct nvt_file_machine machine;
     struct nvt_file_mpi mpi;
     struct nvt_file_collectives collectives;
+    struct nvt_file_counts counts;
     struct nvt_frame_tree frames;
     struct nvt_file_thread_names thread_names;
     struct nvt_file_tasks tasks;
@@ -283,6 +295,14 @@ int nvt_file_take_collective(struct nvt_file_reader *reader,
 /* When the times of ranges are those of the trace, and before any of them goes: what collectives' threads wait in are calls
  * of the table mpi_calls. 0, or -1 when out of memory. */
 int nvt_file_complete_collectives(struct nvt_file_reader *reader);
+
+/* Take the counts of the thread off the payloads of an event, the begin or the end of a range of this row. 0, or -1 when out of
+ * memory. */
+int nvt_file_take_counts(struct nvt_file_reader *reader, uint32_t row, const uint8_t **payloads,
+                         uint64_t *size);
+
+/* When all events are read, in whose ticks ranges still are: fill the trace's range_counts. 0, or -1 when out of memory. */
+int nvt_file_complete_counts(struct nvt_file_reader *reader);
 
 /* Whether a payload is a call's of MPI: 1, and it is kept; 0; -1 when out of memory. */
 int nvt_file_take_mpi(struct nvt_file_reader *reader, const struct nvt_pending_payload *pending);

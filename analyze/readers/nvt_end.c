@@ -242,8 +242,8 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     nvt_file_note_tasks(reader);
     name_categories(reader);
     /* Payloads know their ranges by row, so rows are left out behind them. */
-    if (decode_payloads(reader) || nvt_file_device_capture(reader) ||
-        nvt_file_device_threads(reader))
+    if (decode_payloads(reader) || nvt_file_complete_counts(reader) ||
+        nvt_file_device_capture(reader) || nvt_file_device_threads(reader))
         return -1;
     if (reader->sample_count) {
         completion.origin = reader->samples[0].monotonic_ns;

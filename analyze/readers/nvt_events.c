@@ -94,9 +94,12 @@ static int read_attributes(struct nvt_file_reader *reader, uint32_t process,
         *target->payload = nvt_strings_add_text(reader->texts, text);
         *target->flags |= NVT_RANGE_HAS_PAYLOAD;
     }
-    return attributes.bytes ? keep_payload(reader, process, target->row, target->is_mark,
-                                           attributes.bytes, attributes.size)
-                            : 0;
+    if (attributes.bytes && process != NVT_NONE && !target->is_mark &&
+        nvt_file_take_counts(reader, target->row, &attributes.bytes, &attributes.size))
+        return -1;
+    return attributes.size ? keep_payload(reader, process, target->row, target->is_mark,
+                                          attributes.bytes, attributes.size)
+                           : 0;
 }
 
 /* The event is a sample of a counter, with its value as attributes. 0, or -1. */

@@ -219,6 +219,8 @@ void nvt_report_note_calls(struct nvt_input *input)
         nvt_note(input, "note: there are stacks of CUDA calls: -r cuda_api_callers");
     if (nvt_input_has_cpu_samples(input))
         nvt_note(input, "note: there are CPU samples: -r cpu_functions,nvtx_cpu_sum");
+    if (nvt_input_has_range_counts(input))
+        nvt_note(input, "note: there are CPU counters: -r nvtx_cpu_counters");
 }
 
 void nvt_report_note_kinds(struct nvt_input *input)
@@ -233,6 +235,8 @@ void nvt_report_note_kinds(struct nvt_input *input)
         add_word(kinds, sizeof(kinds), ", ", "stacks");
     if (nvt_input_has_cpu_samples(input))
         add_word(kinds, sizeof(kinds), ", ", "CPU samples");
+    if (nvt_input_has_range_counts(input))
+        add_word(kinds, sizeof(kinds), ", ", "CPU counters");
     if (counted.of_processes)
         add_word(kinds, sizeof(kinds), ", ", "process memory");
     if (counted.of_machine)

@@ -51,6 +51,7 @@
     X(osrt_callers)                                                                                \
     X(cpu_functions)                                                                               \
     X(cpu_modules)                                                                                 \
+    X(nvtx_cpu_counters)                                                                           \
     X(nvtx_cpu_sum)                                                                                \
     X(cpu_threads)                                                                                 \
     X(mpi_event_sum)                                                                               \

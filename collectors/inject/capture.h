@@ -46,7 +46,7 @@ void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int opens);
 void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain);
 void nvt_capture_stopped(uint64_t range);
 
-/* The callbacks that look at every range, in place of the short paths. */
+/* The callbacks that look at every range, in place of the short paths; --trace counters takes them too. */
 struct nvt_module nvt_module_watch(NvtxCallbackModule module);
 
 /* A whole event's worth of work saved where nvt_capture_asks says no. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "counts.h"
 #include "dormant.h"
 #include "tasks.h"
 
@@ -44,6 +45,22 @@ static uint32_t message_name(struct nvt_thread *thread, const nvtxEventAttribute
     }
 }
 
+/* Whether the thread's counts go with an event. */
+static int is_counted(const struct nvt_thread *thread, const struct nvt_event *event)
+{
+    return NVT_UNLIKELY(nvt_counts_are_asked) && !thread->calibrates &&
+           (event->kind == NVT_EVENT_PUSH || event->kind == NVT_EVENT_POP);
+}
+
+/* Have the ring's next page before the thread is counted, so that a fault on it is none of the range that begins. */
+static size_t read_counts(struct nvt_thread *thread)
+{
+    const struct nvt_slot *ahead = thread->next + NVT_COUNTS_BYTES / sizeof(*ahead);
+    if (thread->slots && ahead < thread->slots + thread->size)
+        (void)*(const volatile uint64_t *)&ahead->ticks;
+    return nvt_counts_read(thread->scratch);
+}
+
 /* What of an event is more than its name. Extended payloads go to the thread's scratch. */
 static void read_attributes(struct nvt_thread *thread, const struct nvt_event *event,
                             struct nvt_attributes *out)
@@ -51,7 +68,9 @@ static void read_attributes(struct nvt_thread *thread, const struct nvt_event *e
     const nvtxEventAttributes_t *from = event->attributes;
     const nvtxPayloadData_t *payloads = event->payloads;
     size_t count = event->payload_count;
+    size_t counted = is_counted(thread, event) ? read_counts(thread) : 0;
     memset(out, 0, sizeof(*out));
+    out->payload_bytes = counted;
     if (from && from->category) {
         out->flags |= NVT_ATTRIBUTE_CATEGORY;
         out->category = from->category;
@@ -70,13 +89,13 @@ static void read_attributes(struct nvt_thread *thread, const struct nvt_event *e
     }
     if (payloads && count) {
         int left_out = 0;
-        out->payload_bytes = nvt_payload_copy(thread->scratch, NVT_STRING_MAX, event->domain,
-                                              payloads, count, &left_out);
+        out->payload_bytes += nvt_payload_copy(thread->scratch + counted, NVT_STRING_MAX - counted,
+                                               event->domain, payloads, count, &left_out);
         if (left_out)
             nvt_thread_drop(thread, 1);
-        if (out->payload_bytes)
-            out->flags |= NVT_ATTRIBUTE_SCHEMA;
     }
+    if (out->payload_bytes)
+        out->flags |= NVT_ATTRIBUTE_SCHEMA;
 }
 
 int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)

@@ -25,8 +25,8 @@ extern const struct nvt_module nvt_module_core, nvt_module_core2; /* nvtx_core.c
 extern const struct nvt_module nvt_module_cuda, nvt_module_cudart,
     nvt_module_opencl; /* nvtx_resources.c */
 
-/* The callbacks of a core module that have a short path in this session, behind nvt_tasks_watch: those of --capture, else those that
- * read its clock. */
+/* The callbacks of a core module that have a short path in this session, behind nvt_tasks_watch: those of --capture and --trace
+ * counters, which look at every range, else those that read its clock. */
 struct nvt_module nvt_module_short(NvtxCallbackModule module);
 
 /* Modules of NVTX's extensions. */

@@ -11,6 +11,7 @@
 #include "modules.h"
 #include "registry.h"
 #include "capture.h"
+#include "counts.h"
 #include "dormant.h"
 #include "session.h"
 #include "tasks.h"
@@ -488,7 +489,7 @@ struct nvt_module nvt_module_short(NvtxCallbackModule module)
 {
     const struct fast *of =
         &fast[nvt_session.control->clock][nvt_tasks_watch + 2 * nvt_dormant_watches];
-    if (nvt_capture_asks())
+    if (nvt_capture_asks() || nvt_counts_are_asked)
         return nvt_module_watch(module);
     if (module == NVTX_CB_MODULE_CORE)
         return (struct nvt_module){module, of->core, 2};

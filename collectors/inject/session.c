@@ -18,6 +18,7 @@
 #include "../../lib/pages.h"
 #include "../refusal.h"
 #include "calibrate.h"
+#include "counts.h"
 #include "dormant.h"
 #include "room.h"
 
@@ -90,6 +91,7 @@ static int join(void)
     nvt_session.control = control;
     nvt_dormant_watches = control->is_dormant != 0;
     nvt_room_look();
+    nvt_counts_are_asked = (control->trace & NVT_TRACE_COUNTERS) != 0;
     if (control->trace & NVT_TRACE_NVTX)
         nvt_calibrate(&nvt_session.costs);
     return 1;

@@ -1,0 +1,138 @@
+/*
+ * nvtx_cpu_counters: what threads did on the CPU in push/pop ranges, by name, over all traces: CPU time, page faults and
+ * context switches. In the first table with the ranges within them, where those of one name within each other count once; in the
+ * second one without.
+ *
+ * A range without counts is left out; in the second table, one that has such a range in it, too.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "../studies/range_counts.h"
+#include "report.h"
+
+enum { ALL, OWN, TABLES };
+
+/* What ranges of a name have in each table. */
+struct sums {
+    struct sum {
+        uint64_t instances;
+        int64_t wall_ns;
+        struct nvt_count_values counts; /* -1: unknown of one */
+    } of[TABLES];
+};
+
+static void add_nvtx_cpu_counters(struct sum *sum, const struct nvt_count_values *values,
+                                  int64_t wall_ns)
+{
+    for (unsigned i = 0; i < NVT_COUNT_COUNT; i++) {
+        int64_t *to = &sum->counts.of[i];
+        *to = *to < 0 || values->of[i] < 0 ? -1 : nvt_clock_sum(*to, values->of[i]);
+    }
+    sum->instances++;
+    sum->wall_ns = nvt_clock_sum(sum->wall_ns, wall_ns);
+}
+
+/* 0, or -1 when out of memory. */
+static int add_nvtx_cpu_counters_trace(struct nvt_groups *groups,
+                                       const struct nvt_counted_ranges *counted)
+{
+    const struct nvt_ranges *ranges = &counted->ranges.trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (!nvt_is_counted(&counted->all[i]))
+            continue;
+        const uint32_t name = nvt_groups_range(groups, i);
+        struct sums *sums = nvt_groups_item(groups, nvt_groups_key(groups, &name, 1));
+        const int64_t wall_ns = ranges->end[i] - ranges->start[i];
+        if (!sums)
+            return -1;
+        if (nvt_thread_ranges_is_outermost(&counted->ranges, i))
+            add_nvtx_cpu_counters(&sums->of[ALL], &counted->all[i], wall_ns);
+        if (nvt_is_counted(&counted->own[i]))
+            add_nvtx_cpu_counters(&sums->of[OWN], &counted->own[i],
+                                  wall_ns - counted->children_ns[i]);
+    }
+    return 0;
+}
+
+#define KNOWN(value) NVT_IF((value) >= 0, value)
+
+static void put_nvtx_cpu_counters_row(struct nvt_table *table, const char *name,
+                                      const struct sum *sum)
+{
+    const int64_t *of = sum->counts.of;
+    const int64_t cpu_ns = of[NVT_COUNT_CPU_TIME];
+    if (!sum->instances)
+        return;
+    nvt_table_put(table, name, sum->instances, sum->wall_ns, KNOWN(cpu_ns),
+                  cpu_ns >= 0 ? nvt_percent(cpu_ns, sum->wall_ns) : NAN,
+                  KNOWN(of[NVT_COUNT_MINOR_FAULTS]), KNOWN(of[NVT_COUNT_MAJOR_FAULTS]),
+                  KNOWN(of[NVT_COUNT_VOLUNTARY]), KNOWN(of[NVT_COUNT_INVOLUNTARY]));
+}
+
+static void note_left_out(const struct nvt_making *making, uint64_t without)
+{
+    if (without)
+        nvt_note(making->input,
+                 "note: %s leaves out %" PRIu64 " range%s whose counts were not recorded",
+                 making->report->name, without, without == 1 ? "" : "s");
+}
+
+static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_making *making)
+{
+    struct nvt_groups groups = {.item_size = sizeof(struct sums)};
+    uint64_t without = 0;
+    int status = 0;
+    (void)table;
+    for (size_t i = 0; i < making->input->trace_count && !status; i++) {
+        const struct nvt_trace *trace = making->input->traces[i].trace;
+        struct nvt_counted_ranges counted = {.all = NULL};
+        nvt_groups_trace(&groups, trace);
+        if (trace->range_counts.count)
+            status = nvt_counted_ranges_make(&counted, trace, making->err) ||
+                             add_nvtx_cpu_counters_trace(&groups, &counted)
+                         ? -1
+                         : 0;
+        without += counted.without;
+        nvt_counted_ranges_free(&counted);
+    }
+    for (uint32_t i = 0; i < groups.count && !status; i++) {
+        const struct sums *sums = nvt_groups_item(&groups, i);
+        for (unsigned k = 0; k < TABLES; k++)
+            put_nvtx_cpu_counters_row(making->tables[k], nvt_groups_part(&groups, i, 0),
+                                      &sums->of[k]);
+    }
+    note_left_out(making, without);
+    nvt_groups_free(&groups);
+    return status;
+}
+
+#define COLUMNS(instances, wall)                                                                   \
+    {                                                                                              \
+        {"Range", NVT_RANGES}, {instances, NVT_COUNTS}, {wall, NVT_NS}, {"CPU Time (ns)", NVT_NS}, \
+            {"CPU (%)", NVT_PERCENT}, {"Minor Faults", NVT_COUNTS}, {"Major Faults", NVT_COUNTS},  \
+            {"Vol. Switches", NVT_COUNTS},                                                         \
+        {                                                                                          \
+            "Invol. Switches", NVT_COUNTS                                                          \
+        }                                                                                          \
+    }
+
+static const struct nvt_table_kind own[] = {
+    {.name = "nvtx_cpu_counters_own",
+     .title = "CPU counters of ranges, without those within them",
+     .columns = COLUMNS("Instances", "Own Time (ns)"),
+     .order = {"-CPU Time (ns)", "Range"}},
+    {.title = NULL},
+};
+
+const struct nvt_report nvt_report_nvtx_cpu_counters = {
+    .name = "nvtx_cpu_counters",
+    .about = "CPU time, page faults and context switches of ranges",
+    .title = "CPU counters of ranges",
+    .columns = COLUMNS("Instances", "Total Time (ns)"),
+    .order = {"-CPU Time (ns)", "Range"},
+    .missing = "no CPU counters in the input (record --trace counters)",
+    .is_in = nvt_input_has_range_counts,
+    .of_input = put_nvtx_cpu_counters,
+    .more = own,
+};

@@ -1,0 +1,35 @@
+/*
+ * CPU counts of a thread (record --trace counters): what the collector reads at each push and pop of a range
+ * (collectors/inject/counts.c) and the reader of traces takes from there (analyze/readers/nvt_counts.c).
+ *
+ * They are the first of the event's extended payloads, with an id that no program can register: NVTX has its own types below
+ * 128, the program's schemas from 2^24 on. The bytes are integers of 64 bits: a mask, whose bit i says that the count of
+ * enum nvt_count i is there, then those counts, the lowest first. Each is a sum since the thread began, and none is there
+ * that the system did not give.
+ */
+#ifndef NVT_COUNTS_H
+#define NVT_COUNTS_H
+
+#include <stdint.h>
+
+#define NVT_COUNTS_SCHEMA 0x4e5643u
+
+/*
+ * X(constant, name as the trace and its reports have it, what it counts)
+ *
+ * CPU time: CLOCK_THREAD_CPUTIME_ID, in ns. The others: getrusage(RUSAGE_THREAD), see its manual page.
+ */
+#define NVT_CPU_COUNTS(X)                                                                          \
+    X(NVT_COUNT_CPU_TIME, "cpu-time", "CPU time in ns")                                            \
+    X(NVT_COUNT_MINOR_FAULTS, "minor-faults", "page faults without input or output")               \
+    X(NVT_COUNT_MAJOR_FAULTS, "major-faults", "page faults that read from a disk")                 \
+    X(NVT_COUNT_VOLUNTARY, "voluntary-switches", "times that the thread began to wait")            \
+    X(NVT_COUNT_INVOLUNTARY, "involuntary-switches", "times that another thread took its core")
+
+#define NVT_COUNT_CONSTANT(constant, name, about) constant,
+enum nvt_count { NVT_CPU_COUNTS(NVT_COUNT_CONSTANT) NVT_COUNT_COUNT };
+
+/* Bytes in an event: id and size of the payload, mask, counts. */
+#define NVT_COUNTS_BYTES ((3 + NVT_COUNT_COUNT) * 8)
+
+#endif

@@ -1,0 +1,277 @@
+/*
+ * CPU counters of ranges: recorded ones lie between what the program itself read within and around each range; reports over made-up
+ * traces whose every number is worked out by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/reports/report.h"
+#include "../analyze/studies/range_counts.h"
+#include "../lib/count_of.h"
+#include "made_trace.h"
+#include "random_kit.h"
+#include "record_kit.h"
+
+/* --- recorded ----------------------------------------------------------------------------------- */
+
+/* The client's trace, and what it wrote of its ranges; owned by the caller. */
+static struct nvt_trace *record(const char *how, char **truth, int status)
+{
+    const char *argv[] = {"nvtally",
+                          "record",
+                          "--trace",
+                          "counters",
+                          "-o",
+                          recorded_path(),
+                          "-f",
+                          "--",
+                          cli_client("counted"),
+                          recorded_in("truth"),
+                          how,
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, status);
+    cli_result_free(&result);
+    *truth = cli_read_file(recorded_in("truth"), NULL);
+    assert_non_null(*truth);
+    return recorded_trace();
+}
+
+/* The counts of the n-th range of a name by its start, -1 of what is unknown. */
+static struct nvt_count_values counts_of(const struct nvt_trace *trace, const char *name,
+                                         uint32_t n)
+{
+    struct nvt_counted_ranges counted = {.all = NULL};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_count_values values = {{0}};
+    uint32_t i = 0;
+    assert_int_equal(nvt_counted_ranges_make(&counted, trace, &err), 0);
+    while (i < trace->ranges.count &&
+           (strcmp(nvt_name(trace, trace->ranges.name[i]), name) != 0 || n-- > 0))
+        i++;
+    if (i == trace->ranges.count)
+        fail_msg("there is no range %s", name);
+    values = counted.all[i];
+    nvt_counted_ranges_free(&counted);
+    return values;
+}
+
+struct truth {
+    char name[32];
+    long long least[NVT_COUNT_COUNT], most[NVT_COUNT_COUNT];
+};
+
+/* The next line of the client's file; whether there was one. */
+static bool next_truth(char **text, struct truth *truth)
+{
+    char *at = *text, *end = strchr(at, '\n');
+    if (!*at || !end)
+        return false;
+    *end = 0;
+    *text = end + 1;
+    char *number = at;
+    /* Names have blanks: the numbers are behind the last letter. */
+    for (char *c = at; *c; c++)
+        if (*c >= 'a' && *c <= 'z')
+            number = c + 1;
+    snprintf(truth->name, sizeof(truth->name), "%.*s", (int)(number - at), at);
+    for (int i = 0; i < 2 * NVT_COUNT_COUNT; i++)
+        (i < NVT_COUNT_COUNT ? truth->least : truth->most)[i % NVT_COUNT_COUNT] =
+            strtoll(number, &number, 10);
+    return true;
+}
+
+static uint32_t expect_truth(const struct nvt_trace *trace, char *text)
+{
+    struct truth truth;
+    uint32_t lines = 0, empty = 0;
+    for (; next_truth(&text, &truth); lines++) {
+        const struct nvt_count_values values =
+            counts_of(trace, truth.name, strcmp(truth.name, "empty") ? 0 : empty++);
+        for (unsigned i = 0; i < NVT_COUNT_COUNT; i++)
+            if (values.of[i] < truth.least[i] || values.of[i] > truth.most[i])
+                fail_msg("%s, count %u: %lld, not %lld to %lld", truth.name, i,
+                         (long long)values.of[i], truth.least[i], truth.most[i]);
+    }
+    return lines;
+}
+
+static void counts_are_those_of_the_system(void **state)
+{
+    (void)state;
+    char *text;
+    struct nvt_trace *trace = record(NULL, &text, 0);
+    /* all, faults, again, waits, computes, 100 empty, joins, other thread, forks, child, before the end */
+    assert_int_equal(expect_truth(trace, text), 110);
+    /* And what they have to be: the truth is not just zeros. */
+    assert_true(counts_of(trace, "faults", 0).of[NVT_COUNT_MINOR_FAULTS] >= 300);
+    assert_true(counts_of(trace, "again", 0).of[NVT_COUNT_MINOR_FAULTS] >= 300);
+    assert_true(counts_of(trace, "child", 0).of[NVT_COUNT_MINOR_FAULTS] >= 300);
+    assert_true(counts_of(trace, "waits", 0).of[NVT_COUNT_VOLUNTARY] >= 20);
+    assert_true(counts_of(trace, "computes", 0).of[NVT_COUNT_CPU_TIME] > 0);
+    /* Another thread's are not those of the range in which one waits for it. */
+    assert_true(counts_of(trace, "other thread", 0).of[NVT_COUNT_MINOR_FAULTS] >= 300);
+    assert_true(counts_of(trace, "joins", 0).of[NVT_COUNT_MINOR_FAULTS] < 300);
+    free(text);
+    nvt_trace_free(trace);
+}
+
+static const char *payload_of(const struct nvt_trace *trace, const char *name)
+{
+    const uint32_t range = recorded_range(trace, name);
+    return trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD
+               ? nvt_name(trace, trace->ranges.payload[range])
+               : NULL;
+}
+
+static void payloads_of_the_program_stay(void **state)
+{
+    (void)state;
+    char *text;
+    struct nvt_trace *trace = record(NULL, &text, 0);
+    assert_string_equal(payload_of(trace, "carries a number"), "7");
+    assert_string_equal(payload_of(trace, "carries a schema"), "{\"answer\":42}");
+    assert_null(payload_of(trace, "faults"));
+    assert_true(counts_of(trace, "carries a schema", 0).of[NVT_COUNT_CPU_TIME] > 0);
+    /* Their marks and counters are none of the program's. */
+    assert_int_equal(trace->marks.count, 0);
+    assert_int_equal(trace->counters.count, 0);
+    free(text);
+    nvt_trace_free(trace);
+}
+
+static void a_killed_program_leaves_its_counts(void **state)
+{
+    (void)state;
+    char *text;
+    struct nvt_trace *trace = record("kill", &text, -1);
+    assert_int_equal(expect_truth(trace, text), 106);
+    for (unsigned i = 0; i < NVT_COUNT_COUNT; i++)
+        assert_int_equal(counts_of(trace, "open", 0).of[i], -1);
+    free(text);
+    nvt_trace_free(trace);
+}
+
+/* What the system refuses is unknown, not zero. */
+static void what_is_refused_is_unknown(void **state)
+{
+    (void)state;
+    char *text;
+    struct nvt_trace *trace = record("deny", &text, 0);
+    const struct nvt_count_values values = counts_of(trace, "faults", 0);
+    assert_true(values.of[NVT_COUNT_CPU_TIME] > 0);
+    for (unsigned i = NVT_COUNT_MINOR_FAULTS; i < NVT_COUNT_COUNT; i++)
+        assert_int_equal(values.of[i], -1);
+    free(text);
+    nvt_trace_free(trace);
+    trace = record("deny-all", &text, 0);
+    assert_int_equal(counts_of(trace, "faults", 0).of[NVT_COUNT_CPU_TIME], -1);
+    free(text);
+    nvt_trace_free(trace);
+}
+
+/* Without the level there are none. */
+static void counts_are_asked_for(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("counted", recorded_in("truth"));
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(trace->range_counts.count, 0);
+    assert_int_equal(recorded_count(trace, "empty"), 100);
+    nvt_trace_free(trace);
+}
+
+/* --- reports ------------------------------------------------------------------------------------ */
+
+/* A range of a thread from `start` to `end`, with counts if `cpu_ns` is at least 0. */
+static void add(struct maker *maker, uint32_t domain, const char *name, int64_t start, int64_t end,
+                int64_t cpu_ns, uint64_t faults)
+{
+    maker->domain = domain;
+    maker->now = end;
+    make_range(maker, name, start);
+    const struct nvt_range_count row = {.start = start,
+                                        .end = end,
+                                        .thread = maker->thread,
+                                        .cpu_ns = (uint64_t)cpu_ns,
+                                        .minor_faults = faults,
+                                        .major_faults = UINT64_MAX,
+                                        .voluntary = 2 * faults,
+                                        .involuntary = 0};
+    if (cpu_ns >= 0)
+        assert_int_not_equal(nvt_range_count_add(maker->trace, &row), NVT_NONE);
+}
+
+static void own_counts_are_without_those_within(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    struct nvt_domain other = {.process = NVT_NONE,
+                               .name = nvt_strings_add_text(maker.trace->strings, "other")};
+    const uint32_t domain = nvt_domain_add(maker.trace, &other);
+    add(&maker, 0, "outer", 0, 1000, 500, 10);
+    add(&maker, domain, "inner", 100, 300, 100, 3);
+    add(&maker, 0, "inner", 400, 600, 150, 4);
+    add(&maker, 0, "innermost", 450, 500, 20, 1);
+    /* One without counts, and two that cross: what their parents have of their own is unknown. */
+    add(&maker, 0, "partly", 2000, 3000, 900, 9);
+    add(&maker, 0, "lost", 2100, 2200, -1, 0);
+    add(&maker, 0, "crossed", 4000, 5000, 900, 9);
+    add(&maker, 0, "first", 4100, 4300, 200, 2);
+    add(&maker, domain, "second", 4200, 4400, 200, 2);
+    /* Recursion: once in the first table, both in the second. */
+    add(&maker, 0, "recurs", 6000, 7000, 800, 8);
+    add(&maker, 0, "recurs", 6100, 6900, 700, 7);
+    struct nvt_trace *trace = make_end(&maker);
+    char *note, *text = make_report("nvtx_cpu_counters", &trace, 1, &note);
+    assert_string_equal(
+        text, "Range,Instances,Total Time (ns),CPU Time (ns),CPU (%),Minor Faults,Major Faults,"
+              "Vol. Switches,Invol. Switches\n"
+              ":crossed,1,1000,900,90.0,9,,18,0\n"
+              ":partly,1,1000,900,90.0,9,,18,0\n"
+              ":recurs,1,1000,800,80.0,8,,16,0\n"
+              ":outer,1,1000,500,50.0,10,,20,0\n"
+              ":first,1,200,200,100.0,2,,4,0\n"
+              "other:second,1,200,200,100.0,2,,4,0\n"
+              ":inner,1,200,150,75.0,4,,8,0\n"
+              "other:inner,1,200,100,50.0,3,,6,0\n"
+              ":innermost,1,50,20,40.0,1,,2,0\n"
+              "\n"
+              "Range,Instances,Own Time (ns),CPU Time (ns),CPU (%),Minor Faults,Major Faults,"
+              "Vol. Switches,Invol. Switches\n"
+              ":recurs,2,1000,800,80.0,8,,16,0\n"
+              ":outer,1,600,250,41.7,3,,6,0\n"
+              ":first,1,200,200,100.0,2,,4,0\n"
+              "other:second,1,200,200,100.0,2,,4,0\n"
+              ":inner,1,150,130,86.7,3,,6,0\n"
+              "other:inner,1,200,100,50.0,3,,6,0\n"
+              ":innermost,1,50,20,40.0,1,,2,0\n");
+    assert_string_equal(
+        note, "note: nvtx_cpu_counters leaves out 1 range whose counts were not recorded\n");
+    free(text);
+    free(note);
+    nvt_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_those_of_the_system),
+        cmocka_unit_test(payloads_of_the_program_stay),
+        cmocka_unit_test(a_killed_program_leaves_its_counts),
+        cmocka_unit_test(what_is_refused_is_unknown),
+        cmocka_unit_test(counts_are_asked_for),
+        cmocka_unit_test(own_counts_are_without_those_within),
+    };
+    return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
+}
