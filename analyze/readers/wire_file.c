@@ -163,7 +163,8 @@ static int next(struct file *file, struct nvt_wire_field *field)
 {
     for (;;) {
         struct nvt_wire rest = nvt_wire_of(file->bytes.data, file->bytes.size);
-        rest.at += file->at;
+        if (file->at)
+            rest.at += file->at;
         const int found = nvt_wire_next(&rest, field);
         if (found > 0) {
             file->at = (size_t)(rest.at - file->bytes.data);

@@ -4,5 +4,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_reader(&nvt_reader_rocpd, data, size);
+    /* Which hands such databases over. */
+    return fuzz_reader(&nvt_reader_nsys, data, size);
 }
