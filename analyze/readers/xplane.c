@@ -19,6 +19,8 @@
 #include "../model/batches.h"
 
 #define HOST_PID INT64_C(701)
+/* Errors and warnings that are passed on. */
+#define MOST_MESSAGES 5
 
 struct xplane {
     struct nvt_perfetto common;   /* of which the events are used */
@@ -26,7 +28,7 @@ struct xplane {
     struct nvt_wire *described;   /* the messages of events' metadata */
     uint32_t described_count;
     uint32_t hosts, devices;
-    uint64_t aggregated;
+    uint64_t aggregated, messages;
     int64_t base; /* ns since 1970, time 0 of the trace; 0: none yet */
 };
 
@@ -264,6 +266,19 @@ static int add_plane(struct xplane *xplane, struct nvt_wire plane)
     return 0;
 }
 
+/* An error or a warning of the profiler's own; what is no letter of English becomes '?'. */
+static void pass_on(struct xplane *xplane, struct nvt_wire text)
+{
+    char words[300];
+    size_t size = (size_t)(text.end - text.at);
+    size = size < sizeof(words) ? size : sizeof(words) - 1;
+    for (size_t i = 0; i < size; i++)
+        words[i] = (char)(text.at[i] >= ' ' && text.at[i] < 0x7f ? text.at[i] : '?');
+    words[size] = 0;
+    if (size && xplane->messages++ < MOST_MESSAGES)
+        nvt_trace_note(kineto_of(xplane)->trace, "XLA's profiler says: %s", words);
+}
+
 static int on_field(void *context, uint32_t number, struct nvt_wire message, struct nvt_error *err)
 {
     struct xplane *xplane = context;
@@ -271,9 +286,7 @@ static int on_field(void *context, uint32_t number, struct nvt_wire message, str
     if (number == 1)
         return add_plane(xplane, message);
     if (number == 2 || number == 3)
-        nvt_trace_note(kineto_of(xplane)->trace, "XLA's profiler says: %.*s",
-                       (int)(message.end - message.at > 300 ? 300 : message.end - message.at),
-                       (const char *)message.at);
+        pass_on(xplane, message);
     return 0;
 }
 
