@@ -263,6 +263,36 @@ static void own_counts_are_without_those_within(void **state)
     nvt_trace_free(trace);
 }
 
+/* Three iterations, of which the first faults most; two calls of one name in an iteration count as one. */
+static void counts_are_shown_by_iteration(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < 3; i++) {
+        const int64_t from = 10000 * i, cpu = 100 * (i + 1);
+        const uint64_t faults = i ? 2 : 500;
+        add(&maker, 0, "iteration", from, from + 9000, 5000, faults + 1);
+        add(&maker, 0, "load", from + 100, from + 2100, cpu, faults);
+        add(&maker, 0, "load", from + 3000, from + 4000, 50, 1);
+        if (i == 1)
+            add(&maker, 0, "save", from + 5000, from + 6000, 70, 0);
+    }
+    add(&maker, 0, "load", 40000, 50000, 9999, 99); /* in none */
+    struct nvt_trace *trace = make_end(&maker);
+    char *text = make_report("nvtx_cpu_counters", &trace, 1, NULL);
+    const char *table = strstr(text, "Range,Iterations");
+    assert_non_null(table);
+    assert_string_equal(
+        table, "Range,Iterations,Med CPU (ns),Max CPU (ns),Med Minor Faults,Max Minor Faults,"
+               "Med Major Faults,Max Major Faults,Med Vol. Switches,Max Vol. Switches,"
+               "Med Invol. Switches,Max Invol. Switches\n"
+               ":iteration,3,5000.0,5000,3.0,501,,,6.0,1002,0.0,0\n"
+               ":load,3,250.0,350,3.0,501,,,6.0,1002,0.0,0\n"
+               ":save,1,70.0,70,0.0,0,,,0.0,0,0.0,0\n");
+    free(text);
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +302,7 @@ int main(void)
         cmocka_unit_test(what_is_refused_is_unknown),
         cmocka_unit_test(counts_are_asked_for),
         cmocka_unit_test(own_counts_are_without_those_within),
+        cmocka_unit_test(counts_are_shown_by_iteration),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

@@ -3,15 +3,18 @@
  * context switches. In the first table with the ranges within them, where those of one name within each other count once; in the
  * second one without.
  *
+ * The third one has them by iteration (cpu_iterations.h).
+ *
  * A range without counts is left out; in the second table, one that has such a range in it, too.
  */
 #include <inttypes.h>
 #include <math.h>
 
 #include "../studies/range_counts.h"
+#include "cpu_iterations.h"
 #include "report.h"
 
-enum { ALL, OWN, TABLES };
+enum { ALL, OWN, TABLES, BY_ITERATION = TABLES };
 
 /* What ranges of a name have in each table. */
 struct sums {
@@ -78,23 +81,33 @@ static void note_left_out(const struct nvt_making *making, uint64_t without)
                  making->report->name, without, without == 1 ? "" : "s");
 }
 
+/* A trace that has counts, into groups and iterations. 0, or -1 with err, or when out of memory. */
+static int add_counted(struct nvt_groups *groups, struct nvt_cpu_iterations *iterations,
+                       const struct nvt_trace *trace, uint64_t *without, struct nvt_error *err)
+{
+    struct nvt_counted_ranges counted = {.all = NULL};
+    nvt_groups_trace(groups, trace);
+    const int status = nvt_counted_ranges_make(&counted, trace, err) ||
+                               add_nvtx_cpu_counters_trace(groups, &counted) ||
+                               nvt_cpu_iterations_add(iterations, &counted)
+                           ? -1
+                           : 0;
+    *without += counted.without;
+    nvt_counted_ranges_free(&counted);
+    return status;
+}
+
 static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_groups groups = {.item_size = sizeof(struct sums)};
+    struct nvt_cpu_iterations iterations = {.items = NULL};
     uint64_t without = 0;
     int status = 0;
     (void)table;
     for (size_t i = 0; i < making->input->trace_count && !status; i++) {
         const struct nvt_trace *trace = making->input->traces[i].trace;
-        struct nvt_counted_ranges counted = {.all = NULL};
-        nvt_groups_trace(&groups, trace);
         if (trace->range_counts.count)
-            status = nvt_counted_ranges_make(&counted, trace, making->err) ||
-                             add_nvtx_cpu_counters_trace(&groups, &counted)
-                         ? -1
-                         : 0;
-        without += counted.without;
-        nvt_counted_ranges_free(&counted);
+            status = add_counted(&groups, &iterations, trace, &without, making->err);
     }
     for (uint32_t i = 0; i < groups.count && !status; i++) {
         const struct sums *sums = nvt_groups_item(&groups, i);
@@ -102,7 +115,10 @@ static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_makin
             put_nvtx_cpu_counters_row(making->tables[k], nvt_groups_part(&groups, i, 0),
                                       &sums->of[k]);
     }
+    if (!status)
+        status = nvt_cpu_iterations_put(&iterations, making->tables[BY_ITERATION]);
     note_left_out(making, without);
+    nvt_cpu_iterations_free(&iterations);
     nvt_groups_free(&groups);
     return status;
 }
@@ -117,11 +133,16 @@ static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_makin
         }                                                                                          \
     }
 
-static const struct nvt_table_kind own[] = {
+static const struct nvt_table_kind more[] = {
     {.name = "nvtx_cpu_counters_own",
      .title = "CPU counters of ranges, without those within them",
      .columns = COLUMNS("Instances", "Own Time (ns)"),
      .order = {"-CPU Time (ns)", "Range"}},
+    {.name = "nvtx_cpu_counters_iterations",
+     .title = "CPU counters of ranges by iteration",
+     .columns = {NVT_CPU_ITERATION_COLUMNS},
+     .order = {"-Med CPU (ns)", "Range"},
+     .is_optional = 1},
     {.title = NULL},
 };
 
@@ -134,5 +155,5 @@ const struct nvt_report nvt_report_nvtx_cpu_counters = {
     .missing = "no CPU counters in the input (record --trace counters)",
     .is_in = nvt_input_has_range_counts,
     .of_input = put_nvtx_cpu_counters,
-    .more = own,
+    .more = more,
 };
