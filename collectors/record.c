@@ -225,6 +225,11 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
         nvt_message(stderr,
                     "NCCL has another profiler plugin already (NCCL_PROFILER_PLUGIN): it was "
                     "left in place, and this trace has nothing of nccl");
+    if (result->uncounted)
+        nvt_message(stderr,
+                    "CPU counters are missing where the system refused getrusage or clock_gettime "
+                    "(%s): a sandbox's filter of system calls, as a rule",
+                    strerror(result->uncounted));
     if (result->memory_kills)
         nvt_message(
             stderr, "the system killed %d process%s for memory: the limit here is %" PRIu64 " MiB",

@@ -291,6 +291,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->waited_ns = totals->waited_ns;
     result->captured = atomic_load(&recorder->control->captured) != 0;
     result->homeless = atomic_load(&recorder->control->homeless);
+    result->uncounted = (int)atomic_load(&recorder->control->uncounted);
     result->scarce = atomic_load(&recorder->control->scarce);
     result->processes = nvt_output_processes(recorder->output);
     result->threads = nvt_output_threads(recorder->output) - totals->device_threads;

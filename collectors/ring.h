@@ -38,7 +38,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 19u
+#define NVT_SHARED_VERSION 20u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -62,6 +62,8 @@ struct nvt_control {
     _Atomic uint64_t heartbeat;        /* grows as `record` drains, and before `writing` ends */
     _Atomic uint32_t
         ended; /* `record` has finished, or was found dead: nothing is drained any more */
+    _Atomic uint32_t
+        uncounted; /* errno of a process where the system refuses CPU counts; 0: none (any writer sets it) */
     _Atomic uint64_t homeless; /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;   /* of the process `recorder`, see nvt_process_start */
     uint64_t pid_space;        /* inode of the recorder's pid namespace; 0: unknown */

@@ -77,6 +77,7 @@ struct nvt_record_result {
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
     uint64_t nested;   /* events of signal handlers that interrupted an event */
     uint64_t homeless; /* events of threads that could get no ring */
+    int uncounted;     /* errno of a process where the system refused CPU counts; 0: none */
     uint64_t
         scarce; /* bytes: a control group's limit that left no memory for more or larger rings; 0: none did */
     uint64_t

@@ -17,7 +17,9 @@
 /*
  * X(constant, name as the trace and its reports have it, what it counts)
  *
- * CPU time: CLOCK_THREAD_CPUTIME_ID, in ns. The others: getrusage(RUSAGE_THREAD), see its manual page.
+ * CPU time: CLOCK_THREAD_CPUTIME_ID, in ns. The others: getrusage(RUSAGE_THREAD), see its manual page. Its user and
+ * system time are not among them: most kernels divide CPU time by what a thread ran at the ticks of a timer, so that the share may jump from
+ * one event to the next by more than the range between them took.
  */
 #define NVT_CPU_COUNTS(X)                                                                          \
     X(NVT_COUNT_CPU_TIME, "cpu-time", "CPU time in ns")                                            \

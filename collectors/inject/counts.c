@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../lib/clock.h"
+#include "session.h"
 
 int nvt_counts_are_asked;
 
@@ -41,6 +42,9 @@ size_t nvt_counts_read(char *out)
     const int saved = errno;
     read_usage(values, &head[2]);
     read_time(values, &head[2]);
+    if (head[2] != (1u << NVT_COUNT_COUNT) - 1)
+        atomic_store_explicit(&nvt_session.control->uncounted, (uint32_t)errno,
+                              memory_order_relaxed);
     for (unsigned i = 0; i < NVT_COUNT_COUNT; i++) {
         if (!(head[2] >> i & 1))
             continue;

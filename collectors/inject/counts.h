@@ -3,7 +3,7 @@
  *
  * They take two system calls, of which none blocks, and nothing that a process has a limited number of. So they work wherever a
  * program runs, a virtual machine without hardware counters included, and need no permission. What the system refuses (a
- * filter of system calls) is left out, and the mask says so (lib/counts.h).
+ * filter of system calls) is left out, the mask says so (lib/counts.h), and the recorder says it at its end.
  */
 #ifndef NVT_INJECT_COUNTS_H
 #define NVT_INJECT_COUNTS_H
