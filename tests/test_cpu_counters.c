@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/comparison/compare_counts.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/range_counts.h"
 #include "../lib/count_of.h"
@@ -297,6 +298,63 @@ static void counts_are_shown_by_iteration(void **state)
     nvt_trace_free(trace);
 }
 
+/* --- compared ----------------------------------------------------------------------------------- */
+
+/* `calls` ranges "work", of which each but the first two has so many faults; and "same", which has 3 each time. */
+static struct nvt_trace *make_side(uint32_t calls, uint64_t faults)
+{
+    struct maker maker = make_begin();
+    for (uint32_t i = 0; i < calls; i++) {
+        add(&maker, 0, "work", 1000 * i, 1000 * i + 400, 100, i < 2 ? 5000 : faults);
+        add(&maker, 0, "same", 1000 * i + 500, 1000 * i + 900, 100, 3);
+    }
+    return make_end(&maker);
+}
+
+/* The note of two sides, owned by the caller. */
+static char *compare_counts(struct nvt_trace *a, struct nvt_trace *b)
+{
+    struct nvt_compared_counts counts = {.groups = {.count = 0}};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_buffer text = {0};
+    struct nvt_trace *const traces[] = {a, b};
+    for (size_t side = 0; side < 2; side++) {
+        struct nvt_input_trace from = {.trace = traces[side]};
+        struct nvt_input input = {.traces = &from, .trace_count = 1};
+        assert_int_equal(nvt_compared_counts_add(&counts, side, &input, &err), 0);
+    }
+    assert_int_equal(nvt_compared_counts_text(&counts, 2, &text, &err), 0);
+    assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+    nvt_compared_counts_free(&counts);
+    nvt_trace_free(a);
+    nvt_trace_free(b);
+    return (char *)text.data;
+}
+
+static void changes_of_counts_are_noted(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t calls[2];
+        uint64_t faults[2];
+        const char *note;
+    } cases[] = {
+        {{20, 20},
+         {10, 800},
+         ":work has 20 voluntary switches a call on side A, 1600 on side B; "
+         ":work has 10 minor faults a call on side A, 800 on side B"},
+        {{20, 5000}, {10, 10}, ""}, /* the first calls are no change */
+        {{20, 20}, {20, 29}, ""},   /* less than half as much again */
+        {{4, 20}, {1, 800}, ""},    /* too few calls */
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        char *note = compare_counts(make_side(cases[i].calls[0], cases[i].faults[0]),
+                                    make_side(cases[i].calls[1], cases[i].faults[1]));
+        assert_string_equal(note, cases[i].note);
+        free(note);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +365,7 @@ int main(void)
         cmocka_unit_test(counts_are_asked_for),
         cmocka_unit_test(own_counts_are_without_those_within),
         cmocka_unit_test(counts_are_shown_by_iteration),
+        cmocka_unit_test(changes_of_counts_are_noted),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

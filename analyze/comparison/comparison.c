@@ -36,7 +36,8 @@ static int add_argument(struct reading *reading, size_t side, const char *path,
                  nvt_sides_add(&out->groups, side, &input, err) ||
                  nvt_compared_functions_add(&reading->functions, side, &input, err) ||
                  nvt_compared_memory_add(&out->memory, side, &input, err) ||
-                 nvt_compared_machine_add(&out->machine, side, &input, err);
+                 nvt_compared_machine_add(&out->machine, side, &input, err) ||
+                 nvt_compared_counts_add(&out->counts, side, &input, err);
     if (!status && request->also)
         status = request->also(request->context, side, &input, err);
     if (!status && nvt_buffer_append(&out->notes, input.notes.data, input.notes.size))
@@ -152,6 +153,18 @@ static int note_machine(struct nvt_comparison *out)
     return failed ? -1 : 0;
 }
 
+/* A line where ranges fault or wait more, or less. 0, or -1. */
+static int note_counts(struct nvt_comparison *out, struct nvt_error *err)
+{
+    struct nvt_buffer text = {0};
+    int failed = nvt_compared_counts_text(&out->counts, out->sides, &text, err);
+    if (!failed && text.size)
+        failed = nvt_buffer_printf(&out->notes, "note: CPU counters differ: %.*s\n", (int)text.size,
+                                   (const char *)text.data);
+    nvt_buffer_free(&text);
+    return failed ? -1 : 0;
+}
+
 int nvt_comparison_make(struct nvt_comparison *comparison,
                         const struct nvt_comparison_request *request, int count, char **arguments,
                         struct nvt_error *err)
@@ -165,6 +178,7 @@ int nvt_comparison_make(struct nvt_comparison *comparison,
     if (!status && (nvt_compared_functions_finish(&reading.functions, comparison->sides,
                                                   &comparison->groups, &comparison->notes) ||
                     join_sides(comparison) || note_clocks(comparison) || note_machine(comparison) ||
+                    note_counts(comparison, err) ||
                     nvt_outcomes_make(&comparison->outcomes, &comparison->groups, comparison->sides,
                                       request->tolerance, request->is_one_list)))
         status = full(err);
@@ -179,6 +193,7 @@ void nvt_comparison_free(struct nvt_comparison *comparison)
     nvt_outcomes_free(&comparison->outcomes);
     nvt_sides_free(&comparison->groups);
     nvt_compared_memory_free(&comparison->memory);
+    nvt_compared_counts_free(&comparison->counts);
     nvt_buffer_free(&comparison->notes);
     *comparison = (struct nvt_comparison){0};
 }

@@ -4,6 +4,7 @@
 #ifndef NVT_COMPARISON_H
 #define NVT_COMPARISON_H
 
+#include "compare_counts.h"
 #include "compare_functions.h"
 #include "compare_machine.h"
 #include "compare_memory.h"
@@ -28,6 +29,7 @@ struct nvt_comparison {
     struct nvt_sides groups;
     struct nvt_compared_memory memory;
     struct nvt_compared_machine machine;
+    struct nvt_compared_counts counts;
     struct nvt_outcomes outcomes;
     size_t sides;
     struct nvt_buffer
