@@ -10,12 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../analyze/comparison/compare_counts.h"
 #include "../analyze/reports/report.h"
 #include "../analyze/studies/range_counts.h"
+#include "../collectors/inject/hardware.h"
 #include "../lib/count_of.h"
 #include "made_trace.h"
 #include "random_kit.h"
@@ -68,9 +72,12 @@ static struct nvt_count_values counts_of(const struct nvt_trace *trace, const ch
     return values;
 }
 
+/* Those that the client knows, too. */
+#define SOFTWARE NVT_COUNT_CYCLES
+
 struct truth {
     char name[32];
-    long long least[NVT_COUNT_COUNT], most[NVT_COUNT_COUNT];
+    long long least[SOFTWARE], most[SOFTWARE];
 };
 
 /* The next line of the client's file; whether there was one. */
@@ -87,9 +94,8 @@ static bool next_truth(char **text, struct truth *truth)
         if (*c >= 'a' && *c <= 'z')
             number = c + 1;
     snprintf(truth->name, sizeof(truth->name), "%.*s", (int)(number - at), at);
-    for (int i = 0; i < 2 * NVT_COUNT_COUNT; i++)
-        (i < NVT_COUNT_COUNT ? truth->least : truth->most)[i % NVT_COUNT_COUNT] =
-            strtoll(number, &number, 10);
+    for (int i = 0; i < 2 * SOFTWARE; i++)
+        (i < SOFTWARE ? truth->least : truth->most)[i % SOFTWARE] = strtoll(number, &number, 10);
     return true;
 }
 
@@ -100,7 +106,7 @@ static uint32_t expect_truth(const struct nvt_trace *trace, char *text)
     for (; next_truth(&text, &truth); lines++) {
         const struct nvt_count_values values =
             counts_of(trace, truth.name, strcmp(truth.name, "empty") ? 0 : empty++);
-        for (unsigned i = 0; i < NVT_COUNT_COUNT; i++)
+        for (unsigned i = 0; i < SOFTWARE; i++)
             if (values.of[i] < truth.least[i] || values.of[i] > truth.most[i])
                 fail_msg("%s, count %u: %lld, not %lld to %lld", truth.name, i,
                          (long long)values.of[i], truth.least[i], truth.most[i]);
@@ -172,7 +178,7 @@ static void what_is_refused_is_unknown(void **state)
     struct nvt_trace *trace = record("deny", &text, 0);
     const struct nvt_count_values values = counts_of(trace, "faults", 0);
     assert_true(values.of[NVT_COUNT_CPU_TIME] > 0);
-    for (unsigned i = NVT_COUNT_MINOR_FAULTS; i < NVT_COUNT_COUNT; i++)
+    for (unsigned i = NVT_COUNT_MINOR_FAULTS; i < SOFTWARE; i++)
         assert_int_equal(values.of[i], -1);
     free(text);
     nvt_trace_free(trace);
@@ -195,6 +201,88 @@ static void counts_are_asked_for(void **state)
     nvt_trace_free(trace);
 }
 
+/* --- hardware ----------------------------------------------------------------------------------- */
+
+static volatile struct perf_event_mmap_page *made;
+static int reads;
+
+/* A counter of 48 bits that stands at -5. The first time the kernel changes the page meanwhile. */
+static uint64_t made_pmc(uint32_t number)
+{
+    assert_int_equal(number, 2);
+    if (!reads++) {
+        made->lock += 2;
+        made->offset = 1000;
+    }
+    return (UINT64_C(1) << 48) - 5;
+}
+
+static void pages_are_read_as_the_kernel_says(void **state)
+{
+    (void)state;
+    static struct perf_event_mmap_page page = {
+        .lock = 4, .index = 3, .offset = 10, .pmc_width = 48};
+    uint64_t value = 0;
+    made = &page;
+    page.cap_user_rdpmc = 1;
+    page.time_enabled = page.time_running = 77;
+    assert_int_equal(nvt_hardware_page(&page, made_pmc, &value), 0);
+    assert_int_equal(value, 995);
+    assert_int_equal(reads, 2);
+    page.time_running = 76; /* others had its counter meanwhile */
+    assert_int_equal(nvt_hardware_page(&page, made_pmc, &value), -1);
+    page.time_running = 77;
+    page.index = 0; /* it does not count now */
+    assert_int_equal(nvt_hardware_page(&page, made_pmc, &value), -1);
+    page.index = 3;
+    page.cap_user_rdpmc = 0;
+    assert_int_equal(nvt_hardware_page(&page, made_pmc, &value), -1);
+    assert_int_equal(reads, 3);
+}
+
+/* What the collector rests on: a mapping alone keeps the event, whose descriptor is closed. */
+static void mappings_count_without_descriptors(void **state)
+{
+    (void)state;
+    struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
+                                         .size = sizeof(attributes),
+                                         .config = PERF_COUNT_SW_TASK_CLOCK,
+                                         .exclude_kernel = 1};
+    const int descriptor = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0);
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    const volatile struct perf_event_mmap_page *page =
+        descriptor < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
+    close(descriptor);
+    if (page == MAP_FAILED) {
+        print_message("perf_event_open is refused here\n");
+        skip();
+    }
+    /* The page is brought up to date when the thread has left its core. */
+    uint64_t before = page->time_running;
+    for (int i = 0; i < 1000 && page->time_running <= before; i++)
+        usleep(1000);
+    assert_true(page->time_running > before);
+    assert_int_equal(page->time_running, page->time_enabled);
+    munmap((void *)page, size);
+}
+
+/* All of a group or none; more instructions than a spinning loop has in a millisecond, where there are counters. */
+static void hardware_counts_where_there_is_some(void **state)
+{
+    (void)state;
+    char *text;
+    struct nvt_trace *trace = record(NULL, &text, 0);
+    const struct nvt_count_values values = counts_of(trace, "computes", 0);
+    free(text);
+    nvt_trace_free(trace);
+    if (values.of[NVT_COUNT_CYCLES] < 0) {
+        print_message("no hardware counters here\n");
+        skip();
+    }
+    assert_true(values.of[NVT_COUNT_CYCLES] > 100000);
+    assert_true(values.of[NVT_COUNT_INSTRUCTIONS] > 100000);
+}
+
 /* --- reports ------------------------------------------------------------------------------------ */
 
 /* A range of a thread from `start` to `end`, with counts if `cpu_ns` is at least 0. */
@@ -211,7 +299,11 @@ static void add(struct maker *maker, uint32_t domain, const char *name, int64_t 
                                         .minor_faults = faults,
                                         .major_faults = UINT64_MAX,
                                         .voluntary = 2 * faults,
-                                        .involuntary = 0};
+                                        .involuntary = 0,
+                                        .cycles = 2000 * (uint64_t)cpu_ns,
+                                        .instructions = 3000 * (uint64_t)cpu_ns,
+                                        .cache_misses = 6 * (uint64_t)cpu_ns,
+                                        .branch_misses = UINT64_MAX};
     if (cpu_ns >= 0)
         assert_int_not_equal(nvt_range_count_add(maker->trace, &row), NVT_NONE);
 }
@@ -241,26 +333,26 @@ static void own_counts_are_without_those_within(void **state)
     assert_string_equal(
         text, "Range,Instances,Total Time (ns),CPU Time (ns),CPU (%),Minor Faults,Major "
               "Faults,"
-              "Vol. Switches,Invol. Switches\n"
-              ":crossed,1,1000,900,90.0,9,,18,0\n"
-              ":partly,1,1000,900,90.0,9,,18,0\n"
-              ":recurs,1,1000,800,80.0,8,,16,0\n"
-              ":outer,1,1000,500,50.0,10,,20,0\n"
-              ":first,1,200,200,100.0,2,,4,0\n"
-              "other:second,1,200,200,100.0,2,,4,0\n"
-              ":inner,1,200,150,75.0,4,,8,0\n"
-              "other:inner,1,200,100,50.0,3,,6,0\n"
-              ":innermost,1,50,20,40.0,1,,2,0\n"
+              "Vol. Switches,Invol. Switches,IPC,LLC MPKI,Branch MPKI\n"
+              ":crossed,1,1000,900,90.0,9,,18,0,1.50,2.00,\n"
+              ":partly,1,1000,900,90.0,9,,18,0,1.50,2.00,\n"
+              ":recurs,1,1000,800,80.0,8,,16,0,1.50,2.00,\n"
+              ":outer,1,1000,500,50.0,10,,20,0,1.50,2.00,\n"
+              ":first,1,200,200,100.0,2,,4,0,1.50,2.00,\n"
+              "other:second,1,200,200,100.0,2,,4,0,1.50,2.00,\n"
+              ":inner,1,200,150,75.0,4,,8,0,1.50,2.00,\n"
+              "other:inner,1,200,100,50.0,3,,6,0,1.50,2.00,\n"
+              ":innermost,1,50,20,40.0,1,,2,0,1.50,2.00,\n"
               "\n"
               "Range,Instances,Own Time (ns),CPU Time (ns),CPU (%),Minor Faults,Major Faults,"
-              "Vol. Switches,Invol. Switches\n"
-              ":recurs,2,1000,800,80.0,8,,16,0\n"
-              ":outer,1,600,250,41.7,3,,6,0\n"
-              ":first,1,200,200,100.0,2,,4,0\n"
-              "other:second,1,200,200,100.0,2,,4,0\n"
-              ":inner,1,150,130,86.7,3,,6,0\n"
-              "other:inner,1,200,100,50.0,3,,6,0\n"
-              ":innermost,1,50,20,40.0,1,,2,0\n");
+              "Vol. Switches,Invol. Switches,IPC,LLC MPKI,Branch MPKI\n"
+              ":recurs,2,1000,800,80.0,8,,16,0,1.50,2.00,\n"
+              ":outer,1,600,250,41.7,3,,6,0,1.50,2.00,\n"
+              ":first,1,200,200,100.0,2,,4,0,1.50,2.00,\n"
+              "other:second,1,200,200,100.0,2,,4,0,1.50,2.00,\n"
+              ":inner,1,150,130,86.7,3,,6,0,1.50,2.00,\n"
+              "other:inner,1,200,100,50.0,3,,6,0,1.50,2.00,\n"
+              ":innermost,1,50,20,40.0,1,,2,0,1.50,2.00,\n");
     assert_string_equal(
         note, "note: nvtx_cpu_counters leaves out 1 range whose counts were not recorded\n");
     free(text);
@@ -363,6 +455,9 @@ int main(void)
         cmocka_unit_test(a_killed_program_leaves_its_counts),
         cmocka_unit_test(what_is_refused_is_unknown),
         cmocka_unit_test(counts_are_asked_for),
+        cmocka_unit_test(pages_are_read_as_the_kernel_says),
+        cmocka_unit_test(mappings_count_without_descriptors),
+        cmocka_unit_test(hardware_counts_where_there_is_some),
         cmocka_unit_test(own_counts_are_without_those_within),
         cmocka_unit_test(counts_are_shown_by_iteration),
         cmocka_unit_test(changes_of_counts_are_noted),

@@ -105,7 +105,11 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(uint64_t, minor_faults) /* page faults without input or output */                            \
     X(uint64_t, major_faults) /* page faults that read from a disk */                              \
     X(uint64_t, voluntary)    /* times that it began to wait */                                    \
-    X(uint64_t, involuntary)  /* times that another thread took its core */
+    X(uint64_t, involuntary)  /* times that another thread took its core */                        \
+    X(uint64_t, cycles)       /* these in user code alone */                                       \
+    X(uint64_t, instructions)                                                                      \
+    X(uint64_t, cache_misses) /* of the last cache */                                              \
+    X(uint64_t, branch_misses)
 
 /* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in the order of a
  * thread's. */

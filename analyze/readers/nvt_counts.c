@@ -98,6 +98,10 @@ int nvt_file_complete_counts(struct nvt_file_reader *reader)
             .major_faults = from->values[NVT_COUNT_MAJOR_FAULTS],
             .voluntary = from->values[NVT_COUNT_VOLUNTARY],
             .involuntary = from->values[NVT_COUNT_INVOLUNTARY],
+            .cycles = from->values[NVT_COUNT_CYCLES],
+            .instructions = from->values[NVT_COUNT_INSTRUCTIONS],
+            .cache_misses = from->values[NVT_COUNT_CACHE_MISSES],
+            .branch_misses = from->values[NVT_COUNT_BRANCH_MISSES],
         };
         status = nvt_range_count_add(trace, &row) == NVT_NONE ? -1 : 0;
     }

@@ -82,7 +82,7 @@ int nvt_cpu_iterations_put(const struct nvt_cpu_iterations *all, struct nvt_tabl
         const uint32_t *rows = &groups.rows[groups.first[group]];
         const uint32_t count = groups.first[group + 1] - groups.first[group];
         nvt_table_put(table, nvt_groups_part(&all->names, group, 0), count);
-        for (unsigned which = 0; which < NVT_COUNT_COUNT; which++)
+        for (unsigned which = 0; which < NVT_COUNT_CYCLES; which++)
             put_count(all, rows, count, which, values, table);
     }
     nvt_buckets_free(&groups);

@@ -60,6 +60,12 @@ static int add_nvtx_cpu_counters_trace(struct nvt_groups *groups,
 
 #define KNOWN(value) NVT_IF((value) >= 0, value)
 
+/* For each of something, NaN where either is unknown. */
+static double ratio_of(const int64_t *of, enum nvt_count count, enum nvt_count to)
+{
+    return of[count] >= 0 && of[to] > 0 ? (double)of[count] / (double)of[to] : NAN;
+}
+
 static void put_nvtx_cpu_counters_row(struct nvt_table *table, const char *name,
                                       const struct sum *sum)
 {
@@ -70,7 +76,10 @@ static void put_nvtx_cpu_counters_row(struct nvt_table *table, const char *name,
     nvt_table_put(table, name, sum->instances, sum->wall_ns, KNOWN(cpu_ns),
                   cpu_ns >= 0 ? nvt_percent(cpu_ns, sum->wall_ns) : NAN,
                   KNOWN(of[NVT_COUNT_MINOR_FAULTS]), KNOWN(of[NVT_COUNT_MAJOR_FAULTS]),
-                  KNOWN(of[NVT_COUNT_VOLUNTARY]), KNOWN(of[NVT_COUNT_INVOLUNTARY]));
+                  KNOWN(of[NVT_COUNT_VOLUNTARY]), KNOWN(of[NVT_COUNT_INVOLUNTARY]),
+                  ratio_of(of, NVT_COUNT_INSTRUCTIONS, NVT_COUNT_CYCLES),
+                  1000 * ratio_of(of, NVT_COUNT_CACHE_MISSES, NVT_COUNT_INSTRUCTIONS),
+                  1000 * ratio_of(of, NVT_COUNT_BRANCH_MISSES, NVT_COUNT_INSTRUCTIONS));
 }
 
 static void note_left_out(const struct nvt_making *making, uint64_t without)
@@ -127,9 +136,10 @@ static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_makin
     {                                                                                              \
         {"Range", NVT_RANGES}, {instances, NVT_COUNTS}, {wall, NVT_NS}, {"CPU Time (ns)", NVT_NS}, \
             {"CPU (%)", NVT_PERCENT}, {"Minor Faults", NVT_COUNTS}, {"Major Faults", NVT_COUNTS},  \
-            {"Vol. Switches", NVT_COUNTS},                                                         \
+            {"Vol. Switches", NVT_COUNTS}, {"Invol. Switches", NVT_COUNTS},                        \
+            {"IPC", NVT_SPARE_REALS("", 2)}, {"LLC MPKI", NVT_SPARE_REALS("", 2)},                 \
         {                                                                                          \
-            "Invol. Switches", NVT_COUNTS                                                          \
+            "Branch MPKI", NVT_SPARE_REALS("", 2)                                                  \
         }                                                                                          \
     }
 

@@ -17,6 +17,10 @@ static struct nvt_count_values values_of(const struct nvt_range_counts *rows, ui
     values.of[NVT_COUNT_MAJOR_FAULTS] = known(rows->major_faults[row]);
     values.of[NVT_COUNT_VOLUNTARY] = known(rows->voluntary[row]);
     values.of[NVT_COUNT_INVOLUNTARY] = known(rows->involuntary[row]);
+    values.of[NVT_COUNT_CYCLES] = known(rows->cycles[row]);
+    values.of[NVT_COUNT_INSTRUCTIONS] = known(rows->instructions[row]);
+    values.of[NVT_COUNT_CACHE_MISSES] = known(rows->cache_misses[row]);
+    values.of[NVT_COUNT_BRANCH_MISSES] = known(rows->branch_misses[row]);
     return values;
 }
 

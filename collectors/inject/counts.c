@@ -35,16 +35,20 @@ static void read_usage(uint64_t *values, uint64_t *mask)
              1u << NVT_COUNT_VOLUNTARY | 1u << NVT_COUNT_INVOLUNTARY;
 }
 
-size_t nvt_counts_read(char *out)
+size_t nvt_counts_read(char *out, struct nvt_hardware *hardware)
 {
     uint64_t values[NVT_COUNT_COUNT] = {0}, head[3] = {NVT_COUNTS_SCHEMA, 0, 0};
     size_t size = sizeof(head);
     const int saved = errno;
+    if (!hardware->is_tried)
+        nvt_hardware_open(hardware);
+    errno = 0;
     read_usage(values, &head[2]);
     read_time(values, &head[2]);
-    if (head[2] != (1u << NVT_COUNT_COUNT) - 1)
+    if (head[2] != NVT_COUNTS_SOFTWARE)
         atomic_store_explicit(&nvt_session.control->uncounted, (uint32_t)errno,
                               memory_order_relaxed);
+    nvt_hardware_read(hardware, values, &head[2]);
     for (unsigned i = 0; i < NVT_COUNT_COUNT; i++) {
         if (!(head[2] >> i & 1))
             continue;
@@ -63,14 +67,16 @@ unsigned nvt_counts_cost(void)
 {
     char out[NVT_COUNTS_BYTES];
     int64_t took[READINGS] = {0};
+    struct nvt_hardware hardware = {.is_tried = 0};
     for (int i = 0; i < READINGS; i++) {
         int64_t start = nvt_monotonic_ns();
-        nvt_counts_read(out);
+        nvt_counts_read(out, &hardware);
         int64_t now = nvt_monotonic_ns() - start;
         int at = i;
         for (; at && took[at - 1] > now; at--)
             took[at] = took[at - 1];
         took[at] = now;
     }
+    nvt_hardware_close(&hardware);
     return (unsigned)(took[READINGS / 2] * 1000);
 }

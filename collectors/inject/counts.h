@@ -10,13 +10,14 @@
 
 #include <stddef.h>
 
-#include "../../lib/counts.h"
+#include "hardware.h"
 
 /* Whether the session asks for them: set before there are events. */
 extern int nvt_counts_are_asked;
 
-/* The payload of an event that happens now: NVT_COUNTS_BYTES at most, to `out`. Bytes written. errno stays. */
-size_t nvt_counts_read(char *out);
+/* The payload of an event that happens now: NVT_COUNTS_BYTES at most, to `out`. Bytes written. `hardware` is the calling thread's,
+ * which is opened where it was not. errno stays. */
+size_t nvt_counts_read(char *out, struct nvt_hardware *hardware);
 
 /* What a reading costs here, ps: the median of some. */
 unsigned nvt_counts_cost(void);

@@ -58,7 +58,7 @@ static size_t read_counts(struct nvt_thread *thread)
     const struct nvt_slot *ahead = thread->next + NVT_COUNTS_BYTES / sizeof(*ahead);
     if (thread->slots && ahead < thread->slots + thread->size)
         (void)*(const volatile uint64_t *)&ahead->ticks;
-    return nvt_counts_read(thread->scratch);
+    return nvt_counts_read(thread->scratch, &thread->hardware);
 }
 
 /* What of an event is more than its name. Extended payloads go to the thread's scratch. */

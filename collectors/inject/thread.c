@@ -127,6 +127,7 @@ static void thread_ends(void *state)
         return;
     nvt_self = &nvt_nobody;
     nvt_cpu_end_thread();
+    nvt_hardware_close(&thread->hardware);
     nvt_os_own_thread(NULL); /* as nobody is here to record for */
     if (thread->slots) {
         if (park(thread))

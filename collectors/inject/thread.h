@@ -22,6 +22,7 @@
 
 #include "../../lib/clock.h"
 #include "../ring.h"
+#include "hardware.h"
 
 #define NVT_EXPORT      __attribute__((visibility("default")))
 #define NVT_LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -124,6 +125,7 @@ struct nvt_thread {
     uint8_t files_seen[65536 / 8];   /* a bit for each file id of OS calls: defined in this ring */
     struct nvt_caller callers[NVT_CALLERS];
     struct nvt_pointer pointers[NVT_POINTERS];
+    struct nvt_hardware hardware; /* its counters, with --trace counters */
     union nvt_key names[NVT_STRING_SLOTS] __attribute__((aligned(64)));
     char scratch[NVT_STRING_MAX + 16]; /* for wide strings and payloads */
 };
