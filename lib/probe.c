@@ -27,6 +27,7 @@
 #endif
 
 #include "clock.h"
+#include "hardware_counters.h"
 #include "count_of.h"
 #include "processor.h"
 #include "program.h"
@@ -218,6 +219,9 @@ static void probe_machine(struct probe *probe)
     double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     found(add(probe, "memory", NULL), "%.1f GiB", bytes / (1024.0 * 1024 * 1024));
     found(add(probe, "clock", NULL), "%s", clocks[nvt_clock_best()]);
+    struct nvt_probe_item *counters = add(probe, "hardware counters", NULL);
+    if (nvt_hardware_counters(counters->detail, sizeof(counters->detail)))
+        found(counters, "cycles, instructions, misses (record --trace counters)");
     if (!uname(&names))
         found(add(probe, "system", NULL), "%s %s %s", names.sysname, names.release, names.machine);
 }

@@ -2,6 +2,8 @@
  * CPU counters of ranges: recorded ones lie between what the program itself read within and around each range; reports over made-up
  * traces whose every number is worked out by hand.
  */
+#include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -21,6 +23,7 @@
 #include "../analyze/studies/range_counts.h"
 #include "../collectors/inject/hardware.h"
 #include "../lib/count_of.h"
+#include "../lib/hardware_counters.h"
 #include "made_trace.h"
 #include "random_kit.h"
 #include "record_kit.h"
@@ -240,6 +243,38 @@ static void pages_are_read_as_the_kernel_says(void **state)
     assert_int_equal(reads, 3);
 }
 
+/* What is missing is named with what to change, where anything would help. */
+static void reasons_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        int error, paranoid;
+        const char *why;
+    } cases[] = {
+        {ENOENT, 2, "virtual machine"},
+        {EOPNOTSUPP, 2, "virtual machine"},
+        {EACCES, 4, "perf_event_paranoid=2"},
+        {EACCES, 3, "perf_event_paranoid is 3"},
+        {EPERM, 2, "seccomp"},
+        {ENOSYS, INT_MIN, "seccomp"},
+        {EMFILE, 2, "Too many open files"},
+    };
+    char why[384];
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        nvt_hardware_counters_why(cases[i].error, cases[i].paranoid, why, sizeof(why));
+        if (!strstr(why, cases[i].why))
+            fail_msg("case %zu: %s", i, why);
+    }
+    /* The program's answer is the system's. */
+    const char *argv[] = {"nvtally", "info", NULL};
+    struct cli_result result = cli_run(argv);
+    const char *line = strstr(result.out, "hardware counters");
+    assert_non_null(line);
+    const int is_there = nvt_hardware_counters(why, sizeof(why));
+    assert_int_equal(!strncmp(line + strlen("hardware counters"), "      cycles", 12), is_there);
+    cli_result_free(&result);
+}
+
 /* What the collector rests on: a mapping alone keeps the event, whose descriptor is closed. */
 static void mappings_count_without_descriptors(void **state)
 {
@@ -456,6 +491,7 @@ int main(void)
         cmocka_unit_test(what_is_refused_is_unknown),
         cmocka_unit_test(counts_are_asked_for),
         cmocka_unit_test(pages_are_read_as_the_kernel_says),
+        cmocka_unit_test(reasons_are_told),
         cmocka_unit_test(mappings_count_without_descriptors),
         cmocka_unit_test(hardware_counts_where_there_is_some),
         cmocka_unit_test(own_counts_are_without_those_within),

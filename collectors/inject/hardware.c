@@ -7,12 +7,10 @@
 
 #if defined(__x86_64__)
 
-static const uint64_t events[NVT_HARDWARE] = {
-    [NVT_COUNT_CYCLES - NVT_COUNT_CYCLES] = PERF_COUNT_HW_CPU_CYCLES,
-    [NVT_COUNT_INSTRUCTIONS - NVT_COUNT_CYCLES] = PERF_COUNT_HW_INSTRUCTIONS,
-    [NVT_COUNT_CACHE_MISSES - NVT_COUNT_CYCLES] = PERF_COUNT_HW_CACHE_MISSES,
-    [NVT_COUNT_BRANCH_MISSES - NVT_COUNT_CYCLES] = PERF_COUNT_HW_BRANCH_MISSES,
-};
+/* In the order of enum nvt_count, from NVT_COUNT_CYCLES on. */
+static const uint64_t events[NVT_HARDWARE] = {PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS,
+                                              PERF_COUNT_HW_CACHE_MISSES,
+                                              PERF_COUNT_HW_BRANCH_MISSES};
 
 static uint64_t read_pmc(uint32_t number)
 {

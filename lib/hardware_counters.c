@@ -1,0 +1,85 @@
+#include "hardware_counters.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* From this on the kernel refuses events of user code, too (a patch of Debian, Ubuntu and Android). */
+#define PARANOID_REFUSES 3
+
+void nvt_hardware_counters_why(int error, int paranoid, char *why, size_t size)
+{
+    if (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)
+        snprintf(why, size, "none: the processor has none, or its virtual machine passes none on");
+    else if (error != EACCES && error != EPERM && error != ENOSYS)
+        snprintf(why, size, "none: %s", strerror(error));
+    else if (paranoid >= PARANOID_REFUSES)
+        snprintf(why, size,
+                 "refused: kernel.perf_event_paranoid is %d (sysctl kernel.perf_event_paranoid=2 "
+                 "allows them)",
+                 paranoid);
+    else
+        snprintf(why, size,
+                 "refused: a filter of system calls, as containers have it (docker run "
+                 "--security-opt seccomp=… with perf_event_open)");
+}
+
+#if defined(__x86_64__)
+
+static int read_paranoid(void)
+{
+    int paranoid = INT_MIN;
+    FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+    if (!file)
+        return INT_MIN;
+    if (fscanf(file, "%d", &paranoid) != 1)
+        paranoid = INT_MIN;
+    fclose(file);
+    return paranoid;
+}
+
+int nvt_hardware_counters(char *why, size_t size)
+{
+    struct perf_event_attr attributes;
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    memset(&attributes, 0, sizeof(attributes));
+    attributes.size = sizeof(attributes);
+    attributes.type = PERF_TYPE_HARDWARE;
+    attributes.config = PERF_COUNT_HW_INSTRUCTIONS;
+    attributes.exclude_kernel = attributes.exclude_hv = 1;
+    const int descriptor =
+        (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (descriptor < 0) {
+        nvt_hardware_counters_why(errno, read_paranoid(), why, size);
+        return 0;
+    }
+    const volatile struct perf_event_mmap_page *page =
+        mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
+    const int error = errno;
+    close(descriptor);
+    if (page == MAP_FAILED) {
+        snprintf(why, size, "none: %s", strerror(error));
+        return 0;
+    }
+    const int can_read = page->cap_user_rdpmc != 0;
+    munmap((void *)page, bytes);
+    if (!can_read)
+        snprintf(why, size,
+                 "refused: /sys/bus/event_source/devices/cpu/rdpmc is 0 (1 allows them)");
+    return can_read;
+}
+
+#else
+
+int nvt_hardware_counters(char *why, size_t size)
+{
+    snprintf(why, size, "none: they are recorded on x86-64 alone");
+    return 0;
+}
+
+#endif
