@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -33,14 +34,13 @@ void nvt_hardware_counters_why(int error, int paranoid, char *why, size_t size)
 
 static int read_paranoid(void)
 {
-    int paranoid = INT_MIN;
+    char text[32] = "", *end = text;
     FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
     if (!file)
         return INT_MIN;
-    if (fscanf(file, "%d", &paranoid) != 1)
-        paranoid = INT_MIN;
+    const long paranoid = fgets(text, sizeof(text), file) ? strtol(text, &end, 10) : 0;
     fclose(file);
-    return paranoid;
+    return end == text ? INT_MIN : (int)paranoid;
 }
 
 int nvt_hardware_counters(char *why, size_t size)

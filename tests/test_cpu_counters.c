@@ -204,6 +204,68 @@ static void counts_are_asked_for(void **state)
     nvt_trace_free(trace);
 }
 
+/* A number of what `perf stat -x,` wrote, -1: it has none. */
+static double perf_number(const char *text, const char *event)
+{
+    const char *at = text ? strstr(text, event) : NULL;
+    while (at && at > text && at[-1] != '\n')
+        at--;
+    return at && *at >= '0' && *at <= '9' ? strtod(at, NULL) : -1;
+}
+
+/* What ranges have is what perf counts of the whole program, but for its begin and end, and what lies between ranges. */
+static void perf_counts_the_same(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally",
+                          "record",
+                          "--trace",
+                          "counters",
+                          "-o",
+                          recorded_path(),
+                          "-f",
+                          "--",
+                          "perf",
+                          "stat",
+                          "-x,",
+                          "-o",
+                          recorded_in("perf"),
+                          "-e",
+                          "page-faults,context-switches,task-clock",
+                          cli_client("counted"),
+                          recorded_in("truth"),
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    char *text = cli_read_file(recorded_in("perf"), NULL);
+    const double faults = perf_number(text, ",page-faults,");
+    const double switches = perf_number(text, ",context-switches,");
+    const double ms = perf_number(text, ",task-clock,");
+    cli_result_free(&result);
+    free(text);
+    if (faults < 0 || switches < 0 || ms < 0) {
+        print_message("perf does not run here\n");
+        skip();
+    }
+    struct nvt_trace *trace = recorded_trace();
+    const struct nvt_range_counts *counts = &trace->range_counts;
+    double sums[3] = {0, 0, 0};
+    int64_t until = INT64_MIN;
+    for (uint32_t i = 0; i < counts->count; i++) {
+        /* Outermost ones: of a thread those that begin behind the one before. Other threads' lie within those of the first. */
+        if (counts->thread[i] == counts->thread[0] && counts->start[i] < until)
+            continue;
+        if (counts->thread[i] == counts->thread[0])
+            until = counts->end[i];
+        sums[0] += (double)(counts->minor_faults[i] + counts->major_faults[i]);
+        sums[1] += (double)(counts->voluntary[i] + counts->involuntary[i]);
+        sums[2] += (double)counts->cpu_ns[i] / 1e6;
+    }
+    nvt_trace_free(trace);
+    assert_true(sums[0] <= faults && sums[0] > faults - 1000 && sums[0] > 1500);
+    assert_true(sums[1] <= switches && sums[1] >= 20);
+    assert_true(sums[2] <= ms && sums[2] > 0);
+}
+
 /* --- hardware ----------------------------------------------------------------------------------- */
 
 static volatile struct perf_event_mmap_page *made;
@@ -490,6 +552,7 @@ int main(void)
         cmocka_unit_test(a_killed_program_leaves_its_counts),
         cmocka_unit_test(what_is_refused_is_unknown),
         cmocka_unit_test(counts_are_asked_for),
+        cmocka_unit_test(perf_counts_the_same),
         cmocka_unit_test(pages_are_read_as_the_kernel_says),
         cmocka_unit_test(reasons_are_told),
         cmocka_unit_test(mappings_count_without_descriptors),
