@@ -187,11 +187,10 @@ static void what_was_on_is_not_asked_for(void **state)
     expect_in(trace, MISSING, " rules skipped: no GPU work was recorded\n");
     expect_absent(trace, MISSING, "no API calls");
     expect_absent(trace, MISSING, "kernel");
-    expect_in(
-        trace, MISSING,
-        " rules skipped: no OS calls, CPU samples, samples of the machine, samples of processes "
-        "or calls to MPI or torch.distributed in the trace (nvtally record --trace "
-        "osrt,cpu,machine,process,mpi)\n");
+    expect_in(trace, MISSING,
+              " rules skipped: no OS calls, CPU samples, machine samples, process memory samples "
+              "or MPI or torch.distributed calls in the trace (nvtally record --trace "
+              "osrt,cpu,machine,process,mpi)\n");
     nvt_trace_free(trace);
     /* It may have been another level that was off. */
     trace = recording("nvtx,osrt", "a.out");
@@ -218,8 +217,8 @@ static void each_level_of_the_host_is_counted(void **state)
 {
     (void)state;
     static const char *const levels[] = {"osrt", "cpu", "machine", "process", "mpi"};
-    static const char *const names[] = {"OS calls", "CPU samples", "samples of the machine",
-                                        "samples of processes", "calls to MPI"};
+    static const char *const names[] = {"OS calls", "CPU samples", "machine samples",
+                                        "process memory samples", "MPI or torch.distributed calls"};
     for (size_t i = 0; i < NVT_COUNT_OF(levels); i++) {
         char on[32];
         snprintf(on, sizeof(on), "nvtx,%s", levels[i]);
@@ -237,11 +236,11 @@ static void each_level_of_the_host_is_counted(void **state)
     }
     struct nvt_trace *calls =
         make_program(&(struct program){.os_call = "read", .os_ns = 100000, .host_ns = 800000});
-    expect_in(calls, MISSING, "no CPU samples, samples of the machine");
+    expect_in(calls, MISSING, "no CPU samples, machine samples");
     expect_absent(calls, MISSING, "OS calls");
     nvt_trace_free(calls);
     struct nvt_trace *machine = make_program(&(struct program){.ready = 1, .host_ns = 800000});
-    expect_in(machine, MISSING, "no OS calls, CPU samples, samples of processes");
+    expect_in(machine, MISSING, "no OS calls, CPU samples, process memory samples");
     nvt_trace_free(machine);
 }
 

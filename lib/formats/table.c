@@ -201,7 +201,7 @@ static int put_absent(const struct writing *writing, const struct nvt_people_lay
 {
     struct nvt_buffer text = {0};
     const struct nvt_table *table = layout->table;
-    const char *start = why == NVT_PEOPLE_SAME ? "All rows: " : "Not shown: ";
+    const char *start = why == NVT_PEOPLE_SAME ? "In every row: " : "Not shown: ";
     int failed = 0;
     for (size_t column = 0; column < nvt_table_columns(table); column++) {
         char heading[NVT_NUMBER_MAX], number[NVT_NUMBER_MAX];
