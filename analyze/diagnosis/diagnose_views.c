@@ -250,11 +250,13 @@ static double part_of_time(const struct nvt_finding *finding)
     return isnan(share) ? 0 : share;
 }
 
+/* What may be as it should comes behind what is not. */
 static int class_of(const struct nvt_finding *finding)
 {
     return finding->rule && finding->rule->is_fatal ? 0
-           : !(finding->cost_ns > 0)                ? 3
-           : finding->rule && finding->rule->error  ? 2
+           : !(finding->cost_ns > 0)                ? 4
+           : finding->rule && finding->rule->error  ? 3
+           : finding->confidence == NVT_POSSIBLE    ? 2
                                                     : 1;
 }
 
