@@ -260,21 +260,23 @@ static int is_of_one_process(const struct nvt_finding *a, const struct nvt_findi
            (a->process == b->process || a->process == NVT_NONE || b->process == NVT_NONE);
 }
 
-/* Whether a finding says why there is another one: its rule is among the reasons, and it costs about as much there. */
+/* Whether a finding says why there is another one: its rule is among the reasons, it costs about as much there, and it is no mere
+ * possibility. */
 static int explains(const struct nvt_finding *finding, const struct nvt_finding *symptom)
 {
     const struct nvt_rule *const *reason = symptom->rule->reasons;
     while (reason && *reason && *reason != finding->rule)
         reason++;
-    return reason && *reason && is_of_one_process(finding, symptom) &&
-           finding->cost_ns >= 0.8 * symptom->cost_ns;
+    return reason && *reason && finding->confidence != NVT_POSSIBLE &&
+           is_of_one_process(finding, symptom) && finding->cost_ns >= 0.8 * symptom->cost_ns;
 }
 
 /* Whether it may be why iterations are slow, or why others are not: what is told of all of them costs less than the slow ones. */
 static int may_slow(const struct nvt_finding *finding, const struct nvt_finding *slow)
 {
     return slow->rule == &nvt_rule_iterations && finding->rule != slow->rule && finding->traces &&
-           is_of_one_process(finding, slow) && finding->cost_ns >= 0.5 * slow->cost_ns;
+           finding->confidence != NVT_POSSIBLE && is_of_one_process(finding, slow) &&
+           finding->cost_ns >= 0.5 * slow->cost_ns;
 }
 
 /* What only says what happens, and not why, comes behind those that say why. */
