@@ -219,15 +219,12 @@ static const struct part *largest_of(const struct search *search, const struct n
     return largest;
 }
 
-/* The ranges with most of the difference; whether the first is in all hits and in hardly any other iteration goes to
-   *is_proof. 0, or -1. */
-static int name_it(const struct search *search, struct nvt_periodic *found, int *is_proof)
+/* The ranges with most of the difference, of `count` parts; whether the first is in all hits and in hardly any other iteration. */
+static int name_it(const struct search *search, struct nvt_periodic *found,
+                   const struct part *parts, uint32_t count)
 {
-    struct part *parts = NULL;
-    uint32_t count = 0;
-    const int failed = add_up(search, found, &parts, &count);
-    const struct part *part = failed ? NULL : largest_of(search, found, parts, count, NULL);
-    *is_proof = part && sets_apart(search, found, part) && part->hits == found->hits;
+    const struct part *part = largest_of(search, found, parts, count, NULL);
+    const int is_proof = part && sets_apart(search, found, part) && part->hits == found->hits;
     for (const struct part *first = part; part && found->part_count < NVT_PERIODIC_PARTS;) {
         found->parts[found->part_count++] =
             (struct nvt_periodic_part){part->name, part->domain, more_of(search, found, part)};
@@ -235,9 +232,7 @@ static int name_it(const struct search *search, struct nvt_periodic *found, int 
     }
     if (found->part_count && nvt_periodic_ns(found) < NAMED_PART * found->excess_ns)
         found->part_count = 0;
-    *is_proof &= found->part_count > 0;
-    free(parts);
-    return failed ? -1 : 0;
+    return is_proof && found->part_count > 0;
 }
 
 /* --- ranges that come at one distance ------------------------------------------------------------- */
@@ -248,39 +243,32 @@ static struct nvt_periodic of_part(const struct search *search, const struct par
     struct nvt_periodic found = {.every = part->every,
                                  .phase = part->first % part->every,
                                  .usual_ns = search->median,
+                                 .excess_ns = part->hit_ns + part->other_ns,
                                  .part_count = 1};
-    found.parts[0] = (struct nvt_periodic_part){part->name, part->domain, part->other_ns};
+    found.parts[0] = (struct nvt_periodic_part){part->name, part->domain, found.excess_ns};
     for (uint32_t i = part->first; i <= part->last; i += part->every) {
         found.hits++;
         found.hit_ns += nvt_beat_ns(&search->beats->items[i]);
     }
     found.expected = found.hits;
-    found.excess_ns = part->other_ns;
     return found;
 }
 
-/* The one with most time, of at least 3 and where they take a quarter longer than the median. 0, or -1 when out of memory. */
-static int find_regular(const struct search *search, struct nvt_periodic *best)
+/* The one with most time, of at least 3 and where they take a quarter longer than the median. */
+static struct nvt_periodic find_regular(const struct search *search, const struct part *parts,
+                                        uint32_t count)
 {
-    const struct nvt_periodic none = {.least_ns = INFINITY};
-    struct part *parts = NULL;
-    uint32_t count = 0;
-    *best = (struct nvt_periodic){.every = 0};
-    if (add_up(search, &none, &parts, &count)) {
-        free(parts);
-        return -1;
-    }
+    struct nvt_periodic best = {.every = 0};
     for (uint32_t i = 0; i < count; i++) {
-        if (parts[i].every < 2 || parts[i].others < LEAST_HITS ||
-            parts[i].other_ns <= best->excess_ns ||
+        if (parts[i].every < 2 || parts[i].hits + parts[i].others < LEAST_HITS ||
             parts[i].last + parts[i].every < search->beats->count)
             continue;
         const struct nvt_periodic found = of_part(search, &parts[i]);
-        if (found.hit_ns >= LEAST_SLOWER * found.usual_ns * found.hits)
-            *best = found;
+        if (found.excess_ns > best.excess_ns &&
+            found.hit_ns >= LEAST_SLOWER * found.usual_ns * found.hits)
+            best = found;
     }
-    free(parts);
-    return 0;
+    return best;
 }
 
 static int is_training(const struct nvt_trace *trace, const struct nvt_periodic *found)
@@ -315,29 +303,38 @@ static int is_in_ranges(const struct nvt_beats *beats, const struct nvt_periodic
     return 2 * behind_ns < found->excess_ns;
 }
 
-int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats)
+/* 0, or -1 when out of memory. */
+static int find(const struct search *search, struct nvt_periodic *found)
 {
-    struct search search = {.beats = beats, .first = NVT_PERIODIC_WARMUP};
-    int is_proof = 0;
-    *found = (struct nvt_periodic){.every = 0};
-    if (beats->count < NVT_PERIODIC_WARMUP + LEAST_COUNT)
-        return 0;
-    int failed = find_usual(&search);
+    struct nvt_periodic best = find_best(search);
+    struct part *parts = NULL;
+    uint32_t count = 0;
+    const int failed = add_up(search, &best, &parts, &count);
     if (!failed) {
-        struct nvt_periodic best = find_best(&search), regular;
-        failed =
-            (best.every && name_it(&search, &best, &is_proof)) || find_regular(&search, &regular);
+        int is_proof = best.every && name_it(search, &best, parts, count);
+        const struct nvt_periodic regular = find_regular(search, parts, count);
         /* Iterations that vary hide some of those that have the range. */
-        if (!failed && regular.every && regular.hits > best.hits && is_much(&search, &regular)) {
+        if (regular.hits > best.hits && is_much(search, &regular)) {
             best = regular;
             is_proof = 1;
         }
-        if (!failed && best.every && is_much(&search, &best) &&
-            (is_proof || chance_of(&search, &best) <= MOST_CHANCE))
+        if (best.every && is_much(search, &best) &&
+            (is_proof || chance_of(search, &best) <= MOST_CHANCE))
             *found = best;
-        found->is_slow =
-            found->every && !found->part_count && !beats->is_guess && is_in_ranges(beats, found);
     }
+    free(parts);
+    return failed;
+}
+
+int nvt_periodic_find(struct nvt_periodic *found, const struct nvt_beats *beats)
+{
+    struct search search = {.beats = beats, .first = NVT_PERIODIC_WARMUP};
+    *found = (struct nvt_periodic){.every = 0};
+    if (beats->count < NVT_PERIODIC_WARMUP + LEAST_COUNT)
+        return 0;
+    const int failed = find_usual(&search) || find(&search, found);
+    found->is_slow =
+        found->every && !found->part_count && !beats->is_guess && is_in_ranges(beats, found);
     free(search.longest);
     return failed ? -1 : 0;
 }
