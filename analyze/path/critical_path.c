@@ -380,13 +380,12 @@ int nvt_critical_paths_make(struct nvt_critical_paths *paths, const struct nvt_t
             paths->items[paths->count].process = p;
             status = walk_back(&index, &paths->items[paths->count++]);
         }
-    const int lacks_memory = status;
-    if (!status)
-        status = nvt_path_lend(&index, paths, flags, err);
+    status = status ? nvt_fail_at(err, trace->path, -1, "out of memory")
+                    : nvt_path_lend(&index, paths, flags, err);
     nvt_path_index_free(&index);
     if (status)
         nvt_critical_paths_free(paths);
-    return lacks_memory ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
+    return status;
 }
 
 void nvt_critical_paths_free(struct nvt_critical_paths *paths)
