@@ -25,6 +25,7 @@
 #include "../../../analyze/model/layout.h"
 #include "../../../analyze/readers/reader.h"
 #include "../../../lib/count_of.h"
+#include "../../read_kit.h"
 #include "bench.h"
 
 #define LEAST_ITERATED 8
@@ -46,15 +47,6 @@ struct planting {
     uint32_t own_ops; /* of the trace itself, before those that are planted */
     uint64_t seed;
 };
-
-static struct nvt_trace *read_trace(const char *path)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    if (!trace)
-        fail_msg("%s", err.message);
-    return trace;
-}
 
 /* Whether a row of that table lies, as a whole, behind a moment: of an operation it counts when it was launched. */
 static int is_behind(const struct nvt_trace *trace, const struct nvt_layout_table *table,
@@ -130,11 +122,20 @@ static void begin_at(struct planting *planting, uint32_t iteration, int64_t mome
     maker->correlation += 1000000;
 }
 
+/* What an iteration of the second half lasts, ns. */
+static double mean_of(const struct planting *planting)
+{
+    const struct nvt_ranges *ranges = &planting->trace->ranges;
+    const uint32_t half = planting->count / 2;
+    return (double)(ranges->end[planting->iterations[planting->count - 1]] -
+                    ranges->start[planting->iterations[half]]) /
+           (planting->count - half);
+}
+
 /* From the last iteration to the first, so that moments still hold. What it costs in the mean of the second half, ns. */
 static double plant(struct planting *planting, int64_t ns, int is_well)
 {
     struct nvt_trace *trace = planting->trace;
-    const uint32_t half = planting->count / 2;
     for (uint32_t i = planting->count; i-- > 0;) {
         const uint32_t iteration = planting->iterations[i];
         uint32_t counts[NVT_TABLE_COUNT];
@@ -147,9 +148,7 @@ static double plant(struct planting *planting, int64_t ns, int is_well)
         planting->trouble->put(&planting->program, ns, is_well);
         move(trace, counts, moment, planting->program.maker.now - moment);
     }
-    return (double)(trace->ranges.end[planting->iterations[planting->count - 1]] -
-                    trace->ranges.start[planting->iterations[half]]) /
-           (planting->count - half);
+    return mean_of(planting);
 }
 
 static const struct bench_names names = {
@@ -161,7 +160,7 @@ static const struct bench_names names = {
 static int begin_planting(struct planting *planting, const char *path,
                           const struct bench_trouble *trouble, uint64_t seed)
 {
-    *planting = (struct planting){.trouble = trouble, .trace = read_trace(path), .seed = seed};
+    *planting = (struct planting){.trouble = trouble, .trace = kit_read(path), .seed = seed};
     /* What older recordings do not say: an H100's compute capability is 9.0. */
     for (uint32_t i = 0; i < planting->trace->devices.count; i++)
         planting->trace->devices.capability[i] = 90;
@@ -183,7 +182,7 @@ static void end_planting(struct planting *planting)
 
 static void diagnose_file(const char *path, struct nvt_findings *findings)
 {
-    struct nvt_input_trace from = {.trace = read_trace(path)};
+    struct nvt_input_trace from = {.trace = kit_read(path)};
     struct nvt_input input = {.traces = &from, .trace_count = 1};
     assert_int_equal(nvt_diagnose(&input, NULL, findings, NULL), 0);
     nvt_buffer_free(&input.notes);
@@ -271,13 +270,7 @@ static void score_form(struct bench_recorded *score, size_t form,
 static double own_mean(const char *path)
 {
     struct planting planting;
-    double mean = 0;
-    if (begin_planting(&planting, path, NULL, 0)) {
-        const uint32_t half = planting.count / 2;
-        mean = (double)(planting.trace->ranges.end[planting.iterations[planting.count - 1]] -
-                        planting.trace->ranges.start[planting.iterations[half]]) /
-               (planting.count - half);
-    }
+    const double mean = begin_planting(&planting, path, NULL, 0) ? mean_of(&planting) : 0;
     end_planting(&planting);
     return mean;
 }
@@ -300,7 +293,7 @@ static void run_case(struct bench_recorded *score, const char *folder, const cha
         /* The first form links and sorts what was planted; the others are made of it. */
         if (!i) {
             nvt_trace_free(planting.trace);
-            planting.trace = read_trace(file);
+            planting.trace = kit_read(file);
         }
         diagnose_file(file, &findings);
         score_form(score, i, trouble, cost_ns, own, &findings);
