@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -93,19 +92,6 @@ static int read_edition(const struct request *request, struct edition *edition,
     if (!nvt_overview_fits(&edition->input))
         return nvt_fail(err, "top: there are no ranges and no kernels in what was given");
     return nvt_top_make(&edition->top, &edition->input, err);
-}
-
-/* Sizes and times of the files, in a number. */
-static uint64_t signature_of(const struct edition *edition)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < edition->input.trace_count; i++) {
-        struct stat status;
-        if (!stat(edition->input.traces[i].trace->path, &status))
-            sum = (sum + (uint64_t)status.st_size) * 1099511628211u +
-                  (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
-    }
-    return sum;
 }
 
 /* Read again what has changed; what cannot be read now, such as a file that is just being replaced, stays as it was. */
@@ -228,7 +214,7 @@ static int press(struct edition *edition, const char *text)
 static void run(const struct request *request, struct edition *edition, const char *what,
                 const sigset_t *while_waiting)
 {
-    uint64_t signature = edition->top.goes_on ? 0 : signature_of(edition);
+    uint64_t signature = edition->top.goes_on ? 0 : nvt_input_signature(&edition->input);
     const int64_t looks = LOOKS_MS * INT64_C(1000000);
     int64_t next = nvt_monotonic_ns() + looks;
     draw(edition, what);
@@ -244,7 +230,7 @@ static void run(const struct request *request, struct edition *edition, const ch
                 return;
         }
         const int64_t begin = nvt_monotonic_ns();
-        const uint64_t now = begin < next ? signature : signature_of(edition);
+        const uint64_t now = begin < next ? signature : nvt_input_signature(&edition->input);
         const int has_changed = now != signature;
         if (has_changed)
             renew(request, edition);

@@ -281,6 +281,24 @@ int nvt_input_traces(struct nvt_input *input, struct nvt_error *err)
     return 0;
 }
 
+uint64_t nvt_input_signature(const struct nvt_input *input)
+{
+    uint64_t sum = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < input->trace_count; i++) {
+        struct stat status;
+        uint64_t parts[4] = {0};
+        if (!stat(input->traces[i].trace->path, &status)) {
+            parts[0] = (uint64_t)status.st_size;
+            parts[1] = (uint64_t)status.st_ino;
+            parts[2] = (uint64_t)status.st_mtim.tv_sec;
+            parts[3] = (uint64_t)status.st_mtim.tv_nsec;
+        }
+        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
+            sum = (sum ^ parts[k]) * 1099511628211u;
+    }
+    return sum;
+}
+
 int nvt_input_has_trace(const struct nvt_input *input, const struct nvt_runs *runs, size_t record)
 {
     for (size_t i = 0; i < input->trace_count; i++)

@@ -30,21 +30,11 @@ static void free_edition(struct nvt_edition *edition)
     free(edition);
 }
 
-/* Sizes and times of the files of an edition, in a number. */
 static uint64_t signature_of(const struct nvt_edition *edition)
 {
-    uint64_t sum = 1469598103934665603u; /* FNV-1a */
-    for (size_t s = 0; s < NVT_VIEW_SIDES; s++)
-        for (size_t i = 0; i < edition->inputs[s].trace_count; i++) {
-            struct stat status = {0};
-            const int is_there = !stat(edition->inputs[s].traces[i].trace->path, &status);
-            const uint64_t parts[] = {is_there ? (uint64_t)status.st_size : 0,
-                                      is_there ? (uint64_t)status.st_ino : 0,
-                                      is_there ? (uint64_t)status.st_mtim.tv_sec : 0,
-                                      is_there ? (uint64_t)status.st_mtim.tv_nsec : 0};
-            for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
-                sum = (sum ^ parts[k]) * 1099511628211u;
-        }
+    uint64_t sum = 0;
+    for (size_t i = 0; i < NVT_VIEW_SIDES; i++)
+        sum = 31 * sum + nvt_input_signature(&edition->inputs[i]);
     return sum;
 }
 
