@@ -147,14 +147,14 @@ static int read_sides(void *context, struct nvt_input inputs[NVT_VIEW_SIDES], st
 static int serve(struct request *request, struct nvt_error *err)
 {
     struct nvt_view_server *server = NULL;
+    struct nvt_editions *editions = nvt_editions_read(read_sides, request, err);
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
-    /* Threads of the server have the same mask. */
+    /* Once all is read; threads of the server have the same mask. */
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
-    struct nvt_editions *editions = nvt_editions_read(read_sides, request, err);
     if (editions)
         server = nvt_view_serve(editions, (uint16_t)request->port, err);
     if (server) {

@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -647,6 +649,39 @@ static void test_growing(void **state)
     free(bytes);
 }
 
+/* Ctrl-C ends it while it still reads, here from a pipe in which nothing comes. */
+static void test_ends_while_it_reads(void **state)
+{
+    (void)state;
+    const char *path = cli_in(cli_folder, "pipe.json");
+    struct nvt_error err = NVT_ERROR_INIT;
+    int status = 0, pipe_end = -1;
+    if (nvt_view_can_serve(&err)) {
+        print_message("not run: %s\n", err.message);
+        skip();
+    }
+    assert_int_equal(mkfifo(path, 0600), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        execl(cli_built("nvtally"), "nvtally", "view", path, "--no-open", (char *)NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < 600 && pipe_end < 0; i++) { /* until it is opened */
+        pipe_end = open(path, O_WRONLY | O_NONBLOCK);
+        usleep(100000);
+    }
+    kill(pid, SIGINT);
+    for (int i = 0; i < 600 && waitpid(pid, &status, WNOHANG) != pid; i++)
+        usleep(100000);
+    if (!WIFSIGNALED(status))
+        kill(pid, SIGKILL);
+    assert_true(pipe_end >= 0);
+    close(pipe_end);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGINT);
+}
+
 /* What a truncated trace has is shown; a port that is taken, and files that are none, take one line. */
 static void test_command(void **state)
 {
@@ -693,6 +728,8 @@ int main(void)
         cmocka_unit_test(test_broken_clients),
         cmocka_unit_test(test_window_as_stats),
         cmocka_unit_test_setup_teardown(test_growing, cli_folder_set_up, cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_ends_while_it_reads, cli_folder_set_up,
+                                        cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(test_command, cli_folder_set_up, cli_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #include "edition.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -133,6 +134,17 @@ static struct nvt_editions *new_editions(void)
     return editions;
 }
 
+/* 0, or what pthread_create says. */
+static int start_watcher(struct nvt_editions *editions)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int status = pthread_create(&editions->watcher, NULL, watch, editions);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
 struct nvt_editions *nvt_editions_read(nvt_edition_read *read, void *context, struct nvt_error *err)
 {
     struct nvt_editions *editions = new_editions();
@@ -148,7 +160,7 @@ struct nvt_editions *nvt_editions_read(nvt_edition_read *read, void *context, st
         /* What was written meanwhile may not have been read. */
         if (!has_changed_since(editions->current, begin))
             editions->signature = signature_of(editions->current);
-        if (!pthread_create(&editions->watcher, NULL, watch, editions))
+        if (!start_watcher(editions))
             return editions;
         nvt_fail(err, "view: a thread cannot be started");
     }

@@ -29,7 +29,7 @@ struct nvt_editions;
 typedef int nvt_edition_read(void *context, struct nvt_input inputs[NVT_VIEW_SIDES],
                              struct nvt_error *err);
 
-/* Read the first one, and watch its files from then on. NULL with err filled. */
+/* Read the first one, and watch its files from then on, on a thread that takes no signals. NULL with err filled. */
 struct nvt_editions *nvt_editions_read(nvt_edition_read *read, void *context,
                                        struct nvt_error *err);
 /* One of a viewer that is the caller's. NULL: out of memory. */
