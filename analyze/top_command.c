@@ -168,8 +168,9 @@ static void draw(struct edition *edition, const char *what)
     if (!fclose(out)) {
         fputs("\033[H", stdout);
         rest = text;
+        /* Cleared before it is written: behind a full line the cursor is still on the last character of it. */
         for (const char *line; (line = strsep(&rest, "\n"));)
-            printf("%s\033[K%s", line, rest ? "\r\n" : "\033[J");
+            printf("\033[%c%s%s", rest ? 'K' : 'J', line, rest ? "\r\n" : "");
         (void)fflush(stdout);
     }
     free(text);

@@ -234,6 +234,9 @@ static void test_command(void **state)
     (void)state;
     struct terminal terminal = start(TRAIN);
     expect(&terminal, "optimizer");
+    /* A terminal is on the last character of a full line until the next one: clearing behind it takes that away. */
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, "\r\n\033[K", 5));
+    assert_null(memmem(terminal.seen.data, terminal.seen.size, "\033[K\r\n", 5));
     type(&terminal, "-");
     expect(&terminal, "▸ iteration");
     type(&terminal, "\033[C");
