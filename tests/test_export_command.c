@@ -17,6 +17,7 @@
 #include "../analyze/exports/export.h"
 #include "../lib/count_of.h"
 #include "cli.h"
+#include "html_check.h"
 
 static void csv_has_a_line_an_event(void **state)
 {
@@ -178,14 +179,6 @@ static void the_command_says_that_there_was_nothing_to_write(void **state)
         assert_string_equal(result.err, note);
         cli_result_free(&result);
     }
-}
-
-static size_t count_of(const char *text, const char *part)
-{
-    size_t count = 0;
-    for (; (text = strstr(text, part)); text++)
-        count++;
-    return count;
 }
 
 /* A span is a box with its name, and narrow ones are one box that says how many; names cannot become elements. */

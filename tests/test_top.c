@@ -22,6 +22,7 @@
 #include "../lib/count_of.h"
 #include "../lib/text.h"
 #include "cli.h"
+#include "html_check.h"
 #include "made_trace.h"
 
 #define TRAIN "docs/results/h100/traces/train.nvt"
@@ -82,18 +83,11 @@ static char *drawn(struct nvt_top *top, size_t width, size_t height)
     return text;
 }
 
-static size_t rows_of(const char *text, const char *what)
-{
-    size_t count = 0;
-    for (; (text = strstr(text, what)); text += strlen(what))
-        count++;
-    return count;
-}
-
 static void test_screens(void **state)
 {
     (void)state;
-    static const size_t sizes[][2] = {{80, 24}, {40, 10}, {200, 60}, {20, 3}, {1, 1}, {63, 12}};
+    static const size_t sizes[][2] = {{80, 24}, {40, 10}, {200, 60}, {20, 3},
+                                      {20, 30}, {1, 1},   {1, 12},   {63, 12}};
     struct shown shown;
     show(&shown, 8);
     for (size_t i = 0; i < 2 * NVT_COUNT_OF(sizes); i++) {
@@ -144,8 +138,8 @@ static void test_keys(void **state)
     nvt_top_press(top, NVT_TOP_TOGGLE, 5);
     assert_int_equal(top->shown_count, top->count);
     char *text = drawn(top, 80, 24);
-    assert_int_equal(rows_of(text, "CPU ▼"), 1);
-    assert_int_equal(rows_of(text, "\n>"), 1);
+    assert_int_equal(count_of(text, "CPU ▼"), 1);
+    assert_int_equal(count_of(text, "\n>"), 1);
     free(text);
     hide(&shown);
 }

@@ -15,8 +15,8 @@
 
 /* Where nobody says how large a screen is; lines above the rows; findings below them. */
 enum { WIDTH = 80, HEIGHT = 24, ABOVE = 4, FINDINGS = 3 };
-/* Columns of numbers; below so many columns there are fewer. */
-enum { TIME = 10, SHARE = 8, CALLS = 9, NARROW = 64 };
+/* Columns of numbers, and of a name at least; below so many columns there are fewer, or no numbers. */
+enum { TIME = 10, SHARE = 8, CALLS = 9, NAME = 4, NARROW = 64, TINY = 2 * TIME + NAME };
 
 struct drawing {
     const struct nvt_top *top;
@@ -126,8 +126,8 @@ static void put_headline(struct drawing *drawing, const char *what)
 /* Columns that a name has. */
 static size_t name_room(const struct drawing *drawing)
 {
-    const size_t taken = drawing->width < NARROW ? 2 * TIME : 2 * (TIME + SHARE) + CALLS;
-    return drawing->width > taken + 4 ? drawing->width - taken : 4;
+    const size_t width = drawing->width;
+    return width - (width < TINY ? 0 : width < NARROW ? 2 * TIME : 2 * (TIME + SHARE) + CALLS);
 }
 
 static void put_heads(struct drawing *drawing)
@@ -141,7 +141,7 @@ static void put_heads(struct drawing *drawing)
         return;
     nvt_paint(drawing->screen, NVT_PAINT_FAINT, drawing->out);
     put_in(drawing, name, name_room(drawing));
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2 && drawing->width >= TINY; i++) {
         put_right(drawing, marks[i], TIME);
         if (drawing->width >= NARROW)
             put_right(drawing, "", SHARE);
@@ -155,6 +155,8 @@ static void put_time(const struct drawing *drawing, double ns, enum nvt_paint pa
 {
     const double whole = nvt_overview_whole(&drawing->top->overview);
     char share[NVT_TIME_MAX] = "";
+    if (drawing->width < TINY)
+        return;
     if (!isnan(ns) && whole > 0)
         snprintf(share, sizeof(share), "%.1f %%", 100 * ns / whole);
     nvt_paint(drawing->screen, paint, drawing->out);
