@@ -629,6 +629,11 @@ function up(event) {
   drag = null;
 }
 
+async function getLanes() {
+  all = await ask('lanes');
+  names = all.traces.map(() => ({}));
+  classes = all.traces.map(() => ({}));
+}
 // A trace that is being recorded grows: the page follows, at its end if it shows that, or else where it is.
 let edition = 0, watching = false;
 async function watch() {
@@ -636,11 +641,9 @@ async function watch() {
   watching = true;
   try {
     const now = (await ask('edition')).edition;
-    if (edition && now !== edition) {
+    if (now !== edition) {
       const length = to - from, atEnd = to >= high(), whole = atEnd && from <= low(), before = high();
-      all = await ask('lanes');
-      names = all.traces.map(() => ({}));
-      classes = all.traces.map(() => ({}));
+      await getLanes();
       tiles.clear();
       wanted = '';
       chosen = under = pinned = null;
@@ -658,9 +661,10 @@ async function watch() {
   watching = false;
 }
 async function begin() {
-  try { all = await ask('lanes'); } catch (error) { failed(error); return; }
-  names = all.traces.map(() => ({}));
-  classes = all.traces.map(() => ({}));
+  try {
+    if (!data) edition = (await ask('edition')).edition; // first: lanes may be newer, but not older
+    await getLanes();
+  } catch (error) { failed(error); return; }
   $('title').textContent = visible(all.sides.map((of, number) => (all.sides.length > 1 ? 'AB'[number] + ' ' : '') + all.traces.slice(of.first, of.first + of.traces).join(', ')).join(' vs '));
   document.title = visible(all.traces[0] || '') + ' – nvtally view';
   if (all.unaligned) note('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
