@@ -169,7 +169,8 @@ function layOut() {
     lasts[copy] = group;
     if (folded.has(group)) continue;
     const height = lane.unit === undefined ? Math.max(1, lane.tracks) * ROW : CURVE;
-    label(lane.label, y, '', lane.label === all.kinds[lane.kind] ? lane.unit : lane.unit || all.kinds[lane.kind], letter);
+    const extra = lane.unit === 'B' ? '' : lane.unit || all.kinds[lane.kind]; // bytes have KiB, MiB or GiB behind each value
+    label(lane.label, y, '', extra === lane.label ? '' : extra, letter);
     places.push({lane, copy, key, y: y + head, height});
     y += head + height + GAP;
   }
