@@ -42,7 +42,7 @@ static void test_page(void **state)
     cli_expect_status(&result, 0);
     assert_string_equal(result.out,
                         "lanes: 8\n"
-                        "memory is labelled: GPU 0 memory,host memory\n"
+                        "idle and memory are labelled: GPU 0 idle,GPU 0 memory,host memory\n"
                         "a finding leads to its moment: True\n"
                         "kernel under the pointer is in the accessibility tree: True\n"
                         "its launch is shown: 1 launched by\n"

@@ -95,7 +95,7 @@ def use(browser, address):
     browser.wait(READY)
     browser.wait("$('findings').dataset.ready")
     print("lanes:", browser.ask("new Set(all.lanes.map(lane=>all.kinds[lane.kind])).size"))
-    print("memory is labelled:", browser.ask("[...document.querySelectorAll('#labels li')].map(l=>l.textContent).filter(l=>/memory/.test(l)).join()"))
+    print("idle and memory are labelled:", browser.ask("[...document.querySelectorAll('#labels li')].map(l=>l.textContent).filter(l=>/idle|memory/.test(l)).join()"))
     before = browser.ask("location.hash")
     browser.ask("document.querySelector('#findings button').click()")
     browser.wait("$('window').dataset.ready&&" + READY)

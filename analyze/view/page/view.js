@@ -169,8 +169,9 @@ function layOut() {
     lasts[copy] = group;
     if (folded.has(group)) continue;
     const height = lane.unit === undefined ? Math.max(1, lane.tracks) * ROW : CURVE;
-    const extra = lane.unit === 'B' ? '' : lane.unit || all.kinds[lane.kind]; // bytes have KiB, MiB or GiB behind each value
-    label(lane.label, y, '', extra === lane.label ? '' : extra, letter);
+    // Not what the label says; bytes have KiB, MiB or GiB behind each value.
+    const kind = all.kinds[lane.kind], extra = lane.unit === 'B' ? '' : lane.unit || (kind === lane.label || kind === 'GPU idle' ? '' : kind);
+    label(lane.label, y, '', extra, letter);
     places.push({lane, copy, key, y: y + head, height});
     y += head + height + GAP;
   }
