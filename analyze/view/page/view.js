@@ -300,13 +300,18 @@ function paintCurve(pen, place, top) {
   for (let i = 0; i < curve.length; i += 4) if (x(curve[i]) >= side - 5 && x(curve[i]) <= right) { low = Math.min(low, curve[i + 1]); high = Math.max(high, curve[i + 2]); }
   if (high === -Infinity) return;
   const scale = value => y + CURVE - 2 - (value - low) / (high - low || 1) * (CURVE - 6);
-  pen.fillStyle = '#8ecdf0';
+  const shade = new Path2D(), band = new Path2D(); // each filled once: columns that overlap by half a pixel are no stripes
   for (let i = 0; i < curve.length; i += 4) {
     const a = Math.max(side, x(curve[i])), b = Math.min(right, i + 4 < curve.length ? x(curve[i + 4]) : x(all.sides[copies[place.copy].side].end - copies[place.copy].shift));
     if (b <= side || a >= right || b <= a) continue;
-    pen.globalAlpha = .45; pen.fillRect(a, scale(curve[i + 2]), b - a + .5, scale(low) - scale(curve[i + 2]));
-    pen.globalAlpha = 1; pen.fillRect(a, scale(curve[i + 2]), b - a + .5, Math.max(1.5, scale(curve[i + 1]) - scale(curve[i + 2])));
+    shade.rect(a, scale(curve[i + 2]), b - a + .5, scale(low) - scale(curve[i + 2]));
+    band.rect(a, scale(curve[i + 2]), b - a + .5, Math.max(1.5, scale(curve[i + 1]) - scale(curve[i + 2])));
   }
+  pen.fillStyle = '#8ecdf0';
+  pen.globalAlpha = .45;
+  pen.fill(shade);
+  pen.globalAlpha = 1;
+  pen.fill(band);
   pen.fillStyle = css('--ink');
   pen.fillText(quantity(high, place.lane.unit), side + 4, y + 7);
 }
