@@ -158,6 +158,17 @@ static void of_several_kinds_one_counts(void **state)
     nvt_trace_free(trace);
 }
 
+/* A kernel in each of the iterations of loop(). */
+static void use_device(struct maker *maker)
+{
+    const int64_t end = maker->now;
+    for (int i = 0; i < 20; i++) {
+        maker->now = end - (i + 1) * 10 * MS;
+        make_launch(maker, "gemm", MS / 10);
+    }
+    maker->now = end;
+}
+
 static void one_function_has_a_higher_threshold(void **state)
 {
     (void)state;
@@ -165,6 +176,7 @@ static void one_function_has_a_higher_threshold(void **state)
     uint32_t main = make_function(&maker, 0, "main", TOOL);
     uint32_t solve = make_function(&maker, main, "sim::solve<double>(int, double)", TOOL);
     loop(&maker, NULL, solve, 6, main, 1);
+    use_device(&maker);
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_busy);
     assert_int_equal(findings.count, 1);
     assert_string_equal(
@@ -173,11 +185,15 @@ static void one_function_has_a_higher_threshold(void **state)
     assert_non_null(strstr(findings.items[0].evidence, "; 100 % of them from main (tool);"));
     assert_int_equal(findings.items[0].confidence, NVT_POSSIBLE);
     free(findings.items);
-    for (int computes = 0; computes < 2; computes++) {
+    /* No GPU waits for it; a library that computes; less than the threshold. */
+    enum { NO_DEVICE, COMPUTES, LESS, CASES };
+    for (int i = 0; i < CASES; i++) {
         maker = make_begin();
         main = make_function(&maker, 0, "main", TOOL);
-        solve = make_function(&maker, main, computes ? "dgemm_kernel" : "solve", TOOL);
-        loop(&maker, NULL, solve, computes ? 9 : 4, main, 1);
+        solve = make_function(&maker, main, i == COMPUTES ? "dgemm_kernel" : "solve", TOOL);
+        loop(&maker, NULL, solve, i == LESS ? 4 : 9, main, 1);
+        if (i != NO_DEVICE)
+            use_device(&maker);
         kit_find_nothing(&maker, &nvt_rule_busy);
     }
 }

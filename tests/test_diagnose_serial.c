@@ -34,6 +34,7 @@ struct loop {
     const char *inside;            /* a call of CUDA around the serial part, and a kernel */
     int mpi;                       /* it is a call of MPI */
     int locks;                     /* the others wait for a lock */
+    int launches;                  /* it uses a GPU, for a moment */
 };
 
 static void work(struct maker *maker, const struct loop *loop, uint32_t thread, int64_t from,
@@ -93,6 +94,9 @@ static void iterate(struct maker *maker, const struct loop *loop, int i, const u
     const int64_t start = maker->now, end = start + 10 * MS;
     const int64_t parallel = loop->ahead ? loop->ahead : loop->together;
     const int members = loop->members ? loop->members : MEMBERS;
+    if (loop->launches)
+        make_launch(maker, "gemm", MS / 10);
+    maker->now = start;
     for (int k = 0; k < members; k++) {
         uint32_t thread = nvt_trace_thread(maker->trace, maker->process, 9 + k);
         int works = i % (loop->every ? loop->every : 1) == 0;
@@ -174,9 +178,13 @@ static void it_is_known_by_samples(void **state)
                         "the others wait");
     assert_non_null(strstr(findings.items[0].evidence, "add_up (tool) 100 %"));
     free(findings.items);
-    maker = make_loop(&loop); /* it is the one function, too, which that rule leaves to this one */
+    /* It is the one function, too, for which a GPU waits; that rule leaves it to this one. */
+    struct loop alone = loop;
+    alone.launches = 1;
+    maker = make_loop(&alone);
     kit_find_nothing(&maker, &nvt_rule_busy);
-    const struct loop alone = {.known = SAMPLES, .every = ITERATIONS, .iteration = "iteration"};
+    alone.every = ITERATIONS;
+    alone.together = 0;
     maker = make_loop(&alone);
     findings = kit_find(&maker, &nvt_rule_busy);
     assert_int_equal(findings.count, 1);

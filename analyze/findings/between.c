@@ -117,7 +117,8 @@ static int tell_between(struct between *between, struct nvt_finding *finding)
     char most[64] = "";
     if (part != NVT_LOOP_OTHER)
         snprintf(most, sizeof(most), ", most of that for %s", nvt_loop_interruption_text(part));
-    finding->cost_ns = between->steps.median_ns * (1 - between->steps.busy_ns / all);
+    finding->cost_ns =
+        between->steps.share * finding->whole_ns * (1 - between->steps.busy_ns / all);
     snprintf(
         finding->what, sizeof(finding->what),
         "the loop spends %.0f %% of its time between the optimizer's step and the next iteration%s",

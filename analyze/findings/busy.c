@@ -11,7 +11,8 @@
 
 #define LEAST_SAMPLES 50
 #define LEAST_SHARE   0.15
-/* An interpreter is at work in every program in Python, one function in every program. */
+/* An interpreter is at work in every program in Python, one function in every program: that is a finding only where a GPU waits for
+ * it. Without one it may be all that the program is for. */
 #define LEAST_OF_INTERPRETER 0.3
 #define LEAST_OF_FUNCTION    0.4
 
@@ -412,7 +413,7 @@ static int tell_all(const struct nvt_rule *rule, const struct host *host,
     }
     int told = failed ? -1 : is_told(host);
     failed = told < 0 || find_function(host, &one.function);
-    if (!failed && !told && one.function != NVT_NONE)
+    if (!failed && !told && one.function != NVT_NONE && host->device_count)
         failed = tell_busy(rule, host, &one, findings);
     return failed ? -1 : 0;
 }
@@ -442,13 +443,15 @@ const struct nvt_rule nvt_rule_busy = {
              "Python. That work can be done once, elsewhere, or not at all.",
     .found =
         "CPU samples of the loop's thread are sorted by functions and libraries into kinds of work "
-        "(avoidable by name) and one function of no known kind. Libraries that compute (BLAS, FFT) "
+        "(avoidable by name) and, in a loop that uses a GPU, one function of no known kind. "
+        "Libraries that compute (BLAS, FFT) "
         "are no finding. The finding has the number of samples, the interval of the share, the "
         "functions, and where in the program most of them were called from. Functions without "
         "symbols are known only by their library. Needs nvtally record --trace cpu.",
     .threshold = "15 % of the time for work of one kind, known from functions and libraries; 30 % "
                  "for Python's interpreter, which runs in every Python program; 40 % for one "
-                 "function of no known kind. In at least 50 samples, at the lower end of the "
+                 "function of no known kind while the GPU is idle. In at least 50 samples, at the "
+                 "lower end of the "
                  "share's 95 % interval, on the thread that enters iterations (without any, the "
                  "main one). Not if a device works for half of it, nor for libraries that compute "
                  "(BLAS, FFT), nor one function where serial part is about the thread",

@@ -22,7 +22,6 @@ static enum nvt_loop_interruption name_part(const struct nvt_trace *trace,
 static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_periodic *found,
                                struct nvt_finding *finding)
 {
-    const double loop_ns = (double)(beats->items[beats->count - 1].end - beats->items[0].start);
     const double ns = nvt_periodic_ns(found);
     enum nvt_loop_interruption part = NVT_LOOP_OTHER;
     char what[200] = "one", first[80] = "";
@@ -42,7 +41,7 @@ static void tell_periodic_what(const struct nvt_beats *beats, const struct nvt_p
                  NVT_TIME(ns / found->hits));
     snprintf(finding->what, sizeof(finding->what),
              "every %u iterations, %.180s: %.0f %% of the loop's time", found->every, what,
-             100 * ns / loop_ns);
+             100 * nvt_finding_share(finding));
     nvt_finding_about(finding, first);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s",
              part == NVT_LOOP_OTHER ? "do what the loop does there less often, or on another thread"

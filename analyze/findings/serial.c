@@ -30,6 +30,17 @@ static void tell_serial_what(const struct nvt_view *view, const struct nvt_seria
              serial->others == 1 ? "the other one waits" : "the others wait");
 }
 
+/* The range with most of the rest, where that is much. */
+static void tell_next_range(const struct nvt_view *view, const struct nvt_serial *serial,
+                            struct nvt_finding *finding)
+{
+    const struct nvt_pair *next = serial->ranges.first[1] > 1 ? &serial->ranges.items[1] : NULL;
+    if (next && next->part && (double)next->weight >= 0.1 * serial->ns)
+        nvt_finding_append(finding, "; %.0f %% of it in range %.80s",
+                           100 * (double)next->weight / serial->ns,
+                           nvt_name(view->trace, next->part));
+}
+
 static void tell_serial_evidence(const struct nvt_view *view, const struct nvt_serial *serial,
                                  struct nvt_finding *finding)
 {
@@ -37,6 +48,7 @@ static void tell_serial_evidence(const struct nvt_view *view, const struct nvt_s
     const double whole = serial->inside_ns / view->units, part = serial->ns / view->units;
     nvt_finding_append(finding, "%s of %s %s, the longest %s", NVT_TIME(part), NVT_TIME(whole),
                        view->per, NVT_TIME(serial->longest.ns[0]));
+    tell_next_range(view, serial, finding);
     if (call)
         nvt_finding_append(finding, "; %u thread%s wait%s, most in %.40s()", serial->others,
                            serial->others == 1 ? "" : "s", serial->others == 1 ? "s" : "",

@@ -12,20 +12,24 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Rows(Dataset):
-    def __init__(self, count, load_s):
-        self.count, self.load_s = count, load_s
+    """Rows, the first of each batch slow to load."""
+
+    def __init__(self, count, load_s, batch):
+        self.count, self.load_s, self.batch = count, load_s, batch
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, index):
-        if self.load_s:
+        if self.load_s and index % self.batch == 0:
             time.sleep(self.load_s)
         return torch.full((64,), float(index % 7)), torch.tensor(index % 3)
 
 
 def batches(steps, cost_s, workers=0):
-    return DataLoader(Rows(8 * steps, cost_s / 8), batch_size=8, num_workers=workers)
+    # To hand over a batch costs a worker and the loop 2 ms whatever its size: where that is to be little, the step is long.
+    rows = 128 if workers else 8
+    return DataLoader(Rows(rows * steps, cost_s, rows), batch_size=rows, num_workers=workers)
 
 
 class Holder(threading.Thread):
