@@ -198,6 +198,26 @@ static void one_function_has_a_higher_threshold(void **state)
     }
 }
 
+/* One for 10 ms that fell into 3 ms: the rest of its time was not there, but other such samples fell elsewhere. */
+static void a_sample_counts_where_its_moment_is(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    uint32_t parse = make_function(&maker, 0, "__vfprintf_internal", LIBC);
+    for (int i = 0; i < 120; i++) {
+        const int64_t start = maker.now;
+        make_sample(&maker, 0, start + 8 * MS, 10 * MS, parse);
+        maker.now = start + 9 * MS;
+        make_range(&maker, "parse", start + 6 * MS);
+        maker.now = start + 10 * MS;
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_findings findings = kit_find(&maker, &nvt_rule_busy);
+    assert_int_equal(findings.count, 1);
+    assert_non_null(strstr(findings.items[0].what, "parsing text in range parse"));
+    free(findings.items);
+}
+
 /* Beside a device at work, on another thread, at times that are unknown, in few samples. */
 static void what_costs_nothing_is_not_told(void **state)
 {
@@ -297,6 +317,7 @@ int main(void)
         cmocka_unit_test(who_asked_for_it_is_named),
         cmocka_unit_test(of_several_kinds_one_counts),
         cmocka_unit_test(one_function_has_a_higher_threshold),
+        cmocka_unit_test(a_sample_counts_where_its_moment_is),
         cmocka_unit_test(what_costs_nothing_is_not_told),
         cmocka_unit_test(programs_without_ranges_have_their_main_thread),
         cmocka_unit_test(gaps_tell_what_ran_meanwhile),

@@ -32,6 +32,21 @@ int nvt_places_add(struct nvt_places *places, uint64_t key, uint64_t number,
     return 0;
 }
 
+int nvt_places_add_sample(struct nvt_places *places, uint64_t key, uint64_t number, int64_t ns,
+                          int64_t instance_ns)
+{
+    struct nvt_place *place = place_of(places, key);
+    if (!place)
+        return -1;
+    if (place->number == number)
+        return 0;
+    place->number = number;
+    place->ns += ns;
+    place->instances++;
+    place->instances_ns += (double)instance_ns;
+    return 0;
+}
+
 int64_t nvt_span_within(const struct nvt_span *span, const struct nvt_span *others, size_t count,
                         size_t *first)
 {

@@ -36,6 +36,12 @@ struct nvt_places {
  * What several instances of one key share counts once; they come by their starts. 0, or -1 when out of memory. */
 int nvt_places_add(struct nvt_places *places, uint64_t key, uint64_t number,
                    const struct nvt_span *span, const struct nvt_span *instance);
+
+/* The time that a sample, of that number, stands for, within an instance of a key that lasts so long (both ns): all of it, as the
+ * moment of the sample was in it, though some of that time may lie before. Instances of one key within each other count once.
+ * 0, or -1 when out of memory. */
+int nvt_places_add_sample(struct nvt_places *places, uint64_t key, uint64_t number, int64_t ns,
+                          int64_t instance_ns);
 void nvt_places_free(struct nvt_places *places);
 
 /* The place that at least half of the spans' time, ns in all, is in, of several that of the shortest instances; NULL:

@@ -267,8 +267,7 @@ static int look_into(const struct host *host, struct part *part)
     int failed = nvt_hot_begin(&part->hot, &host->functions);
     for (uint32_t i = 0; i < host->count && !failed; i++) {
         uint32_t sample = host->samples[i], frame = trace->cpu_samples.frame[sample];
-        const struct nvt_span span = {trace->cpu_samples.time[sample] - time_of(host, sample),
-                                      trace->cpu_samples.time[sample]};
+        const int64_t ns = time_of(host, sample), moment = trace->cpu_samples.time[sample];
         uint32_t caller = frame ? host->work.caller[frame - 1] : 0;
         if (caller && part->function == host->functions.of_frame[caller - 1]) /* it is its own */
             caller = host->functions.own_caller[caller - 1];
@@ -276,14 +275,14 @@ static int look_into(const struct host *host, struct part *part)
             continue;
         nvt_hot_add(&part->hot, sample);
         if (caller)
-            failed = nvt_places_add(&part->callers, caller_key(host, caller - 1), i + UINT64_C(1),
-                                    &span, &span);
-        uint32_t depth = nvt_thread_ranges_open(&host->ranges, host->thread, span.end, open);
+            failed = nvt_places_add_sample(&part->callers, caller_key(host, caller - 1),
+                                           i + UINT64_C(1), ns, ns);
+        uint32_t depth = nvt_thread_ranges_open(&host->ranges, host->thread, moment, open);
         while (depth && !failed) {
             uint32_t range = open[--depth];
-            const struct nvt_span instance = {trace->ranges.start[range], trace->ranges.end[range]};
-            failed = nvt_places_add(&part->ranges, trace->ranges.name[range], i + UINT64_C(1),
-                                    &span, &instance);
+            failed =
+                nvt_places_add_sample(&part->ranges, trace->ranges.name[range], i + UINT64_C(1), ns,
+                                      trace->ranges.end[range] - trace->ranges.start[range]);
         }
     }
     return failed ? -1 : 0;
