@@ -42,7 +42,11 @@ $(BUILD)/bench/loop: tests/bench/diagnosis/programs/loop.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $< -ldl -lpthread -o $@
 
-bench-programs: all $(BUILD)/bench/loop ## the same of programs that run here, known troubles (NVTALLY_TORCH_PYTHON=, CASES=, SEED=)
+$(BUILD)/bench/loop++: tests/bench/diagnosis/programs/loop.cpp
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) -O2 -g -Wall -Wextra $(WERROR) $< -ldl -lpthread -o $@
+
+bench-programs: all $(BUILD)/bench/loop $(BUILD)/bench/loop++ ## the same of programs that run here, known troubles (NVTALLY_TORCH_PYTHON=, CASES=, SEED=)
 	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; BUILD=$(BUILD) tests/bench/diagnosis/programs/run.py $(BUILD)/bench/loop $(or $(CASES),3) $(SEED)
 
 NSYS_AI ?= $(shell command -v nsys-ai 2>/dev/null)

@@ -28,7 +28,7 @@ class Rows(Dataset):
 
 def batches(steps, cost_s, workers=0):
     # To hand over a batch costs a worker and the loop 2 ms whatever its size: where that is to be little, the step is long.
-    rows = 128 if workers else 8
+    rows = 256 if workers else 8
     return DataLoader(Rows(rows * steps, cost_s, rows), batch_size=rows, num_workers=workers)
 
 

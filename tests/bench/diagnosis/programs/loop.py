@@ -1,0 +1,102 @@
+"""Loops of plain Python for the benchmark of diagnosis: `loop.py PROGRAM STEPS COST_MS [well]`.
+
+Each step works with compiled code for BASE_S, and PROGRAM's trouble adds about COST_MS. Prints the median and the mean step of the
+second half in ns.
+"""
+import copy
+import hashlib
+import json
+import os
+import sys
+import threading
+import time
+
+import nvtx
+
+BASE_S = 0.008
+BLOCK = bytes(1 << 18)
+SETTINGS = {f"layer{i}": {"sizes": list(range(20)), "names": ["a", "b", "c"]} for i in range(20)}
+
+
+def work():
+    """Compiled code that nothing is to be said about."""
+    until = time.thread_time() + BASE_S
+    while time.thread_time() < until:
+        hashlib.blake2b(BLOCK).digest()
+
+
+def for_s(seconds, piece):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        piece()
+
+
+def copy_settings():
+    copy.deepcopy(SETTINGS)
+
+
+def dump_state():
+    json.loads(json.dumps(SETTINGS))
+
+
+class Holder(threading.Thread):
+    """Holds a lock for so long whenever it is asked to."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.lock, self.asked, self.holds, self.cost_s = threading.Lock(), threading.Event(), threading.Event(), 0
+        self.start()
+
+    def run(self):
+        while True:
+            self.asked.wait()
+            self.asked.clear()
+            with self.lock:
+                self.holds.set()
+                time.sleep(self.cost_s)
+
+    def wait_for(self, cost_s):
+        self.cost_s = cost_s
+        self.holds.clear()
+        self.asked.set()
+        self.holds.wait()
+        with self.lock:
+            pass
+
+
+def save(cost_s):
+    until = time.perf_counter() + cost_s
+    while time.perf_counter() < until:
+        with open("state.bin", "wb") as file:
+            file.write(BLOCK)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def main():
+    program, steps, cost_s, bad = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]) / 1000, len(sys.argv) < 5
+    troubles = {
+        "deepcopy": lambda: for_s(cost_s, copy_settings),
+        "json": lambda: for_s(cost_s, dump_state),
+        "lock": lambda: holder.wait_for(cost_s),
+        "save": lambda: save(cost_s),
+        "sleep": lambda: time.sleep(cost_s),
+        "plain": lambda: None,
+    }
+    trouble = troubles[program]
+    holder = Holder() if program == "lock" else None
+    times = []
+    for _ in range(steps):
+        begin = time.perf_counter_ns()
+        with nvtx.annotate("iteration"):
+            work()
+            if bad:
+                with nvtx.annotate("prepare"):
+                    trouble()
+        times.append(time.perf_counter_ns() - begin)
+    half = times[len(times) // 2:]
+    print(sorted(half)[len(half) // 2], sum(half) // len(half), flush=True)
+
+
+if __name__ == "__main__":
+    main()
