@@ -18,7 +18,7 @@ void nvt_hardware_counters_why(int error, int paranoid, char *why, size_t size)
     if (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)
         snprintf(why, size, "none: the processor has none, or its virtual machine passes none on");
     else if (error != EACCES && error != EPERM && error != ENOSYS)
-        snprintf(why, size, "none: %s", strerror(error));
+        snprintf(why, size, "cannot tell: perf_event_open: %s", strerror(error));
     else if (paranoid >= PARANOID_REFUSES)
         snprintf(why, size,
                  "refused: kernel.perf_event_paranoid is %d (sysctl kernel.perf_event_paranoid=2 "
@@ -32,15 +32,35 @@ void nvt_hardware_counters_why(int error, int paranoid, char *why, size_t size)
 
 #if defined(__x86_64__)
 
-static int read_paranoid(void)
+static const char paranoid_path[] = "/proc/sys/kernel/perf_event_paranoid";
+
+/* Its value, INT_MIN: this kernel has none. 0, or errno: it could not be read. */
+static int read_paranoid(int *paranoid)
 {
     char text[32] = "", *end = text;
-    FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+    *paranoid = INT_MIN;
+    FILE *file = fopen(paranoid_path, "re");
     if (!file)
-        return INT_MIN;
-    const long paranoid = fgets(text, sizeof(text), file) ? strtol(text, &end, 10) : 0;
+        return errno == ENOENT ? 0 : errno;
+    errno = 0;
+    const long value = fgets(text, sizeof(text), file) ? strtol(text, &end, 10) : 0;
+    const int error = errno;
     fclose(file);
-    return end == text ? INT_MIN : (int)paranoid;
+    if (end != text)
+        *paranoid = (int)value;
+    return error;
+}
+
+/* Why perf_event_open failed so. */
+static void explain(int error, char *why, size_t size)
+{
+    int paranoid;
+    const int unread = read_paranoid(&paranoid);
+    /* A file that nothing depends on may be unreadable. */
+    if (unread && (error == EACCES || error == EPERM || error == ENOSYS))
+        snprintf(why, size, "cannot tell: %s: %s", paranoid_path, strerror(unread));
+    else
+        nvt_hardware_counters_why(error, paranoid, why, size);
 }
 
 int nvt_hardware_counters(char *why, size_t size)
@@ -55,7 +75,7 @@ int nvt_hardware_counters(char *why, size_t size)
     const int descriptor =
         (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (descriptor < 0) {
-        nvt_hardware_counters_why(errno, read_paranoid(), why, size);
+        explain(errno, why, size);
         return 0;
     }
     const volatile struct perf_event_mmap_page *page =
@@ -63,7 +83,7 @@ int nvt_hardware_counters(char *why, size_t size)
     const int error = errno;
     close(descriptor);
     if (page == MAP_FAILED) {
-        snprintf(why, size, "none: %s", strerror(error));
+        snprintf(why, size, "cannot tell: mmap of a counter: %s", strerror(error));
         return 0;
     }
     const int can_read = page->cap_user_rdpmc != 0;

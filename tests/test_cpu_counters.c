@@ -319,7 +319,7 @@ static void reasons_are_told(void **state)
         {EACCES, 3, "perf_event_paranoid is 3"},
         {EPERM, 2, "seccomp"},
         {ENOSYS, INT_MIN, "seccomp"},
-        {EMFILE, 2, "Too many open files"},
+        {EMFILE, 2, "cannot tell: perf_event_open: Too many open files"},
     };
     char why[384];
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
