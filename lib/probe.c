@@ -56,13 +56,19 @@ __attribute__((format(printf, 2, 3))) static void found(struct nvt_probe_item *i
     item->present = true;
 }
 
+/* The file that has the answer cannot be read, for the reason in errno. */
+static void unknown(struct nvt_probe_item *item, const char *path)
+{
+    snprintf(item->detail, sizeof(item->detail), "cannot tell: %.256s: %s", path, strerror(errno));
+}
+
 /* A file that is to be read line by line, NULL when it cannot be. That there is none is an answer;
  * any other reason is told in place of one. */
 static FILE *open_text(struct nvt_probe_item *item, const char *path)
 {
     FILE *file = fopen(path, "re");
     if (!file && !item->present && errno != ENOENT && errno != ENOTDIR)
-        snprintf(item->detail, sizeof(item->detail), "cannot tell: %s: %s", path, strerror(errno));
+        unknown(item, path);
     return file;
 }
 
@@ -140,24 +146,27 @@ static void probe_built_in(struct probe *probe, bool has_workloads)
 
 /* --- our libraries ---------------------------------------------------------------------------- */
 
-/* Whether the file holds this text: an undefined symbol, or a name given to dlsym. */
-static bool file_mentions(const char *path, const char *text)
+/* Whether the file holds this text: an undefined symbol, or a name given to dlsym. 0, or -1 with errno: it cannot be read. */
+static int file_mentions(const char *path, const char *text, bool *mentioned)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC), status = -1;
+    *mentioned = false;
     if (fd < 0)
-        return false;
-    bool mentioned = false;
-    if (!fstat(fd, &info) && S_ISREG(info.st_mode) && info.st_size > 0) {
+        return -1;
+    if (!fstat(fd, &info)) {
         size_t size = (size_t)info.st_size;
         void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data != MAP_FAILED) {
-            mentioned = memmem(data, size, text, strlen(text));
+            *mentioned = memmem(data, size, text, strlen(text));
             munmap(data, size);
+            status = 0;
         }
     }
+    const int error = errno;
     close(fd);
-    return mentioned;
+    errno = error;
+    return status;
 }
 
 static bool probe_library(struct probe *probe, const char *name, const char *remedy, char *path)
@@ -180,7 +189,10 @@ static void probe_libraries(struct probe *probe, bool has_workloads)
         add(probe, "CUDA activity",
             "kernels and copies in a trace: the collector was built without "
             "it, so traces hold NVTX ranges only");
-    if (inject && file_mentions(path, "cuptiActivityRegisterCallbacks"))
+    bool mentioned = false;
+    if (inject && file_mentions(path, "cuptiActivityRegisterCallbacks", &mentioned))
+        unknown(item, path);
+    if (mentioned)
         found(item, "built into the collector, through CUPTI");
     if (!has_workloads)
         return;
