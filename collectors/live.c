@@ -35,7 +35,7 @@ static int write_parts(struct nvt_live *live, char *text, size_t size)
     snprintf(name, sizeof(name), "part %" PRIu32, live->window->parts);
     snprintf(value, sizeof(value), "%" PRIu64 " %" PRIu64, opened,
              is_open(live) ? 0 : nvt_ticks(recorder->clock));
-    int failed = live->window->parts && nvt_output_fact(recorder->output, name, value);
+    int failed = nvt_output_fact(recorder->output, name, value);
     snprintf(value, sizeof(value), "%" PRIu32 " part%s, %.9g s", live->window->parts,
              live->window->parts == 1 ? "" : "s",
              seconds(nvt_record_window_recorded(live->window, live->recorder->control)));
@@ -51,17 +51,16 @@ static int put_status(struct nvt_live *live, const char *words, char *text, size
 {
     const struct nvt_record_window *window = live->window;
     const struct nvt_control *control = live->recorder->control;
-    const int64_t now = nvt_monotonic_ns(), began = now - live->began;
-    const int is_dormant = control->is_dormant != 0;
+    const int64_t now = nvt_monotonic_ns();
     (void)words;
     snprintf(text, size,
              "state\t%s\nfor\t%" PRId64 "\nbegan\t%" PRId64 "\nrecorded\t%" PRId64
              "\nparts\t%" PRIu32 "\nprocesses\t%" PRIu32 "\nbytes\t%" PRIu64
              "\ntrace\t%s\ncommand\t%s\n",
-             is_open(live) ? "recording" : "dormant", is_dormant ? now - window->turned : began,
-             began, is_dormant ? nvt_record_window_recorded(window, control) : began,
-             is_dormant ? window->parts : 1, nvt_output_processes(live->recorder->output),
-             nvt_output_size(live->recorder->output), live->trace, live->command);
+             is_open(live) ? "recording" : "dormant", now - window->turned, now - live->began,
+             nvt_record_window_recorded(window, control), window->parts,
+             nvt_output_processes(live->recorder->output), nvt_output_size(live->recorder->output),
+             live->trace, live->command);
     return 0;
 }
 

@@ -8,6 +8,16 @@
 #define PATIENCE_NS INT64_C(2000000000)
 #define LOOK_NS     INT64_C(2000000)
 
+static int is_open(const struct nvt_control *control)
+{
+    return atomic_load(&control->window) == NVT_WINDOW_OPEN;
+}
+
+static int is_over(const struct nvt_control *control)
+{
+    return atomic_load(&control->window) == NVT_WINDOW_OVER;
+}
+
 void nvt_record_window_prepare(struct nvt_control *control, int64_t delay_ns, int64_t duration_ns)
 {
     control->has_window = delay_ns > 0 || duration_ns > 0;
@@ -23,11 +33,31 @@ void nvt_record_window_prepare_dormant(struct nvt_control *control)
 void nvt_record_window_begin(struct nvt_record_window *window, const struct nvt_control *control,
                              int64_t delay_ns, int64_t duration_ns)
 {
-    const int64_t now = control->has_window || control->is_dormant ? nvt_monotonic_ns() : 0;
-    *window =
-        (struct nvt_record_window){.opens = now + delay_ns, .closes = INT64_MAX, .turned = now};
+    const int64_t now = nvt_monotonic_ns();
+    *window = (struct nvt_record_window){.opens = now + delay_ns,
+                                         .closes = INT64_MAX,
+                                         .turned = now,
+                                         .parts = is_open(control) ? 1 : 0};
     if (duration_ns > 0)
         window->closes = window->opens + duration_ns;
+}
+
+int64_t nvt_record_window_recorded(const struct nvt_record_window *window,
+                                   const struct nvt_control *control)
+{
+    return window->recorded_ns + (is_open(control) ? nvt_monotonic_ns() - window->turned : 0);
+}
+
+static void turn(struct nvt_record_window *window, struct nvt_control *control,
+                 enum nvt_clock clock, enum nvt_window_state state)
+{
+    window->recorded_ns = nvt_record_window_recorded(window, control);
+    window->turned = nvt_monotonic_ns();
+    if (state == NVT_WINDOW_OPEN) {
+        window->parts++;
+        atomic_store(&control->opened, nvt_ticks(clock));
+    }
+    atomic_store(&control->window, state);
 }
 
 int nvt_record_window_look(struct nvt_record_window *window, struct nvt_control *control,
@@ -36,36 +66,20 @@ int nvt_record_window_look(struct nvt_record_window *window, struct nvt_control 
     if (!control->has_window)
         return 0;
     const int64_t now = nvt_monotonic_ns();
-    if (atomic_load(&control->window) == NVT_WINDOW_BEFORE && now >= window->opens) {
-        atomic_store(&control->opened, nvt_ticks(clock));
-        atomic_store(&control->window, NVT_WINDOW_OPEN);
-    }
-    if (atomic_load(&control->window) == NVT_WINDOW_OPEN && now >= window->closes) {
-        atomic_store(&control->window, NVT_WINDOW_OVER);
-        window->over_since = now;
-    }
-    return window->over_since &&
-           (!atomic_load(&control->owing) || now - window->over_since > PATIENCE_NS);
-}
-
-int64_t nvt_record_window_recorded(const struct nvt_record_window *window,
-                                   const struct nvt_control *control)
-{
-    const int is_open = atomic_load(&control->window) == NVT_WINDOW_OPEN;
-    return window->recorded_ns + (is_open ? nvt_monotonic_ns() - window->turned : 0);
+    if (atomic_load(&control->window) == NVT_WINDOW_BEFORE && now >= window->opens)
+        turn(window, control, clock, NVT_WINDOW_OPEN);
+    if (is_open(control) && now >= window->closes)
+        turn(window, control, clock, NVT_WINDOW_OVER);
+    return is_over(control) &&
+           (!atomic_load(&control->owing) || now - window->turned > PATIENCE_NS);
 }
 
 int nvt_record_window_turn(struct nvt_record_window *window, struct nvt_control *control,
-                           enum nvt_clock clock, int is_open)
+                           enum nvt_clock clock, int opens)
 {
-    if (is_open == (atomic_load(&control->window) == NVT_WINDOW_OPEN))
+    if (opens == is_open(control))
         return 0;
-    window->recorded_ns = nvt_record_window_recorded(window, control);
-    window->turned = nvt_monotonic_ns();
-    window->parts += is_open != 0;
-    if (is_open)
-        atomic_store(&control->opened, nvt_ticks(clock));
-    atomic_store(&control->window, is_open ? NVT_WINDOW_OPEN : NVT_WINDOW_BEFORE);
+    turn(window, control, clock, opens ? NVT_WINDOW_OPEN : NVT_WINDOW_BEFORE);
     /* Processes that use a device have a thread that waits for it. */
     syscall(SYS_futex, &control->window, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
     return 1;
@@ -74,7 +88,7 @@ int nvt_record_window_turn(struct nvt_record_window *window, struct nvt_control 
 int64_t nvt_record_window_next(const struct nvt_record_window *window,
                                const struct nvt_control *control)
 {
-    if (window->over_since)
+    if (is_over(control))
         return nvt_monotonic_ns() + LOOK_NS;
     return control->has_window && atomic_load(&control->window) == NVT_WINDOW_BEFORE
                ? window->opens

@@ -10,12 +10,10 @@
 #include "ring.h"
 
 struct nvt_record_window {
-    int64_t opens, closes; /* CLOCK_MONOTONIC; 0: at once, INT64_MAX: with the recording */
-    int64_t over_since;    /* when it was closed; 0: it was not */
-    /* --dormant: */
-    int64_t turned;      /* when it was opened or closed last, CLOCK_MONOTONIC; or begun */
-    int64_t recorded_ns; /* that it was open, up to then */
-    uint32_t parts;      /* times that it was opened */
+    int64_t opens, closes; /* CLOCK_MONOTONIC; INT64_MAX: with the recording */
+    int64_t turned;        /* when it was opened or closed last, CLOCK_MONOTONIC; or begun */
+    int64_t recorded_ns;   /* that it was open, up to then */
+    uint32_t parts;        /* times that it was opened, at the beginning included */
 };
 
 /* Put on the page whether there is one. Before any process sees it. `duration_ns`: 0, no end. With --dormant: closed. */
@@ -32,7 +30,7 @@ int nvt_record_window_look(struct nvt_record_window *window, struct nvt_control 
 
 /* --dormant: open or close it. 1, or 0: it was that already. */
 int nvt_record_window_turn(struct nvt_record_window *window, struct nvt_control *control,
-                           enum nvt_clock clock, int is_open);
+                           enum nvt_clock clock, int opens);
 
 /* For how long it was open so far. */
 int64_t nvt_record_window_recorded(const struct nvt_record_window *window,

@@ -376,6 +376,36 @@ static void lists_what_goes_on(void **state)
     end(first, SIGTERM);
 }
 
+/* What a delay leaves out was not recorded. */
+static void says_what_was_recorded(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally",
+                          "record",
+                          "-f",
+                          "-o",
+                          recorded_path(),
+                          "--delay",
+                          "0.4",
+                          "--trace",
+                          "nvtx",
+                          "sh",
+                          "-c",
+                          "\"$0\" ctl status; sleep 0.8; \"$0\" ctl status",
+                          cli_built("nvtally"),
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_memory_equal(result.out, "state\tdormant\n", 14);
+    assert_non_null(strstr(result.out, "\nrecorded\t0\nparts\t0\n"));
+    const char *second = strstr(result.out, "state\trecording\n");
+    assert_non_null(second);
+    const char *began = strstr(second, "\nbegan\t"), *recorded = strstr(second, "\nrecorded\t");
+    assert_true(began && recorded && strstr(second, "\nparts\t1\n"));
+    assert_true(strtoll(began + 7, NULL, 10) - strtoll(recorded + 10, NULL, 10) >= 390 * MS);
+    cli_result_free(&result);
+}
+
 static void wrong_options(void **state)
 {
     (void)state;
@@ -404,11 +434,17 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_in_parts),    cmocka_unit_test(records_devices_in_parts),
-        cmocka_unit_test(nobody_asks),         cmocka_unit_test(others_are_in_nobodys_way),
-        cmocka_unit_test(many_requests),       cmocka_unit_test(sessions_that_are_none),
-        cmocka_unit_test(dumps_what_there_is), cmocka_unit_test(lists_what_goes_on),
-        cmocka_unit_test(wrong_requests),      cmocka_unit_test(wrong_options),
+        cmocka_unit_test(records_in_parts),
+        cmocka_unit_test(records_devices_in_parts),
+        cmocka_unit_test(nobody_asks),
+        cmocka_unit_test(others_are_in_nobodys_way),
+        cmocka_unit_test(many_requests),
+        cmocka_unit_test(sessions_that_are_none),
+        cmocka_unit_test(dumps_what_there_is),
+        cmocka_unit_test(lists_what_goes_on),
+        cmocka_unit_test(wrong_requests),
+        cmocka_unit_test(wrong_options),
+        cmocka_unit_test(says_what_was_recorded),
     };
     return cmocka_run_group_tests(tests, set_up, recorded_tear_down);
 }

@@ -282,11 +282,14 @@ static void the_page_follows_the_clock(void **state)
     nvt_record_window_begin(&window, &control, 0, 0);
     assert_int_equal(nvt_record_window_look(&window, &control, NVT_CLOCK_MONOTONIC), 0);
     assert_true(nvt_record_window_next(&window, &control) == INT64_MAX);
+    assert_int_equal(window.parts, 1);
 
     nvt_record_window_prepare(&control, 20 * MS, 20 * MS);
     assert_int_equal(control.window, NVT_WINDOW_BEFORE);
     nvt_record_window_begin(&window, &control, 20 * MS, 20 * MS);
     assert_true(nvt_record_window_next(&window, &control) == window.opens);
+    assert_int_equal(nvt_record_window_recorded(&window, &control), 0);
+    assert_int_equal(window.parts, 0);
     usleep(21000);
     nvt_record_window_look(&window, &control, NVT_CLOCK_MONOTONIC);
     assert_true(control.window != NVT_WINDOW_BEFORE && control.opened);
@@ -294,11 +297,15 @@ static void the_page_follows_the_clock(void **state)
     control.owing = 1;
     assert_int_equal(nvt_record_window_look(&window, &control, NVT_CLOCK_MONOTONIC), 0);
     assert_int_equal(control.window, NVT_WINDOW_OVER);
+    assert_int_equal(window.parts, 1);
+    const int64_t recorded = nvt_record_window_recorded(&window, &control);
+    assert_true(recorded >= 20 * MS);
     control.owing = 0;
     assert_int_equal(nvt_record_window_look(&window, &control, NVT_CLOCK_MONOTONIC), 1);
     control.owing = 1;
-    window.over_since -= 3000 * MS;
+    window.turned -= 3000 * MS;
     assert_int_equal(nvt_record_window_look(&window, &control, NVT_CLOCK_MONOTONIC), 1);
+    assert_true(nvt_record_window_recorded(&window, &control) == recorded);
 }
 
 int main(void)
