@@ -47,12 +47,11 @@ static int write_parts(struct nvt_live *live, char *text, size_t size)
 
 /* --- the requests --- */
 
-static int put_status(struct nvt_live *live, const char *words, char *text, size_t size)
+static int put_status(struct nvt_live *live, char *text, size_t size)
 {
     const struct nvt_record_window *window = live->window;
     const struct nvt_control *control = live->recorder->control;
     const int64_t now = nvt_monotonic_ns();
-    (void)words;
     snprintf(text, size,
              "state\t%s\nfor\t%" PRId64 "\nbegan\t%" PRId64 "\nrecorded\t%" PRId64
              "\nparts\t%" PRIu32 "\nprocesses\t%" PRIu32 "\nbytes\t%" PRIu64
@@ -86,25 +85,22 @@ static int turn(struct nvt_live *live, int opens, char *text, size_t size)
     return write_parts(live, text, size);
 }
 
-static int start(struct nvt_live *live, const char *words, char *text, size_t size)
+static int start(struct nvt_live *live, char *text, size_t size)
 {
-    (void)words;
     return turn(live, 1, text, size);
 }
 
-static int stop(struct nvt_live *live, const char *words, char *text, size_t size)
+static int stop(struct nvt_live *live, char *text, size_t size)
 {
-    (void)words;
     return turn(live, 0, text, size);
 }
 
 /* What is still in buffers goes to the file, and the moment on both clocks. */
-static int flush(struct nvt_live *live, const char *words, char *text, size_t size)
+static int flush(struct nvt_live *live, char *text, size_t size)
 {
     struct nvt_recorder *recorder = live->recorder;
     struct stat status;
     uint64_t taken;
-    (void)words;
     nvt_recorder_look(recorder);
     nvt_recorder_drain(recorder, &taken);
     recorder->next_flush = recorder->next_clock = 0;
@@ -120,18 +116,15 @@ static int flush(struct nvt_live *live, const char *words, char *text, size_t si
 
 static const struct request {
     const char *name;
-    int (*answer)(struct nvt_live *live, const char *words, char *text, size_t size);
+    int (*answer)(struct nvt_live *live, char *text, size_t size);
 } requests[] = {{"status", put_status}, {"start", start}, {"stop", stop}, {"flush", flush}};
 
 static int answer(void *context, const char *request, char *text, size_t size)
 {
-    const size_t length = strcspn(request, " ");
-    const char *words = request + length + strspn(request + length, " ");
     for (size_t i = 0; i < NVT_COUNT_OF(requests); i++)
-        if (strlen(requests[i].name) == length && !strncmp(request, requests[i].name, length))
-            return requests[i].answer(context, words, text, size);
-    snprintf(text, size, "the recorder does not know '%.*s'", (int)(length < 32 ? length : 32),
-             request);
+        if (!strcmp(request, requests[i].name))
+            return requests[i].answer(context, text, size);
+    snprintf(text, size, "the recorder does not know '%.32s'", request);
     return -1;
 }
 
