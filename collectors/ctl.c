@@ -11,6 +11,7 @@
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
+#include "../lib/create_file.h"
 #include "../lib/render.h"
 #include "../lib/suggest.h"
 #include "../lib/table.h"
@@ -244,6 +245,8 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
             break;
         case 'o':
             ctl->output = optarg;
+            if (nvt_check_not_stdout(optarg, "a trace", "file", err))
+                return -1;
             break;
         case 'f':
             ctl->format = nvt_format_find(optarg);

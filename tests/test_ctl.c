@@ -336,6 +336,7 @@ static void wrong_requests(void **state)
     EXPECT_REFUSED("no recording has the recorder 1;", "-s", "1", "stop");
     EXPECT_REFUSED("--output is an option of ctl dump", "-o", "x.nvt", "stop");
     EXPECT_REFUSED("no recording is going on", "dump");
+    EXPECT_REFUSED("-o -: a trace cannot go to standard output", "-o", "-", "dump");
     EXPECT_REFUSED("no recording is there", "-s", "/nowhere", "stop");
     EXPECT_REFUSED("--format x", "-f", "x", "ps");
     EXPECT_REFUSED("needs a value", "-s");
