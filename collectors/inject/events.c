@@ -173,8 +173,9 @@ int nvt_dormant_forget(void)
         return 1;
     nvt_thread_enter(thread);
     memset(thread->nests, 0, sizeof(thread->nests));
-    thread->skips = thread->task.open = thread->task.quiet = 0;
+    thread->skips = 0;
     thread->open_limit = NULL;
+    nvt_tasks_close(thread);
     nvt_thread_leave(thread);
     return 1;
 }

@@ -283,13 +283,19 @@ void nvt_tasks_new_ring(struct nvt_thread *thread)
     thread->task.left = thread->task.looks = 0;
 }
 
-void nvt_tasks_forget(struct nvt_thread *thread)
+void nvt_tasks_close(struct nvt_thread *thread)
 {
-    thread->task = (struct nvt_thread_task){0};
+    thread->task.open = thread->task.quiet = 0;
     for (uint32_t i = 0; thread->tasks && i < thread->tasks->size; i++)
         thread->tasks->entries[i].open = thread->tasks->entries[i].quiet = 0;
     if (thread->tasks)
         thread->tasks->open = 0;
+}
+
+void nvt_tasks_forget(struct nvt_thread *thread)
+{
+    thread->task = (struct nvt_thread_task){0};
+    nvt_tasks_close(thread);
 }
 
 void nvt_tasks_free(struct nvt_thread *thread)

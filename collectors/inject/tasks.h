@@ -26,9 +26,11 @@ void nvt_tasks_look(struct nvt_thread *thread, int opens);
  * be dropped. `is_pop`: the room that is kept for pops may be used. */
 int nvt_tasks_record(struct nvt_thread *thread, int is_pop);
 
-/* The thread has a new ring, which knows of no task; the state is that of another thread; it goes. (What a table refers to is let go
- * of with the GIL, which a thread at its end has not: it stays with the state, for the next thread.) */
+/* The thread has a new ring, which knows of no task; none of its tasks has a range open any more; the state is that of another
+ * thread; it goes. (What a table refers to is let go of with the GIL, which a thread at its end has not: it stays with the state, for
+ * the next thread.) */
 void nvt_tasks_new_ring(struct nvt_thread *thread);
+void nvt_tasks_close(struct nvt_thread *thread);
 void nvt_tasks_forget(struct nvt_thread *thread);
 void nvt_tasks_free(struct nvt_thread *thread);
 
