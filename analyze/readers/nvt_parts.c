@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/grow.h"
 
 struct part {
@@ -33,15 +34,9 @@ static int read_part(const struct nvt_file_reader *reader, uint32_t number, stru
 /* The last part that begins at or before that moment, of `count`, which are in the order of time; NULL: none does. */
 static const struct part *part_at(const struct part *parts, size_t count, int64_t time)
 {
-    size_t low = 0;
-    for (size_t high = count; low < high;) {
-        const size_t middle = low + (high - low) / 2;
-        if (parts[middle].from <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? &parts[low - 1] : NULL;
+    size_t behind = 0;
+    NVT_BISECT(behind, count, parts[behind].from <= time);
+    return behind ? &parts[behind - 1] : NULL;
 }
 
 static void end_ranges(struct nvt_ranges *ranges, const struct part *parts, size_t count)
