@@ -15,26 +15,23 @@
 #define NVT_COUNTS_SCHEMA 0x4e5643u
 
 /*
- * X(constant, name as the trace and its reports have it, what it counts)
- *
  * CPU time: CLOCK_THREAD_CPUTIME_ID, in ns. Faults and switches: getrusage(RUSAGE_THREAD), see its manual page. Cycles and what follows:
- * the processor's counters (perf_event_open(2)), since the thread's first range. Its user and
+ * the processor's counters (perf_event_open(2)), since the thread's first range. User and
  * system time are not among them: most kernels divide CPU time by what a thread ran at the ticks of a timer, so that the share may jump from
  * one event to the next by more than the range between them took.
  */
-#define NVT_CPU_COUNTS(X)                                                                          \
-    X(NVT_COUNT_CPU_TIME, "cpu-time", "CPU time in ns")                                            \
-    X(NVT_COUNT_MINOR_FAULTS, "minor-faults", "page faults without input or output")               \
-    X(NVT_COUNT_MAJOR_FAULTS, "major-faults", "page faults that read from a disk")                 \
-    X(NVT_COUNT_VOLUNTARY, "voluntary-switches", "times that the thread began to wait")            \
-    X(NVT_COUNT_INVOLUNTARY, "involuntary-switches", "times that another thread took its core")    \
-    X(NVT_COUNT_CYCLES, "cycles", "cycles of the core in user code")                               \
-    X(NVT_COUNT_INSTRUCTIONS, "instructions", "instructions that it retired there")                \
-    X(NVT_COUNT_CACHE_MISSES, "cache-misses", "misses of the last cache there")                    \
-    X(NVT_COUNT_BRANCH_MISSES, "branch-misses", "branches that it predicted wrongly there")
-
-#define NVT_COUNT_CONSTANT(constant, name, about) constant,
-enum nvt_count { NVT_CPU_COUNTS(NVT_COUNT_CONSTANT) NVT_COUNT_COUNT };
+enum nvt_count {
+    NVT_COUNT_CPU_TIME,
+    NVT_COUNT_MINOR_FAULTS, /* without input or output */
+    NVT_COUNT_MAJOR_FAULTS, /* that read from a disk */
+    NVT_COUNT_VOLUNTARY,    /* context switches: the thread began to wait */
+    NVT_COUNT_INVOLUNTARY,  /* another thread took its core */
+    NVT_COUNT_CYCLES,       /* of the core in user code, as are the next */
+    NVT_COUNT_INSTRUCTIONS, /* retired */
+    NVT_COUNT_CACHE_MISSES, /* of the last cache */
+    NVT_COUNT_BRANCH_MISSES,
+    NVT_COUNT_COUNT
+};
 
 /* Those that every system has. */
 #define NVT_COUNTS_SOFTWARE ((1u << NVT_COUNT_CYCLES) - 1)
