@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../lib/count_of.h"
 #include "../studies/range_counts.h"
 
 #define LEAST_CALLS   5
@@ -24,13 +25,12 @@ static const struct {
     {NVT_COUNT_VOLUNTARY, "voluntary switches", SWITCHES_MORE},
     {NVT_COUNT_INVOLUNTARY, "involuntary switches", SWITCHES_MORE},
 };
-#define COMPARED (sizeof(compared) / sizeof(*compared))
 
 static void add_range(struct nvt_groups *groups, size_t side,
                       const struct nvt_counted_ranges *counted, uint32_t range)
 {
     const uint32_t name = nvt_groups_range(groups, range);
-    for (uint32_t i = 0; i < COMPARED; i++) {
+    for (uint32_t i = 0; i < NVT_COUNT_OF(compared); i++) {
         const int64_t value = counted->all[range].of[compared[i].count];
         const uint32_t key[PARTS] = {name, i, (uint32_t)side};
         if (value >= 0)

@@ -22,11 +22,7 @@ static int add_range(struct nvt_cpu_iterations *all, const struct nvt_counted_ra
         return -1;
     item->group = group;
     item->iteration = iteration;
-    for (unsigned i = 0; i < NVT_COUNT_COUNT; i++) {
-        const int64_t value = counted->all[range].of[i];
-        int64_t *to = &item->counts.of[i];
-        *to = *to < 0 || value < 0 ? -1 : nvt_clock_sum(*to, value);
-    }
+    nvt_count_values_add(&item->counts, &counted->all[range]);
     return 0;
 }
 

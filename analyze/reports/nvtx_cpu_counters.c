@@ -28,10 +28,7 @@ struct sums {
 static void add_nvtx_cpu_counters(struct sum *sum, const struct nvt_count_values *values,
                                   int64_t wall_ns)
 {
-    for (unsigned i = 0; i < NVT_COUNT_COUNT; i++) {
-        int64_t *to = &sum->counts.of[i];
-        *to = *to < 0 || values->of[i] < 0 ? -1 : nvt_clock_sum(*to, values->of[i]);
-    }
+    nvt_count_values_add(&sum->counts, values);
     sum->instances++;
     sum->wall_ns = nvt_clock_sum(sum->wall_ns, wall_ns);
 }

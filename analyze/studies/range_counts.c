@@ -51,6 +51,14 @@ static void take_off(struct nvt_count_values *from, const struct nvt_count_value
             values->of[i] >= 0 && from->of[i] >= values->of[i] ? from->of[i] - values->of[i] : -1;
 }
 
+void nvt_count_values_add(struct nvt_count_values *sum, const struct nvt_count_values *values)
+{
+    for (unsigned i = 0; i < NVT_COUNT_COUNT; i++) {
+        const int is_known = sum->of[i] >= 0 && values->of[i] >= 0;
+        sum->of[i] = is_known ? nvt_clock_sum(sum->of[i], values->of[i]) : -1;
+    }
+}
+
 int nvt_is_counted(const struct nvt_count_values *values)
 {
     int is_counted = 0;

@@ -31,6 +31,9 @@ int nvt_counted_ranges_make(struct nvt_counted_ranges *counted, const struct nvt
                             struct nvt_error *err);
 void nvt_counted_ranges_free(struct nvt_counted_ranges *counted);
 
+/* Add to a sum; what is unknown of either is, of the sum. */
+void nvt_count_values_add(struct nvt_count_values *sum, const struct nvt_count_values *values);
+
 /* Whether anything is known. */
 int nvt_is_counted(const struct nvt_count_values *values);
 
