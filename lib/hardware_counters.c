@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* From this on the kernel refuses events of user code, too (a patch of Debian, Ubuntu and Android). */
@@ -65,15 +63,8 @@ static void explain(int error, char *why, size_t size)
 
 int nvt_hardware_counters(char *why, size_t size)
 {
-    struct perf_event_attr attributes;
     const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-    memset(&attributes, 0, sizeof(attributes));
-    attributes.size = sizeof(attributes);
-    attributes.type = PERF_TYPE_HARDWARE;
-    attributes.config = PERF_COUNT_HW_INSTRUCTIONS;
-    attributes.exclude_kernel = attributes.exclude_hv = 1;
-    const int descriptor =
-        (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    const int descriptor = nvt_hardware_counter_open(PERF_COUNT_HW_INSTRUCTIONS, -1);
     if (descriptor < 0) {
         explain(errno, why, size);
         return 0;

@@ -1,10 +1,28 @@
 /*
- * Whether the hardware's counters can be had for `record --trace counters` on this machine (collectors/inject/hardware.h).
+ * Hardware counters as `record --trace counters` reads them (collectors/inject/hardware.h), and whether they can be had on this machine.
  */
 #ifndef NVT_HARDWARE_COUNTERS_H
 #define NVT_HARDWARE_COUNTERS_H
 
+#include <linux/perf_event.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Open a counter (PERF_COUNT_HW_…) of the calling thread in user code; `group`: the descriptor of the first one of its group, -1: it is
+ * the first. A descriptor, or -1 with errno.
+ */
+static inline int nvt_hardware_counter_open(uint64_t counter, int group)
+{
+    struct perf_event_attr attributes = {.type = PERF_TYPE_HARDWARE,
+                                         .size = sizeof(attributes),
+                                         .config = counter,
+                                         .exclude_kernel = 1,
+                                         .exclude_hv = 1};
+    return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
+}
 
 /* 1: they can. 0: they cannot, and `why` gets one line of it, with what to change where anything would help. */
 int nvt_hardware_counters(char *why, size_t size);

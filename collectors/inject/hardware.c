@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../lib/hardware_counters.h"
+
 #if defined(__x86_64__)
 
 /* In the order of enum nvt_count, from NVT_COUNT_CYCLES on. */
@@ -19,24 +21,12 @@ static uint64_t read_pmc(uint32_t number)
     return (uint64_t)high << 32 | low;
 }
 
-/* A descriptor, or -1. `leader`: of the group, -1: this is to be it. */
-static int open_event(uint64_t event, int leader)
-{
-    struct perf_event_attr attributes;
-    memset(&attributes, 0, sizeof(attributes));
-    attributes.size = sizeof(attributes);
-    attributes.type = PERF_TYPE_HARDWARE;
-    attributes.config = event;
-    attributes.exclude_kernel = attributes.exclude_hv = 1;
-    return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
-}
-
 void nvt_hardware_open(struct nvt_hardware *hardware)
 {
     int leader = -1, descriptors[NVT_HARDWARE];
     hardware->is_tried = 1;
     for (unsigned i = 0; i < NVT_HARDWARE; i++) {
-        descriptors[i] = i && leader < 0 ? -1 : open_event(events[i], leader);
+        descriptors[i] = i && leader < 0 ? -1 : nvt_hardware_counter_open(events[i], leader);
         if (!i)
             leader = descriptors[i];
         void *page = descriptors[i] < 0 ? MAP_FAILED
