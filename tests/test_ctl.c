@@ -83,6 +83,9 @@ static void records_in_parts(void **state)
         /* What never ended lasts no longer than its part. */
         if (ranges->style[i] == NVT_PUSH_POP)
             assert_true(ranges->end[i] - ranges->start[i] < 900 * MS);
+        /* Nor has it anything of the next one. */
+        if (ranges->parent[i] != NVT_NONE)
+            assert_true(ranges->start[i] <= ranges->end[ranges->parent[i]]);
     }
     if (gap < 500 * MS)
         fail_msg("%lld ms between the parts", (long long)(gap / MS));

@@ -13,12 +13,13 @@
 
 /*
  * Whether push/pop range i lies within `outer`, a lower row of the same thread. One that never ended
- * holds whatever its thread began later, and lies in none that did end.
+ * holds whatever its thread began up to its `end`, the last that is known of the thread or of that part of the recording
+ * (analyze/readers/nvt_parts.h), and lies in none that did end.
  */
 static inline int nvt_nests_in(const struct nvt_ranges *ranges, uint32_t i, uint32_t outer)
 {
     if (ranges->flags[outer] & NVT_RANGE_UNCLOSED)
-        return 1;
+        return ranges->start[i] <= ranges->end[outer];
     if (ranges->flags[i] & NVT_RANGE_UNCLOSED || ranges->end[i] > ranges->end[outer])
         return 0;
     return ranges->start[i] < ranges->end[outer] || ranges->start[outer] == ranges->end[outer];
