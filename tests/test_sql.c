@@ -212,6 +212,12 @@ static void indices_find_what_a_scan_finds(void **state)
     assert_int_equal(number_of("SELECT count(*) FROM ops WHERE start = '1.5'"), 0);
     assert_int_equal(number_of("SELECT count(*) FROM ops WHERE id > 3.5 AND id < 6.5"), 3);
     assert_int_equal(number_of("SELECT count(*) FROM ops WHERE id = '3'"), 1);
+    assert_int_equal(number_of("SELECT count(*) FROM ops WHERE id <= -9223372036854775808"), 0);
+    assert_int_equal(number_of("SELECT count(*) FROM ops WHERE id <= 9223372036854775807"),
+                     number_of("SELECT count(*) FROM ops"));
+    assert_int_equal(number_of("SELECT count(*) FROM (SELECT name FROM ops WHERE id < "
+                               "-9223372036854775807 ORDER BY name)"),
+                     0);
     assert_int_equal(number_of("SELECT count(*) FROM ops WHERE start < NULL"), 0);
 }
 

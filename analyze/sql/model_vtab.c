@@ -113,7 +113,9 @@ static void bound_rows(struct cursor *cursor)
     const int64_t base = part->base[table->shown->number],
                   rows = nvt_layout_rows(part->trace, layout);
     int64_t from = cursor->id_from > base ? cursor->id_from - base : 0;
-    int64_t end = cursor->id_to < base + rows - 1 ? cursor->id_to + 1 - base : rows;
+    int64_t end = cursor->id_to >= base + rows ? rows
+                  : cursor->id_to < base       ? 0
+                                               : cursor->id_to - base + 1;
     if (cursor->time_from != INT64_MIN || cursor->time_to != INT64_MAX) {
         const int64_t first = row_at(part->trace, layout, cursor->time_from);
         const int64_t last =
