@@ -176,6 +176,14 @@ void nvtally_session_free(nvtally_session *session)
     free(session);
 }
 
+/* Whether a session can be asked: its status, once it has ended in this process. */
+static int outcome(const nvtally_session *session)
+{
+    if (session->pid != getpid())
+        return NVTALLY_NO_SESSION;
+    return session->stopped ? session->status : NVTALLY_RUNNING;
+}
+
 /* What began in a session. With the lock held. */
 static int save(const nvtally_session *session, const char *path, uint64_t *events)
 {
@@ -206,14 +214,11 @@ int nvtally_session_save(const nvtally_session *session, const char *path, uint6
 {
     if (!session || !path || !*path)
         return NVTALLY_BAD_ARGUMENT;
-    if (session->pid != getpid())
-        return NVTALLY_NO_SESSION;
-    if (!session->stopped)
-        return NVTALLY_RUNNING;
-    if (session->status)
-        return session->status;
+    int status = outcome(session);
+    if (status)
+        return status;
     pthread_mutex_lock(&lock);
-    const int status = save(session, path, events);
+    status = save(session, path, events);
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -278,13 +283,10 @@ int nvtally_range_stats(const nvtally_session *session, const char *name,
 {
     if (!session || !name || !*name || !statistics)
         return NVTALLY_BAD_ARGUMENT;
-    if (session->pid != getpid())
-        return NVTALLY_NO_SESSION;
-    if (!session->stopped)
-        return NVTALLY_RUNNING;
-    if (session->status)
-        return session->status;
-    int status = summarise(session, NULL, 0, name, statistics);
+    int status = outcome(session);
+    if (status)
+        return status;
+    status = summarise(session, NULL, 0, name, statistics);
     const char *at = strchr(name, '@');
     if (status == NVTALLY_NO_RANGE && at && at[1])
         status = summarise(session, name, (size_t)(at - name), at + 1, statistics);
