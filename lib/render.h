@@ -58,6 +58,8 @@ void nvt_render_markdown_rows(const struct nvt_table *table, FILE *out);
 void nvt_render_latex_text(const char *text, FILE *out);
 void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_t count, FILE *out);
 void nvt_render_html_text(const char *text, FILE *out);
+/* As HTML has it, or SVG: so many characters of it at most. */
+void nvt_render_html_beginning(const char *text, size_t most, FILE *out);
 
 /* A text, and a cell, as JSON. */
 void nvt_render_json_text(const char *text, FILE *out);

@@ -4,10 +4,9 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../../lib/clock.h"
+#include "../../lib/count_of.h"
+#include "../../lib/render.h"
 #include "../../lib/text.h"
 #include "../view/scene.h"
 #include "export.h"
@@ -33,23 +32,6 @@ struct drawing {
     int y;
 };
 
-/* Text, or of an attribute. */
-static void put_text(FILE *out, const char *text, size_t most)
-{
-    for (uint32_t character; most && (character = nvt_utf8_next(&text)); most--) {
-        const uint32_t shown = nvt_char_visible(character);
-        const char *written = shown == '<'   ? "&lt;"
-                              : shown == '>' ? "&gt;"
-                              : shown == '&' ? "&amp;"
-                              : shown == '"' ? "&quot;"
-                                             : NULL;
-        if (written)
-            fputs(written, out);
-        else
-            nvt_utf8_write(shown, out);
-    }
-}
-
 static int is_drawn(enum nvt_view_kind kind)
 {
     return kind == NVT_VIEW_ITERATIONS || kind == NVT_VIEW_RANGES || kind == NVT_VIEW_CALLS ||
@@ -70,7 +52,7 @@ static const char *color_of(const char *name)
     uint32_t hash = 2166136261u;
     for (; *name; name++)
         hash = (hash ^ (uint8_t)*name) * 16777619u;
-    return colors[(hash >> 8) % (sizeof(colors) / sizeof(*colors))];
+    return colors[(hash >> 8) % NVT_COUNT_OF(colors)];
 }
 
 static void put_item(void *context, const struct nvt_tile_item *item)
@@ -81,13 +63,13 @@ static void put_item(void *context, const struct nvt_tile_item *item)
                  width = end - x < 1 ? 1 : end - x;
     fprintf(drawing->out, "<g><rect x='%.1f' y='%d' width='%.1f' height='%d' fill='%s'/><title>", x,
             drawing->y, width, ROW - 2, color_of(name));
-    put_text(drawing->out, name, 200);
+    nvt_render_html_beginning(name, 200, drawing->out);
     if (item->count > 1)
         fprintf(drawing->out, " and %" PRIu32 " more", item->count - 1);
     fprintf(drawing->out, ", %.3f us</title>", (double)item->ns / 1e3);
     if (item->count == 1 && width > 5 * LETTER) {
         fprintf(drawing->out, "<text x='%.1f' y='%d' fill='#fff'>", x + 2, drawing->y + ROW - 4);
-        put_text(drawing->out, name, (size_t)((width - 4) / LETTER));
+        nvt_render_html_beginning(name, (size_t)((width - 4) / LETTER), drawing->out);
         fputs("</text>", drawing->out);
     }
     fputs("</g>\n", drawing->out);
@@ -105,7 +87,7 @@ static void put_lane(struct drawing *drawing, uint32_t number)
              is_call ? nvt_view_kind_name(lane->kind) : "");
     fprintf(drawing->out, "<text x='%d' y='%d' text-anchor='end'>", LABELS - 6,
             drawing->y + ROW - 4);
-    put_text(drawing->out, label, (size_t)((LABELS - 6) / LETTER));
+    nvt_render_html_beginning(label, (size_t)((LABELS - 6) / LETTER), drawing->out);
     fputs("</text>\n", drawing->out);
     for (uint32_t i = 0; i < tracks; i++, drawing->y += ROW)
         nvt_track_tile(&lane->tracks.items[i], drawing->from, drawing->to, DRAWN / COLUMN,
@@ -156,7 +138,7 @@ static void put_lanes(struct drawing *drawing, uint32_t lanes, const char *path)
             "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' width='%d' height='%d' "
             "font-family='sans-serif' font-size='11'>\n<title>",
             WIDTH, height, WIDTH, height);
-    put_text(drawing->out, nvt_file_name(path), TEXT_MOST);
+    nvt_render_html_beginning(nvt_file_name(path), TEXT_MOST, drawing->out);
     fprintf(drawing->out, "</title>\n<rect width='%d' height='%d' fill='#fff'/>\n", WIDTH, height);
     put_axis(drawing, height);
     drawn = 0;
