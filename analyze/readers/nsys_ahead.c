@@ -15,7 +15,6 @@
 
 struct block {
     uint32_t rows;
-    int has_texts;
     int status; /* of sqlite3_step: SQLITE_ROW, there is another block */
     struct nvt_buffer texts;
     struct nvt_nsys_cell cells[BLOCK_ROWS][NVT_NSYS_COLUMNS];
@@ -37,20 +36,12 @@ struct nvt_nsys_ahead {
 static int fill_cell(const struct nvt_nsys_ahead *ahead, int column, struct block *block,
                      struct nvt_nsys_cell *cell)
 {
-    sqlite3_value *value = sqlite3_column_value(ahead->statement, column);
-    cell->type = sqlite3_value_type(value);
-    if (cell->type == SQLITE_INTEGER) {
-        cell->whole = sqlite3_value_int64(value);
-    } else if (cell->type == SQLITE_FLOAT) {
-        cell->real = sqlite3_value_double(value);
-    } else if (cell->type == SQLITE_TEXT) {
-        const unsigned char *text = sqlite3_column_text(ahead->statement, column);
-        cell->size = (size_t)sqlite3_column_bytes(ahead->statement, column);
-        cell->whole = (int64_t)block->texts.size;
-        block->has_texts = 1;
-        return !text || nvt_buffer_append(&block->texts, text, cell->size + 1) ? -1 : 0;
-    }
-    return 0;
+    *cell = nvt_nsys_cell_of(ahead->statement, column);
+    if (cell->type != SQLITE_TEXT)
+        return 0;
+    const char *text = cell->text;
+    cell->whole = (int64_t)block->texts.size;
+    return !text || nvt_buffer_append(&block->texts, text, cell->size + 1) ? -1 : 0;
 }
 
 static int fill_row(const struct nvt_nsys_ahead *ahead, struct block *block)
@@ -68,7 +59,7 @@ static int fill_row(const struct nvt_nsys_ahead *ahead, struct block *block)
 /* Texts are where they stay. */
 static void place_texts(const struct nvt_nsys_ahead *ahead, struct block *block)
 {
-    for (uint32_t row = 0; block->has_texts && row < block->rows; row++)
+    for (uint32_t row = 0; block->texts.size && row < block->rows; row++)
         for (unsigned left = ahead->present; left; left &= left - 1) {
             struct nvt_nsys_cell *cell = &block->cells[row][__builtin_ctz(left)];
             if (cell->type == SQLITE_TEXT)
@@ -80,7 +71,6 @@ static void fill(struct nvt_nsys_ahead *ahead, struct block *block)
 {
     block->rows = 0;
     block->texts.size = 0;
-    block->has_texts = 0;
     block->status = SQLITE_ROW;
     while (block->status == SQLITE_ROW && block->rows < BLOCK_ROWS &&
            block->texts.size < BLOCK_TEXTS) {

@@ -7,6 +7,23 @@
 
 #include "nsys.h"
 
+/* A cell of a statement's row, which is looked up once for its type and for what it is. A text is the statement's, and NULL when out
+ * of memory. Unprotected, as sqlite3.h calls it: nobody else uses the connection. */
+static inline struct nvt_nsys_cell nvt_nsys_cell_of(sqlite3_stmt *statement, int column)
+{
+    sqlite3_value *value = sqlite3_column_value(statement, column);
+    struct nvt_nsys_cell cell = {.type = sqlite3_value_type(value)};
+    if (cell.type == SQLITE_INTEGER) {
+        cell.whole = sqlite3_value_int64(value);
+    } else if (cell.type == SQLITE_FLOAT) {
+        cell.real = sqlite3_value_double(value);
+    } else if (cell.type == SQLITE_TEXT) {
+        cell.text = (const char *)sqlite3_column_text(statement, column);
+        cell.size = (size_t)sqlite3_column_bytes(statement, column);
+    }
+    return cell;
+}
+
 /* Rows that a table has had before it is worth a thread. */
 #define NVT_NSYS_AHEAD_FROM 20000
 

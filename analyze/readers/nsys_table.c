@@ -156,16 +156,14 @@ int nvt_nsys_read(struct nvt_nsys *reader, const struct nvt_nsys_spec *spec)
     return status;
 }
 
-/* A value of the statement's row, looked up once for its type and for what it is. Unprotected, as sqlite3.h calls it: nobody else
- * uses the connection. */
-static sqlite3_value *value_of(const struct nvt_nsys_table *table, int column)
+static struct nvt_nsys_cell cell_of(const struct nvt_nsys_table *table, int column)
 {
-    return sqlite3_column_value(table->statement, column);
+    return table->cells ? table->cells[column] : nvt_nsys_cell_of(table->statement, column);
 }
 
 int nvt_nsys_type(const struct nvt_nsys_table *table, int column)
 {
-    return table->cells ? table->cells[column].type : sqlite3_value_type(value_of(table, column));
+    return table->cells ? table->cells[column].type : sqlite3_column_type(table->statement, column);
 }
 
 int nvt_nsys_is_null(const struct nvt_nsys_table *table, int column)
@@ -181,11 +179,10 @@ static void set_bad(struct nvt_nsys_table *table, int column)
 
 int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing)
 {
-    const struct nvt_nsys_cell *cell = table->cells ? &table->cells[column] : NULL;
-    sqlite3_value *value = cell ? NULL : value_of(table, column);
-    switch (cell ? cell->type : sqlite3_value_type(value)) {
+    const struct nvt_nsys_cell cell = cell_of(table, column);
+    switch (cell.type) {
     case SQLITE_INTEGER:
-        return cell ? cell->whole : sqlite3_value_int64(value);
+        return cell.whole;
     case SQLITE_NULL:
         return missing;
     default:
@@ -196,16 +193,15 @@ int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing)
 
 void nvt_nsys_number(const struct nvt_nsys_table *table, int column, int64_t *whole, double *real)
 {
-    const struct nvt_nsys_cell *cell = table->cells ? &table->cells[column] : NULL;
-    const int type = nvt_nsys_type(table, column);
+    const struct nvt_nsys_cell cell = cell_of(table, column);
     *whole = 0;
     *real = 0;
-    if (type == SQLITE_INTEGER) {
-        *whole = cell ? cell->whole : sqlite3_value_int64(value_of(table, column));
-        *real = (double)*whole;
-    } else if (type == SQLITE_FLOAT) {
-        *real = cell ? cell->real : sqlite3_value_double(value_of(table, column));
-        *whole = *real > -9e18 && *real < 9e18 ? (int64_t)*real : 0;
+    if (cell.type == SQLITE_INTEGER) {
+        *whole = cell.whole;
+        *real = (double)cell.whole;
+    } else if (cell.type == SQLITE_FLOAT) {
+        *real = cell.real;
+        *whole = cell.real > -9e18 && cell.real < 9e18 ? (int64_t)cell.real : 0;
     }
 }
 
@@ -239,18 +235,6 @@ uint64_t nvt_nsys_size(struct nvt_nsys_table *table, int column)
     return 0;
 }
 
-/* The text of a cell that is one, and its size; NULL when out of memory. */
-static const char *text_of(const struct nvt_nsys_table *table, int column, size_t *size)
-{
-    if (table->cells) {
-        *size = table->cells[column].size;
-        return table->cells[column].text;
-    }
-    const char *text = (const char *)sqlite3_column_text(table->statement, column);
-    *size = (size_t)sqlite3_column_bytes(table->statement, column);
-    return text;
-}
-
 const char *nvt_nsys_plain_text(const struct nvt_nsys_table *table, int column)
 {
     if (!table->cells)
@@ -260,23 +244,21 @@ const char *nvt_nsys_plain_text(const struct nvt_nsys_table *table, int column)
 
 uint32_t nvt_nsys_text(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
 {
-    const int type = nvt_nsys_type(table, column);
-    size_t size;
-    if (type == SQLITE_NULL)
+    const struct nvt_nsys_cell cell = cell_of(table, column);
+    if (cell.type == SQLITE_NULL)
         return 0;
-    if (type != SQLITE_TEXT) {
+    if (cell.type != SQLITE_TEXT) {
         set_bad(table, column);
         return 0;
     }
-    const char *text = text_of(table, column, &size);
-    if (!text)
+    if (!cell.text)
         return NVT_NO_STRING;
-    if (size > reader->text_left) {
+    if (cell.size > reader->text_left) {
         nvt_nsys_fail(reader, table, "more text than a file of its size can hold");
         return NVT_NO_STRING;
     }
-    reader->text_left -= size;
-    return nvt_strings_add(reader->trace->strings, text, size);
+    reader->text_left -= cell.size;
+    return nvt_strings_add(reader->trace->strings, cell.text, cell.size);
 }
 
 uint32_t nvt_nsys_name(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
