@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cli.h"
+#include "trace_same.h"
 
 struct nvt_trace *kit_read(const char *path)
 {
@@ -39,6 +40,32 @@ void kit_expect_unreadable(const char *path, const char *needle)
     if (!strstr(text, needle))
         fail_msg("\"%s\" does not hold \"%s\"", text, needle);
     assert_null(strchr(text, '\n'));
+}
+
+static struct nvt_trace *read_with(const char *path, const char *threads, struct nvt_error *err)
+{
+    setenv("NVTALLY_THREADS", threads, 1);
+    struct nvt_trace *trace = nvt_trace_read(path, err);
+    unsetenv("NVTALLY_THREADS");
+    return trace;
+}
+
+struct nvt_trace *kit_read_on_threads(const char *path, const char *threads, const char *what)
+{
+    struct nvt_error one = NVT_ERROR_INIT, several = NVT_ERROR_INIT;
+    struct nvt_trace *alone = read_with(path, "1", &one),
+                     *ahead = read_with(path, threads, &several);
+    char difference[512];
+    if (!alone != !ahead || strcmp(one.message, several.message) != 0 ||
+        one.offset != several.offset)
+        fail_msg("%s\n'%s' at %lld with one thread, '%s' at %lld with several", what, one.message,
+                 (long long)one.offset, several.message, (long long)several.offset);
+    const char *found =
+        alone ? trace_difference(alone, ahead, difference, sizeof(difference)) : NULL;
+    if (found)
+        fail_msg("%s\n%s", what, found);
+    nvt_trace_free(ahead);
+    return alone;
 }
 
 void kit_survives_changed_bytes(const char *path, const char *name, size_t step)

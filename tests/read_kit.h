@@ -15,6 +15,10 @@ struct nvt_trace *kit_read_text(const char *name, const char *text);
 /* The file is not read, for a reason of one line that holds `needle`. */
 void kit_expect_unreadable(const char *path, const char *needle);
 
+/* What one thread reads of a file, the caller's, or NULL: so many threads (a number as text) read the same, or say the same of the
+ * same place. Otherwise the test fails, which names the file so. */
+struct nvt_trace *kit_read_on_threads(const char *path, const char *threads, const char *what);
+
 /* A file is read with one of its bytes changed, or not, and then for a reason. So it is for all bytes in turn, whose distance
  * grows by one in `step` bytes; what is read is a file of that name in the fixture's folder (cli.h). */
 void kit_survives_changed_bytes(const char *path, const char *name, size_t step);

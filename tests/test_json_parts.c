@@ -15,11 +15,9 @@
 #define NVT_JSON_PART 48
 #include "../analyze/readers/json_source.c"
 
-#include "../analyze/readers/reader.h"
-#include "../lib/count_of.h"
 #include "cli.h"
 #include "random_kit.h"
-#include "trace_same.h"
+#include "read_kit.h"
 
 static const char profile[] =
     "{\"schemaVersion\":1,\"traceEvents\":[\n"
@@ -50,33 +48,16 @@ static const char profile[] =
     "],\"distributedInfo\":{\"rank\":1},\"traceEvents\":[{\"ph\":\"X\",\"name\":\"late\",\"pid\":5,"
     "\"tid\":6,\"ts\":60,\"dur\":1}]}";
 
-static struct nvt_trace *read_with(const char *path, const char *threads, struct nvt_error *err)
-{
-    setenv("NVTALLY_THREADS", threads, 1);
-    struct nvt_trace *trace = nvt_trace_read(path, err);
-    unsetenv("NVTALLY_THREADS");
-    return trace;
-}
-
 /* 1: it can be read. */
 static int compare(const char *text, size_t size)
 {
     const char *path = cli_in(cli_folder, "parts.json");
-    char difference[512];
-    struct nvt_error one = NVT_ERROR_INIT, several = NVT_ERROR_INIT;
+    char what[sizeof(profile)];
+    snprintf(what, sizeof(what), "%.*s", (int)size, text);
     cli_write_file(path, text, size);
-    struct nvt_trace *alone = read_with(path, "1", &one), *ahead = read_with(path, "4", &several);
-    if (!alone != !ahead || strcmp(one.message, several.message) != 0 ||
-        one.offset != several.offset)
-        fail_msg("%.*s\n'%s' at %lld with one thread, '%s' at %lld with several", (int)size, text,
-                 one.message, (long long)one.offset, several.message, (long long)several.offset);
-    const char *found =
-        alone ? trace_difference(alone, ahead, difference, sizeof(difference)) : NULL;
-    if (found)
-        fail_msg("%.*s\n%s", (int)size, text, found);
-    const int is_read = alone != NULL;
-    nvt_trace_free(alone);
-    nvt_trace_free(ahead);
+    struct nvt_trace *trace = kit_read_on_threads(path, "4", what);
+    const int is_read = trace != NULL;
+    nvt_trace_free(trace);
     return is_read;
 }
 

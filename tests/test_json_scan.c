@@ -13,11 +13,10 @@
 #include <cmocka.h>
 
 #include "../analyze/readers/json_parts.h"
-#include "../analyze/readers/reader.h"
 #include "../lib/count_of.h"
 #include "cli.h"
 #include "random_kit.h"
-#include "trace_same.h"
+#include "read_kit.h"
 
 /* --- tokens --- */
 
@@ -233,34 +232,14 @@ static void make_profile(struct nvt_buffer *out, unsigned count, int is_list)
                       is_list ? "]" : "],\n\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA\"}]}");
 }
 
-static struct nvt_trace *read_with(const char *path, const char *threads, struct nvt_error *err)
-{
-    setenv("NVTALLY_THREADS", threads, 1);
-    struct nvt_trace *trace = nvt_trace_read(path, err);
-    unsetenv("NVTALLY_THREADS");
-    return trace;
-}
-
 /* Compare what one thread and what several read of a text. */
 static void compare(const struct nvt_buffer *text, const char *what)
 {
     const char *path = cli_in(cli_folder, "ahead.json");
-    char difference[512];
-    struct nvt_error one = NVT_ERROR_INIT, several = NVT_ERROR_INIT;
     cli_write_file(path, (const char *)text->data, text->size);
-    struct nvt_trace *alone = read_with(path, "1", &one), *ahead = read_with(path, "5", &several);
-    if (!alone != !ahead || strcmp(one.message, several.message) != 0 ||
-        one.offset != several.offset)
-        fail_msg("%s: '%s' at %lld with one thread, '%s' at %lld with several", what, one.message,
-                 (long long)one.offset, several.message, (long long)several.offset);
-    if (alone) {
-        const char *found = trace_difference(alone, ahead, difference, sizeof(difference));
-        if (found)
-            fail_msg("%s: %s", what, found);
-        assert_true(alone->ranges.count + alone->ops.count > 1000);
-    }
-    nvt_trace_free(alone);
-    nvt_trace_free(ahead);
+    struct nvt_trace *trace = kit_read_on_threads(path, "5", what);
+    assert_true(!trace || trace->ranges.count + trace->ops.count > 1000);
+    nvt_trace_free(trace);
 }
 
 static void reading_ahead_changes_nothing(void **state)

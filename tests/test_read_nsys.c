@@ -19,7 +19,6 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 #include "read_kit.h"
-#include "trace_same.h"
 
 #ifdef HAVE_SQLITE
 #include <sqlite3.h>
@@ -845,15 +844,6 @@ static void runs_nsys_on_a_report(void **state)
     cli_result_free(&result);
 }
 
-/* Read with so many threads; NULL with err filled. */
-static struct nvt_trace *read_with(const char *path, const char *threads, struct nvt_error *err)
-{
-    setenv("NVTALLY_THREADS", threads, 1);
-    struct nvt_trace *trace = nvt_trace_read(path, err);
-    unsetenv("NVTALLY_THREADS");
-    return trace;
-}
-
 /* Tables of more rows than one thread reads, with every type of cell; then a row of them is not what it should be. */
 static void reading_ahead_changes_nothing(void **state)
 {
@@ -865,8 +855,7 @@ static void reading_ahead_changes_nothing(void **state)
         "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = x'00' WHERE rowid = 20001;",
         "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = 1.5 WHERE rowid = 69999;"};
     for (size_t i = 0; i < NVT_COUNT_OF(bad); i++) {
-        char sql[4096], difference[512];
-        struct nvt_error one = NVT_ERROR_INIT, several = NVT_ERROR_INIT;
+        char sql[4096];
         snprintf(sql, sizeof(sql),
                  STRINGS NVTX_2026 RUNTIME_2020
                  "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'registered');"
@@ -878,19 +867,10 @@ static void reading_ahead_changes_nothing(void **state)
                  "%s INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT i * 3, i * 3 + 1, 0, " T57
                  ", i, 1, 0 FROM n; %s",
                  rows, rows, bad[i]);
-        const char *path = kit_make_export(sql);
-        struct nvt_trace *alone = read_with(path, "1", &one),
-                         *ahead = read_with(path, "3", &several);
-        assert_string_equal(one.message, several.message);
-        assert_int_equal(alone != NULL, !*bad[i]);
-        assert_int_equal(ahead != NULL, !*bad[i]);
-        const char *found =
-            alone ? trace_difference(alone, ahead, difference, sizeof(difference)) : NULL;
-        if (found)
-            fail_msg("%s", found);
-        assert_true(!alone || (ahead->ranges.count == 70000 && ahead->apis.count == 70000));
-        nvt_trace_free(alone);
-        nvt_trace_free(ahead);
+        struct nvt_trace *trace = kit_read_on_threads(kit_make_export(sql), "3", bad[i]);
+        assert_int_equal(trace != NULL, !*bad[i]);
+        assert_true(!trace || (trace->ranges.count == 70000 && trace->apis.count == 70000));
+        nvt_trace_free(trace);
     }
 }
 
