@@ -9,23 +9,9 @@ import subprocess
 import sys
 import xml.dom.minidom
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-os.environ["NVTALLY_LIBDIR"] = sys.argv[1]
-sys.path.insert(0, os.path.join(ROOT, "python"))
-
-import nvtally  # noqa: E402  pylint: disable=wrong-import-position
+from kit import ROOT, nvtally, refused
 
 TRACE = os.path.join(ROOT, "docs/results/h100/traces/train.nvt")
-
-
-def refused(action):
-    """The one line that an action fails with."""
-    try:
-        action()
-    except nvtally.Error as error:
-        assert "\n" not in str(error) and str(error), error
-        return str(error)
-    raise AssertionError("it was not refused")
 
 
 def module_found(name):

@@ -7,22 +7,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-os.environ["NVTALLY_LIBDIR"] = os.path.abspath(sys.argv[1])
-sys.path.insert(0, os.path.join(ROOT, "python"))
-
-import nvtally  # noqa: E402  pylint: disable=wrong-import-position
+from kit import nvtally, refused
 
 FAKE_CUDA = "int cuDeviceGetCount(int *count) { *count = 1; return 0; }"
-
-
-def refused(action):
-    try:
-        action()
-    except nvtally.Error as error:
-        assert "\n" not in str(error), error
-        return str(error)
-    raise AssertionError("it was not refused")
 
 
 def names(trace):
