@@ -69,7 +69,8 @@ static int tell_late_work(const struct nvt_late_ranks *ranks, const struct nvt_l
                                     nvt_mpi_time(job, item->rank, item->late, wait->end));
     }
     if (spans.count)
-        nvt_finding_append(finding, "; this is what rank %u did meanwhile", job->ranks[item->late].number);
+        nvt_finding_append(finding, "; this is what rank %u did meanwhile",
+                           job->ranks[item->late].number);
     failed = failed || (spans.count && nvt_loop_spans_tell(&spans, finding));
     nvt_loop_spans_free(&spans);
     return failed ? -1 : 0;
