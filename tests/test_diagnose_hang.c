@@ -388,6 +388,33 @@ static void ranks_that_wait_for_each_other(void **state)
                  "> MPI_Recv (9.00 s) with rank 0");
 }
 
+/* A rank that has only just come is not one that is blocked. Of few events, the time before counts as the longest pause. */
+static void one_that_has_just_come_is_not_blocked(void **state)
+{
+    (void)state;
+    for (int is_long = 0; is_long < 2; is_long++) {
+        struct maker maker = begin_ranks();
+        make_process(&maker, 100, 0);
+        maker.trace->processes.rank[maker.process] = 0;
+        maker.now = 8 * S;
+        mpi_call(&maker, "MPI_Recv", NVT_MPI_P2P, 1, 1);
+        make_process(&maker, 101, 0);
+        maker.trace->processes.rank[maker.process] = 1;
+        maker.now = is_long ? 2 * S : S;
+        mpi_call(&maker, "MPI_Recv", NVT_MPI_P2P, 0, 1);
+        maker.now = 8 * S;
+        stop(&maker, 20 * MS, 1);
+        if (is_long)
+            kit_find_nothing(&maker, &nvt_rule_hang);
+        else
+            expect(
+                &maker, 7 * S + 20 * MS,
+                "1 of 2 ranks has been blocked in MPI for 7.02 s, rank 1 in MPI_Recv with rank 0",
+                "rank 1 had run for 1.00 s before that; rank 1: MPI_Recv (7.02 s) with rank 0; "
+                "rank 0: MPI_Recv (20.0 ms) with rank 1");
+    }
+}
+
 static void ranks_in_different_calls(void **state)
 {
     (void)state;
@@ -520,6 +547,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_was_killed_does_not_come),
         cmocka_unit_test(ranks_that_have_ended_are_told),
         cmocka_unit_test(ranks_that_wait_for_each_other),
+        cmocka_unit_test(one_that_has_just_come_is_not_blocked),
         cmocka_unit_test(ranks_in_different_calls),
         cmocka_unit_test(ranks_in_files_of_their_own),
         cmocka_unit_test(collectives_of_nccl_are_counted),

@@ -92,6 +92,11 @@ static size_t count_still(const struct nvt_process_ends *ends)
 
 static void tell_pace(struct nvt_finding *finding, const struct nvt_process_end *end)
 {
+    if (end->events < NVT_STILL_EVENTS) {
+        snprintf(finding->evidence, sizeof(finding->evidence), "%s had run for %s before that",
+                 NAME_OF(end), NVT_TIME((double)end->pause));
+        return;
+    }
     snprintf(finding->evidence, sizeof(finding->evidence),
              "before that, nothing took longer than %s to begin (%s ranges, calls and marks)",
              NVT_TIME((double)end->pause), NVT_COUNT((double)end->events));
@@ -139,31 +144,50 @@ static void tell_call(const struct nvt_process_end *end, char *out, size_t size)
         snprintf(out, size, "%.40s", innermost(end));
 }
 
+/* What those are in that have been blocked in MPI, or those that have come to their call only just now. 0, or -1 when out of memory. */
+static int tell_calls(struct nvt_finding *finding, const struct nvt_process_ends *ends,
+                      int are_blocked)
+{
+    int told = 0, status = 0;
+    for (size_t i = 0; i < ends->count && told < TOLD && !status; i++) {
+        const struct nvt_process_end *end = &ends->items[i];
+        if (end->mpi == NVT_NONE || (end->stands != 0) != are_blocked)
+            continue;
+        status = tell_front(finding, end);
+        told++;
+    }
+    return status;
+}
+
 /* All are in MPI, and none comes out: in what. 0, or -1 when out of memory. */
 static int judge_all_in(const struct nvt_process_ends *ends, const struct nvt_process_end *first,
                         struct nvt_finding *finding)
 {
-    char call[80];
-    size_t count = 0;
-    int differ = 0, told = 0, status = 0;
+    char call[80], which[48];
+    size_t count = 0, blocked = 0;
+    const struct nvt_process_end *late = NULL;
+    int differ = 0;
     for (size_t i = 0; i < ends->count; i++) {
-        count += ends->items[i].mpi != NVT_NONE;
-        differ |=
-            in_mpi(&ends->items[i]) && strcmp(innermost(&ends->items[i]), innermost(first)) != 0;
+        const struct nvt_process_end *end = &ends->items[i];
+        count += end->mpi != NVT_NONE;
+        blocked += in_mpi(end) != 0;
+        differ |= in_mpi(end) && strcmp(innermost(end), innermost(first)) != 0;
+        late = end->mpi != NVT_NONE && !end->stands && !late ? end : late;
     }
     tell_call(first, call, sizeof(call));
-    snprintf(finding->what, sizeof(finding->what),
-             "all %zu ranks have been blocked in %s for %s, %s in %s%s", count,
-             nvt_mpi_library(first->open->trace), NVT_TIME((double)nvt_still_ns(first)),
+    if (late)
+        snprintf(which, sizeof(which), "%zu of %zu ranks %s", blocked, count,
+                 blocked > 1 ? "have" : "has");
+    else
+        snprintf(which, sizeof(which), "all %zu ranks have", count);
+    snprintf(finding->what, sizeof(finding->what), "%s been blocked in %s for %s, %s in %s%s",
+             which, nvt_mpi_library(first->open->trace), NVT_TIME((double)nvt_still_ns(first)),
              NAME_OF(first), call, differ ? ": not all in the same call" : "");
-    for (size_t i = 0; i < ends->count && told < TOLD && !status; i++)
-        if (in_mpi(&ends->items[i])) {
-            status = tell_front(finding, &ends->items[i]);
-            told++;
-        }
     snprintf(finding->remedy, sizeof(finding->remedy),
-             "mismatched sends and receives: compare order, number and ranks of the calls");
-    return status;
+             late ? "find out what %s did before its last MPI call: the others waited for it"
+                  : "mismatched sends and receives: compare order, number and ranks of the calls",
+             late ? NAME_OF(late) : "");
+    return tell_calls(finding, ends, 1) || tell_calls(finding, ends, 0) ? -1 : 0;
 }
 
 /* What one is in, or was in when it ended. 0, or -1 when out of memory. */
@@ -413,7 +437,8 @@ const struct nvt_rule nvt_rule_hang = {
         "recorder may have been killed. nvtally record --trace nvtx,osrt,cpu shows most.",
     .threshold = "nothing more for the last 5 s and for 5 times as long as ever before, of a "
                  "process with at least 10 ranges, MPI calls or marks, which is within one of "
-                 "them: a program that is still working reaches its next range about as fast as "
+                 "them (in an MPI call of a process with fewer, for 5 times as long as it had run "
+                 "before): a program that is still working reaches its next range about as fast as "
                  "before. Not while it sleeps or waits for something from outside (poll, accept), "
                  "or for work from a queue that another thread may fill: that is meant",
     .remedy = "attach a debugger while the process is alive (gdb -p, py-spy dump); -r range_tree "

@@ -195,13 +195,24 @@ static int has_range(const struct nvt_process_end *end)
     return 0;
 }
 
+/* Of few events the pauses are not known: in a call of MPI, then, all of its time before counts as one. */
+static int is_pause_known(struct nvt_process_end *end)
+{
+    if (end->events >= NVT_STILL_EVENTS)
+        return 1;
+    if (end->mpi == NVT_NONE)
+        return 0;
+    end->pause = end->last;
+    return 1;
+}
+
 static void judge(struct nvt_process_end *end)
 {
     find_front(end);
     int64_t still = nvt_still_ns(end);
     int has_front = end->front_first < end->front_end;
     end->stands = end->open->trace->was_stopped && has_front && end->ended > 0 && has_range(end) &&
-                  end->events >= NVT_STILL_EVENTS && still >= NVT_STILL_NS &&
+                  still >= NVT_STILL_NS && is_pause_known(end) &&
                   still / NVT_STILL_PAUSES >= end->pause && !is_meant(end);
 }
 

@@ -10,8 +10,9 @@
 
 /* When a process began to hang. */
 #define NVT_STILL_NS     INT64_C(5000000000) /* for so long, */
-#define NVT_STILL_PAUSES 5  /* and for so many times as long as its longest pause before; */
-#define NVT_STILL_EVENTS 10 /* known from so many events */
+#define NVT_STILL_PAUSES 5 /* and for so many times as long as its longest pause before; */
+#define NVT_STILL_EVENTS                                                                           \
+    10 /* known from so many events; in an MPI call of fewer, than it had lived before it */
 
 /* Events are beginnings of ranges and of MPI calls, and marks. Times are those of the trace, ns. */
 struct nvt_process_end {
@@ -25,8 +26,9 @@ struct nvt_process_end {
     uint64_t events, mpi_calls, collectives; /* collectives: of NCCL, by its ranges, */
     uint64_t communicator;                   /* of its last one; 0: not recorded */
     int several_communicators;
-    int64_t last;  /* when something of it began or ended last, operations of devices included */
-    int64_t pause; /* the longest time between two events */
+    int64_t last; /* when something of it began or ended last, operations of devices included */
+    int64_t
+        pause; /* the longest time between two events; of fewer than NVT_STILL_EVENTS and in MPI, until `last` */
     int64_t ended; /* until when it was recorded; 0 unknown */
     int stands;    /* it hangs, and neither sleeps nor waits for input from outside */
     int is_over;   /* it has ended long before others of the run */
