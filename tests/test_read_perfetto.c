@@ -296,6 +296,56 @@ static void clocks_are_converted(void **state)
     nvt_trace_free(trace);
 }
 
+/* Each snapshot puts a clock as far ahead of the one before as times go: sums stay numbers, and what is beyond is no time. */
+static void clocks_that_run_away_have_no_times(void **state)
+{
+    (void)state;
+    for (uint32_t clock = 10; clock < 18; clock++) {
+        put_clock(clock, (UINT64_C(1) << 61) - (clock == 10), 0, 0);
+        put_clock(clock + 1, 0, 0, 0);
+        nvt_proto_message(&packet, 6, &message);
+        put_packet(1);
+    }
+    nvt_proto_number(&packet, 58, 18);
+    put_event(100, INSTANT, 0, NULL, "away");
+    put_event(200, INSTANT, 0, NULL, "here");
+    struct nvt_trace *trace = read_file();
+    assert_int_equal(trace->marks.count, 1);
+    assert_string_equal(nvt_name(trace, trace->marks.name[0]), "here");
+    nvt_trace_free(trace);
+}
+
+/* An event of the old form, whose time is told as the difference from the one before. */
+static void put_difference(int64_t us, const char *name)
+{
+    nvt_proto_number(&message, 1, (uint64_t)us);
+    nvt_proto_number(&message, 9, INSTANT);
+    nvt_proto_text(&message, 23, name);
+    nvt_proto_message(&packet, 11, &message);
+    put_packet(1);
+}
+
+static void differences_add_up_to_times(void **state)
+{
+    (void)state;
+    const int64_t most = INT64_MAX / 4000 - 1;
+    nvt_proto_number(&message, 1, 77);
+    nvt_proto_number(&message, 2, 78);
+    nvt_proto_number(&message, 6, 5);
+    nvt_proto_message(&packet, 44, &message);
+    put_packet(1);
+    put_difference(3, "near");
+    put_difference(-most, "far");
+    for (int i = 0; i < 4; i++)
+        put_difference(-most, "too far");
+    struct nvt_trace *trace = read_file();
+    assert_int_equal(trace->marks.count, 2);
+    assert_int_equal(trace->marks.time[0], (8 - most) * 1000);
+    assert_int_equal(trace->marks.time[1], 8000);
+    assert_int_equal(trace->threads.tid[trace->marks.thread[1]], 78);
+    nvt_trace_free(trace);
+}
+
 /* An end that is earlier in the file than its beginning, from another sequence; and one that nothing began. */
 static void ends_may_come_first(void **state)
 {
@@ -582,6 +632,8 @@ int main(void)
         TEST(names_are_of_their_sequence),
         TEST(a_sequence_has_a_track),
         TEST(clocks_are_converted),
+        TEST(clocks_that_run_away_have_no_times),
+        TEST(differences_add_up_to_times),
         TEST(ends_may_come_first),
         TEST(counters_have_units),
         TEST(rocprof_has_devices),

@@ -174,6 +174,24 @@ static void times_out_of_range_are_left_out(void **state)
     nvt_trace_free(trace);
 }
 
+/* The first line begins as late as numbers go, the second as early: their difference is no number. */
+static void a_line_may_begin_nowhere(void **state)
+{
+    (void)state;
+    const uint64_t zero = UINT64_C(1700000000000000000); /* of put_line */
+    put_event(1, 5, 5);
+    put_line(1, "python", INT64_MAX - zero);
+    put_event(2, 5, 5);
+    put_line(2, "nowhere", (UINT64_C(1) << 63) - zero);
+    define(4, 1, "good");
+    define(4, 2, "bad");
+    put_plane("/host:CPU");
+    struct nvt_trace *trace = kit_read(written("t.xplane.pb"));
+    assert_int_equal(trace->ranges.count, 1);
+    assert_string_equal(nvt_name(trace, trace->ranges.name[0]), "good");
+    nvt_trace_free(trace);
+}
+
 static void changed_bytes_do_no_harm(void **state)
 {
     (void)state;
@@ -188,6 +206,7 @@ int main(void)
         TEST(hosts_and_devices),
         TEST(a_cut_file_has_its_whole_planes),
         TEST(times_out_of_range_are_left_out),
+        TEST(a_line_may_begin_nowhere),
         TEST(changed_bytes_do_no_harm),
 #undef TEST
     };

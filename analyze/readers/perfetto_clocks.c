@@ -100,8 +100,10 @@ int nvt_perfetto_snapshot(struct nvt_perfetto *reader, const struct nvt_perfetto
     /* Without the trace's clock: by another one that is known. */
     for (unsigned i = 0; i < count && boot == INT64_MIN; i++) {
         const uint32_t id = readings[i].id;
-        if (id < NVT_PERFETTO_OWN_CLOCKS && reader->clock[id].has_moment)
-            boot = readings[i].ns + (reader->clock[id].to - reader->clock[id].from);
+        if (id >= NVT_PERFETTO_OWN_CLOCKS || !reader->clock[id].has_moment)
+            continue;
+        const int64_t ns = readings[i].ns + (reader->clock[id].to - reader->clock[id].from);
+        boot = ns > MOST || ns < -MOST ? INT64_MIN : ns;
     }
     if (boot == INT64_MIN && count)
         boot = readings[0].ns;

@@ -449,12 +449,14 @@ static uint32_t track_of(struct nvt_perfetto *reader, const struct nvt_perfetto_
 static void take_old_time(struct nvt_perfetto_packet *packet, const struct track_event *event)
 {
     struct nvt_perfetto_sequence *sequence = packet->sequence;
-    const int64_t most = INT64_MAX / 4000;
+    const int64_t most = INT64_MAX / 4000; /* the sum of two is a number, in ns too */
     if (event->has_absolute && event->absolute_us >= 0 && event->absolute_us < most)
         packet->time = event->absolute_us * 1000;
-    else if (event->has_delta && event->delta_us > -most && event->delta_us < most &&
-             sequence->reference_ns < INT64_MAX / 2 - event->delta_us * 1000)
-        packet->time = sequence->reference_ns += event->delta_us * 1000;
+    else if (event->has_delta && event->delta_us > -most && event->delta_us < most) {
+        const int64_t time = sequence->reference_ns + event->delta_us * 1000;
+        if (time > -most * 1000 && time < most * 1000)
+            packet->time = sequence->reference_ns = time;
+    }
 }
 
 int nvt_perfetto_event(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *whole,

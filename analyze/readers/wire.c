@@ -37,7 +37,7 @@ static int take_bytes(struct nvt_wire *wire, struct nvt_wire_field *field)
 
 int nvt_wire_next(struct nvt_wire *wire, struct nvt_wire_field *field)
 {
-    uint64_t tag;
+    uint64_t tag = 0;
     if (wire->at == wire->end)
         return 0;
     const uint8_t *at = nvt_varint_get(wire->at, wire->end, &tag);

@@ -221,8 +221,9 @@ static int add_line(struct xplane *xplane, struct nvt_wire wire, int64_t pid)
     const int64_t tid = (line.display ? line.display : line.id) & INT64_C(0xffffffff);
     if (!xplane->base && line.begin > 0)
         xplane->base = line.begin;
-    const int64_t begin = line.begin - xplane->base;
-    if (begin > INT64_C(1) << 61 || begin < -(INT64_C(1) << 61))
+    int64_t begin;
+    if (__builtin_sub_overflow(line.begin, xplane->base, &begin) || begin > INT64_C(1) << 61 ||
+        begin < -(INT64_C(1) << 61))
         return 0;
     if (nvt_perfetto_call(&xplane->common, "thread_name", pid, tid, line.name))
         return -1;
