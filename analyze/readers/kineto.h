@@ -215,6 +215,13 @@ int nvt_kineto_stacks(struct nvt_trace *trace);
 /* Fails: -1 with err filled. */
 int nvt_kineto_no_memory(struct nvt_kineto *reader);
 
+static inline void nvt_kineto_set(struct nvt_kineto_event *event, enum nvt_kineto_number which,
+                                  int64_t value)
+{
+    event->number[which] = value;
+    event->have |= 1u << which;
+}
+
 /* Numbers of the event's args; `missing` where it has none. What does not fit in the second and third is 0. */
 static inline int64_t nvt_kineto_int(const struct nvt_kineto_event *event,
                                      enum nvt_kineto_number which, int64_t missing)

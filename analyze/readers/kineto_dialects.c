@@ -96,9 +96,8 @@ static int add_op(struct nvt_kineto *reader, const struct nvt_kineto_owner *lane
 {
     struct nvt_kineto_event *event = &reader->event;
     const char *name = nvt_name(reader->trace, event->name);
-    event->number[NVT_KN_DEVICE] = lane->device;
-    event->number[NVT_KN_STREAM] = lane->stream;
-    event->have |= 1u << NVT_KN_DEVICE | 1u << NVT_KN_STREAM;
+    nvt_kineto_set(event, NVT_KN_DEVICE, lane->device);
+    nvt_kineto_set(event, NVT_KN_STREAM, lane->stream);
     reader->dialects.has_ops = 1;
     return nvt_kineto_add_op(reader, is_copy(reader, name)             ? NVT_OP_MEMCPY
                                      : !strncasecmp(name, "memset", 6) ? NVT_OP_MEMSET
@@ -137,12 +136,6 @@ static unsigned read_dimensions(const char *text, uint32_t *out)
     return count;
 }
 
-static void set_number(struct nvt_kineto_event *event, enum nvt_kineto_number number, int64_t value)
-{
-    event->number[number] = value;
-    event->have |= 1u << number;
-}
-
 void nvt_dialect_details(struct nvt_kineto_event *event, const char *text, size_t size)
 {
     char copy[256], *rest = NULL;
@@ -159,13 +152,13 @@ void nvt_dialect_details(struct nvt_kineto_event *event, const char *text, size_
         else if (!strcmp(word, "block"))
             event->block_size = read_dimensions(value, event->block);
         else if (!strcmp(word, "regs"))
-            set_number(event, NVT_KN_REGISTERS, strtol(value, NULL, 10));
+            nvt_kineto_set(event, NVT_KN_REGISTERS, strtol(value, NULL, 10));
         else if (!strcmp(word, "static_shared") || !strcmp(word, "dynamic_shared"))
-            set_number(event, NVT_KN_SHARED, shared += strtol(value, NULL, 10));
+            nvt_kineto_set(event, NVT_KN_SHARED, shared += strtol(value, NULL, 10));
         else if (!strcmp(word, "size"))
-            set_number(event, NVT_KN_BYTES, strtoll(value, NULL, 10));
+            nvt_kineto_set(event, NVT_KN_BYTES, strtoll(value, NULL, 10));
         else if (!strcmp(word, "kind_src"))
-            set_number(event, NVT_KN_COPY, 1);
+            nvt_kineto_set(event, NVT_KN_COPY, 1);
     }
 }
 

@@ -128,8 +128,7 @@ static uint32_t entry_value(struct nvt_perfetto *reader, const struct nvt_wire *
         else if (kind == NVT_PI_GRAPHICS && field.number == 3)
             value |= ((uint32_t)field.value & 0x7f) << 24;
         else if (field.number == 2 && field.type == NVT_WIRE_BYTES)
-            value = nvt_strings_add(reader->kineto.trace->strings, (const char *)field.data,
-                                    field.size);
+            value = nvt_perfetto_text(reader, &field);
     }
     return value;
 }

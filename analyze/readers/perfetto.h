@@ -132,6 +132,15 @@ struct nvt_perfetto_packet {
 uint32_t nvt_perfetto_interned(struct nvt_perfetto *reader,
                                const struct nvt_perfetto_packet *packet,
                                enum nvt_perfetto_interned kind, uint64_t iid);
+/* The string of a field that is a text; 0: it is none. NVT_NO_STRING: out of memory. */
+static inline uint32_t nvt_perfetto_text(const struct nvt_perfetto *reader,
+                                         const struct nvt_wire_field *field)
+{
+    return field->type == NVT_WIRE_BYTES ? nvt_strings_add(reader->kineto.trace->strings,
+                                                           (const char *)field->data, field->size)
+                                         : 0;
+}
+
 /* What InternedData says. 0, or -1 with err filled. */
 int nvt_perfetto_intern(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
                         struct nvt_wire data);

@@ -21,12 +21,6 @@ struct value {
 
 /* --- numbers and texts of an event --- */
 
-static void set_number(struct nvt_kineto_event *event, enum nvt_kineto_number number, int64_t value)
-{
-    event->number[number] = value;
-    event->have |= 1u << number;
-}
-
 /* "Agent-4", "GPU 0": the last number of a text. */
 static int last_number(const struct value *value, int64_t *out)
 {
@@ -54,7 +48,7 @@ static void take_rocm(struct nvt_kineto_event *event, const char *key, size_t si
     for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (strlen(keys[i].key) == size && !memcmp(keys[i].key, key, size)) {
             if (!last_number(value, &number))
-                set_number(event, keys[i].number, number);
+                nvt_kineto_set(event, keys[i].number, number);
             return;
         }
     /* Products of the three sizes, of the grid in threads. */
@@ -109,7 +103,7 @@ static int take_value(struct nvt_perfetto *reader, int key, const struct value *
     if (key == KEY_DETAILS)
         nvt_dialect_details(event, value->text, value->size);
     if (key >= KEY_NUMBER && !nvt_parse_scaled(value->text, value->size, 0, &number))
-        set_number(event, (enum nvt_kineto_number)(key - KEY_NUMBER), number);
+        nvt_kineto_set(event, (enum nvt_kineto_number)(key - KEY_NUMBER), number);
     return 0;
 }
 
@@ -360,7 +354,7 @@ static const char *rocm_category(struct nvt_kineto_event *event, const char *cat
     if (!strcmp(category, "memory_copy")) {
         const int from_device = begins(name, "MEMORY_COPY_DEVICE_TO_HOST");
         const int64_t device = event->number[from_device ? NVT_KN_SOURCE : NVT_KN_TARGET];
-        set_number(event, NVT_KN_DEVICE, device > 0 ? device : 0);
+        nvt_kineto_set(event, NVT_KN_DEVICE, device > 0 ? device : 0);
         event->have &= ~(1u << NVT_KN_SOURCE | 1u << NVT_KN_TARGET);
         return "gpu_memcpy";
     }

@@ -67,13 +67,12 @@ static int take_names(struct nvt_perfetto *reader, const struct nvt_perfetto_pac
     struct nvt_wire packed = {0};
     uint64_t iid;
     const int is_text = field->type == NVT_WIRE_BYTES;
-    struct nvt_strings *strings = reader->kineto.trace->strings;
     if (field->number == 10)
         event->name = nvt_perfetto_interned(reader, packet, NVT_PI_NAME, field->value);
     else if (field->number == 23 && is_text)
-        event->name = nvt_strings_add(strings, (const char *)field->data, field->size);
+        event->name = nvt_perfetto_text(reader, field);
     else if (field->number == 22 && is_text && !out->has_category++)
-        event->category = nvt_strings_add(strings, (const char *)field->data, field->size);
+        event->category = nvt_perfetto_text(reader, field);
     else if (field->number == 3 && nvt_wire_repeated(field, &packed, &iid) && !out->has_category++)
         event->category = nvt_perfetto_interned(reader, packet, NVT_PI_CATEGORY, iid);
     return event->name == NVT_NO_STRING || event->category == NVT_NO_STRING ? -1 : 0;
@@ -251,8 +250,7 @@ static int begin_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
     kineto->event.phase = 'X';
     /* Our export ends what never ended where the recording does. */
     const int is_unclosed = nvt_kineto_int(&kineto->event, NVT_KN_UNCLOSED, 0) != 0;
-    kineto->event.number[NVT_KN_UNCLOSED] = 1;
-    kineto->event.have |= 1u << NVT_KN_UNCLOSED;
+    nvt_kineto_set(&kineto->event, NVT_KN_UNCLOSED, 1);
     if (nvt_perfetto_place(reader, &reader->tracks[at]) || nvt_perfetto_classify(reader) ||
         add_event(reader, &table, &row))
         return -1;

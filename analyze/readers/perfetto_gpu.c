@@ -53,20 +53,13 @@ static int take_stage(struct nvt_perfetto *reader, const struct nvt_perfetto_pac
         if (field.type == NVT_WIRE_VARINT)
             take_number(stage, &field);
         else if (field.number == 17 && field.type == NVT_WIRE_BYTES)
-            stage->name = nvt_strings_add(reader->kineto.trace->strings, (const char *)field.data,
-                                          field.size);
+            stage->name = nvt_perfetto_text(reader, &field);
     }
     if (!stage->name && stage->name_iid)
         stage->name = nvt_perfetto_interned(reader, packet, NVT_PI_NAME, stage->name_iid);
     if (!stage->name && stage->stage_iid)
         stage->name = nvt_perfetto_interned(reader, packet, NVT_PI_STAGE, stage->stage_iid);
     return stage->name == NVT_NO_STRING ? -1 : 0;
-}
-
-static void set_number(struct nvt_kineto_event *event, enum nvt_kineto_number number, int64_t value)
-{
-    event->number[number] = value;
-    event->have |= 1u << number;
 }
 
 /* The process and interface of a stage's context, where that is known. 0, or -1 when out of memory. */
@@ -80,7 +73,7 @@ static int take_context(struct nvt_perfetto *reader, const struct nvt_perfetto_p
     if (context == NVT_NO_STRING)
         return -1;
     if (context & 0xffffff)
-        set_number(&reader->kineto.event, NVT_KN_PROCESS, context & 0xffffff);
+        nvt_kineto_set(&reader->kineto.event, NVT_KN_PROCESS, context & 0xffffff);
     if (context >> 24 < sizeof(backends) / sizeof(*backends) && backends[context >> 24])
         reader->kineto.backend = backends[context >> 24];
     return 0;
@@ -108,10 +101,10 @@ int nvt_perfetto_stage(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
     event->name = stage.name;
     event->category = nvt_strings_add_text(kineto->trace->strings, "kernel");
     event->pid = -1;
-    set_number(event, NVT_KN_DEVICE, stage.gpu);
-    set_number(event, NVT_KN_STREAM,
-               stage.has_queue ? stage.queue : (int64_t)(stage.queue_iid & INT32_MAX));
-    set_number(event, NVT_KN_CORRELATION, (int64_t)stage.submission);
+    nvt_kineto_set(event, NVT_KN_DEVICE, stage.gpu);
+    nvt_kineto_set(event, NVT_KN_STREAM,
+                   stage.has_queue ? stage.queue : (int64_t)(stage.queue_iid & INT32_MAX));
+    nvt_kineto_set(event, NVT_KN_CORRELATION, (int64_t)stage.submission);
     kineto->events++;
     return event->category == NVT_NO_STRING ? nvt_kineto_no_memory(kineto) : nvt_kineto_add(kineto);
 }

@@ -49,13 +49,6 @@ int nvt_perfetto_call(struct nvt_perfetto *reader, const char *what, int64_t pid
     return status;
 }
 
-static uint32_t text_of(struct nvt_perfetto *reader, const struct nvt_wire_field *field)
-{
-    return field->type == NVT_WIRE_BYTES ? nvt_strings_add(reader->kineto.trace->strings,
-                                                           (const char *)field->data, field->size)
-                                         : 0;
-}
-
 /* --- descriptors --- */
 
 /* ProcessDescriptor and ThreadDescriptor: `tid` is the field of the thread's number, `name` that of a name. */
@@ -75,9 +68,9 @@ static int read_owner(struct nvt_perfetto *reader, struct nvt_wire wire, int is_
         else if (is_thread && field.number == 2 && field.type == NVT_WIRE_VARINT)
             owner->tid = nvt_wire_int(&field);
         else if (field.number == (is_thread ? 5U : 6U))
-            owner->name = text_of(reader, &field);
+            owner->name = nvt_perfetto_text(reader, &field);
         else if (!is_thread && field.number == 2 && !owner->command)
-            owner->command = text_of(reader, &field);
+            owner->command = nvt_perfetto_text(reader, &field);
     }
     owner->name = owner->name ? owner->name : owner->command;
     return owner->name == NVT_NO_STRING ? nvt_kineto_no_memory(&reader->kineto) : 0;
@@ -93,7 +86,7 @@ static void read_counter(struct nvt_perfetto *reader, struct nvt_wire wire,
         if (field.number == 3 && field.value < 4 && *units[field.value])
             track->unit = nvt_strings_add_text(reader->kineto.trace->strings, units[field.value]);
         else if (field.number == 6)
-            track->unit = text_of(reader, &field);
+            track->unit = nvt_perfetto_text(reader, &field);
         else if (field.number == 4 && field.type == NVT_WIRE_VARINT && field.value)
             multiplier = nvt_wire_int(&field);
         else if (field.number == 5)
@@ -136,7 +129,7 @@ int nvt_perfetto_describe(struct nvt_perfetto *reader, struct nvt_wire descripto
         else if (field.number == 5)
             parent = field.value;
         else if (field.number == 2 || field.number == 10 || field.number == 13)
-            name = text_of(reader, &field);
+            name = nvt_perfetto_text(reader, &field);
     }
     struct nvt_perfetto_track *track = nvt_perfetto_track(reader, uuid);
     if (!track || name == NVT_NO_STRING)
@@ -186,7 +179,7 @@ static int describe_node(struct nvt_perfetto *reader, const struct nvt_wire_fiel
         else if (is_thread && field.number == 3 && field.type == NVT_WIRE_VARINT)
             pid = (int32_t)field.value;
         else if (field.number == (is_thread ? 2U : 3U) && !name)
-            name = text_of(reader, &field);
+            name = nvt_perfetto_text(reader, &field);
     }
     if (name == NVT_NO_STRING)
         return nvt_kineto_no_memory(&reader->kineto);

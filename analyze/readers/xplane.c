@@ -37,13 +37,6 @@ static struct nvt_kineto *kineto_of(struct xplane *xplane)
     return &xplane->common.kineto;
 }
 
-static uint32_t text_of(struct xplane *xplane, const struct nvt_wire_field *field)
-{
-    return field->type == NVT_WIRE_BYTES ? nvt_strings_add(kineto_of(xplane)->trace->strings,
-                                                           (const char *)field->data, field->size)
-                                         : 0;
-}
-
 /* --- metadata --- */
 
 /* An entry of a map: its value, and its key in *key. */
@@ -67,7 +60,7 @@ static uint32_t text_in(struct xplane *xplane, struct nvt_wire message, uint32_t
     struct nvt_wire_field field;
     while (nvt_wire_next(&message, &field) > 0)
         if (field.number == number && field.type == NVT_WIRE_BYTES && field.size)
-            return text_of(xplane, &field);
+            return nvt_perfetto_text(&xplane->common, &field);
     return 0;
 }
 
@@ -204,9 +197,9 @@ static int read_line(struct xplane *xplane, struct nvt_wire wire, struct line *l
         else if (field.number == 3)
             line->begin = nvt_wire_int(&field);
         else if (field.number == 2)
-            line->name = text_of(xplane, &field);
+            line->name = nvt_perfetto_text(&xplane->common, &field);
         else if (field.number == 11)
-            line->display_name = text_of(xplane, &field);
+            line->display_name = nvt_perfetto_text(&xplane->common, &field);
     }
     line->name = line->display_name ? line->display_name : line->name;
     return line->name == NVT_NO_STRING ? -1 : 0;
@@ -248,7 +241,7 @@ static int add_plane(struct xplane *xplane, struct nvt_wire plane)
     while (nvt_wire_next(&rest, &field) > 0) {
         lines += field.number == 3;
         if (field.number == 2)
-            name = text_of(xplane, &field);
+            name = nvt_perfetto_text(&xplane->common, &field);
         if (name == NVT_NO_STRING ||
             ((field.number == 4 || field.number == 5) && field.type == NVT_WIRE_BYTES &&
              take_metadata(xplane, &field)))
