@@ -156,6 +156,9 @@ int nvt_nsys_note_unread(struct nvt_nsys *reader);
 /* Fails for a database that is another program's. 0, or -1 with err filled. */
 int nvt_nsys_refuse_foreign(struct nvt_nsys *reader);
 
+#define NVT_ROCPD_REFUSED                                                                          \
+    "is a database of ROCm's profilers (rocpd) of another schema than 3, which is not read: have " \
+    "rocprofv3 write --output-format pftrace"
 /* Whether a database is rocprofv3's (rocpd.c), which another reader takes. */
 int nvt_rocpd_holds(struct nvt_nsys *reader);
 

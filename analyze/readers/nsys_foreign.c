@@ -17,8 +17,7 @@ static const struct {
      "is a database of nvprof or DLProf, which is not read: record with nsys or nvtally record, or "
      "open it in the NVIDIA Visual Profiler"},
     {"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name GLOB 'rocpd_*' LIMIT 1",
-     "is a database of ROCm's profilers (rocpd) of another schema than 3, which is not read: have "
-     "rocprofv3 write --output-format pftrace"},
+     NVT_ROCPD_REFUSED},
     {"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name IN ('MSTX_EVENTS', 'CANN_API', "
      "'NpuInfo') LIMIT 1",
      "is a database of Ascend's profiler, which is not read: its trace_view.json is"},

@@ -26,6 +26,7 @@ static int recognizes(const uint8_t *head, size_t size)
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../model/cuda_names.h"
+#include "../model/payload.h"
 #include "nsys.h"
 
 /* Runs in a file, and characters of the end of their tables' names. */
@@ -170,39 +171,19 @@ static int take_symbol(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 
 /* --- events --- */
 
-/* Four hexadecimal digits; 0: they are none, or no character that stands alone. */
-static unsigned code_of(const char *at)
-{
-    char digits[5] = {0}, *end;
-    memcpy(digits, at, strnlen(at, 4));
-    const unsigned code = (unsigned)strtoul(digits, &end, 16);
-    return end == digits + 4 && code < 0x80 ? code : '?';
-}
-
-/* The text of "message" in a JSON object, with its escapes undone; 0: there is none. */
+/* The text of "message" in a JSON object; 0: there is none. */
 static uint32_t message_of(struct nvt_nsys *reader, const char *json)
 {
-    const char *at = json ? strstr(json, "\"message\"") : NULL;
-    struct nvt_buffer text = {0};
-    at = at ? strchr(at + 9, ':') : NULL;
-    at = at ? strchr(at, '"') : NULL;
-    for (at = at ? at + 1 : ""; *at && *at != '"'; at++) {
-        char byte = *at;
-        if (byte == '\\' && at[1]) {
-            at++;
-            byte = (char)(*at == 'n'   ? '\n'
-                          : *at == 't' ? '\t'
-                          : *at == 'u' ? (int)code_of(at + 1)
-                                       : *at);
-            at += *at == 'u' ? strnlen(at + 1, 4) : 0;
-        }
-        nvt_buffer_append(&text, &byte, 1);
-    }
+    static const char key[] = "\"message\"";
+    const char *from = json ? strstr(json, key) : NULL;
+    if (!from)
+        return 0;
+    const size_t size = strlen(from);
+    char *text = malloc(size);
     const uint32_t id =
-        text.failed ? NVT_NO_STRING
-        : text.size ? nvt_strings_add(reader->trace->strings, (const char *)text.data, text.size)
-                    : 0;
-    nvt_buffer_free(&text);
+        text ? nvt_strings_add_text(reader->trace->strings, nvt_member_text(from, key, text, size))
+             : NVT_NO_STRING;
+    free(text);
     return id;
 }
 
@@ -520,10 +501,7 @@ static int read_runs(struct rocpd *rocpd)
             return -1;
     const struct nvt_trace *trace = rocpd->nsys.trace;
     if (count >= 0 && !trace->processes.count)
-        return nvt_fail_at(rocpd->nsys.err, rocpd->nsys.path, -1,
-                           "is a database of ROCm's profilers (rocpd) of another schema than 3, "
-                           "which is not read: have "
-                           "rocprofv3 write --output-format pftrace");
+        return nvt_fail_at(rocpd->nsys.err, rocpd->nsys.path, -1, NVT_ROCPD_REFUSED);
     return count < 0 ? -1 : finish(rocpd);
 }
 
