@@ -237,7 +237,7 @@ static void add_calls(struct nvt_pf *pf)
     for (uint32_t i = 0; i < trace->overheads.count && !pf->failed; i++)
         add(pf, NVT_PF_OVERHEAD, i,
             trace->overheads.thread[i] == NVT_NONE
-                ? nvt_pf_process_track(pf, trace->overheads.process[i])
+                ? nvt_pf_process_track(trace->overheads.process[i])
                 : nvt_pf_thread_track(pf, trace->overheads.thread[i]),
             trace->overheads.start[i], trace->overheads.end[i]);
 }
@@ -267,7 +267,7 @@ static void add_devices(struct nvt_pf *pf)
     for (uint32_t i = 0; i < events->count && !pf->failed; i++)
         add(pf, NVT_PF_UM, i,
             events->device[i] == NVT_NONE
-                ? nvt_pf_process_track(pf, events->process[i])
+                ? nvt_pf_process_track(events->process[i])
                 : nvt_pf_stream_track(pf, events->process[i], events->device[i], 0,
                                       ": managed memory"),
             events->start[i], nvt_chrome_um_lasts(trace, i) ? events->end[i] : INT64_MIN);
@@ -281,7 +281,7 @@ static void add_moments(struct nvt_pf *pf)
             trace->marks.time[i], INT64_MIN);
     for (uint32_t i = 0; i < trace->memory.count && !pf->failed; i++)
         add(pf, NVT_PF_MEMORY, i,
-            trace->memory.thread[i] == NVT_NONE ? nvt_pf_process_track(pf, trace->memory.process[i])
+            trace->memory.thread[i] == NVT_NONE ? nvt_pf_process_track(trace->memory.process[i])
                                                 : nvt_pf_thread_track(pf, trace->memory.thread[i]),
             trace->memory.time[i], INT64_MIN);
 }

@@ -91,7 +91,7 @@ void nvt_pf_describe(struct nvt_pf *pf, const struct nvt_pf_entry *entry);
 /* perfetto_tracks.c. The track of a row of processes, of threads, of a device's stream (or of waits for it), of what has a place
  * of its own; tracks are described in the file when they come up first. A further one of a track. */
 void nvt_pf_describe_owners(struct nvt_pf *pf);
-uint32_t nvt_pf_process_track(const struct nvt_pf *pf, uint32_t process);
+uint32_t nvt_pf_process_track(uint32_t process);
 uint32_t nvt_pf_thread_track(const struct nvt_pf *pf, uint32_t thread);
 uint32_t nvt_pf_stream_track(struct nvt_pf *pf, uint32_t process, uint32_t device, uint32_t stream,
                              const char *what);

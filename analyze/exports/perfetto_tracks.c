@@ -71,9 +71,8 @@ void nvt_pf_describe_owners(struct nvt_pf *pf)
     }
 }
 
-uint32_t nvt_pf_process_track(const struct nvt_pf *pf, uint32_t process)
+uint32_t nvt_pf_process_track(uint32_t process)
 {
-    (void)pf;
     return process == NVT_NONE ? 0 : process;
 }
 
@@ -143,7 +142,7 @@ uint32_t nvt_pf_async_track(struct nvt_pf *pf, uint32_t thread)
 uint32_t nvt_pf_counter_track(struct nvt_pf *pf, uint32_t process, const char *name,
                               const char *unit)
 {
-    const uint32_t parent = process == NVT_NONE ? 0 : nvt_pf_process_track(pf, process) + 1;
+    const uint32_t parent = process == NVT_NONE ? 0 : nvt_pf_process_track(process) + 1;
     const uint32_t track = new_track(pf, parent, NVT_NONE, name);
     nvt_proto_text(&pf->event, 2, nvt_pf_clean(pf, name));
     if (*unit)

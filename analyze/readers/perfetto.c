@@ -45,11 +45,10 @@ struct fields {
 
 static struct nvt_perfetto_sequence *sequence_of(struct nvt_perfetto *reader, uint64_t id)
 {
-    const uint32_t before = reader->sequence_count;
     struct nvt_perfetto_sequence *sequence =
         nvt_map_item(&reader->sequence_of, id, &reader->sequences, &reader->sequence_count,
                      sizeof(*reader->sequences));
-    if (sequence && reader->sequence_count > before)
+    if (sequence)
         sequence->id = (uint32_t)id;
     return sequence;
 }
@@ -441,11 +440,10 @@ static int read_perfetto(const char *path, struct nvt_trace *trace, struct nvt_e
     reader->kineto = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
     int status = nvt_wire_read(path, on_packet, reader, &cut, &own);
-    if (!status)
-        status = nvt_perfetto_finish_events(reader);
-    if (!status && !reader->kineto.events)
-        nvt_trace_warn(trace, "is a trace without any track event or GPU stage");
     if (!status) {
+        nvt_perfetto_finish_events(reader);
+        if (!reader->kineto.events)
+            nvt_trace_warn(trace, "is a trace without any track event or GPU stage");
         const int is_of_others = !nvt_has_pytorch_operators(trace);
         note_counts(reader, cut);
         status = nvt_kineto_finish(&reader->kineto, is_of_others);

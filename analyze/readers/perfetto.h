@@ -121,7 +121,7 @@ struct nvt_perfetto {
     int is_inner;  /* within compressed packets */
 };
 
-/* A packet and what is in it. `at`: its time, by its sequence's clock; INT64_MIN: it has none. */
+/* A packet. `time`: on the trace's clock; INT64_MIN: it has none. */
 struct nvt_perfetto_packet {
     struct nvt_perfetto_sequence *sequence;
     uint32_t sequence_row;
@@ -168,7 +168,7 @@ int nvt_perfetto_place(struct nvt_perfetto *reader, struct nvt_perfetto_track *t
 int nvt_perfetto_event(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
                        struct nvt_wire event);
 /* What is known at the end: of ranges that did not end, and of arrows. */
-int nvt_perfetto_finish_events(struct nvt_perfetto *reader);
+void nvt_perfetto_finish_events(struct nvt_perfetto *reader);
 
 /* perfetto_args.c: DebugAnnotation, of the event that is being read. 0, or -1 with err filled. */
 int nvt_perfetto_annotation(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,

@@ -361,7 +361,7 @@ static const char *rocm_category(struct nvt_kineto_event *event, const char *cat
     if (!strcmp(category, "kernel_dispatch")) {
         const uint32_t threads = event->block_size ? event->block[0] : 0;
         if (event->grid_size && threads)
-            event->grid[0] = (event->grid[0] + threads - 1) / threads;
+            event->grid[0] = event->grid[0] / threads + (event->grid[0] % threads != 0);
         return "kernel";
     }
     return !strcmp(category, "hip_api")      ? "hip_runtime"

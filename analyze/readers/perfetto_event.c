@@ -498,7 +498,7 @@ int nvt_perfetto_event(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
 
 /* --- the end --- */
 
-int nvt_perfetto_finish_events(struct nvt_perfetto *reader)
+void nvt_perfetto_finish_events(struct nvt_perfetto *reader)
 {
     struct nvt_trace *trace = reader->kineto.trace;
     struct nvt_ops *ops = &trace->ops;
@@ -523,5 +523,4 @@ int nvt_perfetto_finish_events(struct nvt_perfetto *reader)
         nvt_trace_note(trace,
                        "%" PRIu64 " device operations do not end in the file: they have no length",
                        without_end);
-    return 0;
 }

@@ -1,8 +1,6 @@
 /* Render stages: what a GPU's queues did, as drivers of GPUs tell Perfetto. */
 #include "perfetto.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 struct stage {

@@ -51,7 +51,7 @@ int nvt_perfetto_call(struct nvt_perfetto *reader, const char *what, int64_t pid
 
 /* --- descriptors --- */
 
-/* ProcessDescriptor and ThreadDescriptor: `tid` is the field of the thread's number, `name` that of a name. */
+/* What ProcessDescriptor and ThreadDescriptor say. */
 struct owner {
     int64_t pid, tid;
     uint32_t name, command;

@@ -21,10 +21,8 @@ static int recognizes(const uint8_t *head, size_t size)
 
 #ifdef HAVE_SQLITE
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include "../../lib/count_of.h"
-#include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 #include "../model/payload.h"
 #include "nsys.h"
