@@ -126,7 +126,8 @@ static int set_facts(const struct nvt_flight *flight)
     const uint32_t library =
         nvt_flight_text(flight, nvt_pickle_find(pickle, pickle->root, "comm_lib_version"));
     char written[32], date[NVT_DATE_SIZE] = "";
-    snprintf(written, sizeof(written), "%" PRId64, written_ns(flight->path));
+    const int64_t written_at = written_ns(flight->path);
+    snprintf(written, sizeof(written), "%" PRId64, written_at);
     nvt_date((time_t)(flight->first / 1000000000), date);
     trace->origin_ns = flight->first;
     if (version == NVT_NO_STRING || library == NVT_NO_STRING ||
@@ -134,7 +135,7 @@ static int set_facts(const struct nvt_flight *flight)
                            version ? nvt_name(trace, version) : "unknown version") ||
         (library && nvt_trace_set_meta(trace, "NCCL", nvt_name(trace, library))) ||
         (flight->first && *date && nvt_trace_set_meta(trace, "date", date)) ||
-        (strcmp(written, "0") != 0 && nvt_trace_set_meta(trace, NVT_FLIGHT_WRITTEN, written)))
+        (written_at && nvt_trace_set_meta(trace, NVT_FLIGHT_WRITTEN, written)))
         return nvt_flight_no_memory(flight);
     return 0;
 }

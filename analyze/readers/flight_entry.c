@@ -8,6 +8,7 @@
 #include "../../lib/count_of.h"
 #include "../../lib/json.h"
 #include "flight.h"
+#include "pickle_text.h"
 
 /* Bytes of the stack that are kept, and of sizes. */
 enum { STACK = 600, SIZES = 120 };
@@ -15,31 +16,10 @@ enum { STACK = 600, SIZES = 120 };
 /* No later than 127 years behind the first call. */
 #define LONGEST INT64_C(4000000000000000000)
 
-struct text {
-    const char *at;
-    size_t size;
-};
-
-static struct text text_of(const struct nvt_flight *flight, uint32_t value)
+static struct nvt_pickle_text member(const struct nvt_flight *flight, uint32_t dict,
+                                     const char *key)
 {
-    if (nvt_pickle_kind(&flight->pickle, value) != NVT_PICKLE_TEXT)
-        return (struct text){"", 0};
-    return (struct text){flight->pickle.values[value].is.text, flight->pickle.values[value].size};
-}
-
-static struct text member(const struct nvt_flight *flight, uint32_t dict, const char *key)
-{
-    return text_of(flight, nvt_pickle_find(&flight->pickle, dict, key));
-}
-
-static int has(struct text text, const char *part)
-{
-    return memmem(text.at, text.size, part, strlen(part)) != NULL;
-}
-
-static int is(struct text text, const char *other)
-{
-    return text.size == strlen(other) && !memcmp(text.at, other, text.size);
+    return nvt_pickle_member(&flight->pickle, dict, key);
 }
 
 /* A moment on the trace's axis; 0 where it is none. */
@@ -74,7 +54,7 @@ static void put_sizes(struct nvt_flight *flight, uint32_t entry, const char *siz
         }
         (void)nvt_buffer_printf(out, "]");
         if (nvt_pickle_next(pickle, &along, &type)) {
-            const struct text name = text_of(flight, type);
+            const struct nvt_pickle_text name = nvt_pickle_text(pickle, type);
             (void)nvt_buffer_printf(out, " %.*s", (int)(name.size > 20 ? 20 : name.size), name.at);
         }
     }
@@ -82,16 +62,16 @@ static void put_sizes(struct nvt_flight *flight, uint32_t entry, const char *siz
 }
 
 /* Python's functions, but those by which torch calls itself. */
-static int is_of_program(struct text file)
+static int is_of_program(struct nvt_pickle_text file)
 {
     static const char *const own[] = {"/torch/distributed/", "/torch/nn/",    "/torch/autograd/",
                                       "/torch/utils/",       "/torch/_",      "/torch/amp/",
                                       "/torch/optim/",       "/torch/fx/",    "/torch/cuda/",
                                       "/threading.py",       "/contextlib.py"};
-    if (file.size < 3 || (memcmp(file.at + file.size - 3, ".py", 3) != 0 && *file.at != '<'))
+    if (!nvt_pickle_is_python(file))
         return 0;
     for (size_t i = 0; i < NVT_COUNT_OF(own); i++)
-        if (has(file, own[i]))
+        if (nvt_pickle_text_has(file, own[i]))
             return 0;
     return 1;
 }
@@ -102,17 +82,14 @@ static int put_stack(struct nvt_flight *flight, uint32_t frames, int all, struct
     struct nvt_pickle_walk walk = nvt_pickle_walk(&flight->pickle, frames);
     uint32_t frame;
     while (out->size < STACK && nvt_pickle_next(&flight->pickle, &walk, &frame)) {
-        struct text name = member(flight, frame, "name"), file = member(flight, frame, "filename");
+        struct nvt_pickle_text name = member(flight, frame, "name"),
+                               file = member(flight, frame, "filename");
         const int64_t line = nvt_pickle_integer(&flight->pickle, frame, "line", 0);
         if (nvt_flight_take_room(flight))
             return -1;
         if ((!all && !is_of_program(file)) || !name.size)
             continue;
-        const char *slash = memrchr(file.at, '/', file.size);
-        if (slash) {
-            file.size -= (size_t)(slash + 1 - file.at);
-            file.at = slash + 1;
-        }
+        file = nvt_pickle_base(file);
         (void)nvt_buffer_printf(out, "%s%.*s (%.*s:%" PRId64 ")", out->size ? " < " : "",
                                 (int)(name.size > 100 ? 100 : name.size), name.at,
                                 (int)(file.size > 100 ? 100 : file.size), file.at, line);
@@ -143,17 +120,14 @@ static void read_ends(const char *text, struct said *said)
     said->to = is_to ? right : left;
 }
 
-static struct said read_name(struct text name)
+static struct said read_name(struct nvt_pickle_text name)
 {
     struct said said = {.library = "", .from = -1, .to = -1};
-    const char *colon = memrchr(name.at, ':', name.size);
     char text[160];
     snprintf(text, sizeof(text), "%.*s", (int)(name.size > 150 ? 150 : name.size), name.at);
-    const char *operation = text;
-    if (colon && colon - name.at < 150) {
-        snprintf(said.library, sizeof(said.library), "%.*s", (int)(colon - name.at), text);
-        operation = text + (colon - name.at) + 1;
-    }
+    const char *colon = strrchr(text, ':'), *operation = colon ? colon + 1 : text;
+    if (colon)
+        snprintf(said.library, sizeof(said.library), "%.*s", (int)(colon - text), text);
     const char *space = strchr(operation, ' ');
     snprintf(said.operation, sizeof(said.operation), "%.*s", space ? (int)(space - operation) : 60,
              operation);
@@ -171,17 +145,17 @@ static int has_states(const char *library)
 static const char *state_of(const struct nvt_flight *flight, uint32_t entry, const char *library,
                             int64_t is_retired)
 {
-    const struct text state = member(flight, entry, "state");
-    if (is(state, "completed"))
+    const uint32_t state = nvt_pickle_find(&flight->pickle, entry, "state");
+    if (nvt_pickle_is(&flight->pickle, state, "completed"))
         return "completed";
     if (is_retired > 0 && !has_states(library))
         return "ended";
-    return is(state, "started") ? "started" : "scheduled";
+    return nvt_pickle_is(&flight->pickle, state, "started") ? "started" : "scheduled";
 }
 
 static void copy(struct nvt_flight *flight, uint32_t value, char *out, size_t size)
 {
-    const struct text text = text_of(flight, value);
+    const struct nvt_pickle_text text = nvt_pickle_text(&flight->pickle, value);
     snprintf(out, size, "%.*s", (int)(text.size < size ? text.size : size - 1), text.at);
 }
 
@@ -248,7 +222,7 @@ static int put_payload(struct nvt_flight *flight, uint32_t entry, const struct s
 /* Since when it is numbered differently, a thread's number is a text. */
 static uint32_t thread_of(const struct nvt_flight *flight, uint32_t entry)
 {
-    const struct text id = member(flight, entry, "thread_id");
+    const struct nvt_pickle_text id = member(flight, entry, "thread_id");
     char digits[32];
     snprintf(digits, sizeof(digits), "%.*s", (int)(id.size > 30 ? 30 : id.size), id.at);
     const uint32_t thread =

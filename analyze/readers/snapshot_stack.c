@@ -3,6 +3,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/count_of.h"
+#include "pickle_text.h"
 #include "snapshot.h"
 
 /* Functions of a stack that are looked at, the innermost ones. */
@@ -27,49 +28,19 @@ static const char *const dull_files[] = {
     "Modules/main.c", "Objects/call.c",     "methodobject.c",   "pycore_ceval.h",
     "ceval.c",        "cpython/abstract.h", "CUDACachingAlloc", "RegisterCompositeImplicit"};
 
-struct text {
-    const char *at;
-    size_t size;
-};
-
-static struct text text_of(const struct nvt_snapshot *snapshot, uint32_t frame, const char *key)
+static struct nvt_pickle_text text_of(const struct nvt_snapshot *snapshot, uint32_t frame,
+                                      const char *key)
 {
-    uint32_t value = nvt_pickle_find(&snapshot->pickle, frame, key);
-    if (nvt_pickle_kind(&snapshot->pickle, value) != NVT_PICKLE_TEXT)
-        return (struct text){"", 0};
-    return (struct text){snapshot->pickle.values[value].is.text,
-                         snapshot->pickle.values[value].size};
-}
-
-static int has(struct text text, const char *part)
-{
-    return memmem(text.at, text.size, part, strlen(part)) != NULL;
-}
-
-static int begins(struct text text, const char *part)
-{
-    return text.size >= strlen(part) && !memcmp(text.at, part, strlen(part));
-}
-
-static int ends(struct text text, const char *part)
-{
-    size_t size = strlen(part);
-    return text.size >= size && !memcmp(text.at + text.size - size, part, size);
-}
-
-/* "<string>", "<frozen importlib>" and "<eval_with_key>.3" are Python's too. */
-static int is_python(struct text file)
-{
-    return ends(file, ".py") || begins(file, "<");
+    return nvt_pickle_member(&snapshot->pickle, frame, key);
 }
 
 /* The operator's name in that of the function by which all of them are called: "at::_ops::linear::call(…)". */
-static struct text operator_of(struct text function)
+static struct nvt_pickle_text operator_of(struct nvt_pickle_text function)
 {
     static const char prefix[] = "at::_ops::";
-    if (!begins(function, prefix))
-        return (struct text){"", 0};
-    struct text name = {function.at + strlen(prefix), function.size - strlen(prefix)};
+    if (!nvt_pickle_text_begins(function, prefix))
+        return (struct nvt_pickle_text){"", 0};
+    struct nvt_pickle_text name = {function.at + strlen(prefix), function.size - strlen(prefix)};
     const char *end = memmem(name.at, name.size, "::call(", 7);
     name.size = end ? (size_t)(end - name.at) : 0;
     return name;
@@ -78,17 +49,20 @@ static struct text operator_of(struct text function)
 /* What a frame is. */
 enum { PYTHON = 1, DULL = 2, OPERATOR = 4 };
 
-static uint32_t traits_of(struct text function, struct text file)
+static uint32_t traits_of(struct nvt_pickle_text function, struct nvt_pickle_text file)
 {
     uint32_t traits = operator_of(function).size ? OPERATOR : 0;
-    if (is_python(file))
+    if (nvt_pickle_is_python(file))
         return traits | PYTHON |
-               (ends(file, "nn/modules/module.py") && ends(function, "_call_impl") ? DULL : 0);
+               (nvt_pickle_text_ends(file, "nn/modules/module.py") &&
+                        nvt_pickle_text_ends(function, "_call_impl")
+                    ? DULL
+                    : 0);
     for (size_t i = 0; i < NVT_COUNT_OF(dull_functions); i++)
-        if (has(function, dull_functions[i]))
+        if (nvt_pickle_text_has(function, dull_functions[i]))
             return traits | DULL;
     for (size_t i = 0; i < NVT_COUNT_OF(dull_files); i++)
-        if (has(file, dull_files[i]))
+        if (nvt_pickle_text_has(file, dull_files[i]))
             return traits | DULL;
     return traits;
 }
@@ -105,13 +79,13 @@ static int64_t known_traits(struct nvt_snapshot *snapshot, uint32_t frame)
 }
 
 /* A C++ function without parameters and template arguments: "at::(anonymous namespace)::wrapper_CUDA_addmm". */
-static int write_function(struct nvt_buffer *out, struct text function)
+static int write_function(struct nvt_buffer *out, struct nvt_pickle_text function)
 {
     static const char anonymous[] = "(anonymous namespace)";
     int depth = 0;
     for (size_t i = 0; i < function.size; i++) {
-        struct text rest = {function.at + i, function.size - i};
-        if (begins(rest, anonymous)) {
+        struct nvt_pickle_text rest = {function.at + i, function.size - i};
+        if (nvt_pickle_text_begins(rest, anonymous)) {
             if (!depth && nvt_buffer_append(out, anonymous, strlen(anonymous)))
                 return -1;
             i += strlen(anonymous) - 1;
@@ -130,16 +104,12 @@ static int write_function(struct nvt_buffer *out, struct text function)
 /* "forward (linear.py:117)"; without what is not known. */
 static int write_name(struct nvt_snapshot *snapshot, uint32_t frame, struct nvt_buffer *out)
 {
-    struct text function = text_of(snapshot, frame, "name");
-    struct text file = text_of(snapshot, frame, "filename");
+    struct nvt_pickle_text function = text_of(snapshot, frame, "name");
+    struct nvt_pickle_text path = text_of(snapshot, frame, "filename"),
+                           file = nvt_pickle_base(path);
     int64_t line = nvt_pickle_integer(&snapshot->pickle, frame, "line", 0);
-    int status = is_python(file) ? nvt_buffer_append(out, function.at, function.size)
-                                 : write_function(out, function);
-    const char *slash = memrchr(file.at, '/', file.size);
-    if (slash) {
-        file.size -= (size_t)(slash + 1 - file.at);
-        file.at = slash + 1;
-    }
+    int status = nvt_pickle_is_python(path) ? nvt_buffer_append(out, function.at, function.size)
+                                            : write_function(out, function);
     if (!status && file.size && !(file.size == 2 && !memcmp(file.at, "??", 2))) {
         status =
             nvt_buffer_printf(out, " (%.*s", (int)(file.size > 1000 ? 1000 : file.size), file.at);
@@ -160,7 +130,7 @@ static uint32_t name_of(struct nvt_snapshot *snapshot, uint32_t frame, int as_op
     if (*known != NVT_MAP_NONE)
         return *known;
     struct nvt_buffer name = {0};
-    struct text called = operator_of(text_of(snapshot, frame, "name"));
+    struct nvt_pickle_text called = operator_of(text_of(snapshot, frame, "name"));
     int status = as_operator ? nvt_buffer_printf(&name, "aten::%.*s", (int)called.size, called.at)
                              : write_name(snapshot, frame, &name);
     if (!status && !name.size)
