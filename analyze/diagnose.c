@@ -16,6 +16,7 @@
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
 #include "command.h"
+#include "input/input_folder.h"
 #include "input/rows.h"
 
 static const char usage_text[] =
@@ -496,12 +497,20 @@ static int read_input(const struct request *request, const struct nvt_input_dige
                : 0;
 }
 
-/* Whether several traces are given, or may be. */
+/* Whether several files are given, or lie in a folder, and all can be read again. */
 static int has_several(const struct request *request)
 {
+    struct nvt_paths inside = {0};
     struct stat status;
-    return request->given[0] &&
-           (request->given[1] || (!stat(request->given[0], &status) && S_ISDIR(status.st_mode)));
+    size_t count = 0;
+    for (; request->given[count]; count++)
+        if (!stat(request->given[count], &status) && !S_ISREG(status.st_mode) &&
+            !S_ISDIR(status.st_mode))
+            return 0;
+    if (count == 1 && !nvt_folder_traces(request->given[0], &inside, NULL))
+        count = inside.count;
+    nvt_paths_free(&inside);
+    return count > 1;
 }
 
 /* A few of many traces are in memory at a time, where that is enough. 0, or -1 with err. */

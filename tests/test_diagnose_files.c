@@ -171,6 +171,21 @@ static void what_needs_events_is_read_as_a_whole(void **state)
     }
 }
 
+/* Of the first one nothing is kept, and the second one cannot be read again. */
+static void a_pipe_is_read_once(void **state)
+{
+    (void)state;
+    static const char script[] = "cat \"$1\" | \"$0\" diagnose \"$2\" /dev/stdin";
+    struct made_job job = made_job(7, MADE_HEALTHY, 16, 0);
+    assert_int_equal(nvt_trace_set_meta(job.traces[0].trace, "ended", "was killed by signal 9"), 0);
+    write_files(&job);
+    const char *command[] = {"sh", "-c", script, cli_built("nvtally"), paths[1], paths[0], NULL};
+    struct cli_result result = cli_run(command);
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "left out"));
+    cli_result_free(&result);
+}
+
 static int forget(void **state)
 {
     forget_files();
@@ -182,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_kept_says_what_traces_say),
         cmocka_unit_test(what_needs_events_is_read_as_a_whole),
+        cmocka_unit_test(a_pipe_is_read_once),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, forget);
 }

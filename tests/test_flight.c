@@ -623,8 +623,9 @@ static void names_and_numbers_may_be_anything(void **state)
         "[1, {\"name\": \"f\"}], \"input_sizes\": [3, [null]], \"state\": 7}, "
         "{\"time_created_ns\": "
         "9223372036854775807, \"profiling_name\": \":::send 9999999999999999999->1\", \"is_p2p\": "
-        "true}]}");
-    assert_int_equal(trace->ranges.count, 2);
+        "true}, {\"profiling_name\": \"gather\\u0000 of something longer:all_reduce\"}]}");
+    assert_int_equal(trace->ranges.count, 3);
+    assert_string_equal(nvt_name(trace, trace->ranges.name[2]), "gather");
     assert_string_equal(
         nvt_member_text(nvt_name(trace, trace->ranges.payload[0]), "\"group\"", text, sizeof(text)),
         "a\"b\n");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/clock.h"
 #include "../../lib/collective_payload.h"
 #include "../../lib/grow.h"
@@ -28,9 +29,8 @@ struct group {
 
 /* What a rank called in a group. */
 struct state {
-    uint32_t rank, group;
-    uint64_t last, done; /* the highest called, the highest that ended, and 1; 0 none */
-    uint64_t pending;    /* the lowest without an end behind `done` of the group, UINT64_MAX none */
+    uint64_t last;    /* the highest called, and 1; 0 none */
+    uint64_t pending; /* the lowest without an end behind `done` of the group, UINT64_MAX none */
     uint32_t pending_range;
 };
 
@@ -78,11 +78,11 @@ static int read_call(const struct nvt_trace *trace, uint32_t range, struct call 
 
 /* --- groups --- */
 
-static int add_member(struct group *group, uint32_t number)
+static int add_number(uint32_t **numbers, uint32_t *count, uint32_t number)
 {
-    if (nvt_grow(&group->members, group->member_count, sizeof(*group->members)))
+    if (nvt_grow(numbers, *count, sizeof(**numbers)))
         return -1;
-    group->members[group->member_count++] = number;
+    (*numbers)[(*count)++] = number;
     return 0;
 }
 
@@ -94,7 +94,8 @@ static int read_members(struct group *group, const char *text)
         const unsigned long number = strtoul(text, &end, 10);
         if (end == text)
             break;
-        if (number < NVT_NONE && add_member(group, (uint32_t)number))
+        if (number < NVT_NONE &&
+            add_number(&group->members, &group->member_count, (uint32_t)number))
             return -1;
     }
     return 0;
@@ -192,8 +193,15 @@ static struct state *state_of(struct finder *finder, uint32_t group, uint32_t ra
         nvt_map_item(&finder->state_of, (uint64_t)group << 32 | rank, &finder->states,
                      &finder->state_count, sizeof(*finder->states));
     if (state && finder->state_count > before)
-        *state = (struct state){rank, group, 0, 0, UINT64_MAX, NVT_NONE};
+        *state = (struct state){0, UINT64_MAX, NVT_NONE};
     return state;
+}
+
+/* NULL: it called nothing of it. */
+static const struct state *known_state(const struct finder *finder, uint32_t group, uint32_t rank)
+{
+    const uint32_t row = nvt_map_get(&finder->state_of, (uint64_t)group << 32 | rank);
+    return row == NVT_MAP_NONE ? NULL : &finder->states[row];
 }
 
 /* How long what is pending had waited when its dump was written; INT64_MAX: that is not known. */
@@ -217,8 +225,6 @@ static int note_call(struct finder *finder, uint32_t rank, uint32_t range, const
         own->last = range;
     if (call->sequence + 1 > state->last)
         state->last = call->sequence + 1;
-    if (call->has_ended && call->sequence + 1 > state->done)
-        state->done = call->sequence + 1;
     if (call->has_ended && call->sequence + 1 > finder->groups[group].done)
         finder->groups[group].done = call->sequence + 1;
     return 0;
@@ -229,13 +235,14 @@ static int note_pending(struct finder *finder, uint32_t rank, uint32_t range,
                         const struct call *call)
 {
     const struct nvt_trace *trace = finder->job->ranks[rank].from->trace;
+    if (call->has_ended)
+        return 0;
     const uint32_t row = group_of(finder, trace, call);
     struct state *state = row == NVT_NONE ? NULL : state_of(finder, row, rank);
     if (!state)
         return -1;
     struct group *group = &finder->groups[row];
-    if (call->has_ended || call->sequence >= state->pending ||
-        (group->from < 0 && call->sequence < group->done))
+    if (call->sequence >= state->pending || (group->from < 0 && call->sequence < group->done))
         return 0;
     state->pending = call->sequence;
     state->pending_range = range;
@@ -273,23 +280,9 @@ static int for_each(struct finder *finder,
 /* The row of a rank; NVT_NONE: there is no dump of it. */
 static uint32_t rank_numbered(const struct nvt_flight_job *job, int64_t number)
 {
-    uint32_t low = 0, high = job->rank_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (job->ranks[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < job->rank_count && job->ranks[low].number == number ? low : NVT_NONE;
-}
-
-static int add_number(uint32_t **numbers, uint32_t *count, uint32_t number)
-{
-    if (nvt_grow(numbers, *count, sizeof(**numbers)))
-        return -1;
-    (*numbers)[(*count)++] = number;
-    return 0;
+    uint32_t at = 0;
+    NVT_BISECT(at, job->rank_count, job->ranks[at].number < number);
+    return at < job->rank_count && job->ranks[at].number == number ? at : NVT_NONE;
 }
 
 static int add_call(const struct nvt_flight_job *job, struct nvt_flight_stuck *stuck, uint32_t rank,
@@ -311,8 +304,7 @@ static int sort_member(struct finder *finder, struct nvt_flight_stuck *stuck, ui
     const uint32_t rank = rank_numbered(finder->job, number);
     if (rank == NVT_NONE)
         return add_number(&stuck->absent, &stuck->absent_count, number);
-    const uint32_t row = nvt_map_get(&finder->state_of, (uint64_t)group << 32 | rank);
-    const struct state *state = row == NVT_MAP_NONE ? NULL : &finder->states[row];
+    const struct state *state = known_state(finder, group, rank);
     if (!state || state->last <= stuck->sequence)
         return add_number(&stuck->missing, &stuck->missing_count, rank);
     return state->pending == stuck->sequence
@@ -379,14 +371,12 @@ static int sort_ends(struct finder *finder, struct nvt_flight_stuck *stuck, uint
     const int64_t ends[] = {finder->groups[group].from, finder->groups[group].to};
     for (int i = 0; i < 2; i++) {
         const uint32_t rank = rank_numbered(finder->job, ends[i]);
-        const uint32_t row = rank == NVT_NONE
-                                 ? NVT_MAP_NONE
-                                 : nvt_map_get(&finder->state_of, (uint64_t)group << 32 | rank);
+        const struct state *state = rank == NVT_NONE ? NULL : known_state(finder, group, rank);
         int failed = 0;
         if (rank == NVT_NONE)
             failed = add_number(&stuck->absent, &stuck->absent_count, (uint32_t)ends[i]);
-        else if (row != NVT_MAP_NONE && finder->states[row].pending != UINT64_MAX)
-            failed = add_call(finder->job, stuck, rank, finder->states[row].pending_range);
+        else if (state && state->pending != UINT64_MAX)
+            failed = add_call(finder->job, stuck, rank, state->pending_range);
         else
             failed = add_number(&stuck->missing, &stuck->missing_count, rank);
         if (failed)
@@ -401,9 +391,8 @@ static int complete_members(struct finder *finder, uint32_t group)
     struct group *of = &finder->groups[group];
     const int is_world = !strcmp(of->purpose, "default_pg");
     for (uint32_t i = 0; i < finder->job->rank_count; i++)
-        if ((is_world ||
-             nvt_map_get(&finder->state_of, (uint64_t)group << 32 | i) != NVT_MAP_NONE) &&
-            add_member(of, finder->job->ranks[i].number))
+        if ((is_world || known_state(finder, group, i)) &&
+            add_number(&of->members, &of->member_count, finder->job->ranks[i].number))
             return -1;
     return 0;
 }
@@ -508,9 +497,10 @@ static int find_ranks(struct nvt_flight_job *job, const struct nvt_input *input,
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_input_trace *from = &input->traces[i];
+        if (numbers[i] != run || !nvt_trace_meta(from->trace, NVT_FLIGHT_FACT))
+            continue;
         const uint32_t number = nvt_input_rank(from, 0);
-        if (numbers[i] != run || !nvt_trace_meta(from->trace, NVT_FLIGHT_FACT) ||
-            number == NVT_NONE)
+        if (number == NVT_NONE)
             continue;
         if (nvt_grow(&job->ranks, job->rank_count, sizeof(*job->ranks)))
             return -1;
