@@ -148,17 +148,17 @@ static void print_labelled(const struct nvt_screen *screen, const char *label, c
     putchar('\n');
 }
 
-/* Lines, each with its end. */
-static void print_lines(const struct nvt_screen *screen, const struct nvt_buffer *lines)
+/* Lines, each with its end, which becomes a NUL. */
+static void print_lines(const struct nvt_screen *screen, struct nvt_buffer *lines)
 {
-    char *copy = lines->size ? strndup((const char *)lines->data, lines->size) : NULL;
-    char *rest = copy;
-    for (char *line; (line = strsep(&rest, "\n"));)
-        if (rest) {
-            (void)nvt_wrap(line, 0, 2, screen->width, stdout);
-            putchar('\n');
-        }
-    free(copy);
+    char *line = (char *)lines->data;
+    size_t left = lines->size;
+    for (char *end; left && (end = memchr(line, '\n', left)); line = end + 1) {
+        *end = 0;
+        left -= (size_t)(end + 1 - line);
+        (void)nvt_wrap(line, 0, 2, screen->width, stdout);
+        putchar('\n');
+    }
 }
 
 /* What the words of confidence mean, those that were used. */
@@ -245,8 +245,8 @@ static int do_overlap(const struct nvt_findings *findings)
 
 /* `first`: lines of nvt_diagnose_end and nvt_diagnose_idle. `why`: lines about what was not looked at. */
 static int print_paragraphs(const struct nvt_screen *screen, const struct nvt_findings *findings,
-                            const struct request *request, const struct nvt_buffer *first,
-                            const struct nvt_buffer *why)
+                            const struct request *request, struct nvt_buffer *first,
+                            struct nvt_buffer *why)
 {
     int failed = 0;
     print_lines(screen, first);
