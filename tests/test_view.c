@@ -161,19 +161,19 @@ static void test_flame(void **state)
     assert_int_equal(tracks->count, 2);
     const int64_t expected[][2] = {{0, 3000100}, {8000000, 9000000}, {9500000, 9500000}};
     assert_int_equal(tracks->items[0].count, 3);
-    for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
-        assert_int_equal(tracks->items[0].start[i], expected[i][0]);
-        assert_int_equal(tracks->items[0].end[i], expected[i][1]);
+    for (uint32_t i = 0; i < NVT_COUNT_OF(expected); i++) {
+        assert_int_equal(nvt_track_start(&tracks->items[0], i), expected[i][0]);
+        assert_int_equal(nvt_track_end(&tracks->items[0], i), expected[i][1]);
     }
     const char *const names[] = {"copy", "sort", "sort"};
     assert_int_equal(tracks->items[1].count, 3);
     for (uint32_t i = 0; i < 3; i++)
-        assert_string_equal(nvt_scene_name(scene, tracks->items[1].name[i]), names[i]);
-    assert_int_equal(tracks->items[1].end[0], 2000100);
+        assert_string_equal(nvt_scene_name(scene, nvt_track_name(&tracks->items[1], i)), names[i]);
+    assert_int_equal(nvt_track_end(&tracks->items[1], 0), 2000100);
     hide(&shown);
 }
 
-/* At most 100 B an event beside the model's own. */
+/* Rows are not copied: only idle time and the path, of which there are many here, are the lanes' own. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void test_memory(void **state)
     const struct nvt_trace *trace = shown.item.trace;
     const uint64_t events = (uint64_t)trace->ranges.count + trace->apis.count + trace->ops.count;
     assert_true(events > 50000);
-    assert_true(nvt_scene_bytes(&shown.viewer.scenes[0]) < 100 * events);
+    assert_true(nvt_scene_bytes(&shown.viewer.scenes[0]) < 40 * events);
     hide(&shown);
 }
 

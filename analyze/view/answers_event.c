@@ -182,14 +182,15 @@ static void put_path(struct event *event, uint32_t thread, int64_t moment, uint3
         for (uint32_t t = lane->tracks.count; t-- > 0;) {
             const struct nvt_track *track = &lane->tracks.items[t];
             const uint32_t behind = nvt_track_from(track, 0, moment + 1);
-            if (!behind || track->end[behind - 1] < moment || track->row[behind - 1] == but)
+            if (!behind || nvt_track_end(track, behind - 1) < moment ||
+                track->row[behind - 1] == but)
                 continue;
             nvt_buffer_printf(event->out, "%s{\"name\":", count++ ? "," : "");
-            nvt_json_quote(event->out, nvt_name(event->trace, track->name[behind - 1]));
+            nvt_json_quote(event->out, nvt_name(event->trace, nvt_track_name(track, behind - 1)));
             nvt_buffer_printf(
                 event->out, ",\"start\":%" PRId64 ",\"end\":%" PRId64 "}",
-                nvt_viewer_axis(event->viewer, event->number, track->start[behind - 1]),
-                nvt_viewer_axis(event->viewer, event->number, track->end[behind - 1]));
+                nvt_viewer_axis(event->viewer, event->number, nvt_track_start(track, behind - 1)),
+                nvt_viewer_axis(event->viewer, event->number, nvt_track_end(track, behind - 1)));
         }
     }
 }
@@ -228,8 +229,8 @@ static void put_links(struct event *event, enum nvt_view_kind kind)
             for (uint32_t n = 0; at < track->count && n < LOOKED_AT && event->links < MOST;
                  n++, at++)
                 if (ops->api[track->row[at]] == call)
-                    put_link(event, "launches", i, track->start[at], track->end[at],
-                             track->name[at]);
+                    put_link(event, "launches", i, nvt_track_start(track, at),
+                             nvt_track_end(track, at), nvt_track_name(track, at));
         }
     }
 }
@@ -242,8 +243,9 @@ static int find_span(const struct nvt_view_lane *lane, uint32_t number, uint32_t
         number < lane->tracks.count ? &lane->tracks.items[number] : NULL;
     for (uint32_t i = 0; track && i < track->count; i++)
         if (track->row[i] == row) {
-            *span = (struct nvt_tile_item){
-                .start = track->start[i], .end = track->end[i], .name = track->name[i]};
+            *span = (struct nvt_tile_item){.start = nvt_track_start(track, i),
+                                           .end = nvt_track_end(track, i),
+                                           .name = nvt_track_name(track, i)};
             return 0;
         }
     return 1;

@@ -218,10 +218,12 @@ static void see_lane(const struct nvt_scene *scene, uint32_t lane, const uint32_
     if (scene->lanes[lane].kind == NVT_VIEW_ITERATIONS) /* they are ranges, too */
         return;
     for (uint32_t t = 0; t < tracks->count; t++)
-        for (uint32_t i = 0; i < tracks->items[t].count; i++)
-            if (of[tracks->items[t].name[i]])
-                see_span(&matches[of[tracks->items[t].name[i]] - 1], tracks->items[t].start[i],
-                         moment, (struct place){lane, t, i});
+        for (uint32_t i = 0; i < tracks->items[t].count; i++) {
+            const uint32_t match = of[nvt_track_name(&tracks->items[t], i)];
+            if (match)
+                see_span(&matches[match - 1], nvt_track_start(&tracks->items[t], i), moment,
+                         (struct place){lane, t, i});
+        }
 }
 
 static int by_spans(const void *left, const void *right)
@@ -245,8 +247,8 @@ static void put_match(const struct nvt_viewer *viewer, const struct match *match
                       ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRId64 ",%" PRId64 "]",
                       match->spans, viewer->first[match->trace] + match->at.lane, match->at.track,
                       track->row[match->at.span],
-                      nvt_viewer_axis(viewer, match->trace, track->start[match->at.span]),
-                      nvt_viewer_axis(viewer, match->trace, track->end[match->at.span]));
+                      nvt_viewer_axis(viewer, match->trace, nvt_track_start(track, match->at.span)),
+                      nvt_viewer_axis(viewer, match->trace, nvt_track_end(track, match->at.span)));
 }
 
 /* Append the matches of a trace that occur. 0, or -1 when out of memory. */

@@ -52,26 +52,45 @@ struct nvt_view_lane *nvt_scene_add(struct nvt_scene *scene, enum nvt_view_kind 
         scene->lanes = lanes;
         scene->capacity = (uint32_t)room;
     }
-    scene->lanes[scene->count] = (struct nvt_view_lane){.kind = kind,
-                                                        .process = process,
-                                                        .thread = NVT_NONE,
-                                                        .device = NVT_NONE,
-                                                        .context = NVT_NONE,
-                                                        .stream = NVT_NONE};
+    const struct nvt_track_columns *columns = &scene->columns[kind];
+    scene->lanes[scene->count] =
+        (struct nvt_view_lane){.kind = kind,
+                               .process = process,
+                               .thread = NVT_NONE,
+                               .device = NVT_NONE,
+                               .context = NVT_NONE,
+                               .stream = NVT_NONE,
+                               .tracks.of = columns->start ? columns : NULL};
     return &scene->lanes[scene->count++];
+}
+
+static void set_columns(struct nvt_scene *scene)
+{
+    const struct nvt_trace *trace = scene->trace;
+    struct nvt_track_columns *of = scene->columns;
+#define COLUMNS(table) {trace->table.start, trace->table.end, trace->table.name, NULL}
+    of[NVT_VIEW_ITERATIONS] = of[NVT_VIEW_RANGES] = (struct nvt_track_columns)COLUMNS(ranges);
+    of[NVT_VIEW_MARKS] =
+        (struct nvt_track_columns){trace->marks.time, trace->marks.time, trace->marks.name, NULL};
+    of[NVT_VIEW_CALLS] = (struct nvt_track_columns)COLUMNS(apis);
+    of[NVT_VIEW_MPI_CALLS] = (struct nvt_track_columns)COLUMNS(mpi_calls);
+    of[NVT_VIEW_OS_CALLS] = (struct nvt_track_columns)COLUMNS(os_calls);
+#undef COLUMNS
+    of[NVT_VIEW_STREAM] = (struct nvt_track_columns){trace->ops.start, trace->ops.end,
+                                                     trace->ops.short_name, trace->ops.name};
 }
 
 /* What threads do: rows of one table, each on its thread's lane. */
 struct thread_rows {
     enum nvt_view_kind kind;
     uint32_t count;
-    const int64_t *start, *end;
-    const uint32_t *thread, *name;
+    const uint32_t *thread;
 };
 
 static int put_thread_rows(struct nvt_scene *scene, const struct thread_rows *rows)
 {
     const struct nvt_trace *trace = scene->trace;
+    const struct nvt_track_columns *columns = &scene->columns[rows->kind];
     const uint32_t threads = trace->threads.count;
     uint32_t *lane_of = calloc(threads ? threads : 1, sizeof(*lane_of)); /* and 1 */
     int status = lane_of ? 0 : -1;
@@ -86,8 +105,8 @@ static int put_thread_rows(struct nvt_scene *scene, const struct thread_rows *ro
             status = lane ? 0 : -1;
         }
         if (!status)
-            status = nvt_tracks_put(&scene->lanes[lane_of[thread] - 1].tracks, rows->start[i],
-                                    rows->end[i], rows->name[i], i);
+            status = nvt_tracks_put(&scene->lanes[lane_of[thread] - 1].tracks, columns->start[i],
+                                    columns->end[i], columns->name[i], i);
     }
     free(lane_of);
     return status;
@@ -96,20 +115,13 @@ static int put_thread_rows(struct nvt_scene *scene, const struct thread_rows *ro
 static int put_threads(struct nvt_scene *scene)
 {
     const struct nvt_trace *trace = scene->trace;
-#define ROWS(kind, table)                                                                          \
-    {                                                                                              \
-        kind, trace->table.count, trace->table.start, trace->table.end, trace->table.thread,       \
-            trace->table.name                                                                      \
-    }
     const struct thread_rows rows[] = {
-        ROWS(NVT_VIEW_RANGES, ranges),
-        {NVT_VIEW_MARKS, trace->marks.count, trace->marks.time, trace->marks.time,
-         trace->marks.thread, trace->marks.name},
-        ROWS(NVT_VIEW_CALLS, apis),
-        ROWS(NVT_VIEW_MPI_CALLS, mpi_calls),
-        ROWS(NVT_VIEW_OS_CALLS, os_calls),
+        {NVT_VIEW_RANGES, trace->ranges.count, trace->ranges.thread},
+        {NVT_VIEW_MARKS, trace->marks.count, trace->marks.thread},
+        {NVT_VIEW_CALLS, trace->apis.count, trace->apis.thread},
+        {NVT_VIEW_MPI_CALLS, trace->mpi_calls.count, trace->mpi_calls.thread},
+        {NVT_VIEW_OS_CALLS, trace->os_calls.count, trace->os_calls.thread},
     };
-#undef ROWS
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (put_thread_rows(scene, &rows[i]))
             return -1;
@@ -313,6 +325,7 @@ int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struc
     struct making making = {.scene = scene};
     struct finishing finishing = {.scene = scene};
     scene->trace = trace;
+    set_columns(scene);
     scene->names = nvt_strings_count(trace->strings) + CAUSES + NVT_PATH_KINDS;
     scene->classes = calloc(scene->names, 1);
     if (!scene->classes)

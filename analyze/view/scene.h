@@ -2,7 +2,7 @@
  * The scene of a trace: its lanes, from top to bottom as they are drawn. A lane is what one thread, stream, device or
  * process does of one kind; its spans lie on tracks (track.h), or it is a curve: the level of a counter or of memory.
  *
- * Names of spans are strings of the trace, and behind them those of nvt_scene_name alone. Their rows are of the
+ * A scene stays where it was made: its tracks refer to it. Names of spans are strings of the trace, and behind them those of nvt_scene_name alone. Their rows are of the
  * table that the kind says.
  */
 #ifndef NVT_SCENE_H
@@ -43,6 +43,7 @@ struct nvt_view_lane {
 /* Zero-initialise; release with nvt_scene_free, also after a failure. */
 struct nvt_scene {
     const struct nvt_trace *trace; /* not owned */
+    struct nvt_track_columns columns[NVT_VIEW_KINDS]; /* its own, of kinds whose spans are rows */
     struct nvt_view_lane *lanes;
     uint32_t count, capacity;
     uint32_t names; /* of spans are below this */

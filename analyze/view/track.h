@@ -1,9 +1,10 @@
 /*
  * Tracks and tiles: what a scene shows of spans at any zoom.
  *
- * A track is a row of spans (ranges, calls, kernels …) in the order of their starts, with copies of what is drawn, so
- * that a tile touches no table of the trace: 24 bytes a span. Spans of a lane that overlap lie on further tracks
- * (nvt_tracks_put); only the last of NVT_TRACKS_MAX may hold spans that overlap each other.
+ * A track is a row of spans (ranges, calls, kernels …) in the order of their starts. Where they are rows of a table it has
+ * their numbers alone, and looks into the table's columns: 6 bytes a span; else it holds what is drawn, 26 bytes a span.
+ * Spans of a lane that overlap lie on further tracks (nvt_tracks_put); only the last of NVT_TRACKS_MAX may hold spans
+ * that overlap each other.
  *
  * A tile is a window of a track, cut into columns of equal width. A span that is at least as wide as a column is an item
  * of its own. Those that begin in a column and are narrower are merged into one item, which has their number, the time
@@ -18,33 +19,65 @@
 #define NVT_TRACKS_MAX 64
 
 /* So many spans have one entry of `common`. */
-#define NVT_TRACK_BLOCK 64u
+#define NVT_TRACK_BLOCK 16u
 
 struct nvt_track_common {
     uint32_t name;
     uint32_t count; /* spans of that name */
 };
 
+/* Columns of a table whose rows are spans. */
+struct nvt_track_columns {
+    const int64_t *start, *end;
+    const uint32_t *name, *or_name; /* the second where the first is 0; NULL: there is none */
+};
+
 struct nvt_track {
     uint32_t count, capacity;
-    int64_t *start, *end; /* ns, on the trace's axis; of a moment the same */
-    uint32_t *name, *row; /* whose they are is the lane's affair (scene.h) */
-    int64_t
-        *before; /* after nvt_track_finish: ns of all spans in front of each block, and of all */
-    struct nvt_track_common *common; /* then: the commonest name of each block */
+    uint32_t *row;                      /* whose they are is the lane's affair (scene.h) */
+    const struct nvt_track_columns *of; /* where the spans are; NULL: in the track's own columns */
+    int64_t *start, *end;               /* its own, as below */
+    uint32_t *name;
+    /* After nvt_tracks_finish: ns of all spans in front of each block, and of all; where each block's first span starts; */
+    int64_t *before, *first;
+    struct nvt_track_common *common; /* and its commonest name */
     int64_t last;                    /* the latest end so far */
     int overlaps;                    /* spans overlap each other */
 };
 
-/* Zero-initialise; release with nvt_tracks_free, also after a failure. */
+/* A span's start and end: ns, on the trace's axis; of a moment the same. */
+static inline int64_t nvt_track_start(const struct nvt_track *track, uint32_t span)
+{
+    return track->of ? track->of->start[track->row[span]] : track->start[span];
+}
+
+static inline int64_t nvt_track_end(const struct nvt_track *track, uint32_t span)
+{
+    if (!track->of)
+        return track->end[span];
+    const uint32_t row = track->row[span];
+    const int64_t start = track->of->start[row], end = track->of->end[row];
+    return end > start ? end : start;
+}
+
+static inline uint32_t nvt_track_name(const struct nvt_track *track, uint32_t span)
+{
+    if (!track->of)
+        return track->name[span];
+    const uint32_t name = track->of->name[track->row[span]];
+    return name || !track->of->or_name ? name : track->of->or_name[track->row[span]];
+}
+
+/* Zero-initialise but for `of`; release with nvt_tracks_free, also after a failure. */
 struct nvt_tracks {
+    const struct nvt_track_columns *of; /* of all its tracks; not owned */
     struct nvt_track *items;
     uint32_t count;
 };
 
 /* Put a span on the first track that is free from its start on. Spans come by their starts, of those that start together
  * the longer one first: then one that lies within another is below it. An end before the start is taken for it. 0, or -1
- * when out of memory. */
+ * when out of memory. What stands in columns of a table must be given as it is there. */
 int nvt_tracks_put(struct nvt_tracks *tracks, int64_t start, int64_t end, uint32_t name,
                    uint32_t row);
 
@@ -93,11 +126,11 @@ typedef void (*nvt_tile_visit)(void *context, const struct nvt_tile_item *item);
  * those that began earlier come first, merged into one where the track overlaps. `columns` from 1 on. Of more than
  * NVT_TILE_EXACT spans in one item the name is the commonest of most of their blocks. A binary search for each item.
  */
-#define NVT_TILE_EXACT 1024u
+#define NVT_TILE_EXACT 128u
 void nvt_track_tile(const struct nvt_track *track, int64_t from, int64_t to, uint32_t columns,
                     struct nvt_tally *tally, nvt_tile_visit visit, void *context);
 
-/* The first span that begins at or behind a moment, not before `least`; `count` where there is none. */
+/* After nvt_tracks_finish: the first span that begins at or behind a moment, not before `least`; `count` where there is none. */
 uint32_t nvt_track_from(const struct nvt_track *track, uint32_t least, int64_t moment);
 
 #endif

@@ -70,8 +70,8 @@ static int find_loop(const struct nvt_viewer *viewer, struct nvt_view_side *side
     for (uint32_t t = 0; t < tracks->count; t++)
         for (uint32_t i = 0; i < tracks->items[t].count; i++) {
             const struct nvt_track *track = &tracks->items[t];
-            const int64_t start = nvt_viewer_axis(viewer, trace, track->start[i]);
-            const int64_t end = nvt_viewer_axis(viewer, trace, track->end[i]);
+            const int64_t start = nvt_viewer_axis(viewer, trace, nvt_track_start(track, i));
+            const int64_t end = nvt_viewer_axis(viewer, trace, nvt_track_end(track, i));
             if (!side->iterations || start < side->loop[0])
                 side->loop[0] = start;
             if (!side->iterations || end > side->loop[1])
