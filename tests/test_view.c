@@ -183,7 +183,7 @@ static void test_memory(void **state)
     const struct nvt_trace *trace = shown.item.trace;
     const uint64_t events = (uint64_t)trace->ranges.count + trace->apis.count + trace->ops.count;
     assert_true(events > 50000);
-    assert_true(nvt_scene_bytes(&shown.viewer.scenes[0]) < 40 * events);
+    assert_true(nvt_scene_bytes(&shown.viewer.scenes[0]) < 50 * events);
     hide(&shown);
 }
 

@@ -42,7 +42,7 @@ struct nvt_view_lane {
 
 /* Zero-initialise; release with nvt_scene_free, also after a failure. */
 struct nvt_scene {
-    const struct nvt_trace *trace; /* not owned */
+    const struct nvt_trace *trace;                    /* not owned */
     struct nvt_track_columns columns[NVT_VIEW_KINDS]; /* its own, of kinds whose spans are rows */
     struct nvt_view_lane *lanes;
     uint32_t count, capacity;
