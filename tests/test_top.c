@@ -175,7 +175,10 @@ static struct terminal start(const char *file)
     struct terminal terminal = {0};
     const struct winsize size = {.ws_row = 24, .ws_col = 80};
     terminal.pid = forkpty(&terminal.fd, NULL, NULL, &size);
-    assert_true(terminal.pid >= 0);
+    if (terminal.pid < 0) {
+        print_message("no pseudo-terminals here (/dev/pts): not run\n");
+        skip();
+    }
     if (!terminal.pid) {
         setenv("TERM", "xterm", 1);
         unsetenv("COLUMNS");
